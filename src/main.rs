@@ -120,8 +120,9 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Resu
     let rules = Rules { flag: "--op-log", spared: protected_files.clone(), replace: showing.replace };
     let logs = collector::Files::decide(&planned.0, rules, &showing.outputs)?;
     let outlets = show::outlets(&showing.outputs, showing.replace, protected_files)?;
-    let finished = run::measure(planned, request.keep, showing.watched, None, fleet, Some(&showing.accept))?
-        .of_all(fleet)?;
+    let finished = run::measure(planned, request.keep, showing.watched, None, fleet, Some(&showing.accept))?;
+    #[cfg(feature = "fleet")]
+    let finished = finished.of_all(fleet)?;
     if !fleet.tells() {
         return Ok(ExitCode::SUCCESS);
     }

@@ -1,18 +1,15 @@
 //! Signals: the first termination signal asks for an orderly end, the second leaves at once.
 //!
 //! One thread reads the signals, so no I/O call is interrupted. `SIGUSR1` asks for a status, which only `fathom fio`
-//! prints. `SIGXFSZ` is ignored, so a write beyond the file size limit fails with an error. Handlers around a stop
-//! (Ctrl-Z) are here too.
+//! prints. `SIGXFSZ` is ignored, so a write beyond the file size limit fails with an error.
 
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGXFSZ};
+use crate::failure::INTERRUPTED;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::iterator::{Signals, SignalsInfo};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
-
-/// Exit code after any termination signal: 128 + SIGINT.
-pub const INTERRUPTED: u8 = 130;
 
 /// How long a second signal waits for the cleanup.
 const LEAVE_WITHIN: Duration = Duration::from_secs(2);
@@ -92,28 +89,6 @@ pub fn pass_on(received: impl Fn(i32, bool) + Send + 'static) -> std::io::Result
     std::thread::Builder::new().name("fathom-signals".into()).spawn(move || {
         for origin in signals.forever() {
             received(origin.signal, origin.process.is_some());
-        }
-    })?;
-    Ok(())
-}
-
-/// Runs `before` before this process stops at a signal of its terminal, and `after` when it continues.
-///
-/// # Errors
-/// Where the handlers cannot be installed.
-pub fn around_stops(
-    before: impl Fn() + Send + 'static,
-    after: impl Fn() + Send + 'static,
-) -> std::io::Result<()> {
-    let mut signals = Signals::new([SIGTSTP, SIGCONT])?;
-    std::thread::Builder::new().name("fathom-stops".into()).spawn(move || {
-        for signal in signals.forever() {
-            if signal != SIGCONT {
-                before();
-                // If the kernel refuses, the signal is ignored.
-                let _ = sys::process::take(signal);
-            }
-            after();
         }
     })?;
     Ok(())

@@ -7,7 +7,7 @@
 //!    damage.
 //! 5. The verdict of all hosts is printed and sets the exit code.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, INTERRUPTED};
 use crate::files::output::{Replace, Rules, Spared};
 use crate::files::{Readers, output};
 use crate::fleet::{self, Fleet};
@@ -15,7 +15,7 @@ use crate::live::{Left, Live};
 use crate::request::{Request, Work};
 use crate::run::target::Ready;
 use crate::show::{self, Outlets};
-use crate::signals::{self, INTERRUPTED};
+use crate::signals;
 use crate::{files, plan, run};
 use engine::source::own_blocks;
 use engine::verifier::{Through, Writing};

@@ -7,9 +7,6 @@ use capture::completeness::completeness;
 use capture::fit::{Gathering, Head, Survey};
 use capture::foreign::Language;
 use capture::profile::Profiler;
-use capture::row::Names;
-use capture::trace::pairing::{Merge, Pairing, Scope};
-use capture::trace::{Decoder, Step};
 use dialect::diskspd::{self, Here};
 use dialect::fio::{self, CommandLine};
 use dialect::iometer::{self, Here as Beside};
@@ -20,6 +17,9 @@ use model::evidence::{BlockStat, cgroup_v1, cgroup_v2, meminfo_bytes};
 use model::spec::{JobSpec, keys};
 use model::verification::State;
 use model::{record, units};
+use trace::pairing::{Merge, Pairing, Scope};
+use trace::row::Names;
+use trace::{Decoder, Step};
 
 /// Job files and flags: any text is a job that contradicts itself nowhere, or a message with its place.
 /// The input is a file, and also the values of flags, one `key value` a line.
@@ -259,7 +259,7 @@ fn look_at_capture(bytes: &[u8]) {
 
 /// A capture has a job that the language of jobs takes, or a reason why not.
 fn fit(bytes: &[u8]) {
-    let rows = |each: &mut dyn FnMut(&[capture::row::Row], &Names)| {
+    let rows = |each: &mut dyn FnMut(&[trace::row::Row], &Names)| {
         let mut reader = Reader::new(bytes).ok()?;
         while reader.block().is_some() {
             let (rows, names) = reader.last();

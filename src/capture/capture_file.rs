@@ -8,19 +8,19 @@ use crate::failure::{Failure, cause};
 use crate::files::output;
 use crate::files::output::{Replace, Rules, Spared};
 use crate::{files, stderr, stdout};
-use capture::capture_file::{MAGIC, Reader, Unreadable};
+use capture::capture_file::{Reader, Unreadable};
 use capture::completeness::completeness;
 use capture::foreign;
 use capture::profile::{Profiler, Selection};
-use capture::row::RowKind;
 use model::captured::{Captured, FORMAT, Origin, Restriction, Unit};
 use model::name;
 use report::{EventLine, Format, Style};
 use std::fs::File;
 use std::io;
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use trace::row::RowKind;
 
 /// Bytes read at once.
 const READ_BUFFER_BYTES: usize = 256 << 10;
@@ -29,10 +29,7 @@ const MAGIC_PREFIX: &[u8] = b"fathom capture ";
 
 /// Whether a file is a capture, by its first bytes. An unreadable file is not.
 pub(crate) fn is_capture(path: &Path) -> bool {
-    let mut begins = Vec::new();
-    let read =
-        files::open(path).and_then(|file| file.take(MAGIC_PREFIX.len() as u64).read_to_end(&mut begins));
-    read.is_ok() && begins == MAGIC_PREFIX && MAGIC.starts_with(MAGIC_PREFIX)
+    files::begins_with(path, MAGIC_PREFIX)
 }
 
 /// Opens a capture.

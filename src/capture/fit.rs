@@ -8,15 +8,14 @@
 mod tests;
 
 use crate::capture::capture_file;
+use crate::failure::INTERRUPTED;
 use crate::failure::{Failure, cause};
 use crate::files::output;
 use crate::files::output::{Outlet, Replace, Rules, Spared};
 use crate::run::is_worker_of;
-use crate::signals::INTERRUPTED;
 use crate::{signals, stderr, stdout};
 use capture::completeness::completeness;
 use capture::fit::{Figures, Fitted, Gathering, Head, Observed, Survey};
-use capture::row::Task;
 use model::captured::Origin;
 use model::job::Kind;
 use model::name;
@@ -33,6 +32,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitCode, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use trace::row::Task;
 
 /// Default name of the job file.
 const JOB_FILE: &str = "job.toml";

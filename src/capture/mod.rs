@@ -8,22 +8,20 @@
 //!
 //! `capture_file` shows captures, `replay` repeats them, `fit` makes jobs from them.
 
-pub(crate) mod block_events;
 pub mod capture_file;
 pub mod fit;
 pub(crate) mod replay;
 
+use crate::block_events::{self, BlockEvents, Subject, now_ns};
+use crate::failure::INTERRUPTED;
 use crate::failure::{Failure, cause};
 use crate::files::output;
 use crate::files::output::{Outlet, Replace, Rules, Spared};
-use crate::signals::INTERRUPTED;
 use crate::{files, signals, stderr, stdout};
-use block_events::{BlockEvents, Subject, now_ns};
 use capture::capture_file::Writer;
 use capture::completeness::completeness;
 use capture::file_requests::Within;
 use capture::foreign::{Language, Trouble};
-use capture::row::{Names, Row};
 use machine::extents::FileExtents;
 use machine::root::Root;
 use machine::tracer::Tracer;
@@ -42,6 +40,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use trace::row::{Names, Row};
 
 /// A request to capture or convert.
 #[derive(Clone, Debug)]

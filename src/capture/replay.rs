@@ -12,7 +12,6 @@ use capture::capture_file::Reader;
 use capture::completeness::completeness;
 use capture::foreign::{Language, Trouble};
 use capture::replay::{self as rows, Load, ReplaySettings, Scan, Steps};
-use capture::row::{Names, Row};
 use engine::source::replay::{Counts, Feed, Given, MOST_LANES, REACH, Replay as Source, Step, feed};
 use model::captured::{Ending, Origin};
 use model::job::{Changes, Original, Replay, ReplayPace};
@@ -22,6 +21,7 @@ use std::io::{self, BufReader};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use trace::row::{Names, Row};
 
 /// How long the reader sleeps if the engine has enough.
 const READER_SLEEP: Duration = Duration::from_micros(500);

@@ -3,6 +3,7 @@
 
 mod api;
 mod bench;
+#[cfg(feature = "capture")]
 mod capture;
 pub mod compare;
 mod completions;
@@ -13,12 +14,15 @@ mod doctor;
 mod explain;
 mod export;
 mod fio;
+#[cfg(feature = "capture")]
 mod fit;
 mod help;
 mod import;
 mod iometer;
 mod iops;
 mod layers;
+#[cfg(not(feature = "capture"))]
+mod left_out;
 mod limit;
 mod list;
 mod man;
@@ -39,6 +43,8 @@ use crate::time::OWN_FAILURE;
 use crate::{stderr, stdout};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 pub use export::Action as ExportAction;
+#[cfg(not(feature = "capture"))]
+use left_out::{self as capture, self as fit};
 pub use show::Action as ShowAction;
 use std::ffi::OsString;
 use std::path::Path;

@@ -253,6 +253,7 @@ fn refused(line: &[&str]) -> String {
 }
 
 #[test]
+#[cfg_attr(not(feature = "capture"), ignore = "needs every command")]
 fn names_of_other_tools_are_explained_in_every_command() {
     let cli = Cli::command();
     // Some commands parse another tool's command line, where these names are valid.
@@ -286,6 +287,7 @@ fn names_of_other_tools_are_explained_in_every_command() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "capture"), ignore = "needs every command")]
 fn tips_name_flag_value_and_command() {
     for (line, tip) in [
         ("--bench", "type fathom bench"),

@@ -8,30 +8,29 @@
 //! 3. [`Fleet::gate`] starts each phase on all hosts at the same time.
 //! 4. [`Fleet::agree`] merges each run, so that every host decides alike what to measure next.
 //! 5. [`Fleet::gather`] merges the reports of all hosts on rank 0.
+//!
+//! Crate `fleet` has the protocol. Without the feature `fleet`, this host is always alone.
+#![cfg_attr(
+    not(feature = "fleet"),
+    allow(
+        unused_variables,
+        clippy::match_single_binding,
+        reason = "a host alone ignores what others would need"
+    )
+)]
 
-mod clock;
-mod gather;
-mod hosts;
-mod membership;
-mod merge;
-mod message;
-#[cfg(feature = "mpi")]
-mod mpi;
-mod progress;
-mod settle;
-#[cfg(test)]
-mod tests;
-mod transport;
+mod launcher;
 
 use crate::failure::Failure;
 use crate::live::{HostRow, Progress};
-use crate::request::{BenchSpec, JobSource, Request, Work};
+use crate::request::Request;
+#[cfg(feature = "fleet")]
+use crate::request::{BenchSpec, JobSource, Work};
 use crate::show::Showing;
+#[cfg(feature = "fleet")]
+use ::fleet::{Gathered, HostOutcome, Hosts};
 use analysis::strategy::Summary;
-pub use gather::{Gathered, HostOutcome};
-pub use hosts::Gate;
-use hosts::Hosts;
-use membership::Launched;
+use launcher::Launched;
 use model::machine::Machine;
 use model::plan::Plan;
 use model::record::{Header, Interval, Run, RunEnd, RunStart};
@@ -39,7 +38,8 @@ use model::verification::{OnHost, State, Verified};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 /// The hosts that participate in a measurement.
 #[derive(Clone)]
@@ -47,20 +47,22 @@ pub enum Fleet {
     /// This host alone.
     Alone,
     /// Several hosts, which find each other through MPI.
-    Mpi(Arc<Hosts>),
+    #[cfg(feature = "fleet")]
+    Several(Arc<Hosts>),
 }
 
 /// Whether this fathom was built with MPI.
-const HAS_MPI: bool = cfg!(feature = "mpi");
+const HAS_MPI: bool = cfg!(feature = "fleet");
 
 /// Joins the hosts that a launcher started with this one.
 ///
 /// # Errors
 /// If the launcher's processes do not find each other, or several hosts cannot measure the request.
 pub fn join(request: &Request) -> Result<Fleet, Failure> {
-    let launched = membership::launcher_of_this_process();
+    let launched = launcher::launcher_of_this_process();
     let fleet = match &launched {
-        Some(launched) if HAS_MPI && launched.processes != Some(1) => meet(launched, request)?,
+        #[cfg(feature = "fleet")]
+        Some(launched) if launched.processes != Some(1) => meet(launched, request)?,
         _ => {
             check_launcher(launched.as_ref(), 1)?;
             Fleet::Alone
@@ -81,7 +83,8 @@ pub fn join(request: &Request) -> Result<Fleet, Failure> {
         (Fleet::Alone, Some(what)) => Err(Failure::Usage(format!(
             "{what}: this host measures alone; start fathom with mpirun, or leave it out"
         ))),
-        (Fleet::Mpi(hosts), _) => match unsupported(request) {
+        #[cfg(feature = "fleet")]
+        (Fleet::Several(hosts), _) => match unsupported(request) {
             Some(why) => Err(hosts.end_all(Failure::Usage(why))),
             None => Ok(fleet),
         },
@@ -94,42 +97,34 @@ pub fn join(request: &Request) -> Result<Fleet, Failure> {
 /// # Errors
 /// The reason, and what to type instead.
 pub fn alone() -> Result<(), Failure> {
-    check_launcher(membership::launcher_of_this_process().as_ref(), 1)
+    check_launcher(launcher::launcher_of_this_process().as_ref(), 1)
 }
 
 fn check_launcher(launched: Option<&Launched>, world: u32) -> Result<(), Failure> {
-    membership::check(launched, world, HAS_MPI).map_err(|why| {
+    launcher::check(launched, world, HAS_MPI).map_err(|why| {
         // Only the first process reports a problem that all have.
-        if membership::is_first() { Failure::Usage(why) } else { Failure::Elsewhere(2) }
+        if launcher::is_first() { Failure::Usage(why) } else { Failure::Elsewhere(2) }
     })
 }
 
 /// Meets the other hosts.
+#[cfg(feature = "fleet")]
 fn meet(launched: &Launched, request: &Request) -> Result<Fleet, Failure> {
-    let hosts = Hosts::join(net, (own_hello(), request.ranks_per_host.unwrap_or(1)))?;
+    let hosts = ::fleet::join(::fleet::mpi_network, request.ranks_per_host.unwrap_or(1))?;
     if let Err(why) = check_launcher(Some(launched), hosts.size as u32) {
         hosts.leave();
         return Err(why);
     }
-    Ok(if hosts.size > 1 { Fleet::Mpi(Arc::new(hosts)) } else { Fleet::Alone })
+    Ok(if hosts.size > 1 { Fleet::Several(Arc::new(hosts)) } else { Fleet::Alone })
 }
 
-/// The network between the hosts.
-#[cfg(feature = "mpi")]
-fn net() -> Result<Box<dyn transport::Network>, String> {
-    mpi::Mpi::join().map(|net| Box::new(net) as Box<dyn transport::Network>)
-}
-
-#[cfg(not(feature = "mpi"))]
-fn net() -> Result<Box<dyn transport::Network>, String> {
-    Err("this fathom was built without MPI".into())
-}
-
-/// The identity of this host.
-fn own_hello() -> message::Hello {
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    message::Hello { host, boot: boot.trim().to_owned(), version: env!("CARGO_PKG_VERSION").into() }
+/// The result of the start gate.
+#[derive(Debug)]
+pub enum Gate {
+    /// Begin the phase at this time, or at once if no other host participates.
+    Begin(Option<Instant>),
+    /// A host cannot begin the phase, so no host begins it.
+    Refused(String),
 }
 
 impl Fleet {
@@ -140,7 +135,8 @@ impl Fleet {
     pub fn settle(&self, planned: Result<(Plan, Machine), Failure>) -> Result<(Plan, Machine), Failure> {
         match self {
             Self::Alone => planned,
-            Self::Mpi(hosts) => hosts.settle(planned),
+            #[cfg(feature = "fleet")]
+            Self::Several(hosts) => hosts.settle(planned),
         }
     }
 
@@ -148,7 +144,8 @@ impl Fleet {
     pub fn tells(&self) -> bool {
         match self {
             Self::Alone => true,
-            Self::Mpi(hosts) => hosts.rank == 0,
+            #[cfg(feature = "fleet")]
+            Self::Several(hosts) => hosts.rank == 0,
         }
     }
 
@@ -156,7 +153,8 @@ impl Fleet {
     pub fn name(&self, rank: u32) -> String {
         match self {
             Self::Alone => "this host".into(),
-            Self::Mpi(hosts) => hosts.name(rank as usize),
+            #[cfg(feature = "fleet")]
+            Self::Several(hosts) => hosts.name(rank as usize),
         }
     }
 
@@ -184,14 +182,16 @@ impl Fleet {
     pub fn any_reason(&self, own: Option<String>) -> Result<Option<String>, Failure> {
         match self {
             Self::Alone => Ok(own),
-            Self::Mpi(hosts) => hosts.any_reason(own),
+            #[cfg(feature = "fleet")]
+            Self::Several(hosts) => hosts.any_reason(own),
         }
     }
 
     /// Sets `stop` from now on if the measurement ends on another host.
     pub fn stops(&self, stop: &Arc<AtomicBool>) {
-        if let Self::Mpi(hosts) = self {
-            hosts.shared.stops(stop);
+        #[cfg(feature = "fleet")]
+        if let Self::Several(hosts) = self {
+            hosts.stops(stop);
         }
     }
 
@@ -202,7 +202,8 @@ impl Fleet {
     pub fn begin(&self, header: &Header, name: &str, keep: bool) -> Result<(), Failure> {
         match self {
             Self::Alone => Ok(()),
-            Self::Mpi(hosts) => hosts.begin(header, name, keep),
+            #[cfg(feature = "fleet")]
+            Self::Several(hosts) => hosts.begin(header, name, keep),
         }
     }
 
@@ -213,7 +214,10 @@ impl Fleet {
     pub fn gate(&self, start: &RunStart, refused: Option<String>) -> Result<Gate, Failure> {
         match self {
             Self::Alone => Ok(refused.map_or(Gate::Begin(None), Gate::Refused)),
-            Self::Mpi(hosts) => hosts.gate(start, refused),
+            #[cfg(feature = "fleet")]
+            Self::Several(hosts) => {
+                Ok(hosts.gate(start, refused)?.map_or_else(Gate::Refused, |at| Gate::Begin(Some(at))))
+            }
         }
     }
 
@@ -224,31 +228,34 @@ impl Fleet {
     pub fn refused(&self, start: &RunStart, end: &RunEnd) -> Result<(), Failure> {
         match self {
             Self::Alone => Ok(()),
-            Self::Mpi(hosts) => hosts.keep_refused(start, end),
+            #[cfg(feature = "fleet")]
+            Self::Several(hosts) => hosts.keep_refused(start, end),
         }
     }
 
     /// Reports the completed operations of the current phase, and from time to time the 99th percentile of their latency in ns. Checks
     /// for silent hosts, and returns reports of hung storage.
     pub fn progress(&self, operations: u64, p99_ns: impl FnOnce() -> Option<u64>) -> Vec<String> {
-        let Self::Mpi(hosts) = self else { return Vec::new() };
-        hosts.shared.operations.store(operations, Ordering::Relaxed);
-        if hosts.shared.wants_p99.swap(false, Ordering::Relaxed) {
-            hosts.shared.p99_ns.store(p99_ns().unwrap_or(0), Ordering::Relaxed);
+        match self {
+            Self::Alone => Vec::new(),
+            #[cfg(feature = "fleet")]
+            Self::Several(hosts) => hosts.report_progress(operations, p99_ns),
         }
-        hosts.shared.notice_silence();
-        hosts.notice_hung()
     }
 
     /// A row for each host, or for the most important of many hosts, and the number of hosts. `None` if this host does not report.
     pub fn rows(&self) -> Option<(Vec<HostRow>, usize)> {
-        let Self::Mpi(hosts) = self else { return None };
-        self.tells().then(|| (hosts.rows(), hosts.size))
+        match self {
+            Self::Alone => None,
+            #[cfg(feature = "fleet")]
+            Self::Several(hosts) => self.tells().then(|| (hosts.rows(), hosts.size)),
+        }
     }
 
     /// Ends the load of a phase on this host, whose last worker began `late_ns` after the start time.
     pub fn ended(&self, late_ns: u64) {
-        if let Self::Mpi(hosts) = self {
+        #[cfg(feature = "fleet")]
+        if let Self::Several(hosts) = self {
             hosts.ended_phase(late_ns);
         }
     }
@@ -267,7 +274,8 @@ impl Fleet {
     ) -> Result<(Summary, Option<RunEnd>), Failure> {
         match self {
             Self::Alone => Ok((own, None)),
-            Self::Mpi(hosts) => hosts.agree((runs, interval_series), &own, tell),
+            #[cfg(feature = "fleet")]
+            Self::Several(hosts) => hosts.agree((runs, interval_series), &own, tell),
         }
     }
 
@@ -275,7 +283,8 @@ impl Fleet {
     pub fn over(&self) -> Option<String> {
         match self {
             Self::Alone => None,
-            Self::Mpi(hosts) => hosts.over(),
+            #[cfg(feature = "fleet")]
+            Self::Several(hosts) => hosts.over(),
         }
     }
 
@@ -283,10 +292,12 @@ impl Fleet {
     ///
     /// # Errors
     /// If another host ended the measurement, and reports it.
+    #[cfg(feature = "fleet")]
     pub fn gather(&self, seen: &HostOutcome) -> Result<Option<Gathered>, Failure> {
         match self {
             Self::Alone => Ok(None),
-            Self::Mpi(hosts) => hosts.gather(seen),
+            #[cfg(feature = "fleet")]
+            Self::Several(hosts) => hosts.gather(seen),
         }
     }
 
@@ -297,7 +308,8 @@ impl Fleet {
     /// If the measurement ended early.
     pub fn written(&self, own: State, behind: Option<u32>) -> Result<State, Failure> {
         match (self, behind) {
-            (Self::Mpi(hosts), Some(behind)) => hosts.written(own, behind as usize),
+            #[cfg(feature = "fleet")]
+            (Self::Several(hosts), Some(behind)) => hosts.written(own, behind as usize),
             _ => Ok(own),
         }
     }
@@ -311,7 +323,8 @@ impl Fleet {
     fn behind(&self, behind: u32) -> u32 {
         match self {
             Self::Alone => 0,
-            Self::Mpi(hosts) => ((hosts.rank + behind as usize) % hosts.size) as u32,
+            #[cfg(feature = "fleet")]
+            Self::Several(hosts) => ((hosts.rank + behind as usize) % hosts.size) as u32,
         }
     }
 
@@ -319,7 +332,8 @@ impl Fleet {
     pub fn file_of(&self, name: &Path, behind: Option<u32>) -> PathBuf {
         match self {
             Self::Alone => name.to_owned(),
-            Self::Mpi(_) => {
+            #[cfg(feature = "fleet")]
+            Self::Several(_) => {
                 let mut name = name.as_os_str().to_owned();
                 name.push(format!(".{}", self.behind(behind.unwrap_or(0))));
                 name.into()
@@ -334,7 +348,8 @@ impl Fleet {
     pub fn verified(&self, own: Verified) -> Result<Option<Vec<OnHost>>, Failure> {
         match self {
             Self::Alone => Ok(Some(vec![OnHost { host: None, outcome: Ok(own) }])),
-            Self::Mpi(hosts) => hosts.verified(own),
+            #[cfg(feature = "fleet")]
+            Self::Several(hosts) => hosts.verified(own),
         }
     }
 
@@ -342,7 +357,8 @@ impl Fleet {
     pub fn over_code(&self) -> Option<u8> {
         match self {
             Self::Alone => None,
-            Self::Mpi(hosts) => hosts.shared.over().map(|(over, _)| over.code),
+            #[cfg(feature = "fleet")]
+            Self::Several(hosts) => hosts.over_code(),
         }
     }
 
@@ -351,14 +367,20 @@ impl Fleet {
     /// # Errors
     /// The failure that was passed in, on the host that reports it.
     pub fn leave(&self, outcome: Result<ExitCode, Failure>) -> Result<ExitCode, Failure> {
-        let Self::Mpi(hosts) = self else { return outcome };
-        let outcome = outcome.map_err(|failure| hosts.end_all(failure));
-        hosts.leave();
-        outcome
+        match self {
+            Self::Alone => outcome,
+            #[cfg(feature = "fleet")]
+            Self::Several(hosts) => {
+                let outcome = outcome.map_err(|failure| hosts.end_all(failure));
+                hosts.leave();
+                outcome
+            }
+        }
     }
 }
 
 /// Why several hosts cannot measure the request.
+#[cfg(feature = "fleet")]
 fn unsupported(request: &Request) -> Option<String> {
     let Request { work, job, source, against, .. } = request;
     let what = match work {

@@ -10,12 +10,14 @@
 //!    operations take above it.
 
 use super::Measurement;
-use crate::capture::block_events;
-use crate::capture::block_events::BlockEvents;
+use crate::block_events;
+use crate::block_events::BlockEvents;
+#[cfg(not(feature = "capture"))]
+use crate::capture::fit::{Figures, Observed};
 use crate::failure::Failure;
 use crate::run::target::Ready;
-use capture::fit::{Figures, Observed};
-use capture::row::Task;
+#[cfg(feature = "capture")]
+use ::capture::fit::{Figures, Observed};
 use engine::source::Pieces;
 use engine::source::replay::Counts;
 use engine::spec::WorkerSpec;
@@ -37,6 +39,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use sys::thread::RunQueue;
+use trace::row::Task;
 
 /// Attributes of files whose direct reads go through the page cache. A probe must not change them.
 const PAGE_CACHED_ATTRIBUTES: [&str; 2] = ["journal_data", "compressed"];

@@ -15,10 +15,10 @@ mod stop_rules;
 pub mod target;
 
 use crate::failure::Failure;
-use crate::fleet::{Fleet, Gate, Gathered, HostOutcome};
+use crate::failure::INTERRUPTED;
+use crate::fleet::{Fleet, Gate};
 use crate::live::{Left, Live, Progress};
 use crate::session::Session;
-use crate::signals::INTERRUPTED;
 use analysis::runs::{Try, tries};
 use analysis::strategy::cost::{run_ns, search_left, time_left};
 use analysis::strategy::sweep::Going;
@@ -30,6 +30,7 @@ use collector::{
 use engine::link::Outcome;
 use engine::workers::{Who, Workers};
 use evidence::Driver;
+#[cfg(feature = "capture")]
 pub(crate) use evidence::is_worker_of;
 pub use follow::{Early, SoFar};
 use machine::cgroup::OwnCgroup;
@@ -74,6 +75,7 @@ pub struct Finished {
     /// An error ended the measurement.
     pub failed: bool,
     /// When the session began.
+    #[cfg(feature = "fleet")]
     epoch: Instant,
     _targets: Vec<Ready>,
 }
@@ -582,11 +584,15 @@ impl Finished {
     ///
     /// # Errors
     /// If another host ended the measurement and reports the reason.
+    #[cfg(feature = "fleet")]
     pub fn of_all(self, fleet: &Fleet) -> Result<Self, Failure> {
         let Self { interrupted, failed, epoch, .. } = self;
-        let all = fleet.gather(&HostOutcome { session: &self.session, interrupted, failed, epoch })?;
+        let all =
+            fleet.gather(&::fleet::HostOutcome { session: &self.session, interrupted, failed, epoch })?;
         Ok(match all {
-            Some(Gathered { session, interrupted, failed }) => Self { session, interrupted, failed, ..self },
+            Some(::fleet::Gathered { session, interrupted, failed }) => {
+                Self { session, interrupted, failed, ..self }
+            }
             None => self,
         })
     }
@@ -627,8 +633,15 @@ impl Measurement {
         let clock_drift_ppm = self.clock.drift_ppm();
         self.session.append(&Frame::End(End { ending, notes, clock_drift_ppm }))?;
         self.session.sync()?;
-        let Self { session, op_log, epoch, targets, .. } = self;
-        Ok(Finished { session, op_log, interrupted, failed, epoch, _targets: targets })
+        Ok(Finished {
+            session: self.session,
+            op_log: self.op_log,
+            interrupted,
+            failed,
+            #[cfg(feature = "fleet")]
+            epoch: self.epoch,
+            _targets: self.targets,
+        })
     }
 
     /// Prints why the session ended, and that earlier results are kept.

@@ -15,7 +15,6 @@ use super::{Request, Signalled, argument_words};
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::{stderr, time};
-use capture::trace::command::{CommandTrace, EVENTS, Kind};
 use machine::named_files::{self, Named};
 use machine::page_cache;
 use machine::processes::{IoCounters, Processes, of_this_process};
@@ -42,6 +41,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{JoinHandle, spawn};
 use std::time::{Duration, Instant};
+use trace::command::{CommandTrace, EVENTS, Kind};
 
 /// The shell for commands that are given as one word.
 pub(crate) const SHELL: &str = "/bin/sh";

@@ -8,7 +8,7 @@
 
 mod processes;
 
-use crate::capture::block_events::Traced;
+use crate::block_events::Traced;
 use crate::failure::Failure;
 use crate::files::output;
 use crate::files::output::{Outlet, Replace, Rules, Spared};

@@ -8,11 +8,8 @@
 //! 3. [`Calls`] counts the calls that move data by `raw_syscalls:sys_enter`, in a tracer instance that follows the shown
 //!    processes alone, and their page faults, which mapped files cause instead of calls.
 
-use crate::capture::block_events::{BlockEvents, Traced, now_ns};
+use crate::block_events::{BlockEvents, Traced, now_ns};
 use crate::failure::Failure;
-use capture::interval::Interval;
-use capture::trace::command::Calls as Counted;
-use capture::trace::pairing::PATIENCE_NS;
 use machine::processes;
 use machine::processes::{Faults, Moved, ProcessIo, Whose, faults};
 use machine::resolve::OnDevices;
@@ -27,6 +24,9 @@ use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use sys::tracefs::IO_CALLS;
+use trace::command::Calls as Counted;
+use trace::interval::Interval;
+use trace::pairing::PATIENCE_NS;
 
 /// Processes that are shown.
 const MAX_SHOWN: usize = 5;

@@ -24,7 +24,7 @@ fn launcher_processes_that_do_not_meet_are_refused() {
 
 #[test]
 fn srun_steps_count_as_launchers_and_allocation_shells_do_not() {
-    if cfg!(feature = "mpi") {
+    if cfg!(feature = "fleet") {
         // Its MPI would ask a server of Slurm that is not there.
         return;
     }
@@ -38,7 +38,7 @@ fn srun_steps_count_as_launchers_and_allocation_shells_do_not() {
     assert!(step.stderr.contains("srun of Slurm started 3 processes"), "{}", step.stderr);
     let mut pods = stage.command(&[], "run --engine null --time 100ms", Path::new(""));
     let pods = wait(pods.env("JOB_COMPLETIONS", "5"));
-    assert!(pods.code == Some(2) && pods.stderr.contains("--features mpi"), "{pods:?}");
+    assert!(pods.code == Some(2) && pods.stderr.contains("--features fleet"), "{pods:?}");
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn ranks_per_host_is_refused_on_a_single_host() {
     }
 }
 
-#[cfg(feature = "mpi")]
+#[cfg(feature = "fleet")]
 mod together {
     use super::{Path, Stage, wait};
     use crate::disk::{Disk, Image};

@@ -44,7 +44,7 @@ mod in_order;
 mod in_use;
 mod iometer;
 mod kept;
-#[cfg(feature = "mpi")]
+#[cfg(feature = "fleet")]
 mod lab;
 mod layers;
 mod lifecycle;
@@ -81,7 +81,7 @@ mod time;
 mod trace;
 mod turns;
 mod verify;
-#[cfg(feature = "mpi")]
+#[cfg(feature = "fleet")]
 mod verify_hosts;
 mod watch;
 mod watch_events;

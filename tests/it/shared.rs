@@ -102,7 +102,7 @@ fn ior_profiles_work_with_workers_of_one_host() {
     }
 }
 
-#[cfg(feature = "mpi")]
+#[cfg(feature = "fleet")]
 mod together {
     use super::*;
     use crate::lab::{self, Lab};

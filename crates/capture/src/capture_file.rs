@@ -10,11 +10,11 @@
 //!    + 1 if it was traced. Similar numbers next to each other compress well.
 //! 4. Numbers have as many bytes as they need: seven bits each, the lowest first.
 
-use crate::row::{Flags, Names, Row, RowKind, Task};
 use model::captured::{Ending, Origin};
 use std::collections::HashMap;
 use std::io;
 use std::io::{Read, Write};
+use trace::row::{Flags, Names, Row, RowKind, Task};
 
 /// Most rows of a block.
 pub const BLOCK_ROWS: usize = 1 << 14;

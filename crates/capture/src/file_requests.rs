@@ -3,9 +3,9 @@
 //!
 //! The crate `machine` finds the ranges. A request without sectors belongs to no file.
 
-use crate::SECTOR;
-use crate::row::Row;
 use model::captured::OfFiles;
+use trace::SECTOR;
+use trace::row::Row;
 
 /// Byte ranges at both times. Each list is ordered, and no two ranges touch.
 #[derive(Debug)]

@@ -15,12 +15,12 @@
 //!
 //! The events of blktrace and blkparse are ordered and paired like the kernel's trace (`trace::pairing`).
 
-use crate::row::{Flags, Names, Row, RowKind, Task, op};
-use crate::trace::pairing::{Merge, Pairing, Scope};
-use crate::trace::{Event, Step};
 use model::captured::{Ending, Op, Unit};
 use std::collections::HashMap;
 use std::io::{self, BufRead, Read, Write};
+use trace::pairing::{Merge, Pairing, Scope};
+use trace::row::{Flags, Names, Row, RowKind, Task, op};
+use trace::{Event, Step};
 
 /// Most bytes of a line. A file with longer lines is not a trace.
 const MAX_LINE_BYTES: u64 = 64 << 10;
@@ -143,9 +143,9 @@ impl Output<'_> {
         task: &Task,
     ) -> io::Result<()> {
         let (offset, length) = bytes;
-        let sector = offset / crate::SECTOR;
-        let end = offset.saturating_add(length).div_ceil(crate::SECTOR);
-        self.within_sectors += u64::from(!(offset | length).is_multiple_of(crate::SECTOR));
+        let sector = offset / trace::SECTOR;
+        let end = offset.saturating_add(length).div_ceil(trace::SECTOR);
+        self.within_sectors += u64::from(!(offset | length).is_multiple_of(trace::SECTOR));
         // A program's sync is a request for a flush.
         let kind = if length == 0 { RowKind::Asked } else { RowKind::Request };
         let flags = self.names.flags(&Flags { kind, ..Flags::parse(rwbs) });
@@ -499,7 +499,7 @@ fn step(action: u32) -> Option<Step> {
 }
 
 fn event(step: Step, record: &Record, paired: &mut Paired, processes: &HashMap<u32, String>) -> Event {
-    let sectors = record.bytes / crate::SECTOR as u32;
+    let sectors = record.bytes / trace::SECTOR as u32;
     let letters = letters(record.action >> 16, sectors);
     let error = if step == Step::Completed { record.error } else { 0 };
     let flags = paired.names.flags(&Flags { error, ..Flags::parse(&letters) });
@@ -575,7 +575,7 @@ fn read_msr(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble
         if size == 0 {
             continue;
         }
-        if size > u64::from(u32::MAX) * crate::SECTOR {
+        if size > u64::from(u32::MAX) * trace::SECTOR {
             return Err(lines.error_at("the size is beyond 2 TiB"));
         }
         let at_ns = time.saturating_sub(*first.get_or_insert(time)).saturating_mul(UNIT_NS);
@@ -724,7 +724,7 @@ impl<W: Write> Export<W> {
         };
         // fio refuses times that go backwards.
         self.last_us = self.last_us.max(row.issue_ns / US);
-        let (offset, bytes) = (row.sector.saturating_mul(crate::SECTOR), row.bytes());
+        let (offset, bytes) = (row.sector.saturating_mul(trace::SECTOR), row.bytes());
         writeln!(self.to, "{} {} {action} {offset} {bytes}", self.last_us, self.file)
     }
 

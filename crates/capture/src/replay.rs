@@ -13,13 +13,13 @@
 //!
 //! The crate `engine` submits the steps.
 
-use crate::SECTOR;
-use crate::row::{Names, Row, RowKind};
 use model::captured::{Op, Origin, Unit};
 use model::histogram::Histogram;
 use model::job::{Changes, Kind, Original, OriginalKind, ReplayPace};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
+use trace::SECTOR;
+use trace::row::{Names, Row, RowKind};
 
 /// Most requested writes with a flush that are not issued. No kernel has more at once.
 const MAX_REQUESTED_FLUSHES: usize = 1 << 16;

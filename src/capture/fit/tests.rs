@@ -1,8 +1,8 @@
 //! `fathom run` accepts every job that is fitted to a capture, also to rows that no device produces.
 
 use capture::fit::{Gathering, Head, Survey};
-use capture::row::{Flags, Names, Row, RowKind, Task};
 use model::captured::{Origin, Unit};
+use trace::row::{Flags, Names, Row, RowKind, Task};
 
 /// Numbers that look random, the same each time.
 struct Random(u64);

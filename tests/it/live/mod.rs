@@ -1,5 +1,5 @@
 //! The live view on a real terminal: its content at three sizes, every way to end, and terminals without a view. Golden files in
-//! `src/live/draw` hold every character.
+//! `crates/live/src/draw` hold every character.
 
 mod screen;
 

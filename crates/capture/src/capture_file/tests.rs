@@ -1,8 +1,8 @@
 //! Written rows are read back, and damaged bytes give an error.
 
 use crate::capture_file::{BLOCK_ROWS, Writer, *};
-use crate::row::{Flags, RowKind, Task};
 use proptest::prelude::*;
+use trace::row::{Flags, RowKind, Task};
 
 fn names() -> Names {
     let mut names = Names::default();

@@ -45,7 +45,7 @@ impl SizeCounts {
     }
 
     pub(super) fn bytes(&self) -> f64 {
-        self.counts.iter().map(|(size, count)| f64::from(*size) * crate::SECTOR as f64 * *count as f64).sum()
+        self.counts.iter().map(|(size, count)| f64::from(*size) * trace::SECTOR as f64 * *count as f64).sum()
     }
 
     /// Returns the smallest size in sectors.

@@ -104,7 +104,7 @@ impl Gathering {
 impl Fitted {
     /// Returns the sector after the last touched one.
     pub fn end_sector(&self) -> u64 {
-        self.end_bytes / crate::SECTOR
+        self.end_bytes / trace::SECTOR
     }
 
     /// Whether any stream waits for its own operations, without a clock.
@@ -122,7 +122,7 @@ impl Fitted {
             tasks: surveyed.parts.iter().map(|part| part.tasks).sum(),
             span_ns,
             writes: gathered.iter().any(|of| of.whole.kinds[1..].iter().any(|kind| kind.count() > 0)),
-            end_bytes: all.span.map_or(0, |(_, end)| end.saturating_mul(crate::SECTOR)),
+            end_bytes: all.span.map_or(0, |(_, end)| end.saturating_mul(trace::SECTOR)),
             ..Self::default()
         };
         // Flushes of tasks that write nothing are added to the writes of the task that writes most.

@@ -19,13 +19,13 @@ mod shape;
 mod survey;
 
 use crate::replay::{Operation, Operations};
-use crate::row::{Names, Row, Task};
 pub use job_file::{Fitted, Head};
 use model::captured::Origin;
 use model::histogram::Histogram;
 use model::job::{Changes, Kind};
 use std::collections::BTreeMap;
 pub use survey::{Gathering, Nothing, Survey};
+use trace::row::{Names, Row, Task};
 
 /// Bins of offsets.
 const BINS: usize = 1 << 16;
@@ -116,7 +116,7 @@ impl Observed {
         if !Kind::MOVING.contains(&operation.kind) {
             return;
         }
-        figures.bytes = figures.bytes.saturating_add(u64::from(operation.sectors) * crate::SECTOR);
+        figures.bytes = figures.bytes.saturating_add(u64::from(operation.sectors) * trace::SECTOR);
         if figures.sizes.len() < MAX_DISTINCT_SIZES || figures.sizes.contains_key(&operation.sectors) {
             *figures.sizes.entry(operation.sectors).or_default() += 1;
         }

@@ -4,11 +4,11 @@
 //! [`Shape`] takes the histograms of sizes and offsets and writes the keys `rw`, `mix`, `bs`, `offset`, `size`, `random`, `align`, `run-length` and
 //! `interleaved`.
 
-use crate::SECTOR;
 use crate::fit::histograms::{MILLION, Shares, to_parts};
 use crate::fit::survey::{Class, DATA_KINDS};
 use model::job::Kind;
 use model::units::{show_bytes, show_count};
+use trace::SECTOR;
 
 /// Least mean length of runs for `run-length`, and for `interleaved`.
 const MIN_RUN_LENGTH: f64 = 1.1;

@@ -10,11 +10,11 @@ use crate::fit::pace::{Pacing, Side};
 use crate::profile::offsets::SequenceCounter;
 use crate::profile::timing::ArrivalCounter;
 use crate::replay::{Operation, Operations};
-use crate::row::{Names, Row};
 use model::captured::Origin;
 use model::job::{Changes, Kind};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use trace::row::{Names, Row};
 
 /// Shares of all operations, bytes and syncs from which a task has a stream of its own.
 const OWN_OPERATIONS: f64 = 0.01;
@@ -155,7 +155,7 @@ impl Observations {
         self.data += 1;
         self.writes += u64::from(kind == Kind::Write);
         self.stable += u64::from(operation.is_stable);
-        self.bytes = self.bytes.saturating_add(u64::from(sectors) * crate::SECTOR);
+        self.bytes = self.bytes.saturating_add(u64::from(sectors) * trace::SECTOR);
         self.bits |= sector | u64::from(sectors);
         let end = sector.saturating_add(u64::from(sectors));
         self.span = Some(self.span.map_or((sector, end), |(a, b)| (a.min(sector), b.max(end))));
@@ -191,7 +191,7 @@ impl Surveyed {
         let mut drafts: Vec<(Part, Vec<usize>)> = Vec::new();
         for (name, members) in groups {
             if members.len() >= MANY_TASKS
-                || names.task_at(members[0] as u32).is_some_and(crate::row::Task::is_worker)
+                || names.task_at(members[0] as u32).is_some_and(trace::row::Task::is_worker)
             {
                 drafts.push((Part::from_tasks(name, &members, tasks), members));
                 continue;

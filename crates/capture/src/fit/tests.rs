@@ -1,8 +1,8 @@
 //! Known loads, and the jobs that are fitted to them.
 
 use super::*;
-use crate::row::{Flags, Names, Row, RowKind, Task};
 use model::captured::Origin;
+use trace::row::{Flags, Names, Row, RowKind, Task};
 
 /// Pseudo-random numbers, the same each time.
 struct Random(u64);

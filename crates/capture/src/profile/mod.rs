@@ -8,7 +8,6 @@
 pub(crate) mod offsets;
 pub(crate) mod timing;
 
-use crate::row::{Flags, Names, Row, RowKind, Task};
 use model::captured::{
     Flushes, Latency, Op, Operation, Origin, OtherTasks, Owner, Profile, Restriction, Share, Sizes, TASKS,
     Task as TaskProfile, Unit,
@@ -17,6 +16,7 @@ use model::histogram::Histogram;
 use offsets::{FootprintCounter, SequenceCounter};
 use std::collections::{BTreeMap, HashMap};
 use timing::{ArrivalCounts, InFlight, TimeSeries};
+use trace::row::{Flags, Names, Row, RowKind, Task};
 
 /// Computes a profile.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub struct Profiler {
 impl Profiler {
     /// Starts a profile of a capture with this header, for the rows of a restriction.
     pub fn new(origin: &Origin, restriction: &Restriction) -> Self {
-        let bytes = origin.partition.as_ref().map(|part| part.sectors.saturating_mul(crate::SECTOR));
+        let bytes = origin.partition.as_ref().map(|part| part.sectors.saturating_mul(trace::SECTOR));
         let bytes = bytes.or_else(|| origin.device.as_ref().map(|device| device.bytes));
         Self {
             filter: RowFilter::new(restriction),
@@ -87,7 +87,7 @@ impl Profiler {
         self.operations.add(op, row, flags);
         self.footprint.add(op, row);
         self.time_series.add(op, row);
-        let worker = names.task_at(row.task).is_some_and(crate::row::Task::is_worker);
+        let worker = names.task_at(row.task).is_some_and(trace::row::Task::is_worker);
         self.of_kernel_workers += u64::from(worker);
         self.last_end_ns = self.last_end_ns.max(row.issue_ns.saturating_add(row.latency_ns.unwrap_or(0)));
         if row.issue_ns < self.last_issue_ns {
@@ -342,7 +342,7 @@ impl SizeCounts {
         if max == 0 {
             return None;
         }
-        let bytes = |sectors: u32| u64::from(sectors) * crate::SECTOR;
+        let bytes = |sectors: u32| u64::from(sectors) * trace::SECTOR;
         let sum: f64 = self.counts.iter().map(|(size, count)| bytes(*size) as f64 * *count as f64).sum();
         let quantile = |q: f64| {
             let rank = (q * all as f64).ceil().max(1.0) as u64;

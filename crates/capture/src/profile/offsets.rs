@@ -8,10 +8,11 @@
 //!    touched.
 
 use crate::profile::share;
-use crate::row::Row;
 use model::captured::{Footprint, Op, Sequence};
 use model::histogram::Histogram;
 use roaring::RoaringTreemap;
+use trace::recent_ends::{Ends, RECENT_ENDS};
+use trace::row::Row;
 
 /// Least requests of a run that counts as a stream.
 const MIN_STREAM_REQUESTS: u64 = 3;
@@ -227,14 +228,14 @@ impl FootprintCounter {
         self.first = self.first.min(first);
         self.last = self.last.max(last);
         if let Some(bytes) = self.device_bytes {
-            let zone = u128::from(row.sector) * u128::from(crate::SECTOR) * ZONES as u128 / u128::from(bytes);
+            let zone = u128::from(row.sector) * u128::from(trace::SECTOR) * ZONES as u128 / u128::from(bytes);
             let zone = usize::try_from(zone).unwrap_or(ZONES).min(ZONES - 1);
             self.zones[zone] += 1;
         }
     }
 
     pub(super) fn finish(mut self) -> Footprint {
-        let bytes = |blocks: u64| blocks.saturating_mul(BLOCK_SECTORS * crate::SECTOR);
+        let bytes = |blocks: u64| blocks.saturating_mul(BLOCK_SECTORS * trace::SECTOR);
         self.reads.settle();
         self.writes.settle();
         let is_least = self.reads.is_full || self.writes.is_full;
@@ -258,45 +259,6 @@ impl FootprintCounter {
             reuse: share(self.touches, distinct),
             half_in: half.filter(|_| all > 0).map(|zones| (zones + 1) as f64 / ZONES as f64),
         }
-    }
-}
-
-/// Recent requests that a sequential one may follow. Up to this many interleaved streams are recognised.
-pub(crate) const RECENT_ENDS: usize = 64;
-
-/// Recent ends, in sectors, and the index of the oldest.
-#[derive(Debug)]
-pub(crate) struct Ends {
-    sectors: [u64; RECENT_ENDS],
-    oldest: usize,
-}
-
-impl Default for Ends {
-    fn default() -> Self {
-        // No request starts there.
-        Self { sectors: [u64::MAX; RECENT_ENDS], oldest: 0 }
-    }
-}
-
-impl Ends {
-    /// Returns the index of a recent request that ended at this sector.
-    pub(crate) fn find(&self, sector: u64) -> Option<usize> {
-        // Mostly there is none, so all are compared first, several at once.
-        let found: u64 = self.sectors.iter().map(|end| u64::from(*end == sector)).sum();
-        if found > 0 { self.sectors.iter().position(|end| *end == sector) } else { None }
-    }
-
-    /// Returns how many requests ago the one at this index ended: 1 for the last.
-    pub(crate) fn requests_ago(&self, at: usize) -> u64 {
-        ((self.oldest + RECENT_ENDS - at - 1) % RECENT_ENDS) as u64 + 1
-    }
-
-    /// Replaces the oldest end, and returns its index.
-    pub(crate) fn push(&mut self, end: u64) -> usize {
-        let at = self.oldest;
-        self.sectors[at] = end;
-        self.oldest = (at + 1) % RECENT_ENDS;
-        at
     }
 }
 
@@ -335,18 +297,4 @@ fn touched_blocks_count_once() {
     assert_eq!(told.span_bytes, 1 << 30);
     assert!((told.reuse - 9.0 / 4.0).abs() < 1e-9 && told.half_in == Some(1.0 / 1024.0));
     assert_eq!(FootprintCounter::new(None).finish().half_in, None);
-}
-
-#[test]
-fn an_end_is_known_until_it_is_replaced() {
-    let mut ends = Ends::default();
-    assert_eq!(ends.find(8), None);
-    assert_eq!(ends.push(8), 0);
-    for end in 100..100 + RECENT_ENDS as u64 - 1 {
-        ends.push(end);
-    }
-    assert_eq!((ends.find(8), ends.find(100)), (Some(0), Some(1)));
-    assert_eq!((ends.requests_ago(0), ends.requests_ago(RECENT_ENDS - 1)), (RECENT_ENDS as u64, 1));
-    assert_eq!(ends.push(7), 0);
-    assert_eq!(ends.find(8), None);
 }

@@ -1,8 +1,8 @@
 //! A known load and its profile.
 
 use super::*;
-use crate::row::{Flags, Task};
 use model::captured::Partition;
+use trace::row::{Flags, Task};
 
 /// One request in three is a write of 16 KiB, the others are reads of 4 KiB; each takes 50 us, one every 100 us.
 fn profile(restriction: &Restriction) -> Profile {

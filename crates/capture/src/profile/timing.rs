@@ -9,11 +9,11 @@
 //!    requests nor with time.
 
 use crate::profile::latency;
-use crate::row::Row;
 use model::captured::{Arrivals, Course, CourseOf, Depth, DepthShare, Op, Place, Places};
 use model::histogram::Histogram;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use trace::row::Row;
 
 /// Intervals for counting requests, in ns.
 const INTERVALS_NS: [u64; 2] = [10_000_000, 100_000_000];
@@ -254,7 +254,7 @@ impl TimeSeries {
             self.kinds.iter_mut().for_each(OpSteps::halve_steps);
         }
         let has_place = matches!(op, Op::Read | Op::Write);
-        let offset = row.sector.saturating_mul(crate::SECTOR);
+        let offset = row.sector.saturating_mul(trace::SECTOR);
         while has_place && offset / self.row_bytes >= MAX_ROWS as u64 {
             self.row_bytes *= 2;
             self.kinds.iter_mut().for_each(OpSteps::halve_rows);

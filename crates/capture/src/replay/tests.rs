@@ -1,9 +1,9 @@
 //! Loads of a few requests: their steps, and what each waits for.
 
 use crate::replay::*;
-use crate::row::{Flags, Names, Row, RowKind, Task};
 use model::captured::{Origin, Unit};
 use model::job::{Changes, Kind, ReplayPace};
+use trace::row::{Flags, Names, Row, RowKind, Task};
 
 /// Rows of tasks, written down.
 #[derive(Default)]

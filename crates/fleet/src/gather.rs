@@ -1,0 +1,331 @@
+//! The end of a measurement on several hosts: collects the reports of all hosts on rank 0, and decides which host was lost.
+//!
+//! 1. Each host sends its report to rank 0, which waits for all of them.
+//! 2. If a host may be lost, or a signal came, rank 0 waits only a short time for the last messages. A host that sent none and has been
+//!    silent is the lost one.
+//! 3. Rank 0 closes the merged session and writes the report. The others wait for that, so that the launcher does not end rank 0.
+
+use super::hosts::Hosts;
+use super::merge::RunParts;
+use crate::merge;
+use crate::merge::HostReports;
+use crate::message::{EarlyEnd, Message};
+use crate::transport::HEARTBEAT_INTERVAL;
+use history::session::Session;
+use model::fleet::{Fleet, HostSeen, Lost, Which};
+use model::name;
+use model::record::{Record, RunEnding};
+use model::units::{show_bytes, show_count};
+use output::failure::Failure;
+use output::failure::INTERRUPTED;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// How long rank 0 waits for the next last message if a host is lost.
+const NEXT_LAST_MESSAGE: Duration = Duration::from_millis(400);
+/// How long rank 0 waits for all last messages together.
+const ALL_LAST_MESSAGES: Duration = Duration::from_secs(2);
+/// The same after a signal: launchers kill the process one second after the signal, and the report must be written by then.
+const LAST_MESSAGES_AFTER_SIGNAL: Duration = Duration::from_millis(300);
+/// The same after a signal if a host that has not answered was heard just before: it may have died then, and is silent for [`LOST_AFTER`]
+/// soon.
+const LAST_MESSAGES_OF_RECENT_HOST: Duration = Duration::from_millis(600);
+/// The number of hosts whose part of a broken run is noted.
+const BROKEN_RUN_NOTES_MAX: usize = 16;
+/// How long the other hosts wait for the report of rank 0: if one left earlier, the launcher would end rank 0.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
+/// A host without a last message is lost if it has been silent for this long: two heartbeats are missing.
+const LOST_AFTER: Duration = HEARTBEAT_INTERVAL.saturating_mul(2);
+
+/// The outcome of the measurement on this host.
+pub struct HostOutcome<'s> {
+    /// The record of what this host measured, in its own file.
+    pub session: &'s Session,
+    /// Whether a signal ended it.
+    pub interrupted: bool,
+    /// Whether an error ended it.
+    pub failed: bool,
+    /// When the measurement began.
+    pub epoch: Instant,
+}
+
+/// The outcome of the measurement on all hosts.
+pub struct Gathered {
+    /// The session of all hosts.
+    pub session: Session,
+    /// Whether a signal ended it.
+    pub interrupted: bool,
+    /// Whether an error ended it, on any host.
+    pub failed: bool,
+}
+
+/// The reports that rank 0 has received.
+#[derive(Default)]
+struct Reports {
+    all: HostReports,
+    /// Ranks of the hosts that have reported.
+    heard: BTreeSet<u32>,
+    /// Operations and bytes that each host issued in a broken run, by rank.
+    issued: Vec<(u64, u64)>,
+}
+
+impl Reports {
+    /// Adds the report of one host.
+    fn add(&mut self, report: HostReports) {
+        let Some(rank) = report.hosts.first().map(|host| host.rank).filter(|rank| self.heard.insert(*rank))
+        else {
+            return;
+        };
+        if let Some(issued) = self.issued.get_mut(rank as usize) {
+            *issued = issued_totals(&report.rest);
+        }
+        self.all.add(report);
+    }
+}
+
+impl Hosts {
+    /// Ends the measurement. Rank 0 gets the session of all hosts instead of its own.
+    ///
+    /// # Errors
+    /// [`Failure::Elsewhere`] on the other ranks if another host ended the measurement; also if the session cannot be written.
+    pub fn gather(&self, seen: &HostOutcome) -> Result<Option<Gathered>, Failure> {
+        let record = seen.session.record()?;
+        self.notice(seen, &record);
+        let file = seen.session.is_kept().then(|| name::text(seen.session.path()));
+        let left = self.state().agreed;
+        let rest: Vec<_> = record.measured().into_iter().skip(left).cloned().collect();
+        let rest = self.local_run_parts(&rest, &[], Vec::new());
+        let own = HostReports::on(self.rank as u32, &self.names[self.rank], (&record, file), rest);
+        if self.rank > 0 {
+            self.send(0, Message::Done(Box::new(own)));
+            self.wait_for_bye();
+            return self.outcome_reported_by_rank_0(seen.interrupted).map(|()| None);
+        }
+        let all = self.collect_reports(own, seen);
+        self.conclude(seen, &record, all)
+    }
+
+    /// Rank 0: whether a signal ended the measurement, on this host or another one.
+    pub(super) fn ended_by_signal(&self, interrupted: bool) -> bool {
+        self.shared.over().map_or(interrupted, |(over, _)| over.code == INTERRUPTED)
+    }
+
+    /// Rank 0: the deadline for last messages, counted from `began`.
+    pub(super) fn last_messages_deadline(
+        &self,
+        began: Instant,
+        by_signal: bool,
+        has_answered: impl Fn(usize) -> bool,
+    ) -> Instant {
+        let may_be_alive =
+            |(rank, silent): (usize, Duration)| rank > 0 && !has_answered(rank) && silent <= LOST_AFTER;
+        began
+            + match by_signal {
+                false => ALL_LAST_MESSAGES,
+                true if self.shared.silences().into_iter().any(may_be_alive) => LAST_MESSAGES_OF_RECENT_HOST,
+                true => LAST_MESSAGES_AFTER_SIGNAL,
+            }
+    }
+
+    /// Rank 0, after it has read the last messages: decides which host was lost. Only a host that sent no last message and has been
+    /// silent since can be lost. If a process is killed, the launcher notices before rank 0 does, and ends the others with a signal: the
+    /// lost host is the cause then. MPI may also stop on others until the launcher ends them: they are named after the lost host.
+    ///
+    /// Changes nothing if no host was lost, or if a host has reported an error or is already known to be lost.
+    pub(super) fn identify_lost_host(&self, ended: Instant, has_answered: impl Fn(usize) -> bool) {
+        let is_lost = |rank: usize| rank > 0 && !has_answered(rank);
+        let is_certain =
+            |over: &EarlyEnd| over.code != INTERRUPTED && (!over.is_silence || is_lost(over.rank));
+        if self.shared.over().is_some_and(|(over, _)| is_certain(&over)) {
+            return;
+        }
+        let silent = self.shared.most_silent(is_lost).filter(|(_, silent)| *silent > LOST_AFTER);
+        let Some((rank, silent)) = silent else { return };
+        let others = match self.shared.silent_for_as_long(rank, silent, is_lost).as_slice() {
+            [] => String::new(),
+            [(other, theirs)] => format!(" and {} for {:.1} s", self.name(*other), theirs.as_secs_f64()),
+            more => format!(" and {} other hosts for hardly less", more.len()),
+        };
+        let why =
+            format!("has been silent for {:.1} s{others}, and sent no last message", silent.as_secs_f64());
+        self.shared.replace_reason(EarlyEnd { rank, why, code: 3, is_silence: true }, ended);
+    }
+
+    /// Tells the other hosts if the measurement ended early on this one.
+    fn notice(&self, seen: &HostOutcome, record: &Record) {
+        if self.shared.over().is_some() || !(seen.failed || seen.interrupted) {
+            return;
+        }
+        if self.rank > 0 || seen.failed {
+            self.end_all(match record.end.as_ref().map(|e| &e.ending) {
+                Some(RunEnding::Failed(why)) => Failure::Refused(why.clone()),
+                _ => Failure::Interrupted,
+            });
+        } else {
+            self.announce_signal();
+        }
+    }
+
+    /// Rank 0: tells all other hosts of a signal. Which host was lost, if any, is decided after their last messages.
+    pub(super) fn announce_signal(&self) {
+        let over = EarlyEnd { rank: 0, why: "was interrupted".into(), code: INTERRUPTED, is_silence: false };
+        self.send_each(|_| Message::EarlyEnd(over.clone()));
+    }
+
+    /// Waits until rank 0 has written its report, so that the launcher does not end rank 0.
+    pub(super) fn wait_for_bye(&self) {
+        let mut until = None;
+        // If rank 0 is lost, no report is written.
+        while !self.has_lost_rank_0() {
+            match self.receive_until(0, until) {
+                Ok(Message::Bye) => break,
+                Ok(_) => {}
+                // The report mentions it, and takes longer.
+                Err(_) if until.is_none() => until = Some(Instant::now() + REPORT_TIMEOUT),
+                Err(_) => break,
+            }
+        }
+    }
+
+    /// The failure of a host whose outcome rank 0 reports.
+    pub(super) fn outcome_reported_by_rank_0(&self, interrupted: bool) -> Result<(), Failure> {
+        match self.shared.over() {
+            Some((over, _)) => Err(Failure::Elsewhere(over.code)),
+            None if interrupted => Err(Failure::Elsewhere(INTERRUPTED)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether rank 0 was lost.
+    pub(super) fn has_lost_rank_0(&self) -> bool {
+        self.shared.over().is_some_and(|(over, _)| over.rank == 0 && over.code == 3)
+    }
+
+    /// Rank 0: closes the session of all hosts with their reports and notes about the broken run.
+    fn conclude(
+        &self,
+        seen: &HostOutcome,
+        record: &Record,
+        (all, broken_run_notes): (HostReports, Vec<String>),
+    ) -> Result<Option<Gathered>, Failure> {
+        let HostReports { mut hosts, asked, limited, rest } = all;
+        let reported: BTreeSet<u32> = hosts.iter().map(|host| host.rank).collect();
+        let silent: Vec<usize> = (0..self.size).filter(|rank| !reported.contains(&(*rank as u32))).collect();
+        hosts.extend(silent.iter().map(|rank| self.silent(*rank)));
+        hosts.sort_by_key(|host| host.rank);
+        for (host, kernel) in hosts.iter_mut().zip(&self.state().kernels) {
+            host.kernel = *kernel;
+        }
+        // A run that was broken off, or that only some hosts measured.
+        if !rest.phases.is_empty() {
+            self.keep(rest, &[], None)?;
+        }
+        let was_interrupted = seen.interrupted;
+        let over = self.shared.over();
+        let lost = over.as_ref().map(|(over, at)| Lost {
+            host: self.name(over.rank),
+            why: over.why.clone(),
+            at_s: at.saturating_duration_since(seen.epoch).as_secs_f64(),
+        });
+        let interrupted = over.as_ref().is_some_and(|(over, _)| over.code == INTERRUPTED);
+        let (ending, notes, drift) = match (&record.end, &over) {
+            (Some(end), None) => (end.ending.clone(), end.notes.clone(), end.clock_drift_ppm),
+            (_, Some(_)) if interrupted => (RunEnding::Interrupted, broken_run_notes, None),
+            (_, Some((over, _))) => {
+                let why = format!("{} {}", self.name(over.rank), over.why);
+                (RunEnding::Failed(why), broken_run_notes, None)
+            }
+            (None, None) => (RunEnding::Interrupted, Vec::new(), None),
+        };
+        let failed = matches!(ending, RunEnding::Failed(_));
+        let missing = (silent.len() > 1).then(|| {
+            let which = silent.iter().map(|rank| *rank as u32);
+            format!(
+                "{} said nothing of what they measured",
+                merge::join_names(&Which::of_all(which), &self.names)
+            )
+        });
+        let notes = notes.into_iter().chain(missing);
+        let notes = notes.chain(self.shared.progress().hung().iter().cloned()).collect();
+        let seen = Fleet { hosts, asked, limited, lost, ..Fleet::default() };
+        let session = self.state().merged_session.end(seen, (ending, notes, drift))?;
+        let interrupted = was_interrupted && !failed;
+        Ok(session.map(|session| Gathered { session, interrupted, failed }))
+    }
+
+    /// Rank 0: receives the reports of all hosts. If the measurement ends early, waits only for last messages, decides which host was lost,
+    /// and notes the progress of the hosts in the broken run.
+    fn collect_reports(&self, own: HostReports, seen: &HostOutcome) -> (HostReports, Vec<String>) {
+        let mut reports = Reports { issued: vec![(0, 0); self.size], ..Reports::default() };
+        reports.add(own);
+        let mut is_early = seen.interrupted || self.shared.over().is_some();
+        for rank in 1..self.size {
+            if is_early {
+                break;
+            }
+            match self.receive(rank) {
+                Ok(Message::Done(report)) => reports.add(*report),
+                Ok(other) => {
+                    self.unexpected_message(rank, &other);
+                    is_early = true;
+                }
+                Err(_) => is_early = true,
+            }
+        }
+        if !is_early {
+            return (reports.all, Vec::new());
+        }
+        if !seen.interrupted && self.shared.over().is_none() {
+            // The signal came while rank 0 waited for the others.
+            self.end_all(Failure::Interrupted);
+        }
+        let (began, by_signal) = (Instant::now(), self.ended_by_signal(seen.interrupted));
+        while reports.heard.len() < self.size {
+            let each = Instant::now() + NEXT_LAST_MESSAGE;
+            let most =
+                self.last_messages_deadline(began, by_signal, |rank| reports.heard.contains(&(rank as u32)));
+            match self.receive_any(if by_signal { most } else { most.min(each) }) {
+                Some((_, Message::Done(report))) => reports.add(*report),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        self.identify_lost_host(began, |rank| reports.heard.contains(&(rank as u32)));
+        let notes = self.broken_run_notes(&reports.issued);
+        (reports.all, notes)
+    }
+
+    /// Notes what each host had completed of the broken run, as far as known.
+    fn broken_run_notes(&self, done: &[(u64, u64)]) -> Vec<String> {
+        let describe_progress = |(rank, (ops, bytes)): (usize, &(u64, u64))| {
+            let name = self.name(rank);
+            if *ops > 0 {
+                let (ops, bytes) = (show_count(*ops as f64), show_bytes(*bytes));
+                return Some(format!(
+                    "of the run that was broken off {name} had carried out {ops} operations, {bytes}"
+                ));
+            }
+            let operations = self.shared.progress().operations(rank);
+            (operations > 0).then(|| {
+                let ops = show_count(operations as f64);
+                format!("of the run that was broken off {name} had carried out {ops} operations when it was last heard")
+            })
+        };
+        let mut all: Vec<String> = done.iter().enumerate().filter_map(describe_progress).collect();
+        let more = all.len().saturating_sub(BROKEN_RUN_NOTES_MAX);
+        all.truncate(BROKEN_RUN_NOTES_MAX);
+        all.extend((more > 0).then(|| format!("{more} more hosts had begun the run that was broken off")));
+        all
+    }
+
+    fn silent(&self, rank: usize) -> HostSeen {
+        let reason = "it did not say what it measured".to_owned();
+        HostSeen { rank: rank as u32, name: self.name(rank), reason, ..HostSeen::default() }
+    }
+}
+
+/// Returns the operations and bytes of all phases.
+fn issued_totals(ran: &RunParts) -> (u64, u64) {
+    let issued = ran.phases.iter().flat_map(|p| &p.end.streams).flat_map(|s| s.issued.values());
+    issued.fold((0, 0), |sum, i| (sum.0 + i.ops, sum.1 + i.bytes))
+}

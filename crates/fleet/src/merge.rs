@@ -1,0 +1,815 @@
+//! Adds up what several hosts measured: phases of a run, reports of hosts, and the session file that rank 0 keeps.
+//!
+//! Hosts are added in the order in which their messages arrive; the result is the same in any order. Values that are not plain sums need
+//! little memory for any number of hosts: notes with the hosts that wrote them, the time in which all loads ran, the spread of the start
+//! times, the largest disturbances.
+
+use super::clock::Reading;
+use analysis::Judging;
+use history::session::Session;
+use model::finding::{Finding, Outcome};
+use model::fleet::{CheckedOnHosts, Fleet, HostResult, HostSeen, Limited, RunSeen, Which};
+use model::job::Kind;
+use model::record::{
+    Common, Disturbance, Disturbed, End, Frame, Header, Interval, OpenLoop, PriorityEnd, Record, Run, RunEnd,
+    RunEnding, RunStart, StreamEnd, ThreadIo, WorkerEnd,
+};
+use model::report::{Figures, Limiter, Measured, Report};
+use output::failure::Failure;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Hosts ran for equally long if all of them ran for this share of the time in which any ran.
+const EQUALLY_LONG_SHARE: f64 = 0.99;
+/// Notes of workers that are kept per stream, in alphabetical order.
+const WORKER_NOTES_MAX: usize = 16;
+/// Operations that the common time cuts are counted in thousandths.
+const THOUSANDTHS: f64 = 1_000.0;
+
+/// The phases of a run, added up over some hosts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct RunParts {
+    pub(super) phases: Vec<Phase>,
+    /// Disturbances by other processes and limits.
+    pub(super) disturbed: Vec<Disturbance>,
+}
+
+/// When the load of each stream ran, by phase.
+pub(super) type Times = BTreeMap<usize, Windows>;
+/// First and last ns in which all hosts ran, by phase and stream. Only streams that did not run equally long on all hosts.
+pub(super) type CommonTimes = BTreeMap<usize, BTreeMap<usize, [u64; 2]>>;
+
+impl RunParts {
+    /// Adds the phases of other hosts.
+    pub(super) fn add(&mut self, other: Self) {
+        for phase in other.phases {
+            match self.phases.iter_mut().find(|mine| mine.which() == phase.which()) {
+                Some(mine) => mine.add(phase),
+                None => self.phases.push(phase),
+            }
+        }
+        add_disturbances(&mut self.disturbed, other.disturbed);
+    }
+
+    /// When the load of each phase ran.
+    pub(super) fn times(&self) -> Times {
+        self.phases.iter().map(|phase| (phase.start.phase, phase.windows.clone())).collect()
+    }
+
+    /// Counts what this host completed while all hosts ran, from the intervals of its phases.
+    pub(super) fn cut(&mut self, interval_series: &[Vec<Interval>], common: &CommonTimes) {
+        for (phase, intervals) in self.phases.iter_mut().zip(interval_series) {
+            let times = common.get(&phase.start.phase).into_iter().flatten();
+            phase.common = Some(
+                times.map(|(stream, time)| (*stream, completed_within(intervals, *stream, *time))).collect(),
+            );
+        }
+    }
+}
+
+/// Adds the times of other hosts.
+pub(super) fn add_times(all: &mut Times, others: Times) {
+    for (phase, windows) in others {
+        add_windows(all.entry(phase).or_default(), windows);
+    }
+}
+
+/// The times in which all hosts ran.
+pub(super) fn common_times(all: &Times) -> CommonTimes {
+    let unequal_windows = |windows: &Windows| -> BTreeMap<usize, [u64; 2]> {
+        let unlike = windows.iter().filter(|(_, window)| !ran_equally_long(window));
+        unlike.map(|(stream, window)| (*stream, [window.from_ns, window.until_ns])).collect()
+    };
+    all.iter().map(|(phase, windows)| (*phase, unequal_windows(windows))).collect()
+}
+
+/// Whether all hosts ran for equally long.
+fn ran_equally_long(window: &Window) -> bool {
+    window.together_ns() as f64 >= EQUALLY_LONG_SHARE * window.total_ns() as f64
+}
+
+/// One phase, added up over some hosts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Phase {
+    /// The lowest rank among them; the start and the times are those of this rank.
+    first: u32,
+    /// The number of hosts.
+    hosts: u32,
+    pub(super) start: RunStart,
+    /// The sums. The ending and the notes are kept separately.
+    pub(super) end: RunEnd,
+    /// The lowest rank that did not complete the phase, with the reason.
+    ended: Option<(u32, RunEnding)>,
+    notes: Notes,
+    windows: Windows,
+    late: StartDelay,
+    /// Completed operations and bytes while all hosts ran, in thousandths, by stream and kind; `None` if a host did not count them.
+    common: Option<BTreeMap<usize, BTreeMap<Kind, [u64; 2]>>>,
+}
+
+/// One phase of a run on all hosts, with the time in which all hosts ran and the time in which any host ran, in ns.
+pub(super) struct Merged {
+    pub(super) start: RunStart,
+    pub(super) end: RunEnd,
+    pub(super) common_ns: u64,
+    pub(super) longest_ns: u64,
+    pub(super) late: StartDelay,
+    /// The number of hosts that measured it.
+    pub(super) hosts: u32,
+}
+
+impl Phase {
+    /// The phase of one host, which began `late_ns` after the start time; `None` if the run has no end.
+    pub(super) fn from_run(
+        rank: u32,
+        run: &Run,
+        intervals: &[Interval],
+        late_ns: Option<u64>,
+    ) -> Option<Self> {
+        let mut end = run.end.clone()?;
+        let ending = std::mem::replace(&mut end.ending, RunEnding::Complete);
+        let error = |w: &WorkerEnd| w.error.as_ref().map(|why| format!("worker {}: {why}", w.worker));
+        let errors: Vec<String> = end.workers.iter().filter_map(error).collect();
+        let notes = Notes::from_host(rank, std::mem::take(&mut end.notes).into_iter().chain(errors));
+        let mut workers = Vec::new();
+        for worker in std::mem::take(&mut end.workers) {
+            add_worker(&mut workers, WorkerEnd { worker: 0, depth: None, error: None, ..worker });
+        }
+        // Lanes belong to one host.
+        end.streams.iter_mut().for_each(|stream| stream.lanes.clear());
+        let window = |stream: usize| {
+            let rows = || intervals.iter().filter(|row| row.stream == stream);
+            Some(Window::of_host(rows().map(|r| r.start_ns).min()?, rows().map(|r| r.end_ns).max()?))
+        };
+        let windows = end.streams.iter().filter_map(|s| Some((s.stream, window(s.stream)?))).collect();
+        Some(Self {
+            first: rank,
+            hosts: 1,
+            start: run.start.clone(),
+            end: RunEnd { workers, process_ns: None, still: None, ..end },
+            ended: (ending != RunEnding::Complete).then_some((rank, ending)),
+            notes,
+            windows,
+            late: late_ns.map_or_else(StartDelay::default, |ns| StartDelay::of_host(rank, ns)),
+            common: None,
+        })
+    }
+
+    /// Identifies the phase: indices of job and phase, repeat of the job, attempt of the run, and the offered load, which distinguishes
+    /// the runs of a load curve.
+    pub(super) fn which(&self) -> ([u32; 4], Option<u64>) {
+        let RunStart { job, phase, repeat, attempt, offered_iops, .. } = self.start;
+        ([job as u32, phase as u32, repeat, attempt], offered_iops)
+    }
+
+    /// Adds the same phase of other hosts.
+    fn add(&mut self, other: Self) {
+        let other = if other.first < self.first { std::mem::replace(self, other) } else { other };
+        self.hosts += other.hosts;
+        if other.ended.as_ref().map(|e| e.0) < self.ended.as_ref().map(|e| e.0) || self.ended.is_none() {
+            self.ended = other.ended.or(self.ended.take());
+        }
+        for stream in other.end.streams {
+            match self.end.streams.iter_mut().find(|s| s.stream == stream.stream) {
+                Some(sum) => add(sum, &stream),
+                None => self.end.streams.push(stream),
+            }
+        }
+        self.end.streams.sort_by_key(|s| s.stream);
+        other.end.workers.into_iter().for_each(|worker| add_worker(&mut self.end.workers, worker));
+        self.end.sync_ns = self.end.sync_ns.max(other.end.sync_ns);
+        for failure in other.end.sync_failures {
+            if !self.end.sync_failures.contains(&failure) {
+                self.end.sync_failures.push(failure);
+            }
+        }
+        self.notes.add(other.notes);
+        add_windows(&mut self.windows, other.windows);
+        self.late.add(other.late);
+        self.common = self.common.take().zip(other.common).map(|(mut mine, its)| {
+            for (stream, kinds) in its {
+                let sums = mine.entry(stream).or_default();
+                for (kind, n) in kinds {
+                    add_pair(sums.entry(kind).or_default(), n);
+                }
+            }
+            mine
+        });
+    }
+
+    /// Returns the phase as one run. `names` are the names of all hosts by rank.
+    pub(super) fn merged(self, names: &[String]) -> Merged {
+        let Self { start, mut end, hosts, late, .. } = self;
+        end.notes = self.notes.merge_in_order(names, hosts);
+        end.ending = match self.ended {
+            None => RunEnding::Complete,
+            Some((rank, RunEnding::Failed(why))) if rank > 0 => {
+                let name = names.get(rank as usize).cloned().unwrap_or_else(|| format!("rank {rank}"));
+                RunEnding::Failed(format!("{name}: {why}"))
+            }
+            Some((_, ending)) => ending,
+        };
+        for stream in &mut end.streams {
+            let Some(window) = self.windows.get(&stream.stream).filter(|window| !ran_equally_long(window))
+            else {
+                continue;
+            };
+            let Some(counted) = self.common.as_ref().and_then(|common| common.get(&stream.stream)) else {
+                continue;
+            };
+            let from_thousandths = |n: u64| (n as f64 / THOUSANDTHS).round() as u64;
+            let kinds = counted.iter().map(|(kind, sums)| (*kind, sums.map(from_thousandths))).collect();
+            stream.common = Some(Common { window_ns: window.together_ns(), kinds });
+        }
+        let common_ns = self.windows.values().map(Window::together_ns).min().unwrap_or(0);
+        let longest_ns = self.windows.values().map(Window::total_ns).max().unwrap_or(0);
+        Merged { start, end, common_ns, longest_ns, late, hosts }
+    }
+}
+
+/// What a stream completed on one host in a time, in thousandths. An interval that the time cuts counts by its share.
+fn completed_within(
+    intervals: &[Interval],
+    stream: usize,
+    [from, until]: [u64; 2],
+) -> BTreeMap<Kind, [u64; 2]> {
+    let mut sums: BTreeMap<Kind, [u64; 2]> = BTreeMap::new();
+    for Interval { start_ns, end_ns, cells, .. } in intervals.iter().filter(|row| row.stream == stream) {
+        let length = end_ns.saturating_sub(*start_ns);
+        let inside = until.min(*end_ns).saturating_sub(from.max(*start_ns));
+        let part = match length {
+            0 => f64::from(u8::from((from..=until).contains(start_ns))),
+            length => inside as f64 / length as f64,
+        };
+        let parts = |n: u64| (n as f64 * part * THOUSANDTHS).round() as u64;
+        for (kind, cell) in cells {
+            add_pair(sums.entry(*kind).or_default(), [parts(cell.0), parts(cell.1)]);
+        }
+    }
+    sums
+}
+
+fn add_pair(sum: &mut [u64; 2], other: [u64; 2]) {
+    *sum = [sum[0].saturating_add(other[0]), sum[1].saturating_add(other[1])];
+}
+
+/// Adds the cost of a worker to the sum of its stream. The duration is that of the longest worker.
+fn add_worker(all: &mut Vec<WorkerEnd>, other: WorkerEnd) {
+    let Some(sum) = all.iter_mut().find(|w| w.stream == other.stream) else {
+        all.push(other);
+        all.sort_by_key(|w| w.stream);
+        return;
+    };
+    sum.wall_ns = sum.wall_ns.max(other.wall_ns);
+    sum.user_ns = sum.user_ns.saturating_add(other.user_ns);
+    sum.system_ns = sum.system_ns.saturating_add(other.system_ns);
+    sum.turns = sum.turns.saturating_add(other.turns);
+    sum.ops = sum.ops.saturating_add(other.ops);
+    add_pair(&mut sum.switches, other.switches);
+    let pair = |(mut mine, its): ([u64; 2], [u64; 2])| {
+        add_pair(&mut mine, its);
+        mine
+    };
+    sum.faults = sum.faults.zip(other.faults).map(pair);
+    sum.depth_counts = sum.depth_counts.zip(other.depth_counts).map(|(mine, its)| mine.plus(&its));
+    sum.counted = combine_known(&sum.counted, other.counted, |mine, its| pair((mine, its)));
+    sum.ready_ns = combine_known(&sum.ready_ns, other.ready_ns, u64::saturating_add);
+    sum.io = combine_known(&sum.io, other.io, ThreadIo::plus);
+    for (words, others) in [(&mut sum.used, other.used), (&mut sum.fallbacks, other.fallbacks)] {
+        words.extend(others);
+        words.sort_unstable();
+        words.dedup();
+        words.truncate(WORKER_NOTES_MAX);
+    }
+}
+
+/// Adds two values. If one is unknown, the sum is unknown; of two reasons the first in alphabetical order is kept.
+fn combine_known<T: Copy>(
+    one: &model::Known<T>,
+    other: model::Known<T>,
+    add: impl Fn(T, T) -> T,
+) -> model::Known<T> {
+    match (one, other) {
+        (Ok(one), Ok(other)) => Ok(add(*one, other)),
+        (Err(one), Err(other)) => Err(one.clone().min(other)),
+        (Err(why), Ok(_)) => Err(why.clone()),
+        (Ok(_), Err(why)) => Err(why),
+    }
+}
+
+/// Adds the same stream of another host.
+fn add(sum: &mut StreamEnd, other: &StreamEnd) {
+    sum.window_ns = sum.window_ns.max(other.window_ns);
+    sum.depth_ns = sum.depth_ns.saturating_add(other.depth_ns);
+    sum.submit.merge(&other.submit);
+    sum.data = sum.data.or(other.data);
+    for (kind, its) in &other.kinds {
+        let mine = sum.kinds.entry(*kind).or_default();
+        mine.bytes = mine.bytes.saturating_add(its.bytes);
+        mine.latency.merge(&its.latency);
+        if let Some(OpenLoop { service, lateness }) = &its.open {
+            let open = mine.open.get_or_insert_default();
+            open.service.merge(service);
+            open.lateness.merge(lateness);
+        }
+    }
+    other.priorities.iter().for_each(|its| PriorityEnd::add(&mut sum.priorities, its));
+    for (kind, its) in &other.issued {
+        let mine = sum.issued.entry(*kind).or_default();
+        mine.ops = mine.ops.saturating_add(its.ops);
+        mine.bytes = mine.bytes.saturating_add(its.bytes);
+        mine.short = mine.short.saturating_add(its.short);
+        mine.max_ns = mine.max_ns.max(its.max_ns);
+        for (errno, count) in &its.errors {
+            *mine.errors.entry(*errno).or_default() += count;
+        }
+    }
+}
+
+/// The disturbances on all hosts; `None` without any.
+pub(super) fn disturbed(attempt: u32, by: Vec<Disturbance>) -> Option<Disturbed> {
+    (!by.is_empty()).then_some(Disturbed { attempt, by })
+}
+
+/// The spread of the start times of a run, from the delay of each host and its clock readings before and after the run.
+pub(super) fn start_spread(
+    late: &StartDelay,
+    hosts: usize,
+    before: &[Option<Reading>],
+    after: &[Option<Reading>],
+) -> RunSeen {
+    if (late.hosts as usize) < hosts || hosts < 2 {
+        return RunSeen::default();
+    }
+    let error = |(rank, then): (usize, &Option<Reading>)| {
+        let then = (*then)?;
+        Some(after.get(rank).copied().flatten().map_or(then.error_ns(), |now| now.error_since(then)))
+    };
+    RunSeen {
+        spread_ns: Some(late.last.0 - late.first_ns),
+        clock_error_ns: before.iter().take(hosts).enumerate().map(error).max().flatten(),
+        last: Some(late.last.1),
+        ..RunSeen::default()
+    }
+}
+
+/// The parts of a run on one host, with its intervals.
+#[cfg(test)]
+fn ran(
+    rank: u32,
+    (ops, ns, until_ns): (u64, u64, u64),
+    ending: RunEnding,
+    notes: &[&str],
+) -> (RunParts, Vec<Vec<Interval>>) {
+    use model::record::{Cell, KindEnd};
+    let mut latency = model::histogram::Histogram::new();
+    (0..ops).for_each(|_| latency.record(ns));
+    let kinds = [(Kind::Read, KindEnd { bytes: ops * 4096, latency, open: None })].into();
+    let stream = StreamEnd { window_ns: until_ns, kinds, ..StreamEnd::default() };
+    let row = |at: u64| Interval {
+        stream: 0,
+        start_ns: at * until_ns / 10,
+        end_ns: (at + 1) * until_ns / 10,
+        depth_ns: 0,
+        cells: [(Kind::Read, Cell(ops / 10, ops / 10 * 4096, ns, ns, ns))].into(),
+    };
+    let start = RunStart {
+        job: 0,
+        phase: 0,
+        repeat: 0,
+        attempt: 0,
+        offered_iops: None,
+        host: 0,
+        at_ns: 0,
+        target_bytes: vec![],
+    };
+    let notes = notes.iter().map(|note| (*note).to_owned()).collect();
+    let end = RunEnd { streams: vec![stream], notes, ..RunEnd::without(ending) };
+    let run = Run { start, intervals: Vec::new(), evidence: Vec::new(), end: Some(end), disturbed: None };
+    let intervals: Vec<Interval> = (0..10).map(row).collect();
+    let phases = Phase::from_run(rank, &run, &intervals, Some(u64::from(rank))).into_iter().collect();
+    (RunParts { phases, disturbed: Vec::new() }, vec![intervals])
+}
+
+/// The phase of hosts `a` and `b`.
+#[cfg(test)]
+fn merged(hosts: [(RunParts, Vec<Vec<Interval>>); 2]) -> Merged {
+    let mut times = Times::new();
+    for (ran, _) in &hosts {
+        add_times(&mut times, ran.times());
+    }
+    let common = common_times(&times);
+    let mut all = RunParts::default();
+    for (mut ran, interval_series) in hosts {
+        ran.cut(&interval_series, &common);
+        all.add(ran);
+    }
+    all.phases.remove(0).merged(&["a".to_owned(), "b".to_owned()])
+}
+
+#[cfg(test)]
+fn run_parts(rank: u32, did: (u64, u64, u64)) -> (RunParts, Vec<Vec<Interval>>) {
+    ran(rank, did, RunEnding::Complete, &[])
+}
+
+/// Different notes that are kept per run, in alphabetical order so that all hosts keep the same.
+const NOTES_MAX: usize = 64;
+/// Disturbances that are kept per run and kind, the largest ones.
+const DISTURBANCES_MAX: usize = 8;
+
+/// Notes of several hosts about a run, each once with the hosts that wrote it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Notes {
+    /// The hosts, and the position of the note on the lowest rank.
+    notes: BTreeMap<String, (Which, u32)>,
+    /// The number of different notes of each host, in total.
+    count: u32,
+}
+
+impl Notes {
+    /// The notes of one host, in order.
+    pub(super) fn from_host(rank: u32, notes: impl Iterator<Item = String>) -> Self {
+        let mut all = Self::default();
+        for (note, at) in notes.zip(0..) {
+            all.notes.entry(note).or_insert_with(|| (Which::only(rank), at));
+        }
+        all.count = all.notes.len() as u32;
+        all.shorten();
+        all
+    }
+
+    /// Adds the notes of other hosts.
+    pub(super) fn add(&mut self, other: Self) {
+        self.count += other.count;
+        for (note, (its, at)) in other.notes {
+            match self.notes.get_mut(&note) {
+                Some((mine, first)) => {
+                    if its.first < mine.first {
+                        *first = at;
+                    }
+                    mine.add(&its);
+                }
+                None => drop(self.notes.insert(note, (its, at))),
+            }
+        }
+        self.shorten();
+    }
+
+    fn shorten(&mut self) {
+        while self.notes.len() > NOTES_MAX {
+            self.notes.pop_last();
+        }
+    }
+
+    /// Returns the notes in order, with the names of the hosts unless all hosts wrote the note.
+    pub(super) fn merge_in_order(self, names: &[String], hosts: u32) -> Vec<String> {
+        let kept: u32 = self.notes.values().map(|(which, _)| which.count).sum();
+        let mut all: Vec<(String, (Which, u32))> = self.notes.into_iter().collect();
+        all.sort_by(|(_, (a, at)), (_, (b, other))| (a.first.first(), at).cmp(&(b.first.first(), other)));
+        let with_names = |(note, (which, _)): (String, (Which, u32))| {
+            if which.count == hosts { note } else { format!("{}: {note}", join_names(&which, names)) }
+        };
+        let rest = self.count - kept;
+        let more = (rest > 0).then(|| format!("{rest} more notes of hosts are in their own sessions"));
+        all.into_iter().map(with_names).chain(more).collect()
+    }
+}
+
+/// `a, b and 30 more`.
+pub(super) fn join_names(which: &Which, names: &[String]) -> String {
+    let name = |rank: &u32| names.get(*rank as usize).cloned().unwrap_or_else(|| format!("rank {rank}"));
+    let first: Vec<String> = which.first.iter().map(name).collect();
+    match which.count as usize - first.len() {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
+}
+
+/// When the load of a stream ran on some hosts, in ns from the common start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_field_names, reason = "units stand at the end of names")]
+pub(super) struct Window {
+    /// When the first host began.
+    pub(super) begun_ns: u64,
+    /// When the last host began.
+    pub(super) from_ns: u64,
+    /// When the first host ended.
+    pub(super) until_ns: u64,
+    /// When the last host ended.
+    pub(super) ended_ns: u64,
+}
+
+impl Window {
+    /// The window of one host.
+    pub(super) fn of_host(from_ns: u64, until_ns: u64) -> Self {
+        Self { begun_ns: from_ns, from_ns, until_ns, ended_ns: until_ns }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.begun_ns = self.begun_ns.min(other.begun_ns);
+        self.from_ns = self.from_ns.max(other.from_ns);
+        self.until_ns = self.until_ns.min(other.until_ns);
+        self.ended_ns = self.ended_ns.max(other.ended_ns);
+    }
+
+    /// The time in which all hosts ran, in ns.
+    pub(super) fn together_ns(&self) -> u64 {
+        self.until_ns.saturating_sub(self.from_ns)
+    }
+
+    /// The time in which any host ran, in ns.
+    pub(super) fn total_ns(&self) -> u64 {
+        self.ended_ns.saturating_sub(self.begun_ns)
+    }
+}
+
+/// When the load of each stream ran on some hosts, by the index of the stream.
+pub(super) type Windows = BTreeMap<usize, Window>;
+
+/// Adds the windows of other hosts.
+pub(super) fn add_windows(all: &mut Windows, others: Windows) {
+    for (stream, its) in others {
+        all.entry(stream).and_modify(|mine| mine.add(its)).or_insert(its);
+    }
+}
+
+/// How late the last workers of the hosts began, in ns after the common start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct StartDelay {
+    /// The number of hosts with a known delay.
+    pub(super) hosts: u32,
+    /// The smallest delay.
+    pub(super) first_ns: u64,
+    /// The largest delay, and its rank.
+    pub(super) last: (u64, u32),
+}
+
+impl StartDelay {
+    pub(super) fn of_host(rank: u32, ns: u64) -> Self {
+        Self { hosts: 1, first_ns: ns, last: (ns, rank) }
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        if self.hosts == 0 || other.hosts == 0 {
+            *self = if self.hosts == 0 { other } else { *self };
+            return;
+        }
+        self.hosts += other.hosts;
+        self.first_ns = self.first_ns.min(other.first_ns);
+        self.last = self.last.max(other.last);
+    }
+}
+
+/// Adds the disturbances of other hosts, each once, and keeps the largest.
+pub(super) fn add_disturbances(all: &mut Vec<Disturbance>, others: Vec<Disturbance>) {
+    for one in others {
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
+    let size = |one: &Disturbance| match one {
+        Disturbance::ForeignIo { bytes_per_s, .. } => (0, *bytes_per_s),
+        Disturbance::StolenCpu { share } => (1, *share),
+        Disturbance::LimitChanged { .. } => (2, 0.0),
+    };
+    all.sort_by(|a, b| {
+        let ((kind, mine), (other, its)) = (size(a), size(b));
+        kind.cmp(&other).then(its.total_cmp(&mine)).then_with(|| a.describe().cmp(&b.describe()))
+    });
+    for kind in 0..3 {
+        let mut kept = 0;
+        all.retain(|one| {
+            let is_it = size(one).0 == kind;
+            kept += usize::from(is_it);
+            !is_it || kept <= DISTURBANCES_MAX
+        });
+    }
+}
+
+/// The reports of some hosts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct HostReports {
+    /// A row for each host, in any order.
+    pub(super) hosts: Vec<HostSeen>,
+    pub(super) asked: Vec<CheckedOnHosts>,
+    pub(super) limited: Vec<Limited>,
+    /// Runs that the hosts did not agree on, because they were broken off.
+    pub(super) rest: RunParts,
+}
+
+impl HostReports {
+    /// The report of one host, from the record of its session and the file that keeps the session.
+    pub(super) fn on(
+        rank: u32,
+        name: &str,
+        (record, file): (&Record, Option<String>),
+        rest: RunParts,
+    ) -> Self {
+        let version = env!("CARGO_PKG_VERSION").into();
+        let report =
+            analysis::judge(record, &Judging { session: file.clone(), version, ..Judging::default() });
+        let Report { verdict, verdict_reason, results, findings, .. } = report;
+        let count =
+            |outcome: Outcome| findings.iter().filter(|f: &&Finding| f.outcome == outcome).count() as u32;
+        let (rows, limits): (Vec<HostResult>, Vec<Limiter>) = results.into_iter().map(result).unzip();
+        let mut limited = Vec::new();
+        for (row, limiter) in rows.iter().zip(limits) {
+            let slowest = (rank, row.iops.unwrap_or(0.0));
+            Limited::add(&mut limited, [Limited { result: row.name.clone(), hosts: 1, slowest, limiter }]);
+        }
+        let host = HostSeen {
+            rank,
+            name: name.to_owned(),
+            session: file,
+            verdict: Some(verdict),
+            reason: verdict_reason,
+            results: rows,
+            findings: [count(Outcome::Finding), count(Outcome::NotChecked)],
+            kernel: None,
+            target_bytes: record.runs.last().map_or_else(Vec::new, |run| run.start.target_bytes.clone()),
+        };
+        Self { asked: CheckedOnHosts::on(rank, &findings), hosts: vec![host], limited, rest }
+    }
+
+    /// Adds the reports of other hosts.
+    pub(super) fn add(&mut self, other: Self) {
+        self.hosts.extend(other.hosts);
+        CheckedOnHosts::add(&mut self.asked, other.asked);
+        Limited::add(&mut self.limited, other.limited);
+        self.rest.add(other.rest);
+    }
+}
+
+fn result(of: Measured) -> (HostResult, Limiter) {
+    let parts: [(Kind, &Option<Figures>); 4] =
+        [(Kind::Read, &of.read), (Kind::Write, &of.write), (Kind::Trim, &of.trim), (Kind::Sync, &of.sync)];
+    let latency =
+        |figures: &Figures| ["50", "99"].map(|p| figures.latency_ns.percentiles.get(p).copied().flatten());
+    let latency_ns = parts.into_iter().filter_map(|(kind, f)| Some((kind, latency(f.as_ref()?)))).collect();
+    let total = of.total.as_ref().filter(|_| !of.void);
+    let row = HostResult {
+        verdict: of.verdict,
+        iops: total.map(|t| t.iops),
+        mb_per_s: total.map(|t| t.mb_per_s),
+        latency_ns,
+        cpu_ns_per_op: of.cost.as_ref().map(|c| c.user_ns + c.system_ns),
+        limiter: of.limiter.name.clone(),
+        name: of.name,
+        renamed: of.renamed.then_some(of.true_name),
+    };
+    (row, of.limiter)
+}
+
+/// The session of all hosts, on rank 0. Runs are appended as they end, so that a lost host does not take its results with it.
+#[derive(Default)]
+pub(super) struct MergedSession {
+    session: Option<Session>,
+    pub(super) runs: Vec<RunSeen>,
+    pub(super) differences: Vec<String>,
+}
+
+impl MergedSession {
+    /// Creates the session file.
+    pub(super) fn begin(&mut self, header: Header, name: &str, keep: bool) -> Result<(), Failure> {
+        let hosts = header.hosts.len();
+        let mut session = Session::open(&format!("{name}-{hosts}-hosts"), keep)?;
+        session.append(&Frame::Header(Box::new(header)))?;
+        self.session = Some(session);
+        Ok(())
+    }
+
+    /// Appends a run that has ended on all hosts.
+    pub(super) fn append(&mut self, start: RunStart, end: RunEnd) -> Result<(), Failure> {
+        let Some(session) = &mut self.session else { return Ok(()) };
+        session.append(&Frame::RunStart(start))?;
+        session.append(&Frame::RunEnd(Box::new(end)))?;
+        session.sync()
+    }
+
+    /// Appends that the last run was disturbed.
+    pub(super) fn append_disturbed(&mut self, disturbed: &Disturbed) -> Result<(), Failure> {
+        let Some(session) = &mut self.session else { return Ok(()) };
+        session.append(&Frame::Disturbed(disturbed.clone()))
+    }
+
+    /// Closes the session file and returns it; `None` if it was never created.
+    pub(super) fn end(
+        &mut self,
+        seen: Fleet,
+        (ending, notes, clock_drift_ppm): (RunEnding, Vec<String>, Option<f64>),
+    ) -> Result<Option<Session>, Failure> {
+        let Some(mut session) = self.session.take() else { return Ok(None) };
+        let (runs, differences) = (std::mem::take(&mut self.runs), std::mem::take(&mut self.differences));
+        session.append(&Frame::Fleet(Box::new(Fleet { runs, differences, ..seen })))?;
+        session.append(&Frame::End(End { ending, notes, clock_drift_ppm }))?;
+        session.sync()?;
+        Ok(Some(session))
+    }
+}
+
+#[test]
+fn merged_percentiles_cover_the_operations_of_all_hosts() {
+    let merged = merged([run_parts(0, (900, 1_000, 1_000_000)), run_parts(1, (100, 50_000, 1_000_000))]);
+    let read = &merged.end.streams[0].kinds[&Kind::Read];
+    assert_eq!((read.latency.count(), read.bytes), (1_000, 1_000 * 4096));
+    assert!(read.latency.quantile_ns(0.5).is_some_and(|ns| ns <= 1_010));
+    assert_eq!(read.latency.quantile_ns(0.95), Some(50_000));
+    assert_eq!(merged.end.streams[0].common, None, "all ran as long");
+    assert_eq!((merged.common_ns, merged.longest_ns), (1_000_000, 1_000_000));
+}
+
+#[test]
+fn rate_counts_only_the_time_in_which_all_hosts_ran() {
+    // Both complete 1,000 operations, and one takes twice as long.
+    let merged = merged([run_parts(0, (1_000, 1_000, 1_000_000)), run_parts(1, (1_000, 1_000, 2_000_000))]);
+    let common = merged.end.streams[0].common.clone().unwrap_or_default();
+    assert_eq!((common.window_ns, common.kinds[&Kind::Read][0]), (1_000_000, 1_500));
+    assert_eq!((merged.common_ns, merged.longest_ns), (1_000_000, 2_000_000));
+    assert_eq!(merged.end.streams[0].kinds[&Kind::Read].latency.count(), 2_000, "no operation is lost");
+}
+
+#[test]
+fn failure_of_one_host_fails_the_run_and_notes_name_hosts() {
+    let failed = RunEnding::Failed("the disk is gone".into());
+    let one = ran(0, (10, 1, 1_000), RunEnding::Complete, &["alike"]);
+    let merged = merged([one, ran(1, (10, 1, 1_000), failed, &["alike", "its own"])]);
+    assert_eq!(merged.end.ending, RunEnding::Failed("b: the disk is gone".into()));
+    assert_eq!(merged.end.notes, ["alike", "b: its own"]);
+}
+
+#[test]
+fn start_spread_is_unknown_if_a_host_is_missing() {
+    let reading = |offset_ns, round_trip_ns| Some(Reading { offset_ns, round_trip_ns });
+    let (before, after) = ([reading(0, 0), reading(50, 600)], [reading(0, 0), reading(850, 500)]);
+    let mut late = StartDelay::of_host(0, 100);
+    late.add(StartDelay::of_host(1, 700));
+    let seen = start_spread(&late, 2, &before, &after);
+    assert_eq!((seen.spread_ns, seen.clock_error_ns, seen.last), (Some(600), Some(800), Some(1)));
+    assert_eq!(start_spread(&StartDelay::of_host(0, 100), 2, &before, &after), RunSeen::default());
+}
+
+#[test]
+fn loads_of_a_curve_are_not_merged() {
+    let load = |rank, offered| {
+        let mut load = run_parts(rank, (1_000, 1_000, 1_000_000)).0;
+        load.phases[0].start.offered_iops = Some(offered);
+        load
+    };
+    let names = ["a", "b"].map(str::to_owned);
+    let mut all = load(0, 5_000);
+    for (rank, offered) in [(1, 5_000), (0, 9_000), (1, 9_000)] {
+        all.add(load(rank, offered));
+    }
+    let hosts: Vec<u32> = all.phases.into_iter().map(|phase| phase.merged(&names).hosts).collect();
+    assert_eq!(hosts, [2, 2]);
+}
+
+#[test]
+fn notes_of_all_hosts_have_no_names_and_notes_of_many_have_few() {
+    let names: Vec<String> = (0..100).map(|rank| format!("h{rank}")).collect();
+    let notes_of = |rank: u32| {
+        let own = (rank == 7).then(|| "its own".to_owned());
+        let most = (rank != 7).then(|| "most of them".to_owned());
+        Notes::from_host(rank, ["said by all".to_owned()].into_iter().chain(own).chain(most))
+    };
+    let sum = |ranks: &mut dyn Iterator<Item = u32>| {
+        let mut all = Notes::default();
+        ranks.for_each(|rank| all.add(notes_of(rank)));
+        all
+    };
+    let all = sum(&mut (0..100));
+    assert_eq!(sum(&mut (0..100).rev()), all);
+    let lines = all.merge_in_order(&names, 100);
+    assert_eq!(
+        lines,
+        ["said by all", "h0, h1, h2, h3, h4, h5, h6, h8 and 91 more: most of them", "h7: its own"]
+    );
+}
+
+#[test]
+fn notes_beyond_the_limit_are_counted() {
+    let notes_of = |rank: u32| Notes::from_host(rank, [format!("{rank:03} pages stayed")].into_iter());
+    let (mut all, mut other) = (Notes::default(), Notes::default());
+    (0..300).for_each(|rank| all.add(notes_of(rank)));
+    (150..300).rev().for_each(|rank| other.add(notes_of(rank)));
+    (0..150).for_each(|rank| other.add(notes_of(rank)));
+    assert_eq!(all, other);
+    let lines = all.merge_in_order(&[], 300);
+    assert_eq!((lines.len(), lines[0].as_str()), (NOTES_MAX + 1, "rank 0: 000 pages stayed"));
+    assert!(lines.last().is_some_and(|last| last.starts_with("236 more notes")), "{lines:?}");
+}
+
+#[test]
+fn largest_disturbances_are_kept() {
+    let foreign = |mb: u64| Disturbance::ForeignIo {
+        device: "vda".into(),
+        bytes_per_s: mb as f64 * 1e6,
+        ios_per_s: Some(1.0),
+    };
+    let stolen = Disturbance::StolenCpu { share: 0.1 };
+    let (mut up, mut down) = (Vec::new(), Vec::new());
+    (0..50).for_each(|mb| add_disturbances(&mut up, vec![foreign(mb), stolen.clone()]));
+    (0..50).rev().for_each(|mb| add_disturbances(&mut down, vec![stolen.clone(), foreign(mb)]));
+    assert_eq!(up, down);
+    assert_eq!((up.len(), &up[0], up.last()), (DISTURBANCES_MAX + 1, &foreign(49), Some(&stolen)));
+}

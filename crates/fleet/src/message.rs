@@ -1,0 +1,264 @@
+//! The messages between hosts, and their encoding as packets.
+//!
+//! A message is JSON, compressed unless the transport thread answers it itself. It is cut into packets of at most [`PACKET_BYTES`]; an
+//! [`Inbox`] joins them again. An [`Envelope`] keeps a received message encoded until it is needed, so that many waiting messages take
+//! little memory.
+
+use crate::clock::Readings;
+use crate::merge::{CommonTimes, HostReports, RunParts, Times};
+use model::histogram::Histogram;
+use model::machine::Machine;
+use model::plan::Plan;
+use model::record::{Disturbed, RunEnd};
+use model::verification::{State, Verified};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// Largest packet in bytes. Every MPI sends packets of this size without asking the receiver, so a packet that has begun to arrive is
+/// complete, and a stalled host blocks no other.
+pub(super) const PACKET_BYTES: usize = 2048;
+/// Longest message in bytes. A longer one does not come from fathom.
+const MESSAGE_BYTES_MAX: usize = 256 << 20;
+
+/// One message.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Message {
+    /// Rank to rank 0: who it is.
+    Hello(Hello),
+    /// Rank 0 to all: the names of all hosts.
+    Welcome(Vec<String>),
+    /// Rank to rank 0: the plan for its own machine.
+    Planned(Box<Planned>),
+    /// Rank 0 to each rank: the settled plan.
+    Settled(Box<Plan>),
+    /// Rank to rank 0: it has reached a step, with its reason against continuing. Rank 0 to all: every host has, with the first reason.
+    Reason(Option<String>),
+    /// Rank to rank 0: it is ready for the phase with these indices (job, phase, repeat of the job, attempt of the run), or why it cannot
+    /// begin it.
+    Ready([u32; 4], Option<String>),
+    /// Rank 0 to a rank: the start time in ns of the receiver's clock.
+    Begin(u64),
+    /// Rank 0 to all: a host cannot begin the phase, and so none does.
+    Refused(String),
+    /// To rank 0: when the load of a host ran.
+    Times(Times),
+    /// From rank 0: when the load of all hosts ran.
+    Common(CommonTimes),
+    /// To rank 0: the result of a run on a host.
+    RunParts(Box<RunParts>),
+    /// From rank 0: the result of a run on all hosts.
+    Agreed(Box<Agreed>),
+    /// To rank 0: the final report of a host.
+    Done(Box<HostReports>),
+    /// Rank to rank 0: the state that it has written. Rank 0 to a rank: the state to read back.
+    Written(Box<State>),
+    /// Rank to rank 0: the outcome of its verification.
+    Verified(Box<Verified>),
+    /// The measurement ended early.
+    EarlyEnd(EarlyEnd),
+    /// Rank 0 to all: the measurement is complete, and the rank may leave.
+    Bye,
+    /// Both ways: a heartbeat with the progress of the load, if there is one.
+    Heartbeat(Option<LoadProgress>),
+    /// Down the tree: read the clocks of all hosts below, for the request with this number.
+    AskClocks(u32),
+    /// Up the tree: the readings for the request with this number.
+    Clocks(u32, Readings),
+    /// Down the tree: a ping with its number.
+    Ping(u32),
+    /// The answer to a ping, with the time of the receiver's clock in ns.
+    Pong(u32, u64),
+}
+
+/// How far a load is, as heartbeats report it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct LoadProgress {
+    /// Completed operations.
+    pub(super) operations: u64,
+    /// 99th percentile of their latency in ns; `None` with too few operations.
+    pub(super) p99_ns: Option<u64>,
+}
+
+/// The identity of a rank.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Hello {
+    /// Name of the host.
+    pub(super) host: String,
+    /// The boot id of the kernel, which all containers of a machine share.
+    pub(super) boot: String,
+    /// Version of fathom.
+    pub(super) version: String,
+}
+
+/// The plan of a rank, with its machine.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Planned {
+    pub(super) plan: Plan,
+    pub(super) machine: Machine,
+}
+
+/// The result of a run on all hosts.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Agreed {
+    pub(super) iops: f64,
+    pub(super) latency: Histogram,
+    pub(super) service: Histogram,
+    pub(super) disturbed: Option<Disturbed>,
+    /// The end of its last phase, in ns since the start of rank 0's session.
+    pub(super) ended_ns: u64,
+    /// How its last phase ended, in a sweep: it decides what to measure next.
+    pub(super) end: Option<RunEnd>,
+}
+
+/// The reason for which a measurement ended early.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct EarlyEnd {
+    /// The rank that ended it.
+    pub(super) rank: usize,
+    /// The reason, in words that follow the name of the host.
+    pub(super) why: String,
+    /// The exit code of fathom.
+    pub(super) code: u8,
+    /// Rank 0 only noticed that the host was silent: another host may turn out to be the lost one.
+    pub(super) is_silence: bool,
+}
+
+impl EarlyEnd {
+    /// A rank sent something that is not a message.
+    pub(super) fn unreadable(rank: usize, why: &str) -> Self {
+        Self { rank, why: format!("cannot be understood: {why}"), code: 3, is_silence: false }
+    }
+}
+
+/// Bits of the first byte of a packet: more packets follow; the message is compressed, and for the measuring thread.
+const MORE: u8 = 1;
+const COMPRESSED: u8 = 2;
+/// Bytes of the length before compressed data.
+const LENGTH_BYTES: usize = 4;
+
+impl Message {
+    /// Whether the transport thread answers it. These messages are frequent or urgent, and not compressed.
+    fn is_for_transport(&self) -> bool {
+        matches!(
+            self,
+            Self::EarlyEnd(_)
+                | Self::Bye
+                | Self::Heartbeat(_)
+                | Self::Ping(_)
+                | Self::Pong(..)
+                | Self::AskClocks(_)
+                | Self::Clocks(..)
+        )
+    }
+
+    /// Encodes the message as packets, to be sent in this order.
+    pub(super) fn packets(&self) -> Vec<Vec<u8>> {
+        // Every type has a JSON form. Without one the receiver would report damage.
+        let plain = serde_json::to_vec(self).unwrap_or_default();
+        let (bytes, kind) =
+            if self.is_for_transport() { (plain, 0) } else { (compressed(&plain), COMPRESSED) };
+        let parts: Vec<&[u8]> = bytes.chunks(PACKET_BYTES - 1).collect();
+        let last = parts.len().saturating_sub(1);
+        let packet = |(at, part): (usize, &[u8])| [&[kind | if at < last { MORE } else { 0 }], part].concat();
+        parts.into_iter().enumerate().map(packet).collect()
+    }
+}
+
+fn compressed(plain: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(plain.len()).unwrap_or(u32::MAX).to_le_bytes();
+    [&length[..], &lz4_flex::block::compress(plain)].concat()
+}
+
+fn decompressed(bytes: &[u8]) -> Option<Vec<u8>> {
+    let (length, rest) = bytes.split_first_chunk::<LENGTH_BYTES>()?;
+    let length = u32::from_le_bytes(*length) as usize;
+    let plain = (length <= MESSAGE_BYTES_MAX).then(|| lz4_flex::block::decompress(rest, length).ok())??;
+    (plain.len() == length).then_some(plain)
+}
+
+/// A received message, still encoded. The measuring thread decodes it when needed, so that many waiting messages take little memory.
+#[derive(Debug)]
+pub(super) struct Envelope {
+    bytes: Vec<u8>,
+    is_compressed: bool,
+}
+
+impl Envelope {
+    /// Whether the transport thread answers it.
+    pub(super) fn is_for_transport(&self) -> bool {
+        !self.is_compressed
+    }
+
+    /// Decodes the message.
+    ///
+    /// # Errors
+    /// The bytes are not a message.
+    pub(super) fn open(&self) -> Result<Message, String> {
+        let plain = if self.is_compressed {
+            Cow::Owned(decompressed(&self.bytes).ok_or("damage came: it cannot be decompressed")?)
+        } else {
+            Cow::Borrowed(&self.bytes)
+        };
+        // From text, as sessions are: the code that parses a plan is compiled once for both.
+        let text = std::str::from_utf8(&plain).map_err(|e| format!("damage came: {e}"))?;
+        serde_json::from_str(text).map_err(|e| format!("damage came: {e}"))
+    }
+}
+
+/// The packets of an incomplete message.
+#[derive(Debug, Default)]
+pub(super) struct Inbox(Vec<u8>);
+
+impl Inbox {
+    /// Adds the next packet, and returns the message that it completes.
+    ///
+    /// # Errors
+    /// The packets are not a message.
+    pub(super) fn take(&mut self, packet: &[u8]) -> Result<Option<Envelope>, String> {
+        let (first, rest) = packet.split_first().ok_or("an empty packet came")?;
+        if self.0.len() + rest.len() > MESSAGE_BYTES_MAX {
+            return Err("a message without end came".into());
+        }
+        self.0.extend_from_slice(rest);
+        if *first & MORE > 0 {
+            return Ok(None);
+        }
+        let bytes = std::mem::take(&mut self.0);
+        Ok(Some(Envelope { bytes, is_compressed: *first & COMPRESSED > 0 }))
+    }
+}
+
+/// Decodes the message of these packets.
+#[cfg(test)]
+pub(super) fn read(packets: &[Vec<u8>]) -> Option<Message> {
+    let mut inbox = Inbox::default();
+    packets.iter().find_map(|p| inbox.take(p).ok().flatten())?.open().ok()
+}
+
+#[test]
+fn messages_of_any_length_survive_encoding() {
+    for names in [1, 5_000] {
+        let sent = Message::Welcome((0..names).map(|n| format!("host {n}")).collect());
+        let packets = sent.packets();
+        assert!(packets.iter().all(|p| p.len() <= PACKET_BYTES) && (packets.len() == 1) == (names == 1));
+        let mut inbox = Inbox::default();
+        let (last, first) = packets.split_last().unwrap_or_else(|| panic!("no packet"));
+        assert!(first.iter().all(|p| matches!(inbox.take(p), Ok(None))));
+        let Ok(Some(came)) = inbox.take(last) else { panic!("it did not arrive") };
+        let Ok(Message::Welcome(all)) = came.open() else { panic!("it cannot be read") };
+        assert_eq!((all.len(), came.is_for_transport()), (names, false));
+    }
+    let Ok(Some(bye)) = Inbox::default().take(&Message::Bye.packets()[0]) else { panic!("no letter") };
+    assert!(bye.is_for_transport() && matches!(bye.open(), Ok(Message::Bye)));
+}
+
+#[test]
+fn damaged_messages_are_rejected_without_allocating() {
+    assert!(Inbox::default().take(&[]).is_err());
+    for damage in
+        [&[0, b'{'][..], &[COMPRESSED], &[COMPRESSED, 9, 0, 0, 0, 1], &[COMPRESSED, 255, 255, 255, 255, 0]]
+    {
+        let came = Inbox::default().take(damage).ok().flatten();
+        assert!(came.is_some_and(|came| came.open().is_err()), "{damage:?}");
+    }
+}

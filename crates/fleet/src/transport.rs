@@ -1,0 +1,641 @@
+//! The transport thread of a host: sends and receives messages and heartbeats, whatever the measuring threads do.
+//!
+//! - Heartbeats go both ways between rank 0 and every other host. A host that sends none for 3 s is lost, and the measurement ends.
+//! - Clocks: each host reads the clocks of its children in the tree of hosts with pings, and adds the readings that the children report.
+//! - The tree is only for clocks, which take up to 120 pings each: the children of rank `r` are the 16 ranks from `16 r + 1` on.
+//!
+//! Open MPI 4 does not return from a send to a process that has ended, and then no message is received any more. Therefore rank 0 sends only
+//! to hosts that it heard just now: it answers heartbeats instead of sending its own, and holds messages to a silent host until it is heard
+//! again.
+
+use crate::clock::{self, PINGS, Reading, Readings, SERIES, SHORT_NS};
+#[cfg(test)]
+use crate::message::PACKET_BYTES;
+use crate::message::{EarlyEnd, Envelope, Inbox, LoadProgress, Message};
+use crate::progress::RunProgress;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Time between two heartbeats of a host.
+pub(super) const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
+/// Rank 0 holds messages to a host that has been silent for this long: two heartbeats are missing.
+const HOLD_MESSAGES_AFTER: Duration = HEARTBEAT_INTERVAL.saturating_mul(2);
+/// A host that has been silent for this long is lost.
+const LOST_HOST_AFTER: Duration = Duration::from_secs(3);
+/// A host stops its load if rank 0 has been silent for this long, because rank 0 no longer measures.
+const ORPHAN_AFTER: Duration = Duration::from_millis(900);
+/// How often the transport thread polls; less often during a measurement, so that it takes no CPU time from it.
+const POLL_INTERVAL: Duration = Duration::from_micros(500);
+const MEASURING_POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// After a ping the thread polls continuously for this long, because another ping follows.
+const BUSY_POLL_TIME: Duration = Duration::from_millis(10);
+
+/// How long the thread waits for the answer to a ping.
+const PING_TIMEOUT: Duration = Duration::from_millis(50);
+/// How long a host that has never answered is asked: it may be short of CPU time.
+const FIRST_ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long the children may take to read the clocks below them. A lost host is noticed earlier.
+const CHILD_CLOCKS_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A request to the transport thread.
+pub(super) enum Order {
+    Send(usize, Message),
+    /// Read all clocks, and answer with the readings by rank.
+    Clocks(Sender<Vec<Option<Reading>>>),
+    /// Leave together with the other hosts: the measurement is complete.
+    Leave,
+}
+
+/// State that the transport thread shares with the measuring threads.
+#[derive(Default)]
+pub(super) struct Shared {
+    over: Mutex<Option<(EarlyEnd, Instant)>>,
+    stop: Mutex<Option<Arc<AtomicBool>>>,
+    /// Completed operations of the current run, for heartbeats.
+    pub(super) operations: AtomicU64,
+    /// 99th percentile of their latency in ns; 0 if unknown.
+    pub(super) p99_ns: AtomicU64,
+    /// The next heartbeat needs a newer percentile.
+    pub(super) wants_p99: AtomicBool,
+    /// Whether operations are being measured.
+    pub(super) is_measuring: AtomicBool,
+    /// Whether this host is under load.
+    pub(super) is_loaded: AtomicBool,
+    /// When each rank was last heard, in ns of our clock; 0 for ranks that send no heartbeats here.
+    heard_ns: Mutex<Vec<u64>>,
+    /// The progress of the current run on each host.
+    pub(super) progress: Mutex<RunProgress>,
+    rank: AtomicUsize,
+    /// Whether silence of other hosts counts.
+    watches: AtomicBool,
+    /// When the transport thread last polled, in ns of our clock.
+    polled_ns: AtomicU64,
+    /// The rank that MPI is sending to, plus 1; 0 outside of a send.
+    sending_to: AtomicUsize,
+}
+
+impl Shared {
+    /// Ends the measurement and stops the load. The first reason is kept.
+    pub(super) fn end(&self, over: EarlyEnd) {
+        let mut known = self.over.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get_or_insert_with(|| (over, Instant::now()));
+        if let Some(stop) = &*self.stop.lock().unwrap_or_else(PoisonError::into_inner) {
+            stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Replaces the reason for the end, when more is known. The time of the end is kept; without one it is `ended`.
+    pub(super) fn replace_reason(&self, over: EarlyEnd, ended: Instant) {
+        let mut known = self.over.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = known.take().map_or(ended, |(_, at)| at);
+        *known = Some((over, ended));
+    }
+
+    /// Why and when the measurement ended early.
+    pub(super) fn over(&self) -> Option<(EarlyEnd, Instant)> {
+        self.over.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Sets the flag that stops the load from now on.
+    pub(super) fn stops(&self, stop: &Arc<AtomicBool>) {
+        *self.stop.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(stop));
+        if self.over().is_some() {
+            stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the load was stopped, by a signal or because the measurement ended early.
+    pub(super) fn is_stopped(&self) -> bool {
+        let stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
+        stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    /// The progress of the current run on all hosts.
+    pub(super) fn progress(&self) -> MutexGuard<'_, RunProgress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The progress of the load on this host; `None` without load.
+    fn load_progress(&self) -> Option<LoadProgress> {
+        let p99_ns = Some(self.p99_ns.load(Ordering::Relaxed)).filter(|ns| *ns > 0);
+        let operations = self.operations.load(Ordering::Relaxed);
+        self.is_loaded.load(Ordering::Relaxed).then_some(LoadProgress { operations, p99_ns })
+    }
+
+    /// Ends the measurement if a rank has been silent for too long, or if an MPI call does not return, as can happen if the other side
+    /// has ended. Called by the transport thread and by the measuring threads.
+    pub(super) fn notice_silence(&self) -> Option<EarlyEnd> {
+        let own = self.rank.load(Ordering::Relaxed);
+        let patience = if own == 0 { LOST_HOST_AFTER } else { ORPHAN_AFTER };
+        if !self.watches.load(Ordering::Relaxed) || self.over().is_some() {
+            return None;
+        }
+        let (stall, in_send) = (self.stall(), self.stalled_send().is_some());
+        if !in_send && (HEARTBEAT_INTERVAL..=LOST_HOST_AFTER).contains(&stall) {
+            // This host was paused, or the transport thread had no CPU: there may be messages that it has not read yet.
+            return None;
+        }
+        let over = if !in_send && stall > LOST_HOST_AFTER {
+            let stall = stall.as_secs_f64();
+            let why = if own == 0 {
+                format!("does not reach the others: MPI has not come back from a call for {stall:.1} s")
+            } else {
+                format!("is not heard: MPI has not come back from a call for {stall:.1} s")
+            };
+            EarlyEnd { rank: 0, why, code: 3, is_silence: false }
+        } else {
+            let (rank, silent) = self.most_silent(|_| true).filter(|(_, silent)| *silent > patience)?;
+            let why = format!("has been silent for {:.1} s", silent.as_secs_f64());
+            EarlyEnd { rank, why, code: 3, is_silence: true }
+        };
+        self.end(over.clone());
+        Some(over)
+    }
+
+    /// How long the transport thread has not polled.
+    fn stall(&self) -> Duration {
+        since(self.polled_ns.load(Ordering::Relaxed))
+    }
+
+    /// The rank that a send does not return from, and for how long. Meanwhile no other host is heard.
+    fn stalled_send(&self) -> Option<(usize, Duration)> {
+        let rank = self.sending_to.load(Ordering::Relaxed).checked_sub(1)?;
+        Some((rank, self.stall())).filter(|(_, stall)| *stall > HEARTBEAT_INTERVAL)
+    }
+
+    /// For how long each rank that sends heartbeats to this host has been silent.
+    pub(super) fn silences(&self) -> Vec<(usize, Duration)> {
+        let heard = self.heard_ns.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.iter().enumerate().filter(|(_, at)| **at > 0).map(|(rank, at)| (rank, since(*at))).collect()
+    }
+
+    /// Among the ranks for which `counts` is true, the one that has been silent for longest, and for how long.
+    pub(super) fn most_silent(&self, counts: impl Fn(usize) -> bool) -> Option<(usize, Duration)> {
+        let in_send = self.stalled_send().filter(|(rank, _)| counts(*rank));
+        let silences = self.silences().into_iter().filter(|(rank, _)| counts(*rank));
+        in_send.or_else(|| silences.max_by_key(|(_, silent)| *silent))
+    }
+
+    /// The other ranks that may have fallen silent before this one, and for how long. Heartbeats come a [`HEARTBEAT_INTERVAL`] apart, and
+    /// each may be late by one interval.
+    pub(super) fn silent_for_as_long(
+        &self,
+        rank: usize,
+        silent: Duration,
+        counts: impl Fn(usize) -> bool,
+    ) -> Vec<(usize, Duration)> {
+        if self.stalled_send().is_some() {
+            return Vec::new();
+        }
+        let others = self.silences().into_iter().filter(|(other, _)| *other != rank && counts(*other));
+        others.filter(|(_, theirs)| *theirs + 2 * HEARTBEAT_INTERVAL >= silent).collect()
+    }
+}
+
+/// The time since `at_ns` of our clock.
+fn since(at_ns: u64) -> Duration {
+    Duration::from_nanos(clock::now_ns().saturating_sub(at_ns))
+}
+
+/// The state of the transport thread.
+pub(super) struct Transport {
+    net: Box<dyn Network>,
+    orders: Receiver<Order>,
+    messages: Sender<(usize, Envelope)>,
+    shared: Arc<Shared>,
+    inboxes: Vec<Inbox>,
+    /// By rank: messages that are held until the rank is heard again.
+    waiting: Vec<VecDeque<Message>>,
+    heartbeat_at: Instant,
+    /// Until when the thread polls continuously.
+    busy_poll_until: Instant,
+    /// The number of pings sent, and the answer to the last one.
+    pings: u32,
+    pong: Option<(u32, u64)>,
+    /// How often all clocks were read.
+    round: u32,
+    /// The parent that wants the clocks below this host, and the number of its request.
+    clock_request: Option<(usize, u32)>,
+    /// The clock readings that children sent, with the numbers of the requests.
+    child_readings: Vec<(usize, u32, Readings)>,
+    /// Whether rank 0 has told all hosts that the measurement ended.
+    has_announced_end: bool,
+}
+
+impl Transport {
+    pub(super) fn new(
+        net: Box<dyn Network>,
+        orders: Receiver<Order>,
+        messages: Sender<(usize, Envelope)>,
+        shared: Arc<Shared>,
+    ) -> Self {
+        let (size, rank, now) = (net.size(), net.rank(), clock::now_ns());
+        let hears = |other: usize| if rank == 0 { other != 0 } else { other == 0 };
+        let heard = (0..size).map(|other| if hears(other) { now } else { 0 }).collect();
+        *shared.progress() = RunProgress::for_hosts(size);
+        *shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner) = heard;
+        shared.rank.store(rank, Ordering::Relaxed);
+        shared.polled_ns.store(now, Ordering::Relaxed);
+        shared.watches.store(true, Ordering::Relaxed);
+        let inboxes = (0..size).map(|_| Inbox::default()).collect();
+        let waiting = vec![VecDeque::new(); size];
+        let now = Instant::now();
+        Self {
+            net,
+            orders,
+            messages,
+            shared,
+            inboxes,
+            waiting,
+            heartbeat_at: now,
+            busy_poll_until: now,
+            pings: 0,
+            pong: None,
+            round: 0,
+            clock_request: None,
+            child_readings: Vec::new(),
+            has_announced_end: false,
+        }
+    }
+
+    /// Runs until the measuring thread asks to leave or ends.
+    pub(super) fn run(mut self) {
+        loop {
+            // One request at a time: with a thousand messages to send, this host must still hear the others.
+            let order = self.orders.try_recv();
+            let has_more = order.is_ok();
+            match order {
+                Ok(Order::Send(to, message)) => {
+                    self.stop_watching_after(&message);
+                    self.send(to, message);
+                }
+                Ok(Order::Clocks(answer)) => {
+                    let _ = answer.send(self.clocks());
+                }
+                Ok(Order::Leave) => {
+                    // No host is lost, so a host that was silent for a moment still receives its messages.
+                    (0..self.net.size()).for_each(|rank| self.send_waiting(rank));
+                    return self.net.leave();
+                }
+                Err(TryRecvError::Empty) => {}
+                // The measuring thread ended without a request to leave. The other hosts notice the end of the process.
+                Err(TryRecvError::Disconnected) => return,
+            }
+            self.poll();
+            if let Some((above, number)) = self.clock_request.take() {
+                let readings = self.read_child_clocks(number);
+                self.send(above, Message::Clocks(number, readings));
+            }
+            let calm = self.shared.is_measuring.load(Ordering::Relaxed);
+            if !has_more && Instant::now() >= self.busy_poll_until {
+                std::thread::sleep(if calm { MEASURING_POLL_INTERVAL } else { POLL_INTERVAL });
+            }
+        }
+    }
+
+    /// Sends a message after those already held for its rank. Rank 0 holds messages to a silent rank.
+    fn send(&mut self, to: usize, message: Message) {
+        let Some(waiting) = self.waiting.get_mut(to) else { return };
+        waiting.push_back(message);
+        if self.net.rank() > 0 || !self.is_silent(to) {
+            self.send_waiting(to);
+        }
+    }
+
+    /// Whether a rank had been silent for [`HOLD_MESSAGES_AFTER`] at the last poll.
+    fn is_silent(&self, rank: usize) -> bool {
+        let heard = self.shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner);
+        let polled_ns = self.shared.polled_ns.load(Ordering::Relaxed);
+        let at = heard.get(rank).filter(|at| **at > 0);
+        at.is_some_and(|at| u128::from(polled_ns.saturating_sub(*at)) > HOLD_MESSAGES_AFTER.as_nanos())
+    }
+
+    fn send_waiting(&mut self, to: usize) {
+        while let Some(message) = self.waiting.get_mut(to).and_then(VecDeque::pop_front) {
+            let packets = message.packets();
+            self.shared.sending_to.store(to + 1, Ordering::Relaxed);
+            for packet in &packets {
+                self.net.send(to, packet);
+            }
+            self.shared.sending_to.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Handles received packets, sends heartbeats when due and checks for silent hosts.
+    fn poll(&mut self) {
+        while let Some((from, packet)) = self.net.receive() {
+            self.take(from, &packet);
+        }
+        if self.heartbeat_at.elapsed() >= HEARTBEAT_INTERVAL {
+            self.heartbeat_at = Instant::now();
+            let load = self.shared.load_progress();
+            self.shared.wants_p99.store(true, Ordering::Relaxed);
+            self.shared.progress().tell(self.net.rank(), load, clock::now_ns());
+            if self.net.rank() > 0 {
+                self.send(0, Message::Heartbeat(load));
+            }
+        }
+        let now = clock::now_ns();
+        let still =
+            Duration::from_nanos(now.saturating_sub(self.shared.polled_ns.swap(now, Ordering::Relaxed)));
+        if self.net.rank() == 0 && still > ORPHAN_AFTER {
+            let why =
+                format!("stood still for {:.1} s, and the others stopped their load", still.as_secs_f64());
+            self.shared.end(EarlyEnd { rank: 0, why, code: 3, is_silence: false });
+        }
+        self.shared.notice_silence();
+        // Rank 0 tells all hosts why the measurement ended, wherever it was noticed.
+        if let Some((over, _)) =
+            self.shared.over().filter(|_| self.net.rank() == 0 && !self.has_announced_end)
+        {
+            self.has_announced_end = true;
+            (1..self.net.size()).for_each(|rank| self.send(rank, Message::EarlyEnd(over.clone())));
+        }
+    }
+
+    /// Stops watching a host that may leave: it may be gone before its next heartbeat.
+    fn stop_watching_after(&self, message: &Message) {
+        if matches!(message, Message::Bye) {
+            self.shared.watches.store(false, Ordering::Relaxed);
+        }
+    }
+
+    fn take(&mut self, from: usize, packet: &[u8]) {
+        let heard_ns = clock::now_ns();
+        let Some(inbox) = self.inboxes.get_mut(from) else { return };
+        // Only ranks that send heartbeats to this host are watched. Tree neighbours send messages rarely.
+        let mut heard = self.shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.get_mut(from).filter(|at| **at > 0).into_iter().for_each(|at| *at = heard_ns);
+        drop(heard);
+        let came = match inbox.take(packet) {
+            Ok(None) => return,
+            Ok(Some(came)) if came.is_for_transport() => came.open().map(|message| (came, message)),
+            Ok(Some(came)) => return self.deliver(from, came),
+            Err(why) => Err(why),
+        };
+        match came {
+            Ok((_, Message::Heartbeat(load))) => {
+                self.shared.progress().tell(from, load, heard_ns);
+                if self.net.rank() == 0 {
+                    // Sent after all messages that are held for the rank.
+                    self.send(from, Message::Heartbeat(self.shared.load_progress()));
+                }
+            }
+            Ok((_, Message::Ping(number))) => {
+                self.send(from, Message::Pong(number, clock::now_ns()));
+                self.busy_poll_until = Instant::now() + BUSY_POLL_TIME;
+            }
+            Ok((_, Message::Pong(number, at_ns))) => self.pong = Some((number, at_ns)),
+            Ok((_, Message::AskClocks(number))) => self.clock_request = Some((from, number)),
+            Ok((_, Message::Clocks(number, readings))) => self.child_readings.push((from, number, readings)),
+            Ok((_, Message::EarlyEnd(over))) => self.shared.end(over),
+            Ok((came, message)) => {
+                self.stop_watching_after(&message);
+                self.deliver(from, came);
+            }
+            Err(why) => self.shared.end(EarlyEnd::unreadable(from, &why)),
+        }
+    }
+
+    /// Hands a message to the measuring thread, which may have ended.
+    fn deliver(&self, from: usize, came: Envelope) {
+        let _ = self.messages.send((from, came));
+    }
+
+    /// Rank 0: reads the clocks of all hosts, by rank. `None` for a clock that could not be read.
+    fn clocks(&mut self) -> Vec<Option<Reading>> {
+        self.round = self.round.wrapping_add(1);
+        let mut all = vec![None; self.net.size()];
+        let own = (self.net.rank(), Reading::OURS);
+        for (rank, reading) in self.read_child_clocks(self.round).into_iter().chain([own]) {
+            if let Some(place) = all.get_mut(rank) {
+                *place = Some(reading);
+            }
+        }
+        all
+    }
+
+    /// Reads the clocks of all hosts below this one.
+    fn read_child_clocks(&mut self, number: u32) -> Readings {
+        let size = self.net.size();
+        let below = children(self.net.rank(), size);
+        let has_others = |rank: usize| !children(rank, size).is_empty();
+        // The children read their children's clocks at the same time.
+        below
+            .clone()
+            .filter(|rank| has_others(*rank))
+            .for_each(|rank| self.send(rank, Message::AskClocks(number)));
+        let read: Readings = below.filter_map(|rank| Some((rank, self.read_clock(rank)?))).collect();
+        let until = Instant::now() + CHILD_CLOCKS_TIMEOUT;
+        let mut all = read.clone();
+        for (rank, reading) in read.into_iter().filter(|(rank, _)| has_others(*rank)) {
+            let its = self.wait_for_readings(rank, number, until);
+            all.extend(its.into_iter().map(|(lower, its)| (lower, reading.then(its))));
+        }
+        self.child_readings.clear();
+        all
+    }
+
+    /// Waits for the readings of a child. Returns none if the measurement ends or the deadline passes.
+    fn wait_for_readings(&mut self, rank: usize, number: u32, until: Instant) -> Readings {
+        loop {
+            let has_come = |(from, of, _): &(usize, u32, Readings)| (*from, *of) == (rank, number);
+            if let Some(at) = self.child_readings.iter().position(has_come) {
+                return self.child_readings.swap_remove(at).2;
+            }
+            if self.shared.over().is_some() || Instant::now() >= until {
+                return Vec::new();
+            }
+            // Without a pause: a parent that reads this clock needs the answer at once.
+            self.poll();
+            std::thread::yield_now();
+        }
+    }
+
+    /// Reads a clock by several series of pings, and keeps the one with the shortest round trip. `None` without an answer.
+    fn read_clock(&mut self, rank: usize) -> Option<Reading> {
+        let (mut best, asked) = (None::<Reading>, Instant::now());
+        for number in 0..SERIES * PINGS {
+            if number % PINGS == 0 && best.is_some_and(|b| b.round_trip_ns <= SHORT_NS) {
+                break;
+            }
+            if let Some(reading) = self.ping(rank) {
+                best = Some(reading.better(best));
+            } else if best.is_none() && asked.elapsed() > FIRST_ANSWER_TIMEOUT {
+                return None;
+            }
+        }
+        best
+    }
+
+    fn ping(&mut self, rank: usize) -> Option<Reading> {
+        // Each ping has its own number, so that a late answer is not taken for that of another ping.
+        self.pings = self.pings.wrapping_add(1);
+        let number = self.pings;
+        self.pong = None;
+        let (asked, asked_ns) = (Instant::now(), clock::now_ns());
+        self.send(rank, Message::Ping(number));
+        while asked.elapsed() < PING_TIMEOUT {
+            self.poll();
+            let heard_ns = clock::now_ns();
+            if let Some((_, said_ns)) = self.pong.take_if(|(answered, _)| *answered == number) {
+                return Some(Reading::from_exchange(asked_ns, said_ns, heard_ns));
+            }
+        }
+        None
+    }
+}
+
+/// Sends and receives packets between ranks.
+pub trait Network {
+    /// The rank of this process.
+    fn rank(&self) -> usize;
+    /// The number of ranks.
+    fn size(&self) -> usize;
+    /// Sends a packet of at most `PACKET_BYTES` without waiting for the receiver.
+    fn send(&mut self, to: usize, packet: &[u8]);
+    /// Returns the next packet that has arrived, with the rank of its sender.
+    fn receive(&mut self) -> Option<(usize, Vec<u8>)>;
+    /// Leaves together with all other ranks. Not called if one of them is lost.
+    fn leave(self: Box<Self>);
+}
+
+/// A network between threads of one process.
+#[cfg(test)]
+pub(super) struct ThreadNetwork {
+    /// A send to a thread that has ended does not return, as with Open MPI 4.
+    pub(super) blocks_on_ended: bool,
+    /// The period in which nothing is sent or received, as if an MPI call did not return.
+    pub(super) pause: Option<[std::time::Instant; 2]>,
+    rank: usize,
+    to: Vec<std::sync::mpsc::Sender<(usize, Vec<u8>)>>,
+    from: std::sync::mpsc::Receiver<(usize, Vec<u8>)>,
+}
+
+#[cfg(test)]
+impl ThreadNetwork {
+    /// Connects `size` ranks.
+    pub(super) fn connect(size: usize) -> Vec<Self> {
+        let (to, from): (Vec<_>, Vec<_>) = (0..size).map(|_| std::sync::mpsc::channel()).unzip();
+        from.into_iter()
+            .enumerate()
+            .map(|(rank, from)| Self { blocks_on_ended: false, pause: None, rank, to: to.clone(), from })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+impl Network for ThreadNetwork {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.to.len()
+    }
+
+    fn send(&mut self, to: usize, packet: &[u8]) {
+        assert!(packet.len() <= PACKET_BYTES);
+        // One that has ended takes nothing any more.
+        while self.to[to].send((self.rank, packet.to_vec())).is_err() && self.blocks_on_ended {
+            std::thread::sleep(std::time::Duration::from_secs(1));
+        }
+    }
+
+    fn receive(&mut self) -> Option<(usize, Vec<u8>)> {
+        let now = std::time::Instant::now();
+        if let Some([_, end]) = self.pause.filter(|[begin, end]| (*begin..*end).contains(&now)) {
+            std::thread::sleep(end - now);
+        }
+        self.from.try_recv().ok()
+    }
+
+    fn leave(self: Box<Self>) {}
+}
+
+/// Children per host in the tree. Three levels below rank 0 hold four thousand hosts.
+const FAN_OUT: usize = 16;
+
+/// The parent of a rank other than 0 in the tree.
+#[cfg(test)]
+fn parent(rank: usize) -> usize {
+    rank.saturating_sub(1) / FAN_OUT
+}
+
+/// The children of a rank in the tree.
+fn children(rank: usize, size: usize) -> Range<usize> {
+    let first = rank * FAN_OUT + 1;
+    first.min(size)..(first + FAN_OUT).min(size)
+}
+
+#[test]
+fn hosts_silent_since_nearly_the_same_time_are_all_listed() {
+    let now_ns = clock::now_ns();
+    let before = |ms: u64| now_ns - ms * 1_000_000;
+    let shared = Shared::default();
+    shared.polled_ns.store(now_ns, Ordering::Relaxed);
+    // Rank 0 does not hear itself; 1 and 2 fell silent together, 3 still speaks.
+    *shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner) =
+        vec![0, before(1100), before(1200), before(100)];
+    let (rank, silent) = shared.most_silent(|_| true).unwrap_or_default();
+    let others = |rank, silent, counts: fn(usize) -> bool| -> Vec<usize> {
+        shared.silent_for_as_long(rank, silent, counts).into_iter().map(|(other, _)| other).collect()
+    };
+    assert_eq!((rank, others(rank, silent, |_| true)), (2, vec![1]));
+    // Long before the others it is alone.
+    assert!(others(1, Duration::from_secs(9), |_| true).is_empty());
+    // Only hosts that count.
+    assert!(others(rank, silent, |rank| rank != 1).is_empty());
+    assert_eq!(shared.most_silent(|rank| rank != 2).map(|(rank, _)| rank), Some(1));
+    // While a send does not return, no host is heard.
+    shared.polled_ns.store(before(1000), Ordering::Relaxed);
+    shared.sending_to.store(1 + 3, Ordering::Relaxed);
+    let lost = shared.most_silent(|_| true).map(|(rank, silent)| (rank, silent >= Duration::from_secs(1)));
+    assert_eq!((lost, others(3, Duration::from_secs(1), |_| true)), (Some((3, true)), vec![]));
+}
+
+#[test]
+fn a_paused_host_does_not_call_rank_0_silent() {
+    let now_ns = clock::now_ns();
+    let before = |ms: u64| now_ns - ms * 1_000_000;
+    let shared = Shared::default();
+    shared.rank.store(1, Ordering::Relaxed);
+    shared.watches.store(true, Ordering::Relaxed);
+    *shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner) = vec![before(2100), 0];
+    // This host was paused: the messages of two seconds have not been read.
+    shared.polled_ns.store(before(2000), Ordering::Relaxed);
+    assert_eq!(shared.notice_silence(), None);
+    // The post has read what there was, and nothing came from rank 0.
+    shared.polled_ns.store(now_ns, Ordering::Relaxed);
+    assert_eq!(shared.notice_silence().map(|over| over.why).as_deref(), Some("has been silent for 2.1 s"));
+}
+
+#[test]
+fn an_mpi_call_that_does_not_return_ends_the_load() {
+    let now_ns = clock::now_ns();
+    let shared = Shared::default();
+    shared.rank.store(1, Ordering::Relaxed);
+    shared.watches.store(true, Ordering::Relaxed);
+    let at_ns = now_ns - 3_500_000_000;
+    *shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner) = vec![at_ns, 0];
+    shared.polled_ns.store(at_ns, Ordering::Relaxed);
+    let over = shared.notice_silence().map(|over| (over.rank, over.why.starts_with("is not heard: MPI")));
+    assert_eq!(over, Some((0, true)));
+}
+
+#[test]
+fn tree_contains_every_host_once_in_few_levels() {
+    for size in [1, 2, 17, 18, 1_000, 10_000] {
+        let mut all: Vec<usize> = (0..size).flat_map(|rank| children(rank, size)).collect();
+        assert!((0..size).all(|rank| children(rank, size).all(|lower| parent(lower) == rank)));
+        all.sort_unstable();
+        assert_eq!(all, (1..size).collect::<Vec<_>>());
+        let floors =
+            std::iter::successors(Some(size - 1), |rank| (*rank > 0).then(|| parent(*rank))).count() - 1;
+        assert!(floors <= 4, "{size} hosts: {floors}");
+    }
+}

@@ -1,0 +1,358 @@
+//! The history: all sessions that were measured on this machine or imported.
+//!
+//! The session files hold the results, and a file next to each holds the user's tags and notes. The SQLite database `history.db`, one
+//! directory above, indexes both and can be rebuilt from them at any time. Each query compares the index with the files by name, size and
+//! time, so sessions that were copied or removed without fathom are noticed.
+//!
+//! This file scans the directories of sessions and finds the session that a user's word means: a path, an id, `last` or `last~N`, a tag, or a
+//! part of an id, in this order. `last` counts back from the newest session that has ended.
+
+#![forbid(unsafe_code)]
+
+mod annotations;
+mod index;
+mod list;
+pub mod session;
+mod transfer;
+
+pub use annotations::{Change, read_annotations, say};
+pub use index::{Filter, capacities};
+pub use list::{Request as ListRequest, list, since, together, until};
+pub use transfer::{Export, FORM as SESSION_FORM, Removal, delete, export, import, schema};
+
+use crate::session::EXTENSION;
+use model::name;
+use model::record::Record;
+use output::failure::Failure;
+use output::session_directories::session_directories;
+use output::stderr;
+use std::collections::BTreeMap;
+use std::fs::{DirEntry, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The id of a session file: its name without the extension.
+pub fn id(path: &Path) -> String {
+    path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned())
+}
+
+/// Refreshes the index after a change. The next `list` reports a failure.
+pub fn remember() {
+    let _ = index::query(&Files::scan(), |_| Ok(()));
+}
+
+/// Ids that are listed if a word matches several sessions.
+const IDS_SHOWN: usize = 5;
+
+/// Finds the session that a word means: a path; an id; `last`, or `last~2` for the second before; a tag of only one session; or a part of
+/// only one id.
+///
+/// # Errors
+/// [`Failure::Usage`] if no session or several match, with what to type instead.
+pub fn find(word: &str) -> Result<PathBuf, Failure> {
+    let path = Path::new(word);
+    if path.is_file() || word.contains('/') {
+        return Ok(path.to_owned());
+    }
+    if let Some(path) = Files::find_file(word) {
+        return Ok(path);
+    }
+    let files = Files::scan();
+    resolve_id(&files, word).map(|id| files.by_id[&id].path.clone())
+}
+
+/// The newest session that measured exactly this path, with its record.
+///
+/// # Errors
+/// Why the history or that session cannot be read.
+pub fn last_on(path: &str) -> Result<Option<(String, Record)>, Failure> {
+    let files = Files::scan();
+    let named = Filter { target: Some(path.into()), ..Filter::default() };
+    let entries = index::query(&files, |index| index.entries(&named, None))?;
+    let Some(entry) = entries.into_iter().find(|e| e.targets.iter().any(|t| t == path)) else {
+        return Ok(None);
+    };
+    let record = session::load(&files.by_id[&entry.id].path)
+        .map_err(|why| Failure::Refused(format!("session {}: {why}", entry.id)))?;
+    Ok(Some((entry.id, record)))
+}
+
+/// Finds the id that a word means, among the files.
+fn resolve_id(files: &Files, word: &str) -> Result<String, Failure> {
+    if files.by_id.contains_key(word) {
+        return Ok(word.to_owned());
+    }
+    if let Some(back) = sessions_back(word)? {
+        let newest_first = index::query(files, |index| index.ids(&Filter::default()))?;
+        return nth_ended(files, newest_first, (word, back));
+    }
+    let tagged =
+        index::query(files, |index| index.ids(&Filter { tag: Some(word.into()), ..Filter::default() }))?;
+    if !tagged.is_empty() {
+        return single_match(word, "that tag", tagged);
+    }
+    let parts: Vec<String> =
+        files.by_id.keys().filter(|id| !word.is_empty() && id.contains(word)).cloned().collect();
+    if parts.is_empty() {
+        let similar = nearest(files, word).map_or_else(String::new, |id| format!("type {id}, or "));
+        let why = format!("no file, tag or session has this name; {similar}type `fathom list` to see all");
+        return Err(usage(word, &why));
+    }
+    single_match(word, "that in their id", parts)
+}
+
+/// The id most similar to a misspelt one. `last` counts as an id.
+fn nearest<'f>(files: &'f Files, word: &'f str) -> Option<&'f str> {
+    const LIKENESS: f64 = 0.75;
+    let ids = files.by_id.keys().map(String::as_str).chain(["last"]);
+    let alike = ids.map(|id| (strsim::normalized_damerau_levenshtein(word, id), id));
+    alike.filter(|(likeness, _)| *likeness >= LIKENESS).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, id)| id)
+}
+
+/// The session `back` before the newest one that has ended.
+fn nth_ended(files: &Files, newest_first: Vec<String>, (word, back): (&str, u32)) -> Result<String, Failure> {
+    let mut running = Vec::new();
+    let mut left = back;
+    for id in newest_first {
+        let Some(found) = files.by_id.get(&id) else { continue };
+        if let Some(words) = session::running(&found.path) {
+            running.push(format!("{id} is {words}"));
+        } else if left > 0 {
+            left -= 1;
+        } else {
+            for words in &running {
+                stderr::say(&format!(
+                    "fathom: {words}; {word} is {id}, since only sessions that have ended count"
+                ));
+            }
+            return Ok(id);
+        }
+    }
+    match running.first() {
+        Some(words) if running.len() == files.by_id.len() => {
+            Err(Failure::Refused(format!("{word}: {words}, and no other session is there")))
+        }
+        Some(words) => {
+            let ended = session_count_text(files.by_id.len() - running.len());
+            Err(usage(word, &format!("{words}, and of those that have ended {ended}")))
+        }
+        None => Err(usage(word, &session_count_text(files.by_id.len()))),
+    }
+}
+
+/// Parses `last` and `last~N`; `None` for another word.
+fn sessions_back(word: &str) -> Result<Option<u32>, Failure> {
+    match word.split_once('~') {
+        None if word == "last" => Ok(Some(0)),
+        Some(("last", back)) => {
+            let why = "a number must follow last~; type last~1, or another number";
+            back.parse().map(Some).map_err(|_| usage(word, why))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Returns the only id.
+fn single_match(word: &str, what: &str, mut ids: Vec<String>) -> Result<String, Failure> {
+    match ids.len() {
+        1 => Ok(ids.remove(0)),
+        n => {
+            let more = if n > IDS_SHOWN { ", ..." } else { "" };
+            ids.truncate(IDS_SHOWN);
+            Err(usage(
+                word,
+                &format!("{n} sessions have {what}; type the id of one: {}{more}", ids.join(", ")),
+            ))
+        }
+    }
+}
+
+fn session_count_text(sessions: usize) -> String {
+    match sessions {
+        0 => "there are no sessions yet; `fathom bench` makes one".into(),
+        1 => "there is one session".into(),
+        n => format!("there are {n} sessions"),
+    }
+}
+
+fn usage(word: &str, why: &str) -> Failure {
+    Failure::Usage(format!("{word}: {why}"))
+}
+
+/// The end of the name of a file with annotations, after the id.
+const ANNOTATIONS_SUFFIX: &str = ".words.json";
+/// From this number of files on, two threads read sizes and times.
+const TWO_THREADS_FROM: usize = 2000;
+
+/// All session files, in all directories of sessions.
+#[derive(Debug, Default)]
+struct Files {
+    /// By id. Of two files with the same id, the one in the first directory.
+    by_id: BTreeMap<String, SessionFile>,
+    /// Directories that could not be read, with the reason, and sessions that were left out.
+    problems: Vec<String>,
+}
+
+/// A session file, with a stamp that changes with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct SessionFile {
+    id: String,
+    path: PathBuf,
+    stamp: Stamp,
+}
+
+/// Changes when a session or its annotations change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Stamp {
+    /// Size of the session file.
+    bytes: i64,
+    /// Last change of the session file, in ns since 1970.
+    changed_ns: i64,
+    /// Last change of the annotations, in ns since 1970; `None` without annotations.
+    words_changed_ns: Option<i64>,
+}
+
+impl Files {
+    /// Scans all directories.
+    fn scan() -> Self {
+        let mut files = Self::default();
+        for dir in session_directories() {
+            if let Err(e) = files.scan_directory(&dir)
+                && e.kind() != io::ErrorKind::NotFound
+            {
+                files.problems.push(format!("{} cannot be read: {e}", name::shown(&dir)));
+            }
+        }
+        files
+    }
+
+    /// Scans one directory.
+    fn scan_directory(&mut self, dir: &Path) -> io::Result<()> {
+        let mut words = BTreeMap::new();
+        let mut found = Vec::new();
+        let mut others = 0;
+        let user = session::user();
+        let entries = std::fs::read_dir(dir)?.collect::<io::Result<Vec<_>>>()?;
+        for (entry, facts) in entries.iter().zip(read_metadata(&entries)) {
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let session = name.strip_suffix(EXTENSION).and_then(|n| n.strip_suffix('.'));
+            // A file that was removed during the scan does not exist.
+            let (Some(id), Some(facts)) = (session.or(name.strip_suffix(ANNOTATIONS_SUFFIX)), facts) else {
+                continue;
+            };
+            if id.is_empty() || !facts.is_file() {
+                continue;
+            }
+            if facts.uid() != user {
+                others += usize::from(session.is_some());
+                continue;
+            }
+            if session.is_some() {
+                found.push((id.to_owned(), entry.path(), facts));
+            } else {
+                words.insert(id.to_owned(), changed_ns(&facts));
+            }
+        }
+        for (id, path, facts) in found {
+            let stamp = Stamp {
+                bytes: i64::try_from(facts.len()).unwrap_or(i64::MAX),
+                changed_ns: changed_ns(&facts),
+                words_changed_ns: words.get(&id).copied(),
+            };
+            self.by_id.entry(id.clone()).or_insert(SessionFile { id, path, stamp });
+        }
+        if others > 0 {
+            let left = format!("{others} of the sessions in {} are other users'", name::shown(dir));
+            self.problems.push(format!("{left} and left out; `fathom show FILE` shows one"));
+        }
+        Ok(())
+    }
+
+    /// The file of a session, without a scan.
+    fn find_file(id: &str) -> Option<PathBuf> {
+        let mut paths = session_directories().into_iter().map(|d| d.join(format!("{id}.{EXTENSION}")));
+        paths.find(|p| p.symlink_metadata().is_ok_and(|facts| facts.is_file() && session::is_own(&facts)))
+    }
+
+    /// Total size of all session files.
+    fn bytes(&self) -> u64 {
+        self.by_id.values().map(|f| f.stamp.bytes.unsigned_abs()).sum()
+    }
+}
+
+/// Reads size, owner and times of each file; `None` for a file that was removed meanwhile. A second thread reads half of many files.
+fn read_metadata(entries: &[DirEntry]) -> Vec<Option<Metadata>> {
+    let read = |part: &[DirEntry]| part.iter().map(|entry| entry.metadata().ok()).collect::<Vec<_>>();
+    if entries.len() < TWO_THREADS_FROM {
+        return read(entries);
+    }
+    let (first, second) = entries.split_at(entries.len() / 2);
+    std::thread::scope(|scope| {
+        let other = std::thread::Builder::new().spawn_scoped(scope, || read(second));
+        let mut all = read(first);
+        // A limit on threads may have refused the second one.
+        let rest = other.ok().and_then(|other| other.join().ok());
+        all.extend(rest.unwrap_or_else(|| read(second)));
+        all
+    })
+}
+
+fn changed_ns(facts: &Metadata) -> i64 {
+    facts.mtime().saturating_mul(1_000_000_000).saturating_add(facts.mtime_nsec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scan_finds_sessions_with_annotations_and_nothing_else() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        for name in
+            ["b.fathom", "a.fathom", "a.words.json", "c.words.json", ".fathom", "x.json", ".import-1.new"]
+        {
+            std::fs::write(dir.path().join(name), name)?;
+        }
+        std::fs::create_dir(dir.path().join("d.fathom"))?;
+        let mut files = Files::default();
+        files.scan_directory(dir.path())?;
+        assert_eq!(files.by_id.keys().collect::<Vec<_>>(), ["a", "b"]);
+        assert!(files.by_id["a"].stamp.words_changed_ns.is_some());
+        assert_eq!(files.by_id["b"].stamp.words_changed_ns, None);
+        assert_eq!((files.by_id["a"].stamp.bytes, files.bytes()), (8, 16));
+        assert_eq!(
+            files.scan_directory(&dir.path().join("none")).map_err(|e| e.kind()),
+            Err(io::ErrorKind::NotFound)
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn sizes_are_right_when_two_threads_read_them() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        for at in 0..=TWO_THREADS_FROM {
+            std::fs::write(dir.path().join(format!("{at}.fathom")), "x".repeat(at % 97))?;
+        }
+        let mut files = Files::default();
+        files.scan_directory(dir.path())?;
+        assert_eq!(files.by_id.len(), TWO_THREADS_FROM + 1);
+        for (id, file) in &files.by_id {
+            let size = id.parse::<i64>().map_or(-1, |at| at % 97);
+            assert_eq!((file.stamp.bytes, file.path.ends_with(format!("{id}.fathom"))), (size, true));
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn first_directory_wins_for_equal_ids() -> io::Result<()> {
+        let dirs = [tempfile::tempdir()?, tempfile::tempdir()?];
+        let mut files = Files::default();
+        for (i, dir) in dirs.iter().enumerate() {
+            std::fs::write(dir.path().join("a.fathom"), "x".repeat(i))?;
+            files.scan_directory(dir.path())?;
+        }
+        assert_eq!((files.by_id.len(), files.by_id["a"].stamp.bytes), (1, 0));
+        Ok(())
+    }
+}

@@ -1,0 +1,307 @@
+//! `fathom list`: selects sessions from the index and prints them as a list or as a table of results. Also the table of sessions that
+//! `fathom show` prints for several, and the dates of `--since` and `--until`.
+
+use super::index;
+use crate::index::{Filter, entry_of_report};
+use crate::session;
+use crate::{Files, id};
+use jiff::Timestamp;
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+use model::history::{Column, Device, Entry, Figure, Listing, OtherWork, Row, RowsOf, SessionTable};
+use model::record::Record;
+use model::report::{Ending, Report};
+use output::failure::Failure;
+use output::{stderr, stdout};
+use report::{Format, Style, TEXT};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Entries that are printed by default.
+const ENTRIES_SHOWN: u32 = 40;
+
+/// The request of `fathom list`.
+#[derive(Debug)]
+pub struct Request {
+    /// Which entries to list.
+    pub filter: Filter,
+    /// The number of entries at most; 0 for all, `None` for a number that suits the format.
+    pub limit: Option<u32>,
+    /// Whether to rebuild the index first.
+    pub rebuild: bool,
+    /// Print a table of results instead of a list.
+    pub table: Option<RowsOf>,
+    /// The output format.
+    pub format: &'static Format,
+}
+
+/// Prints the list or the table.
+///
+/// # Errors
+/// [`Failure::Refused`] if a newer fathom made the index.
+pub fn list(request: &Request) -> Result<ExitCode, Failure> {
+    let files = Files::scan();
+    files.problems.iter().for_each(|why| stderr::say(&format!("fathom: {why}")));
+    if request.rebuild {
+        index::rebuild(&files)?;
+    }
+    let most = match request.limit {
+        Some(0) => None,
+        // The newest session of a disk may be old.
+        None if request.table == Some(RowsOf::Devices) => None,
+        None if request.format.name == TEXT.name => Some(ENTRIES_SHOWN),
+        given => given,
+    };
+    let (mut entries, asked_for) = index::query(&files, |index| {
+        Ok((index.entries(&request.filter, most)?, index.count(&request.filter)?))
+    })?;
+    for entry in &mut entries {
+        let Some(found) = files.by_id.get(&entry.id) else { continue };
+        entry.path = model::name::text(&found.path);
+        entry.running = entry.ending == Some(Ending::Cut) && session::is_running(&found.path);
+    }
+    if let Some(rows_of) = request.table {
+        let beyond = asked_for.saturating_sub(entries.len() as u64);
+        let format = report::that_writes::<SessionTable>(request.format).map_err(Failure::Usage)?;
+        let is_job_chosen = request.filter.job.is_some();
+        let table = SessionTable { is_job_chosen, ..table_of_latest(&entries, rows_of, beyond) };
+        stdout::report(format, &table, Style::default())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (sessions, bytes) = (files.by_id.len() as u64, files.bytes());
+    stdout::report(request.format, &Listing { entries, asked_for, sessions, bytes }, Style::default())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The table of these entries, newest first. Its columns are the results of the newest entry that has some.
+pub(super) fn table_of_latest(entries: &[Entry], rows_of: RowsOf, beyond_limit: u64) -> SessionTable {
+    let newest = entries.iter().find(|e| !e.figures.is_empty()).map_or(&[][..], |e| &e.figures);
+    let column = |f: &Figure| Column { name: f.name.clone(), unit: f.unit.clone() };
+    let columns: Vec<Column> = newest.iter().map(column).collect();
+    let mut table = SessionTable { rows_of, columns, beyond_limit, ..SessionTable::default() };
+    let mut known: Vec<Vec<String>> = Vec::new();
+    for entry in entries {
+        let figures: Vec<Option<Figure>> = table.columns.iter().map(|c| figure(entry, c)).collect();
+        if figures.iter().all(Option::is_none) {
+            count(&mut table.other_work, entry);
+            continue;
+        }
+        let disks = identity(entry);
+        if rows_of == RowsOf::Devices && known.contains(&disks) {
+            table.older += 1;
+            continue;
+        }
+        known.push(disks);
+        table.rows.push(row(entry, figures));
+    }
+    table
+}
+
+/// The table of the named sessions: a row for each, and a column for each result. If each session measured one thing, all of them share
+/// one column, since the user wants to compare them.
+pub(super) fn table_of_named(entries: &[Entry]) -> SessionTable {
+    let figures = || entries.iter().flat_map(|entry| &entry.figures);
+    let is_one_each = entries.iter().all(|entry| entry.figures.len() == 1);
+    let is_another = figures().any(|f| figures().next().is_some_and(|first| first.name != f.name));
+    let column = |f: &Figure| {
+        let name = if is_one_each && is_another { Column::MAIN } else { &f.name };
+        Column { name: name.to_owned(), unit: f.unit.clone() }
+    };
+    let mut columns: Vec<Column> = Vec::new();
+    for column in figures().map(column) {
+        if !columns.contains(&column) {
+            columns.push(column);
+        }
+    }
+    let figure_of = |entry: &Entry, c: &Column| entry.figures.iter().find(|f| column(f) == *c).cloned();
+    let rows = entries.iter().map(|entry| row(entry, columns.iter().map(|c| figure_of(entry, c)).collect()));
+    SessionTable { rows: rows.collect(), columns: columns.clone(), ..SessionTable::default() }
+}
+
+fn figure(entry: &Entry, column: &Column) -> Option<Figure> {
+    entry.figures.iter().find(|f| (&f.name, &f.unit) == (&column.name, &column.unit)).cloned()
+}
+
+fn count(other_work: &mut Vec<OtherWork>, entry: &Entry) {
+    let title = entry.title.clone().unwrap_or_else(|| entry.word());
+    match other_work.iter_mut().find(|other| other.title == title) {
+        Some(other) => other.sessions += 1,
+        None => other_work.push(OtherWork { title, sessions: 1 }),
+    }
+}
+
+fn row(entry: &Entry, figures: Vec<Option<Figure>>) -> Row {
+    let names: Vec<String> = disks(entry).map(shown).collect();
+    Row {
+        session: entry.id.clone(),
+        started: entry.started.clone(),
+        verdict: entry.verdict,
+        device: (!names.is_empty()).then(|| names.join(" + ")),
+        targets: entry.targets.clone(),
+        tags: entry.words.tags.clone(),
+        figures,
+    }
+}
+
+/// The disks below: devices with a model or serial number, or else the topmost device.
+fn disks(entry: &Entry) -> impl Iterator<Item = &Device> {
+    let made = |d: &&Device| d.model.is_some() || d.serial.is_some();
+    let any = entry.devices.iter().any(|d| made(&d));
+    let topmost = entry.devices.iter().take(1).filter(move |_| !any);
+    entry.devices.iter().filter(made).chain(topmost)
+}
+
+fn shown(device: &Device) -> String {
+    let model = device.model.as_deref().unwrap_or_default();
+    format!("{} {model}", device.name).trim().to_owned()
+}
+
+/// Identifies the disks: by serial number, which is permanent; otherwise by name on this host, and without a device by the targets.
+fn identity(entry: &Entry) -> Vec<String> {
+    let here = |name: &str| format!("{} {name}", entry.hosts.join(","));
+    let disk_identity = |d: &Device| d.serial.clone().unwrap_or_else(|| here(&shown(d)));
+    let disks: Vec<String> = disks(entry).map(disk_identity).collect();
+    if disks.is_empty() { entry.targets.iter().map(|t| here(t)).collect() } else { disks }
+}
+
+#[cfg(test)]
+fn entry(id: &str, device: Device, figures: &[(&str, f64)]) -> Entry {
+    let figure = |(name, value): &(&str, f64)| Figure {
+        name: (*name).into(),
+        unit: "IOPS".into(),
+        value: Some(*value),
+        interval: None,
+        verdict: model::report::Verdict::Valid,
+    };
+    Entry {
+        id: id.into(),
+        title: Some(format!("bench {}", figures.len())),
+        devices: vec![device],
+        figures: figures.iter().map(figure).collect(),
+        ..Entry::default()
+    }
+}
+
+#[cfg(test)]
+fn device(name: &str, serial: Option<&str>) -> Device {
+    Device { name: name.into(), model: serial.map(|_| "Disk".into()), serial: serial.map(str::to_owned) }
+}
+
+/// Reads and judges each session, and returns a table with their results.
+///
+/// # Errors
+/// [`Failure::Usage`] if a session cannot be read.
+pub fn together(
+    files: &[PathBuf],
+    mut judge: impl FnMut(&Path, &Record) -> Report,
+) -> Result<SessionTable, Failure> {
+    let (mut entries, mut reports) = (Vec::new(), Vec::new());
+    for file in files {
+        let record = session::read(file)?;
+        let report = judge(file, &record);
+        entries.push(entry_of_report(id(file), &record, &report));
+        reports.push(report);
+    }
+    Ok(SessionTable { reports, ..table_of_named(&entries) })
+}
+
+/// The first ns of a date or time.
+///
+/// # Errors
+/// What to type instead.
+pub fn since(text: &str) -> Result<i64, String> {
+    Ok(span(text, &TimeZone::system())?.0)
+}
+
+/// The first ns after a date or time. A day counts as a whole.
+///
+/// # Errors
+/// What to type instead.
+pub fn until(text: &str) -> Result<i64, String> {
+    Ok(span(text, &TimeZone::system())?.1)
+}
+
+/// The first ns of a date or time, and the first ns after it.
+fn span(text: &str, zone: &TimeZone) -> Result<(i64, i64), String> {
+    let text = text.trim();
+    let read = if text.contains(':') { moment(text, zone) } else { day(text, zone) };
+    let ns = |at: Timestamp| i64::try_from(at.as_nanosecond()).ok();
+    read.and_then(|(first, end)| Some((ns(first)?, ns(end)?)))
+        .ok_or_else(|| format!("'{text}' is no date; type one such as 2026-11-21, or 2026-11-21T16:00"))
+}
+
+fn day(text: &str, zone: &TimeZone) -> Option<(Timestamp, Timestamp)> {
+    let date: Date = text.parse().ok()?;
+    let midnight = |d: Date| Some(d.to_zoned(zone.clone()).ok()?.timestamp());
+    Some((midnight(date)?, midnight(date.tomorrow().ok()?)?))
+}
+
+fn moment(text: &str, zone: &TimeZone) -> Option<(Timestamp, Timestamp)> {
+    let local = || Some(text.parse::<DateTime>().ok()?.to_zoned(zone.clone()).ok()?.timestamp());
+    let at = text.parse::<Timestamp>().ok().or_else(local)?;
+    Some((at, at.checked_add(jiff::SignedDuration::from_nanos(1)).ok()?))
+}
+
+#[test]
+fn table_has_the_columns_of_the_newest_and_rows_that_share_one() {
+    let none = entry("5", device("sda", None), &[]);
+    let two = entry("4", device("sda", None), &[("a", 1.0), ("b", 2.0)]);
+    let one = entry("3", device("sda", None), &[("b", 3.0)]);
+    let other = entry("2", device("sda", None), &[("c", 4.0)]);
+    let table = table_of_latest(&[none, two, one, other], RowsOf::Sessions, 7);
+    assert_eq!(table.columns.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(table.rows.iter().map(|r| r.session.as_str()).collect::<Vec<_>>(), ["4", "3"]);
+    assert!(table.rows[1].figures[0].is_none() && table.rows[1].figures[1].is_some());
+    let left: Vec<(&str, u64)> = table.other_work.iter().map(|o| (o.title.as_str(), o.sessions)).collect();
+    assert_eq!((left, table.beyond_limit), (vec![("bench 0", 1), ("bench 1", 1)], 7));
+}
+
+#[test]
+fn each_named_session_is_a_row() {
+    let one = entry("1", device("sda", None), &[("a", 1.0)]);
+    let other = entry("2", device("sda", None), &[("b", 2.0), ("a", 3.0)]);
+    let table = table_of_named(&[one, other]);
+    assert_eq!(table.columns.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    let value = |row: usize, column: usize| table.rows[row].figures[column].as_ref().and_then(|f| f.value);
+    assert_eq!((value(0, 0), value(0, 1)), (Some(1.0), None));
+    assert_eq!((value(1, 0), value(1, 1)), (Some(3.0), Some(2.0)));
+    let each = ["a", "b"].map(|name| entry(name, device("sda", None), &[(name, 1.0)]));
+    let table = table_of_named(&each);
+    assert_eq!(table.columns, [Column { name: Column::MAIN.into(), unit: "IOPS".into() }]);
+    assert!(table.rows.iter().all(|row| row.figures[0].is_some()));
+}
+
+#[test]
+fn disks_are_identified_by_serial_and_show_their_newest_session() {
+    let named = |id, name, serial| entry(id, device(name, serial), &[("a", 1.0)]);
+    let all = [
+        named("5", "sda", Some("S1")),
+        named("4", "sdb", Some("S1")),
+        named("3", "sda", Some("S2")),
+        named("2", "loop0", None),
+        named("1", "loop0", None),
+    ];
+    let table = table_of_latest(&all, RowsOf::Devices, 0);
+    let rows: Vec<(&str, &str)> =
+        table.rows.iter().map(|r| (r.session.as_str(), r.device.as_deref().unwrap_or_default())).collect();
+    assert_eq!((rows, table.older), (vec![("5", "sda Disk"), ("3", "sda Disk"), ("2", "loop0")], 2));
+    let nowhere = Entry { devices: Vec::new(), targets: vec!["/a".into()], ..named("9", "x", None) };
+    assert_eq!(table_of_latest(&[nowhere.clone(), nowhere], RowsOf::Devices, 0).rows.len(), 1);
+}
+
+#[test]
+fn a_day_spans_24_hours_and_a_time_one_moment() {
+    const HOUR: i64 = 3_600_000_000_000;
+    let utc = TimeZone::UTC;
+    let (first, end) = span("1970-01-02", &utc).unwrap_or_default();
+    assert_eq!((first, end), (24 * HOUR, 48 * HOUR));
+    assert_eq!(span("1970-01-01T02:00", &utc), Ok((2 * HOUR, 2 * HOUR + 1)));
+    assert_eq!(span(" 1970-01-01 02:00:00 ", &utc), Ok((2 * HOUR, 2 * HOUR + 1)));
+    assert_eq!(span("1970-01-01T02:00:00+01:00", &utc), Ok((HOUR, HOUR + 1)));
+    let east = TimeZone::fixed(jiff::tz::offset(2));
+    assert_eq!(span("1970-01-01T02:00", &east), Ok((0, 1)));
+    assert_eq!(span("1970-01-02", &east).map(|s| s.0), Ok(22 * HOUR));
+    for bad in ["", "yesterday", "2026-13-01", "2026-02-30", "12:00", "20261", "9999-12-31"] {
+        assert!(span(bad, &utc).is_err(), "{bad}");
+    }
+}

@@ -1,0 +1,354 @@
+//! The session file: its location, appending frames, reading it back.
+//!
+//! Frames go to a file in the user's data directory, in the directory for temporary files, or to an unnamed file. If a
+//! write fails, the session continues in memory, so that the report still follows. Crate `model` defines the frames.
+
+use model::record::{Frame, MAGIC, MAX_FILE_BYTES, Record, Unreadable};
+use model::{name, record};
+use output::failure::{Failure, cause};
+use output::session_directories::{session_directories, user_directory};
+use output::{files, stderr};
+use std::fs::{DirBuilder, File, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Extension of session files.
+pub(crate) const EXTENSION: &str = "fathom";
+/// Size from which a session no longer stores its time series (intervals and evidence inside windows). Ends of runs are
+/// always stored.
+const LIMIT_BYTES: u64 = 64 << 20;
+
+/// Most names that are tried for a session.
+const MAX_TRIES: u32 = 10_000;
+
+/// An open session file.
+#[derive(Debug)]
+pub struct Session {
+    store: Store,
+    path: PathBuf,
+    bytes: u64,
+    left_out: u64,
+    /// Whether it has a name and remains.
+    kept: bool,
+    /// Complete runs in it.
+    runs: u32,
+}
+
+/// Where the bytes of a session are.
+#[derive(Debug)]
+enum Store {
+    File(File),
+    /// The program's own memory. `ulimit -f` would also limit a file in memory.
+    Memory(Vec<u8>),
+}
+
+impl Session {
+    /// Creates the session's file. It remains if `keep` is set.
+    ///
+    /// # Errors
+    /// [`Failure::Refused`] if neither a file nor memory is available.
+    pub fn open(started: &str, keep: bool) -> Result<Self, Failure> {
+        if keep { Self::create(started) } else { Self::create_unkept() }
+    }
+
+    /// Creates the file of a session that began at `started` (part of the file name), in the user's data directory or else
+    /// in the directory for temporary files. If neither works, prints a warning; the session is then lost when this is
+    /// dropped.
+    fn create(started: &str) -> Result<Self, Failure> {
+        let mut problems = Vec::new();
+        for dir in session_directories() {
+            match Self::create_in(&dir, started) {
+                Ok(session) => {
+                    if let Some(home) = user_directory().filter(|home| *home != dir) {
+                        stderr::say(&format!(
+                            "fathom: {} cannot be written, so this session is kept in {}; set XDG_DATA_HOME to a directory of yours",
+                            name::shown(&home),
+                            name::shown(&dir)
+                        ));
+                    }
+                    return Ok(session);
+                }
+                Err(e) => problems.push(format!("{}: {e}{}", name::shown(&dir), cause(&e))),
+            }
+        }
+        stderr::say(&format!(
+            "fathom: this session cannot be kept ({}), as with --no-history; set XDG_DATA_HOME to a \
+             directory that you can write to",
+            problems.join("; ")
+        ));
+        Self::create_unkept()
+    }
+
+    /// Creates the file of a session that is not kept: it has no name and disappears with the process. It is in memory if
+    /// no temporary file can be made.
+    fn create_unkept() -> Result<Self, Failure> {
+        let store = tempfile::tempfile().map_or_else(|_| Store::Memory(Vec::new()), Store::File);
+        let unkept = Self { store, path: PathBuf::new(), bytes: 0, left_out: 0, kept: false, runs: 0 };
+        unkept.begin().map_err(|e| no_memory(&e))
+    }
+
+    fn create_in(dir: &Path, started: &str) -> io::Result<Self> {
+        create_directory(dir)?;
+        let (path, file) = create_new(dir, started, std::process::id())?;
+        // The lock only shows others that the file is still being written; not every file system has locks.
+        let _ = file.lock();
+        Self { store: Store::File(file), path, bytes: 0, left_out: 0, kept: true, runs: 0 }.begin()
+    }
+
+    fn begin(mut self) -> io::Result<Self> {
+        self.put(MAGIC.as_bytes())?;
+        Ok(self)
+    }
+
+    /// Reads back the appended frames by the descriptor: the file may have no name.
+    ///
+    /// # Errors
+    /// As [`read`].
+    pub fn record(&self) -> Result<Record, Failure> {
+        let (record, _torn) = self
+            .content()
+            .map_err(Unreadable::from)
+            .and_then(|bytes| record::decode(&bytes))
+            .map_err(|e| Failure::Refused(format!("the session cannot be read back: {e}")))?;
+        Ok(record)
+    }
+
+    /// Returns the bytes so far.
+    ///
+    /// # Errors
+    /// Why they cannot be read.
+    pub fn content(&self) -> io::Result<Vec<u8>> {
+        match &self.store {
+            Store::Memory(bytes) => Ok(bytes.clone()),
+            Store::File(file) => {
+                let mut bytes = vec![0; self.bytes as usize];
+                file.read_exact_at(&mut bytes, 0)?;
+                Ok(bytes)
+            }
+        }
+    }
+
+    /// Path of the file; empty if it has no name.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the file remains.
+    pub fn is_kept(&self) -> bool {
+        self.kept
+    }
+
+    /// Complete runs in the file.
+    pub fn runs(&self) -> u32 {
+        self.runs
+    }
+
+    /// Frames left out because the file had reached its limit.
+    pub fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// Appends a frame. The kernel has it when this returns, so a crash of fathom loses nothing. If the file refuses, the
+    /// session continues in memory.
+    ///
+    /// # Errors
+    /// [`Failure::Refused`] if memory has no room either.
+    pub fn append(&mut self, frame: &Frame) -> Result<(), Failure> {
+        let line = record::encode(frame).map_err(|e| self.refuse(&e))?;
+        if self.bytes + line.len() as u64 > LIMIT_BYTES
+            && matches!(frame, Frame::Intervals(_) | Frame::Evidence(_))
+        {
+            self.left_out += 1;
+            return Ok(());
+        }
+        self.put(line.as_bytes()).map_err(|e| self.refuse(&e))?;
+        self.runs += u32::from(matches!(frame, Frame::RunEnd(_)));
+        Ok(())
+    }
+
+    /// Makes the appended frames survive a crash of the machine. Never call it inside a measured window.
+    ///
+    /// # Errors
+    /// [`Failure::Refused`] if the disk refuses and memory has no room.
+    pub fn sync(&mut self) -> Result<(), Failure> {
+        match &self.store {
+            Store::File(file) => match file.sync_data() {
+                Err(e) => self.go_on_in_memory(&e).map_err(|e| self.refuse(&e)),
+                Ok(()) => Ok(()),
+            },
+            Store::Memory(_) => Ok(()),
+        }
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let Store::File(file) = &mut self.store
+            && let Err(e) = file.write_all(bytes)
+        {
+            self.go_on_in_memory(&e)?;
+        }
+        if let Store::Memory(all) = &mut self.store {
+            all.try_reserve(bytes.len()).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+            all.extend_from_slice(bytes);
+        }
+        self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Moves the session into memory, so that results survive a file error, usually a full disk.
+    fn go_on_in_memory(&mut self, why: &io::Error) -> io::Result<()> {
+        let content = self.content()?;
+        if self.kept {
+            // A session without a header is empty.
+            let what_remains = if self.bytes <= MAGIC.len() as u64 {
+                let _ = std::fs::remove_file(&self.path);
+                "this session is not kept, and the report that follows is all there is"
+            } else {
+                // Remove a torn frame at the end of the file.
+                if let Store::File(file) = &self.store {
+                    let _ = file.set_len(self.bytes);
+                }
+                "the file keeps what was measured before, and only the report that follows has the rest"
+            };
+            stderr::say(&format!(
+                "fathom: the session file {} cannot be written: {why}{}; {what_remains}",
+                name::shown(&self.path),
+                cause(why)
+            ));
+        }
+        (self.store, self.path, self.kept) = (Store::Memory(content), PathBuf::new(), false);
+        Ok(())
+    }
+
+    fn refuse(&self, error: &dyn std::fmt::Display) -> Failure {
+        Failure::Refused(format!("the session file {} cannot be written: {error}", name::shown(&self.path)))
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // A session without a header is empty.
+        if self.kept && self.bytes <= MAGIC.len() as u64 {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Creates the file of a session that began at `started`. Its name ends in this process's number or the next free one,
+/// since a process in another PID namespace can have the same number.
+fn create_new(dir: &Path, started: &str, process: u32) -> io::Result<(PathBuf, File)> {
+    let mut number = process;
+    loop {
+        let id = format!("{started}-{number}");
+        let path = dir.join(format!("{id}.{EXTENSION}"));
+        match File::options().read(true).append(true).create_new(true).mode(0o600).open(&path) {
+            Ok(file) => return Ok((path, file)),
+            Err(e)
+                if e.kind() == io::ErrorKind::AlreadyExists && number.wrapping_sub(process) < MAX_TRIES =>
+            {
+                number = number.wrapping_add(1);
+            }
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+fn no_memory(error: &io::Error) -> Failure {
+    Failure::Refused(format!("memory has no room for what is measured: {error}{}", cause(error)))
+}
+
+/// Reads a session.
+///
+/// # Errors
+/// [`Failure::Usage`] with the reason if the file is not a session; [`Failure::Refused`] if it has no measurement.
+pub fn read(path: &Path) -> Result<Record, Failure> {
+    load(path).map_err(|e| {
+        let words = format!("{}: {e}", name::shown(path));
+        if matches!(e, Unreadable::Headless) { Failure::Refused(words) } else { Failure::Usage(words) }
+    })
+}
+
+/// Reads a session.
+///
+/// # Errors
+/// Why it is invalid.
+pub(crate) fn load(path: &Path) -> Result<Record, Unreadable> {
+    let (record, _torn) = record::decode(&bytes(path)?)?;
+    Ok(record)
+}
+
+/// Reads the bytes of a file that may be a session.
+///
+/// # Errors
+/// If it cannot be read or is larger than any session.
+pub(crate) fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    files::read(path, MAX_FILE_BYTES)
+}
+
+/// Whether a running fathom still writes to it.
+pub(crate) fn is_running(path: &Path) -> bool {
+    let locked = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+    files::open(path).is_ok_and(locked)
+}
+
+/// Returns `still running (pid 4711)` if a running fathom writes to the session file.
+pub fn running(path: &Path) -> Option<String> {
+    if !is_running(path) {
+        return None;
+    }
+    let inode = path.metadata().ok().map(|facts| facts.ino());
+    let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
+    let writer = inode.and_then(|inode| flock_writer(&locks, inode));
+    Some(writer.map_or_else(|| "still running".into(), |pid| format!("still running (pid {pid})")))
+}
+
+/// Whether a session file has no measurement yet.
+pub fn is_headless(path: &Path) -> bool {
+    matches!(load(path), Err(Unreadable::Headless))
+}
+
+/// The process that has a file locked by `flock(2)`, from the text of `/proc/locks`: `1: FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF`.
+/// `None` if two file systems have a locked file of this number, or the process is in a PID namespace that this one cannot see.
+fn flock_writer(locks: &str, inode: u64) -> Option<u32> {
+    let mut found = locks.lines().filter_map(|line| {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let [_, "FLOCK", _, "WRITE", pid, file, ..] = words.as_slice() else { return None };
+        let is_it = file.rsplit(':').next()?.parse() == Ok(inode);
+        pid.parse().ok().filter(|pid| is_it && *pid > 0)
+    });
+    let pid = found.next()?;
+    found.next().is_none().then_some(pid)
+}
+
+/// Makes a private directory for sessions.
+pub(crate) fn create_directory(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// Whether a file of the history belongs to the user. Root can read the files of others but did not ask for them.
+pub(crate) fn is_own(facts: &std::fs::Metadata) -> bool {
+    facts.uid() == user()
+}
+
+/// Returns the id of the user whose sessions these are.
+pub(crate) fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+#[test]
+fn a_session_takes_the_next_free_id() -> io::Result<()> {
+    let dir = tempfile::tempdir()?;
+    let open = || create_new(dir.path(), "20260101-000009", 7).map(|(path, _)| path);
+    let names = [open()?, open()?, open()?].map(|path| path.file_name().map(std::ffi::OsStr::to_owned));
+    let id = |n: u32| Some(format!("20260101-000009-{n}.fathom").into());
+    assert_eq!(names, [id(7), id(8), id(9)]);
+    Ok(())
+}
+
+#[test]
+fn the_writer_of_a_session_is_read_from_proc_locks() {
+    let locks = "1: POSIX  ADVISORY  WRITE 11 fe:01:77 0 EOF\n2: FLOCK  ADVISORY  WRITE 12 fe:01:77 0 EOF\n\
+                 2: -> FLOCK  ADVISORY  READ 13 fe:01:77 0 EOF\n3: FLOCK  ADVISORY  WRITE -1 fe:01:78 0 EOF\n\
+                 4: FLOCK  ADVISORY  WRITE 14 fe:01:79 0 EOF\n5: FLOCK  ADVISORY  WRITE 15 fe:02:79 0 EOF\n";
+    assert_eq!([77, 78, 79, 80].map(|inode| flock_writer(locks, inode)), [Some(12), None, None, None]);
+}

@@ -1,0 +1,341 @@
+//! `fathom export`, `fathom import` and `fathom delete`: copies sessions out of the history and into it, and removes them.
+//!
+//! A session travels with its annotations and is never written over. Import checks each session and creates it complete or not at all.
+//! Delete removes only sessions that the user named; nothing else removes a session.
+
+use crate::session::{self, EXTENSION};
+use crate::{Files, SessionFile, annotations, find, id, remember, resolve_id};
+use analysis::Judging;
+use model::record::Record;
+use model::report::Report;
+use model::units::show_bytes;
+use model::{name, record};
+use output::failure::{Failure, cause};
+use output::files::Readers;
+use output::files::output::{Replace, Rules, Spared, is_stream};
+use output::session_directories::session_directories;
+use output::{files, stdout};
+use report::{Format, Style};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// The form that is the session file itself.
+pub const FORM: &str = "session";
+
+/// The request of `fathom export`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Export {
+    /// Words that mean sessions.
+    pub sessions: Vec<String>,
+    /// [`FORM`], or the name of a report format; `None` to decide by the extension of the file.
+    pub form: Option<String>,
+    /// A directory, or a file or stream for one session.
+    pub to: PathBuf,
+    /// Whether to replace a file that is not text.
+    pub force: bool,
+}
+
+/// Writes each session, and prints its path. Existing files in a directory are not replaced.
+///
+/// # Errors
+/// [`Failure::Usage`] for words that mean no session and for paths that exist, [`Failure::Refused`] if a file cannot be written.
+pub fn export(request: &Export) -> Result<ExitCode, Failure> {
+    let sessions = request.sessions.iter().map(|word| find(word)).collect::<Result<Vec<_>, _>>()?;
+    let format = format(request)?;
+    if is_directory(&request.to) {
+        into_directory(&sessions, format, &request.to)?;
+    } else if let [only] = sessions.as_slice() {
+        into_file(only, format, request)?;
+    } else {
+        return Err(needs_directory(&request.to));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes each session under its id. Existing files are not replaced.
+fn into_directory(sessions: &[PathBuf], format: Option<&'static Format>, dir: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(dir).map_err(|e| refuse(dir, &e))?;
+    for session in sessions {
+        let extension = format.map_or(EXTENSION, |f| f.extension);
+        let place = dir.join(format!("{}.{extension}", id(session)));
+        create(&place, &bytes(session, format)?)?;
+        if format.is_none() {
+            export_annotations(session, &place)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes one session like `-o` of a measurement: a file is replaced as a whole, a stream is written to.
+fn into_file(session: &Path, format: Option<&'static Format>, request: &Export) -> Result<(), Failure> {
+    let mut spared = Spared::default();
+    spared.add(session, "the session itself");
+    spared.add(&annotations::annotations_path(session), "what is said about the session");
+    let rules = Rules { flag: "-o", spared, replace: Replace::by(request.force) };
+    let outlet = rules.decide(&request.to)?;
+    outlet.write(&bytes(session, format)?, &rules)?;
+    if is_stream(&request.to) {
+        return Ok(());
+    }
+    print_path(&request.to)?;
+    if format.is_none() { export_annotations(session, &request.to) } else { Ok(()) }
+}
+
+fn print_path(place: &Path) -> Result<(), Failure> {
+    stdout::text(&format!("{}\n", name::shown(place)))
+}
+
+/// Prints a JSON schema.
+///
+/// # Errors
+/// If standard output cannot be written.
+pub fn schema(text: &str) -> Result<ExitCode, Failure> {
+    stdout::json(text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The requested report format; `None` for the session itself.
+fn format(request: &Export) -> Result<Option<&'static Format>, Failure> {
+    if let Some(form) = &request.form {
+        let known = report::find::<Report>(form);
+        return if form == FORM || known.is_some() {
+            Ok(known)
+        } else {
+            Err(Failure::Usage(format!("--format {form}: there is no such form")))
+        };
+    }
+    let named = request.to.extension().filter(|e| *e != EXTENSION && !is_directory(&request.to));
+    let named =
+        named.filter(|_| !is_stream(&request.to) || report::by_extension::<Report>(&request.to).is_some());
+    match (named, report::by_extension::<Report>(&request.to)) {
+        (None, _) => Ok(None),
+        (Some(_), Some(format)) => Ok(Some(format)),
+        (Some(_), None) => Err(Failure::Usage(format!(
+            "-o {}: no form has this extension; type .{EXTENSION}, {}, or a directory",
+            name::shown(&request.to),
+            report::extensions::<Report>()
+        ))),
+    }
+}
+
+fn bytes(session: &Path, format: Option<&'static Format>) -> Result<Vec<u8>, Failure> {
+    let Some(format) = format else {
+        return session::bytes(session).map_err(|e| Failure::Usage(format!("{}: {e}", name::shown(session))));
+    };
+    let judging = Judging {
+        session: Some(name::text(session)),
+        words: annotations::read_annotations(session),
+        version: env!("CARGO_PKG_VERSION").into(),
+        ..Judging::default()
+    };
+    let report = analysis::judge(&session::read(session)?, &judging);
+    stdout::rendered(format, &report, Style::default())
+}
+
+/// Exports the annotations next to the session, where `import` finds them.
+fn export_annotations(session: &Path, place: &Path) -> Result<(), Failure> {
+    let annotations_read =
+        annotations::read(session).map_err(|why| Failure::Usage(format!("{}: {why}", id(session))))?;
+    if annotations_read.is_empty() {
+        return Ok(());
+    }
+    let place = annotations::annotations_path(place);
+    let bytes = serde_json::to_vec_pretty(&annotations_read).map_err(|e| refuse(&place, &e.into()))?;
+    create(&place, &bytes)
+}
+
+fn create(place: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    files::create(place, bytes, Readers::Umask).map_err(|e| match e.kind() {
+        io::ErrorKind::AlreadyExists => Failure::Usage(format!(
+            "{} is there already and stays as it is; remove it, or type another -o",
+            name::shown(place)
+        )),
+        _ => refuse(place, &e),
+    })?;
+    print_path(place)
+}
+
+/// Whether the path is a directory, or ends like one.
+fn is_directory(path: &Path) -> bool {
+    path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/")
+}
+
+fn needs_directory(to: &Path) -> Failure {
+    Failure::Usage(format!(
+        "-o {} takes one session; for several type a directory, which ends in /",
+        name::shown(to)
+    ))
+}
+
+fn refuse(place: &Path, error: &io::Error) -> Failure {
+    Failure::Refused(format!("{} cannot be written: {error}{}", name::shown(place), cause(error)))
+}
+
+/// Copies sessions into the history, and prints the outcome for each. An invalid session does not stop the others.
+///
+/// # Errors
+/// [`Failure::Usage`] after the last one if a file is not a session, or if another session has its id; [`Failure::Refused`] if the
+/// history cannot be written.
+pub fn import(paths: &[PathBuf]) -> Result<ExitCode, Failure> {
+    let mut wrong = Vec::new();
+    for path in paths {
+        match import_one(path) {
+            Ok(outcome) => stdout::text(&format!("{}: {outcome}\n", name::shown(path)))?,
+            Err(Failure::Usage(why)) => wrong.push(format!("{}: {why}", name::shown(path))),
+            Err(other) => return Err(other),
+        }
+    }
+    remember();
+    if wrong.is_empty() { Ok(ExitCode::SUCCESS) } else { Err(Failure::Usage(wrong.join("\n"))) }
+}
+
+/// Imports one session, and returns the outcome.
+fn import_one(path: &Path) -> Result<String, Failure> {
+    let bytes = session::bytes(path).map_err(|e| Failure::Usage(e.to_string()))?;
+    let (record, torn) = record::decode(&bytes)
+        .map_err(|e| Failure::Usage(format!("{e}; import takes what `fathom export` writes")))?;
+    let annotations_read = annotations::read(path).map_err(Failure::Usage)?;
+    let id = id_of(path, &record, &bytes);
+    if let Some(there) = Files::find_file(&id) {
+        return compare_with_existing(&id, &there, &bytes);
+    }
+    let dir = writable_directory()?;
+    let place = dir.join(format!("{id}.{EXTENSION}"));
+    let refuse = |e: &io::Error| Failure::Refused(format!("{} cannot be written: {e}", name::shown(&place)));
+    // Annotations first: once the session exists, it is not imported again.
+    annotations::write(&place, &annotations_read).map_err(|e| refuse(&e))?;
+    match files::create(&place, &bytes, Readers::Owner) {
+        Ok(()) if torn => Ok(format!("imported as {id}; its last frame is torn and left out")),
+        Ok(()) => Ok(format!("imported as {id}")),
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => compare_with_existing(&id, &place, &bytes),
+        Err(e) => Err(refuse(&e)),
+    }
+}
+
+fn compare_with_existing(id: &str, there: &Path, bytes: &[u8]) -> Result<String, Failure> {
+    match session::bytes(there) {
+        Ok(ours) if ours == bytes => Ok(format!("skipped: {id} is there already")),
+        _ => Err(Failure::Usage(format!(
+            "another session has the id {id}, and nothing was written over; under a name that is no id, such as other.{EXTENSION}, \
+             it gets one of its own"
+        ))),
+    }
+}
+
+/// The name of the file if it is an id, or else an id made from the start and the checksum of the session.
+fn id_of(path: &Path, record: &Record, bytes: &[u8]) -> String {
+    let name = id(path);
+    if is_session_id(&name) {
+        return name;
+    }
+    let digits: String = record.header.started.chars().take(19).filter(char::is_ascii_digit).collect();
+    let begun = if digits.len() == 14 { digits } else { "0".repeat(14) };
+    let (day, time) = begun.split_at(8);
+    // The checksum of the header is the same for every copy of a session, whatever its name.
+    let sum = bytes.strip_prefix(record::MAGIC.as_bytes()).and_then(|rest| rest.get(..8)).unwrap_or_default();
+    format!("{day}-{time}-{}", String::from_utf8_lossy(sum))
+}
+
+/// An id consists of a day, a time and a third word: `20261121-161226-4242`.
+fn is_session_id(name: &str) -> bool {
+    let parts: Vec<&str> = name.split('-').collect();
+    let digits = |part: &str, count: usize| part.len() == count && part.bytes().all(|b| b.is_ascii_digit());
+    let word = |part: &str| (1..=16).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_alphanumeric());
+    matches!(parts.as_slice(), [day, time, third] if digits(day, 8) && digits(time, 6) && word(third))
+}
+
+/// The first directory that can be created and written.
+fn writable_directory() -> Result<PathBuf, Failure> {
+    let mut problems = Vec::new();
+    for dir in session_directories() {
+        match session::create_directory(&dir).and_then(|()| tempfile::tempfile_in(&dir)) {
+            Ok(_) => return Ok(dir),
+            Err(e) => problems.push(format!("{}: {e}", name::shown(&dir))),
+        }
+    }
+    Err(Failure::Refused(format!(
+        "the history cannot be written ({}); set XDG_DATA_HOME to a directory of yours",
+        problems.join("; ")
+    )))
+}
+
+/// The request of `fathom delete`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removal {
+    /// Words that mean sessions.
+    pub sessions: Vec<String>,
+    /// Whether a word that is not a complete id is enough.
+    pub sure: bool,
+}
+
+/// Removes sessions and their annotations. If one of the words is wrong, removes nothing.
+///
+/// # Errors
+/// [`Failure::Usage`] for a word that matches no session or is not an id, [`Failure::Refused`] for a session that is being measured or
+/// cannot be removed.
+pub fn delete(request: &Removal) -> Result<ExitCode, Failure> {
+    let files = Files::scan();
+    let mut meant: Vec<&SessionFile> = Vec::new();
+    for word in &request.sessions {
+        let found = resolve(&files, word, request.sure)?;
+        if !meant.contains(&found) {
+            meant.push(found);
+        }
+    }
+    let removed = meant.iter().try_for_each(|found| remove(found));
+    remember();
+    removed.map(|()| ExitCode::SUCCESS)
+}
+
+fn resolve<'a>(files: &'a Files, word: &str, sure: bool) -> Result<&'a SessionFile, Failure> {
+    if word.contains('/') {
+        return Err(Failure::Usage(format!(
+            "{word}: delete takes ids of sessions in the history, as `fathom list` shows them; a file elsewhere is removed with rm"
+        )));
+    }
+    let id = resolve_id(files, word)?;
+    if id != word && !sure {
+        return Err(Failure::Usage(format!(
+            "{word} means {id}; to remove it type `fathom delete {id}`, or add --yes"
+        )));
+    }
+    let found = &files.by_id[&id];
+    if session::is_running(&found.path) {
+        return Err(Failure::Refused(format!("{id} is being measured right now; nothing was removed")));
+    }
+    Ok(found)
+}
+
+fn remove(found: &SessionFile) -> Result<(), Failure> {
+    let words = annotations::annotations_path(&found.path);
+    // Annotations first: alone they would belong to no session.
+    if found.stamp.words_changed_ns.is_some() {
+        std::fs::remove_file(&words)
+            .map_err(|e| Failure::Refused(format!("{} cannot be removed: {e}", name::shown(&words))))?;
+    }
+    std::fs::remove_file(&found.path)
+        .map_err(|e| Failure::Refused(format!("{} cannot be removed: {e}", name::shown(&found.path))))?;
+    let annotations_note =
+        if found.stamp.words_changed_ns.is_some() { " and what was said about it" } else { "" };
+    let size = show_bytes(found.stamp.bytes.unsigned_abs());
+    stdout::text(&format!("removed {}{annotations_note} ({size})\n", name::shown(&found.path)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn session_ids_are_recognised() {
+        for good in ["20261121-161226-4242", "20261121-161226-00c0ffee"] {
+            assert!(is_session_id(good), "{good}");
+        }
+        for bad in
+            ["", "report", "2026-161226-1", "20261121-161226", "20261121-161226-", "20261121-161226-1-2"]
+        {
+            assert!(!is_session_id(bad), "{bad}");
+        }
+        assert!(!is_session_id("20261121-161226-../x"));
+    }
+}

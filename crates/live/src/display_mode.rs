@@ -1,0 +1,192 @@
+//! Chooses how progress is displayed, from the options and from what standard error is.
+
+use crate::terminal;
+use crate::terminal::Theme;
+use model::plan::Cost;
+use output::failure::Failure;
+use output::stdout;
+use rustix::fs::FileType;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+/// Shortest measurement for which the view appears by default: a shorter one would end before it could be read.
+const VIEW_TIME_MIN: Duration = Duration::from_secs(5);
+/// Smallest size of a terminal in columns and rows on which the view appears by default.
+const VIEW_SIZE_MIN: (u16, u16) = (40, 10);
+
+/// The progress options.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Progress {
+    /// No option: decided by standard error and the duration of the measurement.
+    #[default]
+    Auto,
+    /// `--live`.
+    View,
+    /// `--no-live`.
+    Plain,
+    /// No output (`--quiet`).
+    Quiet,
+}
+
+/// The chosen display.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DisplayKind {
+    View(Theme),
+    /// One line that changes.
+    ProgressLine,
+    /// A line per step.
+    Lines,
+    Quiet,
+}
+
+/// What standard error is, as far as the display depends on it.
+#[derive(Clone, Copy, Debug)]
+struct Output {
+    kind: StandardError,
+    /// fathom is in the foreground of its terminal, and gets its keys.
+    is_ours: bool,
+    /// Standard output is a pipe: its reader may want the terminal, as `less` does.
+    stdout_is_pipe: bool,
+    /// Continuous integration: no user sees the terminal.
+    is_ci: bool,
+    /// Columns and rows.
+    size: (u16, u16),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StandardError {
+    /// A file, a pipe or another stream.
+    Stream,
+    /// A terminal that cannot position text, by its TERM.
+    Dumb,
+    Terminal,
+}
+
+impl Output {
+    fn detect() -> Self {
+        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        Self {
+            kind: match (std::io::stderr().is_terminal(), stdout::places_text()) {
+                (false, _) => StandardError::Stream,
+                (true, false) => StandardError::Dumb,
+                (true, true) => StandardError::Terminal,
+            },
+            is_ours: terminal::is_ours(),
+            stdout_is_pipe: rustix::fs::fstat(rustix::stdio::stdout())
+                .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo),
+            is_ci: set("CI"),
+            size: terminal::size(),
+        }
+    }
+
+    /// Why a view is impossible.
+    fn view_obstacle(self) -> Option<&'static str> {
+        match self.kind {
+            StandardError::Stream => Some("standard error is not a terminal"),
+            StandardError::Dumb => Some("TERM is not set, or says that the terminal is a dumb one"),
+            StandardError::Terminal if !self.is_ours => {
+                Some("fathom was started in the background of its terminal")
+            }
+            StandardError::Terminal => None,
+        }
+    }
+
+    /// Whether the view appears by default.
+    fn suits_view(self) -> bool {
+        let large = self.size.0 >= VIEW_SIZE_MIN.0 && self.size.1 >= VIEW_SIZE_MIN.1;
+        self.view_obstacle().is_none() && large && !self.is_ci && !self.stdout_is_pipe
+    }
+
+    fn plain(self) -> DisplayKind {
+        if self.kind == StandardError::Terminal && !self.is_ci {
+            DisplayKind::ProgressLine
+        } else {
+            DisplayKind::Lines
+        }
+    }
+
+    fn choose(self, mode: Progress, cost: &Cost, theme: Theme) -> Result<DisplayKind, &'static str> {
+        let why = self.view_obstacle();
+        Ok(match mode {
+            Progress::Quiet => DisplayKind::Quiet,
+            Progress::Plain => self.plain(),
+            Progress::View => why.map_or(Ok(DisplayKind::View(theme)), Err)?,
+            Progress::Auto => {
+                let wanted = self.suits_view() && expected_time(cost) >= VIEW_TIME_MIN;
+                if wanted { DisplayKind::View(theme) } else { self.plain() }
+            }
+        })
+    }
+}
+
+/// Chooses the display for a measurement of this cost.
+pub(super) fn choose(mode: Progress, cost: &Cost) -> Result<DisplayKind, Failure> {
+    Output::detect().choose(mode, cost, Theme::from_environment()).map_err(|why| {
+        Failure::Usage(format!("--live: {why}; leave it out, and progress is printed in plain lines"))
+    })
+}
+
+/// The theme for the view of `fathom watch`; `None` unless standard output and standard error are a terminal.
+pub(super) fn watch_theme() -> Option<Theme> {
+    let place = Output::detect();
+    (std::io::stdout().is_terminal() && place.suits_view()).then(Theme::from_environment)
+}
+
+/// The display without a view: none if `quiet`, otherwise a progress line or a line per step.
+pub(super) fn plain(quiet: bool) -> DisplayKind {
+    if quiet { DisplayKind::Quiet } else { Output::detect().plain() }
+}
+
+/// The least expected duration.
+fn expected_time(cost: &Cost) -> Duration {
+    Duration::from_nanos(cost.time_ns)
+}
+
+#[cfg(test)]
+const TERMINAL: Output = Output {
+    kind: StandardError::Terminal,
+    is_ours: true,
+    stdout_is_pipe: false,
+    is_ci: false,
+    size: (80, 24),
+};
+#[cfg(test)]
+const LOOK: Theme = Theme { unicode: true, colours: true };
+
+#[test]
+fn view_appears_by_default_on_a_suitable_terminal() {
+    let minute = Cost { time_ns: 60_000_000_000, ..Cost::default() };
+    let choose = |place: Output| place.choose(Progress::Auto, &minute, LOOK);
+    assert_eq!(choose(TERMINAL), Ok(DisplayKind::View(LOOK)));
+    assert_eq!(choose(Output { is_ci: true, ..TERMINAL }), Ok(DisplayKind::Lines));
+    for other in [
+        Output { size: (39, 24), ..TERMINAL },
+        Output { size: (80, 9), ..TERMINAL },
+        Output { is_ours: false, ..TERMINAL },
+        Output { stdout_is_pipe: true, ..TERMINAL },
+    ] {
+        assert_eq!(choose(other), Ok(DisplayKind::ProgressLine), "{other:?}");
+    }
+    for other in
+        [Output { kind: StandardError::Stream, ..TERMINAL }, Output { kind: StandardError::Dumb, ..TERMINAL }]
+    {
+        assert_eq!(choose(other), Ok(DisplayKind::Lines), "{other:?}");
+    }
+    let short = Cost { time_ns: 3_000_000_000, ..Cost::default() };
+    assert_eq!(TERMINAL.choose(Progress::Auto, &short, LOOK), Ok(DisplayKind::ProgressLine));
+}
+
+#[test]
+fn progress_options_are_obeyed_or_refused() {
+    let short = Cost::default();
+    let choose = |place: Output, mode| place.choose(mode, &short, LOOK);
+    assert_eq!(choose(TERMINAL, Progress::View), Ok(DisplayKind::View(LOOK)));
+    assert_eq!(
+        choose(Output { is_ci: true, size: (20, 5), ..TERMINAL }, Progress::View),
+        Ok(DisplayKind::View(LOOK))
+    );
+    assert!(choose(Output { kind: StandardError::Stream, ..TERMINAL }, Progress::View).is_err());
+    assert!(choose(Output { kind: StandardError::Dumb, ..TERMINAL }, Progress::View).is_err());
+    assert_eq!(choose(TERMINAL, Progress::Plain), Ok(DisplayKind::ProgressLine));
+    assert_eq!(choose(TERMINAL, Progress::Quiet), Ok(DisplayKind::Quiet));
+}

@@ -1,0 +1,773 @@
+//! Draws the state of a measurement, or of `fathom watch`, on a screen of any size: from 120 columns down to 40, and from 40 rows down to 10.
+//! A smaller screen shows fewer parts.
+
+#[cfg(test)]
+mod tests;
+
+use super::state::{CountedFinding, End, State};
+use crate::Left;
+use crate::state::{HostRow, HostState, Named, Observed, Points, Sample};
+use crate::terminal::Theme;
+use model::Known;
+use model::finding::Severity;
+use model::name::visible;
+use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
+use model::watch::{CpuShares, DeviceInterval, Latency, Load, WatchedDevice, WatchedProcess};
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Paragraph, RenderDirection, Sparkline, Wrap};
+
+/// Screens narrower than this use shorter texts.
+const NARROW: u16 = 60;
+/// Screens with at least this many rows have blank rows between parts.
+const SPACIOUS_ROWS: u16 = 20;
+/// The help, line by line.
+const HELP: [&str; 9] = [
+    "q  end after this run; once more: at once. What was measured is kept, and the report follows",
+    "p  go to the plain progress",
+    "h  leave this help",
+    "Ctrl-C ends at once, Ctrl-Z stops",
+    "",
+    "-          not known, or too few operations to say",
+    "p50, p99   of all operations that completed since this was last drawn",
+    "pressure   time in which a task of the machine waited for it (PSI)",
+    "others     what is not charged to fathom on the disks of the targets",
+];
+
+/// Colours by meaning, or none.
+#[derive(Clone, Copy)]
+struct Paint(bool);
+
+impl Paint {
+    fn style(self, colour: Color) -> Style {
+        if self.0 { Style::new().fg(colour) } else { Style::new() }
+    }
+
+    fn title(self) -> Style {
+        self.style(Color::Cyan).add_modifier(Modifier::BOLD)
+    }
+
+    fn label(self) -> Style {
+        self.style(Color::DarkGray)
+    }
+
+    fn course(self) -> Style {
+        self.style(Color::Cyan)
+    }
+
+    fn bad(self, severity: Option<Severity>) -> Style {
+        self.style(if severity <= Some(Severity::Rename) { Color::Red } else { Color::Yellow })
+    }
+}
+
+/// Draws the screen of a measurement.
+pub(super) fn draw(frame: &mut Frame, state: &State, theme: Theme) {
+    let paint = Paint(theme.colours);
+    let mut rest = frame.area();
+    let is_spacious = rest.height >= SPACIOUS_ROWS;
+    let top = take(&mut rest, 1);
+    title(frame, top, state, paint);
+    let at = take(&mut rest, 1);
+    gauge(frame, at, state, theme);
+    if is_spacious {
+        take(&mut rest, 1);
+    }
+    let foot = Rect { y: rest.bottom().saturating_sub(1), height: rest.height.min(1), ..rest };
+    rest.height = rest.height.saturating_sub(1);
+    if state.help {
+        let lines: Vec<Line> = HELP.iter().map(|l| Line::raw(*l)).collect();
+        frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }), rest);
+    } else {
+        draw_figures(frame, &mut rest, state, theme);
+        if is_spacious {
+            take(&mut rest, 1);
+        }
+        draw_hosts(frame, &mut rest, state, paint);
+        findings(frame, &mut rest, state, paint);
+        draw_results(frame, rest, state, paint);
+    }
+    footer(frame, foot, state, paint);
+    if !theme.unicode {
+        replace_non_ascii(frame);
+    }
+}
+
+/// Takes rows from the top of the remaining area.
+fn take(rest: &mut Rect, rows: u16) -> Rect {
+    let rows = rows.min(rest.height);
+    let taken = Rect { height: rows, ..*rest };
+    (rest.y, rest.height) = (rest.y + rows, rest.height - rows);
+    taken
+}
+
+/// Makes a text safe for a terminal and cuts it to a width.
+fn fit(text: &str, columns: usize) -> String {
+    let shown = visible(text).replace(['\n', '\t'], " ");
+    let width = Span::raw(shown.as_str()).width();
+    if width <= columns {
+        return shown;
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for c in shown.chars() {
+        used += Span::raw(c.to_string()).width();
+        if used + 2 > columns {
+            break;
+        }
+        out.push(c);
+    }
+    out + &".."[..columns.min(2)]
+}
+
+fn title(frame: &mut Frame, at: Rect, state: &State, paint: Paint) {
+    let left = state.left.map_or_else(|| "-".to_owned(), Left::describe);
+    let room = usize::from(at.width).saturating_sub(left.len() + 2);
+    let narrow = at.width < NARROW;
+    let name = if narrow { "" } else { "fathom  " };
+    let step = if state.step.is_empty() { "preparing" } else { &state.step };
+    let words = fit(step, room.saturating_sub(name.len()));
+    frame.render_widget(Line::styled(format!("{name}{words}"), paint.title()), at);
+    frame.render_widget(Line::raw(left).right_aligned(), at);
+}
+
+/// Draws the progress of the step.
+fn gauge(frame: &mut Frame, at: Rect, state: &State, theme: Theme) {
+    let (done, total) = state.done;
+    let share = (total > 0).then(|| done.min(total) as f64 / total as f64);
+    let words = share.map_or_else(|| "-".to_owned(), show_share);
+    let width = usize::from(at.width).saturating_sub(8);
+    let filled = (share.unwrap_or(0.0) * width as f64) as usize;
+    let [full, empty] = theme.gauge();
+    let line = format!("{}{} {words:>6}", full.repeat(filled), empty.repeat(width - filled));
+    frame.render_widget(Line::styled(line, Paint(theme.colours).style(Color::Green)), at);
+}
+
+/// Draws findings, worst first, then lasting messages, on at most a third of the remaining rows.
+fn findings(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Paint) {
+    let rows = rest.height;
+    let most = if rows < 4 { 1 } else { rows.div_ceil(3) };
+    let width = usize::from(rest.width);
+    let mut lines: Vec<Line> = Vec::new();
+    for found in &state.findings {
+        let parts = wrap_words(&describe_finding(found), width);
+        let room = usize::from(most) - lines.len().min(usize::from(most));
+        // A finding is shown completely if it fits, or else its beginning.
+        let parts = if parts.len() > room { vec![fit(&describe_finding(found), width)] } else { parts };
+        lines.extend(parts.into_iter().map(|l| Line::styled(l, paint.bad(found.finding.severity))));
+    }
+    let more = lines.len().saturating_sub(usize::from(most));
+    lines.truncate(usize::from(most));
+    if more > 0 && most > 1 {
+        lines.pop();
+        lines.push(Line::raw(format!("and {} more findings, in the report", more + 1)));
+    }
+    if rows >= SPACIOUS_ROWS / 2 {
+        for note in &state.notes {
+            let parts = wrap_words(note, width);
+            if lines.len() + parts.len() <= usize::from(most) {
+                lines.extend(parts.into_iter().map(|l| Line::styled(l, paint.label())));
+            }
+        }
+    }
+    if lines.is_empty() {
+        return;
+    }
+    let at = take(rest, lines.len() as u16);
+    frame.render_widget(Paragraph::new(lines), at);
+    if rows >= SPACIOUS_ROWS / 2 {
+        take(rest, 1);
+    }
+}
+
+/// `A04 HOLES_READ, 4K random read (2 runs): ...`.
+fn describe_finding(found: &CountedFinding) -> String {
+    let finding = &found.finding;
+    let runs = if found.runs > 1 { format!(" ({} runs)", found.runs) } else { String::new() };
+    let (id, name, about) = (finding.id, &finding.name, finding.about.join(", "));
+    format!("{id} {name}, {about}{runs}: {}", finding.sentence)
+}
+
+/// Wraps a text between words.
+fn wrap_words(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in visible(text).split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if Span::raw(format!("{line} {word}")).width() <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            Some(_) => lines.push(format!("  {}", fit(word, columns.saturating_sub(2)))),
+            None => lines.push(fit(word, columns)),
+        }
+    }
+    lines
+}
+
+fn footer(frame: &mut Frame, at: Rect, state: &State, paint: Paint) {
+    let words = match (state.end, at.width < NARROW) {
+        (End::Now, _) => "ending",
+        (End::AfterRun, true) => "ends after this run; q: at once",
+        (End::AfterRun, false) => "ends after this run, with a report of what was measured; q again: at once",
+        (End::No, true) => "q end  p plain  h help",
+        (End::No, false) => "q end after this run   p plain progress   h help",
+    };
+    frame.render_widget(Line::styled(fit(words, at.width.into()), paint.label()), at);
+}
+
+/// Replaces characters beyond ASCII: file names may contain any.
+fn replace_non_ascii(frame: &mut Frame) {
+    for cell in &mut frame.buffer_mut().content {
+        if !cell.symbol().is_ascii() {
+            cell.set_symbol("?");
+        }
+    }
+}
+
+/// Shown for an unknown value.
+const UNKNOWN: &str = "-";
+/// Columns of labels and of figures, on wide and narrow screens.
+const WIDE_COLUMNS: (usize, usize) = (12, 44);
+const NARROW_COLUMNS: (usize, usize) = (9, 23);
+/// Narrowest useful sparkline.
+const SPARKLINE_COLUMNS_MIN: usize = 4;
+/// Heights of a character in a sparkline, without zero.
+const SPARKLINE_LEVELS: u64 = 8;
+/// With fewer rows, the two rows of the device become one.
+const DEVICE_LATENCY_ROWS: u16 = 12;
+
+/// One row of figures.
+struct Figure<'a> {
+    label: &'a str,
+    words: String,
+    course: Option<&'a Points>,
+    /// Highlighted.
+    bad: bool,
+}
+
+impl<'a> Figure<'a> {
+    fn new(label: &'a str, words: String) -> Self {
+        Self { label, words, course: None, bad: false }
+    }
+
+    fn over(self, course: &'a Points) -> Self {
+        Self { course: Some(course), ..self }
+    }
+}
+
+/// Draws the figures of the current run.
+fn draw_figures(frame: &mut Frame, rest: &mut Rect, state: &State, theme: Theme) {
+    let narrow = rest.width < NARROW;
+    let mut all = workload_figures(state, narrow);
+    all.extend(device_figures(state, narrow, rest.height >= DEVICE_LATENCY_ROWS));
+    all.extend(machine_figures(state, narrow));
+    let (label, words) = if narrow { NARROW_COLUMNS } else { WIDE_COLUMNS };
+    let paint = Paint(theme.colours);
+    for figure in all {
+        let at = take(rest, 1);
+        if at.height == 0 {
+            return;
+        }
+        let room = usize::from(at.width).saturating_sub(label);
+        // Sparklines end at the right, so that all of them have the same time axis.
+        let words = words.max(Span::raw(figure.words.as_str()).width() + 1);
+        let course = figure.course.filter(|_| room >= words + SPARKLINE_COLUMNS_MIN);
+        let room = if course.is_some() { words } else { room };
+        let style = if figure.bad { paint.style(Color::Yellow) } else { ratatui::style::Style::new() };
+        let spans = [
+            Span::styled(format!("{:label$}", figure.label), paint.label()),
+            Span::styled(fit(&figure.words, room), style),
+        ];
+        frame.render_widget(Line::from_iter(spans), at);
+        if let Some(points) = course {
+            let left = (label + words) as u16;
+            draw_sparkline(frame, Rect { x: at.x + left, width: at.width - left, ..at }, points, theme);
+        }
+    }
+}
+
+fn draw_sparkline(frame: &mut Frame, at: Rect, points: &Points, theme: Theme) {
+    // Newest point first, at the right.
+    let to_height = |point: &Option<f64>| point.map(|value| value.max(0.0).round() as u64);
+    let newest: Vec<Option<u64>> = points.iter().rev().take(at.width.into()).map(to_height).collect();
+    // A value above zero is never drawn as zero.
+    let least = newest.iter().flatten().max().map_or(0, |most| most.div_ceil(SPARKLINE_LEVELS));
+    let newest = newest.into_iter().map(|point| point.map(|n| if n > 0 { n.max(least) } else { 0 }));
+    let line = Sparkline::default()
+        .data(newest)
+        .direction(RenderDirection::RightToLeft)
+        .bar_set(theme.bars())
+        .absent_value_symbol(" ")
+        .style(Paint(theme.colours).course());
+    frame.render_widget(line, at);
+}
+
+fn workload_figures(state: &State, narrow: bool) -> Vec<Figure<'_>> {
+    let rate = state.pulse.rate.map(|r| show_rates(r.iops, r.bytes_per_s, narrow));
+    let rate = match (&state.run, rate) {
+        (Some(_), None) => "- warming up".to_owned(),
+        (_, rate) => rate.unwrap_or_else(|| UNKNOWN.into()),
+    };
+    let [p50, p99, max] = state.pulse.latency_ns.map(|ns| show_latency(ns.map(|ns| ns as f64)));
+    let depth = match (state.pulse.rate, &state.run) {
+        (Some(rate), Some(run)) => format!("{} of {}", show_rate(rate.depth), show_count(run.depth as f64)),
+        _ => UNKNOWN.into(),
+    };
+    let mut lines = vec![Figure::new("rate", rate).over(&state.series.iops)];
+    if narrow {
+        lines.push(Figure::new("p50 p99", format!("{p50}  {p99}")).over(&state.series.p99_ns));
+        lines.push(Figure::new("max", max));
+        lines.push(Figure::new("depth", format!("{depth}, CPU {}", busiest_worker(state.seen.as_ref()))));
+    } else {
+        let latency = format!("p50 {p50}  p99 {p99}  max {max}");
+        lines.push(Figure::new("latency", latency).over(&state.series.p99_ns));
+        lines.push(Figure::new("depth", depth + &device_depth(state)));
+    }
+    lines
+}
+
+/// `, 31.2 in the device`.
+fn device_depth(state: &State) -> String {
+    let Some(Ok(device)) = state.seen.as_ref().map(|s| &s.counted.device) else { return String::new() };
+    format!(", {} in the device", show_rate(device.in_flight))
+}
+
+fn device_figures(state: &State, narrow: bool, roomy: bool) -> Vec<Figure<'_>> {
+    let label = "device";
+    let device = match state.seen.as_ref().map(|s| &s.counted.device) {
+        None => return vec![Figure::new(label, UNKNOWN.into()).over(&state.series.device_iops)],
+        Some(Err(why)) => return vec![Figure::new(label, format!("not counted: {why}"))],
+        Some(Ok(device)) => device,
+    };
+    let rate = show_rates(device.iops, device.bytes_per_s, narrow);
+    let name = if narrow { String::new() } else { format!("  {}", device.name) };
+    let mut lines = vec![Figure::new(label, rate + &name).over(&state.series.device_iops)];
+    if roomy {
+        let words = format!("{} a request, mean", show_latency(device.latency_ns));
+        lines.push(Figure::new("", words).over(&state.series.device_ns));
+    }
+    lines
+}
+
+fn machine_figures(state: &State, narrow: bool) -> Vec<Figure<'_>> {
+    let seen = state.seen.as_ref();
+    let pressure = seen.map(|s| &s.counted.pressure);
+    let waited = match pressure {
+        None => UNKNOWN.into(),
+        Some([Err(why), Err(_), Err(_)]) => format!("not counted: {why}"),
+        Some(all) => {
+            let [io, cpu, memory] = all.each_ref().map(show_known_share);
+            let last = if narrow { "mem" } else { "memory" };
+            format!("I/O {io}  CPU {cpu}  {last} {memory}")
+        }
+    };
+    let (words, bad) = other_processes(seen);
+    let mut lines = vec![Figure::new("pressure", waited), Figure { bad, ..Figure::new("others", words) }];
+    if !narrow {
+        let cpu = match seen.map(|s| &s.busiest) {
+            Some(Ok(used)) => format!("{} of one by the busiest worker", show_share(*used)),
+            _ => UNKNOWN.into(),
+        };
+        lines.insert(0, Figure::new("CPU", cpu));
+    }
+    lines
+}
+
+fn busiest_worker(seen: Option<&Sample>) -> String {
+    seen.map_or_else(|| UNKNOWN.into(), |s| show_known_share(&s.busiest))
+}
+
+fn show_known_share(of: &Known<f64>) -> String {
+    of.as_ref().map_or_else(|_| UNKNOWN.into(), |share| show_share(*share))
+}
+
+/// What other processes do on our disks, and which process.
+fn other_processes(seen: Option<&Sample>) -> (String, bool) {
+    match seen.map(|s| (&s.counted.others, &s.culprit)) {
+        None => (UNKNOWN.into(), false),
+        Some((Err(why), _)) => (format!("{UNKNOWN} ({why})"), false),
+        Some((Ok(None), _)) => ("too little to disturb".into(), false),
+        Some((Ok(Some(by)), Ok(who))) => (format!("{who}: {}", by.describe()), true),
+        Some((Ok(Some(by)), Err(_))) => (by.describe(), true),
+    }
+}
+
+/// `78,912 IOPS  323 MB/s`.
+fn show_rates(iops: f64, bytes_per_s: f64, narrow: bool) -> String {
+    let between = if narrow { " " } else { "  " };
+    format!("{} IOPS{between}{} MB/s", show_rate(iops), show_rate(bytes_per_s / 1e6))
+}
+
+fn show_latency(ns: Option<f64>) -> String {
+    ns.map_or_else(|| UNKNOWN.into(), show_ns)
+}
+
+/// Columns of a figure in the table of results.
+const CELL_COLUMNS: usize = 11;
+/// Headings for screens of different widths.
+const WIDE_HEADINGS: &[&str] = &["runs", "IOPS", "MB/s", "p50", "p99", "max"];
+const MEDIUM_HEADINGS: &[&str] = &["IOPS", "MB/s", "p99"];
+const NARROW_HEADINGS: &[&str] = &["IOPS"];
+/// Screens with at least this many columns show all headings.
+const WIDE_TABLE_COLUMNS: u16 = 100;
+
+/// Draws the table of results on the remaining area.
+fn draw_results(frame: &mut Frame, mut rest: Rect, state: &State, paint: Paint) {
+    if state.rows.is_empty() || rest.height == 0 {
+        return;
+    }
+    let columns = match rest.width {
+        w if w < NARROW => NARROW_HEADINGS,
+        w if w < WIDE_TABLE_COLUMNS => MEDIUM_HEADINGS,
+        _ => WIDE_HEADINGS,
+    };
+    if rest.height > 1 {
+        let all = state.rows_in_all.map_or(String::new(), |n| format!(" of {}", show_count(n as f64)));
+        let title = format!("results: {}{all}", show_count(state.rows.len() as f64));
+        let cells = columns.iter().map(|name| (*name).to_owned());
+        let at = take(&mut rest, 1);
+        frame.render_widget(Line::styled(table_row(&title, cells, at.width), paint.label()), at);
+    }
+    let shown = usize::from(rest.height);
+    // Scrolls so that the last changed row is visible.
+    let from = (state.last_row + 1).saturating_sub(shown).min(state.rows.len().saturating_sub(shown));
+    for (index, named) in state.rows.iter().enumerate().skip(from).take(shown) {
+        let at = take(&mut rest, 1);
+        let style = if index == state.last_row { paint.title() } else { Style::new() };
+        let cells = columns.iter().map(|name| result_cell(named, name));
+        frame.render_widget(Line::styled(table_row(&named.name, cells, at.width), style), at);
+    }
+}
+
+/// A table row: a name and figures in columns.
+fn table_row(name: &str, cells: impl ExactSizeIterator<Item = String>, width: u16) -> String {
+    let room = usize::from(width).saturating_sub(cells.len() * CELL_COLUMNS);
+    let name = fit(name, room.saturating_sub(1));
+    let blanks = room.saturating_sub(ratatui::text::Span::raw(name.as_str()).width());
+    let start = format!("{name}{}", " ".repeat(blanks));
+    cells.fold(start, |line, cell| format!("{line}{cell:>CELL_COLUMNS$}"))
+}
+
+/// A cell of the table of results; an unknown value is not zero.
+fn result_cell(named: &Named, column: &str) -> String {
+    let row = &named.row;
+    let [p50, p99, max] = row.latency_ns.map(|ns| ns.map(|ns| show_ns(ns as f64)));
+    let words = match column {
+        "runs" => Some(row.runs.to_string()),
+        "IOPS" => row.iops.map(show_rate),
+        "MB/s" => row.iops.zip(named.op_bytes).map(|(iops, bytes)| show_rate(iops * bytes / 1e6)),
+        "p50" => p50,
+        "p99" => p99,
+        _ => max,
+    };
+    words.unwrap_or_else(|| "-".into())
+}
+
+/// Headings on wide and narrow screens.
+const WIDE_HOST_HEADINGS: &[&str] = &["IOPS", "p99", "state"];
+const NARROW_HOST_HEADINGS: &[&str] = &["IOPS", "state"];
+/// With at least this many remaining rows the table of hosts has a title, and a blank row after it.
+const HOST_TITLE_ROWS: u16 = 6;
+
+/// Draws the table of hosts, on at most half of the remaining rows.
+fn draw_hosts(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Paint) {
+    let roomy = rest.height >= HOST_TITLE_ROWS;
+    let room = usize::from(rest.height.div_ceil(2)).saturating_sub(if roomy { 2 } else { 0 });
+    let shown = state.hosts.len().min(room);
+    if shown == 0 {
+        return;
+    }
+    let columns = if rest.width < NARROW { NARROW_HOST_HEADINGS } else { WIDE_HOST_HEADINGS };
+    if roomy {
+        let all = show_count(state.hosts_in_all as f64);
+        let title = if shown < state.hosts_in_all {
+            format!("hosts: {shown} of {all}, slowest first")
+        } else {
+            format!("hosts: {all}")
+        };
+        let at = take(rest, 1);
+        let headings = columns.iter().map(|name| (*name).to_owned());
+        frame.render_widget(Line::styled(table_row(&title, headings, at.width), paint.label()), at);
+    }
+    let mut rows: Vec<&HostRow> = state.hosts.iter().take(shown).collect();
+    if shown == state.hosts_in_all {
+        rows.sort_by_key(|host| host.rank);
+    }
+    for host in rows {
+        let at = take(rest, 1);
+        let style = match host.state {
+            HostState::Lost | HostState::Hung => paint.bad(Some(Severity::Void)),
+            HostState::Waiting => paint.label(),
+            HostState::Measuring => Style::new(),
+        };
+        let cells = columns.iter().map(|name| host_cell(host, name));
+        frame.render_widget(Line::styled(table_row(&host.name, cells, at.width), style), at);
+    }
+    if roomy {
+        take(rest, 1);
+    }
+}
+
+/// A cell of the table of hosts; an unknown value is not zero.
+fn host_cell(host: &HostRow, column: &str) -> String {
+    let words = match column {
+        "IOPS" => host.iops.map(show_rate),
+        "p99" => host.p99_ns.map(|ns| show_ns(ns as f64)),
+        _ => Some(host.state.word().into()),
+    };
+    words.unwrap_or_else(|| "-".into())
+}
+
+/// Columns of a name, of a figure, and of the load.
+const NAME_COLUMNS: usize = 12;
+const FIGURE_COLUMNS: usize = 8;
+const LOAD_COLUMNS: usize = 11;
+/// Columns of a process name with its id.
+const PROCESS_COLUMNS: usize = 24;
+/// Indent of a conclusion.
+const INDENT: &str = "  ";
+/// Calls shown per process.
+const MOST_CALLS: usize = 2;
+
+/// A column: its heading, the narrowest screen that shows it, and its figure.
+type DeviceColumn = (&'static str, u16, fn(&DeviceInterval) -> Option<f64>);
+
+/// All columns, from left to right.
+const DEVICE_COLUMNS: [DeviceColumn; 7] = [
+    ("r/s", 0, |d| Some(d.read.per_s)),
+    ("w/s", 0, |d| Some(d.write.per_s)),
+    ("MB/s", 60, |d| Some(d.read.mb_per_s + d.write.mb_per_s)),
+    ("r ms", 72, |d| d.read.await_ms),
+    ("w ms", 72, |d| d.write.await_ms),
+    ("depth", 52, |d| Some(d.depth_mean)),
+    ("%util", 100, |d| Some(d.util_percent)),
+];
+
+/// Draws the screen of `fathom watch`.
+pub(crate) fn draw_observed(frame: &mut Frame, observed: &Observed, theme: Theme) {
+    let paint = Paint(theme.colours);
+    let mut rest = frame.area();
+    let is_spacious = rest.height >= SPACIOUS_ROWS;
+    let at = take(&mut rest, 1);
+    watch_title(frame, at, observed, paint);
+    if let Some(cpu) = observed.cpu.filter(|_| is_spacious) {
+        let at = take(&mut rest, 1);
+        frame.render_widget(Line::styled(fit(&cpu_line(cpu), at.width.into()), paint.label()), at);
+    }
+    if is_spacious {
+        take(&mut rest, 1);
+    }
+    let foot = Rect { y: rest.bottom().saturating_sub(1), height: rest.height.min(1), ..rest };
+    rest.height = rest.height.saturating_sub(1);
+    device_rows(frame, &mut rest, observed, theme);
+    if is_spacious {
+        take(&mut rest, 1);
+    }
+    process_rows(frame, &mut rest, observed, paint);
+    if is_spacious {
+        take(&mut rest, 1);
+    }
+    remark_rows(frame, rest, observed, paint);
+    let words = fit("q end   p plain lines", foot.width.into());
+    frame.render_widget(Line::styled(words, paint.label()), foot);
+    if !theme.unicode {
+        replace_non_ascii(frame);
+    }
+}
+
+fn watch_title(frame: &mut Frame, at: Rect, observed: &Observed, paint: Paint) {
+    let every = show_ns(observed.interval.as_secs_f64() * 1e9);
+    let when = match observed.time.get(11..19) {
+        Some(time) if at.width >= NARROW => time.to_owned(),
+        Some(_) => String::new(),
+        None => "in the first interval".into(),
+    };
+    let words = fit(&format!("fathom watch  every {every}  {when}"), at.width.into());
+    frame.render_widget(Line::styled(words, paint.title()), at);
+}
+
+/// `cpu %  user 1.4  nice 0.0  system 0.5  iowait 1.7  steal 0.0  idle 96.4`.
+fn cpu_line(cpu: CpuShares) -> String {
+    format!(
+        "cpu %  user {:.1}  nice {:.1}  system {:.1}  iowait {:.1}  steal {:.1}  idle {:.1}",
+        cpu.user_percent,
+        cpu.nice_percent,
+        cpu.system_percent,
+        cpu.iowait_percent,
+        cpu.steal_percent,
+        cpu.idle_percent
+    )
+}
+
+fn device_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, theme: Theme) {
+    let paint = Paint(theme.colours);
+    let columns: Vec<&DeviceColumn> =
+        DEVICE_COLUMNS.iter().filter(|(_, least, _)| rest.width >= *least).collect();
+    let has_load =
+        rest.width >= NARROW && observed.devices.iter().any(|device| matches!(device.load, Some(Ok(_))));
+    if observed.devices.is_empty() {
+        return;
+    }
+    let names: Vec<String> = columns.iter().map(|(name, ..)| format!("{name:>FIGURE_COLUMNS$}")).collect();
+    let names = names.concat();
+    let load = if has_load { format!("{:>LOAD_COLUMNS$}", "load") } else { String::new() };
+    let head = fit(&format!("{:NAME_COLUMNS$}{names}{load}", "device"), rest.width.into());
+    let at = take(rest, 1);
+    frame.render_widget(Line::styled(head, paint.label()), at);
+    for device in &observed.devices {
+        let at = take(rest, 1);
+        if at.height == 0 {
+            return;
+        }
+        let mut words = format!("{:NAME_COLUMNS$}", device_name(device));
+        match &device.figures {
+            Ok(figures) => {
+                let cell =
+                    |column: &&DeviceColumn| column.2(figures).map_or_else(|| UNKNOWN.into(), show_rate);
+                words.extend(columns.iter().map(|column| format!("{:>FIGURE_COLUMNS$}", cell(column))));
+            }
+            Err(why) => words += why,
+        }
+        if has_load && device.figures.is_ok() {
+            words += &format!("{:>LOAD_COLUMNS$}", show_load(device));
+        }
+        let used = Span::raw(words.as_str()).width() as u16;
+        frame.render_widget(Line::raw(fit(&words, at.width.into())), at);
+        if let Some(points) = observed
+            .courses
+            .get(&device.name)
+            .filter(|_| usize::from(used) + SPARKLINE_COLUMNS_MIN + 1 < at.width.into())
+        {
+            draw_sparkline(
+                frame,
+                Rect { x: at.x + used + 1, width: at.width - used - 1, ..at },
+                points,
+                theme,
+            );
+        }
+        device_latencies(frame, rest, device, paint);
+        for conclusion in &device.conclusions {
+            for line in wrap_words(&conclusion.text, usize::from(rest.width).saturating_sub(INDENT.len())) {
+                let at = take(rest, 1);
+                frame.render_widget(Line::styled(format!("{INDENT}{line}"), paint.style(Color::Yellow)), at);
+            }
+        }
+    }
+}
+
+fn device_name(device: &WatchedDevice) -> String {
+    let indent = " ".repeat(device.level.min(NAME_COLUMNS / 3));
+    let words = fit(&device.name, NAME_COLUMNS - 1 - indent.len());
+    format!("{indent}{words}")
+}
+
+/// The load: `25-40 %`. A remark explains a load without a limit.
+fn show_load(device: &WatchedDevice) -> String {
+    let Some(Ok(Load { at_least_percent, at_most_percent, .. })) = &device.load else {
+        return UNKNOWN.into();
+    };
+    let percent = |value: f64| show_share(value / 100.0);
+    let least = percent(*at_least_percent);
+    match at_most_percent.map(percent) {
+        Some(most) if most == least => least,
+        Some(most) => format!("{}-{most}", least.trim_end_matches(" %")),
+        None => format!("> {least}"),
+    }
+}
+
+/// Draws the latencies of the requests, or why they are unknown.
+fn device_latencies(frame: &mut Frame, rest: &mut Rect, device: &WatchedDevice, paint: Paint) {
+    let (words, style) = match &device.latency {
+        None => return,
+        Some(Err(why)) => (format!("  latencies not known: {why}"), paint.style(Color::Yellow)),
+        Some(Ok(all)) => {
+            let parts: Vec<String> =
+                all.all().map(|(name, of)| format!("{name} {}", show_percentiles(&of))).collect();
+            if parts.is_empty() {
+                return;
+            }
+            (format!("  ms p50/p99/max  {}", parts.join("  ")), Style::new())
+        }
+    };
+    let at = take(rest, 1);
+    frame.render_widget(Line::styled(fit(&words, at.width.into()), style), at);
+}
+
+fn show_percentiles(of: &Latency) -> String {
+    [of.p50_ms, of.p99_ms, Some(of.max_ms)].map(|ms| ms.map_or_else(|| UNKNOWN.into(), show_rate)).join("/")
+}
+
+fn process_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, paint: Paint) {
+    let Some(processes) = observed.processes.as_ref().filter(|p| !p.most.is_empty()) else { return };
+    let head =
+        format!("{:PROCESS_COLUMNS$}{:>FIGURE_COLUMNS$}{:>FIGURE_COLUMNS$}", "process", "rMB/s", "wMB/s");
+    let at = take(rest, 1);
+    frame.render_widget(Line::styled(fit(&head, at.width.into()), paint.label()), at);
+    if let Some(why) = &processes.calls_not_known {
+        let at = take(rest, 1);
+        let words = fit(&format!("  calls not known: {why}"), at.width.into());
+        frame.render_widget(Line::styled(words, paint.style(Color::Yellow)), at);
+    }
+    for process in &processes.most {
+        let at = take(rest, 1);
+        let id = process.tid.unwrap_or(process.pid).to_string();
+        let who = fit(&process.name, PROCESS_COLUMNS.saturating_sub(id.len() + 4));
+        let [read, write] = [process.read_mb_per_s, process.write_mb_per_s].map(show_rate);
+        let mut words = format!(
+            "{:PROCESS_COLUMNS$}{read:>FIGURE_COLUMNS$}{write:>FIGURE_COLUMNS$}",
+            format!("{who} ({id})")
+        );
+        // A narrow screen only has room for the figures.
+        if at.width >= NARROW {
+            words += &format!("  {}", describe_process(process));
+        }
+        frame.render_widget(Line::raw(fit(&words, at.width.into())), at);
+    }
+    if processes.more > 0 {
+        let at = take(rest, 1);
+        let words = fit(&format!("and {} more that moved less", processes.more), at.width.into());
+        frame.render_widget(Line::styled(words, paint.label()), at);
+    }
+}
+
+/// Describes a process: its requests, its calls and its open files.
+fn describe_process(process: &WatchedProcess) -> String {
+    if let Some(parent) = &process.children_of {
+        return format!("of {parent}");
+    }
+    let mut words = Vec::new();
+    if let Some(asked) = process.requests.filter(|asked| asked.depth_mean > 0.0) {
+        words.push(format!("depth {}", show_rate(asked.depth_mean)));
+        let ways = [("reads", asked.read), ("writes", asked.write)];
+        words.extend(ways.into_iter().filter_map(|(name, of)| {
+            let of = of?;
+            let (size, share) = (show_bytes(of.p50_bytes), show_share(of.sequential_percent / 100.0));
+            Some(format!("{name} {size}, {share} sequential"))
+        }));
+    }
+    let calls = process.calls.iter().flat_map(|all| all.calls.iter().take(MOST_CALLS));
+    words.extend(calls.map(|call| format!("{} {}/s", call.name, show_rate(call.per_s))));
+    words.push(match &process.open {
+        _ if process.kernel => "kernel worker".into(),
+        Ok(open) => open.describe(),
+        Err(_) => UNKNOWN.into(),
+    });
+    words.join("; ")
+}
+
+/// Draws the newest remarks that fit.
+fn remark_rows(frame: &mut Frame, mut rest: Rect, observed: &Observed, paint: Paint) {
+    let mut lines: Vec<String> = Vec::new();
+    for remark in observed.remarks.iter().rev() {
+        let parts = wrap_words(remark, rest.width.into());
+        if lines.len() + parts.len() > usize::from(rest.height) {
+            break;
+        }
+        lines.splice(0..0, parts);
+    }
+    for line in lines {
+        let at = take(&mut rest, 1);
+        frame.render_widget(Line::styled(line, paint.label()), at);
+    }
+}

@@ -1,0 +1,486 @@
+//! Progress on standard error while fathom measures: a full-screen view, one line that changes, one line per step, or nothing.
+//!
+//! [`Live`] receives steps, progress and results from the measurement and passes them to the chosen display. The progress line clears and
+//! rewrites itself: a new step at once, a change of progress at most eight times a second. It is cut to the width of the terminal,
+//! because a wrapped line could not be cleared.
+#![forbid(unsafe_code)]
+
+mod display_mode;
+mod draw;
+mod state;
+mod terminal;
+mod view;
+
+use analysis::strategy::cost::TimeLeft;
+use display_mode::DisplayKind;
+pub use display_mode::Progress;
+use machine::snapshot::Watch;
+use model::evidence::Snapshot;
+use model::finding::Finding;
+use model::machine::Machine;
+use model::name::visible;
+use model::plan::{Cost, Plan, Strategy};
+use model::record::RunStart;
+use output::failure::Failure;
+use output::stderr;
+use output::stream;
+use ratatui::text::Span;
+pub use state::{HostRow, HostState, Named, Recent};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use terminal::Theme;
+use view::{DeviceSampler, View};
+pub use view::{KeyAction, Watching};
+
+/// Progress of a measurement, on the chosen display.
+pub struct Live {
+    display: Display,
+    begun: Instant,
+    /// The completed part of the measurement, in 1/[`PROGRESS_UNITS`]. It never falls, even if runs are added.
+    progress_max: AtomicU64,
+    /// The findings about each job, for displays without a view.
+    found: Mutex<BTreeMap<String, BTreeSet<String>>>,
+}
+
+/// Units of the progress of a whole measurement.
+const PROGRESS_UNITS: u64 = 1000;
+
+enum Display {
+    /// A view on the terminal, and the line that replaces it on request.
+    View(View, Arc<ProgressLine>),
+    /// A progress line on the terminal.
+    ProgressLine(ProgressLine),
+    /// One line per step, for a file or a pipe.
+    Lines,
+    /// No output.
+    Quiet,
+}
+
+/// Restores the terminal before the process ends abruptly.
+pub fn give_back_now() {
+    terminal::give_back_for_good();
+}
+
+impl Live {
+    /// Progress without a view, as it suits standard error.
+    pub fn plain(quiet: bool) -> Self {
+        Self::on(match display_mode::plain(quiet) {
+            DisplayKind::Quiet => Display::Quiet,
+            DisplayKind::Lines => Display::Lines,
+            DisplayKind::ProgressLine | DisplayKind::View(_) => Display::ProgressLine(ProgressLine::shown()),
+        })
+    }
+
+    fn on(display: Display) -> Self {
+        Self { display, begun: Instant::now(), progress_max: AtomicU64::new(0), found: Mutex::default() }
+    }
+
+    /// Updates and returns the progress, in 1/[`PROGRESS_UNITS`].
+    fn progress(&self, left: Left) -> u64 {
+        let now = progress(self.begun.elapsed(), left.time);
+        self.progress_max.fetch_max(now, Ordering::Relaxed).max(now)
+    }
+
+    /// Starts the display for a measurement of this cost. A signal sets `stop`.
+    ///
+    /// # Errors
+    /// A usage failure if the user asked for a view and there can be none.
+    pub fn start(mode: Progress, cost: &Cost, stop: &Arc<AtomicBool>) -> Result<Self, Failure> {
+        let theme = match display_mode::choose(mode, cost)? {
+            DisplayKind::View(theme) => theme,
+            DisplayKind::Quiet => return Ok(Self::on(Display::Quiet)),
+            DisplayKind::Lines => return Ok(Self::on(Display::Lines)),
+            DisplayKind::ProgressLine => return Ok(Self::on(Display::ProgressLine(ProgressLine::shown()))),
+        };
+        let line = Arc::new(ProgressLine::hidden());
+        let view = View::start(theme, Arc::clone(&line), Arc::clone(stop));
+        let view =
+            view.map_err(|e| Failure::Refused(format!("the view cannot begin: {e}{}", sys::cause(&e))))?;
+        Ok(Self::on(Display::View(view, line)))
+    }
+
+    /// Begins a step with a known time left.
+    pub fn step(&self, words: &str, left: impl Into<Left>) {
+        self.step_of(words, Some(left.into()));
+    }
+
+    /// Begins a step with an unknown duration.
+    pub fn begin(&self, words: &str) {
+        self.step_of(words, None);
+    }
+
+    /// Begins a step, with the time left if it is known.
+    pub fn step_of(&self, words: &str, left: Option<Left>) {
+        // A step without a known duration does not change the progress.
+        let done = left.map_or_else(|| self.progress_max.load(Ordering::Relaxed), |left| self.progress(left));
+        if let Display::View(view, _) = &self.display {
+            view.tell(|state| {
+                state.step(words, left);
+                state.done = (done, PROGRESS_UNITS);
+            });
+        }
+        match &self.display {
+            Display::View(_, line) => line.step(words, (done, PROGRESS_UNITS), left),
+            Display::ProgressLine(line) => line.step(words, (done, PROGRESS_UNITS), left),
+            Display::Lines => stderr::say(
+                &left.map_or_else(|| words.to_owned(), |left| format!("{words}, {}", left.sentence())),
+            ),
+            Display::Quiet => {}
+        }
+    }
+
+    /// Shows the time left of the whole measurement.
+    pub fn tick(&self, left: impl Into<Left>) {
+        let left = left.into();
+        self.show((self.progress(left), PROGRESS_UNITS), left);
+    }
+
+    /// Shows the progress of a step: `done` of `total`, and the time left of the step. If the progress of the whole measurement is known,
+    /// that is kept.
+    pub fn tick_step(&self, done: u64, total: u64, left: impl Into<Left>) {
+        let progress_max = self.progress_max.load(Ordering::Relaxed);
+        let shown = if progress_max > 0 { (progress_max, PROGRESS_UNITS) } else { (done.min(total), total) };
+        self.show(shown, left.into());
+    }
+
+    fn show(&self, (done, total): (u64, u64), left: Left) {
+        if let Display::View(view, _) = &self.display {
+            view.tell(|state| state.tick((done, total), left));
+        }
+        match &self.display {
+            Display::View(_, line) => line.tick((done, total), left),
+            Display::ProgressLine(line) => line.tick((done, total), left),
+            Display::Lines | Display::Quiet => {}
+        }
+    }
+
+    /// Prints a lasting message.
+    pub fn say(&self, words: &str) {
+        match &self.display {
+            Display::View(view, _) => view.say(words),
+            Display::ProgressLine(line) => line.say(words),
+            Display::Lines => stderr::say(words),
+            Display::Quiet => {}
+        }
+    }
+
+    /// Prints a lasting message even with `--quiet`.
+    pub fn tell(&self, words: &str) {
+        if matches!(self.display, Display::Quiet) { stderr::say(words) } else { self.say(words) }
+    }
+
+    /// The view, while it is shown.
+    fn view(&self) -> Option<&View> {
+        match &self.display {
+            Display::View(view, _) => Some(view).filter(|v| !v.is_over()),
+            _ => None,
+        }
+    }
+
+    /// Whether a view is shown, which needs more than steps.
+    pub fn is_viewed(&self) -> bool {
+        self.view().is_some()
+    }
+
+    /// Lets the view sample the devices of a plan.
+    pub fn look_at(&self, watch: &Watch, plan: &Plan, machine: &Machine) {
+        let Some(view) = self.view() else { return };
+        view.set_sampler(DeviceSampler::new(watch.clone(), plan, machine));
+        // The number of rows of a load curve depends on its search.
+        let rows = (!matches!(plan.strategy, Strategy::Limit(_))).then_some(plan.jobs.len());
+        view.tell(|state| state.rows_in_all = rows);
+    }
+
+    /// Begins a run, with the counters at its start and its queue depth.
+    pub fn run_begins(&self, start: &RunStart, first: &Snapshot, depth: u64) {
+        let Some(view) = self.view() else { return };
+        view.begin(start.clone(), first.clone());
+        view.tell(|state| state.begin(depth));
+    }
+
+    /// Collects the blocks of workers for the view; `None` without a view. `interval_ns` is the length of the blocks.
+    pub fn recent(&self, interval_ns: u64) -> Option<Recent> {
+        self.view().map(|_| Recent::new(interval_ns))
+    }
+
+    /// Shows the figures of the recent blocks, when due.
+    pub fn pulse(&self, recent: &mut Recent) {
+        let Some((view, pulse)) = self.view().zip(recent.take(Instant::now())) else { return };
+        view.tell(|state| state.pulse(pulse));
+    }
+
+    /// Shows the progress of several hosts: rows for some of them, and the number of all.
+    pub fn hosts(&self, rows: Vec<HostRow>, all: usize) {
+        if let Some(view) = self.view() {
+            view.tell(|state| (state.hosts, state.hosts_in_all) = (rows, all));
+        }
+    }
+
+    /// Ends the load of a run.
+    pub fn run_rests(&self) {
+        if let Some(view) = self.view() {
+            view.tell(state::State::rest);
+        }
+    }
+
+    /// Whether results are shown during the measurement.
+    pub fn shows_results(&self) -> bool {
+        !matches!(self.display, Display::Quiet)
+    }
+
+    /// Shows the result of a run: the row of its job with all runs so far, and findings about this run. Without a view prints a line
+    /// after the last run of the job.
+    pub fn row(&self, named: Named, findings: Vec<Finding>, is_last: bool) {
+        if let Some(view) = self.view() {
+            view.tell(|state| state.ended(named, findings));
+            return;
+        }
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_job = found.entry(named.name.clone()).or_default();
+        of_job.extend(findings.iter().map(|f| format!("{} {}", f.id, f.name)));
+        if is_last {
+            self.say(&named.line(of_job));
+        }
+    }
+
+    /// CPU time of the view in user space and in the kernel, in ns; 0 without a view.
+    pub fn cpu_ns(&self) -> [u64; 2] {
+        if let Display::View(view, _) = &self.display { view.cpu_ns() } else { [0; 2] }
+    }
+
+    /// Whether the user asked to end after the current run.
+    pub fn is_enough(&self) -> bool {
+        matches!(&self.display, Display::View(view, _) if view.is_enough())
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        if let Display::ProgressLine(line) = &self.display {
+            line.clear();
+        }
+    }
+}
+
+/// The completed part, in 1/[`PROGRESS_UNITS`].
+fn progress(passed: Duration, left: Duration) -> u64 {
+    let whole = passed.as_secs_f64() + left.as_secs_f64();
+    if whole > 0.0 { (PROGRESS_UNITS as f64 * passed.as_secs_f64() / whole) as u64 } else { 0 }
+}
+
+/// The maximum number of draws per second while a step progresses.
+const DRAWS_PER_S: u32 = 8;
+/// Half of a narrow terminal, so that the message stays readable.
+const BAR_COLUMNS: usize = 24;
+/// Goes to the beginning of the line and clears it.
+const CLEAR: &str = "\r\x1b[K";
+
+/// A progress line on standard error.
+struct ProgressLine(Mutex<LineState>);
+
+struct LineState {
+    is_shown: bool,
+    drawn: Option<Instant>,
+    message: String,
+    /// The time left, where it is known.
+    left: Option<Left>,
+    /// The completed part and the total.
+    done: (u64, u64),
+    gauge: [&'static str; 2],
+}
+
+impl ProgressLine {
+    /// Returns a line that is not drawn until [`ProgressLine::show`].
+    fn hidden() -> Self {
+        let gauge = Theme::from_environment().gauge();
+        let (message, left, done) = (String::new(), None, (0, 0));
+        Self(Mutex::new(LineState { is_shown: false, drawn: None, message, left, done, gauge }))
+    }
+
+    /// Returns a line that is drawn.
+    fn shown() -> Self {
+        let line = Self::hidden();
+        line.show();
+        line
+    }
+
+    /// Draws the line from now on.
+    fn show(&self) {
+        self.state().is_shown = true;
+    }
+
+    /// Begins a step.
+    fn step(&self, message: &str, done: (u64, u64), left: Option<Left>) {
+        let mut state = self.state();
+        state.message = visible(message).into_owned();
+        (state.done, state.left) = (done, left);
+        state.draw();
+    }
+
+    /// Changes the progress of a step.
+    fn tick(&self, done: (u64, u64), left: Left) {
+        let mut state = self.state();
+        (state.done, state.left) = (done, Some(left));
+        if state.drawn.is_none_or(|at| at.elapsed() >= Duration::from_secs(1) / DRAWS_PER_S) {
+            state.draw();
+        }
+    }
+
+    /// Writes a lasting message above the line.
+    fn say(&self, words: &str) {
+        let mut state = self.state();
+        if state.is_shown {
+            write_stderr(&format!("{CLEAR}{}\n", visible(words)));
+            state.draw();
+        }
+    }
+
+    /// Removes the line and stops drawing.
+    fn clear(&self) {
+        let mut state = self.state();
+        if state.is_shown && state.drawn.is_some() {
+            write_stderr(CLEAR);
+        }
+        state.is_shown = false;
+    }
+
+    fn state(&self) -> MutexGuard<'_, LineState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LineState {
+    fn draw(&mut self) {
+        if self.is_shown {
+            let columns = stream::columns(Some(rustix::stdio::stderr()));
+            let left = self.left.map(Left::describe).unwrap_or_default();
+            write_stderr(&format!(
+                "{CLEAR}{}",
+                render_bar(&self.message, self.done, &left, (self.gauge, columns))
+            ));
+            self.drawn = Some(Instant::now());
+        }
+    }
+}
+
+/// Writes to standard error. An error is ignored: the terminal may be closed.
+fn write_stderr(text: &str) {
+    let _ = stream::write(rustix::stdio::stderr(), text.as_bytes());
+}
+
+/// Renders the line, at least one column narrower than the terminal: some terminals wrap a full line.
+fn render_bar(
+    message: &str,
+    (done, total): (u64, u64),
+    left: &str,
+    (gauge, columns): ([&str; 2], usize),
+) -> String {
+    let share = if total > 0 { done.min(total) as f64 / total as f64 } else { 0.0 };
+    let full = (share * BAR_COLUMNS as f64) as usize;
+    let line = gauge[0].repeat(full) + &gauge[1].repeat(BAR_COLUMNS - full);
+    let room = columns.saturating_sub(BAR_COLUMNS + left.len() + 3);
+    let message = cut(message, room);
+    let padding = " ".repeat(room - Span::raw(&message).width());
+    cut(&format!("{message}{padding} {line} {left}"), columns.saturating_sub(1))
+}
+
+/// Cuts a text to a width in columns.
+fn cut(text: &str, columns: usize) -> String {
+    let mut text = text.to_owned();
+    while Span::raw(&text).width() > columns {
+        text.pop();
+    }
+    text
+}
+
+/// The time left of a step or of the measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// The expected time.
+    pub time: Duration,
+    /// Whether it may end earlier.
+    pub at_most: bool,
+}
+
+impl Left {
+    /// Estimates the time left from the completed part of a step.
+    pub fn by(since: Instant, done: u64, total: u64) -> Self {
+        let rest = total.saturating_sub(done) as f64 / done.max(1) as f64;
+        Duration::try_from_secs_f64(since.elapsed().as_secs_f64() * rest).unwrap_or_default().into()
+    }
+
+    /// The time left after some time has passed.
+    #[must_use]
+    pub fn after(self, passed: Duration) -> Self {
+        Self { time: self.time.saturating_sub(passed), ..self }
+    }
+
+    /// `at most 4 min left`, `130 s left`.
+    fn describe(self) -> String {
+        let at_most = if self.at_most { "at most " } else { "" };
+        match self.time.as_secs_f64().ceil() as u64 {
+            s if s > 180 => format!("{at_most}{} min left", s.div_ceil(60)),
+            s => format!("{at_most}{s} s left"),
+        }
+    }
+
+    /// `at most 4 min left`, `about 130 s left`.
+    fn sentence(self) -> String {
+        if self.at_most { self.describe() } else { format!("about {}", self.describe()) }
+    }
+}
+
+impl From<TimeLeft> for Left {
+    fn from(TimeLeft { ns, at_most }: TimeLeft) -> Self {
+        Self { time: Duration::from_nanos(ns), at_most }
+    }
+}
+
+impl From<Duration> for Left {
+    fn from(time: Duration) -> Self {
+        Self { time, at_most: false }
+    }
+}
+
+#[test]
+fn progress_never_falls_when_runs_are_added() {
+    let live = Live::on(Display::Quiet);
+    let seconds = Duration::from_secs;
+    assert_eq!((progress(seconds(30), seconds(30)), progress(seconds(0), seconds(0))), (500, 0));
+    std::thread::sleep(Duration::from_millis(2));
+    let before = live.progress(Duration::from_millis(1).into());
+    // Runs are added.
+    assert!(before > 500 && live.progress(seconds(60).into()) == before);
+}
+
+#[test]
+fn progress_line_fits_the_terminal_and_shows_the_completed_share() {
+    let gauge = ["#", "-"];
+    let half = render_bar("reading", (1, 2), "3 s left", (gauge, 60));
+    assert_eq!(half, format!("reading{} {}{} 3 s left", " ".repeat(18), "#".repeat(12), "-".repeat(12)));
+    assert_eq!(half.len(), 59);
+    assert_eq!(
+        render_bar(&"x".repeat(99), (9, 3), "", (gauge, 40)),
+        format!("{} {} ", "x".repeat(13), "#".repeat(24))
+    );
+    // Characters of two columns, and a total of 0.
+    let wide = render_bar("\u{6e2c}\u{5b9a}\u{4e2d}", (0, 0), "1 s left", (gauge, 40));
+    assert_eq!(Span::raw(&wide).width(), 39, "{wide}");
+    // A terminal narrower than the bar: a wrapped line would be repeated at each draw.
+    assert_eq!(render_bar("reading", (1, 2), "1 s left", (gauge, 10)), format!(" {}", "#".repeat(8)));
+    for columns in 0..60 {
+        let narrow = render_bar("\u{6e2c}\u{5b9a}", (1, 3), "1 s left", (gauge, columns));
+        assert!(Span::raw(&narrow).width() <= columns.saturating_sub(1), "{columns}: {narrow}");
+    }
+}
+
+#[test]
+fn time_left_is_marked_as_at_most() {
+    assert_eq!(Left::from(Duration::from_secs(90)).describe(), "90 s left");
+    assert_eq!(Left::from(Duration::from_millis(129_500)).sentence(), "about 130 s left");
+    let left = Left { time: Duration::from_secs(200), at_most: true };
+    assert_eq!([left.describe(), left.sentence()], ["at most 4 min left"; 2]);
+    assert_eq!(left.after(Duration::from_secs(300)).describe(), "at most 0 s left");
+}

@@ -1,0 +1,526 @@
+//! The data that the view shows, independent of how it is drawn.
+//!
+//! [`State`] is the state of a measurement, [`Recent`] the figures from the blocks of the workers, and [`Observed`] the state of
+//! `fathom watch`. Workers hand in blocks at different times, so each has its own rate, over the time that its blocks cover; the rates are
+//! added up.
+
+use crate::Left;
+use analysis::under_way::{Counted, Row, SoFar, latencies};
+use engine::link::Block;
+use engine::workers::Who;
+use model::Known;
+use model::finding::Finding;
+use model::histogram::Histogram;
+use model::job::Kind;
+use model::units::{show_ns, show_rate};
+use model::watch::{CpuShares, Processes, Watched, WatchedDevice};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::{Duration, Instant};
+
+/// Points of a time series at most: more than the widest terminal shows.
+pub(super) const POINTS_MAX: usize = 400;
+/// Findings at most.
+const FINDINGS_MAX: usize = 32;
+/// Notes at most.
+const NOTES_MAX: usize = 8;
+
+/// The data of the view.
+#[derive(Clone, Debug, Default)]
+pub(super) struct State {
+    /// The current step.
+    pub(super) step: String,
+    /// The time left, if known.
+    pub(super) left: Option<Left>,
+    /// The completed part of the step, and the whole.
+    pub(super) done: (u64, u64),
+    /// The current run.
+    pub(super) run: Option<Going>,
+    /// The latest figures of the workers.
+    pub(super) pulse: Pulse,
+    /// The latest sample of the counters.
+    pub(super) seen: Option<Sample>,
+    /// Time series over all runs.
+    pub(super) series: TimeSeries,
+    /// The progress of each host, those that need attention first. Of many hosts only some.
+    pub(super) hosts: Vec<HostRow>,
+    /// The number of hosts.
+    pub(super) hosts_in_all: usize,
+    /// The results so far, a row per job.
+    pub(super) rows: Vec<Named>,
+    /// The expected number of rows, if known.
+    pub(super) rows_in_all: Option<usize>,
+    /// The row that changed last.
+    pub(super) last_row: usize,
+    /// Findings so far.
+    pub(super) findings: Vec<CountedFinding>,
+    /// Lasting messages.
+    pub(super) notes: VecDeque<String>,
+    /// Whether the user asked to end, and when.
+    pub(super) end: End,
+    /// Whether help is shown.
+    pub(super) help: bool,
+}
+
+/// One sample of the kernel's counters.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sample {
+    pub(super) counted: Counted,
+    /// CPU share of the busiest worker.
+    pub(super) busiest: Known<f64>,
+    /// The process that moved most data, if other processes use the disks.
+    pub(super) culprit: Known<String>,
+}
+
+/// The current run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Going {
+    /// Its queue depth, in operations.
+    pub(super) depth: u64,
+}
+
+/// The progress of one of several hosts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostRow {
+    /// Rank of the host, from 0.
+    pub rank: usize,
+    /// The host name, with the rank if several hosts share it.
+    pub name: String,
+    /// Recent operations per second.
+    pub iops: Option<f64>,
+    /// 99th percentile of latency since the run began, in ns.
+    pub p99_ns: Option<u64>,
+    /// What it does.
+    pub state: HostState,
+}
+
+/// The state of a host. Those that need attention come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HostState {
+    /// It sends no heartbeats.
+    Lost,
+    /// Its storage hangs.
+    Hung,
+    /// It measures.
+    Measuring,
+    /// It has no load: it prepares, or waits for other hosts.
+    Waiting,
+}
+
+impl HostState {
+    /// The word in the table.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Lost => "lost",
+            Self::Hung => "hung",
+            Self::Measuring => "measuring",
+            Self::Waiting => "waiting",
+        }
+    }
+}
+
+/// The result row of a job, with its name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Named {
+    /// The name of the job.
+    pub name: String,
+    /// Its result.
+    pub row: Row,
+    /// Mean bytes per operation; `None` for operations without data.
+    pub op_bytes: Option<f64>,
+}
+
+impl Named {
+    /// `result  SEQ1M Q8T1 read: 3,563 MB/s, 3,398 IOPS, p50 2.30 ms (5 runs, not judged yet)`.
+    pub(super) fn line(&self, found: &BTreeSet<String>) -> String {
+        let runs = match self.row.runs {
+            1 => "1 run".to_owned(),
+            runs => format!("{runs} runs"),
+        };
+        let rate = self.row.iops.map_or_else(
+            || vec!["no number".to_owned()],
+            |iops| {
+                let bytes = self.op_bytes.map(|bytes| format!("{} MB/s", show_rate(iops * bytes / 1e6)));
+                bytes.into_iter().chain([format!("{} IOPS", show_rate(iops))]).collect()
+            },
+        );
+        let median = self.row.latency_ns[0].map(|ns| format!("p50 {}", show_ns(ns as f64)));
+        let figures = rate.into_iter().chain(median).collect::<Vec<_>>().join(", ");
+        let found = found.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let found = if found.is_empty() { found } else { format!("; found: {found}") };
+        format!("result  {}: {figures} ({runs}, not judged yet{found})", self.name)
+    }
+}
+
+/// A finding, and the number of runs that it is about.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct CountedFinding {
+    pub(super) finding: Finding,
+    pub(super) runs: u32,
+}
+
+/// When the user asked to end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum End {
+    #[default]
+    No,
+    /// After the current run.
+    AfterRun,
+    /// At once.
+    Now,
+}
+
+/// Values over time, one point per draw; `None` for an unknown value.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct TimeSeries {
+    pub(super) iops: Points,
+    pub(super) p99_ns: Points,
+    pub(super) device_iops: Points,
+    pub(super) device_ns: Points,
+}
+
+/// One series, oldest point first.
+pub(super) type Points = VecDeque<Option<f64>>;
+
+impl State {
+    /// Begins a step.
+    pub(super) fn step(&mut self, words: &str, left: Option<Left>) {
+        words.clone_into(&mut self.step);
+        (self.left, self.done) = (left, (0, 0));
+        (self.pulse, self.seen) = (Pulse::default(), None);
+    }
+
+    /// Shows the progress of the step.
+    pub(super) fn tick(&mut self, done: (u64, u64), left: Left) {
+        (self.done, self.left) = (done, Some(left));
+    }
+
+    /// A run begins.
+    pub(super) fn begin(&mut self, depth: u64) {
+        self.run = Some(Going { depth });
+        (self.pulse, self.seen) = (Pulse::default(), None);
+        // A gap separates runs.
+        if !self.series.iops.is_empty() {
+            self.series.push([None; 4]);
+        }
+    }
+
+    /// Shows new figures of the workers, or a pause without any.
+    pub(super) fn pulse(&mut self, pulse: Pulse) {
+        let silent = pulse.rate.is_some_and(|r| r.iops == 0.0);
+        let latency_ns = if pulse.is_new || silent { pulse.latency_ns } else { self.pulse.latency_ns };
+        self.pulse = Pulse { latency_ns, ..pulse };
+        let device = self.seen.as_ref().and_then(|s| s.counted.device.as_ref().ok());
+        self.series.push([
+            self.pulse.rate.map(|r| r.iops),
+            latency_ns[1].map(|ns| ns as f64),
+            device.map(|d| d.iops),
+            device.and_then(|d| d.latency_ns),
+        ]);
+    }
+
+    /// Shows the result of a run and its findings.
+    pub(super) fn ended(&mut self, named: Named, findings: Vec<Finding>) {
+        let key = |n: &Named| (n.row.job, n.row.offered_iops);
+        let at = self.rows.iter().position(|known| key(known) == key(&named));
+        self.last_row = at.unwrap_or(self.rows.len());
+        match self.rows.get_mut(self.last_row) {
+            Some(known) => *known = named,
+            None => self.rows.push(named),
+        }
+        for finding in findings {
+            self.found(finding);
+        }
+    }
+
+    fn found(&mut self, finding: Finding) {
+        let same = |f: &&mut CountedFinding| (f.finding.id, &f.finding.about) == (finding.id, &finding.about);
+        if let Some(known) = self.findings.iter_mut().find(same) {
+            known.runs += 1;
+            known.finding = finding;
+        } else {
+            self.findings.push(CountedFinding { finding, runs: 1 });
+        }
+        self.findings.sort_by_key(|f| f.finding.severity);
+        self.findings.truncate(FINDINGS_MAX);
+    }
+
+    /// Ends the current run.
+    pub(super) fn rest(&mut self) {
+        self.run = None;
+    }
+
+    /// Adds a lasting message.
+    pub(super) fn say(&mut self, words: &str) {
+        self.notes.push_back(words.to_owned());
+        let more = self.notes.len().saturating_sub(NOTES_MAX);
+        self.notes.drain(..more);
+    }
+
+    /// Handles the key `q`.
+    pub(super) fn ask_to_end(&mut self) {
+        self.end = if self.run.is_some() && self.end == End::No { End::AfterRun } else { End::Now };
+    }
+}
+
+impl TimeSeries {
+    fn push(&mut self, points: [Option<f64>; 4]) {
+        let all = [&mut self.iops, &mut self.p99_ns, &mut self.device_iops, &mut self.device_ns];
+        for (course, point) in all.into_iter().zip(points) {
+            course.push_back(point);
+            let more = course.len().saturating_sub(POINTS_MAX);
+            course.drain(..more);
+        }
+    }
+}
+
+/// How often figures are shown at most.
+const PULSE_INTERVAL: Duration = Duration::from_millis(500);
+/// A worker that has not handed in a block for this long after its interval is idle.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Blocks of workers that were not shown yet.
+pub struct Recent {
+    patience: Duration,
+    workers: BTreeMap<u32, WorkerBlocks>,
+    latency: Histogram,
+    so_far: SoFar,
+    shown: Instant,
+}
+
+/// The blocks of one worker.
+struct WorkerBlocks {
+    /// Sums of blocks that were not shown yet.
+    open: BlockSums,
+    /// The rate of the blocks shown last.
+    rate: Rate,
+    last_block_at: Instant,
+}
+
+#[derive(Default)]
+struct BlockSums {
+    ops: u64,
+    bytes: u64,
+    depth_ns: u64,
+    ns: u64,
+}
+
+/// Rate and queue depth.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Rate {
+    /// Operations per second.
+    pub(crate) iops: f64,
+    /// Bytes per second.
+    pub(crate) bytes_per_s: f64,
+    /// Mean operations in flight.
+    pub(crate) depth: f64,
+}
+
+/// The figures of recent blocks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Pulse {
+    /// `None` before the first block.
+    pub(crate) rate: Option<Rate>,
+    /// p50, p99 and maximum in ns; `None` with too few operations.
+    pub(crate) latency_ns: [Option<u64>; 3],
+    /// Whether there were new blocks: the interval of workers may be longer than that of the view.
+    pub(crate) is_new: bool,
+    /// Totals since the run began.
+    pub(crate) so_far: SoFar,
+}
+
+impl Recent {
+    /// For a run whose blocks have this length.
+    pub(crate) fn new(interval_ns: u64) -> Self {
+        Self {
+            patience: Duration::from_nanos(interval_ns) + PATIENCE,
+            workers: BTreeMap::new(),
+            latency: Histogram::new(),
+            so_far: SoFar::default(),
+            shown: Instant::now(),
+        }
+    }
+
+    /// Adds a block.
+    pub fn add(&mut self, who: Who, block: &Block) {
+        let now = Instant::now();
+        let worker = self.workers.entry(who.worker).or_insert_with(|| WorkerBlocks {
+            open: BlockSums::default(),
+            rate: Rate::default(),
+            last_block_at: now,
+        });
+        worker.last_block_at = now;
+        worker.open.ns += block.end_ns.saturating_sub(block.start_ns);
+        worker.open.depth_ns += block.depth_ns;
+        let tallies = block.lanes.iter().flat_map(|lane| Kind::ALL.into_iter().zip(&lane.kinds));
+        // As in the rate of a run, flushes do not count as operations.
+        for (kind, tally) in tallies.filter(|(kind, _)| *kind != Kind::Sync) {
+            worker.open.ops += tally.latency.count();
+            worker.open.bytes += tally.bytes;
+            self.so_far.ops += tally.latency.count();
+            self.so_far.bytes[kind as usize] += tally.bytes;
+            self.latency.merge(&tally.latency);
+        }
+    }
+
+    /// Returns the figures when due.
+    pub(crate) fn take(&mut self, now: Instant) -> Option<Pulse> {
+        if now.duration_since(self.shown) < PULSE_INTERVAL {
+            return None;
+        }
+        self.shown = now;
+        let is_new = !self.latency.is_empty();
+        let mut all = Rate::default();
+        for worker in self.workers.values_mut() {
+            let BlockSums { ops, bytes, depth_ns, ns } = std::mem::take(&mut worker.open);
+            if ns > 0 {
+                let per_s = |n: u64| n as f64 * 1e9 / ns as f64;
+                worker.rate =
+                    Rate { iops: per_s(ops), bytes_per_s: per_s(bytes), depth: depth_ns as f64 / ns as f64 };
+            } else if now.duration_since(worker.last_block_at) > self.patience {
+                worker.rate = Rate::default();
+            }
+            all.iops += worker.rate.iops;
+            all.bytes_per_s += worker.rate.bytes_per_s;
+            all.depth += worker.rate.depth;
+        }
+        let latency_ns = latencies(&self.latency);
+        self.latency.clear();
+        let rate = (!self.workers.is_empty()).then_some(all);
+        Some(Pulse { rate, latency_ns, is_new, so_far: self.so_far.clone() })
+    }
+}
+
+#[cfg(test)]
+fn block(ms: u64, ops: u64) -> Block {
+    let mut block = *Block::new(1, false);
+    (block.start_ns, block.end_ns, block.depth_ns) = (0, ms * 1_000_000, 4 * ms * 1_000_000);
+    for _ in 0..ops {
+        block.lanes[0].kinds[0].latency.record(1000);
+        block.lanes[0].kinds[0].bytes += 4096;
+    }
+    block
+}
+
+/// Remarks at most.
+const REMARKS_MAX: usize = 8;
+
+/// The data of `fathom watch`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Observed {
+    /// Length of an interval.
+    pub(super) interval: Duration,
+    /// End of the last interval; empty before the first.
+    pub(super) time: String,
+    /// How the CPUs spent the last interval; `None` if that is not known.
+    pub(super) cpu: Option<CpuShares>,
+    pub(super) devices: Vec<WatchedDevice>,
+    /// Requests per second of each device, by its name.
+    pub(super) courses: BTreeMap<String, Points>,
+    /// The processes of the last interval that listed some.
+    pub(super) processes: Option<Processes>,
+    /// Remarks, newest last.
+    pub(super) remarks: Vec<String>,
+}
+
+impl Observed {
+    /// Without an interval yet.
+    pub(super) fn every(interval: Duration) -> Self {
+        Self { interval, ..Self::default() }
+    }
+
+    /// Adds an interval.
+    pub(super) fn take(&mut self, watched: &Watched) {
+        watched.time.clone_into(&mut self.time);
+        self.cpu = watched.cpu;
+        self.devices.clone_from(&watched.devices);
+        if watched.processes.is_some() {
+            self.processes.clone_from(&watched.processes);
+        }
+        self.remarks.extend(watched.remarks.iter().cloned());
+        let more = self.remarks.len().saturating_sub(REMARKS_MAX);
+        self.remarks.drain(..more);
+        self.courses.retain(|name, _| watched.devices.iter().any(|device| device.name == *name));
+        for device in &watched.devices {
+            let course = self.courses.entry(device.name.clone()).or_default();
+            let rate = device.figures.as_ref().ok();
+            course.push_back(rate.map(|figures| figures.read.per_s + figures.write.per_s));
+            if course.len() > POINTS_MAX {
+                course.pop_front();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_result_without_a_view_is_one_line() {
+    let row = Row {
+        job: 0,
+        offered_iops: None,
+        runs: 5,
+        iops: Some(2_000.0),
+        latency_ns: [Some(441_000), None, None],
+    };
+    let named = Named { name: "SEQ1M Q1T1 read".into(), row, op_bytes: Some(1_048_576.0) };
+    assert_eq!(
+        named.line(&BTreeSet::new()),
+        "result  SEQ1M Q1T1 read: 2,097 MB/s, 2,000 IOPS, p50 441 us (5 runs, not judged yet)"
+    );
+    let none = Row { runs: 1, iops: None, latency_ns: [None; 3], ..named.row.clone() };
+    let found = ["D08 RUNQUEUE_WAIT".to_owned()].into();
+    assert_eq!(
+        Named { row: none, ..named }.line(&found),
+        "result  SEQ1M Q1T1 read: no number (1 run, not judged yet; found: D08 RUNQUEUE_WAIT)"
+    );
+}
+
+#[test]
+fn unknown_values_have_no_point_and_rare_values_remain() {
+    let mut state = State::default();
+    state.begin(32);
+    state.pulse(Pulse::default());
+    let rate = Some(Rate { iops: 5.0, ..Rate::default() });
+    let new = Pulse { rate, latency_ns: [Some(1), Some(2), Some(3)], is_new: true, ..Pulse::default() };
+    state.pulse(new.clone());
+    state.pulse(Pulse { is_new: false, latency_ns: [None; 3], ..new });
+    assert_eq!(state.series.iops, [None, Some(5.0), Some(5.0)]);
+    assert_eq!(state.series.p99_ns, [None, Some(2.0), Some(2.0)]);
+    assert_eq!(state.series.device_iops, [None, None, None]);
+    state.pulse(Pulse { rate: Some(Rate::default()), ..Pulse::default() });
+    assert_eq!((state.series.iops.back(), state.series.p99_ns.back()), (Some(&Some(0.0)), Some(&None)));
+    state.begin(1);
+    assert_eq!((state.series.iops.len(), state.series.iops.back()), (5, Some(&None)));
+    (0..1_000).for_each(|_| state.pulse(Pulse::default()));
+    assert_eq!(state.series.iops.len(), POINTS_MAX);
+}
+
+#[test]
+fn first_q_ends_after_the_run_and_second_q_at_once() {
+    let mut state = State::default();
+    state.begin(1);
+    state.ask_to_end();
+    assert_eq!(state.end, End::AfterRun);
+    state.ask_to_end();
+    assert_eq!(state.end, End::Now);
+    let mut preparing = State::default();
+    preparing.ask_to_end();
+    assert_eq!(preparing.end, End::Now);
+}
+
+#[test]
+fn worker_rates_use_their_own_time_and_unknown_is_not_zero() {
+    let mut recent = Recent::new(2_000_000_000);
+    let begun = recent.shown;
+    assert_eq!(recent.take(begun), None);
+    let first = recent.take(begun + PULSE_INTERVAL);
+    assert_eq!(first.map(|p| (p.rate, p.latency_ns, p.is_new)), Some((None, [None; 3], false)));
+    recent.add(Who { worker: 0, stream: 0 }, &block(100, 100));
+    recent.add(Who { worker: 1, stream: 0 }, &block(200, 100));
+    let pulse = recent.take(begun + 2 * PULSE_INTERVAL).unwrap_or_default();
+    assert_eq!(pulse.rate, Some(Rate { iops: 1_500.0, bytes_per_s: 1_500.0 * 4096.0, depth: 8.0 }));
+    assert_eq!((pulse.latency_ns[0], pulse.latency_ns[2], pulse.so_far.ops), (Some(1000), Some(1000), 200));
+    // Until the next block a worker keeps its rate; one that is silent for long is idle.
+    let next = recent.take(begun + 3 * PULSE_INTERVAL).unwrap_or_default();
+    assert_eq!((next.rate, next.is_new), (pulse.rate, false));
+    let silent = recent.take(begun + 20 * PULSE_INTERVAL).unwrap_or_default();
+    assert_eq!((silent.rate, silent.latency_ns), (Some(Rate::default()), [None; 3]));
+}

@@ -1,0 +1,503 @@
+//! The views: the thread that draws a measurement and handles keys, and the view of `fathom watch`.
+//!
+//! The thread samples counters, draws a copy of the state, then waits for a key, a wake-up or the next draw. It draws at most four times a
+//! second and uses at most 1 % of a CPU: if a draw was expensive, the next one comes later. [`DeviceSampler`] reads the kernel's counters and
+//! finds the process that uses the disks. `fathom watch` draws from its own thread, once per interval.
+
+use super::draw::draw;
+use super::state::{End, State};
+use super::terminal;
+use crate::draw::draw_observed;
+use crate::state::{Observed, Sample};
+use crate::terminal::{Canvas, Key, Keys, Theme};
+use crate::{ProgressLine, display_mode};
+use analysis::under_way::{Going, SoFar};
+use machine::processes::Processes;
+use machine::root::Root;
+use machine::snapshot::Watch;
+use machine::threads;
+use model::Known;
+use model::evidence::Snapshot;
+use model::machine::Machine;
+use model::plan::Plan;
+use model::record::RunStart;
+use model::watch::Watched;
+use output::stderr;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Shortest time between two draws.
+const DRAW_INTERVAL: Duration = Duration::from_millis(250);
+/// Shortest time between two samples of the counters.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(500);
+/// Time per CPU time of the thread: 1 % of a CPU.
+const TIME_PER_CPU_TIME: u32 = 100;
+/// Name of the thread. The kernel cuts it after 15 characters.
+const NAME: &str = "fathom-live";
+
+/// The view of a measurement.
+pub(super) struct View {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// State that the measuring thread shares with the view thread.
+struct Shared {
+    state: Mutex<State>,
+    /// Samples the devices of the plan.
+    sampler: Mutex<Option<DeviceSampler>>,
+    /// A run that has begun and was not sampled yet.
+    begun: Mutex<Option<(RunStart, Snapshot)>>,
+    /// Messages that were not printed on the normal screen yet.
+    pending_messages: Mutex<Vec<String>>,
+    /// The user asked to end after the run.
+    ends_after_run: AtomicBool,
+    /// Set to stop at once, as by a signal.
+    stop: Arc<AtomicBool>,
+    /// The measurement has ended.
+    over: AtomicBool,
+    /// The user switched to plain progress.
+    plain: AtomicBool,
+    /// CPU time of the thread in user space and in the kernel, in ns, at the last draw.
+    used_ns: [AtomicU64; 2],
+    /// Wakes the thread.
+    wake: OwnedFd,
+    line: Arc<ProgressLine>,
+    theme: Theme,
+}
+
+impl View {
+    /// Takes the terminal. A signal sets `stop`; `line` is the plain progress, hidden while the view is shown.
+    ///
+    /// # Errors
+    /// If a thread or signal handler is refused.
+    pub(super) fn start(theme: Theme, line: Arc<ProgressLine>, stop: Arc<AtomicBool>) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            sampler: Mutex::default(),
+            begun: Mutex::default(),
+            pending_messages: Mutex::default(),
+            ends_after_run: AtomicBool::new(false),
+            stop,
+            over: AtomicBool::new(false),
+            plain: AtomicBool::new(false),
+            used_ns: [AtomicU64::new(0), AtomicU64::new(0)],
+            wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            line,
+            theme,
+        });
+        terminal::give_back_around_stops()?;
+        let shared_with_thread = Arc::clone(&shared);
+        let thread = std::thread::Builder::new().name(NAME.into()).spawn(move || {
+            let _ = sys::thread::block_signals();
+            Drawing::new(&shared_with_thread).run();
+        })?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Changes the state.
+    pub(super) fn tell(&self, change: impl FnOnce(&mut State)) {
+        change(&mut lock(&self.shared.state));
+    }
+
+    /// Sets the sampler for the devices of the plan.
+    pub(super) fn set_sampler(&self, sampler: DeviceSampler) {
+        *lock(&self.shared.sampler) = Some(sampler);
+    }
+
+    /// Begins a run, with the counters at its start.
+    pub(super) fn begin(&self, start: RunStart, first: Snapshot) {
+        *lock(&self.shared.begun) = Some((start, first));
+    }
+
+    /// Prints a lasting message, on the normal screen as soon as that is back.
+    pub(super) fn say(&self, words: &str) {
+        if self.is_over() {
+            self.shared.line.say(words);
+        } else {
+            lock(&self.shared.pending_messages).push(words.to_owned());
+            self.tell(|state| state.say(words));
+        }
+    }
+
+    /// CPU time of the thread in user space and in the kernel, in ns.
+    pub(super) fn cpu_ns(&self) -> [u64; 2] {
+        self.shared.used_ns.each_ref().map(|ns| ns.load(Ordering::Relaxed))
+    }
+
+    /// Whether to end after the current run.
+    pub(super) fn is_enough(&self) -> bool {
+        self.shared.ends_after_run.load(Ordering::Relaxed)
+    }
+
+    /// Whether the user has switched to plain progress.
+    pub(super) fn is_over(&self) -> bool {
+        self.shared.plain.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        self.shared.over.store(true, Ordering::SeqCst);
+        let _ = rustix::io::write(&self.shared.wake, &1_u64.to_ne_bytes());
+        if let Some(thread) = self.thread.take() {
+            // A panic was already printed.
+            let _ = thread.join();
+        }
+        terminal::give_back_for_good();
+        self.shared.flush_messages();
+        self.shared.line.clear();
+    }
+}
+
+impl Shared {
+    /// Prints pending messages, when the normal screen is back.
+    fn flush_messages(&self) {
+        for words in lock(&self.pending_messages).drain(..) {
+            stderr::say(&words);
+        }
+    }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// State of the view thread.
+struct Drawing<'a> {
+    shared: &'a Shared,
+    keys: Option<Keys>,
+    canvas: Canvas,
+    began: Instant,
+    drawn: Option<Instant>,
+    sampled_at: Instant,
+}
+
+impl<'a> Drawing<'a> {
+    fn new(shared: &'a Shared) -> Self {
+        let now = Instant::now();
+        Self {
+            shared,
+            keys: Keys::open(),
+            canvas: Canvas::default(),
+            began: now,
+            drawn: None,
+            sampled_at: now,
+        }
+    }
+
+    /// Runs until the measurement ends, the user switches to plain progress, or the terminal is given back.
+    fn run(&mut self) {
+        while !self.shared.over.load(Ordering::SeqCst) && !terminal::is_over() {
+            if !terminal::is_taken() && terminal::take(self.keys.as_ref()) {
+                self.canvas.forget();
+            }
+            if self.is_due() {
+                self.sample_counters();
+                self.draw();
+                self.drawn = Some(Instant::now());
+            }
+            self.wait();
+            if self.handle_keys() {
+                return self.switch_to_plain();
+            }
+        }
+    }
+
+    /// Whether the next draw is due.
+    fn is_due(&self) -> bool {
+        Instant::now() >= self.due()
+    }
+
+    fn due(&self) -> Instant {
+        let used = sys::thread::usage().unwrap_or_default();
+        for (kept, ns) in self.shared.used_ns.iter().zip([used.user_ns, used.system_ns]) {
+            kept.store(ns, Ordering::Relaxed);
+        }
+        due(self.began, self.drawn, Duration::from_nanos(used.user_ns + used.system_ns))
+    }
+
+    /// Samples the counters during a run.
+    fn sample_counters(&mut self) {
+        let mut sampler = lock(&self.shared.sampler);
+        let Some(sampler) = sampler.as_mut() else { return };
+        if let Some((start, first)) = lock(&self.shared.begun).take() {
+            sampler.begin(start, first);
+        }
+        let so_far = {
+            let state = lock(&self.shared.state);
+            if state.run.is_none() || self.sampled_at.elapsed() < SAMPLE_INTERVAL {
+                return;
+            }
+            state.pulse.so_far.clone()
+        };
+        self.sampled_at = Instant::now();
+        if let Some(seen) = sampler.sample(&so_far) {
+            let mut state = lock(&self.shared.state);
+            // The run may have ended meanwhile.
+            if state.run.is_some() {
+                state.seen = Some(seen);
+            }
+        }
+    }
+
+    fn draw(&mut self) {
+        // Drawn from a copy, so that no other thread waits.
+        let state = lock(&self.shared.state).clone();
+        let theme = self.shared.theme;
+        self.canvas.draw(|frame| draw(frame, &state, theme));
+    }
+
+    /// Waits for a key, a wake-up or the next draw.
+    fn wait(&mut self) {
+        let left = self.due().saturating_duration_since(Instant::now());
+        let limit = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
+        let mut files = vec![PollFd::from_borrowed_fd(self.shared.wake.as_fd(), PollFlags::IN)];
+        // While another process has the terminal, the keys are for that process.
+        let keys = self.keys.as_ref().filter(|_| terminal::is_taken());
+        files.extend(keys.map(|keys| PollFd::from_borrowed_fd(keys.file(), PollFlags::IN)));
+        let _ = poll(&mut files, Some(&limit));
+    }
+
+    /// Handles the typed keys. Returns true if the user switched to plain progress.
+    fn handle_keys(&mut self) -> bool {
+        let Some(keys) = self.keys.as_ref().filter(|_| terminal::is_taken()) else { return false };
+        let Some(typed) = keys.read() else {
+            // The terminal is gone; further reads would only use CPU time.
+            self.keys = None;
+            return false;
+        };
+        for key in typed {
+            let mut state = lock(&self.shared.state);
+            match key {
+                Key::Help => state.help = !state.help,
+                Key::Plain => return true,
+                Key::End => {
+                    state.ask_to_end();
+                    match state.end {
+                        End::Now => self.shared.stop.store(true, Ordering::Relaxed),
+                        _ => self.shared.ends_after_run.store(true, Ordering::Relaxed),
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    fn switch_to_plain(&self) {
+        terminal::give_back_for_good();
+        self.shared.plain.store(true, Ordering::SeqCst);
+        self.shared.flush_messages();
+        self.shared.line.show();
+    }
+}
+
+/// The time of the next draw, by the draw interval and by the CPU time used so far.
+fn due(began: Instant, drawn: Option<Instant>, used: Duration) -> Instant {
+    let by_cost = began + used * TIME_PER_CPU_TIME;
+    drawn.map_or(began, |at| by_cost.clamp(at + DRAW_INTERVAL, at + DRAW_INTERVAL_MAX))
+}
+
+/// Shortest time between two scans of all processes.
+const SEARCH_INTERVAL: Duration = Duration::from_secs(1);
+/// Longest time between two draws: a view that does not change for longer seems to hang.
+pub(super) const DRAW_INTERVAL_MAX: Duration = Duration::from_secs(5);
+/// A process scan older than this is not compared with the next one. Longer than the longest time between two draws.
+const SEARCH_AGE_MAX: Duration = Duration::from_secs(2 * DRAW_INTERVAL_MAX.as_secs());
+/// Prefix of the names of worker threads.
+const WORKER: &str = "fathom-";
+
+/// Samples the kernel's counters during a run.
+pub(super) struct DeviceSampler {
+    watch: Watch,
+    root: Root,
+    going: Going,
+    workers: Option<Known<Workers>>,
+    search: Option<(Instant, Processes)>,
+    culprit: Known<String>,
+}
+
+/// The workers of the run, with the CPU time of each in ns at the last sample.
+struct Workers {
+    at: Instant,
+    cpu_ns: Vec<(u32, u64)>,
+}
+
+impl DeviceSampler {
+    /// Prepares sampling for a plan.
+    pub(super) fn new(watch: Watch, plan: &Plan, machine: &Machine) -> Self {
+        let going = Going::new(plan, machine);
+        let culprit = Err("processes were not searched through yet".into());
+        Self { watch, root: Root::real(), going, workers: None, search: None, culprit }
+    }
+
+    /// Begins a run, with the counters at its start.
+    pub(super) fn begin(&mut self, start: RunStart, first: Snapshot) {
+        self.going.begin(start, first);
+        self.workers = None;
+    }
+
+    /// Samples the counters; `None` if no time has passed.
+    pub(super) fn sample(&mut self, so_far: &SoFar) -> Option<Sample> {
+        let counted = self.going.sample(self.watch.glance(), so_far)?;
+        if matches!(counted.others, Ok(Some(_))) {
+            self.search();
+        }
+        Some(Sample { counted, busiest: self.busiest(), culprit: self.culprit.clone() })
+    }
+
+    /// CPU share of the busiest worker since the last sample.
+    fn busiest(&mut self) -> Known<f64> {
+        let root = &self.root;
+        let first = || {
+            let ids = threads::numbered(root, WORKER)?;
+            Ok(Workers { at: Instant::now(), cpu_ns: ids.into_iter().map(|id| (id, 0)).collect() })
+        };
+        let is_first = self.workers.is_none();
+        let workers = self.workers.get_or_insert_with(first).as_mut().map_err(|why| why.clone())?;
+        let now = Instant::now();
+        let passed_ns = now.duration_since(workers.at).as_nanos() as f64;
+        workers.at = now;
+        let mut most = None;
+        for (id, before) in &mut workers.cpu_ns {
+            // A worker that has ended uses no CPU.
+            let Ok(cpu_ns) = sys::thread::cpu_ns_of(*id) else { continue };
+            most = most.max(Some(cpu_ns.saturating_sub(*before)));
+            *before = cpu_ns;
+        }
+        match most {
+            Some(ns) if !is_first && passed_ns > 0.0 => Ok(ns as f64 / passed_ns),
+            _ => Err("no time has passed".into()),
+        }
+    }
+
+    /// Finds the process that uses the disks of the targets.
+    fn search(&mut self) {
+        let now = Instant::now();
+        let age = self.search.as_ref().map(|(at, _)| now.duration_since(*at));
+        if age.is_some_and(|age| age < SEARCH_INTERVAL) {
+            return;
+        }
+        let before = self.search.take().filter(|_| age.is_some_and(|age| age < SEARCH_AGE_MAX));
+        let found = Processes::list(&self.root);
+        self.culprit = match (&found, &before) {
+            (Err(why), _) => Err(why.clone()),
+            (Ok(_), None) => Err("processes were searched through only once".into()),
+            (Ok(now), Some((_, before))) => who(now, before),
+        };
+        self.search = found.ok().map(|processes| (now, processes));
+    }
+}
+
+/// The process that moved most between two scans: `dd (7)`.
+fn who(now: &Processes, before: &Processes) -> Known<String> {
+    let busy = now.busy_since(before);
+    let most = busy.iter().filter(|b| b.io_bytes.is_some_and(|n| n > 0)).max_by_key(|b| b.io_bytes);
+    match most {
+        Some(busy) => Ok(format!("{} ({})", busy.name, busy.pid)),
+        None if now.hidden() > 0 => Err("who it is only root can see".into()),
+        None => Err("no process that can be seen moves anything".into()),
+    }
+}
+
+/// The action of the typed keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyAction {
+    /// Continue.
+    Nothing,
+    /// Stop watching.
+    End,
+    /// Continue with plain lines.
+    Plain,
+}
+
+/// The view of `fathom watch`. Dropping it restores the terminal.
+pub struct Watching {
+    canvas: Canvas,
+    keys: Option<Keys>,
+    theme: Theme,
+    observed: Observed,
+}
+
+impl Watching {
+    /// Takes the terminal; `None` if there is no suitable one.
+    ///
+    /// # Errors
+    /// If signal handlers are refused.
+    pub fn start(interval: Duration) -> io::Result<Option<Self>> {
+        let Some(theme) = display_mode::watch_theme() else { return Ok(None) };
+        terminal::give_back_around_stops()?;
+        let observed = Observed::every(interval);
+        let mut view = Self { canvas: Canvas::default(), keys: Keys::open(), theme, observed };
+        view.take();
+        Ok(Some(view))
+    }
+
+    /// Shows an interval.
+    pub fn show(&mut self, watched: &Watched) {
+        self.observed.take(watched);
+        self.draw();
+    }
+
+    /// Handles the typed keys, and redraws if necessary.
+    pub fn obey(&mut self) -> KeyAction {
+        if !terminal::is_taken() {
+            // The program was stopped and continued.
+            self.take();
+        } else if self.canvas.is_resized() {
+            self.draw();
+        }
+        // While another process has the terminal, the keys are for that process.
+        let Some(keys) = self.keys.as_ref().filter(|_| terminal::is_taken()) else {
+            return KeyAction::Nothing;
+        };
+        let Some(typed) = keys.read() else {
+            // The terminal is gone.
+            self.keys = None;
+            return KeyAction::Nothing;
+        };
+        let asked = typed.into_iter().find_map(|key| match key {
+            Key::End => Some(KeyAction::End),
+            Key::Plain => Some(KeyAction::Plain),
+            Key::Help => None,
+        });
+        asked.unwrap_or(KeyAction::Nothing)
+    }
+
+    fn take(&mut self) {
+        if terminal::take(self.keys.as_ref()) {
+            self.canvas.forget();
+            self.draw();
+        }
+    }
+
+    fn draw(&mut self) {
+        let (observed, theme) = (&self.observed, self.theme);
+        self.canvas.draw(|frame| draw_observed(frame, observed, theme));
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        terminal::give_back_for_good();
+    }
+}
+
+#[test]
+fn draws_are_limited_by_interval_and_cpu_time() {
+    let began = Instant::now();
+    let ms = Duration::from_millis;
+    assert_eq!(due(began, None, ms(0)), began);
+    assert_eq!(due(began, Some(began + ms(1_000)), ms(1)), began + ms(1_250));
+    assert_eq!(due(began, Some(began + ms(1_000)), ms(50)), began + ms(5_000));
+    assert_eq!(
+        due(began, Some(began + ms(1_000)), ms(300)),
+        began + ms(6_000),
+        "and stands still for 5 s at most"
+    );
+}

@@ -1,0 +1,70 @@
+//! Failures that end the program without a report, each with its exit code and one message on standard error.
+
+use crate::stderr;
+use std::process::ExitCode;
+pub use sys::cause;
+
+/// Exit code after a signal that ended the call: 128 + SIGINT.
+pub const INTERRUPTED: u8 = 130;
+
+/// Why there is no report.
+#[derive(Debug)]
+pub enum Failure {
+    /// The request is impossible on any machine: exit 2.
+    Usage(String),
+    /// A typed text is invalid. The message points at the place, in colours on a terminal: exit 2.
+    Pointed {
+        /// The message.
+        plain: String,
+        /// The message in colours.
+        coloured: String,
+    },
+    /// The machine or its owner refuses: exit 3.
+    Refused(String),
+    /// A signal ended the call before it measured anything: exit 130.
+    Interrupted,
+    /// Another process of the same measurement prints the reason; this one only sets the exit code.
+    Elsewhere(u8),
+}
+
+impl Failure {
+    /// The message without the prefix.
+    pub fn message(&self) -> &str {
+        match self {
+            Self::Usage(text) | Self::Refused(text) | Self::Pointed { plain: text, .. } => text,
+            Self::Elsewhere(_) => "another host says why",
+            Self::Interrupted => "interrupted before anything was measured; nothing is left behind",
+        }
+    }
+
+    /// The exit code of this failure.
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::Usage(_) | Self::Pointed { .. } => 2,
+            Self::Refused(_) => 3,
+            Self::Interrupted => INTERRUPTED,
+            Self::Elsewhere(code) => *code,
+        }
+    }
+
+    /// Prints the message and returns the exit code.
+    pub fn tell(&self) -> ExitCode {
+        match self {
+            Self::Elsewhere(_) => {}
+            Self::Pointed { plain, coloured } => {
+                stderr::say_coloured(&format!("fathom: {plain}"), &format!("fathom: {coloured}"));
+            }
+            _ => stderr::say(&format!("fathom: {}", self.message())),
+        }
+        ExitCode::from(self.code())
+    }
+}
+
+impl From<machine::error::MachineError> for Failure {
+    fn from(error: machine::error::MachineError) -> Self {
+        match error.class() {
+            machine::error::Class::Usage => Self::Usage(error.to_string()),
+            machine::error::Class::Refused => Self::Refused(error.to_string()),
+        }
+    }
+}

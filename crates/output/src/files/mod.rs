@@ -1,0 +1,285 @@
+//! User files: reads them whole with a size limit, and writes them atomically.
+//!
+//! An atomic write makes an unnamed or hidden file in the same directory, syncs it, gives it its name, and syncs the
+//! directory. Other processes and a crash leave either the old file or the new one. [`output`] decides which files may be
+//! written.
+
+pub mod output;
+
+use std::fs::{File, Metadata, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+pub use sys::open_file::{kind, open};
+use tempfile::NamedTempFile;
+
+/// Reads a regular file of at most `most` bytes.
+///
+/// # Errors
+/// As [`open`], and for larger files.
+pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::other(format!("it has more than {}", model::units::show_bytes(most))));
+    }
+    Ok(bytes)
+}
+
+/// Whether a file begins with these bytes. An unreadable file does not.
+pub fn begins_with(path: &Path, start: &[u8]) -> bool {
+    let mut bytes = Vec::new();
+    let read = open(path).and_then(|file| file.take(start.len() as u64).read_to_end(&mut bytes));
+    read.is_ok() && bytes == start
+}
+
+/// The content of a path that may be a small file.
+pub enum Small {
+    /// A small file with these bytes.
+    Read(Vec<u8>),
+    /// A larger regular file. Nothing was read: it may be about to be measured.
+    Large,
+    /// A directory, a device or another special file.
+    NoFile,
+    /// Missing or unreadable.
+    Unread,
+}
+
+/// Reads a regular file of at most `most` bytes. Does not touch a larger one.
+pub fn small(path: &Path, most: u64) -> Small {
+    match std::fs::metadata(path) {
+        Err(_) => Small::Unread,
+        Ok(facts) if !facts.is_file() => Small::NoFile,
+        Ok(facts) if facts.len() > most => Small::Large,
+        Ok(_) => read(path, most).map_or(Small::Unread, Small::Read),
+    }
+}
+
+/// Reads the text of a regular file of at most `most` bytes.
+///
+/// # Errors
+/// As [`read`], and for invalid UTF-8.
+pub fn text(path: &Path, most: u64) -> io::Result<String> {
+    String::from_utf8(read(path, most)?).map_err(|_| io::Error::other("it is no text in UTF-8"))
+}
+
+/// Prefix and suffix of temporary names.
+const TEMPORARY_NAME: (&str, &str) = (".fathom-", ".new");
+/// A temporary file older than this belongs to a killed process.
+const STALE_AFTER: Duration = Duration::from_secs(3600);
+
+/// Who may read a new file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readers {
+    /// Its owner alone.
+    Owner,
+    /// As the umask allows.
+    Umask,
+}
+
+/// Creates a file.
+///
+/// # Errors
+/// [`io::ErrorKind::AlreadyExists`] if the name is taken, or why it cannot be created.
+pub fn create(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
+    let dir = directory(path);
+    remove_stale(dir);
+    write_temporary(dir, bytes, readers)?.persist_noclobber(path).map_err(|e| e.error)?;
+    sync_directory(dir)
+}
+
+/// Replaces a file atomically.
+///
+/// # Errors
+/// Why it cannot be created. The old file is then unchanged.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let dir = directory(path);
+    write_temporary(dir, bytes, Readers::Owner)?.persist(path).map_err(|e| e.error)?;
+    sync_directory(dir)
+}
+
+/// Replaces a file atomically; the new one gets the mode and owner of `was`.
+///
+/// # Errors
+/// As [`replace`].
+pub fn replace_as(path: &Path, bytes: &[u8], was: Option<&Metadata>) -> io::Result<()> {
+    let dir = directory(path);
+    remove_stale(dir);
+    let file = write_temporary(dir, bytes, Readers::Umask)?;
+    if let Some(was) = was {
+        // Only privileged users may change the owner. Set the mode afterwards, because the change clears bits of it.
+        let _ = fchown(file.as_file(), Some(was.uid()), Some(was.gid()));
+        file.as_file().set_permissions(was.permissions())?;
+    }
+    file.persist(path).map_err(|e| e.error)?;
+    // The file has its name already, so a failure here loses nothing.
+    let _ = sync_directory(dir);
+    Ok(())
+}
+
+/// A file written piece by piece, which replaces the old one when it is complete.
+pub struct Growing {
+    file: NamedTempFile,
+    path: PathBuf,
+}
+
+impl Growing {
+    /// Begins the file in the directory of its final name, links followed.
+    ///
+    /// # Errors
+    /// Why it cannot be created.
+    pub fn begin(path: &Path) -> io::Result<Self> {
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let dir = directory(&path);
+        remove_stale(dir);
+        let was = path.metadata().ok();
+        let file = write_temporary(dir, b"", Readers::Umask)?;
+        if let Some(was) = was {
+            file.as_file().set_permissions(was.permissions())?;
+        }
+        Ok(Self { file, path })
+    }
+
+    /// Returns a descriptor to write to.
+    ///
+    /// # Errors
+    /// Why the descriptor cannot be duplicated.
+    pub fn file(&self) -> io::Result<File> {
+        self.file.as_file().try_clone()
+    }
+
+    /// Gives the file its name.
+    ///
+    /// # Errors
+    /// Why it cannot have the name. The old file is then unchanged.
+    pub fn finish(self) -> io::Result<()> {
+        self.file.as_file().sync_all()?;
+        self.file.persist(&self.path).map_err(|e| e.error)?;
+        let _ = sync_directory(directory(&self.path));
+        Ok(())
+    }
+}
+
+/// The directory of a file.
+pub fn directory(path: &Path) -> &Path {
+    match path.parent() {
+        Some(dir) if dir != Path::new("") => dir,
+        _ => Path::new("."),
+    }
+}
+
+fn write_temporary(dir: &Path, bytes: &[u8], readers: Readers) -> io::Result<NamedTempFile> {
+    let mode = match readers {
+        Readers::Owner => 0o600,
+        Readers::Umask => 0o666,
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(TEMPORARY_NAME.0).suffix(TEMPORARY_NAME.1).permissions(Permissions::from_mode(mode));
+    let mut file = builder.tempfile_in(dir)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    Ok(file)
+}
+
+/// Syncs the directory: a new name is stable only with it.
+fn sync_directory(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+/// Removes temporary files of killed processes. Ignores errors.
+fn remove_stale(dir: &Path) {
+    let ours = |name: &std::ffi::OsStr| {
+        let name = name.as_encoded_bytes();
+        name.starts_with(TEMPORARY_NAME.0.as_bytes()) && name.ends_with(TEMPORARY_NAME.1.as_bytes())
+    };
+    // Check only these names: another entry may be on a file system that never answers.
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten().filter(|e| ours(&e.file_name())) {
+        let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|at| at.elapsed().ok());
+        if age.is_some_and(|age| age > STALE_AFTER) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+#[test]
+fn special_files_are_refused_without_blocking() -> io::Result<()> {
+    let dir = tempfile::tempdir()?;
+    let fifo = dir.path().join("fifo");
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0)?;
+    let socket = dir.path().join("socket");
+    let _listening = std::os::unix::net::UnixListener::bind(&socket)?;
+    let why = |path: &Path| read(path, 10).map_or_else(|e| e.to_string(), |_| "read".into());
+    let table = [
+        (fifo.as_path(), "a FIFO"),
+        (socket.as_path(), "a socket"),
+        (dir.path(), "a directory"),
+        (Path::new("/dev/zero"), "a character device"),
+        (Path::new("/proc/self/maps"), "of the kernel's (proc)"),
+    ];
+    for (path, word) in table {
+        assert!(why(path).contains(word), "{}", why(path));
+    }
+    let file = dir.path().join("file");
+    std::fs::write(&file, "0123456789")?;
+    assert_eq!((read(&file, 10)?.len(), why(&file)), (10, "read".into()));
+    std::fs::write(&file, "0123456789a")?;
+    assert!(why(&file).contains("more than 10 B"), "{}", why(&file));
+    Ok(())
+}
+
+#[test]
+fn create_refuses_an_existing_file_and_replace_is_atomic() -> io::Result<()> {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("a");
+    create(&path, b"one", Readers::Owner)?;
+    let again = create(&path, b"two", Readers::Umask);
+    assert_eq!(again.map_err(|e| e.kind()), Err(io::ErrorKind::AlreadyExists));
+    assert_eq!(std::fs::read(&path)?, b"one");
+    replace(&path, b"three")?;
+    assert_eq!(std::fs::read(&path)?, b"three");
+    assert_eq!(path.metadata()?.mode() & 0o777, 0o600);
+    std::fs::set_permissions(&path, Permissions::from_mode(0o664))?;
+    replace_as(&path, b"four", Some(&path.metadata()?))?;
+    assert_eq!(
+        (std::fs::read(&path)?.as_slice(), path.metadata()?.mode() & 0o777),
+        (b"four".as_slice(), 0o664)
+    );
+    assert_eq!(std::fs::read_dir(dir.path())?.count(), 1);
+    Ok(())
+}
+
+#[test]
+fn a_growing_file_gets_its_name_only_when_complete() -> io::Result<()> {
+    let dir = tempfile::tempdir()?;
+    let (path, link) = (dir.path().join("a"), dir.path().join("link"));
+    std::fs::write(&path, "old")?;
+    std::os::unix::fs::symlink("a", &link)?;
+    let given_up = Growing::begin(&link)?;
+    given_up.file()?.write_all(b"half")?;
+    drop(given_up);
+    assert_eq!(std::fs::read(&path)?, b"old");
+    let whole = Growing::begin(&link)?;
+    whole.file()?.write_all(b"new")?;
+    whole.finish()?;
+    assert_eq!(std::fs::read(&path)?, b"new");
+    assert!(link.symlink_metadata()?.is_symlink());
+    assert_eq!(std::fs::read_dir(dir.path())?.count(), 2);
+    Ok(())
+}
+
+#[test]
+fn old_temporary_files_are_removed() -> io::Result<()> {
+    let dir = tempfile::tempdir()?;
+    let [old, new, other] = [".fathom-a.new", ".fathom-b.new", "c.new"].map(|n| dir.path().join(n));
+    for path in [&old, &new, &other] {
+        let long_ago = std::time::SystemTime::now() - 2 * STALE_AFTER;
+        let file = File::create(path)?;
+        if *path != new {
+            file.set_modified(long_ago)?;
+        }
+    }
+    create(&dir.path().join("a"), b"", Readers::Owner)?;
+    assert_eq!([old, new, other].map(|p| p.exists()), [false, true, true]);
+    Ok(())
+}

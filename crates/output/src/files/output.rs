@@ -1,0 +1,695 @@
+//! Output files: decides where a report may be written, and writes it.
+//!
+//! 1. [`Rules::decide`] checks each path before anything is measured.
+//! 2. [`Outlet::write`] checks it again and writes. A stream (standard output, FIFO, terminal) gets the bytes directly; a
+//!    regular file is replaced atomically.
+//! 3. Never overwritten: block devices, files that this call reads or measures ([`Spared`]), sessions, files of the
+//!    kernel, and without `--force` anything but text.
+
+use crate::failure::{Failure, cause};
+use crate::session_directories::session_directories;
+use crate::{files, stderr, stdout, stream};
+use machine::file_systems::identities;
+use machine::root::Root;
+use model::job::Data;
+use model::machine::{Identity, Place};
+use model::name;
+use model::plan::{Plan, Role};
+use model::record::MAGIC;
+use model::verification::State;
+use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, major, minor};
+use std::fs::{File, Metadata};
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The path that means standard output.
+const STANDARD_OUTPUT: &str = "-";
+/// Descriptors of standard output and standard error.
+const OUTPUT: i32 = 1;
+const ERRORS: i32 = 2;
+/// Most symbolic links that are followed, as in the kernel.
+const MAX_LINKS: usize = 40;
+/// How long to wait for the reader of a FIFO.
+const FIFO_WAIT: Duration = Duration::from_secs(10);
+/// Character devices that lead to storage or to the machine itself.
+const PROTECTED_DEVICES: [&str; 8] =
+    ["bsg", "mtd", "nvme", "nvme-generic", "nvme-subsystem", "raw", "scsi_generic", "watchdog"];
+/// Memory devices that must not be written, by minor number: `mem`, `kmem`, `port`.
+const MEMORY: (u32, [u32; 3]) = (1, [1, 2, 4]);
+
+/// Rules for the output files of one call.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// The option that names the file: `-o`.
+    pub flag: &'static str,
+    /// Files that are never overwritten.
+    pub spared: Spared,
+    /// Which content may be replaced.
+    pub replace: Replace,
+}
+
+/// Which content an output file may replace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replace {
+    /// Text. The command has no `--force`.
+    TextAlone,
+    /// Text, until the user types `--force`.
+    Text,
+    /// Anything, because the user typed `--force`.
+    Anything,
+}
+
+impl Replace {
+    /// From the flag `--force`.
+    pub fn by(force: bool) -> Self {
+        if force { Self::Anything } else { Self::Text }
+    }
+}
+
+/// A place where a report may be written.
+#[derive(Debug)]
+pub struct Outlet {
+    typed: PathBuf,
+    to: To,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum To {
+    /// A descriptor that the caller opened.
+    Descriptor(i32),
+    /// A FIFO or a character device.
+    Stream(PathBuf),
+    /// A regular file, links followed. It may not exist yet.
+    File(PathBuf),
+}
+
+/// Decides for several files at once.
+///
+/// # Errors
+/// As [`Rules::decide`], and if two names lead to the same file.
+pub fn decide_all(typed: &[PathBuf], rules: &Rules) -> Result<Vec<Outlet>, Failure> {
+    let mut all: Vec<Outlet> = Vec::new();
+    for path in typed {
+        let outlet = rules.decide(path)?;
+        if let Some(other) = all.iter().find(|o| o.to == outlet.to && !matches!(o.to, To::Stream(_))) {
+            return Err(rules
+                .usage(path, &format!("is where {} goes already; type another name", shown(&other.typed))));
+        }
+        all.push(outlet);
+    }
+    // Standard output and standard error count as named too: the call prints there.
+    rules.descriptor(Path::new("/dev/stdout"), OUTPUT)?;
+    if let Err(why) = rules.descriptor(Path::new("/dev/stderr"), ERRORS) {
+        // The refusal must not go there either.
+        stderr::divert();
+        return Err(why);
+    }
+    Ok(all)
+}
+
+/// Whether a path is a stream, which needs no extension.
+pub fn is_stream(typed: &Path) -> bool {
+    let streams = |facts: Metadata| facts.file_type().is_fifo() || facts.file_type().is_char_device();
+    descriptor(typed).is_some() || typed.metadata().is_ok_and(streams)
+}
+
+/// Number of the open descriptor that a path names.
+fn descriptor(typed: &Path) -> Option<i32> {
+    match typed.to_str()? {
+        STANDARD_OUTPUT | "/dev/stdout" => Some(OUTPUT),
+        "/dev/stderr" => Some(ERRORS),
+        other => {
+            let number = other.strip_prefix("/dev/fd/").or_else(|| other.strip_prefix("/proc/self/fd/"))?;
+            number.parse().ok().filter(|n| *n > 0)
+        }
+    }
+}
+
+impl Outlet {
+    /// The path in the form that messages show.
+    pub fn path_as_typed(&self) -> &Path {
+        &self.typed
+    }
+
+    /// Whether it is standard output.
+    pub fn is_stdout(&self) -> bool {
+        self.to == To::Descriptor(OUTPUT)
+    }
+
+    /// Checks again, then empties or creates a file that grows while it is written. It has its name from the beginning, so
+    /// it remains if fathom is killed.
+    ///
+    /// # Errors
+    /// Why it may not or cannot be written, or that it is not a regular file.
+    pub fn begin(&self, rules: &Rules) -> Result<File, Failure> {
+        let path = self.file(rules)?;
+        let begun = put(&path, b"", rules).and_then(|()| {
+            let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
+            let file = File::options().write(true).custom_flags(flags).open(&path)?;
+            let facts = file.metadata()?;
+            if facts.is_file() && facts.len() == 0 { Ok(file) } else { Err(changed()) }
+        });
+        begun.map_err(|e| rules.cannot(&self.typed, &e))
+    }
+
+    /// Checks again and returns the regular file to write.
+    fn file(&self, rules: &Rules) -> Result<PathBuf, Failure> {
+        match rules.decide(&self.typed)?.to {
+            To::File(path) => Ok(path),
+            To::Descriptor(_) | To::Stream(_) => {
+                Err(rules.usage(&self.typed, "is no file; type the name of one"))
+            }
+        }
+    }
+
+    /// Checks again and begins a file that is written piece by piece and gets its name when complete.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub fn grow(&self, rules: &Rules) -> Result<Growing<'_>, Failure> {
+        let file = files::Growing::begin(&self.file(rules)?).map_err(|e| rules.cannot(&self.typed, &e))?;
+        Ok(Growing { outlet: self, file })
+    }
+
+    /// Checks again, since the name may lead elsewhere by now, and writes.
+    ///
+    /// # Errors
+    /// Why it may not or cannot be written. The old file is then unchanged, except for a stream.
+    pub fn write(&self, bytes: &[u8], rules: &Rules) -> Result<(), Failure> {
+        let written = match rules.decide(&self.typed)?.to {
+            To::Descriptor(OUTPUT) => return stdout::bytes(bytes),
+            To::Descriptor(number) => {
+                sys::process::duplicate(number).and_then(|file| stream::write(&file, bytes))
+            }
+            To::Stream(path) => open_stream(&path).and_then(|file| stream::write(&file, bytes)),
+            To::File(path) => put(&path, bytes, rules),
+        };
+        match written {
+            Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(rules.cannot(&self.typed, &e)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// An output file in progress, without a name yet.
+pub struct Growing<'o> {
+    outlet: &'o Outlet,
+    file: files::Growing,
+}
+
+impl Growing<'_> {
+    /// Returns a descriptor to write to.
+    ///
+    /// # Errors
+    /// Why the descriptor cannot be duplicated.
+    pub fn file(&self) -> io::Result<File> {
+        self.file.file()
+    }
+
+    /// Checks again and gives the file its name.
+    ///
+    /// # Errors
+    /// Why it may not or cannot have the name. The old file is then unchanged.
+    pub fn finish(self, rules: &Rules) -> Result<(), Failure> {
+        let typed = &self.outlet.typed;
+        if rules.decide(typed)?.to != self.outlet.to {
+            return Err(rules.cannot(typed, &changed()));
+        }
+        self.file.finish().map_err(|e| rules.cannot(typed, &e))
+    }
+}
+
+impl Rules {
+    /// Decides whether and how a path may be written.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] for protected files and missing directories, [`Failure::Refused`] if this user may not write
+    /// there.
+    pub fn decide(&self, typed: &Path) -> Result<Outlet, Failure> {
+        let outlet = |to| Outlet { typed: typed.to_owned(), to };
+        if let Some(number) = descriptor(typed) {
+            return self.descriptor(typed, number).map(outlet);
+        }
+        let path = resolve_links(typed).map_err(|e| self.cannot(typed, &e))?;
+        let facts = match path.metadata() {
+            Ok(facts) => facts,
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                return self.room_for(typed, &path).map(|()| outlet(To::File(path)));
+            }
+            Err(e) => return Err(self.cannot(typed, &e)),
+        };
+        let kind = facts.file_type();
+        if kind.is_fifo() {
+            return Ok(outlet(To::Stream(path)));
+        }
+        if kind.is_char_device() {
+            return match describe_protected_device(&facts) {
+                Some(what) => {
+                    Err(self
+                        .usage(typed, &format!("is a device ({what}), and never written to; type a file")))
+                }
+                None => Ok(outlet(To::Stream(path))),
+            };
+        }
+        if !kind.is_file() {
+            return Err(self.usage(
+                typed,
+                &format!("is {}, and a report is a file; type the name of one", files::kind(kind)),
+            ));
+        }
+        self.replaceable(typed, &path)?;
+        Ok(outlet(To::File(path)))
+    }
+
+    /// Accepts a descriptor of the caller, unless it is a disk or a protected file.
+    fn descriptor(&self, typed: &Path, number: i32) -> Result<To, Failure> {
+        // Report a closed descriptor at the write: the user may only want the report elsewhere.
+        let facts = match sys::process::duplicate(number).and_then(|file| file.metadata()) {
+            Err(_) if number <= 2 => return Ok(To::Descriptor(number)),
+            Err(e) => return Err(self.cannot(typed, &e)),
+            Ok(facts) => facts,
+        };
+        if facts.file_type().is_block_device() {
+            return Err(self.usage(typed, "is a block device, and never written to; send it into a file"));
+        }
+        match self.spared.what(&PathBuf::from(format!("/proc/self/fd/{number}"))) {
+            Some(what) => {
+                Err(self
+                    .usage(typed, &format!("is {what}, and never written over; send it into another file")))
+            }
+            None => Ok(To::Descriptor(number)),
+        }
+    }
+
+    /// Tests whether a new file can be created there, with an unnamed one.
+    fn room_for(&self, typed: &Path, path: &Path) -> Result<(), Failure> {
+        let dir = files::directory(path);
+        if !dir.is_dir() {
+            return Err(self.usage(
+                typed,
+                &format!("is in no directory: there is no {}; make it, or type another name", shown(dir)),
+            ));
+        }
+        self.refuse_synthetic(typed, dir)?;
+        self.refuse_ours(typed, path)?;
+        tempfile::tempfile_in(dir).map(|_| ()).map_err(|e| self.cannot(typed, &e))
+    }
+
+    /// Tests whether a regular file may be replaced.
+    fn replaceable(&self, typed: &Path, path: &Path) -> Result<(), Failure> {
+        if let Some(what) = self.spared.what(path) {
+            return Err(self.usage(typed, &format!("is {what}, and never written over; type another name")));
+        }
+        self.refuse_synthetic(typed, path)?;
+        self.refuse_ours(typed, path)?;
+        // Opening changes nothing, and shows missing permissions, read-only mounts and running programs.
+        open_for_writing(path).map_err(|e| self.cannot(typed, &e))?;
+        let content = Content::scan(path).map_err(|e| self.cannot(typed, &e))?;
+        match content {
+            Content::Replaceable => Ok(()),
+            Content::Kept(what) => {
+                Err(self.usage(typed, &format!("is {what}, and never written over; type another name")))
+            }
+            Content::Foreign(what) if self.replace != Replace::Anything => {
+                let force = if self.replace == Replace::Text { ", or --force to replace it" } else { "" };
+                Err(self.usage(
+                    typed,
+                    &format!("{what}, and may be of value to somebody; type another name{force}"),
+                ))
+            }
+            Content::Foreign(_) => {
+                let named = path.to_str();
+                machine::safety::may_write_file(&Root::real(), path, path, named, false)
+                    .map_err(Failure::from)
+            }
+        }
+    }
+
+    /// Refuses files of the kernel, which appear as text or empty.
+    fn refuse_synthetic(&self, typed: &Path, path: &Path) -> Result<(), Failure> {
+        let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        let file = File::from(opened.map_err(|e| self.cannot(typed, &e.into()))?);
+        match machine::file_systems::synthetic(&file) {
+            Ok(None) => Ok(()),
+            Ok(Some(system)) => {
+                let why = format!("it is on {system}, where files are the kernel itself; type another name");
+                Err(self.cannot(typed, &io::Error::other(why)))
+            }
+            Err(why) => Err(self.cannot(typed, &io::Error::other(why))),
+        }
+    }
+
+    /// Refuses every path in a session directory.
+    fn refuse_ours(&self, typed: &Path, path: &Path) -> Result<(), Failure> {
+        let dir = files::directory(path).canonicalize().unwrap_or_default();
+        let kept = session_directories().into_iter().filter_map(|d| d.canonicalize().ok());
+        if kept.into_iter().any(|d| d == dir) {
+            return Err(
+                self.usage(typed, "is among the sessions, where only they are kept; type another directory")
+            );
+        }
+        Ok(())
+    }
+
+    fn usage(&self, typed: &Path, why: &str) -> Failure {
+        Failure::Usage(format!("{} {} {why}", self.flag, shown(typed)))
+    }
+
+    fn cannot(&self, typed: &Path, error: &io::Error) -> Failure {
+        Failure::Refused(format!("{} {} cannot be written: {error}{}", self.flag, shown(typed), cause(error)))
+    }
+}
+
+/// Follows links to the final path, which may not exist yet.
+fn resolve_links(typed: &Path) -> io::Result<PathBuf> {
+    let mut path = typed.to_owned();
+    for _ in 0..MAX_LINKS {
+        match path.symlink_metadata() {
+            Ok(facts) if facts.is_symlink() => {
+                path = files::directory(&path).join(std::fs::read_link(&path)?);
+            }
+            Ok(_) => return path.canonicalize(),
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(path),
+            Err(e) => return Err(e),
+        }
+    }
+    Err(io::Error::other("its links lead to one another"))
+}
+
+/// Describes a character device that must not be written.
+fn describe_protected_device(facts: &Metadata) -> Option<String> {
+    let (major, minor) = (major(facts.rdev()), minor(facts.rdev()));
+    if major == MEMORY.0 && MEMORY.1.contains(&minor) {
+        return Some("the memory of the machine".into());
+    }
+    let class = std::fs::read_link(format!("/sys/dev/char/{major}:{minor}/subsystem")).ok()?;
+    let class = class.file_name()?.to_str()?.to_owned();
+    PROTECTED_DEVICES.contains(&class.as_str()).then_some(class)
+}
+
+/// Opens a FIFO or a character device, and verifies that it still is one.
+fn open_stream(path: &Path) -> io::Result<File> {
+    let since = Instant::now();
+    let waits_never = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let file = loop {
+        match File::options().write(true).custom_flags(waits_never).open(path) {
+            // The FIFO has no reader yet.
+            Err(e) if e.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error()) => {
+                if since.elapsed() > FIFO_WAIT {
+                    return Err(io::Error::other("nobody reads it"));
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            opened => break opened?,
+        }
+    };
+    let facts = file.metadata()?;
+    let kind = facts.file_type();
+    if kind.is_fifo() || (kind.is_char_device() && describe_protected_device(&facts).is_none()) {
+        return Ok(file);
+    }
+    Err(changed())
+}
+
+fn open_for_writing(path: &Path) -> io::Result<File> {
+    File::options().write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)
+}
+
+/// Replaces a file atomically; if rename is impossible, overwrites its content.
+fn put(path: &Path, bytes: &[u8], rules: &Rules) -> io::Result<()> {
+    let was = path.metadata().ok();
+    match files::replace_as(path, bytes, was.as_ref()) {
+        // A directory of another user, or a file that is a mount point, as in containers.
+        Err(e) if was.is_some() && is_rename_impossible(&e) => overwrite(path, bytes, rules),
+        done => done,
+    }
+}
+
+fn is_rename_impossible(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::PermissionDenied
+            | ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::ResourceBusy
+            | ErrorKind::CrossesDevices
+            | ErrorKind::StorageFull
+            | ErrorKind::QuotaExceeded
+    )
+}
+
+/// Overwrites the content of a file after reserving space.
+fn overwrite(path: &Path, bytes: &[u8], rules: &Rules) -> io::Result<()> {
+    let file = open_for_writing(path)?;
+    let facts = file.metadata()?;
+    let opened = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    if !facts.is_file() || rules.spared.what(&opened).is_some() {
+        return Err(changed());
+    }
+    let length = bytes.len() as u64;
+    match fallocate(&file, FallocateFlags::KEEP_SIZE, 0, length.max(1)) {
+        // If space cannot be reserved, the write shows whether there is enough.
+        Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => {}
+        Err(e) => return Err(e.into()),
+    }
+    file.write_all_at(bytes, 0)?;
+    file.set_len(length)?;
+    file.sync_all()
+}
+
+fn changed() -> io::Error {
+    io::Error::other("something else has this name now")
+}
+
+fn shown(path: &Path) -> String {
+    name::shown(path)
+}
+
+/// Content beyond this is not scanned: no report is as long.
+const MAX_SCAN_BYTES: u64 = 64 << 20;
+
+/// The content of a file that would be replaced.
+pub enum Content {
+    /// Empty or text.
+    Replaceable,
+    /// A file that only fathom makes and only the user removes.
+    Kept(&'static str),
+    /// Other content, described.
+    Foreign(String),
+}
+
+impl Content {
+    /// Scans the file.
+    ///
+    /// # Errors
+    /// Why it cannot be read, except for missing permission.
+    pub fn scan(path: &Path) -> io::Result<Self> {
+        let mut bytes = Vec::new();
+        // A file that is writable but not readable, such as another program's log, is not a report.
+        match File::open(path) {
+            Ok(file) => file.take(MAX_SCAN_BYTES + 1).read_to_end(&mut bytes)?,
+            Err(e) if e.kind() == ErrorKind::PermissionDenied => {
+                return Ok(Self::Foreign("may not be read by this user".into()));
+            }
+            Err(e) => return Err(e),
+        };
+        if bytes.starts_with(MAGIC.as_bytes()) {
+            return Ok(Self::Kept("a session"));
+        }
+        if bytes.len() as u64 > MAX_SCAN_BYTES {
+            return Ok(Self::Foreign(format!(
+                "has more than {} MiB, which no report has",
+                MAX_SCAN_BYTES >> 20
+            )));
+        }
+        let text = str::from_utf8(&bytes).ok().filter(|text| !text.contains('\0'));
+        Ok(match text {
+            Some(text) if State::parse(text).is_ok() => Self::Kept("the state of a verification"),
+            Some(_) => Self::Replaceable,
+            None => Self::Foreign("is there, and is no text".into()),
+        })
+    }
+}
+
+/// Files that a call reads or measures, by device and inode. They are never overwritten.
+#[derive(Clone, Debug, Default)]
+pub struct Spared {
+    files: Vec<(Identity, String)>,
+}
+
+impl Spared {
+    /// The files of a plan: targets, the layers below them, and files that provide content.
+    pub fn from_plan(plan: &Plan, places: &[Place]) -> Self {
+        let mut spared = Self::default();
+        for target in plan.targets.iter().filter(|t| t.role == Role::File) {
+            spared.add(&name::path(&target.path), "a target of this call");
+        }
+        for layer in places.iter().flat_map(|p| &p.layers) {
+            let what = format!("the file behind {}, which is below a target", layer.name);
+            if let Some(file) = machine::loop_devices::backing(&Root::real(), &layer.name) {
+                spared.files.push((file, what.clone()));
+            }
+            if let Some(file) = &layer.backing_file {
+                spared.add(Path::new(file), &what);
+            }
+        }
+        for stream in plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams) {
+            if let Data::File(path) = &stream.data {
+                spared.add(Path::new(path), "the content that is written");
+            }
+        }
+        spared
+    }
+
+    /// Adds a path. Ignores missing files.
+    pub fn add(&mut self, path: &Path, what: &str) {
+        if path.metadata().is_ok_and(|facts| facts.is_file()) {
+            self.files
+                .extend(identities(&Root::real(), path).into_iter().map(|file| (file, what.to_owned())));
+        }
+    }
+
+    /// What the file at a path is to this call, if it is protected.
+    pub fn what(&self, path: &Path) -> Option<&str> {
+        let all = identities(&Root::real(), path);
+        let is_it = |file: &Identity| all.iter().any(|one| one.is_same(file));
+        self.files.iter().find(|(file, _)| is_it(file)).map(|(_, what)| what.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn rules(spared: &[&Path], force: bool) -> Rules {
+        let mut all = Spared::default();
+        for path in spared {
+            all.add(path, "a target of this call");
+        }
+        Rules { flag: "-o", spared: all, replace: Replace::by(force) }
+    }
+
+    fn why(rules: &Rules, path: &Path) -> String {
+        rules.decide(path).map_or_else(|f| f.message().to_owned(), |o| format!("{:?}", o.to))
+    }
+
+    #[test]
+    fn content_decides_what_is_replaced() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let table: [(&str, &[u8], &str); 5] = [
+            ("empty.json", b"", "File"),
+            ("text.json", "{\"a\": \"µ\"}\n".as_bytes(), "File"),
+            ("zeros.json", &[0; 100], "no text"),
+            ("latin.txt", b"caf\xe9", "no text"),
+            ("session.json", b"fathom session 1\n", "a session"),
+        ];
+        for (name, content, word) in table {
+            let path = dir.path().join(name);
+            std::fs::write(&path, content)?;
+            let typed = why(&rules(&[], false), &path);
+            assert!(typed.contains(word), "{name}: {typed}");
+            let forced = why(&rules(&[], true), &path);
+            assert_eq!(forced.starts_with("File"), word != "a session", "{name}: {forced}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn protected_files_are_recognised_by_every_name() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let [target, hard, soft, chain] =
+            ["data.json", "hard.json", "soft.json", "chain.json"].map(|n| dir.path().join(n));
+        std::fs::write(&target, "text\n")?;
+        std::fs::hard_link(&target, &hard)?;
+        symlink("data.json", &soft)?;
+        symlink("soft.json", &chain)?;
+        for path in [&target, &hard, &soft, &chain] {
+            for force in [false, true] {
+                let typed = why(&rules(&[&target], force), path);
+                assert!(typed.contains("a target of this call"), "{typed}");
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn links_are_followed_to_the_output_file() -> Result<(), Box<dyn std::error::Error>> {
+        let dir = tempfile::tempdir()?;
+        let [link, file, round] = ["latest.json", "r.json", "round.json"].map(|n| dir.path().join(n));
+        symlink("r.json", &link)?;
+        symlink("round.json", &round)?;
+        let rules = rules(&[], false);
+        assert!(why(&rules, &round).contains("one another"), "{}", why(&rules, &round));
+        let outlet = rules.decide(&link).map_err(|f| f.message().to_owned())?;
+        for text in ["one", "two"] {
+            outlet.write(text.as_bytes(), &rules).map_err(|f| f.message().to_owned())?;
+            assert_eq!(std::fs::read_to_string(&file)?, text);
+        }
+        assert!(link.symlink_metadata()?.is_symlink());
+        // Between decision and write, the file becomes something else.
+        std::fs::write(&file, [0; 10])?;
+        assert!(outlet.write(b"three", &rules).is_err());
+        assert_eq!(std::fs::read(&file)?, [0; 10]);
+        Ok(())
+    }
+
+    #[test]
+    fn a_growing_file_does_not_replace_a_file_made_meanwhile() -> Result<(), Box<dyn std::error::Error>> {
+        let dir = tempfile::tempdir()?;
+        let [path, binary, link] = ["a", "binary", "link"].map(|name| dir.path().join(name));
+        std::fs::write(&path, "text")?;
+        std::fs::write(&binary, [0; 9])?;
+        symlink("a", &link)?;
+        let rules = rules(&[], false);
+        let words = |f: Failure| f.message().to_owned();
+        let outlet = rules.decide(&link).map_err(words)?;
+        let file = outlet.begin(&rules).map_err(words)?;
+        assert_eq!(path.metadata()?.len(), 0);
+        file.write_all_at(b"grown", 0)?;
+        assert_eq!(std::fs::read(&path)?, b"grown");
+        let growing = outlet.grow(&rules).map_err(words)?;
+        growing.file()?.write_all_at(b"whole", 0)?;
+        assert_eq!(std::fs::read(&path)?, b"grown");
+        growing.finish(&rules).map_err(words)?;
+        assert_eq!(std::fs::read(&path)?, b"whole");
+        // The name leads elsewhere before the file is begun, and before it is finished.
+        for other in [binary.as_path(), Path::new("/dev/null"), dir.path()] {
+            let outlet = rules.decide(&link).map_err(words)?;
+            let growing = outlet.grow(&rules).map_err(words)?;
+            std::fs::remove_file(&link)?;
+            symlink(other, &link)?;
+            assert!(growing.finish(&rules).is_err() && outlet.begin(&rules).is_err(), "{}", other.display());
+            assert!(outlet.grow(&rules).is_err(), "{}", other.display());
+            std::fs::remove_file(&link)?;
+            symlink("a", &link)?;
+        }
+        assert_eq!((std::fs::read(&path)?, std::fs::read(&binary)?), (b"whole".to_vec(), vec![0; 9]));
+        Ok(())
+    }
+
+    #[test]
+    fn kernel_files_are_refused_as_outputs() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let link = dir.path().join("r.txt");
+        symlink("/proc/self/comm", &link)?;
+        for force in [false, true] {
+            for path in [&link, Path::new("/proc/self/comm"), Path::new("/proc/self/new.txt")] {
+                assert!(why(&rules(&[], force), path).contains("is on proc"), "{}", path.display());
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn overwriting_in_place_removes_the_old_content() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join("r.json");
+        std::fs::write(&path, "a longer one")?;
+        overwrite(&path, b"short", &rules(&[], false))?;
+        assert_eq!(std::fs::read(&path)?, b"short");
+        Ok(())
+    }
+}

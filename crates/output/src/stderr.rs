@@ -1,0 +1,59 @@
+//! Standard error: messages about progress and failures. They cannot control the terminal and never end the program.
+
+use crate::stream;
+use model::name::visible;
+use rustix::fs::{FileType, fstat};
+use std::borrow::Cow;
+use std::fs::File;
+use std::os::fd::BorrowedFd;
+
+/// Redirects standard error to standard output because its destination must not be written; discards it if standard output
+/// is a disk too.
+pub fn divert() {
+    let sent = if is_disk(rustix::stdio::stdout()) {
+        let null = File::options().write(true).open("/dev/null");
+        null.and_then(|null| Ok(rustix::stdio::dup2_stderr(&null)?))
+    } else {
+        rustix::stdio::dup2_stderr(rustix::stdio::stdout()).map_err(Into::into)
+    };
+    // Without either stream there is nowhere to report an error.
+    let _ = sent;
+}
+
+/// Discards standard error if a shell redirected it to a block device by mistake.
+pub fn spare_disks() {
+    if is_disk(rustix::stdio::stderr()) {
+        divert();
+        say("fathom: standard error is a block device, and never written to; messages follow here");
+    }
+}
+
+fn is_disk(stream: BorrowedFd) -> bool {
+    fstat(stream).is_ok_and(|facts| FileType::from_raw_mode(facts.st_mode) == FileType::BlockDevice)
+}
+
+/// Prints a message and a line feed. Ignores write errors.
+pub fn say(words: &str) {
+    let _ = stream::write(rustix::stdio::stderr(), format!("{}\n", visible(words)).as_bytes());
+}
+
+/// Prints bytes unchanged. Ignores write errors.
+pub fn write(bytes: &[u8]) {
+    let _ = stream::write(rustix::stdio::stderr(), bytes);
+}
+
+/// Prints a message over the previous one, without a line feed.
+pub fn say_in_place(words: &str) {
+    let _ = stream::write(rustix::stdio::stderr(), format!("\r{}", visible(words)).as_bytes());
+}
+
+/// Prints a message, in colours on a terminal. The coloured form differs only in escape sequences.
+pub fn say_coloured(plain: &str, coloured: &str) {
+    // Print escape sequences only if fathom made all of them.
+    let harmless = matches!(visible(plain), Cow::Borrowed(_));
+    if harmless && stream::has_colours(&std::io::stderr()) {
+        let _ = stream::write(rustix::stdio::stderr(), format!("{coloured}\n").as_bytes());
+    } else {
+        say(plain);
+    }
+}

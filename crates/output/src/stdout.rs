@@ -1,0 +1,184 @@
+//! Standard output: prints text, reports and bytes completely or returns an error.
+//!
+//! Text cannot control the terminal: escape sequences that fathom did not make are replaced. The functions below also
+//! serve other streams: width, colours and complete writes.
+
+use crate::failure::{Failure, cause};
+use crate::stream;
+use model::name::{visible, visible_json};
+use report::{Content, Format, ReportKind, Style, TEXT};
+use rustix::fs::FileType;
+use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
+
+/// The line end of CSV.
+const LINE_END: &str = "\r\n";
+/// File descriptor of standard output.
+const NUMBER: i32 = 1;
+
+/// Prints text without colours.
+///
+/// # Errors
+/// [`Failure::Refused`] if it cannot be written. A closed pipe is not an error.
+pub fn text(text: &str) -> Result<(), Failure> {
+    bytes(&harmless(text.as_bytes(), Content::Text))
+}
+
+/// Prints a report of any kind in a format, fitted to the terminal's width and colours.
+///
+/// # Errors
+/// As [`text`], and if the format cannot write this kind of report.
+pub fn report<K: ReportKind + ?Sized>(format: &Format, report: &K, style: Style) -> Result<(), Failure> {
+    bytes(&fitted(format, report, style, &io::stdout())?)
+}
+
+/// Renders a report for standard output, fitted to its width and colours.
+///
+/// # Errors
+/// Returns a failure if the format cannot write this kind of report.
+pub fn fitted<K: ReportKind + ?Sized>(
+    format: &Format,
+    report: &K,
+    style: Style,
+    stream: &(impl IsTerminal + AsFd),
+) -> Result<Vec<u8>, Failure> {
+    let style = Style { width: stream::columns(Some(stream.as_fd())), ..style };
+    let plain = render(format, report, style)?;
+    let shown = harmless(&plain, format.content);
+    let may_colour = format.content == Content::Text && shown == plain;
+    if may_colour && stream::has_colours(stream) {
+        return render(format, report, Style { colour: true, ..style });
+    }
+    Ok(shown)
+}
+
+/// Renders a report for a file: without colours.
+///
+/// # Errors
+/// If the format cannot write this kind of report.
+pub fn rendered<K: ReportKind + ?Sized>(
+    format: &Format,
+    report: &K,
+    style: Style,
+) -> Result<Vec<u8>, Failure> {
+    let style = Style { width: stream::columns(None), ..style };
+    Ok(harmless(&render(format, report, style)?, format.content))
+}
+
+/// Renders a report for an error message, if it cannot be printed: in this format if that is text.
+pub fn in_words<K: ReportKind + ?Sized>(format: &Format, report: &K, style: Style) -> String {
+    let format = if format.content == Content::Bytes { TEXT } else { format };
+    let bytes = render(format, report, style).unwrap_or_else(|why| why.message().as_bytes().to_vec());
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn render<K: ReportKind + ?Sized>(format: &Format, report: &K, style: Style) -> Result<Vec<u8>, Failure> {
+    let refuse = |e| Failure::Refused(format!("--format {}: {e}", format.name));
+    format.bytes(report, style).map_err(refuse)
+}
+
+/// Prints text, in colours on a terminal.
+///
+/// # Errors
+/// As [`text`].
+pub fn coloured(plain: &str, coloured: &str) -> Result<(), Failure> {
+    // Print escape sequences only if fathom made all of them.
+    let ours = harmless(plain.as_bytes(), Content::Text) == plain.as_bytes();
+    if ours && stream::has_colours(&io::stdout()) { bytes(coloured.as_bytes()) } else { text(plain) }
+}
+
+/// Prints JSON.
+///
+/// # Errors
+/// As [`text`].
+pub fn json(json: impl AsRef<[u8]>) -> Result<(), Failure> {
+    bytes(&harmless(json.as_ref(), Content::Json))
+}
+
+/// Prints bytes unchanged.
+///
+/// # Errors
+/// As [`text`].
+pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
+    piece(bytes).map(|_| ())
+}
+
+/// Prints one part of a continuing output. Returns its line count, or `None` if the pipe is closed.
+///
+/// # Errors
+/// As [`report`].
+pub fn part<K: ReportKind + ?Sized>(format: &Format, part: &K) -> Result<Option<usize>, Failure> {
+    let style = Style { width: stream::columns(Some(rustix::stdio::stdout())), ..Style::default() };
+    let shown = harmless(&render(format, part, style)?, format.content);
+    let lines = shown.split(|byte| *byte == b'\n').count().saturating_sub(1);
+    Ok(piece(&shown)?.then_some(lines))
+}
+
+/// Lines of the terminal; `None` if standard output is not a terminal.
+pub fn screen_rows() -> Option<usize> {
+    if !io::stdout().is_terminal() {
+        return None;
+    }
+    stream::rows(rustix::stdio::stdout())
+}
+
+/// Prints a piece of a long output. Returns whether the reader is still there.
+///
+/// # Errors
+/// As [`text`].
+pub fn piece(bytes: &[u8]) -> Result<bool, Failure> {
+    let written = match () {
+        () if sys::process::was_closed(NUMBER) => Err(closed()),
+        // A mistaken redirection would destroy the stored data.
+        () if is_block_device() => Err(io::Error::other("it is a block device, which is never written to")),
+        () => stream::write(rustix::stdio::stdout(), bytes),
+    };
+    match written {
+        Ok(()) => Ok(true),
+        // `fathom ... | head` closes the pipe early: not an error.
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(e) => Err(Failure::Refused(format!("standard output cannot be written: {e}{}", cause(&e)))),
+    }
+}
+
+/// Makes a document safe for terminals: text, or JSON with escapes. Other content is unchanged.
+pub fn harmless(document: &[u8], content: Content) -> Vec<u8> {
+    let text = String::from_utf8_lossy(document);
+    match content {
+        Content::Bytes => document.to_vec(),
+        Content::Json => visible_json(&text).into_owned().into_bytes(),
+        // `\r\n`, the line end of CSV, is harmless.
+        Content::Text => {
+            let lines: Vec<_> = text.split(LINE_END).map(visible).collect();
+            lines.join(LINE_END).into_bytes()
+        }
+    }
+}
+
+fn is_block_device() -> bool {
+    let facts = rustix::fs::fstat(rustix::stdio::stdout());
+    facts.is_ok_and(|f| FileType::from_raw_mode(f.st_mode) == FileType::BlockDevice)
+}
+
+fn closed() -> io::Error {
+    io::Error::other("it was closed when fathom was started")
+}
+
+/// Whether the terminal can position text, judged by its name. A terminal without a name cannot.
+pub fn places_text() -> bool {
+    std::env::var_os("TERM").is_some_and(|kind| !kind.is_empty() && kind != "dumb")
+}
+
+#[test]
+fn control_characters_are_removed_and_line_ends_kept() {
+    let shown = |text: &str| String::from_utf8(harmless(text.as_bytes(), Content::Text)).unwrap_or_default();
+    assert_eq!(shown("a,b\r\n1,\"x\ry\"\r\n"), "a,b\r\n1,\"x\\u{d}y\"\r\n");
+    assert_eq!(shown("a\u{1b}[1m\n"), "a\\u{1b}[1m\n");
+}
+
+#[test]
+fn binary_content_is_unchanged() {
+    let picture = b"\x89PNG\r\n\x1a\n\x00\xff";
+    assert_eq!(harmless(picture, Content::Bytes), picture);
+    assert_ne!(harmless(picture, Content::Text), picture);
+}

@@ -1,0 +1,254 @@
+//! Sums over an interval for `fathom watch`: how long requests took on each device, and what each process
+//! requested.
+
+use crate::recent_ends::Ends;
+use crate::row::{Flags, Names, Row, RowKind};
+use model::captured::Op;
+use model::histogram::Histogram;
+use model::watch::{Latencies, Latency, ProcessRequests, SomeRequests};
+use std::collections::BTreeMap;
+
+/// ns per ms, and per second.
+const MS: f64 = 1e6;
+const SECOND: f64 = 1e9;
+/// Rank of the median.
+const HALF: f64 = 0.5;
+
+/// Requests of the current interval.
+#[derive(Debug, Default)]
+pub struct Interval {
+    /// Whether the sums are for threads, not for processes.
+    by_thread: bool,
+    devices: Vec<Times>,
+    processes: BTreeMap<u32, Process>,
+}
+
+/// Latencies of a device.
+#[derive(Debug, Default)]
+struct Times {
+    read: Histogram,
+    write: Histogram,
+    discard: Histogram,
+    flush: Histogram,
+}
+
+/// Requests of a process or thread.
+#[derive(Debug, Default)]
+struct Process {
+    read: DirectionCounts,
+    write: DirectionCounts,
+    flushes: u64,
+    /// Sum of the times in flight.
+    in_flight_ns: u64,
+}
+
+/// Requests of a process or thread in one direction.
+#[derive(Debug, Default)]
+struct DirectionCounts {
+    requests: u64,
+    bytes: u64,
+    sequential: u64,
+    /// Requests of each size in bytes.
+    sizes: BTreeMap<u64, u64>,
+    /// Where the last requests ended, by device.
+    ends: BTreeMap<usize, Ends>,
+}
+
+impl Interval {
+    /// Creates an empty interval for `devices` devices.
+    pub fn new(devices: usize, by_thread: bool) -> Self {
+        let devices = (0..devices).map(|_| Times::default()).collect();
+        Self { by_thread, devices, processes: BTreeMap::new() }
+    }
+
+    /// Adds a request of a device. Requests without a known completion are left out.
+    pub fn add(&mut self, device: usize, row: &Row, names: &Names) {
+        let (Some(flags), Some(ns)) = (names.flags_at(row.flags), row.latency_ns) else { return };
+        // Includes waiting in the scheduler, like the device's own mean times.
+        let ns = ns.saturating_add(row.queued_ns.unwrap_or(0));
+        if let Some(times) = self.devices.get_mut(device).filter(|_| flags.kind == RowKind::Request) {
+            times.add(flags.op(row.sectors), ns);
+        }
+        let task = names.task_at(row.task);
+        let id = task.and_then(|task| if self.by_thread { Some(task.tid) } else { task.pid });
+        if let Some(id) = id {
+            self.processes.entry(id).or_default().add(device, row, flags, ns);
+        }
+    }
+
+    /// Returns the latencies of each device since the last call.
+    pub fn latencies(&mut self) -> Vec<Latencies> {
+        self.devices.iter_mut().map(Times::take).collect()
+    }
+
+    /// Returns the requests of processes since the last call `seconds` ago.
+    pub fn processes(&mut self, seconds: f64) -> BTreeMap<u32, ProcessRequests> {
+        // Idle processes are dropped, along with where their last request ended.
+        self.processes.retain(|_, process| !process.is_idle());
+        self.processes.iter_mut().map(|(id, process)| (*id, process.take(seconds))).collect()
+    }
+}
+
+impl Times {
+    fn add(&mut self, op: Op, ns: u64) {
+        match op {
+            Op::Read => self.read.record(ns),
+            Op::Write | Op::Zeroes => self.write.record(ns),
+            Op::Discard => self.discard.record(ns),
+            Op::Flush => self.flush.record(ns),
+            Op::Other => {}
+        }
+    }
+
+    fn take(&mut self) -> Latencies {
+        let figures = |of: &mut Histogram| {
+            let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / MS);
+            let latency = of.max_ns().map(|max| Latency {
+                requests: of.count(),
+                p50_ms: ms(of.supported_quantile_ns(0.5)),
+                p99_ms: ms(of.supported_quantile_ns(0.99)),
+                max_ms: max as f64 / MS,
+            });
+            of.clear();
+            latency
+        };
+        Latencies {
+            read: figures(&mut self.read),
+            write: figures(&mut self.write),
+            discard: figures(&mut self.discard),
+            flush: figures(&mut self.flush),
+        }
+    }
+}
+
+impl Process {
+    fn add(&mut self, device: usize, row: &Row, flags: &Flags, ns: u64) {
+        let op = flags.op(row.sectors);
+        if flags.kind == RowKind::Asked || op == Op::Flush {
+            // The data of a write with a flush is a separate row.
+            self.flushes += 1;
+            return;
+        }
+        self.in_flight_ns = self.in_flight_ns.saturating_add(ns);
+        match op {
+            Op::Read => self.read.add(device, row),
+            Op::Write => self.write.add(device, row),
+            Op::Discard | Op::Zeroes | Op::Flush | Op::Other => {}
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.read.requests + self.write.requests + self.flushes + self.in_flight_ns == 0
+    }
+
+    fn take(&mut self, seconds: f64) -> ProcessRequests {
+        let flushes = std::mem::take(&mut self.flushes);
+        let in_flight_ns = std::mem::take(&mut self.in_flight_ns);
+        ProcessRequests {
+            read: self.read.take(seconds),
+            write: self.write.take(seconds),
+            flush_per_s: flushes as f64 / seconds,
+            depth_mean: in_flight_ns as f64 / SECOND / seconds,
+        }
+    }
+}
+
+impl DirectionCounts {
+    fn add(&mut self, device: usize, row: &Row) {
+        let ends = self.ends.entry(device).or_default();
+        self.requests += 1;
+        self.bytes += row.bytes();
+        self.sequential += u64::from(ends.find(row.sector).is_some());
+        *self.sizes.entry(row.bytes()).or_default() += 1;
+        ends.push(row.end());
+    }
+
+    fn take(&mut self, seconds: f64) -> Option<SomeRequests> {
+        let sizes = std::mem::take(&mut self.sizes);
+        let requests = std::mem::take(&mut self.requests);
+        let bytes = std::mem::take(&mut self.bytes);
+        let sequential = std::mem::take(&mut self.sequential);
+        let half = (requests as f64 * HALF).ceil() as u64;
+        let mut below = 0;
+        let median = sizes.iter().find(|(_, count)| {
+            below += **count;
+            below >= half
+        });
+        let (median, least, most) = (median?.0, sizes.first_key_value()?.0, sizes.last_key_value()?.0);
+        Some(SomeRequests {
+            per_s: requests as f64 / seconds,
+            mb_per_s: bytes as f64 / 1e6 / seconds,
+            p50_bytes: *median,
+            min_bytes: *least,
+            max_bytes: *most,
+            sequential_percent: sequential as f64 / requests as f64 * 100.0,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::Task;
+
+    /// A row of a task at a place.
+    fn row(names: &mut Names, pid: u32, letters: &str, sector: u64, sectors: u32, us: u64) -> Row {
+        let task = Task { tid: pid + 1, pid: Some(pid), ..Task::default() };
+        Row {
+            latency_ns: Some(us * 1000),
+            sector,
+            sectors,
+            flags: names.flags(&Flags::parse(letters)),
+            task: names.task(&task),
+            ..Row::default()
+        }
+    }
+
+    #[test]
+    fn times_are_of_a_device_and_sizes_depth_and_order_of_a_process() {
+        let mut names = Names::default();
+        let mut interval = Interval::new(2, false);
+        for at in 0..2000 {
+            // One in four begins where the one before ended; times of 1 to 2000 us.
+            let sector = if at % 4 == 1 { (at - 1) * 1000 + 8 } else { at * 1000 };
+            interval.add(1, &row(&mut names, 40, "R", sector, 8, at + 1), &names);
+        }
+        interval.add(1, &row(&mut names, 41, "WS", 0, 256, 5), &names);
+        interval.add(1, &row(&mut names, 41, "FF", 0, 0, 700), &names);
+        // What never completed has no time.
+        interval.add(1, &Row { latency_ns: None, ..row(&mut names, 41, "R", 0, 8, 0) }, &names);
+        let (devices, processes) = (interval.latencies(), interval.processes(2.0));
+        assert_eq!(devices[0], Latencies::default());
+        let read = devices[1].read.unwrap_or_else(|| panic!("{devices:?}"));
+        assert_eq!((read.requests, read.max_ms), (2000, 2.0));
+        let near = |ms: Option<f64>, is: f64| ms.is_some_and(|ms| (ms - is).abs() < is * 0.01);
+        assert!(near(read.p50_ms, 1.0) && near(read.p99_ms, 1.98), "{read:?}");
+        let flush = devices[1].flush.map(|f| (f.requests, f.p50_ms, f.max_ms));
+        assert_eq!(flush, Some((1, None, 0.7)), "one says nothing of a percentile");
+        let reader = &processes[&40];
+        // 2000 requests of 1.0005 ms on average in 2 s.
+        assert!((reader.depth_mean - 1.0005).abs() < 1e-9, "{reader:?}");
+        let told = reader.read.map(|r| (r.per_s, r.p50_bytes, r.max_bytes, r.sequential_percent));
+        assert_eq!(told, Some((1000.0, 4096, 4096, 25.0)));
+        let writer = &processes[&41];
+        assert_eq!((writer.read, writer.flush_per_s), (None, 0.5));
+        assert_eq!(writer.write.map(|w| w.mb_per_s), Some(0.065_536));
+    }
+
+    #[test]
+    fn the_next_interval_begins_with_nothing_but_where_the_last_request_ended() {
+        let mut names = Names::default();
+        let mut interval = Interval::new(1, true);
+        interval.add(0, &row(&mut names, 7, "R", 0, 8, 1), &names);
+        let first = interval.processes(1.0);
+        interval.add(0, &row(&mut names, 7, "R", 8, 8, 1), &names);
+        let second = interval.processes(1.0);
+        let sequential =
+            |of: &BTreeMap<u32, ProcessRequests>| of.get(&8).and_then(|p| Some(p.read?.sequential_percent));
+        assert_eq!((sequential(&first), sequential(&second)), (Some(0.0), Some(100.0)));
+        assert!(interval.processes(1.0).is_empty());
+        let [latencies] = interval.latencies()[..] else { panic!() };
+        assert_eq!(latencies.read.map(|read| read.requests), Some(2));
+        assert_eq!(interval.latencies(), [Latencies::default()]);
+    }
+}

@@ -1,0 +1,613 @@
+//! The kernel's trace of block I/O: from the pages of its ring buffers to events.
+//!
+//! 1. [`Format`] parses `events/GROUP/NAME/format` and `events/header_page`: offset and size of each field on
+//!    this kernel.
+//! 2. [`Records`] splits a page, as `trace_pipe_raw` returns it, into records with their times. A page begins
+//!    with the time of its first record and a commit word: the bytes in use, and two bits for lost records,
+//!    whose number may follow the records. Each record has a 32-bit word before it: five bits of type or
+//!    length, 27 bits of time since the last record.
+//! 3. [`Decoder`] turns records into events, and asks for each task once.
+//!
+//! `pairing` turns events into rows, `command` counts the events of a traced command. Formats: kernel
+//! `Documentation/trace/ring-buffer-map.rst`, `events.rst`, and each event's own `format` file. The crate
+//! `machine` reads tracefs.
+
+#![forbid(unsafe_code)]
+
+pub mod command;
+pub mod interval;
+pub mod pairing;
+pub mod recent_ends;
+pub mod row;
+
+/// Bytes of the kernel's sectors, whatever the device's own are.
+pub const SECTOR: u64 = 512;
+
+use crate::row::{Flags, Names, Task, op};
+use model::captured::Op;
+use std::collections::HashMap;
+
+/// Why the kernel's text or bytes are not understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Foreign(pub String);
+
+/// A field of a record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Field {
+    /// First byte.
+    pub offset: usize,
+    /// Bytes.
+    pub size: usize,
+}
+
+impl Field {
+    /// Returns its bytes; `None` if the record is too short.
+    pub fn bytes<'r>(&self, record: &'r [u8]) -> Option<&'r [u8]> {
+        record.get(self.offset..self.offset.checked_add(self.size)?)
+    }
+
+    /// Returns its value as an unsigned number in the machine's byte order; 0 if the record is too short.
+    pub fn number(&self, record: &[u8]) -> u64 {
+        let Some(bytes) = self.bytes(record) else { return 0 };
+        if let Ok(eight) = <[u8; 8]>::try_from(bytes) {
+            return u64::from_ne_bytes(eight);
+        }
+        match *bytes {
+            [a] => u64::from(a),
+            [a, b] => u64::from(u16::from_ne_bytes([a, b])),
+            [a, b, c, d] => u64::from(u32::from_ne_bytes([a, b, c, d])),
+            _ => 0,
+        }
+    }
+
+    /// Returns its value as a signed 32-bit number; 0 if the record is too short.
+    pub fn signed(&self, record: &[u8]) -> i32 {
+        self.number(record) as u32 as i32
+    }
+}
+
+/// A record's format.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Format {
+    /// Its number in records; 0 for the page's header.
+    pub id: u16,
+    fields: Vec<(String, Field)>,
+}
+
+impl Format {
+    /// Parses the text of a format file.
+    ///
+    /// # Errors
+    /// The line that is not a field.
+    pub fn parse(text: &str) -> Result<Self, Foreign> {
+        let mut format = Self::default();
+        for line in text.lines() {
+            let line = line.trim();
+            if let Some(id) = line.strip_prefix("ID:") {
+                format.id = id.trim().parse().map_err(|_| foreign(line))?;
+            } else if let Some(rest) = line.strip_prefix("field:") {
+                format.fields.push(field(rest).ok_or_else(|| foreign(line))?);
+            }
+        }
+        Ok(format)
+    }
+
+    /// Returns the field of this name.
+    ///
+    /// # Errors
+    /// That there is none.
+    pub fn field(&self, name: &str) -> Result<Field, Foreign> {
+        let found = self.fields.iter().find(|(known, _)| known == name);
+        found
+            .map(|(_, field)| *field)
+            .ok_or_else(|| Foreign(format!("the kernel's event has no field {name}")))
+    }
+
+    /// Returns the field of this name, if there is one.
+    pub fn has(&self, name: &str) -> Option<Field> {
+        self.field(name).ok()
+    }
+}
+
+/// Parses a field: `unsigned int nr_sector; offset:24; size:4; signed:0;`, with tabs.
+fn field(text: &str) -> Option<(String, Field)> {
+    let mut parts = text.split(';').map(str::trim);
+    let declared = parts.next()?;
+    let name = declared.split_whitespace().next_back()?.split('[').next()?;
+    let mut value = |key: &str| parts.next()?.strip_prefix(key)?.parse().ok();
+    let (offset, size) = (value("offset:")?, value("size:")?);
+    Some((name.to_owned(), Field { offset, size }))
+}
+
+fn foreign(line: &str) -> Foreign {
+    Foreign(format!("the kernel's format has a line that is not understood: {line}"))
+}
+
+/// Records were lost before this page.
+const MISSED: u64 = 1 << 31;
+/// The number of lost records follows the records.
+const STORED: u64 = 1 << 30;
+/// The other bits of the commit word: bytes in use.
+const IN_USE: u64 = STORED - 1;
+/// Bits of the time in a record's word.
+const DELTA_BITS: u32 = 27;
+/// Bits of an absolute time in a separate record. Higher bits are those of the last time.
+const STAMP_BITS: u32 = 59;
+/// Record types without data.
+const PADDING: u32 = 29;
+const EXTEND: u32 = 30;
+const STAMP: u32 = 31;
+
+/// Where the parts of a page are, from `events/header_page`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    time: Field,
+    commit: Field,
+    data: usize,
+    /// Bytes of a page.
+    pub bytes: usize,
+}
+
+impl Layout {
+    /// Parses the text of `events/header_page`.
+    ///
+    /// # Errors
+    /// Which part is missing.
+    pub fn parse(text: &str) -> Result<Self, Foreign> {
+        let format = Format::parse(text)?;
+        let data = format.field("data")?;
+        let bytes = data.offset.saturating_add(data.size);
+        Ok(Self {
+            time: format.field("timestamp")?,
+            commit: format.field("commit")?,
+            data: data.offset,
+            bytes,
+        })
+    }
+}
+
+/// The records of a page, each with its time.
+#[derive(Debug)]
+pub struct Records<'p> {
+    data: &'p [u8],
+    at: usize,
+    time: u64,
+    /// Records that were overwritten before this page.
+    pub missed: u64,
+    /// The time of the page.
+    pub begins: u64,
+}
+
+impl<'p> Records<'p> {
+    /// Parses a page.
+    pub fn parse(page: &'p [u8], layout: &Layout) -> Self {
+        let time = layout.time.number(page);
+        let commit = layout.commit.number(page);
+        let whole = page.get(layout.data..).unwrap_or_default();
+        let used = usize::try_from(commit & IN_USE).unwrap_or(usize::MAX).min(whole.len());
+        let (data, behind) = whole.split_at(used);
+        let stored = Field { offset: 0, size: layout.commit.size }.number(behind);
+        let missed = match (commit & MISSED != 0, commit & STORED != 0) {
+            (false, _) => 0,
+            // Without space for their number, at least one is lost.
+            (true, stored_too) => if stored_too { stored } else { 1 }.max(1),
+        };
+        Self { data, at: 0, time, missed, begins: time }
+    }
+
+    fn word(&mut self) -> Option<u32> {
+        let bytes = self.data.get(self.at..self.at + 4)?;
+        self.at += 4;
+        Some(u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+    }
+
+    fn take(&mut self, bytes: usize) -> Option<&'p [u8]> {
+        let end = self.at.checked_add(bytes)?;
+        let data = self.data.get(self.at..end)?;
+        self.at = end;
+        Some(data)
+    }
+}
+
+/// Splits a record's word into type and time. Compilers place the first bit field in the low bits on a
+/// little-endian machine.
+fn split_word(word: u32) -> (u32, u64) {
+    if cfg!(target_endian = "little") {
+        (word & 31, u64::from(word >> 5))
+    } else {
+        (word >> DELTA_BITS, u64::from(word & ((1 << DELTA_BITS) - 1)))
+    }
+}
+
+impl<'p> Iterator for Records<'p> {
+    type Item = (u64, &'p [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let word = self.word()?;
+            let (kind, delta) = split_word(word);
+            match kind {
+                // Nothing follows on this page.
+                PADDING if delta == 0 => return None,
+                // A record that a filter dropped: its length follows the word, and it has its time.
+                PADDING => {
+                    let length = self.word()? as usize;
+                    self.take(length.saturating_sub(4))?;
+                    self.time = self.time.wrapping_add(delta);
+                }
+                EXTEND => {
+                    let high = u64::from(self.word()?);
+                    self.time = self.time.wrapping_add((high << DELTA_BITS) + delta);
+                }
+                STAMP => {
+                    let high = u64::from(self.word()?);
+                    let above = self.time >> STAMP_BITS << STAMP_BITS;
+                    self.time = above | (((high << DELTA_BITS) + delta) & ((1 << STAMP_BITS) - 1));
+                }
+                0 => {
+                    let length = self.word()? as usize;
+                    self.time = self.time.wrapping_add(delta);
+                    // The length includes its own word. What follows is aligned to four bytes.
+                    let data = self.take(length.saturating_sub(4))?;
+                    self.at = self.at.next_multiple_of(4);
+                    return Some((self.time, data));
+                }
+                words => {
+                    self.time = self.time.wrapping_add(delta);
+                    return self.take(words as usize * 4).map(|data| (self.time, data));
+                }
+            }
+        }
+    }
+}
+
+/// What happened to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A request was put into the scheduler (`block_rq_insert`).
+    Inserted,
+    /// A request was issued to the driver, or a bio queued on a device without requests.
+    Issued,
+    /// It completed, whole or in part.
+    Completed,
+    /// The driver returned it (`block_rq_requeue`).
+    Requeued,
+    /// A flush, or a write with one, was requested (`block_bio_queue`).
+    Asked,
+    /// The kernel overwrote records before they were read; `sectors` is their number.
+    Lost,
+}
+
+/// The kernel's events and their meaning, for devices with requests.
+pub const OF_REQUESTS: [(&str, Step); 5] = [
+    ("block_rq_issue", Step::Issued),
+    ("block_rq_complete", Step::Completed),
+    ("block_rq_requeue", Step::Requeued),
+    ("block_bio_queue", Step::Asked),
+    ("block_rq_insert", Step::Inserted),
+];
+/// The kernel's events and their meaning, for devices with bios only.
+pub const OF_BIOS: [(&str, Step); 2] =
+    [("block_bio_queue", Step::Issued), ("block_bio_complete", Step::Completed)];
+
+/// An event of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When, by the clock of the trace, in ns.
+    pub at_ns: u64,
+    /// What happened to the request.
+    pub step: Step,
+    /// What the request does.
+    pub op: Op,
+    /// First sector of 512 bytes, on the whole device.
+    pub sector: u64,
+    /// Sectors; for lost records their number.
+    pub sectors: u32,
+    /// Index of its flags among the names.
+    pub flags: u32,
+    /// Index of the task that it happened in; 0 for completions.
+    pub task: u32,
+    /// Number of the device, 12 bits and 20; 0 if the event does not contain it.
+    pub device: u32,
+}
+
+/// Finds the process of a thread, and whether it is a kernel thread.
+pub type AskTask<'a> = &'a mut dyn FnMut(u32) -> (Option<u32>, bool);
+
+/// The fields of one event.
+#[derive(Clone, Debug)]
+struct EventFields {
+    step: Step,
+    pid: Field,
+    sector: Field,
+    sectors: Field,
+    rwbs: Field,
+    error: Option<Field>,
+    device: Option<Field>,
+    comm: Option<Field>,
+}
+
+/// Decodes pages, and remembers every task and flags.
+#[derive(Debug)]
+pub struct Decoder {
+    layout: Layout,
+    id: Field,
+    event_fields: Vec<(u16, EventFields)>,
+    tasks: HashMap<(u32, [u8; 16]), u32>,
+    flags: HashMap<([u8; 12], i32), u32>,
+    /// Tasks and flags.
+    pub names: Names,
+    /// Events that were decoded.
+    pub events: u64,
+    /// Records that the kernel overwrote, from the pages.
+    pub lost: u64,
+}
+
+impl Decoder {
+    /// Creates a decoder from the text of `events/header_page` and of the `format` of each event.
+    ///
+    /// # Errors
+    /// What differs on this kernel.
+    pub fn new(header_page: &str, formats: &[(Step, String)]) -> Result<Self, Foreign> {
+        let mut id = Field { offset: 0, size: 2 };
+        let mut event_fields = Vec::new();
+        for (step, text) in formats {
+            let format = Format::parse(text)?;
+            id = format.field("common_type")?;
+            let of = EventFields {
+                step: *step,
+                pid: format.field("common_pid")?,
+                sector: format.field("sector")?,
+                sectors: format.field("nr_sector")?,
+                rwbs: format.field("rwbs")?,
+                error: format.has("error").or_else(|| format.has("errors")),
+                device: format.has("dev"),
+                comm: format.has("comm").filter(|field| field.size == 16),
+            };
+            event_fields.push((format.id, of));
+        }
+        let layout = Layout::parse(header_page)?;
+        let (names, tasks) = (Names::default(), HashMap::new());
+        Ok(Self { layout, id, event_fields, tasks, flags: HashMap::new(), names, events: 0, lost: 0 })
+    }
+
+    /// Returns the bytes of a page of the kernel's own size. Pages may be larger if they were configured so.
+    pub fn page_bytes(&self) -> usize {
+        self.layout.bytes
+    }
+
+    /// Decodes a page, and appends its events.
+    pub fn page(&mut self, page: &[u8], ask: AskTask<'_>, into: &mut Vec<Event>) {
+        let records = Records::parse(page, &self.layout);
+        if records.missed > 0 {
+            self.lost = self.lost.saturating_add(records.missed);
+            let sectors = u32::try_from(records.missed).unwrap_or(u32::MAX);
+            let (at_ns, op) = (records.begins, Op::Other);
+            into.push(Event {
+                at_ns,
+                step: Step::Lost,
+                op,
+                sector: 0,
+                sectors,
+                flags: 0,
+                task: 0,
+                device: 0,
+            });
+        }
+        for (at_ns, record) in records {
+            let id = self.id.number(record) as u16;
+            let Some(at) = self.event_fields.iter().position(|(known, _)| *known == id) else { continue };
+            self.events += 1;
+            let event = self.event(at, at_ns, record, ask);
+            into.push(event);
+        }
+    }
+
+    fn event(&mut self, at: usize, at_ns: u64, record: &[u8], ask: AskTask<'_>) -> Event {
+        let of = &self.event_fields[at].1;
+        let (sector, sectors) = (of.sector.number(record), of.sectors.number(record) as u32);
+        let letters = of.rwbs.bytes(record).unwrap_or_default();
+        let error = of.error.map_or(0, |field| field.signed(record));
+        let (step, comm, device) = (of.step, of.comm, of.device);
+        let tid = of.pid.number(record) as u32;
+        let length = letters.iter().position(|b| *b == 0).unwrap_or(letters.len()).min(12);
+        let letters = &letters[..length];
+        let op = op(letters, sectors);
+        let flags = self.flags_of(letters, error);
+        let task = match comm.and_then(|field| field.bytes(record)) {
+            Some(comm) if step != Step::Completed => self.task_of(tid, comm, ask),
+            _ => 0,
+        };
+        let device = device.map_or(0, |field| field.number(record) as u32);
+        Event { at_ns, step, op, sector, sectors, flags, task, device }
+    }
+
+    fn flags_of(&mut self, letters: &[u8], error: i32) -> u32 {
+        let mut key = [0; 12];
+        key[..letters.len()].copy_from_slice(letters);
+        if let Some(number) = self.flags.get(&(key, error)) {
+            return *number;
+        }
+        let rwbs = String::from_utf8_lossy(letters).into_owned();
+        let number = self.names.flags(&Flags { rwbs, error, ..Flags::default() });
+        self.flags.insert((key, error), number);
+        number
+    }
+
+    fn task_of(&mut self, tid: u32, comm: &[u8], ask: AskTask<'_>) -> u32 {
+        let mut name = [0; 16];
+        name.copy_from_slice(comm);
+        if let Some(number) = self.tasks.get(&(tid, name)) {
+            return *number;
+        }
+        let length = name.iter().position(|b| *b == 0).unwrap_or(name.len());
+        let (pid, kernel) = ask(tid);
+        let name_of = String::from_utf8_lossy(&name[..length]).into_owned();
+        let number = self.names.task(&Task { tid, pid, kernel, name: name_of });
+        self.tasks.insert((tid, name), number);
+        number
+    }
+}
+
+#[cfg(test)]
+pub(crate) const ISSUE: &str = "name: block_rq_issue\nID: 2104\nformat:\n\
+    \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+    \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
+    \tfield:dev_t dev;\toffset:8;\tsize:4;\tsigned:0;\n\
+    \tfield:sector_t sector;\toffset:16;\tsize:8;\tsigned:0;\n\
+    \tfield:unsigned int nr_sector;\toffset:24;\tsize:4;\tsigned:0;\n\
+    \tfield:char rwbs[10];\toffset:34;\tsize:10;\tsigned:0;\n\
+    \tfield:char comm[16];\toffset:44;\tsize:16;\tsigned:0;\n\
+    \tfield:__data_loc char[] cmd;\toffset:60;\tsize:4;\tsigned:0;\n\n\
+    print fmt: \"%d\", REC->dev\n";
+
+#[test]
+fn a_format_is_read_as_the_kernel_prints_it() -> Result<(), Foreign> {
+    let format = Format::parse(ISSUE)?;
+    assert_eq!(format.id, 2104);
+    assert_eq!(format.field("sector")?, Field { offset: 16, size: 8 });
+    assert_eq!(format.field("rwbs")?, Field { offset: 34, size: 10 });
+    assert_eq!(format.field("cmd")?, Field { offset: 60, size: 4 });
+    assert!(format.field("error").is_err() && format.has("error").is_none());
+    assert!(Format::parse("field:int x;\toffset:y;").is_err());
+    let mut record = vec![0_u8; 32];
+    record[24..28].copy_from_slice(&8_u32.to_ne_bytes());
+    assert_eq!(format.field("nr_sector")?.number(&record), 8);
+    assert_eq!(format.field("rwbs")?.number(&record), 0, "a record that is too short");
+    assert_eq!(Field { offset: usize::MAX, size: 8 }.bytes(&record), None);
+    Ok(())
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) const HEADER: &str = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
+        \tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
+        \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
+        \tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
+
+    /// A record's word on this machine.
+    fn word(kind: u32, delta: u32) -> [u8; 4] {
+        let word = if cfg!(target_endian = "little") { delta << 5 | kind } else { kind << 27 | delta };
+        word.to_ne_bytes()
+    }
+
+    /// A page with these data after its header.
+    pub(crate) fn page(time: u64, flags: u64, data: &[u8], behind: u64) -> Vec<u8> {
+        let mut page = time.to_ne_bytes().to_vec();
+        page.extend((data.len() as u64 | flags).to_ne_bytes());
+        page.extend(data);
+        page.extend(behind.to_ne_bytes());
+        page.resize(4096, 0);
+        page
+    }
+
+    /// A record of data, so long after the last.
+    pub(crate) fn record(delta: u32, data: &[u8]) -> Vec<u8> {
+        let mut bytes = word(data.len() as u32 / 4, delta).to_vec();
+        bytes.extend(data);
+        bytes
+    }
+
+    #[test]
+    fn times_add_up_over_all_types_of_records() -> Result<(), Foreign> {
+        let layout = Layout::parse(HEADER)?;
+        assert_eq!(layout.bytes, 4096);
+        let mut data = record(5, b"abcd");
+        data.extend([word(EXTEND, 1), 1_u32.to_ne_bytes()].concat());
+        data.extend(record(2, b"efghijkl"));
+        // Discarded: four bytes of length, and eight after it.
+        data.extend([word(PADDING, 3), 12_u32.to_ne_bytes(), *b"gone", *b"gone"].concat());
+        data.extend([word(0, 4), 7_u32.to_ne_bytes(), *b"odd\0"].concat());
+        data.extend([word(STAMP, 9), 2_u32.to_ne_bytes()].concat());
+        data.extend(record(0, b"last"));
+        data.extend(word(PADDING, 0));
+        data.extend(record(0, b"none"));
+        let page = page(1000, 0, &data, 0);
+        let found: Vec<(u64, &[u8])> = Records::parse(&page, &layout).collect();
+        let extended = 1005 + (1 << 27) + 1 + 2;
+        let expected: [(u64, &[u8]); 4] =
+            [(1005, b"abcd"), (extended, b"efghijkl"), (extended + 7, b"odd"), ((2 << 27) + 9, b"last")];
+        assert_eq!(found, expected);
+        Ok(())
+    }
+
+    #[test]
+    fn lost_records_are_counted() -> Result<(), Foreign> {
+        let layout = Layout::parse(HEADER)?;
+        let missed =
+            |flags, behind| Records::parse(&page(7, flags, &record(1, b"abcd"), behind), &layout).missed;
+        assert_eq!(missed(0, 137), 0);
+        assert_eq!(missed(MISSED | STORED, 137), 137);
+        assert_eq!(missed(MISSED, 137), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn any_page_content_ends() -> Result<(), Foreign> {
+        let layout = Layout::parse(HEADER)?;
+        for seed in 0..64_u32 {
+            let bytes: Vec<u8> = (0..4096_u32)
+                .map(|at| (at.wrapping_mul(2_654_435_761).wrapping_add(seed * 40_503) >> 13) as u8)
+                .collect();
+            assert!(Records::parse(&bytes, &layout).count() <= 1024);
+            assert!(Records::parse(&bytes[..seed as usize], &layout).count() <= 16);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod event_tests {
+    use super::tests::{HEADER, page, record};
+    use super::{ISSUE, *};
+
+    /// Bytes of `block_rq_issue`.
+    fn issue(sector: u64, sectors: u32, rwbs: &str, tid: u32, comm: &str) -> Vec<u8> {
+        let mut bytes = vec![0_u8; 64];
+        bytes[..2].copy_from_slice(&2104_u16.to_ne_bytes());
+        bytes[4..8].copy_from_slice(&tid.to_ne_bytes());
+        bytes[8..12].copy_from_slice(&(7_u32 << 20 | 1).to_ne_bytes());
+        bytes[16..24].copy_from_slice(&sector.to_ne_bytes());
+        bytes[24..28].copy_from_slice(&sectors.to_ne_bytes());
+        bytes[34..34 + rwbs.len()].copy_from_slice(rwbs.as_bytes());
+        bytes[44..44 + comm.len()].copy_from_slice(comm.as_bytes());
+        bytes
+    }
+
+    #[test]
+    fn a_page_becomes_events_and_each_task_is_asked_once() -> Result<(), Foreign> {
+        let mut decoder = Decoder::new(HEADER, &[(Step::Issued, ISSUE.to_owned())])?;
+        let mut data = record(1, &issue(800, 8, "RS", 42, "fio"));
+        data.extend(record(2, &issue(808, 16, "FWFSM", 42, "fio")));
+        // An unknown event.
+        data.extend(record(2, &[0; 16]));
+        let mut asked = Vec::new();
+        let mut events = Vec::new();
+        let mut ask = |tid| {
+            asked.push(tid);
+            (Some(40), false)
+        };
+        decoder.page(&page(100, 3 << 30, &data, 9), &mut ask, &mut events);
+        assert_eq!(asked, [42]);
+        assert_eq!((decoder.events, decoder.lost), (2, 9));
+        let [lost, read, write] = &events[..] else { panic!("{events:?}") };
+        assert_eq!((lost.step, lost.sectors), (Step::Lost, 9));
+        assert_eq!((read.at_ns, read.op, read.sector, read.sectors), (101, Op::Read, 800, 8));
+        assert_eq!((write.at_ns, write.op, write.task), (103, Op::Write, read.task));
+        assert_eq!((read.device, write.device), (7 << 20 | 1, 7 << 20 | 1));
+        let task = decoder.names.task_at(read.task).map(|task| (task.name.as_str(), task.pid));
+        assert_eq!(task, Some(("fio", Some(40))));
+        assert_eq!(decoder.names.flags_at(write.flags), Some(&Flags::parse("FWFSM")));
+        Ok(())
+    }
+
+    #[test]
+    fn a_missing_field_is_an_error() {
+        let text = ISSUE.replace("nr_sector", "sectors");
+        let why = Decoder::new(HEADER, &[(Step::Issued, text)]).map_or_else(|why| why.0, |_| String::new());
+        assert!(why.contains("nr_sector"), "{why}");
+    }
+}

@@ -1,0 +1,603 @@
+//! Pairing: events become requests, and requests become rows in the order of their issue.
+//!
+//! 1. [`Merge`] orders the events of all CPUs. Each CPU's buffer is in order. Once all buffers were read,
+//!    every event older than the start of the reading before is present: a record that was being written then
+//!    has been finished since.
+//! 2. [`Pairing`] matches a completion with the oldest request in flight of its operation at its sector.
+//! 3. `Slots` holds requests in flight, and releases rows in the order of their issue.
+//!
+//! Special cases:
+//! * A flush is issued at sector 0 and completes at 2^64-1.
+//! * The kernel splits a requested flush, and a write that needs a flush before or after it: a worker issues
+//!   the device's flushes, the write's data is issued without the letters for it, and finally there is a
+//!   completion without sectors at the write's sector, or at 0 for a flush without data. Only
+//!   `block_bio_queue` names the task that requested it, and with which letters.
+//! * A request may complete in parts, and the driver may return it.
+
+use crate::row::{Flags, Names, Row, RowKind};
+use crate::{Event, Step};
+use model::captured::{Completed, Op, Unit};
+use std::collections::{HashMap, VecDeque};
+
+/// After lost events, requests that were in flight before are waited for no longer than this.
+pub const PATIENCE_NS: u64 = 5_000_000_000;
+/// How much later than the completion event the kernel may count a request, unless a task is stopped in
+/// between.
+const COUNTING_DELAY_NS: u64 = 1_000_000;
+
+/// Place and kind of a request in flight.
+type Place = (u64, Op);
+
+/// The requests in flight at one place: numbers of the oldest and the newest.
+#[derive(Clone, Copy, Debug)]
+struct InFlightAtPlace {
+    oldest: u64,
+    newest: u64,
+}
+
+/// Which part of a device is captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// Requests or bios.
+    pub unit: Unit,
+    /// First sector and number of sectors. Rows count from the first.
+    pub span: Option<(u64, u64)>,
+    /// When the capture began, by the clock of the trace.
+    pub start_ns: u64,
+}
+
+/// Counts along with the rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Completions without an issue.
+    pub without_issue: u64,
+    /// Issues without a completion.
+    pub without_completion: u64,
+    /// Requests that the driver returned.
+    pub requeued: u64,
+    /// Completions between the two readings of the counters.
+    pub completed: Completed,
+}
+
+/// Pairs events with requests.
+#[derive(Debug)]
+pub struct Pairing {
+    scope: Scope,
+    slots: Slots,
+    in_flight: HashMap<Place, InFlightAtPlace>,
+    /// When and by which task requests were inserted that are not issued yet.
+    inserted: HashMap<Place, (u64, u32)>,
+    /// Requests that the driver returned.
+    requeued: HashMap<Place, u64>,
+    /// Requested writes with a flush that are not issued yet, by their sector.
+    asked: HashMap<u64, VecDeque<u64>>,
+    /// Issued writes with a flush that have not ended yet, by their sector.
+    ending: HashMap<u64, VecDeque<u64>>,
+    /// Flushes without data.
+    empty: VecDeque<u64>,
+    /// Requests below this number may miss events; and when waiting for them ends.
+    lossy_until: Option<(u64, u64)>,
+    /// Times before and after reading the counters, at the beginning and at the end.
+    counters_read_at: [Option<(u64, u64)>; 2],
+    /// Counts so far.
+    pub counts: Counts,
+}
+
+impl Pairing {
+    /// Starts without events.
+    pub fn new(scope: Scope) -> Self {
+        Self {
+            scope,
+            slots: Slots::default(),
+            in_flight: HashMap::new(),
+            inserted: HashMap::new(),
+            requeued: HashMap::new(),
+            asked: HashMap::new(),
+            ending: HashMap::new(),
+            empty: VecDeque::new(),
+            lossy_until: None,
+            counters_read_at: [None; 2],
+            counts: Counts::default(),
+        }
+    }
+
+    /// Sets the times before and after the counters were read at the beginning.
+    pub fn counters_read_first(&mut self, before_ns: u64, after_ns: u64) {
+        self.counters_read_at[0] = Some((before_ns, after_ns));
+    }
+
+    /// Sets the times before and after the counters were read at the end. To be called before events of that
+    /// time.
+    pub fn counters_read_last(&mut self, before_ns: u64, after_ns: u64) {
+        self.counters_read_at[1] = Some((before_ns, after_ns));
+    }
+
+    /// Takes the next event, and releases finished rows.
+    pub fn take(&mut self, event: &Event, names: &mut Names, each: &mut dyn FnMut(&Row)) {
+        if self.lossy_until.is_some_and(|(_, until_ns)| event.at_ns > until_ns) {
+            self.give_up();
+        }
+        let Some(event) = self.relative_to_span(event) else { return };
+        match event.step {
+            Step::Lost => {
+                self.lossy_until = Some((self.slots.next(), event.at_ns.saturating_add(PATIENCE_NS)));
+                self.inserted.clear();
+            }
+            Step::Inserted => {
+                self.inserted.insert(place(&event), (event.at_ns, event.task));
+            }
+            Step::Asked => self.ask(&event, names),
+            Step::Issued => self.issue(&event, names),
+            Step::Requeued => self.give_back(&event),
+            Step::Completed => self.complete(&event, names),
+        }
+        self.slots.release(event.at_ns.saturating_sub(self.scope.start_ns), each);
+    }
+
+    /// Limits how long rows wait for an older request to complete. Slower requests are released after them.
+    pub fn wait_at_most(&mut self, ns: u64) {
+        self.slots.wait_at_most(ns);
+    }
+
+    /// Releases the rows that have waited long enough at this time. For times without events.
+    pub fn hand_on(&mut self, at_ns: u64, each: &mut dyn FnMut(&Row)) {
+        self.slots.release(at_ns.saturating_sub(self.scope.start_ns), each);
+    }
+
+    /// Releases all remaining rows, including requests in flight.
+    pub fn finish(&mut self, each: &mut dyn FnMut(&Row)) {
+        for number in self.slots.pending_below(u64::MAX) {
+            self.give_up_one(number);
+        }
+        self.slots.release(u64::MAX, each);
+    }
+
+    /// Returns the event with sectors counted from the beginning of the span; `None` outside of it. Events
+    /// without sectors have no place.
+    fn relative_to_span(&self, event: &Event) -> Option<Event> {
+        let Some((first, sectors)) = self.scope.span else { return Some(*event) };
+        // The end of a write with a flush has a sector, and no length.
+        let has_place = event.sectors > 0 || (event.op == Op::Write && event.sector > 0);
+        if event.step == Step::Lost || !has_place {
+            return Some(*event);
+        }
+        let sector = event.sector.checked_sub(first).filter(|at| *at < sectors)?;
+        Some(Event { sector, ..*event })
+    }
+
+    fn row(&self, event: &Event) -> Row {
+        Row {
+            issue_ns: event.at_ns.saturating_sub(self.scope.start_ns),
+            latency_ns: None,
+            queued_ns: None,
+            sector: if event.sectors == 0 { 0 } else { event.sector },
+            sectors: event.sectors,
+            flags: event.flags,
+            task: event.task,
+        }
+    }
+
+    fn ask(&mut self, event: &Event, names: &mut Names) {
+        let Some(requested_flags) = names.flags_at(event.flags) else { return };
+        if !requested_flags.has_preflush() && !requested_flags.has_fua() {
+            return;
+        }
+        let rwbs = requested_flags.rwbs.clone();
+        let flags = names.flags(&Flags { kind: RowKind::Asked, rwbs, error: 0 });
+        let number = self.slots.push(Row { flags, ..self.row(event) });
+        if event.sectors == 0 {
+            self.empty.push_back(number);
+        } else {
+            self.asked.entry(event.sector).or_default().push_back(number);
+        }
+    }
+
+    fn issue(&mut self, event: &Event, names: &mut Names) {
+        let place = place(event);
+        if let Some(number) = self.requeued.remove(&place) {
+            self.append_in_flight(place, number);
+            return;
+        }
+        self.give_up_at(place);
+        let mut row = self.row(event);
+        if let Some((at_ns, task)) = self.inserted.remove(&place) {
+            row.queued_ns = Some(event.at_ns.saturating_sub(at_ns));
+            row.task = task;
+        }
+        if event.op == Op::Write && self.scope.unit == Unit::Requests {
+            self.find_owner(event, names, &mut row);
+        }
+        let number = self.slots.push(row);
+        self.append_in_flight(place, number);
+    }
+
+    /// Gives a write with a flush the task and the letters of its request.
+    fn find_owner(&mut self, event: &Event, names: &mut Names, row: &mut Row) {
+        let Some(number) = pop(&mut self.asked, event.sector) else { return };
+        let issued_with_fua = names.flags_at(event.flags).is_some_and(Flags::has_fua);
+        let Some(slot) = self.slots.pending(number) else { return };
+        row.task = slot.row.task;
+        let asked = names.flags_at(slot.row.flags).cloned().unwrap_or_default();
+        row.flags = names.flags(&Flags::parse(&asked.rwbs));
+        if issued_with_fua && !asked.has_preflush() {
+            // The device does both at once, so no separate end follows.
+            slot.state = State::Dropped;
+        } else {
+            self.ending.entry(event.sector).or_default().push_back(number);
+        }
+    }
+
+    fn give_back(&mut self, event: &Event) {
+        let place = place(event);
+        if let Some(number) = self.take_oldest(place) {
+            self.counts.requeued += 1;
+            self.requeued.insert(place, number);
+        }
+    }
+
+    fn complete(&mut self, event: &Event, names: &mut Names) {
+        if event.sectors == 0 && event.op == Op::Write && self.scope.unit == Unit::Requests {
+            self.finish_flush(event);
+            return;
+        }
+        let place = place(event);
+        let Some(number) = self.take_oldest(place) else {
+            self.counts.without_issue += 1;
+            self.count(event.op, event.at_ns);
+            return;
+        };
+        let Some(slot) = self.slots.pending(number) else { return };
+        let whole = self.scope.unit == Unit::Bios || event.op == Op::Flush || event.sectors >= slot.remaining;
+        if !whole && event.sectors > 0 {
+            slot.remaining -= event.sectors;
+            let rest = (event.sector.saturating_add(u64::from(event.sectors)), event.op);
+            self.append_in_flight(rest, number);
+            return;
+        }
+        slot.state = State::Done;
+        let issued = slot.row.issue_ns.saturating_add(self.scope.start_ns);
+        slot.row.latency_ns = Some(event.at_ns.saturating_sub(issued));
+        let error = names.flags_at(event.flags).map_or(0, |flags| flags.error);
+        if error != 0 {
+            let flags = names.flags_at(slot.row.flags).cloned().unwrap_or_default();
+            slot.row.flags = names.flags(&Flags { error, ..flags });
+        }
+        self.count(event.op, event.at_ns);
+    }
+
+    /// Handles the completion after all parts of a flush.
+    fn finish_flush(&mut self, event: &Event) {
+        let number = match pop(&mut self.ending, event.sector) {
+            Some(number) => Some(number),
+            None if event.sector > 0 => return,
+            None => {
+                if self.is_between(event.at_ns) {
+                    self.counts.completed.empty_flushes += 1;
+                }
+                self.empty.pop_front()
+            }
+        };
+        let start_ns = self.scope.start_ns;
+        if let Some(slot) = number.and_then(|number| self.slots.pending(number)) {
+            slot.state = State::Done;
+            let asked = slot.row.issue_ns.saturating_add(start_ns);
+            slot.row.latency_ns = Some(event.at_ns.saturating_sub(asked));
+        }
+    }
+
+    /// Counts a completion like the kernel (`op_stat_group`).
+    fn count(&mut self, op: Op, at_ns: u64) {
+        if !self.is_between(at_ns) {
+            return;
+        }
+        let completed = &mut self.counts.completed;
+        match op {
+            Op::Read => completed.reads += 1,
+            Op::Write | Op::Zeroes => completed.writes += 1,
+            Op::Discard => completed.discards += 1,
+            Op::Flush => completed.flushes += 1,
+            Op::Other => {}
+        }
+    }
+
+    /// Whether a time is between the two readings of the counters. Counts completions during a reading.
+    fn is_between(&mut self, at_ns: u64) -> bool {
+        let edge =
+            |(before, after): (u64, u64)| (before.saturating_sub(COUNTING_DELAY_NS)..=after).contains(&at_ns);
+        let at_edge = self.counters_read_at.into_iter().flatten().any(edge);
+        self.counts.completed.at_edges += u64::from(at_edge);
+        let began = self.counters_read_at[0].is_none_or(|(before, _)| at_ns >= before);
+        began && self.counters_read_at[1].is_none_or(|(before, _)| at_ns < before)
+    }
+
+    /// Appends a request to those in flight at its place.
+    fn append_in_flight(&mut self, place: Place, number: u64) {
+        if let Some(slot) = self.slots.pending(number) {
+            slot.next = None;
+        }
+        let Some(line) = self.in_flight.get_mut(&place) else {
+            self.in_flight.insert(place, InFlightAtPlace { oldest: number, newest: number });
+            return;
+        };
+        let newest = std::mem::replace(&mut line.newest, number);
+        match self.slots.pending(newest) {
+            Some(slot) => slot.next = Some(number),
+            // It was given up meanwhile.
+            None => line.oldest = number,
+        }
+    }
+
+    /// Removes the oldest request in flight at a place.
+    fn take_oldest(&mut self, place: Place) -> Option<u64> {
+        loop {
+            let line = self.in_flight.get_mut(&place)?;
+            let number = line.oldest;
+            match self.slots.behind(number) {
+                Some(next) => line.oldest = next,
+                None => {
+                    self.in_flight.remove(&place);
+                }
+            }
+            if self.slots.pending(number).is_some() {
+                return Some(number);
+            }
+        }
+    }
+
+    /// Gives up requests at this place that may miss their completion: a new request proves it.
+    fn give_up_at(&mut self, place: Place) {
+        let Some((below, _)) = self.lossy_until else { return };
+        while self.in_flight.get(&place).is_some_and(|line| line.oldest < below) {
+            if let Some(number) = self.take_oldest(place) {
+                self.give_up_one(number);
+            }
+        }
+    }
+
+    /// Gives up all requests that were in flight when events were lost.
+    fn give_up(&mut self) {
+        let Some((below, _)) = self.lossy_until.take() else { return };
+        for number in self.slots.pending_below(below) {
+            self.give_up_one(number);
+        }
+        let slots = &mut self.slots;
+        self.in_flight.retain(|_, line| slots.pending(line.newest).is_some());
+        for lines in [&mut self.asked, &mut self.ending] {
+            for line in lines.values_mut() {
+                line.retain(|number| slots.pending(*number).is_some());
+            }
+            lines.retain(|_, line| !line.is_empty());
+        }
+        self.empty.retain(|number| slots.pending(*number).is_some());
+        self.requeued.retain(|_, number| slots.pending(*number).is_some());
+    }
+
+    /// Finishes a request whose completion was not seen.
+    fn give_up_one(&mut self, number: u64) {
+        if let Some(slot) = self.slots.pending(number) {
+            slot.state = State::Done;
+            self.counts.without_completion += 1;
+        }
+    }
+}
+
+fn place(event: &Event) -> Place {
+    match event.op {
+        Op::Flush => (0, Op::Flush),
+        op => (event.sector, op),
+    }
+}
+
+fn pop(lines: &mut HashMap<u64, VecDeque<u64>>, sector: u64) -> Option<u64> {
+    let line = lines.get_mut(&sector)?;
+    let number = line.pop_front();
+    if line.is_empty() {
+        lines.remove(&sector);
+    }
+    number
+}
+
+/// Events of all CPUs that wait to be ordered.
+#[derive(Debug, Default)]
+pub struct Merge {
+    waiting: Vec<Event>,
+}
+
+impl Merge {
+    /// Returns the buffer for further events.
+    pub fn waiting(&mut self) -> &mut Vec<Event> {
+        &mut self.waiting
+    }
+
+    /// Passes on all events before this time, in order.
+    pub fn before(&mut self, at_ns: u64, mut each: impl FnMut(&Event)) {
+        // The buffer consists of ordered runs, which a stable sort merges.
+        self.waiting.sort_by_key(|event| event.at_ns);
+        let count = self.waiting.partition_point(|event| event.at_ns < at_ns);
+        self.waiting.drain(..count).for_each(|event| each(&event));
+    }
+}
+
+/// Most requests that wait for an older one to complete. With more, the older one is released after them.
+const MAX_WAITING_REQUESTS: usize = 1 << 20;
+
+/// The state of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// In flight, or queued again.
+    Pending,
+    /// Finished, to be released.
+    Done,
+    /// Left out.
+    Dropped,
+}
+
+/// A request under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    pub(super) row: Row,
+    pub(super) state: State,
+    /// Sectors that have not completed yet.
+    pub(super) remaining: u32,
+    /// The next request in flight at the same place.
+    pub(super) next: Option<u64>,
+}
+
+/// Requests in the order of their issue, by the number that each got then.
+#[derive(Debug)]
+pub(super) struct Slots {
+    queue: VecDeque<Slot>,
+    /// Number of the first in the queue.
+    first: u64,
+    /// Requests that the others no longer wait for.
+    late: HashMap<u64, Slot>,
+    /// How long the others wait for one, in ns.
+    patience_ns: u64,
+}
+
+impl Default for Slots {
+    fn default() -> Self {
+        Self { queue: VecDeque::new(), first: 0, late: HashMap::new(), patience_ns: u64::MAX }
+    }
+}
+
+impl Slots {
+    /// Limits how long the others wait for one.
+    pub(super) fn wait_at_most(&mut self, ns: u64) {
+        self.patience_ns = ns;
+    }
+
+    /// Returns the number of the next request.
+    pub(super) fn next(&self) -> u64 {
+        self.first + self.queue.len() as u64
+    }
+
+    /// Adds a request, and returns its number.
+    pub(super) fn push(&mut self, row: Row) -> u64 {
+        let number = self.next();
+        self.queue.push_back(Slot { row, state: State::Pending, remaining: row.sectors, next: None });
+        number
+    }
+
+    /// Returns a request while it is pending.
+    pub(super) fn pending(&mut self, number: u64) -> Option<&mut Slot> {
+        let slot = match number.checked_sub(self.first) {
+            Some(at) => self.queue.get_mut(usize::try_from(at).ok()?),
+            None => self.late.get_mut(&number),
+        };
+        slot.filter(|slot| slot.state == State::Pending)
+    }
+
+    /// Returns the next request at the same place, in any state.
+    pub(super) fn behind(&self, number: u64) -> Option<u64> {
+        match number.checked_sub(self.first) {
+            Some(at) => self.queue.get(usize::try_from(at).ok()?)?.next,
+            None => self.late.get(&number)?.next,
+        }
+    }
+
+    fn is_too_old(&self, slot: &Slot, now_ns: u64) -> bool {
+        now_ns.saturating_sub(slot.row.issue_ns) > self.patience_ns
+    }
+
+    /// Returns the numbers of pending requests below a number.
+    pub(super) fn pending_below(&self, number: u64) -> Vec<u64> {
+        let queued = (self.first..).zip(&self.queue).take_while(|(at, _)| *at < number);
+        let queued = queued.filter(|(_, slot)| slot.state == State::Pending).map(|(at, _)| at);
+        self.late.keys().copied().filter(|at| *at < number).chain(queued).collect()
+    }
+
+    /// Releases finished requests up to the first pending one that is not too old, and every late one that is
+    /// finished.
+    pub(super) fn release(&mut self, now_ns: u64, each: &mut dyn FnMut(&Row)) {
+        loop {
+            match self.queue.front() {
+                Some(slot) if slot.state != State::Pending => {
+                    if slot.state == State::Done {
+                        each(&slot.row);
+                    }
+                }
+                Some(slot) if self.queue.len() > MAX_WAITING_REQUESTS || self.is_too_old(slot, now_ns) => {
+                    self.late.insert(self.first, *slot);
+                }
+                _ => break,
+            }
+            self.queue.pop_front();
+            self.first += 1;
+        }
+        if !self.late.is_empty() {
+            let done = |slot: &Slot| slot.state == State::Done;
+            self.late.values().filter(|slot| done(slot)).for_each(|slot| each(&slot.row));
+            self.late.retain(|_, slot| slot.state == State::Pending);
+        }
+    }
+}
+
+#[test]
+fn events_come_in_order_and_no_sooner_than_they_are_sure() {
+    use crate::Step;
+    use model::captured::Op;
+    let event = |at_ns| Event {
+        at_ns,
+        step: Step::Issued,
+        op: Op::Read,
+        sector: 0,
+        sectors: 8,
+        flags: 0,
+        task: 0,
+        device: 0,
+    };
+    let mut merge = Merge::default();
+    merge.waiting().extend([1, 5, 9, 2, 3, 12].map(event));
+    let mut seen = Vec::new();
+    merge.before(6, |event| seen.push(event.at_ns));
+    assert_eq!(seen, [1, 2, 3, 5]);
+    merge.waiting().extend([7, 13].map(event));
+    merge.before(u64::MAX, |event| seen.push(event.at_ns));
+    assert_eq!(seen, [1, 2, 3, 5, 7, 9, 12, 13]);
+}
+
+#[test]
+fn rows_leave_in_the_order_of_their_issue_and_one_that_never_ends_holds_nobody_up_for_ever() {
+    let row = |issue_ns| Row { issue_ns, ..Row::default() };
+    let mut slots = Slots::default();
+    let [stuck, two, three] = [1, 2, 3].map(|at| slots.push(row(at)));
+    let mut seen: Vec<u64> = Vec::new();
+    let mut done = |slots: &mut Slots, number| {
+        if let Some(slot) = slots.pending(number) {
+            slot.state = State::Done;
+        }
+        slots.release(0, &mut |row| seen.push(row.issue_ns));
+        seen.clone()
+    };
+    assert!(done(&mut slots, three).is_empty());
+    assert!(done(&mut slots, two).is_empty());
+    for at in 4..MAX_WAITING_REQUESTS as u64 + 3 {
+        slots.push(row(at));
+    }
+    assert_eq!(done(&mut slots, 999_999), [2, 3], "the first is late by now");
+    assert_eq!(slots.pending_below(two), [stuck]);
+    assert_eq!(done(&mut slots, stuck), [2, 3, 1]);
+}
+
+#[test]
+fn where_nobody_waits_for_long_one_that_takes_long_leaves_behind_the_others() {
+    let mut slots = Slots::default();
+    slots.wait_at_most(50);
+    let [slow, quick] = [10, 20].map(|issue_ns| slots.push(Row { issue_ns, ..Row::default() }));
+    let left = |slots: &mut Slots, done: Option<u64>, now_ns| {
+        if let Some(slot) = done.and_then(|number| slots.pending(number)) {
+            slot.state = State::Done;
+        }
+        let mut seen = Vec::new();
+        slots.release(now_ns, &mut |row| seen.push(row.issue_ns));
+        seen
+    };
+    assert!(left(&mut slots, Some(quick), 30).is_empty());
+    assert!(left(&mut slots, None, 60).is_empty());
+    assert_eq!(left(&mut slots, None, 61), [20]);
+    assert_eq!(left(&mut slots, Some(slow), 900), [10]);
+}
+
+#[cfg(test)]
+mod tests;

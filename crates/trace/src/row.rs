@@ -1,0 +1,232 @@
+//! A row: one captured request, with the kernel's letters for its operation, and the tasks and flags that
+//! rows refer to by number.
+
+use model::captured::Op;
+use std::collections::HashMap;
+
+/// A captured request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// When it was issued, ns since the capture began.
+    pub issue_ns: u64,
+    /// From issue to completion; `None` if the completion was not seen.
+    pub latency_ns: Option<u64>,
+    /// From insertion into the scheduler to issue; `None` if it was not inserted, or insertions were not
+    /// traced.
+    pub queued_ns: Option<u64>,
+    /// First sector of 512 bytes; 0 for a request without sectors.
+    pub sector: u64,
+    /// Sectors of 512 bytes.
+    pub sectors: u32,
+    /// Index of its [`Flags`] among the names.
+    pub flags: u32,
+    /// Index of its task among the names.
+    pub task: u32,
+}
+
+impl Row {
+    /// Returns the sector after its last.
+    pub fn end(&self) -> u64 {
+        self.sector.saturating_add(u64::from(self.sectors))
+    }
+
+    /// Returns the bytes that it moves or discards.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.sectors) * crate::SECTOR
+    }
+}
+
+/// Whether a row was captured from the device, or is a flush that a file system or program asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RowKind {
+    /// A request or bio of the device.
+    #[default]
+    Request,
+    /// A flush as its owner requested it, alone or with a write, from being queued until all parts are done.
+    /// The device's own requests for it are separate rows.
+    Asked,
+}
+
+/// Properties that many rows share.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flags {
+    /// The kind of row.
+    pub kind: RowKind,
+    /// The kernel's letters, such as `WS` or `FWFSM` (`blk_fill_rwbs`).
+    pub rwbs: String,
+    /// The error it completed with, as a negative `errno`; 0 for none.
+    pub error: i32,
+}
+
+impl Flags {
+    /// Returns the flags of a request with these letters.
+    pub fn parse(rwbs: &str) -> Self {
+        Self { rwbs: rwbs.to_owned(), ..Self::default() }
+    }
+
+    /// Returns the operation of a request with these flags and `sectors`.
+    pub fn op(&self, sectors: u32) -> Op {
+        op(self.rwbs.as_bytes(), sectors)
+    }
+
+    /// Whether it flushes the cache first.
+    pub fn has_preflush(&self) -> bool {
+        split(self.rwbs.as_bytes()).0
+    }
+
+    /// Whether it must be stable at completion (FUA).
+    pub fn has_fua(&self) -> bool {
+        self.has(b'F')
+    }
+
+    /// Whether a letter follows the operation: `F` FUA, `A` read-ahead, `S` synchronous, `M` metadata.
+    pub fn has(&self, letter: u8) -> bool {
+        let (_, rest) = split(self.rwbs.as_bytes());
+        rest.get(1..).is_some_and(|letters| letters.contains(&letter))
+    }
+}
+
+/// Splits off the leading flush: whether there is one, and the letters from the operation on.
+fn split(letters: &[u8]) -> (bool, &[u8]) {
+    match letters {
+        [b'F', rest @ ..] if !rest.is_empty() => (true, rest),
+        _ => (false, letters),
+    }
+}
+
+/// Returns the operation for the kernel's letters. A request without a letter of its own (`N`) and with
+/// sectors writes zeroes.
+pub fn op(letters: &[u8], sectors: u32) -> Op {
+    match split(letters) {
+        (true, [b'W', ..]) if sectors == 0 => Op::Flush,
+        (_, [b'R', ..]) => Op::Read,
+        (_, [b'W', b'Z', ..]) => Op::Zeroes,
+        (_, [b'W', ..] | [b'Z', b'A', ..]) => Op::Write,
+        (_, [b'D', ..]) => Op::Discard,
+        (_, [b'F', ..]) => Op::Flush,
+        (_, [b'N', ..]) if sectors > 0 => Op::Zeroes,
+        _ => Op::Other,
+    }
+}
+
+/// Most distinct tasks and most distinct flags. Further ones count as the last. Limits the memory that a
+/// hostile file can take.
+const MAX_NAMES: usize = 1 << 18;
+
+/// A task that issued requests.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Task {
+    /// Thread id.
+    pub tid: u32,
+    /// Process id; `None` if it ended before it could be asked.
+    pub pid: Option<u32>,
+    /// Whether it is a kernel thread.
+    pub kernel: bool,
+    /// Its name (comm), or the name in a foreign trace.
+    pub name: String,
+}
+
+impl Task {
+    /// Whether it is a kernel worker, which works for other tasks.
+    pub fn is_worker(&self) -> bool {
+        self.name.starts_with("kworker/")
+    }
+
+    /// Whether a word is its name, thread id or process id.
+    pub fn is(&self, word: &str) -> bool {
+        let number = word.parse().ok();
+        self.name == word || number.is_some_and(|n| n == self.tid || Some(n) == self.pid)
+    }
+}
+
+/// All tasks and flags, each once.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    tasks: Vec<Task>,
+    flags: Vec<Flags>,
+    by_task: HashMap<Task, u32>,
+    by_flags: HashMap<Flags, u32>,
+}
+
+impl Names {
+    /// Returns the number of a task, adding it if it is new.
+    pub fn task(&mut self, task: &Task) -> u32 {
+        number_of(&mut self.tasks, &mut self.by_task, task)
+    }
+
+    /// Returns the number of flags, adding them if they are new.
+    pub fn flags(&mut self, flags: &Flags) -> u32 {
+        number_of(&mut self.flags, &mut self.by_flags, flags)
+    }
+
+    /// Returns the task with this number.
+    pub fn task_at(&self, number: u32) -> Option<&Task> {
+        self.tasks.get(number as usize)
+    }
+
+    /// Returns the flags with this number.
+    pub fn flags_at(&self, number: u32) -> Option<&Flags> {
+        self.flags.get(number as usize)
+    }
+
+    /// Returns all flags, by number.
+    pub fn all_flags(&self) -> &[Flags] {
+        &self.flags
+    }
+
+    /// Returns all tasks, by number.
+    pub fn all_tasks(&self) -> &[Task] {
+        &self.tasks
+    }
+}
+
+fn number_of<T: Clone + Eq + std::hash::Hash>(all: &mut Vec<T>, by: &mut HashMap<T, u32>, one: &T) -> u32 {
+    if let Some(number) = by.get(one) {
+        return *number;
+    }
+    if all.len() >= MAX_NAMES {
+        return (MAX_NAMES - 1) as u32;
+    }
+    let number = all.len() as u32;
+    all.push(one.clone());
+    by.insert(one.clone(), number);
+    number
+}
+
+#[test]
+fn the_letters_of_the_kernel_are_told_apart() {
+    let table = [
+        ("R", Op::Read),
+        ("RA", Op::Read),
+        ("WS", Op::Write),
+        ("FWFSM", Op::Write),
+        ("WZ", Op::Zeroes),
+        ("DE", Op::Discard),
+        ("FF", Op::Flush),
+        ("F", Op::Flush),
+        ("N", Op::Zeroes),
+        ("ZR", Op::Other),
+        ("", Op::Other),
+    ];
+    for (letters, meant) in table {
+        assert_eq!(Flags::parse(letters).op(8), meant, "{letters}");
+    }
+    assert_eq!((Flags::parse("FWS").op(0), Flags::parse("N").op(0)), (Op::Flush, Op::Other));
+    let all = Flags::parse("FWFSM");
+    assert!(all.has_preflush() && all.has_fua() && all.has(b'M') && !all.has(b'A'));
+    let fua = Flags::parse("WFS");
+    assert!(!fua.has_preflush() && fua.has_fua() && !Flags::parse("FWS").has_fua());
+}
+
+#[test]
+fn each_has_one_number() {
+    let mut names = Names::default();
+    let fio = Task { tid: 7, pid: Some(5), name: "fio".into(), ..Task::default() };
+    let worker = Task { tid: 8, kernel: true, name: "kworker/0:1".into(), ..Task::default() };
+    assert_eq!([names.task(&fio), names.task(&worker), names.task(&fio)], [0, 1, 0]);
+    assert_eq!(names.task_at(1), Some(&worker));
+    assert!(fio.is("fio") && fio.is("5") && fio.is("7") && !fio.is("8"));
+    assert!(worker.is_worker() && !fio.is_worker());
+    assert_eq!([names.flags(&Flags::parse("R")), names.flags(&Flags::parse("W"))], [0, 1]);
+    assert_eq!(names.flags_at(2), None);
+}

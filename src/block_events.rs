@@ -1,0 +1,350 @@
+//! The kernel's block events of some devices, read continuously from a tracer instance. Also finds the device and the
+//! events for a target.
+//!
+//! [`BlockEvents`] pairs events to requests and hands these on in the order of their issue. Crate `capture` knows the
+//! event format.
+
+use crate::failure::Failure;
+use machine::resolve::resolve;
+use machine::root::Root;
+use machine::tracer::{Tracer, process_of, remove_leftovers};
+use model::captured::{Partition, Unit};
+use model::evidence::SECTOR_BYTES;
+use model::machine::{Layer, LayerKind, Place};
+use model::{Known, name};
+use rustix::time::{ClockId, clock_gettime};
+use std::path::Path;
+use trace::pairing::{Merge, Pairing, Scope};
+use trace::row::{Names, Row};
+use trace::{Decoder, Event, OF_REQUESTS, Step};
+
+/// Bytes of buffer for each CPU.
+const BUFFER_BYTES: u64 = 4 << 20;
+/// How long requests wait for an older one to complete, so that they are handed on in the order of issue.
+const REORDER_NS: u64 = 50_000_000;
+/// Most tasks that are distinguished. Then the numbering restarts, which bounds memory.
+const MAX_TASKS: usize = 1 << 14;
+/// The completion of a bio, for devices without requests.
+const BIO_ENDS: (&str, Step) = ("block_bio_complete", Step::Completed);
+
+/// A running instance of the tracer.
+pub(crate) struct BlockEvents {
+    tracer: Tracer,
+    decoder: Decoder,
+    merge: Merge,
+    devices: Vec<(Traced, Pairing)>,
+    page: Vec<u8>,
+    /// Start time. Times of requests are relative to it.
+    pub(crate) start_ns: u64,
+    /// Start of the previous drain: all older events have been read.
+    sure_until_ns: u64,
+}
+
+impl BlockEvents {
+    /// Records these devices from now on, and hands requests on soon. First removes instances of killed processes, which
+    /// would continue to record.
+    ///
+    /// # Errors
+    /// Why it cannot record.
+    pub(crate) fn begin(devices: &[Traced]) -> Known<Self> {
+        remove_leftovers();
+        let tracer = Tracer::new(BUFFER_BYTES).map_err(|e| e.to_string())?;
+        let mut new = Self::with(tracer, devices)?;
+        new.devices.iter_mut().for_each(|(_, pairing)| pairing.wait_at_most(REORDER_NS));
+        Ok(new)
+    }
+
+    /// Records these devices with this tracer instance. Requests come in the order of their issue, however long an older
+    /// one takes.
+    ///
+    /// # Errors
+    /// Why it cannot record.
+    pub(crate) fn with(mut tracer: Tracer, devices: &[Traced]) -> Known<Self> {
+        let mut formats = Vec::new();
+        // Always record insertions: a request that waited is issued by another task, and only the insertion has its own.
+        for (event, step) in OF_REQUESTS.into_iter().chain([BIO_ENDS]) {
+            let all: Vec<String> =
+                devices.iter().filter_map(|of| Some(format!("({})", of.filter(step, event)?))).collect();
+            if !all.is_empty() {
+                formats.push((step, tracer.record(event, &all.join(" || ")).map_err(|e| e.to_string())?));
+            }
+        }
+        let header = tracer.header_page().map_err(|e| e.to_string())?;
+        let decoder = Decoder::new(&header, &formats)
+            .map_err(|why| format!("the kernel's trace is not understood: {why}"))?;
+        tracer.begin().map_err(|e| e.to_string())?;
+        let start_ns = now_ns();
+        let paired =
+            |of: &Traced| (of.clone(), Pairing::new(Scope { unit: of.unit, span: of.span(), start_ns }));
+        Ok(Self {
+            page: vec![0; decoder.page_bytes()],
+            tracer,
+            decoder,
+            merge: Merge::default(),
+            devices: devices.iter().map(paired).collect(),
+            start_ns,
+            sure_until_ns: start_ns,
+        })
+    }
+
+    /// Empties all buffers, and hands on the requests whose order is certain, each with the index of its device.
+    ///
+    /// # Errors
+    /// Why a buffer cannot be read.
+    pub(crate) fn drain(&mut self, each: &mut dyn FnMut(usize, &Row, &Names)) -> Known<()> {
+        let begun_ns = now_ns();
+        self.read()?;
+        let sure_ns = std::mem::replace(&mut self.sure_until_ns, begun_ns);
+        self.hand_on(sure_ns, each);
+        let names = &self.decoder.names;
+        for (at, (_, pairing)) in self.devices.iter_mut().enumerate() {
+            pairing.hand_on(sure_ns, &mut |row| each(at, row, names));
+        }
+        Ok(())
+    }
+
+    /// Stops recording, and hands on the rest.
+    ///
+    /// # Errors
+    /// As [`Self::drain`].
+    pub(crate) fn end(&mut self, each: &mut dyn FnMut(usize, &Row, &Names)) -> Known<()> {
+        self.tracer.end().map_err(|e| e.to_string())?;
+        self.read()?;
+        self.hand_on(u64::MAX, each);
+        let names = &self.decoder.names;
+        for (at, (_, pairing)) in self.devices.iter_mut().enumerate() {
+            pairing.finish(&mut |row| each(at, row, names));
+        }
+        Ok(())
+    }
+
+    fn read(&mut self) -> Known<()> {
+        let (decoder, waiting) = (&mut self.decoder, self.merge.waiting());
+        let root = Root::real();
+        let mut ask = |tid| process_of(&root, tid);
+        let drained = self.tracer.drain(&mut self.page, |page| decoder.page(page, &mut ask, waiting));
+        drained.map_err(|e| e.to_string())
+    }
+
+    fn hand_on(&mut self, before_ns: u64, each: &mut dyn FnMut(usize, &Row, &Names)) {
+        let (devices, names) = (&mut self.devices, &mut self.decoder.names);
+        // Rows refer to the names that exist when they are handed on.
+        let mut rows = Vec::new();
+        self.merge.before(before_ns, |event| {
+            for (at, (traced, pairing)) in devices.iter_mut().enumerate() {
+                if let Some(event) = of_device(event, traced) {
+                    pairing.take(&event, names, &mut |row| rows.push(*row));
+                    rows.drain(..).for_each(|row| each(at, &row, names));
+                }
+            }
+        });
+    }
+
+    /// Lost events according to the buffer pages.
+    pub(crate) fn lost(&self) -> u64 {
+        self.decoder.lost
+    }
+
+    /// Lost events according to the kernel's counter.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub(crate) fn lost_by_kernel(&self) -> Known<u64> {
+        let lost = self.tracer.lost().map_err(|e| e.to_string())?;
+        Ok(lost.overrun.saturating_add(lost.dropped))
+    }
+
+    /// Number of events read.
+    pub(crate) fn count(&self) -> u64 {
+        self.decoder.events
+    }
+
+    /// Names that the requests refer to.
+    pub(crate) fn names(&self) -> &Names {
+        &self.decoder.names
+    }
+
+    /// The pairing of the first device.
+    pub(crate) fn pairing(&mut self) -> Option<&mut Pairing> {
+        self.devices.first_mut().map(|(_, pairing)| pairing)
+    }
+
+    /// Whether the limit of distinguished tasks is reached.
+    pub(crate) fn is_full(&self) -> bool {
+        self.decoder.names.all_tasks().len() > MAX_TASKS
+    }
+}
+
+/// The event relative to this device; `None` if it belongs to another one.
+fn of_device(event: &Event, traced: &Traced) -> Option<Event> {
+    if event.step == Step::Lost {
+        return Some(*event);
+    }
+    let step = match (traced.unit, event.step) {
+        // These devices report nothing but the start of a bio.
+        (Unit::Bios, Step::Asked) => Step::Issued,
+        (_, step) => step,
+    };
+    (u64::from(event.device) == traced.number).then_some(Event { step, ..*event })
+}
+
+/// The clock of the tracer's time stamps.
+pub(crate) fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// A whole device in the kernel's events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Traced {
+    /// Its number in the kernel's internal form: 12 bits and 20.
+    pub(crate) number: u64,
+    /// What its events describe.
+    pub(crate) unit: Unit,
+    /// The selected partition of it.
+    pub(crate) partition: Option<Partition>,
+}
+
+impl Traced {
+    /// The device of a layer. A partition's events are those of its disk. `None` if the kernel does not report enough.
+    pub(crate) fn from_layer(layers: &[Layer], layer: &Layer) -> Option<Self> {
+        let disk = disk_of(layers, layer)?;
+        let partition = if layer.kind == LayerKind::Partition {
+            let first_sector = layer.device_number("start").ok()?;
+            Some(Partition { name: layer.name.clone(), first_sector, sectors: layer.bytes / SECTOR_BYTES })
+        } else {
+            None
+        };
+        let (major, minor) = disk.number.split_once(':')?;
+        let number = major.parse::<u64>().ok()? << 20 | minor.parse::<u64>().ok()?;
+        // A device without hardware queues has no requests (zram, device mapper, RAID).
+        let unit = if disk.device.contains_key("mq") { Unit::Requests } else { Unit::Bios };
+        Some(Self { number, unit, partition })
+    }
+
+    /// First sector and number of sectors of the selected partition.
+    pub(crate) fn span(&self) -> Option<(u64, u64)> {
+        self.partition.as_ref().map(|part| (part.first_sector, part.sectors))
+    }
+
+    /// The tracer's filter for this step; `None` if the step is useless here.
+    pub(crate) fn filter(&self, step: Step, event: &str) -> Option<String> {
+        let device = format!("dev == {}", self.number);
+        match (self.unit, step) {
+            (Unit::Bios, Step::Asked) => Some(device),
+            (Unit::Bios, _) => event.starts_with("block_bio").then_some(device),
+            // Match a preceding flush or FUA at the start of the text: the kernel searches for other patterns beyond its
+            // end.
+            (_, Step::Asked) => Some(format!("{device} && (rwbs ~ \"F*\" || rwbs ~ \"WF*\")")),
+            _ => event.starts_with("block_rq").then_some(device),
+        }
+    }
+}
+
+/// The disk of a layer: the layer itself, or the disk that it is a partition of.
+pub(crate) fn disk_of<'l>(layers: &'l [Layer], layer: &'l Layer) -> Option<&'l Layer> {
+    match layer.kind {
+        LayerKind::Partition => layer.below.first().and_then(|at| layers.get(*at)),
+        _ => Some(layer),
+    }
+}
+
+/// The device whose requests are captured.
+#[derive(Clone, Debug)]
+pub(crate) struct Subject {
+    /// The whole device: the kernel reports events of the disk also for partitions.
+    pub(crate) layer: Layer,
+    /// That device in the kernel's events, and the selected partition.
+    pub(crate) traced: Traced,
+    /// The file of its counters.
+    pub(crate) stat_file: String,
+    /// Names of other layers that report the same load again.
+    pub(crate) beside: Vec<String>,
+}
+
+/// Finds the device of a target.
+pub(crate) fn find(root: &Root, target: &Path) -> Result<Subject, Failure> {
+    let place = resolve(root, target)?;
+    let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(target)));
+    let top = match place.tops.as_slice() {
+        [top] => place.layers.get(*top),
+        [] => None,
+        several => {
+            let names =
+                several.iter().filter_map(|at| place.layers.get(*at)).map(|l| format!("/dev/{}", l.name));
+            let names: Vec<String> = names.collect();
+            return Err(usage(format!("it is on several devices; name one of them: {}", names.join(", "))));
+        }
+    };
+    let Some(top) = top else {
+        let why = place.blind.or(place.ram).unwrap_or_else(|| "no block device is below it".into());
+        return Err(usage(format!("there is no block device whose requests could be captured: {why}")));
+    };
+    let disk = disk_of(&place.layers, top)
+        .ok_or_else(|| usage(format!("the disk of {} cannot be found", top.name)))?;
+    subject(&place, top, disk).ok_or_else(|| {
+        Failure::Refused(format!("the kernel does not say enough of {} to capture it", top.name))
+    })
+}
+
+fn subject(place: &Place, top: &Layer, disk: &Layer) -> Option<Subject> {
+    let traced = Traced::from_layer(&place.layers, top)?;
+    let beside = place.layers.iter().filter(|l| l.number != disk.number && l.number != top.number);
+    Some(Subject {
+        layer: disk.clone(),
+        traced,
+        stat_file: top.stat_file.clone(),
+        beside: beside.map(|l| l.name.clone()).collect(),
+    })
+}
+
+impl Subject {
+    /// Describes what is captured.
+    pub(crate) fn describe(&self) -> String {
+        let device = match &self.traced.partition {
+            Some(part) => format!("{} (of {})", part.name, self.layer.name),
+            None => self.layer.name.clone(),
+        };
+        match self.traced.unit {
+            Unit::Bios => format!("the bios of {device}, which has no requests,"),
+            _ => format!("the requests of {device}"),
+        }
+    }
+
+    /// Describes the layers left out because they report the same load again; empty if there are none.
+    pub(crate) fn words_of_others(&self) -> String {
+        if self.beside.is_empty() {
+            return String::new();
+        }
+        format!("; the same load at {} is not captured", self.beside.join(", "))
+    }
+
+    /// Whether a file, which may not exist yet, is on this device.
+    pub(crate) fn holds(&self, root: &Root, file: &Path) -> bool {
+        let dir = file.parent().filter(|dir| *dir != Path::new("")).unwrap_or(Path::new("."));
+        resolve(root, dir).is_ok_and(|place| place.layers.iter().any(|l| l.number == self.layer.number))
+    }
+}
+
+#[test]
+fn a_partition_uses_the_events_of_its_disk() {
+    let layer =
+        |name: &str, number: &str| Layer { name: name.into(), number: number.into(), ..Layer::default() };
+    let mut disk = layer("vda", "253:16");
+    disk.device.insert("mq".into(), String::new());
+    let mut part =
+        Layer { kind: LayerKind::Partition, below: vec![1], bytes: 8 << 20, ..layer("vda1", "253:17") };
+    part.device.insert("start".into(), "2048".into());
+    let layers = [part, disk];
+    let of_part = Traced::from_layer(&layers, &layers[0]).unwrap_or_else(|| panic!("none"));
+    assert_eq!((of_part.number, of_part.span()), (253 << 20 | 16, Some((2048, 16384))));
+    let of_disk = Traced::from_layer(&layers, &layers[1]).unwrap_or_else(|| panic!("none"));
+    assert_eq!((of_disk.unit, of_disk.span()), (Unit::Requests, None));
+    let filter = of_disk.filter(Step::Issued, "block_rq_issue");
+    assert_eq!(filter.as_deref(), Some("dev == 265289744"));
+    assert_eq!(of_disk.filter(Step::Completed, "block_bio_complete"), None);
+    // A device with only bios needs all of them.
+    let zram = layer("zram0", "252:0");
+    let bios = Traced::from_layer(&[], &zram).and_then(|zram| zram.filter(Step::Asked, "block_bio_queue"));
+    assert_eq!(bios.as_deref(), Some("dev == 264241152"));
+}
