@@ -1,9 +1,7 @@
 //! `fathom api`: its flags.
 
 use crate::cli::shared_flags;
-use crate::cli::shared_flags::{
-    BudgetArgs, InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs, WHAT,
-};
+use crate::cli::shared_flags::{BudgetArgs, Measuring, OUTPUT, ReportArgs, WHAT, check_job};
 use crate::failure::Failure;
 use crate::interfaces::{self, INTERFACES, Interface};
 use crate::request::{Request, Work};
@@ -47,15 +45,8 @@ pub struct Args {
     /// Print all interfaces, one a line, and stop
     #[arg(long, conflicts_with_all = ["format", "output", "explain"], help_heading = OUTPUT)]
     list: bool,
-    /// Print what would be measured, with the origin of every setting, and stop
-    #[arg(long, help_heading = OUTPUT)]
-    explain: bool,
     #[command(flatten)]
-    inconclusive: InconclusiveArgs,
-    #[command(flatten)]
-    showing: ShowingArgs,
-    #[command(flatten)]
-    live: LiveArgs,
+    report: ReportArgs,
 }
 
 impl Args {
@@ -71,10 +62,8 @@ impl Args {
         let work = Work::Api { sizes: self.bs, interfaces: self.interface, all: self.all };
         let mut request = self.measuring.request(work, self.target);
         request.budget_ns = self.budget.budget;
-        if let Some(problem) = request.job.check().into_iter().next() {
-            return Err(Failure::Usage(problem.in_flags()));
-        }
-        Ok(Some((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?))))
+        check_job(&request.job)?;
+        Ok(Some((request, self.report.showing()?)))
     }
 }
 

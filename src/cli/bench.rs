@@ -1,9 +1,7 @@
 //! `fathom bench`: its flags.
 
 use crate::cli::shared_flags;
-use crate::cli::shared_flags::{
-    BudgetArgs, FleetArgs, InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs, SlowerArgs, WHAT,
-};
+use crate::cli::shared_flags::{BudgetArgs, FleetArgs, Measuring, ReportArgs, SlowerArgs, WHAT, check_job};
 use crate::failure::Failure;
 use crate::request::{BenchSpec, Request, Work};
 use crate::show::Showing;
@@ -57,17 +55,10 @@ pub struct Args {
     budget: BudgetArgs,
     #[command(flatten)]
     fleet: FleetArgs,
-    /// Print what would be measured, with the origin of every setting, and stop
-    #[arg(long, help_heading = OUTPUT)]
-    explain: bool,
     #[command(flatten)]
     slower: SlowerArgs,
     #[command(flatten)]
-    inconclusive: InconclusiveArgs,
-    #[command(flatten)]
-    showing: ShowingArgs,
-    #[command(flatten)]
-    live: LiveArgs,
+    report: ReportArgs,
 }
 
 fn names() -> PossibleValuesParser {
@@ -94,9 +85,7 @@ impl Args {
         request.budget_ns = self.budget.budget;
         request.ranks_per_host = self.fleet.ranks_per_host;
         request.fail_if_slower = self.slower.slower();
-        if let Some(problem) = request.job.check().into_iter().next() {
-            return Err(Failure::Usage(problem.in_flags()));
-        }
-        Ok((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?)))
+        check_job(&request.job)?;
+        Ok((request, self.report.showing()?))
     }
 }

@@ -1,7 +1,7 @@
 //! `fathom layers`: its flags.
 
 use crate::cli::shared_flags;
-use crate::cli::shared_flags::{InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs};
+use crate::cli::shared_flags::{Measuring, ReportArgs, check_job};
 use crate::failure::Failure;
 use crate::request::{Request, Work};
 use crate::show::Showing;
@@ -25,15 +25,8 @@ pub struct Args {
     target: Option<PathBuf>,
     #[command(flatten)]
     measuring: Measuring,
-    /// Print what would be measured, with the origin of every setting, and stop
-    #[arg(long, help_heading = OUTPUT)]
-    explain: bool,
     #[command(flatten)]
-    inconclusive: InconclusiveArgs,
-    #[command(flatten)]
-    showing: ShowingArgs,
-    #[command(flatten)]
-    live: LiveArgs,
+    report: ReportArgs,
 }
 
 impl Args {
@@ -48,9 +41,7 @@ impl Args {
                 "--runs {runs}: what a layer costs is told from noise by several runs; type --runs {FEWEST_RUNS} or more"
             )));
         }
-        if let Some(problem) = request.job.check().into_iter().next() {
-            return Err(Failure::Usage(problem.in_flags()));
-        }
-        Ok((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?)))
+        check_job(&request.job)?;
+        Ok((request, self.report.showing()?))
     }
 }

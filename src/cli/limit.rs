@@ -1,9 +1,7 @@
 //! `fathom limit`: its flags.
 
 use crate::cli::shared_flags;
-use crate::cli::shared_flags::{
-    BudgetArgs, FleetArgs, InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs, WHAT,
-};
+use crate::cli::shared_flags::{BudgetArgs, FleetArgs, Measuring, ReportArgs, WHAT, check_job};
 use crate::failure::Failure;
 use crate::request::{Request, Work};
 use crate::show::Showing;
@@ -58,15 +56,8 @@ pub struct Args {
     budget: BudgetArgs,
     #[command(flatten)]
     fleet: FleetArgs,
-    /// Print what would be measured, with the origin of every setting, and stop
-    #[arg(long, help_heading = OUTPUT)]
-    explain: bool,
     #[command(flatten)]
-    inconclusive: InconclusiveArgs,
-    #[command(flatten)]
-    showing: ShowingArgs,
-    #[command(flatten)]
-    live: LiveArgs,
+    report: ReportArgs,
 }
 
 /// Parses a latency target.
@@ -106,9 +97,7 @@ impl Args {
         request.ranks_per_host = self.fleet.ranks_per_host;
         request.budget_ns = self.budget.budget;
         request.work = Work::Limit(self.latency_target.latency_target(arrivals, self.curve));
-        if let Some(problem) = request.job.check().into_iter().next() {
-            return Err(Failure::Usage(problem.in_flags()));
-        }
-        Ok((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?)))
+        check_job(&request.job)?;
+        Ok((request, self.report.showing()?))
     }
 }

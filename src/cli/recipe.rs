@@ -1,6 +1,6 @@
 //! `fathom recipe`: its flags.
 
-use crate::cli::shared_flags::{InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs};
+use crate::cli::shared_flags::{Measuring, ReportArgs};
 use crate::cli::{run, shared_flags};
 use crate::failure::Failure;
 use crate::recipes::{self, RECIPES, Recipe};
@@ -28,15 +28,8 @@ pub struct Args {
     target: Option<PathBuf>,
     #[command(flatten)]
     measuring: Measuring,
-    /// Print the job file with its source, and what would be measured, with the origin of every setting, and stop
-    #[arg(long, help_heading = OUTPUT)]
-    explain: bool,
     #[command(flatten)]
-    inconclusive: InconclusiveArgs,
-    #[command(flatten)]
-    showing: ShowingArgs,
-    #[command(flatten)]
-    live: LiveArgs,
+    report: ReportArgs,
 }
 
 /// Makes a flag require a recipe's name: the list measures nothing.
@@ -65,7 +58,7 @@ impl Args {
         let source = JobSource::Recipe(recipe);
         let job = dialect::job::parse(&source.name(), recipe.text, crate::plan::problems);
         run::take(&mut request, &given, source, job.map_err(|trouble| run::pointed(&trouble))?)?;
-        Ok(Some((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?))))
+        Ok(Some((request, self.report.showing()?)))
     }
 }
 

@@ -3,9 +3,7 @@
 
 use crate::capture::capture_file::is_capture;
 use crate::cli::shared_flags;
-use crate::cli::shared_flags::{
-    FleetArgs, InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs, SlowerArgs, TypedKey, WHAT,
-};
+use crate::cli::shared_flags::{FleetArgs, Measuring, ReportArgs, SlowerArgs, TypedKey, WHAT, check_job};
 use crate::failure::Failure;
 use crate::files::Small;
 use crate::request::{JobSource, Request, Work};
@@ -44,17 +42,10 @@ pub struct Args {
     /// Under mpirun: measure with the first N hosts, for several N (`1,2,4`), and show how much each further host adds
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = WHAT)]
     hosts: Vec<u32>,
-    /// Print what would be measured, with the origin of every setting, and stop
-    #[arg(long, help_heading = OUTPUT)]
-    explain: bool,
     #[command(flatten)]
     slower: SlowerArgs,
     #[command(flatten)]
-    inconclusive: InconclusiveArgs,
-    #[command(flatten)]
-    showing: ShowingArgs,
-    #[command(flatten)]
-    live: LiveArgs,
+    report: ReportArgs,
 }
 
 impl Args {
@@ -97,7 +88,7 @@ impl Args {
                 return Err(Failure::Usage(problem.in_flags()));
             }
         }
-        Ok((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?)))
+        Ok((request, self.report.showing()?))
     }
 
     /// The request of a replay.
@@ -131,14 +122,12 @@ impl Args {
         for stream in request.job.phases.iter_mut().flat_map(|phase| &mut phase.streams) {
             stream.replay.get_or_insert_default().file = name::text(&file);
         }
-        if let Some(problem) = request.job.check().into_iter().next() {
-            return Err(Failure::Usage(problem.in_flags()));
-        }
+        check_job(&request.job)?;
         request.source = Some(JobSource::File(file));
         request.against = self.against;
         request.ranks_per_host = self.fleet.ranks_per_host;
         request.fail_if_slower = self.slower.slower();
-        Ok((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?)))
+        Ok((request, self.report.showing()?))
     }
 }
 

@@ -198,10 +198,18 @@ pub(super) struct ShowingArgs {
     brief: bool,
 }
 
-/// How a measurement is watched.
+/// How a measurement, its progress and its report are shown.
 #[derive(Args, Debug)]
 #[command(next_help_heading = OUTPUT)]
-pub(super) struct LiveArgs {
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
+pub(super) struct ReportArgs {
+    /// Print what would be measured, with the origin of every setting, and stop
+    #[arg(long)]
+    pub(super) explain: bool,
+    #[command(flatten)]
+    inconclusive: InconclusiveArgs,
+    #[command(flatten)]
+    showing: ShowingArgs,
     /// Show a view of the measurement on the terminal, however short it is [default: where it takes 5 s or more, the terminal has 40
     /// columns and 10 rows, and CI is not set]
     #[arg(long, conflicts_with_all = ["no_live", "quiet"])]
@@ -214,17 +222,22 @@ pub(super) struct LiveArgs {
     quiet: bool,
 }
 
-impl LiveArgs {
-    /// Adds the progress options.
-    pub(super) fn with(self, showing: Showing) -> Showing {
-        let watched = match self {
-            Self { quiet: true, .. } => Progress::Quiet,
-            Self { live: true, .. } => Progress::View,
-            Self { no_live: true, .. } => Progress::Plain,
-            Self { live: false, no_live: false, quiet: false } => Progress::Auto,
+impl ReportArgs {
+    /// Returns how to show the measurement.
+    pub(super) fn showing(self) -> Result<Showing, Failure> {
+        let watched = match (self.quiet, self.live, self.no_live) {
+            (true, ..) => Progress::Quiet,
+            (_, true, _) => Progress::View,
+            (.., true) => Progress::Plain,
+            _ => Progress::Auto,
         };
-        Showing { watched, ..showing }
+        Ok(Showing { watched, ..self.showing.gated(self.explain, &self.inconclusive)? })
     }
+}
+
+/// Refuses flags that conflict with each other.
+pub(super) fn check_job(job: &JobSpec) -> Result<(), Failure> {
+    job.check().into_iter().next().map_or(Ok(()), |problem| Err(Failure::Usage(problem.in_flags())))
 }
 
 /// How ranks are spread over hosts.

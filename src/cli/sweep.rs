@@ -4,8 +4,7 @@ use super::Command::{Iops, Sweep};
 use super::{Cli, by_name};
 use crate::cli::shared_flags;
 use crate::cli::shared_flags::{
-    BudgetArgs, FleetArgs, HOW_DEEP, HOW_LONG, InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs,
-    WHAT,
+    BudgetArgs, FleetArgs, HOW_DEEP, HOW_LONG, Measuring, OUTPUT, ReportArgs, WHAT, check_job,
 };
 use crate::failure::Failure;
 use crate::request::{Request, SweepSpec, Work};
@@ -79,15 +78,8 @@ pub struct Args {
     /// Print the access specifications that --spec takes, with their lines, and stop
     #[arg(long, conflicts_with_all = ["format", "output", "explain"], help_heading = OUTPUT)]
     list_specs: bool,
-    /// Print what would be measured, with the origin of every setting, and stop
-    #[arg(long, help_heading = OUTPUT)]
-    explain: bool,
     #[command(flatten)]
-    inconclusive: InconclusiveArgs,
-    #[command(flatten)]
-    showing: ShowingArgs,
-    #[command(flatten)]
-    live: LiveArgs,
+    report: ReportArgs,
 }
 
 /// What `--pattern` takes.
@@ -204,7 +196,7 @@ impl Args {
     fn says_more_than_resume(&self) -> bool {
         self.measuring.says_anything()
             || self.fleet.ranks_per_host.is_some()
-            || self.explain
+            || self.report.explain
             || !self.places.is_empty()
             || self.preset.is_some()
             || !self.axes.given.is_empty()
@@ -233,8 +225,7 @@ impl Args {
                     "--resume {word}: the session says what is measured and how; leave everything out but how the report is shown"
                 )));
             }
-            let showing = self.showing.gated(false, &self.inconclusive)?;
-            return Ok(Action::Resume(word.clone(), self.live.with(showing)));
+            return Ok(Action::Resume(word.clone(), self.report.showing()?));
         }
         if self.list_specs {
             return Ok(Action::Specs);
@@ -281,9 +272,7 @@ impl Args {
         let mut widest = request.job.clone();
         let streams = widest.phases.iter_mut().flat_map(|p| &mut p.streams);
         streams.filter(|s| s.lines.is_empty()).for_each(|s| s.rw = Some(Rw::Randrw));
-        if let Some(problem) = widest.check().into_iter().next() {
-            return Err(Failure::Usage(problem.in_flags()));
-        }
+        check_job(&widest)?;
         add_own_lines(&mut request);
         if self.list {
             return Ok(Action::List(request));
@@ -291,8 +280,7 @@ impl Args {
         if self.skipped {
             return Ok(Action::Skipped(request));
         }
-        let showing = self.showing.gated(self.explain, &self.inconclusive)?;
-        Ok(Action::Measure(request, self.live.with(showing)))
+        Ok(Action::Measure(request, self.report.showing()?))
     }
 }
 
