@@ -2,7 +2,7 @@
 
 use fathom_io::capture::{capture_file, fit};
 use fathom_io::cli::{Cli, Command, ExportAction, ShowAction, SweepAction, sweep_again};
-use fathom_io::cli::{compare, devices, other_tools};
+use fathom_io::cli::{compare, other_tools};
 use fathom_io::failure::Failure;
 use fathom_io::files::output::{Rules, Spared};
 use fathom_io::fleet::{self, Fleet};
@@ -83,7 +83,7 @@ fn fathom() -> ExitCode {
         }),
         Command::Verify(args) => args.options().and_then(|options| verify::verify(&options)),
         Command::Doctor(args) => doctor::doctor(&args.request()),
-        Command::Devices(args) => devices::devices(&args.request()),
+        Command::Devices(args) => args.print(),
         Command::Explain(args) => args.explain(),
         Command::Completions(args) => args.print(),
         Command::Man(args) => args.write(),

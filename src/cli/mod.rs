@@ -5,31 +5,22 @@ mod api;
 mod bench;
 mod capture;
 pub mod compare;
-mod completions;
-mod delete;
-pub mod devices;
 mod diskspd;
-mod doctor;
 mod explain;
-mod export;
 mod fio;
-mod fit;
 mod help;
-mod import;
+mod history;
+mod inspect;
 mod iometer;
-mod iops;
 mod layers;
 mod limit;
-mod list;
-mod man;
-mod note;
 pub mod other_tools;
+mod packaging;
 mod recipe;
 mod run;
 mod shared_flags;
 mod show;
 mod sweep;
-mod tag;
 mod time;
 mod usage_error;
 mod verify;
@@ -38,7 +29,7 @@ mod watch;
 use crate::time::OWN_FAILURE;
 use crate::{stderr, stdout};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-pub use export::Action as ExportAction;
+pub use history::ExportAction;
 pub use show::Action as ShowAction;
 use std::ffi::OsString;
 use std::path::Path;
@@ -80,25 +71,25 @@ pub enum Command {
     Api(api::Args),
     Recipe(recipe::Args),
     Fio(fio::Args),
-    Iops(iops::Args),
+    Iops(sweep::IopsArgs),
     Diskspd(diskspd::Args),
     Iometer(iometer::Args),
-    List(list::Args),
+    List(history::ListArgs),
     Show(show::Args),
     Compare(compare::Args),
-    Tag(tag::Args),
-    Note(note::Args),
-    Export(export::Args),
-    Import(import::Args),
-    Delete(delete::Args),
-    Capture(capture::Args),
-    Fit(fit::Args),
+    Tag(history::TagArgs),
+    Note(history::NoteArgs),
+    Export(history::ExportArgs),
+    Import(history::ImportArgs),
+    Delete(history::DeleteArgs),
+    Capture(capture::CaptureArgs),
+    Fit(capture::FitArgs),
     Verify(verify::Args),
-    Doctor(doctor::Args),
-    Devices(devices::Args),
+    Doctor(inspect::DoctorArgs),
+    Devices(inspect::DevicesArgs),
     Explain(explain::Args),
-    Completions(completions::Args),
-    Man(man::Args),
+    Completions(packaging::CompletionsArgs),
+    Man(packaging::ManArgs),
     Help(help::Args),
 }
 

@@ -1,4 +1,4 @@
-//! `fathom sweep`: its flags.
+//! `fathom sweep`, and `fathom iops`, which is a sweep with the preset of that name: their flags.
 
 use super::Command::{Iops, Sweep};
 use super::{Cli, by_name};
@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::request::{Request, SweepSpec, Work};
 use crate::show::Showing;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgMatches, Command, FromArgMatches, Parser};
 use model::plan::Plan;
 use model::spec::axes::{AXES, Axes, Axis, PRESETS, Preset, Procedure, find, preset};
@@ -17,6 +18,8 @@ use model::spec::iometer::{Cycle, OWN_LINES, Spec, Step};
 use model::spec::number::{share, size};
 use model::spec::{LineSpec, Rw};
 use model::sweep::Measure;
+use std::error::Error;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Find the best settings for a target: block size x depth x workers x engine x cache mode.
@@ -390,4 +393,73 @@ impl FromArgMatches for AxisFlags {
 
 fn is_engine(name: &str) -> bool {
     engine::engines::find(name).is_some()
+}
+
+/// Read blocks of doubling sizes with 32 threads past the page cache, as the program iops does, and print its lines.
+///
+/// `fathom sweep --preset iops` measures the same and has more options. If fathom is called by the name iops, it runs this command.
+#[derive(clap::Args, Debug)]
+pub struct IopsArgs {
+    /// Block device, file or directory
+    #[arg(value_name = "DEVICE", required = true)]
+    device: PathBuf,
+    /// A single block size [default: all from 512 bytes on]
+    #[arg(short = 'b', long = "block-size", value_name = "SIZE", help_heading = WHAT)]
+    block: Option<String>,
+    /// Order of the reads: random or sequential [default: random]
+    #[arg(short = 'p', long, value_name = "ORDER", help_heading = WHAT)]
+    pattern: Option<String>,
+    /// Seconds for each size [default: 2]
+    #[arg(short = 't', long = "time", value_name = "SECONDS", help_heading = HOW_LONG)]
+    seconds: Option<u32>,
+    /// Number of threads [default: 32]
+    #[arg(short = 'n', long = "num-threads", value_name = "N", help_heading = HOW_DEEP)]
+    threads: Option<u32>,
+    /// Refused: type fathom sweep --preset iops --format csv DEVICE, which converts no units
+    #[arg(short = 'm', long, help_heading = OUTPUT)]
+    machine_readable: bool,
+}
+
+impl IopsArgs {
+    /// Returns the sweep.
+    ///
+    /// # Errors
+    /// A usage failure.
+    pub fn into_sweep_action(self) -> Result<Action, Failure> {
+        if self.machine_readable {
+            let why = "-m: iops prints its own lines without units; type fathom sweep --preset iops --format csv DEVICE, whose columns are named";
+            return Err(Failure::Usage(why.into()));
+        }
+        let mut words: Vec<OsString> = ["fathom", "sweep", "--preset", "iops"].map(OsString::from).to_vec();
+        let mut add = |flag: &str, value: Option<String>| {
+            words.extend(value.map(|value| OsString::from(format!("{flag}={value}"))));
+        };
+        add("--workers", self.threads.map(|n| n.to_string()));
+        add("--time", self.seconds.map(|s| format!("{s}s")));
+        add("--bs", self.block);
+        add("--pattern", self.pattern);
+        words.extend(["--".into(), self.device.into_os_string()]);
+        let read = Cli::try_parse_from(words).map_err(|wrong| in_terms_of_iops(&wrong))?;
+        match read.command {
+            Sweep(args) => args.into_action(),
+            _ => Err(Failure::Usage("fathom iops is a sweep; type fathom sweep --preset iops DEVICE".into())),
+        }
+    }
+}
+
+/// Describes an invalid value by the flag of iops that was typed, not by the equivalent flag of `fathom sweep`.
+fn in_terms_of_iops(wrong: &clap::Error) -> Failure {
+    let given = |kind: ContextKind| match wrong.get(kind) {
+        Some(ContextValue::String(text)) => text.as_str(),
+        _ => "",
+    };
+    let flag = given(ContextKind::InvalidArg);
+    let own = [("--workers", "-n"), ("--time", "-t"), ("--bs", "-b"), ("--pattern", "-p")];
+    let own = own.iter().find(|(of_sweep, _)| flag.starts_with(of_sweep)).map_or(flag, |(_, own)| own);
+    let why = match (wrong.source(), wrong.get(ContextKind::ValidValue)) {
+        (Some(why), _) => why.to_string(),
+        (None, Some(ContextValue::Strings(known))) => format!("type {}", known.join(" or ")),
+        (None, _) => wrong.kind().to_string(),
+    };
+    Failure::Usage(format!("{own} {}: {why}", given(ContextKind::InvalidValue)))
 }
