@@ -9,7 +9,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use model::profile;
 use std::path::PathBuf;
 
-/// Flags that a quick bench has no time for, or defines itself.
+/// Flags that --quick has no time for, or sets itself.
 const NOT_QUICK: [&str; 13] = [
     "against",
     "compare",
@@ -28,18 +28,18 @@ const NOT_QUICK: [&str; 13] = [
 
 /// Run the standard benchmarks on a directory, file or device, in random order, each repeated and judged.
 ///
-/// In a directory a test file is made, written whole and removed at the end; a file or a block device is only read,
+/// In a directory, fathom makes a test file, writes it completely, and removes it at the end. A file or a block device is only read,
 /// unless --destroy names it.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directory, file or block device [default: the current directory]
     #[arg(value_parser = shared_flags::parser())]
     target: Option<PathBuf>,
-    /// Quick look in 10 s: one run of half a second per test, without confidence intervals or checks that need them
+    /// Finish in 10 s: one run of half a second per test, without confidence intervals and the checks that need them
     #[arg(long, conflicts_with_all = NOT_QUICK, help_heading = WHAT)]
     quick: bool,
-    /// Run each test alternately on these targets, and say for each test which is faster; the others are compared with the first. After
-    /// five rounds, the tests that vary most get further runs until --budget is spent
+    /// Run each test alternately on these targets, and compare each target with the first. After five rounds, the tests that vary most get
+    /// further runs until --budget is spent
     #[arg(long, value_name = "TARGET", num_args = 2.., value_parser = shared_flags::parser(), conflicts_with_all = ["target", "against"], help_heading = WHAT)]
     compare: Vec<PathBuf>,
     /// Named list of tests [default: cdm]
@@ -75,7 +75,7 @@ impl Args {
         let work = BenchSpec { profile, quick: self.quick, compare: !self.compare.is_empty() };
         if self.budget.budget.is_some() && self.compare.is_empty() {
             return Err(Failure::Usage(
-                "--budget is the time to compare targets in, and there is no --compare; type --runs or --time for a bench of one target"
+                "--budget limits the time of --compare, and there is no --compare; for one target type --runs or --time"
                     .into(),
             ));
         }

@@ -28,7 +28,7 @@ pub struct CaptureArgs {
     /// Keep only the requests that the threads of this process issued
     #[arg(long, help_heading = WHAT, value_name = "PID")]
     pid: Option<u32>,
-    /// Keep only requests to the extents of the file, or of all files below the directory, at the beginning and at the end of the capture;
+    /// Keep only requests to the extents of the file, or of all files below the directory, at the beginning or at the end of the capture;
     /// flushes and requests that also reach other blocks are left out and counted
     #[arg(long, help_heading = WHAT)]
     extents: bool,

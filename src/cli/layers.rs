@@ -7,15 +7,15 @@ use crate::request::{Request, Work};
 use crate::show::Showing;
 use std::path::PathBuf;
 
-/// Fewest runs for an interval of a layer's cost.
+/// Fewest runs for a confidence interval of a layer's cost.
 const FEWEST_RUNS: u32 = 3;
 
-/// Run the same workload at every layer of a target, to see what each costs: devices, file system, page cache.
+/// Run the same workload at every layer of a target to show what each layer costs: devices, file system, page cache.
 ///
-/// 8 KiB random reads and writes unless --bs and --rw say otherwise: on each block device below that can be opened (reads
-/// only), then through the file system past the page cache, with a sync in each write, and through the page cache. Beside
-/// what fathom counts stands what the device counted. A device below is read at the very blocks in which the
-/// file is stored; where these cannot be known (btrfs, volumes, RAID), its row is left out with the reason.
+/// The workload is 8 KiB random reads and writes unless --bs and --rw change it. It runs on each block device below that can be opened
+/// (reads only), then through the file system past the page cache, with a sync in each write, and through the page cache. The report
+/// has the device's own counts next to fathom's. A device below is read at the blocks in which the file is stored. If these blocks are
+/// unknown (btrfs, volumes, RAID), its row is omitted with the reason.
 ///
 /// An existing file or device is only read, unless --destroy names it.
 #[derive(clap::Args, Debug)]
@@ -38,7 +38,7 @@ impl Args {
         let request = self.measuring.request(Work::Layers, self.target);
         if let Some(runs) = request.job.runs.filter(|r| *r < FEWEST_RUNS) {
             return Err(Failure::Usage(format!(
-                "--runs {runs}: what a layer costs is told from noise by several runs; type --runs {FEWEST_RUNS} or more"
+                "--runs {runs}: too few runs to distinguish the cost of a layer from noise; type --runs {FEWEST_RUNS} or more"
             )));
         }
         check_job(&request.job)?;

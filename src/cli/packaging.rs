@@ -91,7 +91,7 @@ fn page(cli: &Command, command: &Command) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The exit codes at the end of a command's help, separated by semicolons.
+/// Returns the exit codes at the end of a command's help, separated by semicolons.
 fn exit_codes_in_help(command: &Command) -> Option<String> {
     let help = command.get_after_help()?.to_string();
     let (_, codes) = help.split_once("Exit codes")?.1.split_once(": ")?;
@@ -192,7 +192,7 @@ const FILES: [(&str, &str); 5] = [
     ("/tmp/fathom-UID/", "Sessions, if the data directory cannot be written."),
     (
         ".fathom-test-*",
-        "Test files in a target directory. They are removed at the end. After a crash the next run in that directory names those that remain.",
+        "Test files in a target directory. They are removed at the end. After a crash, the next run in that directory reports the remaining ones.",
     ),
     ("/proc, /sys", "Counters and settings of the kernel. Without them more checks report NOT CHECKED."),
 ];
@@ -230,7 +230,7 @@ const EXAMPLES: [(&str, &str, &str); 34] = [
         "Finds the best of six settings.",
     ),
     ("api", "fathom api --interface pread,mmap,io_uring /srv/data", "Compares three interfaces."),
-    ("recipe", "fathom recipe etcd /var/lib/etcd", "Answers whether the storage is fast enough for etcd."),
+    ("recipe", "fathom recipe etcd /var/lib/etcd", "Reports whether the storage is fast enough for etcd."),
     (
         "fio",
         "fathom fio --name=t --rw=randread --size=64m --directory=/srv/data",
@@ -248,7 +248,7 @@ const EXAMPLES: [(&str, &str, &str); 34] = [
     (
         "compare",
         "fathom compare last~1 last",
-        "Tells whether the last session was faster than the one before it.",
+        "Reports whether the last session was faster than the one before it.",
     ),
     ("tag", "fathom tag last before-upgrade", "Names a session."),
     ("note", "fathom note last 'new firmware'", "Adds a note to a session."),
@@ -322,7 +322,7 @@ fn every_command_has_a_page_that_names_its_flags() {
     assert_eq!(names.first(), Some(&"fathom.1"));
     for command in Cli::command().get_subcommands() {
         let name = format!("fathom-{}.1", command.get_name());
-        let page = pages.iter().find(|(of, _)| *of == name);
+        let page = pages.iter().find(|(page_name, _)| *page_name == name);
         let page = page.unwrap_or_else(|| panic!("no {name} in {names:?}"));
         let text = String::from_utf8_lossy(&page.1).replace('\\', "");
         for flag in command.get_arguments().filter(|a| !a.is_hide_set()).filter_map(clap::Arg::get_long) {
