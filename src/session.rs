@@ -23,7 +23,7 @@ const LIMIT_BYTES: u64 = 64 << 20;
 const BELOW: &str = "fathom/sessions";
 /// Most names that are tried for a session.
 const MAX_TRIES: u32 = 10_000;
-/// Mode bits that let others than the owner write.
+/// Mode bits with which group and others may write.
 const OTHERS_WRITE: u32 = 0o022;
 
 /// An open session file.
@@ -66,7 +66,7 @@ impl Session {
                 Ok(session) => {
                     if let Some(home) = home().filter(|home| *home != dir) {
                         stderr::say(&format!(
-                            "fathom: {} cannot be written, so this session is kept in {}; set XDG_DATA_HOME to a directory of yours",
+                            "fathom: {} cannot be written, so this session is in {}; set XDG_DATA_HOME to a directory that you can write to",
                             name::shown(&home),
                             name::shown(&dir)
                         ));
@@ -178,7 +178,7 @@ impl Session {
     pub fn sync(&mut self) -> Result<(), Failure> {
         match &self.store {
             Store::File(file) => match file.sync_data() {
-                Err(e) => self.go_on_in_memory(&e).map_err(|e| self.refuse(&e)),
+                Err(e) => self.move_to_memory(&e).map_err(|e| self.refuse(&e)),
                 Ok(()) => Ok(()),
             },
             Store::Memory(_) => Ok(()),
@@ -189,7 +189,7 @@ impl Session {
         if let Store::File(file) = &mut self.store
             && let Err(e) = file.write_all(bytes)
         {
-            self.go_on_in_memory(&e)?;
+            self.move_to_memory(&e)?;
         }
         if let Store::Memory(all) = &mut self.store {
             all.try_reserve(bytes.len()).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
@@ -200,22 +200,22 @@ impl Session {
     }
 
     /// Moves the session into memory, so that results survive a file error, usually a full disk.
-    fn go_on_in_memory(&mut self, why: &io::Error) -> io::Result<()> {
+    fn move_to_memory(&mut self, why: &io::Error) -> io::Result<()> {
         let content = self.content()?;
         if self.kept {
             // A session without a header is empty.
-            let what_remains = if self.bytes <= MAGIC.len() as u64 {
+            let consequence = if self.bytes <= MAGIC.len() as u64 {
                 let _ = std::fs::remove_file(&self.path);
-                "this session is not kept, and the report that follows is all there is"
+                "this session is not kept; only the report that follows has its results"
             } else {
                 // Remove a torn frame at the end of the file.
                 if let Store::File(file) = &self.store {
                     let _ = file.set_len(self.bytes);
                 }
-                "the file keeps what was measured before, and only the report that follows has the rest"
+                "the file has only the results so far; the report that follows has all"
             };
             stderr::say(&format!(
-                "fathom: the session file {} cannot be written: {why}{}; {what_remains}",
+                "fathom: the session file {} cannot be written: {why}{}; {consequence}",
                 name::shown(&self.path),
                 cause(why)
             ));
@@ -258,7 +258,7 @@ fn create_new(dir: &Path, started: &str, process: u32) -> io::Result<(PathBuf, F
 }
 
 fn no_memory(error: &io::Error) -> Failure {
-    Failure::Refused(format!("memory has no room for what is measured: {error}{}", cause(error)))
+    Failure::Refused(format!("there is no memory for the session: {error}{}", cause(error)))
 }
 
 /// Reads a session.
@@ -267,8 +267,8 @@ fn no_memory(error: &io::Error) -> Failure {
 /// [`Failure::Usage`] with the reason if the file is not a session; [`Failure::Refused`] if it has no measurement.
 pub fn read(path: &Path) -> Result<Record, Failure> {
     load(path).map_err(|e| {
-        let words = format!("{}: {e}", name::shown(path));
-        if matches!(e, Unreadable::Headless) { Failure::Refused(words) } else { Failure::Usage(words) }
+        let message = format!("{}: {e}", name::shown(path));
+        if matches!(e, Unreadable::Headless) { Failure::Refused(message) } else { Failure::Usage(message) }
     })
 }
 
@@ -311,28 +311,28 @@ pub fn is_headless(path: &Path) -> bool {
     matches!(load(path), Err(Unreadable::Headless))
 }
 
-/// The process that has a file locked by `flock(2)`, from the text of `/proc/locks`: `1: FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF`.
-/// `None` if two file systems have a locked file of this number, or the process is in a PID namespace that this one cannot see.
+/// Returns the process that locked a file with `flock(2)`, from `/proc/locks`: `1: FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF`.
+/// `None` if two file systems have a locked file with this inode number, or the process is in a PID namespace that this one cannot see.
 fn flock_writer(locks: &str, inode: u64) -> Option<u32> {
     let mut found = locks.lines().filter_map(|line| {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let [_, "FLOCK", _, "WRITE", pid, file, ..] = words.as_slice() else { return None };
-        let is_it = file.rsplit(':').next()?.parse() == Ok(inode);
-        pid.parse().ok().filter(|pid| is_it && *pid > 0)
+        let is_same = file.rsplit(':').next()?.parse() == Ok(inode);
+        pid.parse().ok().filter(|pid| is_same && *pid > 0)
     });
     let pid = found.next()?;
     found.next().is_none().then_some(pid)
 }
 
-/// Directories that may hold sessions, best first. The shared directory among the temporary files is included only if the
-/// user's own is not writable: its name is public, and other users may have put files there.
+/// Returns the directories that may hold sessions, best first. Includes the shared one in the directory for temporary files only if the
+/// user's own is not writable: other users know its name and may have put files there.
 pub(crate) fn directories() -> Vec<PathBuf> {
     let home = home();
     let usable = home.as_deref().is_some_and(is_usable);
     home.into_iter().chain(shared().filter(|_| !usable)).collect()
 }
 
-/// The directory in the user's own data.
+/// Returns the session directory in the user's data directory.
 fn home() -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
     let home = absolute("XDG_DATA_HOME").or_else(|| absolute("HOME").map(|h| h.join(".local/share")));
@@ -345,12 +345,12 @@ const SYSFS_MAGIC: u64 = 0x6265_6572;
 
 /// Whether a directory can be made and written, as far as this can be determined without doing it.
 fn is_usable(dir: &Path) -> bool {
-    let there = dir.ancestors().find(|d| d.symlink_metadata().is_ok());
+    let existing = dir.ancestors().find(|d| d.symlink_metadata().is_ok());
     let writable = |d: &Path| accessat(CWD, d, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_ok();
     // Root has write permission everywhere in /proc and /sys, but cannot make files there.
     let makes_files =
         |d: &Path| statfs(d).is_ok_and(|fs| ![PROC_SUPER_MAGIC, SYSFS_MAGIC].contains(&(fs.f_type as u64)));
-    there.is_some_and(|d| d.is_dir() && writable(d) && makes_files(d))
+    existing.is_some_and(|d| d.is_dir() && writable(d) && makes_files(d))
 }
 
 /// Makes a private directory for sessions.
@@ -358,13 +358,13 @@ pub(crate) fn create_directory(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
-/// The session directory among the temporary files; `None` if another user made it or may write to it.
+/// Returns the session directory in the directory for temporary files; `None` if another user made it or may write to it.
 fn shared() -> Option<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let dir = std::env::temp_dir().join(format!("fathom-{user}"));
     let facts = dir.symlink_metadata();
-    let ours = facts.map_or(true, |m| m.is_dir() && m.uid() == user && m.mode() & OTHERS_WRITE == 0);
-    ours.then(|| dir.join(BELOW))
+    let is_private = facts.map_or(true, |m| m.is_dir() && m.uid() == user && m.mode() & OTHERS_WRITE == 0);
+    is_private.then(|| dir.join(BELOW))
 }
 
 /// Whether a file of the history belongs to the user. Root can read the files of others but did not ask for them.
@@ -372,7 +372,7 @@ pub(crate) fn is_own(facts: &std::fs::Metadata) -> bool {
     facts.uid() == user()
 }
 
-/// Returns the id of the user whose sessions these are.
+/// Returns the id of the user who runs fathom.
 pub(crate) fn user() -> u32 {
     rustix::process::geteuid().as_raw()
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// Exit code after any termination signal: 128 + SIGINT.
 pub const INTERRUPTED: u8 = 130;
 
-/// How long a second signal waits for the cleanup.
+/// Longest time that a second signal waits for the cleanup.
 const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 
 /// Whether a status was requested since the last one was printed.
@@ -23,7 +23,7 @@ static STATUS_REQUESTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default)
 /// Keeps `SIGXFSZ` and `SIGUSR1` from ending the program.
 ///
 /// # Errors
-/// Where a handler cannot be installed.
+/// If a handler cannot be installed.
 pub fn survive_harmless() -> std::io::Result<()> {
     signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
     signal_hook::flag::register(SIGUSR1, Arc::clone(&STATUS_REQUESTED))?;
@@ -43,14 +43,14 @@ pub fn status_given() {
 /// Starts the thread. The flag becomes true at the first signal; at the second, `leave` runs and the process ends.
 ///
 /// # Errors
-/// Where the handlers cannot be installed.
+/// If the handlers cannot be installed.
 pub fn watch(leave: impl Fn() + Send + 'static) -> std::io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
-    let asked = Arc::clone(&stop);
+    let requested = Arc::clone(&stop);
     let mut signals = Signals::new(sys::thread::ending_signals())?;
     std::thread::Builder::new().name("fathom-signals".into()).spawn(move || {
         for _ in signals.forever() {
-            if asked.swap(true, Ordering::Relaxed) {
+            if requested.swap(true, Ordering::Relaxed) {
                 leave();
                 std::process::exit(i32::from(INTERRUPTED));
             }
@@ -59,8 +59,8 @@ pub fn watch(leave: impl Fn() + Send + 'static) -> std::io::Result<Arc<AtomicBoo
     Ok(stop)
 }
 
-/// Starts the thread of [`watch`] for callers that must remove something from the kernel before the process ends: the
-/// second signal waits briefly for `gone` and then runs `leave`.
+/// Starts the thread of [`watch`] for callers that must remove something from the kernel before the process ends. The second signal waits
+/// up to two seconds for `gone`, then runs `leave`.
 ///
 /// # Errors
 /// As [`watch`].
@@ -100,7 +100,7 @@ pub fn pass_on(received: impl Fn(i32, bool) + Send + 'static) -> std::io::Result
 /// Runs `before` before this process stops at a signal of its terminal, and `after` when it continues.
 ///
 /// # Errors
-/// Where the handlers cannot be installed.
+/// If the handlers cannot be installed.
 pub fn around_stops(
     before: impl Fn() + Send + 'static,
     after: impl Fn() + Send + 'static,

@@ -165,12 +165,12 @@ pub fn compare(request: &Request) -> Result<ExitCode, Failure> {
     let (a, others) = sides.split_first().unwrap_or((const { &Vec::new() }, &[]));
     if let [b] = others {
         let comparison = compare_sides(a, b, &request.options);
-        show::put(&comparison, (request.format, style), &outlets, Some(SAME_COMMAND))?;
+        show::put(&comparison, request.format, style, &outlets, Some(SAME_COMMAND))?;
         return Ok(exit_code(&[comparison.answer], comparison.gate.as_ref()));
     }
     let all = compare_each(a, others, &request.options);
     let format = report::that_writes::<Comparisons>(request.format).map_err(Failure::Usage)?;
-    show::put(&all, (format, style), &outlets, Some(SAME_COMMAND))?;
+    show::put(&all, format, style, &outlets, Some(SAME_COMMAND))?;
     let answers: Vec<Answer> = all.others.iter().map(|other| other.comparison.answer).collect();
     Ok(exit_code(&answers, all.gate.as_ref()))
 }
