@@ -1,6 +1,6 @@
-//! The table of interfaces that `fathom api` compares: their names, and the engine of each.
+//! The table of interfaces that `fathom api` compares, each with its engine.
 //!
-//! The order is from plain to special: of two equally fast interfaces the first one is recommended.
+//! Simple interfaces come first: of two equally fast interfaces, the first one is recommended.
 
 use model::job::{Cache, FALLOCATE, NEW};
 
@@ -10,13 +10,13 @@ pub(crate) const CXX: &str = "cxx";
 /// One interface.
 #[derive(Clone, Copy, Debug)]
 pub struct Interface {
-    /// Its name in the table.
+    /// Name in the table.
     pub name: &'static str,
-    /// One line for `--list`.
+    /// Description in one line, for `--list`.
     pub about: &'static str,
-    /// Its engine, with options as in `--engine`.
+    /// Engine with its options, as for `--engine`.
     pub engine: &'static str,
-    /// Cache mode of its file.
+    /// Cache mode of the file.
     pub cache: Cache,
     /// Supported directions.
     pub ways: Directions,
@@ -79,7 +79,7 @@ const fn blind(interface: Interface) -> Interface {
 /// All interfaces.
 pub const INTERFACES: &[Interface] = &[
     plain("pread", "sync", "pread and pwrite"),
-    plain("read", "rw", "read and write from the position of the file, lseek where it jumps"),
+    plain("read", "rw", "read and write at the file position, with lseek for jumps"),
     plain("std::fs::File", "std", "Rust's File: read, write and seek"),
     plain("BufReader", "std:buffer=0", "Rust's BufReader and BufWriter with their own 8 KiB"),
     plain("BufReader 128K", "std:buffer=131072", "the same with 128 KiB"),
@@ -93,24 +93,21 @@ pub const INTERFACES: &[Interface] = &[
         "stdio:getc-unlocked",
         "getc_unlocked and putc_unlocked, byte by byte without the lock",
     ),
-    plain("fstream", "fstream", "C++ std::fstream: read and write (only where built with the feature cxx)"),
+    plain("fstream", "fstream", "C++ std::fstream: read and write (only if built with the feature cxx)"),
     plain("readv", "rw:vectors=4", "readv and writev with four buffers per operation"),
     plain("preadv2", "vsync", "preadv2 and pwritev2 without flags"),
     plain(
         "preadv2 NOWAIT",
         "vsync:nowait,retry",
-        "preadv2 with RWF_NOWAIT, and a second call where it would block",
+        "preadv2 with RWF_NOWAIT, and a second call if it would block",
     ),
     plain(
         "preadv2 DONTCACHE",
         "vsync:dontcache",
-        "preadv2 with RWF_DONTCACHE: nothing stays in the page cache",
+        "preadv2 with RWF_DONTCACHE: no data remain in the page cache",
     ),
     only(Directions::In, plain("readahead", "sync:readahead=1048576", "readahead of 1 MiB ahead of pread")),
-    several(
-        Many::Threads,
-        plain("pread threads", "sync", "pread and pwrite by as many threads as --depth says"),
-    ),
+    several(Many::Threads, plain("pread threads", "sync", "pread and pwrite by --depth threads")),
     opened(Cache::Mmap, plain("mmap", "mmap:late", "load and store, MAP_SHARED")),
     only(
         Directions::In,
@@ -121,7 +118,7 @@ pub const INTERFACES: &[Interface] = &[
         plain(
             "mmap populate",
             "mmap:late,populate",
-            "the same with all pages read first, in the time (MAP_POPULATE)",
+            "the same with MAP_POPULATE, which reads all pages first; this time counts",
         ),
     ),
     opened(Cache::Mmap, plain("mmap sequential", "mmap:late,sequential", "the same with MADV_SEQUENTIAL")),
@@ -139,10 +136,14 @@ pub const INTERFACES: &[Interface] = &[
         "copy_file_range between the file and another one",
     )),
     several(Many::Depth, plain("POSIX aio", "posixaio", "aio_read and aio_write: threads of the C library")),
-    several(Many::Depth, plain("libaio", "libaio", "io_submit through the page cache, where it blocks")),
+    several(Many::Depth, plain("libaio", "libaio", "io_submit through the page cache, which blocks")),
     several(
         Many::Depth,
-        plain("io_uring", "io_uring:plain-buffers,plain-files", "io_uring with nothing registered"),
+        plain(
+            "io_uring",
+            "io_uring:plain-buffers,plain-files",
+            "io_uring without registered buffers and files",
+        ),
     ),
     several(Many::Depth, plain("io_uring fixed", "io_uring", "io_uring with registered buffers and files")),
     opened(Cache::Direct, plain("pread O_DIRECT", "sync", "pread and pwrite past the page cache")),
@@ -162,14 +163,22 @@ pub const INTERFACES: &[Interface] = &[
         Many::Depth,
         opened(
             Cache::Direct,
-            plain("io_uring O_DIRECT", "io_uring", "io_uring past the page cache, registered"),
+            plain(
+                "io_uring O_DIRECT",
+                "io_uring",
+                "io_uring past the page cache, with registered buffers and files",
+            ),
         ),
     ),
     several(
         Many::Depth,
         opened(
             Cache::Direct,
-            plain("io_uring SQPOLL", "io_uring:sqpoll", "the same, a thread of the kernel takes submissions"),
+            plain(
+                "io_uring SQPOLL",
+                "io_uring:sqpoll",
+                "the same, with a kernel thread that takes submissions",
+            ),
         ),
     ),
     several(
@@ -194,7 +203,7 @@ pub const INTERFACES: &[Interface] = &[
 
 /// Default interfaces: the usual choices of programs.
 const COMMON: [&str; 6] = ["pread", "BufReader", "mmap", "io_uring", "pread O_DIRECT", "io_uring O_DIRECT"];
-/// Compared too if io_uring is denied.
+/// Also compared by default if io_uring is denied.
 const INSTEAD_OF_IO_URING: [&str; 2] = ["libaio", "libaio O_DIRECT"];
 
 /// The default interfaces, in the order of the table.
@@ -222,7 +231,7 @@ fn interface_names_are_unique_and_engines_exist() {
     use model::spec::parsers;
     for (at, one) in INTERFACES.iter().enumerate() {
         assert!(INTERFACES[..at].iter().all(|i| !i.name.eq_ignore_ascii_case(one.name)), "{}", one.name);
-        assert!(!one.name.contains(','), "a comma parts names in --interface: {}", one.name);
+        assert!(!one.name.contains(','), "a comma separates names in --interface: {}", one.name);
         let spec = parsers::engine(one.engine).unwrap_or_else(|e| panic!("{}: {e}", one.engine));
         let Some(entry) = ::engine::engines::find(&spec.name) else {
             assert_eq!(one.name, "fstream");

@@ -2,7 +2,7 @@
 
 use fathom_io::capture::{capture_file, fit};
 use fathom_io::cli::{Cli, Command, ExportAction, ShowAction, SweepAction, sweep_again};
-use fathom_io::cli::{compare, devices, other_tools};
+use fathom_io::cli::{compare, other_tools};
 use fathom_io::failure::Failure;
 use fathom_io::files::output::{Rules, Spared};
 use fathom_io::fleet::{self, Fleet};
@@ -83,7 +83,7 @@ fn fathom() -> ExitCode {
         }),
         Command::Verify(args) => args.options().and_then(|options| verify::verify(&options)),
         Command::Doctor(args) => doctor::doctor(&args.request()),
-        Command::Devices(args) => devices::devices(&args.request()),
+        Command::Devices(args) => args.print(),
         Command::Explain(args) => args.explain(),
         Command::Completions(args) => args.print(),
         Command::Man(args) => args.write(),
@@ -104,8 +104,7 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Resu
     show::check_gated(planned.0.is_gated(), showing)?;
     if showing.explain && !showing.outputs.is_empty() {
         return Err(Failure::Usage(
-            "--explain prints what would be measured, and makes no report for -o; leave one of them out"
-                .into(),
+            "--explain prints the plan and makes no report for -o; leave one of them out".into(),
         ));
     }
     if showing.explain && !fleet.tells() {
@@ -113,7 +112,8 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Resu
     }
     if showing.explain {
         let recipe = request.source.as_ref().and_then(JobSource::recipe);
-        return show::explain(planned, recipe, showing.format);
+        let (plan, machine) = planned;
+        return show::explain(plan, machine, recipe, showing.format);
     }
     let job_file = request.source.as_ref().and_then(JobSource::path);
     let protected_files = protected_files(&planned, job_file);
@@ -154,7 +154,8 @@ fn sweep(parsed: SweepAction) -> Result<ExitCode, Failure> {
 }
 
 /// Collects the files that this call reads or measures. Reports must not overwrite them.
-fn protected_files((plan, machine): &(Plan, Machine), job_file: Option<&Path>) -> Spared {
+fn protected_files(planned: &(Plan, Machine), job_file: Option<&Path>) -> Spared {
+    let (plan, machine) = planned;
     let mut protected_files = Spared::from_plan(plan, &machine.places);
     if let Some(file) = job_file {
         protected_files.add(file, "the job file of this call");
@@ -188,9 +189,9 @@ fn judge_again(files: &[PathBuf], showing: &show::Showing) -> Result<ExitCode, F
         if let Some(running) = session::running(file) {
             let id = history::id(file);
             if session::is_headless(file) {
-                return Err(Failure::Refused(format!("{id} is {running}, and has measured nothing so far")));
+                return Err(Failure::Refused(format!("{id} is {running} and has no measurement yet")));
             }
-            stderr::say(&format!("fathom: {id} is {running}; the report has what it measured so far"));
+            stderr::say(&format!("fathom: {id} is {running}; the report has its measurements so far"));
         }
     }
     if let [file] = files {
@@ -215,8 +216,8 @@ fn judge(
     outlets: &show::Outlets,
     finished: Option<&run::Finished>,
 ) -> Result<ExitCode, Failure> {
-    let words = kept.map(history::read_annotations).unwrap_or_default();
-    let report = show::judge(record, kept, words, showing);
+    let annotations = kept.map(history::read_annotations).unwrap_or_default();
+    let report = show::judge(record, kept, annotations, showing);
     show::report(&report, showing, outlets, kept)?;
     // An interruption or failure takes precedence over the verdict.
     let ended = finished.and_then(run::Finished::exit_code);

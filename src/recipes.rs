@@ -1,15 +1,15 @@
-//! The table of recipes: jobs with a question, each of which stands for an application or an article.
+//! The table of recipes: jobs with the I/O pattern of an application or an article.
 //!
-//! The content of a recipe is a job file in `recipes/` with its source. A source that names a limit is a `fail-if` condition.
+//! A recipe is a job file in `recipes/`, with its source in a comment. A limit that the source names is a `fail-if` condition.
 
-/// A job file of fathom, and its question.
+/// A built-in job file.
 #[derive(Debug)]
 pub struct Recipe {
-    /// Its name on the command line, and of its file.
+    /// Name on the command line, and of the file.
     pub name: &'static str,
-    /// Its question, in a line.
+    /// Description in one line.
     pub about: &'static str,
-    /// The job file.
+    /// Text of the job file.
     pub text: &'static str,
 }
 
@@ -46,17 +46,13 @@ pub const RECIPES: &[Recipe] = &[
         include_str!("../recipes/sqlite.toml"),
     ),
     recipe("backup", "a full backup: sequential 512 KiB writes", include_str!("../recipes/backup.toml")),
-    recipe(
-        "video",
-        "8K video: sequential writes that keep up 90 MB/s",
-        include_str!("../recipes/video.toml"),
-    ),
+    recipe("video", "8K video: sequential writes at 90 MB/s", include_str!("../recipes/video.toml")),
     recipe(
         "vm-boot",
-        "a virtual machine that boots: random 8 KiB, 95 % reads",
+        "a booting virtual machine: random 8 KiB, 95 % reads",
         include_str!("../recipes/vm-boot.toml"),
     ),
-    recipe("swap", "pages back from swap: random 32 KiB reads", include_str!("../recipes/swap.toml")),
+    recipe("swap", "pages read back from swap: random 32 KiB", include_str!("../recipes/swap.toml")),
     recipe("ccsio", "article: bulk I/O with 8 buffers of 512 KiB", include_str!("../recipes/ccsio.toml")),
     recipe(
         "six-patterns",

@@ -1,4 +1,4 @@
-//! The request: what the user asked for, checked without reading the machine. The plan fills in the defaults.
+//! The request: the typed settings, checked without reading the machine. The plan adds the defaults.
 
 use crate::interfaces::Interface;
 use crate::recipes::Recipe;
@@ -25,15 +25,15 @@ pub struct Request {
     pub source: Option<JobSource>,
     /// Keys set by flags, in the order of help.
     pub flags: Vec<&'static str>,
-    /// Targets of streams that name none of their own.
+    /// Targets of the streams that name no target themselves.
     pub targets: Vec<PathBuf>,
     /// Names or serials of targets that may be overwritten.
     pub destroy: Vec<String>,
     /// Paths of targets that may be written although their users may be hidden.
     pub unseen_users: Vec<PathBuf>,
-    /// A fault injected on purpose.
+    /// A fault to inject, for tests.
     pub hook: Option<Hook>,
-    /// The earlier session whose jobs are measured again along with these.
+    /// The earlier session whose jobs are measured again, alternating with these jobs.
     pub against: Option<String>,
     /// How much slower these jobs may be than the earlier ones.
     pub fail_if_slower: Option<Slower>,
@@ -41,9 +41,9 @@ pub struct Request {
     pub keep: bool,
     /// The device expected below every target: name, path or serial number.
     pub expect_device: Option<String>,
-    /// Time budget in ns of a command that answers a question, if typed.
+    /// Time limit in ns for the whole command, if typed.
     pub budget_ns: Option<u64>,
-    /// How many ranks of a launcher may run on one host, if typed.
+    /// Number of ranks that a launcher may start on one host, if typed.
     pub ranks_per_host: Option<u32>,
     /// Numbers of hosts to measure one after another, in ascending order; empty means all hosts at once.
     pub hosts: Vec<u32>,
@@ -61,7 +61,7 @@ pub enum JobSource {
 }
 
 impl JobSource {
-    /// Name of the source: `job.toml`, `recipe etcd`.
+    /// Returns the name of the source: `job.toml`, `recipe etcd`.
     pub fn name(&self) -> String {
         match self {
             Self::File(path) => model::name::text(path),
@@ -70,7 +70,7 @@ impl JobSource {
         }
     }
 
-    /// Default name of a job from this source.
+    /// Returns the default name of a job from this source.
     pub fn stem(&self) -> String {
         match self {
             Self::File(path) => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
@@ -79,12 +79,12 @@ impl JobSource {
         }
     }
 
-    /// Path of the user's job file.
+    /// Returns the path of the user's job file.
     pub fn path(&self) -> Option<&Path> {
         if let Self::File(path) = self { Some(path) } else { None }
     }
 
-    /// Text of the recipe.
+    /// Returns the text of the recipe.
     pub fn recipe(&self) -> Option<&'static str> {
         if let Self::Recipe(recipe) = self { Some(recipe.text) } else { None }
     }
@@ -126,7 +126,7 @@ pub struct BenchSpec {
 }
 
 impl BenchSpec {
-    /// The named profile, or the default.
+    /// Returns the named profile, or the default.
     pub fn chosen(&self) -> &'static Profile {
         self.profile.unwrap_or(&PROFILES[0])
     }
@@ -145,18 +145,18 @@ pub struct SweepSpec {
     pub memory: Option<u64>,
     /// Measure every cell equally often.
     pub exhaustive: bool,
-    /// Measure that ranks cells; the default depends on the work.
+    /// Measure that ranks cells; the default depends on the access pattern.
     pub by: Option<Measure>,
     /// How much faster than the winner a cell may be, as a share.
     pub tolerance: Option<f64>,
-    /// Test type of Iometer.
+    /// Test type of Iometer, if typed.
     pub cycle: Option<Cycle>,
-    /// How the numbers of a test type rise.
+    /// How the numbers of a test type increase, if typed.
     pub step: Option<Step>,
 }
 
 impl Request {
-    /// Where a setting came from: `command line`, or the name of the job file, preset or profile.
+    /// Returns the origin of a setting: `command line`, or the name of the job file, preset or profile.
     pub fn origin(&self, key: &str) -> String {
         match (&self.source, &self.work) {
             (Some(source), _) if !self.flags.contains(&key) => source.name(),

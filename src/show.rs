@@ -20,8 +20,8 @@ use report::{Detail, Format, ReportKind, Style};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// How to print the report again if a file cannot be written and no session exists.
-pub const SAME_COMMAND: &str = "nothing was measured; the same command prints it again";
+/// How to get a report again that was not measured, if a file cannot be written.
+pub const SAME_COMMAND: &str = "nothing was measured; the same command prints the report again";
 
 /// How to show the result.
 #[derive(Clone, Debug)]
@@ -67,13 +67,13 @@ impl Showing {
     }
 }
 
-/// Judges a record. `file` is the session file if it was kept; `words` are the user's tags and notes.
-pub fn judge(record: &Record, file: Option<&Path>, words: Annotations, showing: &Showing) -> Report {
+/// Judges a record. `file` is the session file if it was kept.
+pub fn judge(record: &Record, file: Option<&Path>, annotations: Annotations, showing: &Showing) -> Report {
     let judging = Judging {
         accept: showing.accept.clone(),
         inconclusive: showing.inconclusive,
         session: file.map(name::text),
-        words,
+        words: annotations,
         version: env!("CARGO_PKG_VERSION").into(),
     };
     analysis::judge(record, &judging)
@@ -88,7 +88,7 @@ pub fn check_gated(is_gated: bool, showing: &Showing) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Usage(
-        "--inconclusive says what a condition counts as that cannot be told, and there is none; type --fail-if too when you measure, or leave it out"
+        "--inconclusive sets the exit code of an undecided condition, and there is none; measure with --fail-if, or leave --inconclusive out"
             .into(),
     ))
 }
@@ -120,43 +120,44 @@ pub fn report(
     outlets: &Outlets,
     kept: Option<&Path>,
 ) -> Result<(), Failure> {
-    let again = kept
+    let alternative = kept
         .map(|file| format!("the session is kept; `fathom show {}` prints the report", name::shown(file)));
-    put(judged, (showing.format, showing.style()), outlets, again.as_deref())
+    put(judged, showing.format, showing.style(), outlets, alternative.as_deref())
 }
 
 /// Prints the table of several sessions, and writes it to the requested files.
 ///
 /// # Errors
 /// As [`report()`].
-pub fn table(of: &SessionTable, showing: &Showing, outlets: &Outlets) -> Result<(), Failure> {
+pub fn table(table: &SessionTable, showing: &Showing, outlets: &Outlets) -> Result<(), Failure> {
     let format = report::that_writes::<SessionTable>(showing.format).map_err(Failure::Usage)?;
-    put(of, (format, showing.style()), outlets, Some(SAME_COMMAND))
+    put(table, format, showing.style(), outlets, Some(SAME_COMMAND))
 }
 
-/// Prints a report of any kind and writes it to the files. `again` names another way to get it.
+/// Prints a report of any kind and writes it to the files. `alternative` names another way to get it.
 ///
 /// # Errors
 /// As [`report()`].
 pub fn put<K: ReportKind + ?Sized>(
-    of: &K,
-    (printed, style): (&'static Format, Style),
+    report: &K,
+    format: &'static Format,
+    style: Style,
     outlets: &Outlets,
-    again: Option<&str>,
+    alternative: Option<&str>,
 ) -> Result<(), Failure> {
-    let (mut refused, mut written) = write_outlets(of, (printed, style), outlets);
-    match stdout::report(printed, of, style) {
+    let (mut refused, mut written) = write_outlets(report, format, style, outlets);
+    match stdout::report(format, report, style) {
         Ok(()) => written = true,
         Err(why) => refused.push(why.message().to_owned()),
     }
     if refused.is_empty() {
         return Ok(());
     }
-    let instead = match again {
-        Some(again) => again.to_owned(),
-        None if written => "the report is where else it was asked for".into(),
+    let instead = match alternative {
+        Some(alternative) => alternative.to_owned(),
+        None if written => "the report was written to the other places".into(),
         // The report exists nowhere else, so the message contains it.
-        None => format!("nothing else keeps the report:\n{}", stdout::in_words(printed, of, style)),
+        None => format!("this is the only copy of the report:\n{}", stdout::as_text(format, report, style)),
     };
     Err(Failure::Refused(format!("{}; {instead}", refused.join("; "))))
 }
@@ -166,25 +167,27 @@ pub fn put<K: ReportKind + ?Sized>(
 /// # Errors
 /// [`Failure::Refused`] if a file cannot be written.
 pub fn write_files<K: ReportKind + ?Sized>(
-    of: &K,
-    printed: (&'static Format, Style),
+    report: &K,
+    format: &'static Format,
+    style: Style,
     outlets: &Outlets,
 ) -> Result<(), Failure> {
-    let (refused, _) = write_outlets(of, printed, outlets);
+    let (refused, _) = write_outlets(report, format, style, outlets);
     if refused.is_empty() { Ok(()) } else { Err(Failure::Refused(refused.join("; "))) }
 }
 
 /// Returns why files were not written, and whether any was.
 fn write_outlets<K: ReportKind + ?Sized>(
-    of: &K,
-    (printed, style): (&'static Format, Style),
+    report: &K,
+    printed: &'static Format,
+    style: Style,
     outlets: &Outlets,
 ) -> (Vec<String>, bool) {
     let mut refused = Vec::new();
     let mut written = false;
     for outlet in outlets.all.iter().filter(|o| !o.is_stdout()) {
         let format = report::of_file::<K>(outlet.path_as_typed(), printed).unwrap_or(printed);
-        let done = stdout::rendered(format, of, style).and_then(|b| outlet.write(&b, &outlets.rules));
+        let done = stdout::rendered(format, report, style).and_then(|b| outlet.write(&b, &outlets.rules));
         match done {
             Ok(()) => written = true,
             Err(why) => refused.push(why.message().to_owned()),
@@ -198,7 +201,8 @@ fn write_outlets<K: ReportKind + ?Sized>(
 /// # Errors
 /// [`Failure::Usage`] if the format cannot write a plan, [`Failure::Refused`] if it cannot be printed.
 pub fn explain(
-    (plan, machine): (Plan, Machine),
+    plan: Plan,
+    machine: Machine,
     recipe: Option<&str>,
     format: &'static Format,
 ) -> Result<ExitCode, Failure> {
@@ -214,7 +218,7 @@ pub fn explain(
 /// Prints the cells of a grid, one per line.
 ///
 /// # Errors
-/// If it cannot be printed.
+/// If standard output cannot be written.
 pub fn cells(plan: &Plan) -> Result<ExitCode, Failure> {
     let modes = plan.study.grid().and_then(|g| preset(g.preset.as_deref()?)).map_or(&[][..], |p| p.modes);
     let mut out = String::new();
@@ -233,7 +237,7 @@ pub fn cells(plan: &Plan) -> Result<ExitCode, Failure> {
 /// Prints the cells of a grid that cannot be measured, one per line with the reason.
 ///
 /// # Errors
-/// If it cannot be printed.
+/// If standard output cannot be written.
 pub fn skipped(plan: &Plan) -> Result<ExitCode, Failure> {
     let mut out = String::new();
     for cell in plan.study.grid().into_iter().flat_map(|g| &g.skipped) {

@@ -20,7 +20,7 @@ static STATUS_REQUESTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default)
 /// Keeps `SIGXFSZ` and `SIGUSR1` from ending the program.
 ///
 /// # Errors
-/// Where a handler cannot be installed.
+/// If a handler cannot be installed.
 pub fn survive_harmless() -> std::io::Result<()> {
     signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
     signal_hook::flag::register(SIGUSR1, Arc::clone(&STATUS_REQUESTED))?;
@@ -40,14 +40,14 @@ pub fn status_given() {
 /// Starts the thread. The flag becomes true at the first signal; at the second, `leave` runs and the process ends.
 ///
 /// # Errors
-/// Where the handlers cannot be installed.
+/// If the handlers cannot be installed.
 pub fn watch(leave: impl Fn() + Send + 'static) -> std::io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
-    let asked = Arc::clone(&stop);
+    let requested = Arc::clone(&stop);
     let mut signals = Signals::new(sys::thread::ending_signals())?;
     std::thread::Builder::new().name("fathom-signals".into()).spawn(move || {
         for _ in signals.forever() {
-            if asked.swap(true, Ordering::Relaxed) {
+            if requested.swap(true, Ordering::Relaxed) {
                 leave();
                 std::process::exit(i32::from(INTERRUPTED));
             }
@@ -56,8 +56,8 @@ pub fn watch(leave: impl Fn() + Send + 'static) -> std::io::Result<Arc<AtomicBoo
     Ok(stop)
 }
 
-/// Starts the thread of [`watch`] for callers that must remove something from the kernel before the process ends: the
-/// second signal waits briefly for `gone` and then runs `leave`.
+/// Starts the thread of [`watch`] for callers that must remove something from the kernel before the process ends. The second signal waits
+/// up to two seconds for `gone`, then runs `leave`.
 ///
 /// # Errors
 /// As [`watch`].

@@ -160,7 +160,7 @@ fn conclude(
 ) -> Result<ExitCode, Failure> {
     let outcome =
         Verifications { fathom: Producer { format: 1, version: env!("CARGO_PKG_VERSION").into() }, hosts };
-    show::put(&outcome, (verify_options.format, Style::default()), outlets, None)?;
+    show::put(&outcome, verify_options.format, Style::default(), outlets, None)?;
     Ok(match outcome.verdict() {
         Verdict::Verified => ExitCode::SUCCESS,
         Verdict::Damaged => ExitCode::from(1),

@@ -1,9 +1,7 @@
 //! `fathom api`: its flags.
 
 use crate::cli::shared_flags;
-use crate::cli::shared_flags::{
-    BudgetArgs, InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs, WHAT,
-};
+use crate::cli::shared_flags::{BudgetArgs, Measuring, OUTPUT, ReportArgs, WHAT, check_job};
 use crate::failure::Failure;
 use crate::interfaces::{self, INTERFACES, Interface};
 use crate::request::{Request, Work};
@@ -12,18 +10,18 @@ use crate::stdout;
 use model::units::{MIB, parse_bytes};
 use std::path::PathBuf;
 
-/// Largest operation: beyond it every interface is a memory copy.
+/// Largest operation. Larger ones only measure the copying of memory.
 const MOST_BYTES: u64 = 8 * MIB;
 /// Smallest operation: a sector.
 const LEAST_BYTES: u64 = 512;
 
 /// Move the same bytes through several programming interfaces, and recommend one for each pattern.
 ///
-/// Reads and writes a file in order and in random order, each time with an empty page cache, through six common interfaces: pread,
-/// BufReader, mmap, io_uring, and pread and io_uring with O_DIRECT (libaio where io_uring is denied). --all adds read, readv, preadv2
+/// Reads and writes a file sequentially and at random, each time with an empty page cache, through six common interfaces: pread,
+/// BufReader, mmap, io_uring, and pread and io_uring with O_DIRECT (libaio if io_uring is denied). --all adds read, readv, preadv2
 /// with its flags, stdio, POSIX aio, libaio, threads, readahead, splice, sendfile, copy_file_range, fallocate and more. The table shows
-/// the rate, latency, CPU time per byte, system calls and page faults per MiB, what the device moved, and the rate with the final sync in
-/// the time. Interfaces that cannot be told apart form a group, with a bound on their differences.
+/// the rate, latency, CPU time per byte, system calls and page faults per MiB, the bytes that the device moved, and the rate including the
+/// final sync. Interfaces without a measurable difference form a group, with a bound on their differences.
 ///
 /// An existing file or device is only read, unless --destroy names it.
 #[derive(clap::Args, Debug)]
@@ -31,31 +29,24 @@ pub struct Args {
     /// Directory, file or block device [default: the current directory]
     #[arg(value_parser = shared_flags::parser())]
     target: Option<PathBuf>,
-    /// Bytes per operation, several with commas, 512 to 8m [default: 4k,128k in order, 4k random]
+    /// Bytes per operation, 512 to 8m; several with commas [default: 4k,128k sequential, 4k random]
     #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = size, help_heading = WHAT)]
     bs: Vec<u32>,
-    /// Only these, several with commas; --list has the names [default: the six common ones]
+    /// Only these interfaces, several with commas; --list prints the names [default: the six common ones]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = interface, help_heading = WHAT)]
     interface: Vec<&'static Interface>,
-    /// All interfaces of --list
+    /// Compare all interfaces of --list
     #[arg(long, conflicts_with = "interface", help_heading = WHAT)]
     all: bool,
     #[command(flatten)]
     measuring: Measuring,
     #[command(flatten)]
     budget: BudgetArgs,
-    /// Print all interfaces, one a line, and stop
+    /// Print all interfaces, one per line, and stop
     #[arg(long, conflicts_with_all = ["format", "output", "explain"], help_heading = OUTPUT)]
     list: bool,
-    /// Print what would be measured, with the origin of every setting, and stop
-    #[arg(long, help_heading = OUTPUT)]
-    explain: bool,
     #[command(flatten)]
-    inconclusive: InconclusiveArgs,
-    #[command(flatten)]
-    showing: ShowingArgs,
-    #[command(flatten)]
-    live: LiveArgs,
+    report: ReportArgs,
 }
 
 impl Args {
@@ -71,10 +62,8 @@ impl Args {
         let work = Work::Api { sizes: self.bs, interfaces: self.interface, all: self.all };
         let mut request = self.measuring.request(work, self.target);
         request.budget_ns = self.budget.budget;
-        if let Some(problem) = request.job.check().into_iter().next() {
-            return Err(Failure::Usage(problem.in_flags()));
-        }
-        Ok(Some((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?))))
+        check_job(&request.job)?;
+        Ok(Some((request, self.report.showing()?)))
     }
 }
 

@@ -1,9 +1,7 @@
 //! `fathom bench`: its flags.
 
 use crate::cli::shared_flags;
-use crate::cli::shared_flags::{
-    BudgetArgs, FleetArgs, InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs, SlowerArgs, WHAT,
-};
+use crate::cli::shared_flags::{BudgetArgs, FleetArgs, Measuring, ReportArgs, SlowerArgs, WHAT, check_job};
 use crate::failure::Failure;
 use crate::request::{BenchSpec, Request, Work};
 use crate::show::Showing;
@@ -11,7 +9,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use model::profile;
 use std::path::PathBuf;
 
-/// Flags that a quick bench has no time for, or defines itself.
+/// Flags that --quick has no time for, or sets itself.
 const NOT_QUICK: [&str; 13] = [
     "against",
     "compare",
@@ -30,18 +28,18 @@ const NOT_QUICK: [&str; 13] = [
 
 /// Run the standard benchmarks on a directory, file or device, in random order, each repeated and judged.
 ///
-/// In a directory a test file is made, written whole and removed at the end; a file or a block device is only read,
+/// In a directory, fathom makes a test file, writes it completely, and removes it at the end. A file or a block device is only read,
 /// unless --destroy names it.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directory, file or block device [default: the current directory]
     #[arg(value_parser = shared_flags::parser())]
     target: Option<PathBuf>,
-    /// Quick look in 10 s: one run of half a second per test, without confidence intervals or checks that need them
+    /// Finish in 10 s: one run of half a second per test, without confidence intervals and the checks that need them
     #[arg(long, conflicts_with_all = NOT_QUICK, help_heading = WHAT)]
     quick: bool,
-    /// Run each test alternately on these targets, and say for each test which is faster; the others are compared with the first. After
-    /// five rounds, the tests that vary most get further runs until --budget is spent
+    /// Run each test alternately on these targets, and compare each target with the first. After five rounds, the tests that vary most get
+    /// further runs until --budget is spent
     #[arg(long, value_name = "TARGET", num_args = 2.., value_parser = shared_flags::parser(), conflicts_with_all = ["target", "against"], help_heading = WHAT)]
     compare: Vec<PathBuf>,
     /// Named list of tests [default: cdm]
@@ -57,17 +55,10 @@ pub struct Args {
     budget: BudgetArgs,
     #[command(flatten)]
     fleet: FleetArgs,
-    /// Print what would be measured, with the origin of every setting, and stop
-    #[arg(long, help_heading = OUTPUT)]
-    explain: bool,
     #[command(flatten)]
     slower: SlowerArgs,
     #[command(flatten)]
-    inconclusive: InconclusiveArgs,
-    #[command(flatten)]
-    showing: ShowingArgs,
-    #[command(flatten)]
-    live: LiveArgs,
+    report: ReportArgs,
 }
 
 fn names() -> PossibleValuesParser {
@@ -84,7 +75,7 @@ impl Args {
         let work = BenchSpec { profile, quick: self.quick, compare: !self.compare.is_empty() };
         if self.budget.budget.is_some() && self.compare.is_empty() {
             return Err(Failure::Usage(
-                "--budget is the time to compare targets in, and there is no --compare; type --runs or --time for a bench of one target"
+                "--budget limits the time of --compare, and there is no --compare; for one target type --runs or --time"
                     .into(),
             ));
         }
@@ -94,9 +85,7 @@ impl Args {
         request.budget_ns = self.budget.budget;
         request.ranks_per_host = self.fleet.ranks_per_host;
         request.fail_if_slower = self.slower.slower();
-        if let Some(problem) = request.job.check().into_iter().next() {
-            return Err(Failure::Usage(problem.in_flags()));
-        }
-        Ok((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?)))
+        check_job(&request.job)?;
+        Ok((request, self.report.showing()?))
     }
 }

@@ -1,73 +1,77 @@
-//! `fathom capture`: its flags.
+//! `fathom capture` and `fathom fit`: their flags.
 
-use crate::capture::Request;
+use crate::capture::Request as CaptureRequest;
+use crate::capture::fit::{Action as FitAction, CheckRequest, Request as FitRequest};
 use crate::cli::shared_flags;
-use crate::cli::shared_flags::{HOW_LONG, OUTPUT, WHAT, WHERE};
+use crate::cli::shared_flags::{HOW_LONG, OUTPUT, SAFETY, UnseenArgs, WHAT, WHERE, formats_of};
 use crate::failure::Failure;
 use crate::files::output::Replace;
+use model::replay::FitCheck;
 use model::units::{parse_bytes, parse_duration_ns};
+use report::Format;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Record every request that a block device gets, with its latency and task, in one small file.
+/// Record every request to a block device, with its latency and task, in one small file.
 ///
-/// The requests are those of one layer of the block stack: of a device, that device; of a file or directory, the device that its file
-/// system is on. At the end they are compared with the device's own counters: complete, or incomplete by how many. `fathom show FILE`
-/// prints the profile of the load. Needs root, since only root may use the kernel's tracer.
+/// fathom records one layer of the block stack: the named device, or the device below the file system of a file or directory. At the end
+/// it compares the requests with the device's own counters and reports how many are missing. `fathom show FILE` prints the profile of
+/// the load. Requires root: only root may use the kernel's tracer.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Exit codes: 0 captured; 1 captured, but events were lost; 2 usage; 3 the machine refused; 130 interrupted before --time was over, what was captured is kept."
+    after_help = "Exit codes: 0 captured; 1 captured, but events were lost; 2 usage; 3 the machine refused; 130 interrupted before --time was over, the capture is kept."
 )]
-pub struct Args {
+pub struct CaptureArgs {
     /// Block device, file or directory
     #[arg(required_unless_present = "import", value_parser = shared_flags::parser())]
     target: Option<PathBuf>,
     /// Keep only the requests that the threads of this process issued
     #[arg(long, help_heading = WHAT, value_name = "PID")]
     pid: Option<u32>,
-    /// Keep only requests within the extents of the file, or of all files below the directory, as these lie when the capture begins and
-    /// when it ends; flushes and what is shared with other places are left out, and counted
+    /// Keep only requests to the extents of the file, or of all files below the directory, at the beginning or at the end of the capture;
+    /// flushes and requests that also reach other blocks are left out and counted
     #[arg(long, help_heading = WHAT)]
     extents: bool,
-    /// Also keep how long each request waited in the I/O scheduler, apart from its time at the device
+    /// Also record how long each request waited in the I/O scheduler, separately from its time at the device
     #[arg(long, help_heading = WHAT)]
     queue: bool,
-    /// Convert a trace of another tool instead: fio's iolog (version 2 or 3), blktrace, the text of blkparse, or a CSV file of MSR
+    /// Convert another tool's trace instead: an iolog of fio (version 2 or 3), blktrace, the text of blkparse, or a CSV file of MSR
     /// Cambridge
     #[arg(long, help_heading = WHAT, value_name = "FILE", conflicts_with_all = ["target", "pid", "extents", "queue", "time", "buffer"])]
     import: Option<PathBuf>,
-    /// Buffer of each CPU in the kernel; larger where events are lost
+    /// Size of the kernel's trace buffer for each CPU; type more if events are lost
     #[arg(long, help_heading = WHERE, value_name = "SIZE", default_value = "8m", value_parser = buffer)]
     buffer: u64,
-    /// How long [default: until Ctrl-C]
+    /// Length of the capture [default: until Ctrl-C]
     #[arg(long, help_heading = HOW_LONG, value_name = "DURATION", value_parser = parse_duration_ns)]
     time: Option<u64>,
-    /// The capture file; best not on the device that is captured
+    /// Capture file, preferably not on the captured device
     #[arg(short, long, help_heading = OUTPUT, value_name = "FILE")]
     output: PathBuf,
-    /// Replace a file that is there and is no text, such as a capture
+    /// Also replace a file that is not text, such as a capture
     #[arg(long, help_heading = OUTPUT)]
     force: bool,
 }
 
-/// Parses the buffer size of a CPU, within the kernel's limits.
+/// Parses the size of the trace buffer of a CPU, within the kernel's limits.
 fn buffer(text: &str) -> Result<u64, String> {
     let bytes = parse_bytes(text)?;
     if (8 << 10..=4 << 30).contains(&bytes) {
         return Ok(bytes);
     }
-    Err("a buffer has 8k to 4g; type 8m, which holds about 100,000 events".into())
+    Err(format!("{text} is not between 8k and 4g; type a size such as 8m, which holds about 100,000 events"))
 }
 
-impl Args {
+impl CaptureArgs {
     /// Returns the request.
     ///
     /// # Errors
     /// A usage failure that names the flag.
-    pub fn request(self) -> Result<Request, Failure> {
+    pub fn request(self) -> Result<CaptureRequest, Failure> {
         if self.time == Some(0) {
             return Err(Failure::Usage("--time 0 captures nothing; type 60s, or leave it out".into()));
         }
-        Ok(Request {
+        Ok(CaptureRequest {
             target: self.target.unwrap_or_default(),
             import: self.import,
             pid: self.pid,
@@ -78,5 +82,92 @@ impl Args {
             output: self.output,
             replace: Replace::by(self.force),
         })
+    }
+}
+
+/// Fit a job to a capture: a job file that behaves like the captured load, for `fathom run`.
+///
+/// Each task becomes streams with its sizes, offsets, sequential runs and flushes, in a closed loop with think times or an open loop with
+/// arrivals. Each figure in the file has a comment: where it comes from and how well it fits. `fathom run CAPTURE` replays the recorded
+/// requests themselves; a fitted job can be read, changed, and run for any time.
+///
+/// With --check fathom runs the job once on TARGET, captures the device of TARGET meanwhile, and compares both captures, each figure with
+/// its goal. This requires root, as `fathom capture` does.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  fathom fit db.capture -o job.toml                       write the job
+  fathom run job.toml /dev/nvme1n1 --destroy SERIAL       run it
+  fathom fit --check db.capture /dev/nvme1n1 --destroy SERIAL
+  fathom fit --check db.capture /dev/nvme1n1 --destroy SERIAL --job job.toml
+
+Exit codes: 0 fitted, or all goals are met; 1 a goal is missed, or the capture is cut off or damaged and only its intact part was fitted; 2 usage; 3 the machine refused; 4 no goal is missed, but one cannot be decided; 130 interrupted.")]
+pub struct FitArgs {
+    /// Capture file from `fathom capture`
+    capture: PathBuf,
+    /// With --check: block device, file or directory that the job runs on
+    #[arg(required_if_eq("check", "true"), value_parser = shared_flags::parser())]
+    target: Option<PathBuf>,
+    /// Run the job on TARGET, and compare it with the capture
+    #[arg(long, help_heading = WHAT)]
+    check: bool,
+    /// With --check: run this job file instead of fitting one
+    #[arg(long, help_heading = WHAT, value_name = "FILE", requires = "check")]
+    job: Option<PathBuf>,
+    /// Job file to write, or - for standard output, the default; with --check a file for the comparison, in the format of its extension
+    #[arg(short, long, help_heading = OUTPUT, value_name = "FILE")]
+    output: Vec<PathBuf>,
+    /// With --check: format of the comparison
+    #[arg(long, help_heading = OUTPUT, default_value = "text", value_parser = formats_of::<FitCheck>())]
+    format: &'static Format,
+    /// Also replace a file that is not text
+    #[arg(long, help_heading = OUTPUT)]
+    force: bool,
+    /// With --check: allow overwriting an existing file (its path) or a block device (its name or serial)
+    #[arg(long, help_heading = SAFETY, value_name = "NAME", requires = "check")]
+    destroy: Option<OsString>,
+    #[command(flatten)]
+    unseen: UnseenArgs,
+}
+
+impl FitArgs {
+    /// Returns the action.
+    ///
+    /// # Errors
+    /// A usage failure for options that the action does not use.
+    pub fn into_action(self) -> Result<FitAction, Failure> {
+        let replace = Replace::by(self.force);
+        let Some(target) = self.target else { return self.fit_only(replace) };
+        if !self.check {
+            return Err(Failure::Usage(
+                "only --check uses a TARGET; type --check too, or leave TARGET out and run the job with fathom run JOB TARGET".into(),
+            ));
+        }
+        Ok(FitAction::Check(Box::new(CheckRequest {
+            capture: self.capture,
+            target,
+            job: self.job,
+            destroy: self.destroy,
+            unseen_users: self.unseen.unseen_users,
+            format: self.format,
+            outputs: self.output,
+            replace,
+        })))
+    }
+
+    fn fit_only(self, replace: Replace) -> Result<FitAction, Failure> {
+        if self.format.name != "text" {
+            return Err(Failure::Usage(format!(
+                "--format {}: a job file is always TOML; leave --format out, or type --check too",
+                self.format.name
+            )));
+        }
+        if self.output.len() > 1 {
+            return Err(Failure::Usage("a job is written to one file; type -o once".into()));
+        }
+        Ok(FitAction::Fit(FitRequest {
+            capture: self.capture,
+            output: self.output.into_iter().next(),
+            replace,
+        }))
     }
 }

@@ -24,25 +24,25 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Tell whether B is faster than A, slower or the same, or how large a difference may be at most.
+/// Decide whether B is faster than A, slower or the same, or give the largest possible difference.
 ///
 /// With several (A B C ...) each is compared with the first, in one table with a column for each.
-/// A and B are what `fathom show` takes (a file, an id or a part of one, last, last~1), or a JSON report that -o wrote.
-/// Several sessions of one configuration are one side: with commas (a,b,c), or from one to another with all between (a..b).
-/// Their runs are pooled, and the differences between those sessions are the noise floor: what differs without any change.
+/// A and B are sessions as for `fathom show` (a file, an id or a part of one, last, last~1), or JSON reports that -o wrote.
+/// One side can have several sessions of one configuration: with commas (a,b,c), or as a range of sessions (a..b).
+/// Their runs are pooled, and the differences between those sessions are the noise floor: they occur without any change.
 ///
-/// FASTER and SLOWER: the 95 % interval of the ratio B/A lies beyond the margin, and the ranks of the runs agree; that takes at
-/// least 4 runs on each side. SAME: the whole interval lies within the tolerance of 5 %, or 10 % from p99 on. NO DIFFERENCE SEEN:
-/// neither is shown; it says how large a difference may be at most, and how many runs would halve that. CANNOT TELL: the runs say
-/// nothing. INCOMPARABLE: the workloads differ, with what differs. INVALID: a side has no number.
+/// FASTER and SLOWER: the 95 % interval of the ratio B/A is beyond the margin, and a rank test agrees; this requires at least 4 runs on
+/// each side. SAME: the whole interval is within the tolerance of 5 %, or 10 % from p99 on. NO DIFFERENCE SEEN: neither is proven; the
+/// answer has the largest possible difference, and the number of runs that would halve it. CANNOT TELL: the runs do not allow an answer.
+/// INCOMPARABLE: the workloads differ; the answer names the differences. INVALID: a side has no number.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Exit codes, by the first word: 0 compared, or PASS; 1 FAIL (slower by more than --fail-if-slower allows) or INVALID (a side has no number); 2 usage, or INCOMPARABLE; 4 INCONCLUSIVE (--fail-if-slower cannot be told), unless --inconclusive says what that counts as. Of several the worst decides."
+    after_help = "Exit codes, by the first word: 0 compared, or PASS; 1 FAIL (slower by more than --fail-if-slower allows) or INVALID (a side has no number); 2 usage, or INCOMPARABLE; 4 INCONCLUSIVE (the runs cannot decide --fail-if-slower), unless --inconclusive sets another code. Of several answers the worst decides."
 )]
 pub struct Args {
     /// Baseline
     a: String,
-    /// Compared with A, each by itself
+    /// Compared with A, each separately
     #[arg(required = true)]
     b: Vec<String>,
     /// Smallest difference that matters, in percent: both margin and tolerance. At least 1 %, for percentiles 2 % [default: a
@@ -53,9 +53,8 @@ pub struct Args {
     slower: SlowerArgs,
     #[command(flatten)]
     inconclusive: InconclusiveArgs,
-    /// Accept a finding by its id; may be repeated. E14 compares numbers of different work all the same. A finding of a result, such as
-    /// D01, shows the number that it invalidates; both sides must rest on the same ones, and --fail-if-slower decides only if they
-    /// are typed here
+    /// Accept a finding by its id; may be repeated. E14 compares numbers although the workloads differ. A finding of a result, such as D01,
+    /// compares the number that it invalidates; both sides must have the same accepted findings, and --fail-if-slower requires them here
     #[arg(long, value_name = "ID", help_heading = OUTPUT, value_parser = acceptable)]
     accept: Vec<CheckId>,
     /// Format of the answer
@@ -63,10 +62,10 @@ pub struct Args {
     format: &'static Format,
     #[command(flatten)]
     files: OutputArgs,
-    /// Show everything: every number, every finding, which checks were not possible and which passed
+    /// Show every number, every finding, and which checks were not possible and which passed
     #[arg(long, help_heading = OUTPUT, conflicts_with = "brief")]
     verbose: bool,
-    /// Show the table alone
+    /// Show only the table
     #[arg(long, help_heading = OUTPUT)]
     brief: bool,
 }
@@ -83,7 +82,7 @@ impl Args {
     /// Returns the request.
     ///
     /// # Errors
-    /// [`Failure::Usage`] if --brief is used with a format without a short form, or a flag is about an absent gate.
+    /// [`Failure::Usage`] if the format has no short form for --brief, or --inconclusive was typed without a gate.
     pub fn request(self) -> Result<Request, Failure> {
         match self.b.as_slice() {
             [_] => self.files.check::<Comparison>()?,
@@ -93,7 +92,7 @@ impl Args {
         let (fail_if_slower, inconclusive) = (self.slower.slower(), self.inconclusive.counts_as());
         if inconclusive.is_some() && fail_if_slower.is_none() {
             return Err(Failure::Usage(
-                "--inconclusive says what a gate counts as that cannot be told; type --fail-if-slower too, or leave it out"
+                "--inconclusive sets the exit code of an undecided gate, and there is none; type --fail-if-slower too, or leave --inconclusive out"
                     .into(),
             ));
         }
@@ -122,7 +121,7 @@ impl Args {
 
 /// Largest JSON report that is read. One of a thousand runs of eight jobs has a few MiB.
 const MAX_REPORT_BYTES: u64 = 256 << 20;
-/// Separates the first and the last session of a range.
+/// Between the first and the last session of a range.
 const RANGE: &str = "..";
 
 /// A request to compare.
@@ -149,8 +148,8 @@ pub struct Request {
 /// # Errors
 /// [`Failure::Usage`] if a side is not a session or report, or two sides share one.
 pub fn compare(request: &Request) -> Result<ExitCode, Failure> {
-    let words = std::iter::once(&request.a).chain(&request.others);
-    let sides = words.map(|side| files(side)).collect::<Result<Vec<_>, _>>()?;
+    let typed = std::iter::once(&request.a).chain(&request.others);
+    let sides = typed.map(|side| files(side)).collect::<Result<Vec<_>, _>>()?;
     refuse_twice(sides.iter().flatten())?;
     let mut spared = Spared::default();
     for file in sides.iter().flatten() {
@@ -166,12 +165,12 @@ pub fn compare(request: &Request) -> Result<ExitCode, Failure> {
     let (a, others) = sides.split_first().unwrap_or((const { &Vec::new() }, &[]));
     if let [b] = others {
         let comparison = compare_sides(a, b, &request.options);
-        show::put(&comparison, (request.format, style), &outlets, Some(SAME_COMMAND))?;
+        show::put(&comparison, request.format, style, &outlets, Some(SAME_COMMAND))?;
         return Ok(exit_code(&[comparison.answer], comparison.gate.as_ref()));
     }
     let all = compare_each(a, others, &request.options);
     let format = report::that_writes::<Comparisons>(request.format).map_err(Failure::Usage)?;
-    show::put(&all, (format, style), &outlets, Some(SAME_COMMAND))?;
+    show::put(&all, format, style, &outlets, Some(SAME_COMMAND))?;
     let answers: Vec<Answer> = all.others.iter().map(|other| other.comparison.answer).collect();
     Ok(exit_code(&answers, all.gate.as_ref()))
 }
@@ -190,7 +189,7 @@ fn exit_code(answers: &[Answer], gate: Option<&Gate>) -> ExitCode {
     }
 }
 
-/// The files of a side: `a,b,c`, each a word of the history or a path; or the range `a..b`.
+/// Finds the files of a side: `a,b,c`, each a name of a session or a path; or the range `a..b`.
 fn files(side: &str) -> Result<Vec<PathBuf>, Failure> {
     // A file name may contain a comma.
     if side.contains(',') && Path::new(side).is_file() {
@@ -200,7 +199,7 @@ fn files(side: &str) -> Result<Vec<PathBuf>, Failure> {
     for word in side.split(',').map(str::trim) {
         if word.is_empty() {
             return Err(Failure::Usage(format!(
-                "'{side}': a session is missing; type an id, a part of one, last, last~1, or a file, several with commas"
+                "'{side}': a session is missing between commas; type an id, a part of one, last, last~1, or a file"
             )));
         }
         match ends(word) {
@@ -211,23 +210,21 @@ fn files(side: &str) -> Result<Vec<PathBuf>, Failure> {
     Ok(all)
 }
 
-/// The ends of a range; `None` for other words. Paths can contain two dots too, so both ends must exist.
+/// Finds the ends of a range; `None` for other words. Paths can contain two dots too, so both ends must exist.
 fn ends(word: &str) -> Option<(PathBuf, PathBuf)> {
     let there = |word: &str| history::find(word).ok().filter(|p| p.is_file());
     let split = |at: usize| Some((there(&word[..at])?, there(&word[at + RANGE.len()..])?));
     word.match_indices(RANGE).find_map(|(at, _)| split(at))
 }
 
-/// The sessions of a directory from the first to the last, both included. Their names begin with their start time.
+/// Lists the sessions of a directory from the first to the last, both included. Their names begin with their start time.
 fn range(word: &str, first: &Path, last: &Path) -> Result<Vec<PathBuf>, Failure> {
     let usage = |why: String| Failure::Usage(format!("{word}: {why}"));
     if first.parent() != last.parent() {
-        return Err(usage("a range goes from one session to another of the same directory".into()));
+        return Err(usage("both ends of a range must be in the same directory".into()));
     }
     if first > last {
-        return Err(usage(
-            "the first session of a range is the older one; type it the other way round".into(),
-        ));
+        return Err(usage("a range begins with its older session; type the ends the other way round".into()));
     }
     let dir = first.parent().unwrap_or(Path::new(""));
     let entries = std::fs::read_dir(dir).map_err(|e| usage(format!("{}: {e}", name::shown(dir))))?;
@@ -244,8 +241,8 @@ fn refuse_twice<'p>(files: impl Iterator<Item = &'p PathBuf>) -> Result<(), Fail
     let mut seen = BTreeSet::new();
     for file in files {
         // A missing file is reported when it is read.
-        let whole = file.canonicalize().unwrap_or_else(|_| file.clone());
-        if !seen.insert(whole) {
+        let canonical = file.canonicalize().unwrap_or_else(|_| file.clone());
+        if !seen.insert(canonical) {
             return Err(named_twice(&name::shown(file)));
         }
     }
@@ -265,11 +262,11 @@ fn refuse_one_session<'r>(reports: impl Iterator<Item = &'r Report>) -> Result<(
 
 fn named_twice(what: &str) -> Failure {
     Failure::Usage(format!(
-        "{what} is named twice; a comparison needs two measurements: type the id of another session, or measure again"
+        "{what} is named twice; a comparison requires two measurements: type the id of another session, or measure again"
     ))
 }
 
-/// Reads a JSON report as it was judged, or judges a session now. These findings are accepted in both.
+/// Reads a JSON report, or judges a session. Accepts these findings in both.
 fn report(file: &Path, accept: &[CheckId]) -> Result<Report, Failure> {
     if !is_json(file)? {
         let judging = Judging {
@@ -285,24 +282,24 @@ fn report(file: &Path, accept: &[CheckId]) -> Result<Report, Failure> {
     let opened = files::open(file).map_err(|e| fail(e.to_string()))?;
     opened.take(MAX_REPORT_BYTES + 1).read_to_end(&mut bytes).map_err(|e| fail(e.to_string()))?;
     if bytes.len() as u64 > MAX_REPORT_BYTES {
-        return Err(fail(format!("more than {} MiB, which no report has", MAX_REPORT_BYTES >> 20)));
+        return Err(fail(format!("larger than {} MiB, so not a report", MAX_REPORT_BYTES >> 20)));
     }
     let not =
-        |why: String| fail(format!("no report of fathom ({why}); make one with -o {}", name::shown(file)));
+        |why: String| fail(format!("not a report of fathom ({why}); make one with -o {}", name::shown(file)));
     let text = std::str::from_utf8(&bytes).map_err(|e| not(e.to_string()))?;
     let mut report = Report::from_json(text).map_err(|why| {
         if text.contains("\"fio version\"") {
             return fail(
-                "a result of fio, which no check has judged; measure with `fathom fio`, and compare the ids that `fathom list` shows"
+                "a result of fio, without the observations that checks need; measure with `fathom fio`, and compare ids of `fathom list`"
                     .into(),
             );
         }
         not(why)
     })?;
     if report.fathom.format > FORMAT {
-        let (its, ours) = (report.fathom.format, FORMAT);
         return Err(fail(format!(
-            "a report of format {its}, and this fathom reads {ours}; take a newer fathom"
+            "a report of format {}, and this fathom reads only up to {FORMAT}; use a newer fathom",
+            report.fathom.format
         )));
     }
     accept_findings(&mut report, accept);

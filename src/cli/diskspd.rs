@@ -1,5 +1,5 @@
-//! `fathom diskspd`: turns a DISKSPD command line into a request, adjusted to the existing files. Crate `dialect` reads
-//! the options; [`super::other_tools`] measures and answers as DISKSPD does.
+//! `fathom diskspd`: makes a request from a DISKSPD command line, fitted to the existing files. Crate `dialect` parses the options;
+//! [`super::other_tools`] measures and prints the output of DISKSPD.
 
 use crate::cli::other_tools::{ToolOutput, ToolWords, request};
 use crate::cli::run;
@@ -17,9 +17,10 @@ use rustix::thread::CpuSet;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Carry out command lines and XML profiles of DISKSPD: the same options, output and exit codes.
+/// Run command lines and XML profiles of DISKSPD, with the same options, output and exit codes.
 ///
-/// `fathom diskspd -?` lists its options, and `fathom help reference/diskspd` what each is on Linux. fathom called by the name diskspd is this command.
+/// `fathom diskspd -?` lists the options; `fathom help reference/diskspd` has their meaning on Linux. If fathom is called by the name
+/// diskspd, it runs this command.
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct Args {
@@ -55,21 +56,21 @@ impl Args {
     }
 }
 
-/// CPUs that this process may use.
+/// Returns the CPUs that this process may use.
 fn cpus() -> Vec<u32> {
     let set = rustix::thread::sched_getaffinity(None);
     set.map(|set| (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).map(|cpu| cpu as u32).collect())
         .unwrap_or_default()
 }
 
-/// A seed from the clock.
+/// Returns a seed from the clock.
 fn clock() -> u32 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.subsec_nanos() ^ since.as_secs() as u32)
 }
 
-/// Fits the job to existing files: a region ends with its file, and size options must have an effect.
+/// Fits the job to existing files: ends each region with its file, and refuses sizes that would have no effect.
 fn fit_to_files(command_line: &CommandLine, job: &mut JobSpec) -> Result<(), Failure> {
     for target in command_line.profile.spans.iter().flat_map(|span| &span.targets) {
         check_target(target)?;
@@ -83,7 +84,7 @@ fn fit_to_files(command_line: &CommandLine, job: &mut JobSpec) -> Result<(), Fai
     Ok(())
 }
 
-/// The length of an existing regular file.
+/// Returns the length of an existing regular file.
 fn length(path: &Path) -> Option<u64> {
     std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|file| file.len())
 }
@@ -93,13 +94,13 @@ fn check_target(target: &Target) -> Result<(), Failure> {
     let shown = name::shown(&path);
     if path.is_dir() {
         return Err(Failure::Usage(format!(
-            "{shown} is a directory; type the file in it, with -c1G to make it where it is missing"
+            "{shown} is a directory; type a file in it, with -c1G to make the file if it does not exist"
         )));
     }
     let there = length(&path);
     if target.create.is_none() && !path.exists() {
         return Err(Failure::Usage(format!(
-            "{shown} does not exist; type -c1G too, which makes it with that size"
+            "{shown} does not exist; type -c1G too, which makes a file of that size"
         )));
     }
     if let (Some(bytes), Some(there)) = (target.create, there)
@@ -109,7 +110,7 @@ fn check_target(target: &Target) -> Result<(), Failure> {
         let whose = machine::mark::void_because(&path);
         let whose = whose.as_deref().unwrap_or("fathom did not make it");
         return Err(Failure::Usage(format!(
-            "-c{bytes}: {shown} is there with {}, and {whose}, so it is not made anew; remove it, or leave -c out",
+            "-c{bytes}: {shown} exists with {}, and {whose}, so fathom does not replace it; remove it, or leave -c out",
             show_bytes(there)
         )));
     }
@@ -118,7 +119,7 @@ fn check_target(target: &Target) -> Result<(), Failure> {
     };
     match length(&name::path(file)) {
         Some(bytes) if bytes > target.buffer => Err(Failure::Usage(format!(
-            "-Z{},{file}: the file has {}, all of which are written; type -Z{bytes},{file}, or name a smaller file",
+            "-Z{},{file}: fathom writes all {} of the file; type -Z{bytes},{file}, or name a smaller file",
             target.buffer,
             show_bytes(bytes)
         ))),

@@ -1,4 +1,4 @@
-//! `fathom explain`: its flags; prints the pages of checks, from the table that also runs them.
+//! `fathom explain`: prints the pages of checks, from the table of checks itself, and entries of the glossary.
 
 use super::help;
 use crate::cli::shared_flags::{OUTPUT, find_check, formats_of};
@@ -9,13 +9,13 @@ use model::finding::{CheckPage, Pages};
 use report::{Format, Style};
 use std::process::ExitCode;
 
-/// Explain a check: what it reads, its formula, how to trigger it and how to fix what it finds. Also explains a word of a report.
+/// Explain a check (what it reads, its formula, how to trigger it, what to do), or a term of the reports.
 ///
-/// Without an ID all checks are listed. An ID is what a report prints, such as A01, or the name after it, such as CACHE_SERVED, in any
-/// case. A word of a report, such as headline, is explained from the glossary.
+/// Without an ID it lists all checks. An ID is one that a report prints, such as A01, or the name after it, such as CACHE_SERVED, in
+/// upper or lower case. Terms of the reports, such as headline, are explained from the glossary.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Ids or names of checks, or words of a report [default: all checks]
+    /// Ids or names of checks, or terms of the reports [default: all checks]
     #[arg(value_name = "ID|WORD")]
     checks: Vec<String>,
     /// Format of the answer
@@ -24,7 +24,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Explains the checks or words.
+    /// Explains the checks or terms.
     ///
     /// # Errors
     /// A usage failure that names the most similar check if one does not exist.
@@ -34,29 +34,12 @@ impl Args {
             stdout::text(&meanings.concat())?;
             return Ok(ExitCode::SUCCESS);
         }
-        let checks = self.checks.iter().map(|word| find_check(word)).collect::<Result<Vec<_>, _>>();
-        print_pages(&Request { checks: checks.map_err(Failure::Usage)?, format: self.format })
+        let all = self.checks.is_empty();
+        let named: Result<Vec<CheckPage>, String> = self.checks.iter().map(|word| find_check(word)).collect();
+        let pages = if all { pages().collect() } else { named.map_err(Failure::Usage)? };
+        stdout::report(self.format, &Pages { pages, all }, Style::default())?;
+        Ok(ExitCode::SUCCESS)
     }
-}
-
-/// A request to explain checks.
-#[derive(Debug)]
-pub(super) struct Request {
-    /// The named checks, in order; empty means all.
-    pub checks: Vec<CheckPage>,
-    /// Format of the answer.
-    pub format: &'static Format,
-}
-
-/// Prints the pages.
-///
-/// # Errors
-/// If they cannot be printed.
-fn print_pages(request: &Request) -> Result<ExitCode, Failure> {
-    let all = request.checks.is_empty();
-    let pages = if all { pages().collect() } else { request.checks.clone() };
-    stdout::report(request.format, &Pages { pages, all }, Style::default())?;
-    Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! `fathom fio`: turns a fio command line into a request. Crate `dialect` reads the options; [`super::other_tools`]
-//! measures and answers as fio does.
+//! `fathom fio`: makes a request from a fio command line. Crate `dialect` parses the options; [`super::other_tools`] measures and
+//! prints the output of fio.
 
 use crate::cli::other_tools::{ToolOutput, ToolWords, request};
 use crate::cli::run;
@@ -20,10 +20,10 @@ use std::time::Duration;
 /// Name of a job file on standard input.
 const STANDARD_INPUT: &str = "-";
 
-/// Carry out job files and command lines of fio: the same options, output, files and exit codes.
+/// Run job files and command lines of fio, with the same options, output, files and exit codes.
 ///
-/// `fathom fio --help` lists its options, and `fathom help reference/fio` what becomes of each option of a job. fathom called by the name fio is
-/// this command.
+/// `fathom fio --help` lists the options; `fathom help reference/fio` has the effect of each option of a job. If fathom is called by the
+/// name fio, it runs this command.
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct Args {
@@ -64,7 +64,7 @@ impl Args {
 /// Refuses to trim a regular file with fio's error. fathom itself would punch a hole.
 fn refuse_trims_of_files(job: &JobSpec) -> Result<(), Failure> {
     let trims = |stream: &&StreamSpec| {
-        // These engines can trim under fio too.
+        // With these engines fio can trim a file too.
         let is_able =
             stream.engine.as_ref().is_some_and(|e| ["null", "fallocate"].contains(&e.name.as_str()));
         stream.rw.and_then(Rw::fixed_mix) == Some(Mix::of_percents(0, 100)) && !is_able

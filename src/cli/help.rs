@@ -20,13 +20,13 @@ use std::process::ExitCode;
 
 /// A chapter of the guide.
 struct Chapter {
-    /// Title of the part that it belongs to; empty for chapters after the last part.
+    /// Title of its part of the guide; empty for chapters after the last part.
     part: &'static str,
-    /// What the table of contents calls it.
+    /// Title in the table of contents.
     title: &'static str,
-    /// Path of its page below `docs/`, without the extension.
+    /// Path of the page below `docs/`, without the extension.
     path: &'static str,
-    /// Its Markdown.
+    /// Text in Markdown.
     text: &'static str,
 }
 
@@ -35,7 +35,7 @@ const CHAPTERS: &[Chapter] = include!(concat!(env!("OUT_DIR"), "/chapters.rs"));
 
 /// Print the help of a command, or a chapter of the guide.
 ///
-/// Without a TOPIC it lists both. A TOPIC is a command (`run`), or a chapter by its file name or title (`containers`, `how-to/ci`,
+/// Without TOPIC it lists both. TOPIC is a command (`run`), or the file name or title of a chapter (`containers`, `how-to/ci`,
 /// `exit codes`).
 #[derive(clap::Args, Debug)]
 pub struct Args {
@@ -84,7 +84,7 @@ fn page(topic: &str, width: usize) -> Result<String, Failure> {
     if let Some(command) = cli.find_subcommand_mut(topic) {
         let mut out = command.render_long_help().to_string();
         for chapter in chapters {
-            out += &format!("\nThe guide has a chapter on it: `fathom help {}`\n", chapter.path);
+            out += &format!("\nThe guide has a chapter about it: `fathom help {}`\n", chapter.path);
         }
         return Ok(out);
     }
@@ -102,12 +102,12 @@ pub(super) fn glossary(term: &str) -> Option<String> {
     let term = term.trim().to_lowercase();
     chapter.text.split("\n- **").skip(1).find_map(|entry| {
         let (terms, meaning) = entry.split_once("**: ")?;
-        let is_meant = terms.split(", ").any(|one| one.to_lowercase() == term);
-        is_meant.then(|| format!("{terms}: {}\n", meaning.split_whitespace().collect::<Vec<_>>().join(" ")))
+        let has_term = terms.split(", ").any(|one| one.to_lowercase() == term);
+        has_term.then(|| format!("{terms}: {}\n", meaning.split_whitespace().collect::<Vec<_>>().join(" ")))
     })
 }
 
-/// Describes a topic that does not exist, with the nearest one.
+/// Makes the message about a topic that does not exist, with the most similar one.
 fn unknown(topic: &str, cli: &clap::Command) -> String {
     let shown = visible(topic);
     if let Ok(check) = find_check(&topic.replace('-', "_")) {
@@ -118,7 +118,7 @@ fn unknown(topic: &str, cli: &clap::Command) -> String {
     let likeness = |name: &String| strsim::normalized_damerau_levenshtein(topic, name);
     let nearest = topics.max_by(|a, b| likeness(a).total_cmp(&likeness(b))).unwrap_or_default();
     format!(
-        "there is no command or chapter '{shown}'; the nearest is `fathom help {nearest}`; `fathom help` lists all"
+        "there is no command or chapter '{shown}'; the most similar is `fathom help {nearest}`; `fathom help` lists all"
     )
 }
 
@@ -136,7 +136,7 @@ fn slug(name: &str) -> String {
     name.strip_suffix(".md").unwrap_or(&name).to_owned()
 }
 
-/// Flags and their line in `-h`.
+/// Flags that `-h` shows, with their line.
 const SHOWN: [(&str, &str); 37] = [
     ("rw", "read, write, randread, randwrite, rw, randrw, trim ..."),
     ("mix", "Share of reads in rw and randrw, such as 70%"),
@@ -150,30 +150,30 @@ const SHOWN: [(&str, &str); 37] = [
     ("rate", "Open loop: operations a second, whatever the storage does"),
     ("cache", "direct, buffered, direct-dsync ..."),
     ("engine", "io_uring, libaio, sync, mmap ..."),
-    ("fdatasync", "Call fdatasync after so many writes"),
+    ("fdatasync", "Call fdatasync after this many writes"),
     ("precondition", "First write the target until its rate settles"),
     ("until", "steady: run rounds until they no longer drift"),
     ("fail-if", "Exit code 1 under a condition, such as 'p99>10ms'"),
     ("profile", "Which tests: cdm, nvme, peak, real, atto, asssd ..."),
-    ("budget", "Time to answer in"),
-    ("tolerance", "How much faster another setting may be"),
+    ("budget", "Time limit from start to report"),
+    ("tolerance", "How much faster than the winner another setting may be"),
     ("explain", "Print what would be measured, and stop"),
     ("output", "Also write the report to FILE, by its extension: json, html, csv, md"),
     ("destroy", "Allow overwriting this existing file or device"),
     ("verbose", "Show every finding, every run and every check"),
     ("quick", "Take ten seconds, without intervals"),
-    ("compare", "Measure several in turns and say which is faster"),
-    ("all", "All of them"),
+    ("compare", "Measure several in turns and report which is faster"),
+    ("all", "All interfaces"),
     ("preset", "A known grid: iops, ccsio, iometer, pts, zones"),
     ("p99", "Highest p99 latency, such as 1ms"),
     ("curve", "With a latency target, also measure the load curve"),
-    ("by", "What settings are ranked by: iops, bandwidth, p99, latency"),
+    ("by", "Measure that ranks settings: iops, bandwidth, p99, latency"),
     ("spec", "Access specifications of Iometer, such as 4k-oltp, or all"),
     ("resume", "Continue an interrupted sweep: its id, or last"),
-    ("list", "Print the settings, one a line, and stop"),
-    ("state", "Keep in FILE what a later --check has to know"),
-    ("check", "Read back what the writer of this state must have left"),
-    ("cached", "Read back through the page cache as it is"),
+    ("list", "Print the list, one per line, and stop"),
+    ("state", "Write to FILE what is stable, for a later --check"),
+    ("check", "Read back the data that a state file lists as stable"),
+    ("cached", "Read back through the page cache without evicting it"),
     ("sync_every", "Writes between two syncs"),
 ];
 /// Flags of several commands that only `--help` has.
@@ -214,10 +214,10 @@ const HIDDEN: [&str; 34] = [
     "shift_hosts",
 ];
 
-/// Heading of all flags.
+/// Heading of all flags in `-h`.
 const HEADING: &str = "Flags";
 
-/// The command line as `-h` prints it.
+/// Shortens the help of every command to that of `-h`.
 pub(super) fn shorten(cli: Command) -> Command {
     let names: Vec<String> = cli.get_subcommands().map(|command| command.get_name().to_owned()).collect();
     names.into_iter().fold(cli, |cli, name| cli.mut_subcommand(name, shorten_command))
@@ -240,7 +240,7 @@ fn shorten_command(command: Command) -> Command {
     })
 }
 
-/// The first steps: what to type, and what it does.
+/// The first steps of `fathom -h`: command lines, and what they do.
 const STEPS: [(&str, &str); 5] = [
     ("fathom bench", "the standard benchmarks, in a minute and a half"),
     ("fathom run --rw randread --bs 4k --depth 32", "one workload"),
@@ -248,7 +248,7 @@ const STEPS: [(&str, &str); 5] = [
     ("fathom doctor", "what would distort a result here"),
     ("fathom limit --p99 1ms", "the highest rate that meets a latency target"),
 ];
-/// Columns of a line.
+/// Columns of `fathom -h`.
 const WIDTH: usize = 80;
 
 /// The text of `fathom -h`.
@@ -268,7 +268,7 @@ pub(super) fn text() -> String {
     out
 }
 
-/// The commands that are not in a step.
+/// Lists the commands that are not in a step.
 fn other_commands() -> String {
     let cli = Cli::command();
     let named = |name: &str| STEPS.iter().any(|(typed, _)| typed.split(' ').nth(1) == Some(name));
@@ -329,7 +329,7 @@ fn an_unknown_topic_suggests_the_nearest() {
     }
 }
 
-/// The tables of `docs/reference/settings.md`: every flag of `fathom run` under its heading, the keys that only job files have, and the
+/// Makes the tables of `docs/reference/settings.md`: every flag of `fathom run` by heading, the keys that only job files have, and the
 /// engines.
 #[cfg(test)]
 fn settings() -> String {

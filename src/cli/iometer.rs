@@ -1,5 +1,5 @@
-//! `fathom iometer`: turns a configuration file of Iometer into a request, and its access specifications into those of a
-//! sweep. Reads Iometer's command line, and replaces Windows targets. Crate `dialect` reads the file.
+//! `fathom iometer`: makes a request from a configuration file and a command line of Iometer. Also reads access specifications for
+//! `fathom sweep`. Crate `dialect` parses the file.
 
 use crate::cli::other_tools::{ToolOutput, ToolWords, request};
 use crate::cli::run;
@@ -16,22 +16,23 @@ use std::path::Path;
 
 const HELP: &str = "Usage: fathom iometer /c FILE [/r FILE] [/t SECONDS] [--explain] [TARGET...]
 
-  /c FILE        configuration file of Iometer (.icf) that is carried out
-  /r FILE        file that the results go to, as Iometer's CSV [default: standard output]
+  /c FILE        configuration file of Iometer (.icf) to run
+  /r FILE        file for the results, as Iometer's CSV [default: standard output]
   /t SECONDS     run time of each test [default: that of the configuration file]
   --explain      print the tests of the file with their workers and targets, and measure nothing
   --destroy=NAME allow overwriting a file that fathom did not make (its path) or a device (its name or serial);
-                 may be repeated; FATHOM_DESTROY has the same, as paths with : between several.
-                 FATHOM_UNSEEN_USERS names in the same way what may be written though users of it may be hidden
-  TARGET         files, directories or devices in place of the targets that the file names, in the order of
-                 their first naming; none where these are paths
+                 may be repeated. FATHOM_DESTROY does the same, with paths separated by colons.
+                 FATHOM_UNSEEN_USERS names, in the same way, files and devices that may be written although
+                 other users of them may be hidden
+  TARGET         files, directories or devices that replace the targets of the file, in the order in which it
+                 first names them; not needed if these are paths
 
-Options may begin with - too. What of a file is carried out: `fathom help reference/iometer`.
+Options may begin with - too. Which parts of a file have an effect: `fathom help reference/iometer`.
 ";
 
-/// Carry out a configuration file of Iometer: its tests one after another, and its result file.
+/// Run the tests of a configuration file of Iometer one after another, and write its result file.
 ///
-/// `fathom iometer /?` lists its options, and `fathom help reference/iometer` says what of a file is carried out.
+/// `fathom iometer /?` lists the options; `fathom help reference/iometer` describes which parts of a file have an effect.
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct Args {
@@ -39,7 +40,7 @@ pub struct Args {
     words: ToolWords,
 }
 
-/// Files, time and targets as typed.
+/// The arguments as typed.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct CommandLine {
     configuration: Option<String>,
@@ -63,7 +64,7 @@ impl Args {
             if command_line.helps {
                 return stdout::text(HELP).map(|()| None);
             }
-            return Err(Failure::Usage("there is no configuration file; type /c FILE".into()));
+            return Err(Failure::Usage("no configuration file was typed; type /c FILE".into()));
         };
         let text = run::text(&name::path(file))?;
         let here = Here { places: command_line.targets.clone(), seconds: command_line.seconds };
@@ -95,7 +96,7 @@ fn parse(words: &[String]) -> Result<CommandLine, String> {
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
         let mut value =
-            || rest.next().cloned().ok_or_else(|| format!("{word} has no value; type one behind it"));
+            || rest.next().cloned().ok_or_else(|| format!("{word} has no value; type one after it"));
         match word.as_str() {
             "/c" | "-c" => command_line.configuration = Some(value()?),
             "/r" | "-r" => command_line.results = Some(value()?),
@@ -103,7 +104,8 @@ fn parse(words: &[String]) -> Result<CommandLine, String> {
                 let text = value()?;
                 let seconds = text.parse().ok().filter(|seconds| (1..=86_400).contains(seconds));
                 command_line.seconds = Some(
-                    seconds.ok_or_else(|| format!("/t {text}: it is no time; type 1 to 86400 seconds"))?,
+                    seconds
+                        .ok_or_else(|| format!("/t {text} is not a valid time; type 1 to 86400 seconds"))?,
                 );
             }
             "/?" | "-?" | "--help" => command_line.helps = true,
@@ -112,7 +114,7 @@ fn parse(words: &[String]) -> Result<CommandLine, String> {
                 command_line.destroy.push(word["--destroy=".len()..].to_owned());
             }
             _ if word.starts_with('-') => {
-                return Err(format!("{word} is no option; `fathom iometer /?` lists them"));
+                return Err(format!("{word} is not an option; `fathom iometer /?` lists all"));
             }
             _ => command_line.targets.push(word.clone()),
         }
@@ -120,7 +122,7 @@ fn parse(words: &[String]) -> Result<CommandLine, String> {
     Ok(command_line)
 }
 
-/// The access specifications of a configuration file.
+/// Reads the access specifications of a configuration file.
 ///
 /// # Errors
 /// A usage failure that names the place in the file.
@@ -131,8 +133,8 @@ pub(super) fn specs(file: &Path) -> Result<Vec<Spec>, Failure> {
 
 #[test]
 fn iometer_arguments_are_parsed() {
-    let of = |line: &str| parse(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
-    let all = of("/c a.icf -r out.csv /t 5 --destroy=/dev/sdx /data b");
+    let parsed = |line: &str| parse(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+    let all = parsed("/c a.icf -r out.csv /t 5 --destroy=/dev/sdx /data b");
     let expected = CommandLine {
         configuration: Some("a.icf".into()),
         results: Some("out.csv".into()),
@@ -144,6 +146,6 @@ fn iometer_arguments_are_parsed() {
     };
     assert_eq!(all, Ok(expected));
     for bad in ["/c", "/t 0", "/t x", "-x", "/r"] {
-        assert!(of(bad).is_err_and(|e| e.contains("; type") || e.contains("lists them")), "{bad}");
+        assert!(parsed(bad).is_err_and(|e| e.contains("; type") || e.contains("lists all")), "{bad}");
     }
 }

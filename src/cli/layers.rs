@@ -1,21 +1,21 @@
 //! `fathom layers`: its flags.
 
 use crate::cli::shared_flags;
-use crate::cli::shared_flags::{InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs};
+use crate::cli::shared_flags::{Measuring, ReportArgs, check_job};
 use crate::failure::Failure;
 use crate::request::{Request, Work};
 use crate::show::Showing;
 use std::path::PathBuf;
 
-/// Fewest runs for an interval of a layer's cost.
+/// Fewest runs for a confidence interval of a layer's cost.
 const FEWEST_RUNS: u32 = 3;
 
-/// Run the same workload at every layer of a target, to see what each costs: devices, file system, page cache.
+/// Run the same workload at every layer of a target to show what each layer costs: devices, file system, page cache.
 ///
-/// 8 KiB random reads and writes unless --bs and --rw say otherwise: on each block device below that can be opened (reads
-/// only), then through the file system past the page cache, with a sync in each write, and through the page cache. Beside
-/// what fathom counts stands what the device counted. A device below is read at the very blocks in which the
-/// file is stored; where these cannot be known (btrfs, volumes, RAID), its row is left out with the reason.
+/// The workload is 8 KiB random reads and writes unless --bs and --rw change it. It runs on each block device below that can be opened
+/// (reads only), then through the file system past the page cache, with a sync in each write, and through the page cache. The report
+/// has the device's own counts next to fathom's. A device below is read at the blocks in which the file is stored. If these blocks are
+/// unknown (btrfs, volumes, RAID), its row is omitted with the reason.
 ///
 /// An existing file or device is only read, unless --destroy names it.
 #[derive(clap::Args, Debug)]
@@ -25,15 +25,8 @@ pub struct Args {
     target: Option<PathBuf>,
     #[command(flatten)]
     measuring: Measuring,
-    /// Print what would be measured, with the origin of every setting, and stop
-    #[arg(long, help_heading = OUTPUT)]
-    explain: bool,
     #[command(flatten)]
-    inconclusive: InconclusiveArgs,
-    #[command(flatten)]
-    showing: ShowingArgs,
-    #[command(flatten)]
-    live: LiveArgs,
+    report: ReportArgs,
 }
 
 impl Args {
@@ -45,12 +38,10 @@ impl Args {
         let request = self.measuring.request(Work::Layers, self.target);
         if let Some(runs) = request.job.runs.filter(|r| *r < FEWEST_RUNS) {
             return Err(Failure::Usage(format!(
-                "--runs {runs}: what a layer costs is told from noise by several runs; type --runs {FEWEST_RUNS} or more"
+                "--runs {runs}: too few runs to distinguish the cost of a layer from noise; type --runs {FEWEST_RUNS} or more"
             )));
         }
-        if let Some(problem) = request.job.check().into_iter().next() {
-            return Err(Failure::Usage(problem.in_flags()));
-        }
-        Ok((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?)))
+        check_job(&request.job)?;
+        Ok((request, self.report.showing()?))
     }
 }

@@ -15,6 +15,8 @@ pub struct Args {
     ignored: Vec<OsString>,
 }
 
+pub(super) use {Args as CaptureArgs, Args as FitArgs};
+
 impl Args {
     /// Refuses `fathom capture`.
     ///
@@ -39,7 +41,7 @@ fn left_out_commands_name_the_feature() {
     for line in ["fathom capture vda -o x --time 1s", "fathom fit --check x.capture vda", "fathom fit --help"]
     {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-        let parsed = Cli::read_words(&words).map(|cli| match cli.command {
+        let parsed = Cli::parse_words(&words).map(|cli| match cli.command {
             Command::Capture(args) => args.request().map(|_| ()),
             Command::Fit(args) => args.into_action().map(|_| ()),
             other => panic!("{other:?}"),

@@ -1,9 +1,7 @@
 //! `fathom limit`: its flags.
 
 use crate::cli::shared_flags;
-use crate::cli::shared_flags::{
-    BudgetArgs, FleetArgs, InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs, WHAT,
-};
+use crate::cli::shared_flags::{BudgetArgs, FleetArgs, Measuring, ReportArgs, WHAT, check_job};
 use crate::failure::Failure;
 use crate::request::{Request, Work};
 use crate::show::Showing;
@@ -36,10 +34,10 @@ struct LatencyTargetArgs {
 
 /// Find the highest rate that meets a latency target, or measure latency against offered load.
 ///
-/// First a closed loop measures the capacity. Then an open loop offers loads: operations arrive whatever the storage does, and latency
-/// counts from their scheduled start. With a latency target such as --p99 1ms, bisection finds the highest load that meets it. Without
-/// one, or with --curve, the loads are 10, 30, 50, 70, 80, 90 and 95 % of the capacity, and some around the knee. Flags describe the
-/// workload as for `fathom run`. Depth and workers are those of the closed loop.
+/// A closed loop measures the capacity first. Then an open loop offers loads: operations start on schedule however slow the storage is,
+/// and latency counts from the scheduled start. With a latency target such as --p99 1ms, bisection finds the highest load that meets it.
+/// Without one, or with --curve, the loads are 10, 30, 50, 70, 80, 90 and 95 % of the capacity, and some around the knee. Flags describe
+/// the workload as for `fathom run`. Depth and workers apply to the closed loop.
 ///
 /// An existing file or device is only read, unless --destroy names it.
 #[derive(clap::Args, Debug)]
@@ -49,7 +47,7 @@ pub struct Args {
     target: Option<PathBuf>,
     #[command(flatten)]
     latency_target: LatencyTargetArgs,
-    /// With a latency target, also measure the load curve and its knee; doubles the default --budget
+    /// With a latency target, also measure the curve of latency against load, and its knee; doubles the default --budget
     #[arg(long, help_heading = WHAT)]
     curve: bool,
     #[command(flatten)]
@@ -58,15 +56,8 @@ pub struct Args {
     budget: BudgetArgs,
     #[command(flatten)]
     fleet: FleetArgs,
-    /// Print what would be measured, with the origin of every setting, and stop
-    #[arg(long, help_heading = OUTPUT)]
-    explain: bool,
     #[command(flatten)]
-    inconclusive: InconclusiveArgs,
-    #[command(flatten)]
-    showing: ShowingArgs,
-    #[command(flatten)]
-    live: LiveArgs,
+    report: ReportArgs,
 }
 
 /// Parses a latency target.
@@ -94,21 +85,20 @@ impl Args {
     pub fn request(self) -> Result<(Request, Showing), Failure> {
         let mut request = self.measuring.request(Work::Job, self.target);
         let mut streams = request.job.phases.iter_mut().flat_map(|p| &mut p.streams);
-        // The option concerns the open loop, and the closed one has the same flags.
+        // --arrivals applies to the open loop alone; the closed loop has the same job.
         let first = streams.next();
         let workers = first.as_ref().and_then(|s| s.workers).unwrap_or(1);
         let arrivals = first.and_then(|s| s.arrivals.take());
         if matches!(arrivals, Some(Arrivals::OnOff { .. })) && workers > 1 {
             return Err(Failure::Usage(
-                "--arrivals on-off is on for one worker at a time; leave --workers out, or type other --arrivals".into(),
+                "--arrivals on-off works with a single worker; leave --workers out, or type other --arrivals"
+                    .into(),
             ));
         }
         request.ranks_per_host = self.fleet.ranks_per_host;
         request.budget_ns = self.budget.budget;
         request.work = Work::Limit(self.latency_target.latency_target(arrivals, self.curve));
-        if let Some(problem) = request.job.check().into_iter().next() {
-            return Err(Failure::Usage(problem.in_flags()));
-        }
-        Ok((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?)))
+        check_job(&request.job)?;
+        Ok((request, self.report.showing()?))
     }
 }

@@ -1,39 +1,29 @@
-//! The command line: one file per command, with its flags and their translation into a request. Small commands that are
-//! used nowhere else are complete in their file.
+//! The command line: a file for each command or group of commands, with the flags and their translation into a request. Small commands
+//! also run there.
 
 mod api;
 mod bench;
 #[cfg(feature = "capture")]
 mod capture;
 pub mod compare;
-mod completions;
-mod delete;
-pub mod devices;
 mod diskspd;
-mod doctor;
 mod explain;
-mod export;
 mod fio;
-#[cfg(feature = "capture")]
-mod fit;
 mod help;
-mod import;
+mod history;
+mod inspect;
 mod iometer;
-mod iops;
 mod layers;
 #[cfg(not(feature = "capture"))]
 mod left_out;
 mod limit;
-mod list;
-mod man;
-mod note;
 pub mod other_tools;
+mod packaging;
 mod recipe;
 mod run;
 mod shared_flags;
 mod show;
 mod sweep;
-mod tag;
 mod time;
 mod usage_error;
 mod verify;
@@ -42,9 +32,9 @@ mod watch;
 use crate::time::OWN_FAILURE;
 use crate::{stderr, stdout};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-pub use export::Action as ExportAction;
+pub use history::ExportAction;
 #[cfg(not(feature = "capture"))]
-use left_out::{self as capture, self as fit};
+use left_out as capture;
 pub use show::Action as ShowAction;
 use std::ffi::OsString;
 use std::path::Path;
@@ -64,15 +54,15 @@ pub use sweep::{Action as SweepAction, repeat_request as sweep_again};
     disable_help_subcommand = true
 )]
 #[command(
-    after_help = "Exit codes: 0 measured, and nothing invalidated or relabelled, or PASS; 1 INVALID (a finding that was not accepted invalidates a number), FAIL (a --fail-if condition failed), or a finding relabels the main result; 2 usage; 3 the machine refused; 4 INCONCLUSIVE (too few or too noisy runs decide a --fail-if condition), unless --inconclusive says what that counts as; 130 interrupted, what was measured is kept."
+    after_help = "Exit codes: 0 measured, and no number invalidated and no main result relabelled, or PASS; 1 INVALID (a finding that was not accepted invalidates a number), FAIL (a --fail-if condition failed), or a finding relabels the main result; 2 usage; 3 the machine refused; 4 INCONCLUSIVE (too few or too noisy runs to decide a --fail-if condition), unless --inconclusive sets another code; 130 interrupted, the completed runs are kept."
 )]
 pub struct Cli {
-    /// What to do.
+    /// The command and its flags.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What can be done. What a command is for stands with its flags: words here would hide them from its `--help`.
+/// All commands. The help of a command is with its flags: doc comments here would replace it.
 #[allow(missing_docs)]
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -86,50 +76,50 @@ pub enum Command {
     Api(api::Args),
     Recipe(recipe::Args),
     Fio(fio::Args),
-    Iops(iops::Args),
+    Iops(sweep::IopsArgs),
     Diskspd(diskspd::Args),
     Iometer(iometer::Args),
-    List(list::Args),
+    List(history::ListArgs),
     Show(show::Args),
     Compare(compare::Args),
-    Tag(tag::Args),
-    Note(note::Args),
-    Export(export::Args),
-    Import(import::Args),
-    Delete(delete::Args),
-    Capture(capture::Args),
-    Fit(fit::Args),
+    Tag(history::TagArgs),
+    Note(history::NoteArgs),
+    Export(history::ExportArgs),
+    Import(history::ImportArgs),
+    Delete(history::DeleteArgs),
+    Capture(capture::CaptureArgs),
+    Fit(capture::FitArgs),
     Verify(verify::Args),
-    Doctor(doctor::Args),
-    Devices(devices::Args),
+    Doctor(inspect::DoctorArgs),
+    Devices(inspect::DevicesArgs),
     Explain(explain::Args),
-    Completions(completions::Args),
-    Man(man::Args),
+    Completions(packaging::CompletionsArgs),
+    Man(packaging::ManArgs),
     Help(help::Args),
 }
 
-/// Tools that fathom no longer imitates, and the command that replaces each.
+/// Tools that fathom no longer imitates, each with its replacement.
 const RETIRED: [(&str, &str); 3] = [
     ("dd", "`fathom time -- dd ...` runs dd itself and reports what the disk did"),
     ("hdparm", "`fathom time -- hdparm ...` runs hdparm itself and reports what the disk did"),
     ("ioping", "`fathom run --rw randread --depth 1 --rate 10 DIR` measures single reads, ten a second"),
 ];
 
-/// Extension of programs on Windows, kept in copied command lines.
-const PROGRAM: &str = ".exe";
+/// Extension of programs on Windows, which copied command lines may have.
+const WINDOWS_EXTENSION: &str = ".exe";
 
-/// The imitated tool that a word names.
+/// Returns the tool, imitated or retired, that a word names.
 fn tool(word: &OsString) -> Option<&'static str> {
     let word = word.to_str()?;
-    let word = word.strip_suffix(PROGRAM).unwrap_or(word);
+    let word = word.strip_suffix(WINDOWS_EXTENSION).unwrap_or(word);
     let retired = RETIRED.iter().map(|(name, _)| *name);
     dialect::COMMANDS.iter().copied().chain(retired).find(|name| *name == word)
 }
 
-/// Inserts the command if the program was called by another tool's name; also accepts `fathom diskspd.exe`.
-fn by_name(mut words: Vec<OsString>) -> Vec<OsString> {
-    let called = words.first().and_then(|word| Path::new(word).file_name()).map(OsString::from);
-    if let Some(name) = called.as_ref().and_then(tool) {
+/// Inserts the command if the program was called by another tool's name, and removes `.exe` from the name of a command.
+fn insert_command(mut words: Vec<OsString>) -> Vec<OsString> {
+    let program = words.first().and_then(|word| Path::new(word).file_name()).map(OsString::from);
+    if let Some(name) = program.as_ref().and_then(tool) {
         words.splice(..1, ["fathom", name].map(OsString::from));
     } else if let Some(word) = words.get_mut(1)
         && let Some(name) = tool(word)
@@ -145,31 +135,32 @@ impl Cli {
     /// # Errors
     /// The exit code, after printing help, the version or a usage error.
     pub fn read() -> Result<Self, ExitCode> {
-        let words = by_name(std::env::args_os().collect());
-        let asked = words.get(1).and_then(|word| word.to_str());
-        if let Some((name, instead)) = RETIRED.iter().find(|(name, _)| asked == Some(name)) {
-            stderr::say(&format!("fathom: there is no `fathom {name}` any more; use this: {instead}"));
+        let words = insert_command(std::env::args_os().collect());
+        let command = words.get(1).and_then(|word| word.to_str());
+        if let Some((name, instead)) = RETIRED.iter().find(|(name, _)| command == Some(name)) {
+            stderr::say(&format!("fathom: `fathom {name}` no longer exists: {instead}"));
             return Err(ExitCode::from(2));
         }
+        let usage_exit_code = if command == Some("time") { OWN_FAILURE } else { 2 };
         if words.len() == 2 && words[1] == "-h" {
             let printed = stdout::text(&help::text());
             return Err(printed.map_or_else(|failure| failure.tell(), |()| ExitCode::SUCCESS));
         }
         if let Some(advice) = usage_error::long_dash(&words) {
             stderr::say(&format!("fathom: {advice}"));
-            return Err(ExitCode::from(if asked == Some("time") { OWN_FAILURE } else { 2 }));
+            return Err(ExitCode::from(usage_exit_code));
         }
-        Self::read_words(&words).map_err(|typed| {
-            let (plain, coloured) = (typed.render().to_string(), typed.render().ansi().to_string());
-            if typed.use_stderr() {
+        Self::parse_words(&words).map_err(|message| {
+            let (plain, coloured) = (message.render().to_string(), message.render().ansi().to_string());
+            if message.use_stderr() {
                 stderr::say_coloured(plain.trim_end(), coloured.trim_end());
-                return ExitCode::from(if asked == Some("time") { OWN_FAILURE } else { 2 });
+                return ExitCode::from(usage_exit_code);
             }
             stdout::coloured(&plain, &coloured).map_or_else(|failure| failure.tell(), |()| ExitCode::SUCCESS)
         })
     }
 
-    fn read_words(words: &[OsString]) -> Result<Self, clap::Error> {
+    fn parse_words(words: &[OsString]) -> Result<Self, clap::Error> {
         let is_short = words.iter().take_while(|word| *word != "--").any(|word| word == "-h");
         let command = if is_short { help::shorten(Self::command()) } else { Self::command() };
         let matches = command.try_get_matches_from(words);
@@ -182,15 +173,19 @@ impl Cli {
 
 #[test]
 fn a_program_name_selects_the_command() {
-    let of = |words: &str| {
-        let words = by_name(words.split(' ').map(OsString::from).collect());
+    let parsed = |line: &str| {
+        let words = insert_command(line.split(' ').map(OsString::from).collect());
         words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
     };
-    for words in
+    for line in
         ["/usr/bin/diskspd -w0 f", "diskspd.exe -w0 f", "fathom diskspd -w0 f", "fathom diskspd.exe -w0 f"]
     {
-        assert_eq!(of(words), "fathom diskspd -w0 f");
+        assert_eq!(parsed(line), "fathom diskspd -w0 f");
     }
-    assert_eq!(of("fathom run diskspd.exe"), "fathom run diskspd.exe", "a target has the name that it has");
-    assert_eq!(of("fathom"), "fathom");
+    assert_eq!(
+        parsed("fathom run diskspd.exe"),
+        "fathom run diskspd.exe",
+        "the name of a target is unchanged"
+    );
+    assert_eq!(parsed("fathom"), "fathom");
 }

@@ -1,8 +1,8 @@
-//! Commands of other tools (`fathom fio`, `diskspd`, `iometer`): measure as the tool does, and answer as it does.
+//! Runs the commands of other tools (`fathom fio`, `diskspd`, `iometer`) like the tool, and prints its output.
 //!
-//! The output goes where the tool puts it, programs find nothing else in it, and the exit codes are the tool's: no verdict
-//! changes them. Such command lines have no options of fathom, so environment variables permit overwriting:
-//! `FATHOM_DESTROY` and `FATHOM_UNSEEN_USERS` instead of `--destroy` and `--unseen-users`.
+//! The output has the tool's place and content, so that programs can parse it, and the exit codes are the tool's: no verdict changes
+//! them. These command lines have no options of fathom, so environment variables permit overwriting: `FATHOM_DESTROY` and
+//! `FATHOM_UNSEEN_USERS` instead of `--destroy` and `--unseen-users`.
 
 use crate::failure::Failure;
 use crate::files::output;
@@ -28,9 +28,9 @@ use std::time::Duration;
 /// Exit code of fio after a signal.
 const INTERRUPTED: u8 = 128;
 
-/// How to answer.
+/// How to print the output of a tool.
 #[derive(Clone, Debug)]
-#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option")]
 pub struct ToolOutput {
     /// The tool whose names messages use.
     pub tool: Tool,
@@ -40,28 +40,28 @@ pub struct ToolOutput {
     pub output: Option<PathBuf>,
     /// Whether to write the total bandwidth of all jobs to separate files.
     pub bandwidth_log: bool,
-    /// How often to print an intermediate answer; `None` means only at the end.
+    /// Time between intermediate outputs; `None` means output only at the end.
     pub status_interval: Option<Duration>,
-    /// Whether `SIGUSR1` also prints one.
+    /// Whether `SIGUSR1` also prints an intermediate output.
     pub status_on_signal: bool,
     /// Job files of the user, which are never overwritten.
     pub job_files: Vec<PathBuf>,
     /// Remarks printed first, if the output is only text.
     pub remarks: Vec<String>,
-    /// Whether anything is measured; otherwise only files are made for later calls.
+    /// Whether the job measures anything. If not, it only makes files for later calls.
     pub measures: bool,
     /// Print no progress.
     pub quiet: bool,
 }
 
 impl ToolOutput {
-    /// Whether the output is for people.
+    /// Whether the output is text for people.
     fn is_text(&self) -> bool {
         self.formats.iter().any(|format| matches!(format.name, report::FIO | report::DISKSPD))
     }
 }
 
-/// Measures and answers; does nothing for `None`. Any failure is exit code 1, as in fio and DISKSPD.
+/// Measures and prints the tool's output; does nothing for `None`. Any failure is exit code 1, as in fio and DISKSPD.
 pub fn answer(given: Result<Option<(Request, ToolOutput)>, Failure>) -> ExitCode {
     let tool = given.as_ref().ok().and_then(|given| given.as_ref()).map(|(_, conventions)| conventions.tool);
     let done = given.and_then(|given| match given {
@@ -115,9 +115,9 @@ fn measure(request: &Request, conventions: &ToolOutput) -> Result<ExitCode, Fail
     })?;
     let record = seen.session.record()?;
     let kept = seen.session.is_kept().then(|| seen.session.path());
-    let words = kept.map(history::read_annotations).unwrap_or_default();
+    let annotations = kept.map(history::read_annotations).unwrap_or_default();
     // Every format has the same content.
-    let report = judge(&record, kept, words, &Showing::plain(report::TEXT));
+    let report = judge(&record, kept, annotations, &Showing::plain(report::TEXT));
     if kept.is_some() {
         history::remember();
     }
@@ -138,8 +138,8 @@ fn measure(request: &Request, conventions: &ToolOutput) -> Result<ExitCode, Fail
     })
 }
 
-/// Writes an intermediate answer for each status. Returns the accumulated answers if they go to a file, which is rewritten
-/// completely each time.
+/// Writes an output for each status that arrives. Returns the outputs so far if they go to a file, which is rewritten completely each
+/// time.
 fn answer_so_far(
     statuses: &Receiver<SoFar>,
     conventions: &ToolOutput,
@@ -173,8 +173,8 @@ fn rendered(report: &Report, conventions: &ToolOutput) -> Result<Vec<u8>, Failur
     Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
-/// Writes the answer after the intermediate ones in `before`, and fathom's verdict for people: on standard error next to
-/// printed text, or at the end of a file. Programs that let fio write a file take text on standard error for a failure.
+/// Writes the final output after the intermediate ones in `before`. Adds fathom's verdict for people: on standard error if the text is
+/// printed, or at the end of a file: programs that let fio write a file mistake text on standard error for a failure.
 fn write(
     report: &Report,
     conventions: &ToolOutput,
@@ -208,24 +208,24 @@ fn has_failed(report: &Report) -> bool {
     seen.any(|seen| seen.errors.values().sum::<u64>() > seen.ignored_errors || seen.sync_error.is_some())
 }
 
-/// fathom's verdict, in lines.
+/// Returns fathom's verdict as lines of text.
 fn verdict(report: &Report, conventions: &ToolOutput) -> String {
     if conventions.measures {
         in_names_of(conventions.tool, &report::fio_verdict(report))
     } else {
-        "fathom: the files are made, and nothing was measured (create_only)\n".into()
+        "fathom: made the files and measured nothing (create_only)\n".into()
     }
 }
 
-/// The failure, with the figures that could not be written.
+/// Adds to the failure how to print the figures that could not be written.
 fn with_report(why: &Failure, report: &Report) -> Failure {
     let session = report.session.as_deref();
     let kept = session.map(|path| format!("; `fathom show {}` prints them", name::shown(&name::path(path))));
     Failure::Refused(format!("{}{}", why.message(), kept.unwrap_or_default()))
 }
 
-/// Makes the request of a job as the tool measures it: once, whatever others do. `destroy` names what may be overwritten;
-/// the environment variable adds to it.
+/// Makes the request for a job that runs once, like the tool, even if other load disturbs it. `destroy` and the environment variable name
+/// what may be overwritten.
 pub(crate) fn request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String>, keep: bool) -> Request {
     job.runs = Some(1);
     job.attempts = Some(1);
@@ -250,47 +250,47 @@ pub(crate) fn request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String>, ke
     }
 }
 
-/// Paths of the environment variable that this job would overwrite. The variable may be set for many jobs.
+/// Returns the paths in the environment variable that this job would overwrite. The variable may be set for many jobs.
 fn allowed_paths(job: &JobSpec) -> Vec<String> {
-    let reads = |rw: &Option<Rw>| matches!(rw, Some(Rw::Read | Rw::Randread));
-    let streams = job.phases.iter().flat_map(|phase| &phase.streams).filter(|stream| !reads(&stream.rw));
-    // A path may be written in several ways.
+    let only_reads = |rw: &Option<Rw>| matches!(rw, Some(Rw::Read | Rw::Randread));
+    let streams = job.phases.iter().flat_map(|phase| &phase.streams).filter(|stream| !only_reads(&stream.rw));
+    // One file may have several paths.
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let targets: Vec<PathBuf> =
         streams.flat_map(|stream| &stream.target).map(|target| real(&name::path(target))).collect();
-    // A replayed log may name its file itself.
+    // A replayed log may name its target itself.
     let is_any =
         job.phases.iter().flat_map(|phase| &phase.streams).any(|s| s.replay.is_some() && s.target.is_empty());
     let is_target = |path: &Path| is_any || targets.contains(&real(path));
     paths().into_iter().filter(|path| is_target(path)).map(name::text).collect()
 }
 
-// No comment of documentation: it would be said of each command that has these words.
+// A doc comment here would appear in the help of each command with these arguments.
 #[derive(clap::Args, Debug)]
 pub(crate) struct ToolWords {
-    /// What would be typed behind the tool's name
+    /// Arguments of the tool
     #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }
 
 impl ToolWords {
-    /// As text that can represent any bytes.
+    /// Returns the arguments as text that can represent any bytes.
     pub(crate) fn text(&self) -> Vec<String> {
         self.words.iter().map(name::text).collect()
     }
 }
 
-/// Variable with paths that may be overwritten, in the syntax of `PATH`.
+/// Environment variable with paths that may be overwritten, in the syntax of `PATH`.
 const DESTROY: &str = "FATHOM_DESTROY";
-/// Variable with paths that may be written although their users may be hidden, in the same syntax.
+/// Environment variable with paths that may be written although other users of them may be hidden, in the syntax of `PATH`.
 const UNSEEN_USERS: &str = "FATHOM_UNSEEN_USERS";
 
-/// The paths that may be overwritten.
+/// Returns the paths that may be overwritten.
 pub(crate) fn paths() -> Vec<PathBuf> {
     paths_in(DESTROY)
 }
 
-/// The paths that may be written although their users may be hidden.
+/// Returns the paths that may be written although other users of them may be hidden.
 pub(crate) fn unseen_users() -> Vec<PathBuf> {
     paths_in(UNSEEN_USERS)
 }

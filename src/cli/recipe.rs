@@ -1,6 +1,6 @@
 //! `fathom recipe`: its flags.
 
-use crate::cli::shared_flags::{InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs};
+use crate::cli::shared_flags::{Measuring, ReportArgs};
 use crate::cli::{run, shared_flags};
 use crate::failure::Failure;
 use crate::recipes::{self, RECIPES, Recipe};
@@ -12,15 +12,15 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use model::verdict::Condition;
 use std::path::PathBuf;
 
-/// Run the I/O pattern of an application: a job file with its source, and the limit that the source names.
+/// Run the I/O pattern of an application, and check it against the limit that its documentation names.
 ///
-/// Without a NAME all recipes are listed. Where the source names a limit, the report begins with PASS, FAIL or INCONCLUSIVE: PASS
-/// where the number is within the limit with 95 % confidence. --explain prints the job file, which is also what to begin
-/// a job file of your own with.
+/// Without NAME it lists all recipes. A recipe is a job file with its source. If the source names a limit, the report begins with PASS,
+/// FAIL or INCONCLUSIVE: PASS if the number is within the limit with 95 % confidence. --explain prints the job file, from which you can
+/// write your own.
 #[derive(clap::Args, Debug)]
-#[command(mut_args(of_a_recipe))]
+#[command(mut_args(require_name))]
 pub struct Args {
-    /// Which one [default: list them]
+    /// Name of the recipe [default: list all]
     #[arg(value_parser = names())]
     name: Option<&'static Recipe>,
     /// Directory, file or block device [default: the current directory]
@@ -28,19 +28,12 @@ pub struct Args {
     target: Option<PathBuf>,
     #[command(flatten)]
     measuring: Measuring,
-    /// Print the job file with its source, and what would be measured, with the origin of every setting, and stop
-    #[arg(long, help_heading = OUTPUT)]
-    explain: bool,
     #[command(flatten)]
-    inconclusive: InconclusiveArgs,
-    #[command(flatten)]
-    showing: ShowingArgs,
-    #[command(flatten)]
-    live: LiveArgs,
+    report: ReportArgs,
 }
 
-/// Makes a flag require a recipe's name: the list measures nothing.
-fn of_a_recipe(arg: Arg) -> Arg {
+/// Makes every flag require a recipe: the list has no use for them.
+fn require_name(arg: Arg) -> Arg {
     if arg.get_id() == "name" { arg } else { arg.requires("name") }
 }
 
@@ -64,12 +57,12 @@ impl Args {
         let mut request = self.measuring.request(Work::Job, self.target);
         let source = JobSource::Recipe(recipe);
         let job = dialect::job::parse(&source.name(), recipe.text, crate::plan::problems);
-        run::take(&mut request, &given, source, job.map_err(|trouble| run::pointed(&trouble))?)?;
-        Ok(Some((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?))))
+        run::use_job(&mut request, &given, source, job.map_err(|trouble| run::pointed(&trouble))?)?;
+        Ok(Some((request, self.report.showing()?)))
     }
 }
 
-/// Two lines for each recipe: its question, and its condition.
+/// Lists each recipe with its question and its condition.
 fn list() -> String {
     let width = RECIPES.iter().map(|r| r.name.len()).max().unwrap_or(0);
     let mut out = String::new();
@@ -83,7 +76,7 @@ fn list() -> String {
     out
 }
 
-/// The conditions as typed.
+/// Returns the conditions in the form of `--fail-if`.
 fn conditions(recipe: &Recipe) -> Vec<String> {
     let job = dialect::job::parse(recipe.name, recipe.text, crate::plan::problems).ok();
     let given = job.and_then(|job| job.fail_if).unwrap_or_default();
@@ -97,7 +90,7 @@ fn every_recipe_is_a_job_with_a_source() {
         let job = job.unwrap_or_else(|trouble| panic!("{trouble}"));
         let problems = job.check();
         assert!(problems.is_empty(), "{}: {problems:?}", recipe.name);
-        assert!(job.name.is_some(), "{}: its results have a name", recipe.name);
+        assert!(job.name.is_some(), "{} needs a name for its results", recipe.name);
         assert!(recipe.text.contains("\n# Source: http"), "{}", recipe.name);
         // The command line of a recipe cannot set targets of streams, so the recipe must not need it to.
         assert!(job.phases.iter().flat_map(|p| &p.streams).all(|s| s.target.is_empty()), "{}", recipe.name);
@@ -105,7 +98,7 @@ fn every_recipe_is_a_job_with_a_source() {
     let mut names: Vec<&str> = RECIPES.iter().map(|r| r.name).collect();
     names.sort_unstable();
     names.dedup();
-    assert_eq!(names.len(), RECIPES.len(), "no name is there twice");
+    assert_eq!(names.len(), RECIPES.len(), "names are unique");
 }
 
 #[test]

@@ -1,11 +1,9 @@
-//! `fathom run`: its flags, and job files: reads a job file in any language, and applies the command line to its job (also
-//! for `fathom recipe`). Crate `dialect` has the languages.
+//! `fathom run`: its flags. Also reads job files in any language, which crate `dialect` parses, and applies the command line to their
+//! jobs, for `fathom recipe` and the commands of other tools too.
 
 use crate::capture::capture_file::is_capture;
 use crate::cli::shared_flags;
-use crate::cli::shared_flags::{
-    FleetArgs, InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs, SlowerArgs, TypedKey, WHAT,
-};
+use crate::cli::shared_flags::{FleetArgs, Measuring, ReportArgs, SlowerArgs, TypedKey, WHAT, check_job};
 use crate::failure::Failure;
 use crate::files::Small;
 use crate::request::{JobSource, Request, Work};
@@ -22,12 +20,12 @@ use std::path::{Path, PathBuf};
 
 /// Measure one workload, from flags or from a job file, or replay a capture.
 ///
-/// Every flag is also a key of a job file, without its dashes. A job file (fathom's own in TOML, or one of fio, DISKSPD or
-/// Iometer) is given as a TARGET and recognised by its content, or by .toml, .fio, .xml or .icf at its end; with it, only --runs, --precision, --until, --settle,
-/// --max-runs, --attempts, --fail-if, --seed, --precondition and, for a job of one phase, --time may describe the workload.
+/// Every flag without its dashes is also a key of a job file. A job file (TOML, or one of fio, DISKSPD or Iometer) is typed as a TARGET and
+/// recognised by its content, or by its extension .toml, .fio, .xml or .icf. Only these flags can be combined with it: --runs, --precision,
+/// --until, --settle, --max-runs, --attempts, --fail-if, --seed, --precondition and, for a job of one phase, --time.
 ///
-/// A file that `fathom capture` wrote is told by its content too: its requests are submitted again to the TARGET, and the report compares
-/// both. A directory gets a test file of what they touch.
+/// A capture from `fathom capture` is typed as a TARGET too: its requests are submitted again to the other TARGET, and the report compares
+/// both loads. In a directory, fathom makes a test file for them.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directories, files or block devices, and at most one job file or capture [default: the current directory]
@@ -44,17 +42,10 @@ pub struct Args {
     /// Under mpirun: measure with the first N hosts, for several N (`1,2,4`), and show how much each further host adds
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = WHAT)]
     hosts: Vec<u32>,
-    /// Print what would be measured, with the origin of every setting, and stop
-    #[arg(long, help_heading = OUTPUT)]
-    explain: bool,
     #[command(flatten)]
     slower: SlowerArgs,
     #[command(flatten)]
-    inconclusive: InconclusiveArgs,
-    #[command(flatten)]
-    showing: ShowingArgs,
-    #[command(flatten)]
-    live: LiveArgs,
+    report: ReportArgs,
 }
 
 impl Args {
@@ -72,7 +63,7 @@ impl Args {
             others.into_iter().partition(|t| language(t).is_some());
         if let [first, second, ..] = files.as_slice() {
             return Err(Failure::Usage(format!(
-                "{} and {} are two job files; type one",
+                "{} and {} are both job files; type one of them",
                 first.display(),
                 second.display()
             )));
@@ -81,7 +72,7 @@ impl Args {
         let mut request = self.measuring.request(Work::Job, targets);
         request.against = self.against;
         request.ranks_per_host = self.fleet.ranks_per_host;
-        request.hosts = steps(self.hosts)?;
+        request.hosts = host_counts(self.hosts)?;
         request.fail_if_slower = self.slower.slower();
         let file = files.into_iter().find_map(|file| Some((language(&file)?, file)));
         if let Some((language, file)) = file {
@@ -89,7 +80,7 @@ impl Args {
             for remark in &job.remarks {
                 stderr::say(&format!("fathom: {}: {remark}", file.display()));
             }
-            take(&mut request, &given, JobSource::File(file), job)?;
+            use_job(&mut request, &given, JobSource::File(file), job)?;
         } else {
             let problems =
                 request.job.check().into_iter().chain(request.job.check_targets(request.targets.len()));
@@ -97,27 +88,27 @@ impl Args {
                 return Err(Failure::Usage(problem.in_flags()));
             }
         }
-        Ok((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?)))
+        Ok((request, self.report.showing()?))
     }
 
-    /// The request of a replay.
+    /// Returns the request to replay a capture.
     fn replay(self, captures: Vec<PathBuf>, targets: Vec<PathBuf>) -> Result<(Request, Showing), Failure> {
         if !self.hosts.is_empty() {
-            return Err(Failure::Usage("--hosts: a capture is replayed on one host; leave it out".into()));
+            return Err(Failure::Usage(
+                "--hosts: a capture is replayed on one host; leave --hosts out".into(),
+            ));
         }
-        let [file] = <[PathBuf; 1]>::try_from(captures).map_err(|_| {
-            Failure::Usage("several captures are replayed one after another; name one".into())
-        })?;
+        let [file] = <[PathBuf; 1]>::try_from(captures)
+            .map_err(|_| Failure::Usage("one run replays one capture; type one of them".into()))?;
         if let Some(job) = targets.iter().find(|target| language(target).is_some()) {
             return Err(Failure::Usage(format!(
-                "{} is a job file and {} a capture; type one of them",
+                "{} is a job file and {} is a capture; type one of them",
                 name::shown(job),
                 name::shown(&file)
             )));
         }
-        let not_its: Option<&TypedKey> =
-            self.measuring.typed_keys().iter().find(|s| !s.key.taken.contains(&Command::RunCapture));
-        if let Some(given) = not_its {
+        let mut typed_keys = self.measuring.typed_keys().iter();
+        if let Some(given) = typed_keys.find(|typed| !typed.key.taken.contains(&Command::RunCapture)) {
             let allowed: Vec<String> =
                 keys::taken_by(Command::RunCapture).map(|key| format!("--{}", key.name)).collect();
             return Err(Failure::Usage(format!(
@@ -131,28 +122,26 @@ impl Args {
         for stream in request.job.phases.iter_mut().flat_map(|phase| &mut phase.streams) {
             stream.replay.get_or_insert_default().file = name::text(&file);
         }
-        if let Some(problem) = request.job.check().into_iter().next() {
-            return Err(Failure::Usage(problem.in_flags()));
-        }
+        check_job(&request.job)?;
         request.source = Some(JobSource::File(file));
         request.against = self.against;
         request.ranks_per_host = self.fleet.ranks_per_host;
         request.fail_if_slower = self.slower.slower();
-        Ok((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?)))
+        Ok((request, self.report.showing()?))
     }
 }
 
-/// The typed numbers of hosts, which must increase.
-fn steps(hosts: Vec<u32>) -> Result<Vec<u32>, Failure> {
+/// Checks the typed numbers of hosts, which must increase.
+fn host_counts(hosts: Vec<u32>) -> Result<Vec<u32>, Failure> {
     if hosts.len() == 1 || !hosts.is_sorted_by(|a, b| a < b) {
         return Err(Failure::Usage(
-            "--hosts: type two numbers of hosts or more, each larger than the one before it, such as --hosts 1,2,4".into(),
+            "--hosts: type at least two numbers in ascending order, such as --hosts 1,2,4".into(),
         ));
     }
     Ok(hosts)
 }
 
-/// The language of a job file given as TARGET: recognised by its content, or as plain text by its name.
+/// Recognises the language of a job file by its content or, if it is plain text, by its name. `None` if it is not a job file.
 fn language(path: &Path) -> Option<&'static Language> {
     let named = dialect::of_name(path);
     match files::small(path, MAX_FILE_BYTES as u64) {
@@ -174,7 +163,7 @@ fn read(path: &Path, language: &Language) -> Result<JobSpec, Failure> {
         .map_err(|trouble| pointed(&trouble))
 }
 
-/// The failure of an invalid job file, with the place.
+/// Makes the failure of an invalid job file, which points at the place.
 pub(super) fn pointed(trouble: &Trouble) -> Failure {
     Failure::Pointed { plain: trouble.to_string(), coloured: trouble.coloured() }
 }
@@ -187,8 +176,7 @@ pub(super) fn text(path: &Path) -> Result<String, Failure> {
     let opened = if is_pipe { std::fs::File::open(path) } else { files::open(path) };
     let file = opened.map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => Failure::Usage(format!(
-            "{name} does not exist, and it looks like the name of a job file; type the path of an existing \
-             job file or target"
+            "{name} does not exist; its name looks like a job file: type the path of an existing job file or target"
         )),
         _ => Failure::Refused(format!("{name} cannot be read: {e}")),
     })?;
@@ -208,17 +196,19 @@ fn read_all(from: impl Read, name: &str) -> Result<String, Failure> {
         .read_to_end(&mut bytes)
         .map_err(|e| Failure::Refused(format!("{name} cannot be read: {e}")))?;
     decode(bytes).map_err(|line| {
-        Failure::Usage(format!("{name} is not UTF-8 text from line {line} on; save it as UTF-8"))
+        Failure::Usage(format!("{name} is not UTF-8 text: line {line} is invalid; save it as UTF-8"))
     })
 }
 
-/// Decodes UTF-8, or UTF-16 with a byte order mark, as Windows redirects output. Otherwise returns the number of the
-/// invalid line.
+/// Decodes UTF-8, or UTF-16 with a byte order mark, which Windows writes when it redirects output.
+///
+/// # Errors
+/// The number of the first invalid line.
 fn decode(bytes: Vec<u8>) -> Result<String, usize> {
-    let units = |rest: &[u8], of: fn([u8; 2]) -> u16| -> Result<String, usize> {
+    let decode_units = |rest: &[u8], from_bytes: fn([u8; 2]) -> u16| -> Result<String, usize> {
         let mut line = 1;
         let mut text = String::with_capacity(rest.len());
-        for unit in char::decode_utf16(rest.chunks_exact(2).map(|pair| of([pair[0], pair[1]]))) {
+        for unit in char::decode_utf16(rest.chunks_exact(2).map(|pair| from_bytes([pair[0], pair[1]]))) {
             let unit = unit.map_err(|_| line)?;
             line += usize::from(unit == '\n');
             text.push(unit);
@@ -226,8 +216,8 @@ fn decode(bytes: Vec<u8>) -> Result<String, usize> {
         if rest.len().is_multiple_of(2) { Ok(text) } else { Err(line) }
     };
     match bytes.as_slice() {
-        [0xff, 0xfe, rest @ ..] => units(rest, u16::from_le_bytes),
-        [0xfe, 0xff, rest @ ..] => units(rest, u16::from_be_bytes),
+        [0xff, 0xfe, rest @ ..] => decode_units(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => decode_units(rest, u16::from_be_bytes),
         _ => String::from_utf8(bytes).map_err(|e| {
             let at = e.utf8_error().valid_up_to();
             e.as_bytes().iter().take(at).filter(|b| **b == b'\n').count() + 1
@@ -235,11 +225,11 @@ fn decode(bytes: Vec<u8>) -> Result<String, usize> {
     }
 }
 
-/// Puts the job of a file into the request, and applies the command line.
+/// Puts the job of a file into the request, and applies the flags of the command line to it.
 ///
 /// # Errors
 /// A usage failure that names the flag.
-pub(super) fn take(
+pub(super) fn use_job(
     request: &mut Request,
     given: &[TypedKey],
     source: JobSource,
@@ -248,7 +238,7 @@ pub(super) fn take(
     let name = source.name();
     apply_flags(&mut job, given, &name)?;
     targets_are_used(&job, &request.targets, &name)?;
-    // The text was checked along with its lines. This checks the options of the command line.
+    // The parser checked the text, to name its lines. This checks the flags of the command line.
     let problems = job.check().into_iter().chain(job.check_targets(request.targets.len()));
     if let Some(problem) = problems.into_iter().next() {
         return Err(Failure::Usage(format!("{name}: {}", problem.in_toml())));
@@ -258,7 +248,7 @@ pub(super) fn take(
     Ok(())
 }
 
-/// Applies the command line to the job of a file, or explains why they conflict.
+/// Applies the flags of the command line to the job of a file, or explains why they conflict.
 fn apply_flags(job: &mut JobSpec, given: &[TypedKey], file: &str) -> Result<(), Failure> {
     let refuse = |why: String| Err(Failure::Usage(why));
     for TypedKey { key, values } in given {
@@ -274,7 +264,7 @@ fn apply_flags(job: &mut JobSpec, given: &[TypedKey], file: &str) -> Result<(), 
         }
         if matches!(key.set, Set::Phase(_)) && job.phases.len() > 1 {
             return refuse(format!(
-                "--{name} stands beside {file}, which has {} phases; write {name} into each of them",
+                "--{name} cannot be combined with {file}, which has {} phases; write {name} into each phase",
                 job.phases.len()
             ));
         }
@@ -288,7 +278,7 @@ fn targets_are_used(job: &JobSpec, targets: &[PathBuf], file: &str) -> Result<()
     let mut streams = job.phases.iter().flat_map(|p| &p.streams);
     match targets.first() {
         Some(target) if streams.all(|stream| !stream.target.is_empty()) => Err(Failure::Usage(format!(
-            "{} changes nothing here: every stream of {file} names its own target; leave one of them out",
+            "{} would not be measured: every stream of {file} names its own target; leave {0} out",
             target.display()
         ))),
         _ => Ok(()),
@@ -307,9 +297,10 @@ fn help_lists_the_flags_that_go_with_a_job_file() {
 #[test]
 fn utf_16_text_is_decoded() {
     let text = "<a>\n  ä 😀\n</a>\n";
-    let units = |of: fn(u16) -> [u8; 2]| -> Vec<u8> { text.encode_utf16().flat_map(of).collect() };
-    let little = [vec![0xff, 0xfe], units(u16::to_le_bytes)].concat();
-    let big = [vec![0xfe, 0xff], units(u16::to_be_bytes)].concat();
+    let encode =
+        |to_bytes: fn(u16) -> [u8; 2]| -> Vec<u8> { text.encode_utf16().flat_map(to_bytes).collect() };
+    let little = [vec![0xff, 0xfe], encode(u16::to_le_bytes)].concat();
+    let big = [vec![0xfe, 0xff], encode(u16::to_be_bytes)].concat();
     assert_eq!([little.clone(), big, text.into()].map(|bytes| decode(bytes).unwrap_or_default()), [text; 3]);
     // Half a character at the end, half a surrogate pair, and invalid UTF-8: with their line.
     let cut = little[..little.len() - 1].to_vec();

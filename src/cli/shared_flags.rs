@@ -1,5 +1,7 @@
-//! Flags that several commands share: settings of jobs, output, progress, gates, targets; and the headings of `--help`,
-//! the same six for every command, in one order. The headings of job settings come from the table of keys.
+//! Flags that several commands share: settings of jobs, output, progress, gates, targets.
+//!
+//! Also has the headings of `--help`, which are in the same order for every command. Headings of job settings come from the table of
+//! keys.
 
 use crate::cli::usage_error;
 use crate::failure::Failure;
@@ -30,7 +32,7 @@ use report::{Detail, Format, ReportKind};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Job settings as flags: those that the command accepts, from the table of keys.
+/// The flags for settings of the job: the keys of the table that the command accepts.
 #[derive(Debug)]
 pub(super) struct Keys {
     job: JobSpec,
@@ -44,15 +46,14 @@ pub(super) struct TypedKey {
     pub(super) values: Vec<String>,
 }
 
-/// The value of a key. The type distinguishes a key from another flag of that name: those of `fathom sweep` have several
-/// values.
+/// The value of a key. The type distinguishes it from an axis of `fathom sweep` with the same name, which has several values.
 #[derive(Clone, Debug)]
 struct Value(String);
 
 impl Args for Keys {
     fn augment_args(command: Command) -> Command {
-        let taker = keys::Command::named(command.get_name());
-        command.args(taker.into_iter().flat_map(|t| keys::taken_by(t).map(move |key| flag(key, t))))
+        let named = keys::Command::named(command.get_name());
+        command.args(named.into_iter().flat_map(|name| keys::taken_by(name).map(move |key| flag(key, name))))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -121,7 +122,7 @@ fn values(matches: &ArgMatches, key: &Key) -> Vec<String> {
     typed.into_iter().flatten().map(|Value(text)| text.clone()).collect()
 }
 
-/// How a measurement is made.
+/// Flags for a measurement.
 #[derive(Args, Debug)]
 pub(super) struct Measuring {
     #[command(flatten)]
@@ -137,105 +138,118 @@ pub(super) struct Measuring {
     /// Withhold every number unless this block device (name, path or serial) is below each target
     #[arg(long, value_name = "NAME", help_heading = SAFETY)]
     expect_device: Option<String>,
-    /// Fault on purpose, for fathom's own tests
+    /// Fail on purpose, for fathom's own tests
     #[arg(long, hide = true, value_enum)]
     test_hook: Option<HookWord>,
 }
 
-/// The time that a command has to answer its question.
+/// The time limit of commands that answer a question.
 #[derive(Args, Debug)]
 #[command(next_help_heading = HOW_LONG)]
 pub(super) struct BudgetArgs {
-    /// Time to answer in, from start to report [default: printed before the first run, less than 2m]
+    /// Time limit from start to report [default: printed before the first run, less than 2m]
     #[arg(long, value_name = "DURATION", value_parser = |t: &str| time(t, 1, MAX_TIME_NS))]
     pub(super) budget: Option<u64>,
 }
 
-/// What may be written though users of it may be hidden.
+/// What may be written although other users of it may be hidden.
 #[derive(Args, Debug)]
 pub(super) struct UnseenArgs {
-    /// Write this file or device though users of it may be hidden, as in a container; may be repeated. What fathom sees in use is
-    /// never written
+    /// Write this file or device although other users of it may be hidden, as in a container; may be repeated. fathom never writes a file
+    /// or device that it sees in use
     #[arg(long, value_name = "PATH", help_heading = SAFETY)]
     pub(super) unseen_users: Vec<PathBuf>,
 }
 
-/// Files that a report is written to beside standard output.
+/// Files that a report is written to in addition to standard output.
 #[derive(Args, Debug)]
 #[command(next_help_heading = OUTPUT)]
 pub(super) struct OutputArgs {
-    /// Also write the report to a file, in the format of its extension; a FIFO, a terminal, /dev/fd/N or - gets the one of
-    /// --format. May be repeated. An existing file is replaced only if it is empty or text
+    /// Also write the report to a file, in the format of its extension; a FIFO, a terminal, /dev/fd/N or - gets the format of --format.
+    /// May be repeated. An existing file is replaced only if it is empty or text
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Vec<PathBuf>,
-    /// Let -o also replace a file that is not text. A target, a session, or what a target is stored on is never replaced
+    /// Let -o also replace a file that is not text. A target, its storage and a session are never replaced
     #[arg(long, requires = "output")]
     force: bool,
 }
 
-/// How the result is shown.
+/// Flags for the report.
 #[derive(Args, Debug)]
 #[command(next_help_heading = OUTPUT)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(super) struct ShowingArgs {
     /// Format of the report on standard output
     #[arg(long, default_value = "text", value_parser = formats_of::<Report>())]
     format: &'static Format,
     #[command(flatten)]
     files: OutputArgs,
-    /// Accept a finding by its id, such as A01: its number is shown, marked as accepted, the exit code ignores it, and conditions
-    /// are decided on the number; may be repeated
+    /// Accept a finding by its id, such as A01: the number is shown as accepted, the exit code ignores the finding, and conditions use the
+    /// number; may be repeated
     #[arg(long, value_name = "ID", value_parser = acceptable)]
     accept: Vec<CheckId>,
-    /// Show the ledger of each result as text too: issued, charged to fathom, completed by each layer below
+    /// Show the ledger of each result: bytes that fathom issued, that the kernel charged to it, and that each layer below completed
     #[arg(long)]
     ledger: bool,
-    /// Show everything: every finding, every run, which checks were not possible and which passed
+    /// Show every finding, every run, and which checks were not possible and which passed
     #[arg(long, conflicts_with = "brief")]
     verbose: bool,
-    /// Show the table alone; as Markdown one block for a forum
+    /// Show only the table; as Markdown, one block for a forum
     #[arg(long, conflicts_with_all = ["explain", "ledger"])]
     brief: bool,
 }
 
-/// How a measurement is watched.
+/// How a measurement, its progress and its report are shown.
 #[derive(Args, Debug)]
 #[command(next_help_heading = OUTPUT)]
-pub(super) struct LiveArgs {
-    /// Show a view of the measurement on the terminal, however short it is [default: where it takes 5 s or more, the terminal has 40
-    /// columns and 10 rows, and CI is not set]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
+pub(super) struct ReportArgs {
+    /// Print what would be measured, with the origin of every setting, and stop
+    #[arg(long)]
+    pub(super) explain: bool,
+    #[command(flatten)]
+    inconclusive: InconclusiveArgs,
+    #[command(flatten)]
+    showing: ShowingArgs,
+    /// Show the live view on the terminal [default: if the measurement takes at least 5 s, the terminal has at least 40 columns and 10
+    /// rows, and CI is not set]
     #[arg(long, conflicts_with_all = ["no_live", "quiet"])]
     live: bool,
-    /// Show one line of progress on the terminal instead of a view
+    /// Show one line of progress on the terminal instead of the live view
     #[arg(long)]
     no_live: bool,
-    /// No progress on standard error
+    /// Print no progress on standard error
     #[arg(long)]
     quiet: bool,
 }
 
-impl LiveArgs {
-    /// Adds the progress options.
-    pub(super) fn with(self, showing: Showing) -> Showing {
-        let watched = match self {
-            Self { quiet: true, .. } => Progress::Quiet,
-            Self { live: true, .. } => Progress::View,
-            Self { no_live: true, .. } => Progress::Plain,
-            Self { live: false, no_live: false, quiet: false } => Progress::Auto,
+impl ReportArgs {
+    /// Returns how to show the measurement.
+    pub(super) fn showing(self) -> Result<Showing, Failure> {
+        let watched = match (self.quiet, self.live, self.no_live) {
+            (true, ..) => Progress::Quiet,
+            (_, true, _) => Progress::View,
+            (.., true) => Progress::Plain,
+            _ => Progress::Auto,
         };
-        Showing { watched, ..showing }
+        Ok(Showing { watched, ..self.showing.gated(self.explain, &self.inconclusive)? })
     }
 }
 
-/// How ranks are spread over hosts.
+/// Refuses flags that conflict with each other.
+pub(super) fn check_job(job: &JobSpec) -> Result<(), Failure> {
+    job.check().into_iter().next().map_or(Ok(()), |problem| Err(Failure::Usage(problem.in_flags())))
+}
+
+/// Ranks of a launcher on one host.
 #[derive(Args, Debug)]
 pub(super) struct FleetArgs {
-    /// Under mpirun: allow this many ranks on one host, whose devices and CPUs they share [default: 1]
+    /// Under mpirun: allow this many ranks on one host, where they share devices and CPUs [default: 1]
     #[arg(long, value_name = "N", help_heading = SAFETY, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(super) ranks_per_host: Option<u32>,
 }
 
-/// The words of the hidden `--test-hook`.
+/// The values of the hidden `--test-hook`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum HookWord {
     PanicWorker,
@@ -254,8 +268,8 @@ impl From<HookWord> for Hook {
 }
 
 impl Measuring {
-    /// Whether any of these was typed.
-    pub(super) fn says_anything(&self) -> bool {
+    /// Whether any of these flags was typed.
+    pub(super) fn is_typed(&self) -> bool {
         !self.typed_keys().is_empty()
             || self.no_history
             || !self.destroy.is_empty()
@@ -274,7 +288,7 @@ impl Measuring {
         &self.keys.given
     }
 
-    /// The request, with the work and targets of the command.
+    /// Makes the request for the work and targets of the command.
     pub(super) fn request(self, work: Work, targets: impl IntoIterator<Item = PathBuf>) -> Request {
         Request {
             command: std::env::args_os().map(model::name::text).collect(),
@@ -298,26 +312,26 @@ impl Measuring {
 }
 
 impl ShowingArgs {
-    /// How to show the report of one session, with the value of an inconclusive answer.
+    /// How to show the report of one session, which may have a gate.
     pub(super) fn gated(self, explain: bool, inconclusive: &InconclusiveArgs) -> Result<Showing, Failure> {
         Ok(Showing { inconclusive: inconclusive.counts_as(), ..self.showing(explain)? })
     }
 
     /// How to show several sessions in one table. Flags and formats for a single report are errors.
-    pub(super) fn of_several(
+    pub(super) fn showing_of_sessions(
         self,
         explain: bool,
         inconclusive: &InconclusiveArgs,
     ) -> Result<Showing, Failure> {
-        let of_one = [
+        let flags_of_one = [
             (explain, "--explain"),
             (self.ledger, "--ledger"),
             (self.verbose, "--verbose"),
             (self.brief, "--brief"),
         ];
-        if let Some((_, flag)) = of_one.iter().find(|(is_said, _)| *is_said) {
+        if let Some((_, flag)) = flags_of_one.iter().find(|(is_typed, _)| *is_typed) {
             return Err(Failure::Usage(format!(
-                "{flag} is about the report of one session, and several have one table; name one session, or leave it out"
+                "{flag} applies to the report of one session, and several sessions are shown as a table; name one session, or leave {flag} out"
             )));
         }
         report::that_writes::<SessionTable>(self.format).map_err(Failure::Usage)?;
@@ -351,16 +365,16 @@ impl OutputArgs {
     pub(super) fn check<K: ReportKind + ?Sized>(&self) -> Result<(), Failure> {
         let is_known = |path: &Path| report::by_extension::<K>(path).is_some() || output::is_stream(path);
         let Some(path) = self.output.iter().find(|path| !is_known(path)) else { return Ok(()) };
-        let resolved = usage_error::in_diskspd(&format!("-o{}", path.display()));
-        let resolved = resolved.map_or_else(String::new, |tip| format!("; {tip}"));
+        let tip = usage_error::in_diskspd(&format!("-o{}", path.display()));
+        let tip = tip.map_or_else(String::new, |tip| format!("; {tip}"));
         Err(Failure::Usage(format!(
-            "-o {}: no format has this extension; type {}{resolved}",
+            "-o {}: no format has this extension; type {}{tip}",
             path.display(),
             report::extensions::<K>()
         )))
     }
 
-    /// The formats of the files.
+    /// Returns the formats of the output files.
     pub(super) fn formats<K: ReportKind + ?Sized>(
         &self,
         printed: &'static Format,
@@ -368,31 +382,31 @@ impl OutputArgs {
         self.output.iter().filter_map(move |path| report::of_file::<K>(path, printed))
     }
 
-    /// Which files they may replace.
+    /// Which existing files may be replaced.
     pub(super) fn replace(&self) -> Replace {
         Replace::by(self.force)
     }
 }
 
 impl ShowingArgs {
-    /// How to show a capture. Nothing is judged, so flags about judging are refused.
-    pub(super) fn of_a_capture(self) -> Result<(&'static Format, Vec<PathBuf>, Replace), Failure> {
-        let of_reports = [
+    /// How to show a capture. Refuses flags about judging: a capture is not judged.
+    pub(super) fn showing_of_capture(self) -> Result<(&'static Format, Vec<PathBuf>, Replace), Failure> {
+        let flags_of_reports = [
             ("--accept", !self.accept.is_empty()),
             ("--ledger", self.ledger),
             ("--verbose", self.verbose),
             ("--brief", self.brief),
         ];
-        match of_reports.into_iter().find(|(_, given)| *given) {
+        match flags_of_reports.into_iter().find(|(_, is_typed)| *is_typed) {
             Some((flag, _)) => Err(Failure::Usage(format!(
-                "{flag} is about the report of a measurement, and this is a capture; leave it out"
+                "{flag} applies to the report of a measurement, and this is a capture; leave {flag} out"
             ))),
             None => Ok((self.format, self.files.output, Replace::by(self.files.force))),
         }
     }
 }
 
-/// How much to show.
+/// How much of a report to show.
 pub(super) fn detail(brief: bool, verbose: bool) -> Detail {
     match (brief, verbose) {
         (true, _) => Detail::Brief,
@@ -411,7 +425,7 @@ pub(super) fn brief_is_known(
         return Ok(());
     }
     Err(Failure::Usage(format!(
-        "--brief: {} has one form, with everything; type --format text or --format markdown, or leave it out",
+        "--brief: {} has no short form; type --format text or --format markdown, or leave --brief out",
         printed.name
     )))
 }
@@ -422,7 +436,7 @@ pub(super) fn acceptable(text: &str) -> Result<CheckId, String> {
     if analysis::checks::all().any(|c| c.id == id) {
         return Ok(id);
     }
-    Err(format!("{id} is asked of comparisons, not of results: `fathom explain {id}` tells more"))
+    Err(format!("{id} checks comparisons, not results; `fathom explain {id}` explains it"))
 }
 
 /// Refuses an unknown engine.
@@ -432,10 +446,10 @@ fn known_engine(text: &str) -> Result<(), String> {
         return Ok(());
     }
     let known: Vec<&str> = engine::engines::ENGINES.iter().map(|e| e.name).collect();
-    Err(format!("there is no engine {name}; type one of {}", known.join(", ")))
+    Err(format!("there is no engine '{name}'; type one of {}", known.join(", ")))
 }
 
-/// The table of engines with their options, for help.
+/// Lists the engines with their options, for help.
 pub(super) fn engines() -> String {
     let mut lines = Vec::new();
     for engine in engine::engines::ENGINES {
@@ -452,7 +466,7 @@ pub(super) fn engines() -> String {
     lines.join("\n")
 }
 
-/// The keys of a `--line`, for help.
+/// Lists the keys of a `--line`, for help.
 fn line_keys() -> String {
     let lines = LINE_KEYS.iter().map(|k| format!("- {}={}: {}", k.name, k.value, k.about));
     lines.collect::<Vec<_>>().join("\n")
@@ -469,29 +483,29 @@ pub(super) fn format_names<K: ReportKind + ?Sized>() -> impl Iterator<Item = Pos
     report::able::<K>().map(|(format, writer)| PossibleValue::new(format.name).help(writer.about))
 }
 
-/// Heading: what to do, or with which sessions.
+/// Heading of flags about what to do.
 pub(super) const WHAT: &str = Group::What.heading();
-/// Heading: on which bytes.
+/// Heading of flags about the target and its bytes.
 pub(super) const WHERE: &str = Group::Where.heading();
-/// Heading: how long and how often.
+/// Heading of flags about time and repetitions.
 pub(super) const HOW_LONG: &str = Group::HowLong.heading();
-/// Heading: how much at once.
+/// Heading of flags about concurrency.
 pub(super) const HOW_DEEP: &str = Group::HowDeep.heading();
-/// Heading: output and exit code.
+/// Heading of flags about output and exit code.
 pub(super) const OUTPUT: &str = Group::Output.heading();
-/// Heading: permission to overwrite.
+/// Heading of flags that permit overwriting.
 pub(super) const SAFETY: &str = Group::Safety.heading();
-/// Heading: settings of a sweep with several values.
+/// Heading of the settings of a sweep that take several values.
 pub(super) const AXES: &str = "Axes";
 
-/// How much slower B may be.
+/// The gate on a comparison: how much slower B may be than A.
 #[derive(clap::Args, Debug)]
 pub(super) struct SlowerArgs {
-    /// PASS, FAIL or INCONCLUSIVE, exit code 0, 1 or 4: whether B is slower than A by more than this, in percent. INVALID, exit code 1:
-    /// a side has no number
+    /// Decide whether B is slower than A by more than this, in percent: PASS, FAIL or INCONCLUSIVE, exit code 0, 1 or 4; INVALID, exit
+    /// code 1, if a side has no number
     #[arg(long, value_name = "PERCENT", help_heading = OUTPUT, value_parser = share)]
     fail_if_slower: Option<f64>,
-    /// Which numbers count for --fail-if-slower
+    /// Numbers that --fail-if-slower checks
     #[arg(long, value_enum, help_heading = OUTPUT, default_value = "headline", requires = "fail_if_slower")]
     fail_on: Which,
 }
@@ -503,19 +517,19 @@ impl SlowerArgs {
     }
 }
 
-/// The words of `--fail-on`.
+/// The values of `--fail-on`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Which {
-    /// The number that the answer is about
+    /// The headline
     Headline,
     /// Every number
     All,
 }
 
-/// What INCONCLUSIVE counts as.
+/// The exit code of an inconclusive gate.
 #[derive(clap::Args, Debug)]
 pub(super) struct InconclusiveArgs {
-    /// What INCONCLUSIVE counts as for the exit code, 0 or 1 in place of 4; INVALID remains 1
+    /// Exit with 0 (pass) or 1 (fail) instead of 4 if the answer is INCONCLUSIVE; INVALID remains 1
     #[arg(long, value_name = "WORD", help_heading = OUTPUT, value_enum)]
     inconclusive: Option<CountsAsWord>,
 }
@@ -530,18 +544,18 @@ impl InconclusiveArgs {
     }
 }
 
-/// The words of `--inconclusive`.
+/// The values of `--inconclusive`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum CountsAsWord {
     Pass,
     Fail,
 }
 
-/// Parses a percentage below 100 %, which would be no limit.
+/// Parses a percentage below 100 % as a share: 100 % would be no limit.
 pub(super) fn share(text: &str) -> Result<f64, String> {
     match number::share(text)? {
         percent if percent < 100.0 => Ok(percent / 100.0),
-        _ => Err(format!("'{text}' is all of it; type less than 100, such as 5%")),
+        _ => Err(format!("'{text}' is not below 100 %; type a percentage such as 5%")),
     }
 }
 
@@ -550,7 +564,7 @@ pub(super) fn parser() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().map(|typed: OsString| from_argument(&typed))
 }
 
-/// Returns the path of a target as typed. Names both if a file in the current directory has the name of a block device.
+/// Returns the path of a target: as typed, or of the block device with that name. If both exist, takes the file and prints both paths.
 pub(super) fn from_argument(typed: &OsStr) -> PathBuf {
     let path = Path::new(typed);
     let Some(node) = devices::node(&Root::real(), path) else { return path.to_owned() };
@@ -565,10 +579,10 @@ pub(super) fn from_argument(typed: &OsStr) -> PathBuf {
     path.to_owned()
 }
 
-/// Finds a check by id or name, in any case.
+/// Finds a check by id or name, in upper or lower case.
 ///
 /// # Errors
-/// The most similar check if there is none.
+/// A message with the most similar check.
 pub(super) fn find_check(typed: &str) -> Result<CheckPage, String> {
     let word = typed.to_ascii_uppercase();
     let id = word.parse::<CheckId>().ok();
@@ -595,11 +609,11 @@ fn every_flag_has_a_heading_in_the_common_order() {
         let mut last = 0;
         let mut seen = Vec::new();
         for flag in flags {
-            let (of, name) = (command.get_name(), flag.get_id());
+            let (command, name) = (command.get_name(), flag.get_id());
             let heading = flag.get_help_heading();
             let at = order.iter().position(|known| Some(*known) == heading);
-            let at = at.unwrap_or_else(|| panic!("{of} --{name} stands under {heading:?}"));
-            assert!(seen.contains(&at) || at >= last, "{of} --{name}: {heading:?} comes too late");
+            let at = at.unwrap_or_else(|| panic!("{command} --{name} has the heading {heading:?}"));
+            assert!(seen.contains(&at) || at >= last, "{command} --{name}: {heading:?} is too late");
             seen.push(at);
             last = last.max(at);
         }

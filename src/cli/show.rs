@@ -11,23 +11,22 @@ use model::name;
 use model::units::parse_duration_ns;
 use std::path::PathBuf;
 
-/// Judge and print a session again, with the checks of this version; or several side by side; or the profile of a capture.
+/// Judge a session again with the checks of this version and print its report; or show several sessions in a table, or a capture.
 ///
-/// Of several (A B C ...) it is one table: a row for each session in the order typed, a column for whatever one of them measured, and why
-/// one is not VALID. As JSON the whole reports stand beside it, and as a page (-o page.html) plots of each result, all sessions on one
-/// scale. `fathom compare` says which is faster.
+/// For several sessions (A B C ...) it prints one table: a row for each session in the order typed, a column for each result of any of
+/// them, and why a session is not VALID. JSON adds the complete reports, and a page (-o page.html) plots of each result with all sessions
+/// on one scale. `fathom compare` reports which session is faster.
 ///
-/// A file that `fathom capture` wrote is told by its content. Of that the profile of the load is printed, as text or JSON, or with
-/// --events its requests, as text or CSV.
+/// For a capture from `fathom capture` it prints the profile of the load, as text or JSON, or with --events the requests, as text or CSV.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// The session: its file, its id or a part of that, a tag, `last`, or `last~1` for the one before; several side by side; or a capture
+    /// A session: its file, its id or a part of that, a tag, `last`, or `last~1` for the one before; or several; or a capture
     #[arg(required = true, value_name = "SESSION")]
     sessions: Vec<String>,
-    /// Captures: print its requests, one a line
+    /// Captures: print the requests, one per line
     #[arg(long, help_heading = WHAT)]
     events: bool,
-    /// Captures: only requests issued after this time since it began
+    /// Captures: only requests issued after this time since the beginning
     #[arg(long, help_heading = WHAT, value_name = "DURATION", value_parser = parse_duration_ns)]
     from: Option<u64>,
     /// Captures: only requests issued before this time
@@ -36,7 +35,7 @@ pub struct Args {
     /// Captures: only requests of tasks with this name, or of this thread or process
     #[arg(long, help_heading = WHAT, value_name = "NAME|PID")]
     task: Option<String>,
-    /// Also print every run second by second, beside the device's own counts
+    /// Also print every run second by second, next to the device's own counts
     #[arg(long, help_heading = OUTPUT)]
     explain: bool,
     #[command(flatten)]
@@ -63,46 +62,46 @@ impl Args {
         if let [file] = files.as_slice()
             && is_capture(file)
         {
-            return self.of_a_capture(file.clone()).map(Action::Capture);
+            return self.capture_request(file.clone()).map(Action::Capture);
         }
         if let Some(capture) = files.iter().find(|file| is_capture(file)) {
             return Err(Failure::Usage(format!(
-                "{} is a capture, and what stands side by side are sessions; type fathom show {0}",
+                "{} is a capture, and only sessions can be shown together; type fathom show {0}",
                 name::shown(capture)
             )));
         }
-        let of_captures = [
+        let flags_of_captures = [
             ("--events", self.events),
             ("--from", self.from.is_some()),
             ("--to", self.to.is_some()),
             ("--task", self.task.is_some()),
         ];
-        if let Some((flag, _)) = of_captures.into_iter().find(|(_, given)| *given) {
+        if let Some((flag, _)) = flags_of_captures.into_iter().find(|(_, is_typed)| *is_typed) {
             return Err(Failure::Usage(format!(
-                "{flag} is about captures, and {} is none; leave it out, or name what `fathom capture` wrote",
+                "{flag} applies to captures, and {} is not one; leave {flag} out, or name a file that `fathom capture` wrote",
                 self.sessions.join(" ")
             )));
         }
         let showing = match files.as_slice() {
             [_] => self.showing.gated(self.explain, &self.inconclusive)?,
-            _ => self.showing.of_several(self.explain, &self.inconclusive)?,
+            _ => self.showing.showing_of_sessions(self.explain, &self.inconclusive)?,
         };
         Ok(Action::Sessions(files, Box::new(showing)))
     }
 
-    fn of_a_capture(self, file: PathBuf) -> Result<capture_file::Request, Failure> {
+    fn capture_request(self, file: PathBuf) -> Result<capture_file::Request, Failure> {
         if self.explain || self.inconclusive.counts_as().is_some() {
             return Err(Failure::Usage(
-                "--explain and --inconclusive are about the report of a measurement, and this is a capture; leave them out"
+                "--explain and --inconclusive apply to the report of a measurement, and this is a capture; leave them out"
                     .into(),
             ));
         }
         if let (Some(from), Some(to)) = (self.from, self.to)
             && from >= to
         {
-            return Err(Failure::Usage("--from is not before --to; type a later --to".into()));
+            return Err(Failure::Usage("--from must be before --to; type a later --to".into()));
         }
-        let (format, outputs, replace) = self.showing.of_a_capture()?;
+        let (format, outputs, replace) = self.showing.showing_of_capture()?;
         let events = if self.events { Some(Events::from_format(format, &outputs)?) } else { None };
         let restriction = Restriction { from_ns: self.from, to_ns: self.to, task: self.task };
         Ok(capture_file::Request { file, restriction, format, outputs, replace, events })

@@ -1,16 +1,16 @@
-//! `fathom sweep`: its flags.
+//! `fathom sweep`, and `fathom iops`, which is a sweep with the preset of that name: their flags.
 
 use super::Command::{Iops, Sweep};
-use super::{Cli, by_name};
+use super::{Cli, insert_command};
 use crate::cli::shared_flags;
 use crate::cli::shared_flags::{
-    BudgetArgs, FleetArgs, HOW_DEEP, HOW_LONG, InconclusiveArgs, LiveArgs, Measuring, OUTPUT, ShowingArgs,
-    WHAT,
+    BudgetArgs, FleetArgs, HOW_DEEP, HOW_LONG, Measuring, OUTPUT, ReportArgs, WHAT, check_job,
 };
 use crate::failure::Failure;
 use crate::request::{Request, SweepSpec, Work};
 use crate::show::Showing;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgMatches, Command, FromArgMatches, Parser};
 use model::plan::Plan;
 use model::spec::axes::{AXES, Axes, Axis, PRESETS, Preset, Procedure, find, preset};
@@ -18,39 +18,41 @@ use model::spec::iometer::{Cycle, OWN_LINES, Spec, Step};
 use model::spec::number::{share, size};
 use model::spec::{LineSpec, Rw};
 use model::sweep::Measure;
+use std::error::Error;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Find the best settings for a target: block size x depth x workers x engine x cache mode.
 ///
-/// Every cell of the grid is a real job, with an empty page cache before each run. An adaptive search measures each cell once or twice,
-/// shortly, and then the cells that may be the best, until no setting is faster by more than the tolerance (95 % confidence) or the
-/// budget is spent. The winner, the cheapest cell that is as fast, and what cp and dd do are then measured five times, in turns. Each work (read,
-/// write, ...) has its own winner. The presets iops and pts have none: they measure their cells in order.
+/// Each cell of the grid is a real job, with an empty page cache before each run. An adaptive search measures each cell briefly once or
+/// twice, then repeats the cells that may be the best until no setting is faster by more than the tolerance (95 % confidence) or the
+/// budget is spent. Then the winner, the cheapest cell that is as fast, and the access patterns of cp and dd are measured five times in
+/// turns. Each direction (read, write, ...) has its own winner. The presets iops and pts have none: they measure their cells in order.
 #[derive(clap::Args, Debug)]
-#[allow(clippy::struct_excessive_bools)] // Flags, each said alone.
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Args {
     /// Directories, files or block devices, all used at once [default: the current directory]
     #[arg(value_name = "TARGET", value_parser = shared_flags::parser())]
-    places: Vec<PathBuf>,
+    targets: Vec<PathBuf>,
     /// Named grid; flags of an axis replace its values
     #[arg(long, value_name = "NAME", value_parser = presets(), help_heading = WHAT)]
     preset: Option<String>,
-    /// What cells are ranked by, and maps show [default: iops where offsets are random, bandwidth where they are sequential]
+    /// Measure that ranks cells and that maps show [default: iops for random access, bandwidth for sequential access]
     #[arg(long, value_name = "MEASURE", value_parser = measures(), help_heading = WHAT)]
     by: Option<Measure>,
-    /// Access specifications of a configuration file of Iometer (.icf): those that --spec names beside them, else these alone
+    /// Access specifications of a configuration file of Iometer (.icf), in addition to those of --spec if it is given
     #[arg(long, value_name = "FILE", help_heading = WHAT)]
     spec_file: Option<PathBuf>,
     /// Test type of the preset iometer, in any case [default: NORMAL]
     #[arg(long, value_name = "TYPE", value_parser = Cycle::parse, long_help = cycles(), help_heading = WHAT)]
     cycle: Option<Cycle>,
-    /// How the numbers of a test type rise: linear or exponential [default: linear; exponential for outstanding I/Os]
+    /// How the numbers of a test type increase: linear or exponential [default: linear; exponential for outstanding I/Os]
     #[arg(long, value_name = "LAW", value_parser = Step::parse, help_heading = WHAT)]
     step: Option<Step>,
-    /// Order of the reads of --preset iops; sequential: each thread its own part [default: random]
+    /// Order of the reads of --preset iops; with sequential, each thread reads its own part [default: random]
     #[arg(long, value_name = "ORDER", value_enum, help_heading = WHAT)]
     pattern: Option<Order>,
-    /// Go on with an interrupted sweep: its session file, a part of its id, or last
+    /// Continue an interrupted sweep: its session file, a part of its id, or last
     #[arg(long, value_name = "SESSION", help_heading = WHAT)]
     resume: Option<String>,
     #[command(flatten)]
@@ -59,38 +61,31 @@ pub struct Args {
     measuring: Measuring,
     #[command(flatten)]
     fleet: FleetArgs,
-    /// Measure every cell equally often instead of searching; the preset iometer does so unless --budget is given
+    /// Measure every cell equally often instead of searching; default for the preset iometer without --budget
     #[arg(long, conflicts_with = "budget", help_heading = HOW_LONG)]
     exhaustive: bool,
     #[command(flatten)]
     budget: BudgetArgs,
-    /// How much faster than the winner another setting may be; the search ends when none is more than this [default: 5%]
+    /// End the search when no setting can be faster than the winner by more than this [default: 5%]
     #[arg(long, value_name = "PERCENT", value_parser = tolerance, help_heading = HOW_LONG)]
     tolerance: Option<f64>,
-    /// Skip cells whose buffers take more than this [default: 64m]
+    /// Skip cells whose buffers need more memory than this [default: 64m]
     #[arg(long, value_name = "SIZE", value_parser = |t: &str| size(t, 1, u64::MAX), help_heading = HOW_DEEP)]
     memory: Option<u64>,
-    /// Print the cells, one a line, and stop
+    /// Print the cells, one per line, and stop
     #[arg(long, conflicts_with_all = ["skipped", "list_specs", "format", "output", "explain", "inconclusive"], help_heading = OUTPUT)]
     list: bool,
-    /// Print the cells that would be skipped, one a line with the reason, and stop
+    /// Print the cells that would be skipped, one per line with the reason, and stop
     #[arg(long, conflicts_with_all = ["format", "output", "explain"], help_heading = OUTPUT)]
     skipped: bool,
-    /// Print the access specifications that --spec takes, with their lines, and stop
+    /// Print the access specifications of --spec with their lines, and stop
     #[arg(long, conflicts_with_all = ["format", "output", "explain"], help_heading = OUTPUT)]
     list_specs: bool,
-    /// Print what would be measured, with the origin of every setting, and stop
-    #[arg(long, help_heading = OUTPUT)]
-    explain: bool,
     #[command(flatten)]
-    inconclusive: InconclusiveArgs,
-    #[command(flatten)]
-    showing: ShowingArgs,
-    #[command(flatten)]
-    live: LiveArgs,
+    report: ReportArgs,
 }
 
-/// What `--pattern` takes.
+/// The values of `--pattern`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Order {
     Random,
@@ -108,16 +103,16 @@ pub enum Action {
     Skipped(Request),
     /// Print the library of access specifications.
     Specs,
-    /// Continue the session that this word names.
+    /// Continue the named session.
     Resume(String, Showing),
 }
 
 /// The test types, for help.
 fn cycles() -> String {
     let mut out = String::from(
-        "Test type of the preset iometer, in any case [default: NORMAL]\n\nWorkers rise from 1 to the CPUs, targets to all \
-         that are named, outstanding I/Os from 1 to 32; one number for --workers, --targets or --depth is the most, a list \
-         or range stands for all of it.\n\nPossible values:",
+        "Test type of the preset iometer, in any case [default: NORMAL]\n\nWorkers increase from 1 to the number of CPUs, \
+         targets from 1 to all that are named, outstanding I/Os from 1 to 32. A single number for --workers, --targets or --depth is the \
+         maximum; a list or range replaces all numbers.\n\nPossible values:",
     );
     for (word, cycle) in Cycle::ALL {
         out += &format!("\n- {word}: {}", cycle.about());
@@ -137,7 +132,7 @@ fn tolerance(text: &str) -> Result<f64, String> {
     if (0.1..=50.0).contains(&percent) {
         return Ok(percent / 100.0);
     }
-    Err(format!("{text} is no tolerance; type a number from 0.1 to 50, in percent"))
+    Err(format!("'{text}' is not a tolerance; type a percentage from 0.1 to 50"))
 }
 
 fn presets() -> PossibleValuesParser {
@@ -145,14 +140,14 @@ fn presets() -> PossibleValuesParser {
 }
 
 impl Args {
-    /// Refuses options that conflict with cells in order, and options only for `iops`.
+    /// Refuses options that presets with a fixed order cannot use, and options of the preset `iops` without it.
     fn check_in_order(&self, preset: Option<&Preset>, axes: &Axes) -> Result<(), Failure> {
         let refuse = |why: String| Err(Failure::Usage(why));
         let way = preset.map_or(Procedure::Sought, |p| p.way);
         let name = preset.map_or("", |p| p.name);
         if self.pattern.is_some() && !matches!(way, Procedure::UntilSlow { .. }) {
             return refuse(
-                "--pattern goes with --preset iops; type --rw read or --rw randread instead".into(),
+                "--pattern requires --preset iops; type --rw read or --rw randread instead".into(),
             );
         }
         if !preset.is_some_and(Preset::is_in_order) {
@@ -165,47 +160,47 @@ impl Args {
         ];
         if let Some((_, flag)) = flags.iter().find(|(typed, _)| *typed) {
             return refuse(format!(
-                "{flag}: --preset {name} seeks no best cell, it measures each in its order; leave {flag} out"
+                "{flag}: --preset {name} measures every cell in order and searches for no best one; leave {flag} out"
             ));
         }
         if let Some(by) = self.by {
             return refuse(format!(
-                "--by {}: --preset {name} seeks no best cell, and prints what its program prints; leave --by out",
+                "--by {}: --preset {name} ranks no cells, it prints the output of the original program; leave --by out",
                 by.word()
             ));
         }
         let surface = matches!(way, Procedure::UntilSlow { .. });
         if let Some(attempts) = self.measuring.attempts().filter(|attempts| *attempts > 1) {
             return refuse(format!(
-                "--attempts {attempts}: --preset {name} measures each cell once in its order, and none again; leave --attempts out"
+                "--attempts {attempts}: --preset {name} measures each cell in order and repeats none; leave --attempts out"
             ));
         }
         if axes.depth.len() > 1 || (axes.workers.len() > 1 && !surface) {
             let workers = if surface { "" } else { "one number of --workers and " };
-            return refuse(format!("--preset {name} has {workers}one --depth; type one"));
+            return refuse(format!("--preset {name} takes {workers}one --depth; type a single number"));
         }
         if let Some(axis) = [("target", axes.target.len()), ("offset", axes.offset.len())]
             .iter()
             .find_map(|(axis, values)| (*values > 0).then_some(axis))
         {
             return refuse(format!(
-                "--preset {name} measures all of one place; leave --{axis} out, or sweep without the preset"
+                "--preset {name} measures one target completely; leave --{axis} out, or sweep without the preset"
             ));
         }
         if matches!(way, Procedure::UntilSlow { .. }) && self.axes.names().contains(&"rw") {
             return refuse(format!(
-                "--preset {name} reads; type --pattern random or --pattern sequential instead of --rw"
+                "--preset {name} only reads; type --pattern random or --pattern sequential instead of --rw"
             ));
         }
         Ok(())
     }
 
-    /// Whether options were typed that a resumed session already has, or that would end it before it continues.
-    fn says_more_than_resume(&self) -> bool {
-        self.measuring.says_anything()
+    /// Whether options were typed that a resumed session already has, or that print something instead of continuing it.
+    fn conflicts_with_resume(&self) -> bool {
+        self.measuring.is_typed()
             || self.fleet.ranks_per_host.is_some()
-            || self.explain
-            || !self.places.is_empty()
+            || self.report.explain
+            || !self.targets.is_empty()
             || self.preset.is_some()
             || !self.axes.given.is_empty()
             || self.by.is_some()
@@ -228,13 +223,12 @@ impl Args {
     /// A usage failure that names the flag.
     pub fn into_action(self) -> Result<Action, Failure> {
         if let Some(word) = &self.resume {
-            if self.says_more_than_resume() {
+            if self.conflicts_with_resume() {
                 return Err(Failure::Usage(format!(
-                    "--resume {word}: the session says what is measured and how; leave everything out but how the report is shown"
+                    "--resume {word}: the session defines what is measured and how; type only flags for the report in addition"
                 )));
             }
-            let showing = self.showing.gated(false, &self.inconclusive)?;
-            return Ok(Action::Resume(word.clone(), self.live.with(showing)));
+            return Ok(Action::Resume(word.clone(), self.report.showing()?));
         }
         if self.list_specs {
             return Ok(Action::Specs);
@@ -247,7 +241,7 @@ impl Args {
         if self.spec_file.is_some() && !self.axes.names().contains(&"spec") {
             axes.spec.clear();
         }
-        self.axes.overrule(&mut axes)?;
+        self.axes.replace_in(&mut axes)?;
         if let Some(file) = &self.spec_file {
             axes.spec.extend(super::iometer::specs(file)?);
         }
@@ -255,7 +249,7 @@ impl Args {
         if self.pattern == Some(Order::Sequential) {
             axes.rw = vec![Rw::Read];
         }
-        let places = places(&axes, self.places)?;
+        let targets = all_targets(&axes, self.targets)?;
         let each = self.budget.budget.is_none() && named.is_some_and(|p| p.way == Procedure::Each);
         let exhaustive = self.exhaustive || each;
         let spec = SweepSpec {
@@ -269,21 +263,19 @@ impl Args {
             cycle: self.cycle,
             step: self.step,
         };
-        let mut request = self.measuring.request(Work::Sweep(Box::new(spec)), places);
+        let mut request = self.measuring.request(Work::Sweep(Box::new(spec)), targets);
         request.ranks_per_host = self.fleet.ranks_per_host;
         request.budget_ns = self.budget.budget;
         if let Some(runs) = request.job.runs.filter(|_| !exhaustive) {
             return Err(Failure::Usage(format!(
-                "--runs {runs} goes with --exhaustive: otherwise the sweep decides how often it measures a cell; leave one of them out"
+                "--runs {runs} requires --exhaustive: otherwise the search decides how often it measures a cell; type --exhaustive too, or leave --runs out"
             )));
         }
-        // Whether a flag has an effect depends on the cells, which only the plan knows.
+        // Whether a flag has an effect depends on the cells, which only the plan knows: check the job as if it read and wrote.
         let mut widest = request.job.clone();
         let streams = widest.phases.iter_mut().flat_map(|p| &mut p.streams);
         streams.filter(|s| s.lines.is_empty()).for_each(|s| s.rw = Some(Rw::Randrw));
-        if let Some(problem) = widest.check().into_iter().next() {
-            return Err(Failure::Usage(problem.in_flags()));
-        }
+        check_job(&widest)?;
         add_own_lines(&mut request);
         if self.list {
             return Ok(Action::List(request));
@@ -291,48 +283,48 @@ impl Args {
         if self.skipped {
             return Ok(Action::Skipped(request));
         }
-        let showing = self.showing.gated(self.explain, &self.inconclusive)?;
-        Ok(Action::Measure(request, self.live.with(showing)))
+        Ok(Action::Measure(request, self.report.showing()?))
     }
 }
 
-/// All targets: those measured one at a time, or those used together.
-fn places(axes: &Axes, at_once: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
-    match at_once.first() {
+/// Returns the targets: those that are used together, or those of `--target`, which are measured one at a time.
+fn all_targets(axes: &Axes, together: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
+    match together.first() {
         Some(place) if !axes.target.is_empty() => Err(Failure::Usage(format!(
-            "--target measures each of its places alone, and {} stands beside it; type all of them behind --target, or \
-             none to use them all at once",
+            "--target measures each of its targets alone, and {} is not among them; type all targets after --target, or \
+             none to use all of them at once",
             model::name::shown(place)
         ))),
-        Some(_) => Ok(at_once),
+        Some(_) => Ok(together),
         None => Ok(axes.target.iter().map(|path| model::name::path(path)).collect()),
     }
 }
 
-/// The request of an earlier sweep's command line, for `--resume`.
+/// Returns the request of an earlier sweep's command line, for `--resume`.
 ///
 /// # Errors
 /// A usage failure if it was not a sweep, or this version does not understand it.
 pub fn repeat_request(word: &str, before: &Plan) -> Result<Request, Failure> {
     let refuse = |why: &str| Failure::Usage(format!("--resume {word}: {why}"));
     if before.study.grid().is_none() {
-        return Err(refuse("that session is no sweep; name one that `fathom sweep` wrote"));
+        return Err(refuse("that session is not a sweep; name a session of `fathom sweep`"));
     }
-    let words = by_name(before.command.iter().map(|word| model::name::of_text(word)).collect());
-    let cli = Cli::try_parse_from(words)
-        .map_err(|_| refuse("this version does not understand its command line; begin anew"))?;
+    let words = insert_command(before.command.iter().map(|word| model::name::of_text(word)).collect());
+    let cli = Cli::try_parse_from(words).map_err(|_| {
+        refuse("this version does not understand the session's command line; start a new sweep")
+    })?;
     let given = match cli.command {
         Sweep(args) => args.into_action()?,
         Iops(args) => args.into_sweep_action()?,
-        _ => return Err(refuse("its command line is no sweep")),
+        _ => return Err(refuse("the session's command line is not a sweep")),
     };
     let Action::Measure(request, _) = given else {
-        return Err(refuse("its command line measures nothing"));
+        return Err(refuse("the session's command line measures nothing"));
     };
     Ok(Request { command: before.command.clone(), ..request })
 }
 
-/// Typed lines form one more access specification, or the only one.
+/// Makes the typed lines another access specification, or the only one.
 fn add_own_lines(request: &mut Request) {
     let streams = request.job.phases.iter_mut().flat_map(|p| &mut p.streams);
     let lines: Vec<LineSpec> = streams.flat_map(|s| std::mem::take(&mut s.lines)).collect();
@@ -354,8 +346,8 @@ struct AxisFlags {
 }
 
 impl AxisFlags {
-    /// Applies the typed axes over a preset's.
-    fn overrule(&self, axes: &mut Axes) -> Result<(), Failure> {
+    /// Replaces the values of a preset's axes by the typed ones.
+    fn replace_in(&self, axes: &mut Axes) -> Result<(), Failure> {
         self.given.iter().try_for_each(|(axis, text)| say(axes, axis, text))
     }
 
@@ -402,4 +394,73 @@ impl FromArgMatches for AxisFlags {
 
 fn is_engine(name: &str) -> bool {
     engine::engines::find(name).is_some()
+}
+
+/// Read blocks of doubling sizes with 32 threads past the page cache, as the program iops does, and print its lines.
+///
+/// `fathom sweep --preset iops` measures the same and has more options. If fathom is called by the name iops, it runs this command.
+#[derive(clap::Args, Debug)]
+pub struct IopsArgs {
+    /// Block device, file or directory
+    #[arg(value_name = "DEVICE", required = true)]
+    device: PathBuf,
+    /// A single block size [default: all from 512 bytes on]
+    #[arg(short = 'b', long = "block-size", value_name = "SIZE", help_heading = WHAT)]
+    block: Option<String>,
+    /// Order of the reads: random or sequential [default: random]
+    #[arg(short = 'p', long, value_name = "ORDER", help_heading = WHAT)]
+    pattern: Option<String>,
+    /// Seconds for each size [default: 2]
+    #[arg(short = 't', long = "time", value_name = "SECONDS", help_heading = HOW_LONG)]
+    seconds: Option<u32>,
+    /// Number of threads [default: 32]
+    #[arg(short = 'n', long = "num-threads", value_name = "N", help_heading = HOW_DEEP)]
+    threads: Option<u32>,
+    /// Refused: type fathom sweep --preset iops --format csv DEVICE, which converts no units
+    #[arg(short = 'm', long, help_heading = OUTPUT)]
+    machine_readable: bool,
+}
+
+impl IopsArgs {
+    /// Returns the sweep.
+    ///
+    /// # Errors
+    /// A usage failure.
+    pub fn into_sweep_action(self) -> Result<Action, Failure> {
+        if self.machine_readable {
+            let why = "-m prints lines without units under iops; type fathom sweep --preset iops --format csv DEVICE instead, whose columns have names";
+            return Err(Failure::Usage(why.into()));
+        }
+        let mut words: Vec<OsString> = ["fathom", "sweep", "--preset", "iops"].map(OsString::from).to_vec();
+        let mut add = |flag: &str, value: Option<String>| {
+            words.extend(value.map(|value| OsString::from(format!("{flag}={value}"))));
+        };
+        add("--workers", self.threads.map(|n| n.to_string()));
+        add("--time", self.seconds.map(|s| format!("{s}s")));
+        add("--bs", self.block);
+        add("--pattern", self.pattern);
+        words.extend(["--".into(), self.device.into_os_string()]);
+        let read = Cli::try_parse_from(words).map_err(|wrong| in_terms_of_iops(&wrong))?;
+        match read.command {
+            Sweep(args) => args.into_action(),
+            _ => Err(Failure::Usage("fathom iops is a sweep; type fathom sweep --preset iops DEVICE".into())),
+        }
+    }
+}
+
+/// Describes an invalid value by the flag of iops that was typed, not by the equivalent flag of `fathom sweep`.
+fn in_terms_of_iops(wrong: &clap::Error) -> Failure {
+    let given = |kind: ContextKind| match wrong.get(kind) {
+        Some(ContextValue::String(text)) => text.as_str(),
+        _ => "",
+    };
+    let flag = given(ContextKind::InvalidArg);
+    let own = [("--workers", "-n"), ("--time", "-t"), ("--bs", "-b"), ("--pattern", "-p")];
+    let own = own.iter().find(|(of_sweep, _)| flag.starts_with(of_sweep)).map_or(flag, |(_, own)| own);
+    let why = match (wrong.source(), wrong.get(ContextKind::ValidValue)) {
+        (Some(why), _) => why.to_string(),
+        (None, Some(ContextValue::Strings(known))) => format!("type {}", known.join(" or ")),
+        (None, _) => wrong.kind().to_string(),
+    };
+    Failure::Usage(format!("{own} {}: {why}", given(ContextKind::InvalidValue)))
 }

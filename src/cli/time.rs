@@ -14,21 +14,21 @@ use report::Format;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Runs of each command if several are compared: FASTER and SLOWER need four of each.
+/// Runs of each command in a comparison. FASTER and SLOWER require four.
 const COMPARED_RUNS: u32 = 5;
 
-/// Run a command and report what the storage did meanwhile: what came from the page cache, what had reached the disk, what limited it.
+/// Run a command and report what the storage did meanwhile: bytes from the page cache, bytes that reached the disk, and the limiter.
 ///
-/// The command's input, output, signals and environment are untouched. The report follows its output on standard error. As root it
-/// also has the command's syncs, how it opened files, and whether the device was read in sequence.
+/// The command's input, output, signals and environment are unchanged. The report follows the command's output, on standard error. Run
+/// by root, it also has the command's syncs, the flags with which it opened files, and whether it read the device sequentially.
 #[derive(clap::Args, Debug)]
 #[command(
     override_usage = "fathom time [FLAGS] -- COMMAND [ARG]...\n       fathom time [FLAGS] --compare 'COMMAND' 'COMMAND'..."
 )]
 #[command(
-    after_help = "Exit codes: that of the command; 128+N after signal N; 126 if it cannot be run, 127 if it is not found; 125 if fathom itself fails, also for wrong flags. With --fail-if, if the command succeeded: 1 FAIL, 4 INCONCLUSIVE. Findings do not change it."
+    after_help = "Exit codes: that of the command; 128+N after signal N; 126 if it cannot be run, 127 if it is not found; 125 if fathom itself fails, also for wrong flags. With --fail-if, if the command succeeded: 1 FAIL, 4 INCONCLUSIVE. Findings do not change the code."
 )]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Args {
     /// Program and its arguments
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
@@ -39,22 +39,22 @@ pub struct Args {
     /// Evict the files that the command names from the page cache before each run
     #[arg(long, help_heading = WHAT)]
     cold: bool,
-    /// Drop the whole page cache before each run, of all programs (root)
+    /// Drop the page cache of the whole machine before each run (root)
     #[arg(long, help_heading = WHAT, conflicts_with = "cold")]
     drop_caches: bool,
-    /// Run this shell command before each run, outside of the measured time
+    /// Run this shell command before each run; its time is not measured
     #[arg(long, help_heading = WHAT, value_name = "COMMAND")]
     prepare: Option<String>,
-    /// Run this shell command after each run, outside of the measured time
+    /// Run this shell command after each run; its time is not measured
     #[arg(long, help_heading = WHAT, value_name = "COMMAND")]
     cleanup: Option<String>,
-    /// Do not write back what the command left in the page cache, and do not measure how long that takes
+    /// Do not write back and time the data that the command left in the page cache
     #[arg(long, help_heading = WHAT)]
     no_sync: bool,
-    /// Do not use the kernel's tracer, which reports syncs and how files are opened (root)
+    /// Do not use the kernel's tracer, which reports syncs and flags of opened files (root)
     #[arg(long, help_heading = WHAT)]
     no_trace: bool,
-    /// Number of runs; the first that fails ends them [default: 1, with --compare 5]
+    /// Number of runs; a failed run is the last one [default: 1, with --compare 5]
     #[arg(long, help_heading = HOW_LONG, value_name = "N", value_parser = value_parser!(u32).range(1..=10_000))]
     runs: Option<u32>,
     /// Format of the report on standard error
@@ -62,11 +62,11 @@ pub struct Args {
     format: &'static Format,
     #[command(flatten)]
     files: OutputArgs,
-    /// Show every finding, every run and what is not known
+    /// Show every finding, every run and what is unknown
     #[arg(long, help_heading = OUTPUT)]
     verbose: bool,
-    /// Exit code 1 if the command, or one of several, takes longer: time>2s. With several runs the 95 % bounds of their mean decide,
-    /// and 4 means that they do not
+    /// Exit with 1 if the command, or one of several, takes longer, such as time>2s. With several runs the 95 % bounds of the mean decide;
+    /// the exit code is 4 if they cannot
     #[arg(long, help_heading = OUTPUT, value_name = "CONDITION", value_parser = conditions)]
     fail_if: Option<Conditions>,
     #[command(flatten)]
@@ -74,7 +74,7 @@ pub struct Args {
     /// Do not keep the session after the report is printed
     #[arg(long, help_heading = OUTPUT)]
     no_history: bool,
-    /// Write back all dirty data and print how many ns that took: how fathom calls itself for the final sync
+    /// Write back all dirty data and print the time in ns: fathom calls itself with this flag for the final sync
     #[arg(long, hide = true)]
     sync_all: bool,
 }
@@ -86,7 +86,10 @@ struct Conditions(Vec<Condition>);
 fn conditions(text: &str) -> Result<Conditions, String> {
     let all = model::spec::pace::conditions(text)?;
     match all.iter().find(|condition| !analysis::command::can_be_asked(condition)) {
-        Some(other) => Err(format!("{} is not about a command; type time>2s", other.to_flag())),
+        Some(other) => Err(format!(
+            "{} cannot be measured for a command; type a condition such as time>2s",
+            other.to_flag()
+        )),
         None => Ok(Conditions(all)),
     }
 }
@@ -111,8 +114,7 @@ impl Args {
             let args: Vec<String> = self.command.iter().map(name::text).collect();
             if args.is_empty() {
                 return Err(Failure::Usage(
-                    "there is no command to time; type one after --, such as `fathom time -- cp -a src dst`"
-                        .into(),
+                    "no command to run; type it after --, such as `fathom time -- cp -a src dst`".into(),
                 ));
             }
             vec![Command { line: name::line(&args), args }]

@@ -34,7 +34,7 @@ pub(super) fn advise(mut error: clap::Error, words: &[String]) -> clap::Error {
     clap::Error::raw(error.kind(), format!("{message}\n\nFor more information, try 'fathom{name} --help'.\n"))
 }
 
-/// The message for the kinds of errors that this file knows.
+/// Returns the message for the kinds of errors above; `None` for other kinds.
 fn message(error: &clap::Error, words: &[String], command: Option<&clap::Command>) -> Option<String> {
     let typed = |kind| match error.get(kind) {
         Some(ContextValue::String(typed)) => Some(typed.as_str()),
@@ -46,7 +46,7 @@ fn message(error: &clap::Error, words: &[String], command: Option<&clap::Command
         ErrorKind::UnknownArgument => {
             let option = typed(ContextKind::InvalidArg)?;
             if !option.starts_with('-') {
-                return Some(one_too_many(option, error, name));
+                return Some(extra_argument(option, error, name));
             }
             let advice = tip(option, words)
                 .or_else(|| command_as_option(option, words, name))
@@ -83,20 +83,20 @@ fn message(error: &clap::Error, words: &[String], command: Option<&clap::Command
     }
 }
 
-/// The command that was typed.
+/// Returns the typed command.
 fn command_of(words: &[String]) -> Option<clap::Command> {
     let cli = Cli::command();
     words.iter().skip(1).find_map(|word| cli.find_subcommand(word)).cloned()
 }
 
-/// The usage line of an error, without its heading.
+/// Returns the usage line of an error, without its heading.
 fn usage(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else { return None };
     Some(usage.to_string().trim_start_matches("Usage:").trim().to_owned())
 }
 
-/// An extra argument.
-fn one_too_many(argument: &str, error: &clap::Error, command: Option<&str>) -> String {
+/// Explains an extra argument.
+fn extra_argument(argument: &str, error: &clap::Error, command: Option<&str>) -> String {
     let advice = match command {
         Some("bench") => {
             "fathom bench measures one target; to compare two, type fathom bench --compare A B".into()
@@ -135,7 +135,7 @@ fn negative_value(option: &str, words: &[String]) -> Option<String> {
     Some(format!("{before} must not be negative; type {before} {}", &words[at][1..]))
 }
 
-/// What to type for an option that begins with a long dash; `None` if there is none, or a file has that name.
+/// Returns what to type for an option that begins with a long dash; `None` if there is none, or a file has that name.
 pub(super) fn long_dash(words: &[OsString]) -> Option<String> {
     // Other tools' command lines are read by their own rules.
     if words.get(1).is_some_and(|word| tool(word).is_some()) {
@@ -149,12 +149,13 @@ pub(super) fn long_dash(words: &[OsString]) -> Option<String> {
     Some(format!("'{typed}' begins with a long dash, as web pages print it; type {dashes}{name}"))
 }
 
-/// The fathom option for a DISKSPD option such as `-o32`, if there is one.
+/// Describes fathom's equivalent of a DISKSPD option such as `-o32`, if it has one.
 pub(super) fn in_diskspd(word: &str) -> Option<String> {
     let equivalent = keys::in_diskspd(word.strip_prefix('-')?).filter(|m| !m.values.is_empty())?;
-    Some(of_tool(&equivalent, Some("run")))
+    Some(describe_equivalent(&equivalent, Some("run")))
 }
 
+/// Explains another tool's option, or an option of fathom that was spelt differently or typed with another command.
 fn tip(flag: &str, words: &[String]) -> Option<String> {
     let at = words.iter().position(|word| flag.starts_with('-') && word.starts_with(flag))?;
     let word = words.get(at)?;
@@ -165,27 +166,27 @@ fn tip(flag: &str, words: &[String]) -> Option<String> {
     let cli = Cli::command();
     let command = words.iter().skip(1).map(String::as_str).find(|word| cli.find_subcommand(word).is_some());
     if let Some(equivalent) = keys::in_other_tools(name, &values) {
-        return Some(of_tool(&equivalent, command));
+        return Some(describe_equivalent(&equivalent, command));
     }
     if let Some(key) = keys::find(&name.replace('_', "-")) {
         let value = if key.is_switch() { "true" } else { values.first().copied().unwrap_or_default() };
-        return Some(of_key(key, value, word.starts_with(&flag_of(key)), command));
+        return Some(describe_key(key, value, word.starts_with(&spelling(key)), command));
     }
     let glued = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
-    Some(of_tool(&keys::in_diskspd(glued)?, command))
+    Some(describe_equivalent(&keys::in_diskspd(glued)?, command))
 }
 
 /// Describes fathom's equivalent of another tool's option.
-fn of_tool(equivalent: &Counterpart, command: Option<&str>) -> String {
+fn describe_equivalent(equivalent: &Counterpart, command: Option<&str>) -> String {
     let Counterpart { tool, name, key, values } = equivalent;
     let theirs = match tool {
-        Tool::Other => format!("here it is {}", flag_of(key)),
-        tool => format!("{}'s {name} is {}", tool.word(), flag_of(key)),
+        Tool::Other => format!("here it is {}", spelling(key)),
+        tool => format!("{}'s {name} is {}", tool.word(), spelling(key)),
     };
     let words = typed(key, values);
     match command {
-        _ if values.is_empty() => format!("{theirs}; type {} {}", flag_of(key), key.value),
-        Some(command) if reads(command, &words) => format!("{theirs}; type {}", name::line(&words)),
+        _ if values.is_empty() => format!("{theirs}; type {} {}", spelling(key), key.value),
+        Some(command) if accepts(command, &words) => format!("{theirs}; type {}", name::line(&words)),
         Some(command) if takers(key).contains(&command.to_owned()) => {
             format!(
                 "{theirs}, which fathom {command} does not take in this form; type fathom run {}",
@@ -199,72 +200,72 @@ fn of_tool(equivalent: &Counterpart, command: Option<&str>) -> String {
     }
 }
 
-/// What to type for a fathom key that was spelt differently, or that this command does not accept.
-fn of_key(key: &Key, value: &str, is_spelt: bool, command: Option<&str>) -> String {
+/// Describes a fathom key that was spelt differently, or that this command does not accept.
+fn describe_key(key: &Key, value: &str, is_spelt: bool, command: Option<&str>) -> String {
     let words = typed(key, &[value.to_owned()]);
     match command {
-        Some(command) if reads(command, &words) => {
-            format!("the flag is {}; type {}", flag_of(key), name::line(&words))
+        Some(command) if accepts(command, &words) => {
+            format!("the flag is {}; type {}", spelling(key), name::line(&words))
         }
         Some(command) if is_spelt || !takers(key).contains(&command.to_owned()) => {
             let takers: Vec<String> = takers(key).iter().map(|taker| format!("fathom {taker}")).collect();
-            format!("fathom {command} does not take {}; it is a flag of {}", flag_of(key), takers.join(", "))
+            format!("fathom {command} does not take {}; it is a flag of {}", spelling(key), takers.join(", "))
         }
-        _ => format!("the flag is {}; type fathom run {} {}", flag_of(key), flag_of(key), key.value),
+        _ => format!("the flag is {}; type fathom run {} {}", spelling(key), spelling(key), key.value),
     }
 }
 
-/// Commands that accept a key as a flag: from the table, as an axis, or with their own parser.
+/// Returns the commands that accept a key as a flag: from the table, as an axis, or with their own parser.
 fn takers(key: &Key) -> Vec<String> {
     let cli = Cli::command();
     let takes = |c: &&clap::Command| c.get_arguments().any(|flag| flag.get_long() == Some(key.name));
     cli.get_subcommands().filter(takes).map(|c| c.get_name().to_owned()).collect()
 }
 
-/// Whether a command can parse these words.
-fn reads(command: &str, words: &[String]) -> bool {
+/// Whether a command accepts these words.
+fn accepts(command: &str, words: &[String]) -> bool {
     let line = ["fathom", command].into_iter().chain(words.iter().map(String::as_str));
     Cli::try_parse_from(line).is_ok()
 }
 
-/// How a key is typed.
-fn flag_of(key: &Key) -> String {
+/// Returns a key as it is typed.
+fn spelling(key: &Key) -> String {
     if key.name == TARGET { "TARGET".into() } else { format!("--{}", key.name) }
 }
 
-/// A key with its values as words of a command line.
+/// Returns a key with its values as words of a command line.
 fn typed(key: &Key, values: &[String]) -> Vec<String> {
     if key.name == TARGET {
         return values.to_vec();
     }
     let flag_and_value = |value: &String| {
         let value = (!key.is_switch()).then(|| value.clone());
-        std::iter::once(flag_of(key)).chain(value)
+        std::iter::once(spelling(key)).chain(value)
     };
     values.iter().flat_map(flag_and_value).collect()
 }
 
-/// The error of a command line, with its tip.
+/// Returns the error message of a command line.
 #[cfg(test)]
 fn refused(line: &[&str]) -> String {
     let words: Vec<String> = line.iter().map(|word| (*word).to_owned()).collect();
-    let error = Cli::read_words(&words.iter().map(Into::into).collect::<Vec<_>>());
-    error.map_or_else(|e| e.render().to_string(), |_| panic!("{line:?} is understood"))
+    let error = Cli::parse_words(&words.iter().map(Into::into).collect::<Vec<_>>());
+    error.map_or_else(|e| e.render().to_string(), |_| panic!("{line:?} is accepted"))
 }
 
 #[test]
 #[cfg_attr(not(feature = "capture"), ignore = "needs every command")]
 fn names_of_other_tools_are_explained_in_every_command() {
     let cli = Cli::command();
-    // Some commands parse another tool's command line, where these names are valid.
-    let reads_its_own = |name: &&str| dialect::COMMANDS.contains(name);
-    let commands = cli.get_subcommands().map(clap::Command::get_name).filter(|name| !reads_its_own(name));
+    // Commands that imitate a tool parse its command line, where these names are valid.
+    let imitates = |name: &&str| dialect::COMMANDS.contains(name);
+    let commands = cli.get_subcommands().map(clap::Command::get_name).filter(|name| !imitates(name));
     let commands: Vec<&str> = commands.collect();
     let names = keys::KEYS.iter().flat_map(|key| key.elsewhere.iter().map(move |f| (key, f.typed())));
     for (at, (key, name)) in names.enumerate() {
         // Each name in `run` and in a quarter of the others, so that each command has every fourth name of each tool.
-        let asked = commands.iter().enumerate().filter(|(i, c)| **c == "run" || (i + at) % 4 == 0);
-        for (_, command) in asked {
+        let tested = commands.iter().enumerate().filter(|(i, c)| **c == "run" || (i + at) % 4 == 0);
+        for (_, command) in tested {
             // These commands have -o, and `watch` has iostat's letters.
             let letter = name.strip_prefix('-').and_then(|rest| rest.chars().next());
             let is_ours = cli.find_subcommand(command).is_some_and(|c| {
@@ -276,7 +277,7 @@ fn names_of_other_tools_are_explained_in_every_command() {
             let given = refused(&["fathom", command, &name]);
             let first_line = given.lines().next().unwrap_or_default();
             let (_, tip) = first_line.split_once("': ").unwrap_or_default();
-            assert!(tip.contains(&format!("is {}", flag_of(key))), "{command} {name}: {given}");
+            assert!(tip.contains(&format!("is {}", spelling(key))), "{command} {name}: {given}");
             let (_, instead) = tip.split_once("; type ").unwrap_or_default();
             let here = format!("fathom {command} {instead}");
             let line = if instead.starts_with("fathom ") { instead } else { &here };

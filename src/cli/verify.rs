@@ -17,62 +17,62 @@ use report::Format;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Write, read back, and name every block that was lost, torn, misplaced or changed.
+/// Write, read back, and report every block that was lost, torn, misplaced or changed.
 ///
-/// In a directory a test file is made and removed at the end; a file or a block device is overwritten only where
-/// --destroy names it. With --state the same can be asked after a crash, by --check. Started by mpirun on several hosts, each
-/// writes and reads back a file of its own, or a part of one.
+/// In a directory, fathom makes a test file and removes it at the end. A file or a block device is overwritten only if --destroy names
+/// it. With --state, --check can verify the data after a crash. Under mpirun on several hosts, each host writes and reads back its own
+/// file, or its part of one.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Exit codes: 0 verified; 1 damaged; 2 usage; 3 the machine refused, or nothing could be verified; 130 interrupted."
 )]
 pub struct Args {
-    /// Directory, file or block device [default: the current directory; with --check the one that was written]
+    /// Directory, file or block device [default: the current directory; with --check the target of the writer]
     #[arg(value_parser = shared_flags::parser())]
     target: Option<PathBuf>,
     /// Bytes per block, a multiple of 512
     #[arg(long, help_heading = WHAT, value_name = "SIZE", value_parser = parse_block, default_value = "64k")]
     bs: u32,
-    /// Interface that carries the operations, with its options [default: io_uring]
+    /// I/O interface, with its options [default: io_uring]
     #[arg(long, help_heading = WHAT, value_name = "NAME[:OPTIONS]", value_parser = parse_engine)]
     engine: Option<EngineSpec>,
     /// How the target is opened: direct, buffered, sync, dsync, direct-sync, direct-dsync or mmap [default: direct]
     #[arg(long, help_heading = WHAT, value_name = "WORD", value_parser = |text: &str| parse_setting("cache", text, |_, s| s.cache))]
     cache: Option<Cache>,
-    /// Seed of the orders of writes and reads [default: from the clock]
+    /// Seed for the order of writes and reads [default: from the clock]
     #[arg(long, help_heading = WHAT)]
     seed: Option<u64>,
-    /// Keep in FILE, after every sync, what a later --check has to know
+    /// Write to FILE, after every sync, which data are stable, for a later --check
     #[arg(long, help_heading = WHAT, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// Write nothing: read back what the writer of this state must have left
+    /// Write nothing: read back the data that this state file of --state lists as stable
     #[arg(long, help_heading = WHAT, value_name = "FILE", conflicts_with_all = WRITING)]
     check: Option<PathBuf>,
-    /// Read back through the page cache as it is, instead of evicting the target before
+    /// Read back through the page cache without evicting the target first
     #[arg(long, help_heading = WHAT)]
     cached: bool,
-    /// Bytes to write, such as 4g [default: 1g for a file made in a directory, else all there is]
+    /// Bytes to write, such as 4g [default: 1g for a test file in a directory, otherwise the whole target]
     #[arg(long, help_heading = WHERE, value_parser = |text: &str| parse_setting("size", text, |_, s| s.size))]
     size: Option<u64>,
-    /// First byte that may be touched [default: 0]
+    /// First byte to use [default: 0]
     #[arg(long, help_heading = WHERE, value_name = "SIZE", value_parser = |text: &str| parse_setting("offset", text, |_, s| s.offset))]
     offset: Option<u64>,
-    /// One file or device for all hosts, of which each has one contiguous part
+    /// One file or device for all hosts; each host has one contiguous part
     #[arg(long, help_heading = WHERE, value_name = "segmented", value_parser = parse_shared)]
     shared: Option<Layout>,
-    /// Read back what the host N further on has written, and not what this one has [default: 0]
+    /// Read back the data of the host N ranks further instead of this host's [default: 0]
     #[arg(long, help_heading = WHERE, value_name = "N", value_parser = |text: &str| parse_setting("shift-hosts", text, |_, s| s.shift_hosts))]
     shift_hosts: Option<u32>,
-    /// Times every block is written, each time in another order
+    /// Number of times that every block is written, each time in another order
     #[arg(long, help_heading = HOW_LONG, default_value_t = 2, value_parser = value_parser!(u32).range(1..))]
     passes: u32,
-    /// Time after which nothing more is written; what was written is read back
+    /// Stop writing after this time, and read back what was written
     #[arg(long, help_heading = HOW_LONG, value_name = "DURATION", value_parser = |text: &str| parse_setting("time", text, |p, _| p.time))]
     time: Option<u64>,
-    /// Writes after which everything is made stable
+    /// Number of writes between two syncs
     #[arg(long, help_heading = HOW_LONG, value_name = "N", default_value_t = 1024, value_parser = value_parser!(u64).range(1..))]
     sync_every: u64,
-    /// Operations in flight
+    /// Number of operations in flight
     #[arg(long, help_heading = HOW_DEEP, value_name = "N", default_value = "16", value_parser = |text: &str| parse_setting("depth", text, |_, s| s.depth))]
     depth: u32,
     /// Format of the result
@@ -80,7 +80,7 @@ pub struct Args {
     format: &'static Format,
     #[command(flatten)]
     files: OutputArgs,
-    /// No progress on standard error
+    /// Print no progress on standard error
     #[arg(long, help_heading = OUTPUT)]
     quiet: bool,
     /// Allow overwriting an existing file (its path) or a block device (its name or serial)
@@ -92,7 +92,7 @@ pub struct Args {
     fleet: FleetArgs,
 }
 
-/// Flags that a state file already defines.
+/// Flags that conflict with --check: the state file defines them.
 const WRITING: [&str; 11] = [
     "size",
     "offset",
@@ -115,7 +115,7 @@ impl Args {
     pub fn options(self) -> Result<Options, Failure> {
         if self.cached && self.cache.is_none_or(Cache::is_direct) {
             return Err(Failure::Usage(
-                "--cached goes with a --cache that is not direct, such as buffered: direct reads pass the page cache by"
+                "--cached requires a --cache that is not direct, such as buffered: direct reads bypass the page cache"
                     .into(),
             ));
         }
@@ -158,15 +158,15 @@ fn parse_block(text: &str) -> Result<u32, String> {
         .ok()
         .filter(|b| (1..=MAX_BLOCK_BYTES).contains(b) && (*b as usize).is_multiple_of(SECTOR));
     block.ok_or_else(|| {
-        format!("blocks are made of sectors of {SECTOR} bytes; type a multiple of that up to 1g, such as 4k or 64k")
+        format!("'{text}' is not a multiple of {SECTOR} bytes up to 1g; type a size such as 4k or 64k")
     })
 }
 
-/// Accepts only the segmented layout: a verification has one part of the file on each host.
+/// Accepts only the segmented layout: each host verifies one part of the file.
 fn parse_shared(text: &str) -> Result<Layout, String> {
     match parse_setting("shared", text, |_, s| s.shared)? {
         Layout::Segmented => Ok(Layout::Segmented),
-        _ => Err("a verification has one part of a file on each host; type segmented".into()),
+        _ => Err(format!("'{text}': each host verifies one contiguous part of the file; type segmented")),
     }
 }
 
@@ -177,18 +177,22 @@ fn parse_engine(text: &str) -> Result<EngineSpec, String> {
         return Ok(engine);
     }
     let known: Vec<&str> = ENGINES.iter().filter(|e| e.moves_bytes).map(|e| e.name).collect();
-    Err(format!("no engine {} moves bytes; type one of {}", engine.name, known.join(", ")))
+    Err(format!(
+        "the engine {} moves no data that could be verified; type one of {}",
+        engine.name,
+        known.join(", ")
+    ))
 }
 
-/// Parses a setting as other commands do.
+/// Parses a setting with the parser of its key, as other commands do.
 fn parse_setting<T>(
     key: &str,
     text: &str,
     take: impl FnOnce(&PhaseSpec, &StreamSpec) -> Option<T>,
 ) -> Result<T, String> {
-    let nothing = || format!("'{text}' says nothing about {key}");
+    let unusable = || format!("'{text}' is not a value of {key}");
     let mut job = JobSpec::default();
-    keys::find(key).ok_or_else(nothing)?.say(&mut job, [text])?;
+    keys::find(key).ok_or_else(unusable)?.say(&mut job, [text])?;
     let phase = job.phases.first();
-    phase.and_then(|phase| take(phase, phase.streams.first()?)).ok_or_else(nothing)
+    phase.and_then(|phase| take(phase, phase.streams.first()?)).ok_or_else(unusable)
 }

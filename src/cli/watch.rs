@@ -20,30 +20,31 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const SHORTEST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
-/// Show what block devices, CPUs and processes do now, and compare the load with what was measured on the same device.
+/// Show the current load of block devices, CPUs and processes, and compare it with earlier measurements of the same device.
 ///
-/// For a file, a directory or a device: the device and every layer below it; without a target all disks in use. Prints a report every
-/// INTERVAL (1 s) until Ctrl-C, or COUNT times. The first interval begins with the call. Arguments, options and figures are those of
-/// iostat -x. The load is compared with VALID results of the same device in the history; a conclusion is printed only if the figures
-/// support it. As root, fathom also shows which processes of all users move data, how long requests took, and what each process asked
-/// for. docs/reference/watch.md describes all columns and keys.
+/// For a file, a directory or a device it shows the device and every layer below it; without a target, all disks in use. It prints a report
+/// every INTERVAL (1 s) until Ctrl-C, or COUNT times. The first interval begins with the call. Arguments, options and figures are those
+/// of iostat -x. The load is compared with VALID results of the same device in the history; a conclusion is printed only if the figures
+/// support it. Run by root, it also shows the processes of all users that move data, request latencies, and the requests of each
+/// process. docs/reference/watch.md describes all columns and keys.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "fathom watch [FLAGS] [DEVICE|DIR|FILE|ALL]... [INTERVAL [COUNT]]")]
 #[command(after_help = "Exit codes: 0 watched, also if Ctrl-C ended it; 2 usage; 3 the machine refused.")]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Args {
     /// Targets: kernel names (vda), devices, files, directories; ALL also shows devices that were never used. The first number is the
     /// interval in seconds (2, 0.5, 500ms), the second the number of intervals
     #[arg(value_name = "TARGET, INTERVAL, COUNT")]
     words: Vec<OsString>,
-    /// Only this process, thread by thread
+    /// Show only this process, thread by thread
     #[arg(long, help_heading = WHAT, value_name = "PID", value_parser = value_parser!(u32).range(1..))]
     pid: Option<u32>,
-    /// Record no block events: they tell root the percentiles of latencies and the requests of each process, and cost about 1 us of a
-    /// CPU per request
+    /// Record no block events. As root, fathom reads latency percentiles and the requests of each process from them, at about 1 us of
+    /// CPU time per request
     #[arg(long, help_heading = WHAT)]
     no_events: bool,
-    /// Count the system calls of shown processes that move data (root). Costs them about 1 us a call, and all others some 100 ns
+    /// Count the system calls with which the shown processes move data (root). Costs these processes about 1 us per call, all others about
+    /// 100 ns
     #[arg(long, help_heading = WHAT)]
     syscalls: bool,
     #[command(flatten)]
@@ -51,17 +52,17 @@ pub struct Args {
     /// Also print the rule and the figures of each conclusion
     #[arg(long = "explain", help_heading = OUTPUT)]
     explain_conclusions: bool,
-    /// Print lines on a terminal too, instead of drawing on the whole screen
+    /// Print lines even on a terminal, instead of a full-screen view
     #[arg(long, help_heading = OUTPUT)]
     no_live: bool,
-    /// Form of each interval
+    /// Format of each interval
     #[arg(long, help_heading = OUTPUT, default_value = "text", value_parser = formats_of::<Watched>())]
     format: &'static Format,
-    /// Renew FILE.prom at every interval, whole or not at all, for the textfile collector of node_exporter; or draw the load over time, with
-    /// the room that is left, on the page FILE.html. May be repeated
+    /// Replace FILE.prom atomically at every interval, for the textfile collector of node_exporter; or write a page FILE.html with plots of
+    /// the load and the head-room over time. May be repeated
     #[arg(short = 'o', long = "output", help_heading = OUTPUT, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Let -o also replace a file that is no text
+    /// Let -o also replace a file that is not text
     #[arg(long, help_heading = SAFETY, requires = "files")]
     force: bool,
 }
@@ -72,10 +73,10 @@ impl Args {
     /// # Errors
     /// A usage failure that names the argument.
     pub fn request(self) -> Result<Request, Failure> {
-        self.iostat.refuse_others()?;
+        self.iostat.refuse_unavailable()?;
         if self.files.iter().any(|path| path.as_os_str() == "JSON") {
             return Err(Failure::Usage(
-                "-o JSON of iostat is not available: type --format json, whose keys docs/watch.md describes"
+                "-o JSON of iostat is not available; type --format json, whose keys docs/reference/watch.md describes"
                     .into(),
             ));
         }
@@ -84,7 +85,7 @@ impl Args {
         let selection = self.iostat.selection(is_all);
         if !selection.devices && report::TEXT.name != self.format.name && self.format.name != "json" {
             return Err(Failure::Usage(format!(
-                "-c shows the CPU line, which --format {} does not have; type --format json",
+                "-c shows only the CPU line, which --format {} does not have; type --format json",
                 self.format.name
             )));
         }
@@ -105,7 +106,7 @@ impl Args {
     }
 }
 
-/// The arguments without a flag.
+/// Arguments that are not options.
 #[derive(Debug, PartialEq, Eq)]
 struct Arguments {
     targets: Vec<PathBuf>,
@@ -120,10 +121,13 @@ impl Arguments {
     fn read(words: &[OsString]) -> Result<Self, Failure> {
         let (numbers, targets): (Vec<&OsString>, Vec<&OsString>) = words.iter().partition(|w| is_number(w));
         if let Some(odd) = targets.iter().find(|w| begins_as_number(w) && !Path::new(w).exists()) {
-            return Err(usage(odd, "is no interval and no file; type seconds such as 2 or 0.5, or 500ms"));
+            return Err(usage(
+                odd,
+                "is neither an interval nor a file; type seconds such as 2 or 0.5, or 500ms",
+            ));
         }
         if let Some(more) = numbers.get(2) {
-            return Err(usage(more, "is a third number; there are only INTERVAL and COUNT"));
+            return Err(usage(more, "is a third number, after INTERVAL and COUNT; type at most two"));
         }
         let interval = numbers.first().map_or(Ok(INTERVAL), |word| interval(word))?;
         let count = numbers.get(1).map(|word| count(word)).transpose()?;
@@ -147,14 +151,12 @@ fn is_number(word: &OsStr) -> bool {
 fn interval(word: &OsStr) -> Result<Duration, Failure> {
     let ns = word.to_str().and_then(|text| parse_duration_ns(text).ok());
     let interval = ns.map(Duration::from_nanos).filter(|i| (SHORTEST..=LONGEST).contains(i));
-    interval.ok_or_else(|| {
-        usage(word, "is no interval: type 100ms or more, and a day at most, such as 2 or 500ms")
-    })
+    interval.ok_or_else(|| usage(word, "is not a valid interval; type 100ms to 24h, such as 2 or 500ms"))
 }
 
 fn count(word: &OsStr) -> Result<u64, Failure> {
     let count = word.to_str().and_then(|text| text.parse().ok()).filter(|n| *n > 0);
-    count.ok_or_else(|| usage(word, "is no COUNT: type a whole number of intervals, 1 or more"))
+    count.ok_or_else(|| usage(word, "is not a valid COUNT; type a whole number of intervals, 1 or more"))
 }
 
 fn usage(word: &OsStr, why: &str) -> Failure {
@@ -164,18 +166,18 @@ fn usage(word: &OsStr, why: &str) -> Failure {
 /// Selects all devices in place of iostat's device argument.
 pub(super) const ALL: &str = "ALL";
 
-/// Options of iostat. Options without a field in [`Selection`] or [`Layout`] describe what `fathom watch` does anyway.
+/// Options of iostat. Options without a field in [`Selection`] or [`Layout`] change nothing: `fathom watch` always does what they request.
 #[derive(clap::Args, Debug, Default)]
 #[command(next_help_heading = OUTPUT)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(super) struct IostatArgs {
-    /// Only the CPU line; with -d both
+    /// Show only the CPU line; with -d also the devices
     #[arg(short = 'c')]
     cpu: bool,
-    /// Only devices, without the CPU line and processes
+    /// Show only devices, without the CPU line and processes
     #[arg(short = 'd')]
     devices: bool,
-    /// All columns, in several tables if the width is too small for one
+    /// Show all columns, in several tables if the width is too small for one
     #[arg(short = 'x')]
     extended: bool,
     /// Throughput in KiB/s, which iostat calls kB/s
@@ -184,31 +186,31 @@ pub(super) struct IostatArgs {
     /// Throughput in MiB/s, which iostat calls MB/s
     #[arg(short = 'm')]
     mebibytes: bool,
-    /// The time above each interval
+    /// Print the time above each interval
     #[arg(short = 't')]
     timestamp: bool,
-    /// The names of device mapper volumes instead of dm-0
+    /// Show the names of device mapper volumes instead of dm-0
     #[arg(short = 'N')]
     names: bool,
-    /// Partitions too: of these devices (with commas), or of all [default: ALL]
+    /// Show partitions too: of these devices (with commas), or of all [default: ALL]
     #[arg(short = 'p', value_name = "DEVICE,...", num_args = 0..=1, default_missing_value = ALL)]
     partitions: Option<OsString>,
-    /// Leave out devices that completed no request in the interval
+    /// Omit devices that completed no request in the interval
     #[arg(short = 'z')]
     active_only: bool,
-    /// As few columns as the width allows, also with -x
+    /// Show only the columns that fit the width, even with -x
     #[arg(short = 's')]
     short: bool,
-    /// Changes nothing: since boot nothing is shown anyway
+    /// Changes nothing: fathom shows no averages since boot
     #[arg(short = 'y', hide = true)]
     omit_first: bool,
-    /// Changes nothing: a device has one row anyway
+    /// Changes nothing: each device has one row
     #[arg(long = "compact", hide = true)]
     compact: bool,
-    /// Changes nothing: figures are in units for people anyway
+    /// Changes nothing: figures always have readable units
     #[arg(long = "human", hide = true)]
     human: bool,
-    /// Changes nothing: the text is for people anyway
+    /// Changes nothing: the text is always readable
     #[arg(long = "pretty", hide = true)]
     pretty: bool,
     /// Refused
@@ -238,7 +240,7 @@ impl IostatArgs {
         }
     }
 
-    /// Whether any of them was typed. The output is then lines as in iostat, not a screen.
+    /// Whether any of these options was typed. The output is then lines as in iostat, not a full-screen view.
     pub(super) fn is_typed(&self) -> bool {
         let Self {
             cpu, devices, extended, kibibytes, mebibytes, timestamp, names, active_only, short, ..
@@ -283,33 +285,33 @@ impl IostatArgs {
     ///
     /// # Errors
     /// The option, with what to type instead.
-    pub(super) fn refuse_others(&self) -> Result<(), Failure> {
+    pub(super) fn refuse_unavailable(&self) -> Result<(), Failure> {
         let refused = [
             (
                 self.dec.is_some(),
                 "--dec",
-                "figures have as many digits as their column has room for; --format json has all digits",
+                "the width of a column decides its digits; --format json has all digits",
             ),
             (
                 self.identifiers.is_some(),
                 "-j",
-                "devices are named by their kernel name; -N shows the names of volumes, and `fathom devices` models and serial numbers",
+                "devices have their kernel names; -N shows the names of volumes, and `fathom devices` models and serial numbers",
             ),
             (
                 self.group.is_some(),
                 "-g",
-                "fathom shows no sums of groups; name the devices, or the volume or RAID that they form",
+                "fathom shows no sums of groups; type the devices, or the volume or RAID that they form",
             ),
             (
                 self.group_only,
                 "-H",
-                "fathom shows no sums of groups; name the devices, or the volume or RAID that they form",
+                "fathom shows no sums of groups; type the devices, or the volume or RAID that they form",
             ),
-            (self.directory.is_some(), "-f", "statistics come from /proc/diskstats only; name the devices"),
+            (self.directory.is_some(), "-f", "fathom reads only /proc/diskstats; type the devices instead"),
         ];
         match refused.into_iter().find(|(is_typed, ..)| *is_typed) {
             Some((_, option, instead)) => {
-                Err(Failure::Usage(format!("{option} of iostat is not available: {instead}")))
+                Err(Failure::Usage(format!("iostat's {option} is not available: {instead}")))
             }
             None => Ok(()),
         }
@@ -327,22 +329,22 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_typed_as_iostat_takes_them() {
-        let words = |targets: &[&str], ms, count| Arguments {
+    fn arguments_are_in_any_order_as_for_iostat() {
+        let arguments = |targets: &[&str], ms, count| Arguments {
             targets: targets.iter().map(PathBuf::from).collect(),
             is_all: false,
             interval: Duration::from_millis(ms),
             count,
         };
         for (typed, resolved) in [
-            ("", words(&[], 1000, None)),
-            ("2", words(&[], 2000, None)),
-            ("no-disk /data 0.5 10", words(&["no-disk", "/data"], 500, Some(10))),
-            ("1 no-disk", words(&["no-disk"], 1000, None)),
-            ("1 no-disk 5 /data", words(&["no-disk", "/data"], 1000, Some(5))),
-            ("./5 .25", words(&["./5"], 250, None)),
-            (". .. 500ms 1", words(&[".", ".."], 500, Some(1))),
-            ("ALL 1", Arguments { is_all: true, ..words(&[], 1000, None) }),
+            ("", arguments(&[], 1000, None)),
+            ("2", arguments(&[], 2000, None)),
+            ("no-disk /data 0.5 10", arguments(&["no-disk", "/data"], 500, Some(10))),
+            ("1 no-disk", arguments(&["no-disk"], 1000, None)),
+            ("1 no-disk 5 /data", arguments(&["no-disk", "/data"], 1000, Some(5))),
+            ("./5 .25", arguments(&["./5"], 250, None)),
+            (". .. 500ms 1", arguments(&[".", ".."], 500, Some(1))),
+            ("ALL 1", Arguments { is_all: true, ..arguments(&[], 1000, None) }),
         ] {
             assert_eq!(read(typed).unwrap_or_else(|e| panic!("{typed}: {e:?}")), resolved, "{typed}");
         }
@@ -351,14 +353,14 @@ mod tests {
     #[test]
     fn a_wrong_argument_is_named_with_what_to_type() {
         for (typed, word) in [
-            ("0", "100ms or more"),
-            ("vda 1ms", "100ms or more"),
-            ("99999h", "a day at most"),
+            ("0", "100ms to 24h"),
+            ("vda 1ms", "100ms to 24h"),
+            ("99999h", "100ms to 24h"),
             ("1 0", "COUNT"),
             ("1 2.5", "COUNT"),
             ("1 2 3", "third number"),
             ("1 vda 2 3", "third number"),
-            ("5x", "no interval and no file"),
+            ("5x", "neither an interval nor a file"),
         ] {
             match read(typed) {
                 Err(Failure::Usage(why)) => assert!(why.contains(word), "{typed}: {why}"),

@@ -172,7 +172,7 @@ fn exit_code(exit: Exit, report: &Report) -> ExitCode {
 fn print(report: &Report, showing: &Showing, outlets: &Outlets) -> Result<(), Failure> {
     let style = Style { detail: showing.detail, ..Style::default() };
     stderr::write(&stdout::fitted(showing.format, report, style, &std::io::stderr())?);
-    show::write_files(report, (showing.format, style), outlets)
+    show::write_files(report, showing.format, style, outlets)
 }
 
 /// Runs each command as often as requested, several in turns and in random order. Stops at the first failure and returns

@@ -490,7 +490,7 @@ fn impossible_captures_are_refused_with_a_reason() {
         Path::new(""),
     );
     assert_eq!(
-        (twice.code, twice.stderr.contains("--from is not before --to")),
+        (twice.code, twice.stderr.contains("--from must be before --to")),
         (Some(2), true),
         "{twice:?}"
     );

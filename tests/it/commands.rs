@@ -177,7 +177,7 @@ fn manual_pages_are_replaced_atomically() {
         assert_eq!(std::fs::read(dir.join("fathom.1")).unwrap(), b".TH old", "{what}: all or none");
     };
     std::fs::write(&last, [0xff, 0, 1]).unwrap();
-    kept("is no text");
+    kept("is not text");
     assert_eq!(std::fs::read(&last).unwrap(), [0xff, 0, 1]);
     std::fs::remove_file(&last).unwrap();
     // A kernel file through a link.

@@ -299,11 +299,11 @@ fn incomparable_sides_are_usage_errors_with_a_fix() {
     refused(a, "last~1", "", "named twice");
     refused("last", b, "", "named twice");
     refused(a, "nothing-like-it", "", "nothing-like-it");
-    refused(a, empty, "", "no report of fathom");
+    refused(a, empty, "", "not a report of fathom");
     refused(&format!("{a},"), b, "", "commas");
     refused("last..last~1", b, "", "other way round");
     refused(a, b, "--margin much", "percent");
-    refused(a, b, "--fail-if-slower 100%", "less than 100");
+    refused(a, b, "--fail-if-slower 100%", "not below 100 %");
     refused(a, b, "--fail-on all", "--fail-if-slower");
     refused(a, b, "--inconclusive pass", "--fail-if-slower");
     refused(a, b, "--fail-if-slower 5% --inconclusive perhaps", "fail");

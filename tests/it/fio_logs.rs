@@ -214,7 +214,7 @@ fn impossible_logs_are_refused_before_anything_is_made() {
     assert!(reported("run --time 100ms --op-log /nowhere/at/all.csv").contains("/nowhere/at"));
     let both = stage.path("both.csv");
     let words = format!("run --time 100ms --op-log {0} -o {0}", both.display());
-    assert!(reported(&words).contains("goes already") && !both.exists());
+    assert!(reported(&words).contains("is the same file as") && !both.exists());
     let out = fio(
         &stage,
         &format!("--name=j --filename={} --size=4k --write_lat_log=/nowhere/p", here.join("f").display()),

@@ -220,7 +220,7 @@ fn options_unknown_to_iometer_are_refused() {
         ("--line share=50,bs=4k", "sum to 50"),
         ("--line bs=4k,reply=100", "its reply has 100 bytes"),
         ("--line bs=4k --rw read", "--rw does not go with"),
-        ("--resume last --cycle normal", "leave everything out"),
+        ("--resume last --cycle normal", "the session defines what is measured"),
     ] {
         let target = if words.contains("--resume") { nothing() } else { &folder };
         let out = stage.fathom(&format!("sweep {words} --quiet"), target);

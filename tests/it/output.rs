@@ -69,8 +69,8 @@ fn inputs_and_sessions_are_never_overwritten_by_reports() {
     let beside = session.with_file_name("report.json");
     let table: [(&Path, &str, &str); 3] = [
         (&copy, "a session", ""),
-        (&beside, "among the sessions", ""),
-        (&content, "content that is written", "--rw write --data"),
+        (&beside, "in the directory of the sessions", ""),
+        (&content, "the data file of this call", "--rw write --data"),
     ];
     for (path, word, more) in table {
         let data = if more.is_empty() { String::new() } else { format!("{more} {}", content.display()) };
@@ -111,7 +111,7 @@ fn reports_replace_text_files_and_others_only_with_force() {
     check_outcome(
         &stage.fathom(&format!("{RUN} -o {}", picture.display()), &here),
         2,
-        &["no text", "--force"],
+        &["not text", "--force"],
     );
     assert!(std::fs::read(&picture).unwrap().starts_with(b"\x89PNG"));
     let forced = stage.fathom(&format!("{RUN} --force -o {}", picture.display()), &here);
@@ -123,7 +123,7 @@ fn reports_replace_text_files_and_others_only_with_force() {
     );
     // A file that two names mean would have one of two reports.
     let twice = stage.fathom(&format!("{RUN} -o {} -o {}", report.display(), link.display()), &here);
-    check_outcome(&twice, 2, &["goes already"]);
+    check_outcome(&twice, 2, &["is the same file as"]);
     assert_eq!(names(&stage.path("")).iter().filter(|p| p.to_string_lossy().contains(".new")).count(), 0);
 }
 
@@ -332,7 +332,7 @@ fn report_without_a_session_goes_to_standard_error() {
     check_outcome(&kept, 3, &["the session is kept", "fathom show"]);
     assert_eq!(stage.sessions().len(), 1);
     let nowhere = shell(&stage, &format!("\"$F\" {RUN} --no-history \"$D\" > /dev/full"));
-    check_outcome(&nowhere, 3, &["nothing else keeps the report", "4K random read"]);
+    check_outcome(&nowhere, 3, &["this is the only copy of the report", "4K random read"]);
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn impossible_replays_are_refused_with_a_reason() {
     refused("--engine sim --workers 2", &file, "--workers cannot be combined");
     refused("--pace fast", &stage.folder("empty"), "--pace is of a capture");
     let other = chain(&stage, "other", 30, 200, 300);
-    refused(&format!("--engine sim {}", other.display()), &file, "name one");
+    refused(&format!("--engine sim {}", other.display()), &file, "one run replays one capture");
     // Without completions nothing can wait for one.
     let log = stage.path("load.iolog");
     std::fs::write(

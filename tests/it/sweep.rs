@@ -279,7 +279,7 @@ fn targets_as_an_axis_are_measured_separately() {
     let shown = stage.fathom("show last", nothing()).stdout;
     assert!(shown.contains(&format!("  {}", places[1].display())), "{shown}");
     let mixed = stage.fathom(&words, &places[0]);
-    assert!(mixed.code == Some(2) && mixed.stderr.contains("behind --target"), "{mixed:?}");
+    assert!(mixed.code == Some(2) && mixed.stderr.contains("after --target"), "{mixed:?}");
     let counted = stage.fathom(&format!("{words} --targets 1,2"), nothing());
     assert!(counted.code == Some(2) && counted.stderr.contains("type one of them"), "{counted:?}");
 }
@@ -382,7 +382,10 @@ fn killed_sweep_resumes() {
         ["--bs 4k", "--time 1s", "--explain", "--expect-device sda", "--no-history", "--fail-if p99>1ms"]
     {
         let out = stage.fathom(&format!("sweep --resume last {more}"), nothing());
-        assert!(out.code == Some(2) && out.stderr.contains("leave everything out"), "{more}: {out:?}");
+        assert!(
+            out.code == Some(2) && out.stderr.contains("the session defines what is measured"),
+            "{more}: {out:?}"
+        );
     }
     let out = stage.fathom("sweep --resume last --quiet --format json", nothing());
     let report = out.report().0;

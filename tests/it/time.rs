@@ -296,11 +296,11 @@ fn retired_commands_name_what_to_type_instead() {
     for name in ["dd", "hdparm", "ioping"] {
         for words in ["", "--help", "if=/dev/zero of=made bs=1k count=1"] {
             let out = shell(&stage, &format!("cd \"$D\" && \"$F\" {name} {words}"));
-            check_outcome(&out, 2, &["use this: `fathom "]);
+            check_outcome(&out, 2, &["no longer exists: `fathom "]);
         }
         let link = stage.path(name);
         symlink(env!("CARGO_BIN_EXE_fathom"), &link).unwrap();
-        check_outcome(&shell(&stage, &format!("{} --help", link.display())), 2, &["use this"]);
+        check_outcome(&shell(&stage, &format!("{} --help", link.display())), 2, &["no longer exists"]);
     }
     assert_eq!(names(&stage.path("here")), Vec::<std::path::PathBuf>::new());
 }

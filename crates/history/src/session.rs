@@ -62,7 +62,7 @@ impl Session {
                 Ok(session) => {
                     if let Some(home) = user_directory().filter(|home| *home != dir) {
                         stderr::say(&format!(
-                            "fathom: {} cannot be written, so this session is kept in {}; set XDG_DATA_HOME to a directory of yours",
+                            "fathom: {} cannot be written, so this session is in {}; set XDG_DATA_HOME to a directory that you can write to",
                             name::shown(&home),
                             name::shown(&dir)
                         ));
@@ -174,7 +174,7 @@ impl Session {
     pub fn sync(&mut self) -> Result<(), Failure> {
         match &self.store {
             Store::File(file) => match file.sync_data() {
-                Err(e) => self.go_on_in_memory(&e).map_err(|e| self.refuse(&e)),
+                Err(e) => self.move_to_memory(&e).map_err(|e| self.refuse(&e)),
                 Ok(()) => Ok(()),
             },
             Store::Memory(_) => Ok(()),
@@ -185,7 +185,7 @@ impl Session {
         if let Store::File(file) = &mut self.store
             && let Err(e) = file.write_all(bytes)
         {
-            self.go_on_in_memory(&e)?;
+            self.move_to_memory(&e)?;
         }
         if let Store::Memory(all) = &mut self.store {
             all.try_reserve(bytes.len()).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
@@ -196,22 +196,22 @@ impl Session {
     }
 
     /// Moves the session into memory, so that results survive a file error, usually a full disk.
-    fn go_on_in_memory(&mut self, why: &io::Error) -> io::Result<()> {
+    fn move_to_memory(&mut self, why: &io::Error) -> io::Result<()> {
         let content = self.content()?;
         if self.kept {
             // A session without a header is empty.
-            let what_remains = if self.bytes <= MAGIC.len() as u64 {
+            let consequence = if self.bytes <= MAGIC.len() as u64 {
                 let _ = std::fs::remove_file(&self.path);
-                "this session is not kept, and the report that follows is all there is"
+                "this session is not kept; only the report that follows has its results"
             } else {
                 // Remove a torn frame at the end of the file.
                 if let Store::File(file) = &self.store {
                     let _ = file.set_len(self.bytes);
                 }
-                "the file keeps what was measured before, and only the report that follows has the rest"
+                "the file has only the results so far; the report that follows has all"
             };
             stderr::say(&format!(
-                "fathom: the session file {} cannot be written: {why}{}; {what_remains}",
+                "fathom: the session file {} cannot be written: {why}{}; {consequence}",
                 name::shown(&self.path),
                 cause(why)
             ));
@@ -254,7 +254,7 @@ fn create_new(dir: &Path, started: &str, process: u32) -> io::Result<(PathBuf, F
 }
 
 fn no_memory(error: &io::Error) -> Failure {
-    Failure::Refused(format!("memory has no room for what is measured: {error}{}", cause(error)))
+    Failure::Refused(format!("there is no memory for the session: {error}{}", cause(error)))
 }
 
 /// Reads a session.
@@ -263,8 +263,8 @@ fn no_memory(error: &io::Error) -> Failure {
 /// [`Failure::Usage`] with the reason if the file is not a session; [`Failure::Refused`] if it has no measurement.
 pub fn read(path: &Path) -> Result<Record, Failure> {
     load(path).map_err(|e| {
-        let words = format!("{}: {e}", name::shown(path));
-        if matches!(e, Unreadable::Headless) { Failure::Refused(words) } else { Failure::Usage(words) }
+        let message = format!("{}: {e}", name::shown(path));
+        if matches!(e, Unreadable::Headless) { Failure::Refused(message) } else { Failure::Usage(message) }
     })
 }
 
@@ -307,14 +307,14 @@ pub fn is_headless(path: &Path) -> bool {
     matches!(load(path), Err(Unreadable::Headless))
 }
 
-/// The process that has a file locked by `flock(2)`, from the text of `/proc/locks`: `1: FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF`.
-/// `None` if two file systems have a locked file of this number, or the process is in a PID namespace that this one cannot see.
+/// Returns the process that locked a file with `flock(2)`, from `/proc/locks`: `1: FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF`.
+/// `None` if two file systems have a locked file with this inode number, or the process is in a PID namespace that this one cannot see.
 fn flock_writer(locks: &str, inode: u64) -> Option<u32> {
     let mut found = locks.lines().filter_map(|line| {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let [_, "FLOCK", _, "WRITE", pid, file, ..] = words.as_slice() else { return None };
-        let is_it = file.rsplit(':').next()?.parse() == Ok(inode);
-        pid.parse().ok().filter(|pid| is_it && *pid > 0)
+        let is_same = file.rsplit(':').next()?.parse() == Ok(inode);
+        pid.parse().ok().filter(|pid| is_same && *pid > 0)
     });
     let pid = found.next()?;
     found.next().is_none().then_some(pid)
@@ -330,7 +330,7 @@ pub(crate) fn is_own(facts: &std::fs::Metadata) -> bool {
     facts.uid() == user()
 }
 
-/// Returns the id of the user whose sessions these are.
+/// Returns the id of the user who runs fathom.
 pub(crate) fn user() -> u32 {
     rustix::process::geteuid().as_raw()
 }

@@ -19,7 +19,7 @@ pub enum Failure {
         /// The message in colours.
         coloured: String,
     },
-    /// The machine or its owner refuses: exit 3.
+    /// The machine or its settings do not allow it: exit 3.
     Refused(String),
     /// A signal ended the call before it measured anything: exit 130.
     Interrupted,
@@ -32,8 +32,8 @@ impl Failure {
     pub fn message(&self) -> &str {
         match self {
             Self::Usage(text) | Self::Refused(text) | Self::Pointed { plain: text, .. } => text,
-            Self::Elsewhere(_) => "another host says why",
-            Self::Interrupted => "interrupted before anything was measured; nothing is left behind",
+            Self::Elsewhere(_) => "another host prints the reason",
+            Self::Interrupted => "interrupted before the first measurement; no files remain",
         }
     }
 

@@ -24,7 +24,7 @@ pub fn divert() {
 pub fn spare_disks() {
     if is_disk(rustix::stdio::stderr()) {
         divert();
-        say("fathom: standard error is a block device, and never written to; messages follow here");
+        say("fathom: standard error is a block device, which fathom never writes to; messages follow here");
     }
 }
 
@@ -33,8 +33,8 @@ fn is_disk(stream: BorrowedFd) -> bool {
 }
 
 /// Prints a message and a line feed. Ignores write errors.
-pub fn say(words: &str) {
-    let _ = stream::write(rustix::stdio::stderr(), format!("{}\n", visible(words)).as_bytes());
+pub fn say(message: &str) {
+    let _ = stream::write(rustix::stdio::stderr(), format!("{}\n", visible(message)).as_bytes());
 }
 
 /// Prints bytes unchanged. Ignores write errors.
@@ -43,8 +43,8 @@ pub fn write(bytes: &[u8]) {
 }
 
 /// Prints a message over the previous one, without a line feed.
-pub fn say_in_place(words: &str) {
-    let _ = stream::write(rustix::stdio::stderr(), format!("\r{}", visible(words)).as_bytes());
+pub fn say_in_place(message: &str) {
+    let _ = stream::write(rustix::stdio::stderr(), format!("\r{}", visible(message)).as_bytes());
 }
 
 /// Prints a message, in colours on a terminal. The coloured form differs only in escape sequences.

@@ -1,7 +1,6 @@
 //! Standard output: prints text, reports and bytes completely or returns an error.
 //!
-//! Text cannot control the terminal: escape sequences that fathom did not make are replaced. The functions below also
-//! serve other streams: width, colours and complete writes.
+//! Text cannot control the terminal: escape sequences that fathom did not make are replaced.
 
 use crate::failure::{Failure, cause};
 use crate::stream;
@@ -66,7 +65,7 @@ pub fn rendered<K: ReportKind + ?Sized>(
 }
 
 /// Renders a report for an error message, if it cannot be printed: in this format if that is text.
-pub fn in_words<K: ReportKind + ?Sized>(format: &Format, report: &K, style: Style) -> String {
+pub fn as_text<K: ReportKind + ?Sized>(format: &Format, report: &K, style: Style) -> String {
     let format = if format.content == Content::Bytes { TEXT } else { format };
     let bytes = render(format, report, style).unwrap_or_else(|why| why.message().as_bytes().to_vec());
     String::from_utf8_lossy(&bytes).into_owned()
@@ -130,7 +129,9 @@ pub fn piece(bytes: &[u8]) -> Result<bool, Failure> {
     let written = match () {
         () if sys::process::was_closed(NUMBER) => Err(closed()),
         // A mistaken redirection would destroy the stored data.
-        () if is_block_device() => Err(io::Error::other("it is a block device, which is never written to")),
+        () if is_block_device() => {
+            Err(io::Error::other("it is a block device, which fathom never writes to"))
+        }
         () => stream::write(rustix::stdio::stdout(), bytes),
     };
     match written {
@@ -164,7 +165,7 @@ fn closed() -> io::Error {
     io::Error::other("it was closed when fathom was started")
 }
 
-/// Whether the terminal can position text, judged by its name. A terminal without a name cannot.
+/// Whether the terminal can position text, according to `TERM`. A terminal without a name cannot.
 pub fn places_text() -> bool {
     std::env::var_os("TERM").is_some_and(|kind| !kind.is_empty() && kind != "dumb")
 }

@@ -61,7 +61,7 @@ pub fn small(path: &Path, most: u64) -> Small {
 /// # Errors
 /// As [`read`], and for invalid UTF-8.
 pub fn text(path: &Path, most: u64) -> io::Result<String> {
-    String::from_utf8(read(path, most)?).map_err(|_| io::Error::other("it is no text in UTF-8"))
+    String::from_utf8(read(path, most)?).map_err(|_| io::Error::other("it is not UTF-8 text"))
 }
 
 /// Prefix and suffix of temporary names.
@@ -161,7 +161,7 @@ impl Growing {
     }
 }
 
-/// The directory of a file.
+/// Returns the directory of a file.
 pub fn directory(path: &Path) -> &Path {
     match path.parent() {
         Some(dir) if dir != Path::new("") => dir,
@@ -189,12 +189,14 @@ fn sync_directory(dir: &Path) -> io::Result<()> {
 
 /// Removes temporary files of killed processes. Ignores errors.
 fn remove_stale(dir: &Path) {
-    let ours = |name: &std::ffi::OsStr| {
+    let is_temporary = |name: &std::ffi::OsStr| {
         let name = name.as_encoded_bytes();
         name.starts_with(TEMPORARY_NAME.0.as_bytes()) && name.ends_with(TEMPORARY_NAME.1.as_bytes())
     };
     // Check only these names: another entry may be on a file system that never answers.
-    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten().filter(|e| ours(&e.file_name())) {
+    for entry in
+        std::fs::read_dir(dir).into_iter().flatten().flatten().filter(|e| is_temporary(&e.file_name()))
+    {
         let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|at| at.elapsed().ok());
         if age.is_some_and(|age| age > STALE_AFTER) {
             let _ = std::fs::remove_file(entry.path());
@@ -233,8 +235,8 @@ fn create_refuses_an_existing_file_and_replace_is_atomic() -> io::Result<()> {
     let dir = tempfile::tempdir()?;
     let path = dir.path().join("a");
     create(&path, b"one", Readers::Owner)?;
-    let again = create(&path, b"two", Readers::Umask);
-    assert_eq!(again.map_err(|e| e.kind()), Err(io::ErrorKind::AlreadyExists));
+    let second = create(&path, b"two", Readers::Umask);
+    assert_eq!(second.map_err(|e| e.kind()), Err(io::ErrorKind::AlreadyExists));
     assert_eq!(std::fs::read(&path)?, b"one");
     replace(&path, b"three")?;
     assert_eq!(std::fs::read(&path)?, b"three");
@@ -255,13 +257,13 @@ fn a_growing_file_gets_its_name_only_when_complete() -> io::Result<()> {
     let (path, link) = (dir.path().join("a"), dir.path().join("link"));
     std::fs::write(&path, "old")?;
     std::os::unix::fs::symlink("a", &link)?;
-    let given_up = Growing::begin(&link)?;
-    given_up.file()?.write_all(b"half")?;
-    drop(given_up);
+    let abandoned = Growing::begin(&link)?;
+    abandoned.file()?.write_all(b"half")?;
+    drop(abandoned);
     assert_eq!(std::fs::read(&path)?, b"old");
-    let whole = Growing::begin(&link)?;
-    whole.file()?.write_all(b"new")?;
-    whole.finish()?;
+    let complete = Growing::begin(&link)?;
+    complete.file()?.write_all(b"new")?;
+    complete.finish()?;
     assert_eq!(std::fs::read(&path)?, b"new");
     assert!(link.symlink_metadata()?.is_symlink());
     assert_eq!(std::fs::read_dir(dir.path())?.count(), 2);

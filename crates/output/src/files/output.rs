@@ -95,8 +95,9 @@ pub fn decide_all(typed: &[PathBuf], rules: &Rules) -> Result<Vec<Outlet>, Failu
     for path in typed {
         let outlet = rules.decide(path)?;
         if let Some(other) = all.iter().find(|o| o.to == outlet.to && !matches!(o.to, To::Stream(_))) {
-            return Err(rules
-                .usage(path, &format!("is where {} goes already; type another name", shown(&other.typed))));
+            return Err(
+                rules.usage(path, &format!("is the same file as {}; type another name", shown(&other.typed)))
+            );
         }
         all.push(outlet);
     }
@@ -160,7 +161,7 @@ impl Outlet {
         match rules.decide(&self.typed)?.to {
             To::File(path) => Ok(path),
             To::Descriptor(_) | To::Stream(_) => {
-                Err(rules.usage(&self.typed, "is no file; type the name of one"))
+                Err(rules.usage(&self.typed, "is not a file; type the name of one"))
             }
         }
     }
@@ -247,10 +248,10 @@ impl Rules {
         }
         if kind.is_char_device() {
             return match describe_protected_device(&facts) {
-                Some(what) => {
-                    Err(self
-                        .usage(typed, &format!("is a device ({what}), and never written to; type a file")))
-                }
+                Some(what) => Err(self.usage(
+                    typed,
+                    &format!("is a device ({what}), which fathom never writes to; type a file"),
+                )),
                 None => Ok(outlet(To::Stream(path))),
             };
         }
@@ -273,13 +274,15 @@ impl Rules {
             Ok(facts) => facts,
         };
         if facts.file_type().is_block_device() {
-            return Err(self.usage(typed, "is a block device, and never written to; send it into a file"));
+            return Err(
+                self.usage(typed, "is a block device, which fathom never writes to; redirect it to a file")
+            );
         }
         match self.spared.what(&PathBuf::from(format!("/proc/self/fd/{number}"))) {
-            Some(what) => {
-                Err(self
-                    .usage(typed, &format!("is {what}, and never written over; send it into another file")))
-            }
+            Some(what) => Err(self.usage(
+                typed,
+                &format!("is {what}, which is never overwritten; redirect it to another file"),
+            )),
             None => Ok(To::Descriptor(number)),
         }
     }
@@ -290,7 +293,10 @@ impl Rules {
         if !dir.is_dir() {
             return Err(self.usage(
                 typed,
-                &format!("is in no directory: there is no {}; make it, or type another name", shown(dir)),
+                &format!(
+                    "cannot be made: there is no directory {}; make it, or type another name",
+                    shown(dir)
+                ),
             ));
         }
         self.refuse_synthetic(typed, dir)?;
@@ -301,7 +307,9 @@ impl Rules {
     /// Tests whether a regular file may be replaced.
     fn replaceable(&self, typed: &Path, path: &Path) -> Result<(), Failure> {
         if let Some(what) = self.spared.what(path) {
-            return Err(self.usage(typed, &format!("is {what}, and never written over; type another name")));
+            return Err(
+                self.usage(typed, &format!("is {what}, which is never overwritten; type another name"))
+            );
         }
         self.refuse_synthetic(typed, path)?;
         self.refuse_ours(typed, path)?;
@@ -311,14 +319,11 @@ impl Rules {
         match content {
             Content::Replaceable => Ok(()),
             Content::Kept(what) => {
-                Err(self.usage(typed, &format!("is {what}, and never written over; type another name")))
+                Err(self.usage(typed, &format!("is {what}, which is never overwritten; type another name")))
             }
             Content::Foreign(what) if self.replace != Replace::Anything => {
                 let force = if self.replace == Replace::Text { ", or --force to replace it" } else { "" };
-                Err(self.usage(
-                    typed,
-                    &format!("{what}, and may be of value to somebody; type another name{force}"),
-                ))
+                Err(self.usage(typed, &format!("{what}, so it is not replaced; type another name{force}")))
             }
             Content::Foreign(_) => {
                 let named = path.to_str();
@@ -328,14 +333,15 @@ impl Rules {
         }
     }
 
-    /// Refuses files of the kernel, which appear as text or empty.
+    /// Refuses files of the kernel: they look empty or like text.
     fn refuse_synthetic(&self, typed: &Path, path: &Path) -> Result<(), Failure> {
         let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
         let file = File::from(opened.map_err(|e| self.cannot(typed, &e.into()))?);
         match machine::file_systems::synthetic(&file) {
             Ok(None) => Ok(()),
             Ok(Some(system)) => {
-                let why = format!("it is on {system}, where files are the kernel itself; type another name");
+                let why =
+                    format!("it is on {system}, a file system of the kernel's own state; type another name");
                 Err(self.cannot(typed, &io::Error::other(why)))
             }
             Err(why) => Err(self.cannot(typed, &io::Error::other(why))),
@@ -347,9 +353,7 @@ impl Rules {
         let dir = files::directory(path).canonicalize().unwrap_or_default();
         let kept = session_directories().into_iter().filter_map(|d| d.canonicalize().ok());
         if kept.into_iter().any(|d| d == dir) {
-            return Err(
-                self.usage(typed, "is among the sessions, where only they are kept; type another directory")
-            );
+            return Err(self.usage(typed, "is in the directory of the sessions; type another directory"));
         }
         Ok(())
     }
@@ -376,7 +380,7 @@ fn resolve_links(typed: &Path) -> io::Result<PathBuf> {
             Err(e) => return Err(e),
         }
     }
-    Err(io::Error::other("its links lead to one another"))
+    Err(io::Error::other("its symbolic links form a loop"))
 }
 
 /// Describes a character device that must not be written.
@@ -393,13 +397,16 @@ fn describe_protected_device(facts: &Metadata) -> Option<String> {
 /// Opens a FIFO or a character device, and verifies that it still is one.
 fn open_stream(path: &Path) -> io::Result<File> {
     let since = Instant::now();
-    let waits_never = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let file = loop {
-        match File::options().write(true).custom_flags(waits_never).open(path) {
+        match File::options().write(true).custom_flags(flags).open(path) {
             // The FIFO has no reader yet.
             Err(e) if e.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error()) => {
                 if since.elapsed() > FIFO_WAIT {
-                    return Err(io::Error::other("nobody reads it"));
+                    return Err(io::Error::other(format!(
+                        "no process opened the FIFO for reading within {} s",
+                        FIFO_WAIT.as_secs()
+                    )));
                 }
                 std::thread::sleep(Duration::from_millis(20));
             }
@@ -460,14 +467,14 @@ fn overwrite(path: &Path, bytes: &[u8], rules: &Rules) -> io::Result<()> {
 }
 
 fn changed() -> io::Error {
-    io::Error::other("something else has this name now")
+    io::Error::other("another file has this name now")
 }
 
 fn shown(path: &Path) -> String {
     name::shown(path)
 }
 
-/// Content beyond this is not scanned: no report is as long.
+/// Most bytes that are scanned. Reports are shorter.
 const MAX_SCAN_BYTES: u64 = 64 << 20;
 
 /// The content of a file that would be replaced.
@@ -491,7 +498,7 @@ impl Content {
         match File::open(path) {
             Ok(file) => file.take(MAX_SCAN_BYTES + 1).read_to_end(&mut bytes)?,
             Err(e) if e.kind() == ErrorKind::PermissionDenied => {
-                return Ok(Self::Foreign("may not be read by this user".into()));
+                return Ok(Self::Foreign("cannot be read by this user".into()));
             }
             Err(e) => return Err(e),
         };
@@ -500,7 +507,7 @@ impl Content {
         }
         if bytes.len() as u64 > MAX_SCAN_BYTES {
             return Ok(Self::Foreign(format!(
-                "has more than {} MiB, which no report has",
+                "has more than {} MiB, so it is not a report",
                 MAX_SCAN_BYTES >> 20
             )));
         }
@@ -508,7 +515,7 @@ impl Content {
         Ok(match text {
             Some(text) if State::parse(text).is_ok() => Self::Kept("the state of a verification"),
             Some(_) => Self::Replaceable,
-            None => Self::Foreign("is there, and is no text".into()),
+            None => Self::Foreign("is not text".into()),
         })
     }
 }
@@ -527,7 +534,7 @@ impl Spared {
             spared.add(&name::path(&target.path), "a target of this call");
         }
         for layer in places.iter().flat_map(|p| &p.layers) {
-            let what = format!("the file behind {}, which is below a target", layer.name);
+            let what = format!("the backing file of {}, which is below a target", layer.name);
             if let Some(file) = machine::loop_devices::backing(&Root::real(), &layer.name) {
                 spared.files.push((file, what.clone()));
             }
@@ -537,7 +544,7 @@ impl Spared {
         }
         for stream in plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams) {
             if let Data::File(path) = &stream.data {
-                spared.add(Path::new(path), "the content that is written");
+                spared.add(Path::new(path), "the data file of this call");
             }
         }
         spared
@@ -551,11 +558,11 @@ impl Spared {
         }
     }
 
-    /// What the file at a path is to this call, if it is protected.
+    /// Describes why the file at a path is protected; `None` if it is not.
     pub fn what(&self, path: &Path) -> Option<&str> {
         let all = identities(&Root::real(), path);
-        let is_it = |file: &Identity| all.iter().any(|one| one.is_same(file));
-        self.files.iter().find(|(file, _)| is_it(file)).map(|(_, what)| what.as_str())
+        let is_same = |file: &Identity| all.iter().any(|one| one.is_same(file));
+        self.files.iter().find(|(file, _)| is_same(file)).map(|(_, what)| what.as_str())
     }
 }
 
@@ -582,8 +589,8 @@ mod tests {
         let table: [(&str, &[u8], &str); 5] = [
             ("empty.json", b"", "File"),
             ("text.json", "{\"a\": \"µ\"}\n".as_bytes(), "File"),
-            ("zeros.json", &[0; 100], "no text"),
-            ("latin.txt", b"caf\xe9", "no text"),
+            ("zeros.json", &[0; 100], "is not text"),
+            ("latin.txt", b"caf\xe9", "is not text"),
             ("session.json", b"fathom session 1\n", "a session"),
         ];
         for (name, content, word) in table {
@@ -618,11 +625,11 @@ mod tests {
     #[test]
     fn links_are_followed_to_the_output_file() -> Result<(), Box<dyn std::error::Error>> {
         let dir = tempfile::tempdir()?;
-        let [link, file, round] = ["latest.json", "r.json", "round.json"].map(|n| dir.path().join(n));
+        let [link, file, loops] = ["latest.json", "r.json", "loop.json"].map(|n| dir.path().join(n));
         symlink("r.json", &link)?;
-        symlink("round.json", &round)?;
+        symlink("loop.json", &loops)?;
         let rules = rules(&[], false);
-        assert!(why(&rules, &round).contains("one another"), "{}", why(&rules, &round));
+        assert!(why(&rules, &loops).contains("form a loop"), "{}", why(&rules, &loops));
         let outlet = rules.decide(&link).map_err(|f| f.message().to_owned())?;
         for text in ["one", "two"] {
             outlet.write(text.as_bytes(), &rules).map_err(|f| f.message().to_owned())?;
@@ -644,21 +651,21 @@ mod tests {
         std::fs::write(&binary, [0; 9])?;
         symlink("a", &link)?;
         let rules = rules(&[], false);
-        let words = |f: Failure| f.message().to_owned();
-        let outlet = rules.decide(&link).map_err(words)?;
-        let file = outlet.begin(&rules).map_err(words)?;
+        let message = |failure: Failure| failure.message().to_owned();
+        let outlet = rules.decide(&link).map_err(message)?;
+        let file = outlet.begin(&rules).map_err(message)?;
         assert_eq!(path.metadata()?.len(), 0);
         file.write_all_at(b"grown", 0)?;
         assert_eq!(std::fs::read(&path)?, b"grown");
-        let growing = outlet.grow(&rules).map_err(words)?;
+        let growing = outlet.grow(&rules).map_err(message)?;
         growing.file()?.write_all_at(b"whole", 0)?;
         assert_eq!(std::fs::read(&path)?, b"grown");
-        growing.finish(&rules).map_err(words)?;
+        growing.finish(&rules).map_err(message)?;
         assert_eq!(std::fs::read(&path)?, b"whole");
         // The name leads elsewhere before the file is begun, and before it is finished.
         for other in [binary.as_path(), Path::new("/dev/null"), dir.path()] {
-            let outlet = rules.decide(&link).map_err(words)?;
-            let growing = outlet.grow(&rules).map_err(words)?;
+            let outlet = rules.decide(&link).map_err(message)?;
+            let growing = outlet.grow(&rules).map_err(message)?;
             std::fs::remove_file(&link)?;
             symlink(other, &link)?;
             assert!(growing.finish(&rules).is_err() && outlet.begin(&rules).is_err(), "{}", other.display());

@@ -1,6 +1,6 @@
-//! `fathom man`: the manual pages.
+//! `fathom man` and `fathom completions`: what a package installs along with the program, made from the tables of `--help`.
 //!
-//! Makes one page for each command in three steps:
+//! A manual page is made in three steps:
 //! 1. `clap_mangen` renders name, synopsis, description and options from the tables of `--help`.
 //! 2. The exit codes and examples at the end of a command's help become sections.
 //! 3. Sections that `--help` lacks (environment, files, examples, see also) come from the tables below.
@@ -10,7 +10,8 @@ use crate::failure::Failure;
 use crate::files::output;
 use crate::files::output::{Replace, Rules, Spared};
 use crate::stdout;
-use clap::{Command, CommandFactory};
+use clap::{Command, CommandFactory, ValueEnum};
+use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 use std::path::PathBuf;
@@ -18,16 +19,16 @@ use std::process::ExitCode;
 
 /// Write the manual pages of all commands into a directory.
 ///
-/// Without a DIR the page of fathom itself is printed: `fathom man | man -l -`. With one there is a page for each command in it:
-/// `fathom man /usr/local/share/man/man1`, then `man fathom-bench`. Older pages are replaced; a file that is no text is not, and
-/// neither is a link to a device followed.
+/// Without DIR it prints the page of fathom itself: `fathom man | man -l -`. With DIR it writes a page for each command:
+/// `fathom man /usr/local/share/man/man1`, then `man fathom-bench`. Older pages are replaced, but no file that is not text, and no link
+/// to a device is followed.
 #[derive(clap::Args, Debug)]
-pub struct Args {
+pub struct ManArgs {
     /// Existing directory [default: print the page of fathom]
     dir: Option<PathBuf>,
 }
 
-impl Args {
+impl ManArgs {
     /// Prints the first page, or writes all of them.
     ///
     /// # Errors
@@ -42,7 +43,7 @@ impl Args {
         if !dir.is_dir() {
             let shown = model::name::shown(&dir);
             return Err(Failure::Usage(format!(
-                "{shown} is no directory; type one that is there, or `mkdir -p {shown}`"
+                "{shown} is not a directory; type an existing one, or make it with `mkdir -p {shown}`"
             )));
         }
         let rules = Rules { flag: "man", spared: Spared::default(), replace: Replace::TextAlone };
@@ -90,7 +91,7 @@ fn page(cli: &Command, command: &Command) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The exit codes at the end of a command's help, separated by semicolons.
+/// Returns the exit codes at the end of a command's help, separated by semicolons.
 fn exit_codes_in_help(command: &Command) -> Option<String> {
     let help = command.get_after_help()?.to_string();
     let (_, codes) = help.split_once("Exit codes")?.1.split_once(": ")?;
@@ -191,12 +192,12 @@ const FILES: [(&str, &str); 5] = [
     ("/tmp/fathom-UID/", "Sessions, if the data directory cannot be written."),
     (
         ".fathom-test-*",
-        "Test files in a target directory. They are removed at the end. After a crash the next run in that directory names those that remain.",
+        "Test files in a target directory. They are removed at the end. After a crash, the next run in that directory reports the remaining ones.",
     ),
     ("/proc, /sys", "Counters and settings of the kernel. Without them more checks report NOT CHECKED."),
 ];
 
-/// Examples: command, line, and what the line does. Those of one command are adjacent.
+/// Examples: command, command line, and what it does. The examples of one command are adjacent.
 const EXAMPLES: [(&str, &str, &str); 34] = [
     ("bench", "fathom bench", "Measures the current directory in about a minute and a half."),
     (
@@ -229,7 +230,7 @@ const EXAMPLES: [(&str, &str, &str); 34] = [
         "Finds the best of six settings.",
     ),
     ("api", "fathom api --interface pread,mmap,io_uring /srv/data", "Compares three interfaces."),
-    ("recipe", "fathom recipe etcd /var/lib/etcd", "Answers whether the storage is fast enough for etcd."),
+    ("recipe", "fathom recipe etcd /var/lib/etcd", "Reports whether the storage is fast enough for etcd."),
     (
         "fio",
         "fathom fio --name=t --rw=randread --size=64m --directory=/srv/data",
@@ -247,7 +248,7 @@ const EXAMPLES: [(&str, &str, &str); 34] = [
     (
         "compare",
         "fathom compare last~1 last",
-        "Tells whether the last session was faster than the one before it.",
+        "Reports whether the last session was faster than the one before it.",
     ),
     ("tag", "fathom tag last before-upgrade", "Names a session."),
     ("note", "fathom note last 'new firmware'", "Adds a note to a session."),
@@ -274,6 +275,46 @@ const EXAMPLES: [(&str, &str, &str); 34] = [
     ("help", "fathom help exit-codes", "Prints a chapter of the guide."),
 ];
 
+/// Print the script that completes fathom's commands, flags and values in a shell.
+///
+/// For bash: `fathom completions bash > /usr/share/bash-completion/completions/fathom`, or `source <(fathom completions bash)`. For
+/// zsh: `fathom completions zsh > _fathom` in a directory of $fpath. For fish: `fathom completions fish >
+/// ~/.config/fish/completions/fathom.fish`.
+#[derive(clap::Args, Debug)]
+pub struct CompletionsArgs {
+    /// Shell to print the script for
+    #[arg(value_enum)]
+    shell: ShellWord,
+}
+
+/// The values of SHELL.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ShellWord {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+impl CompletionsArgs {
+    /// Prints the script.
+    ///
+    /// # Errors
+    /// If it cannot be printed.
+    pub fn print(self) -> Result<ExitCode, Failure> {
+        let shell = match self.shell {
+            ShellWord::Bash => Shell::Bash,
+            ShellWord::Zsh => Shell::Zsh,
+            ShellWord::Fish => Shell::Fish,
+        };
+        let mut script = Vec::new();
+        let mut cli = Cli::command();
+        let name = cli.get_name().to_owned();
+        clap_complete::generate(shell, &mut cli, name, &mut script);
+        stdout::bytes(&script)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
 #[test]
 fn every_command_has_a_page_that_names_its_flags() {
     let pages = pages().unwrap_or_default();
@@ -281,7 +322,7 @@ fn every_command_has_a_page_that_names_its_flags() {
     assert_eq!(names.first(), Some(&"fathom.1"));
     for command in Cli::command().get_subcommands() {
         let name = format!("fathom-{}.1", command.get_name());
-        let page = pages.iter().find(|(of, _)| *of == name);
+        let page = pages.iter().find(|(page_name, _)| *page_name == name);
         let page = page.unwrap_or_else(|| panic!("no {name} in {names:?}"));
         let text = String::from_utf8_lossy(&page.1).replace('\\', "");
         for flag in command.get_arguments().filter(|a| !a.is_hide_set()).filter_map(clap::Arg::get_long) {

@@ -1,0 +1,261 @@
+//! The commands on the history, `fathom list`, `tag`, `note`, `export`, `import` and `delete`: their flags.
+
+use crate::capture::capture_file;
+use crate::capture::capture_file::is_capture;
+use crate::cli::shared_flags::{OUTPUT, SAFETY, WHAT, format_names, formats_of};
+use crate::failure::Failure;
+use crate::files::output::Replace;
+use crate::history::{self, Change, Export, Filter, ListRequest, Removal, SESSION_FORM};
+use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use model::history::{Listing, RowsOf};
+use model::report::{Report, Verdict};
+use report::{Format, SCHEMAS};
+use std::path::PathBuf;
+
+/// List earlier sessions, newest first.
+///
+/// The list comes from an index next to the session files (history.db, SQLite), which holds nothing that is not in them. Session files
+/// that were copied there or removed by hand are noticed. A verdict is from the version that indexed the session; --rebuild judges
+/// every session again.
+///
+/// Sessions remain until `fathom delete` removes them.
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = WHAT)]
+pub struct ListArgs {
+    /// Only sessions with this text in the path of a target
+    #[arg(long, value_name = "PATH")]
+    target: Option<String>,
+    /// Only sessions with this text in the name, model or serial number of a device
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
+    /// Only sessions with this text in the title or in the name of a job
+    #[arg(long, value_name = "NAME")]
+    job: Option<String>,
+    /// Only sessions with this verdict
+    #[arg(long, value_enum, ignore_case = true)]
+    verdict: Option<VerdictWord>,
+    /// Only sessions with this tag
+    #[arg(long, value_name = "WORD")]
+    tag: Option<String>,
+    /// Only sessions that began at this time or later: 2026-11-21, or 2026-11-21T16:00
+    #[arg(long, value_name = "DATE", value_parser = history::since)]
+    since: Option<i64>,
+    /// Only sessions that began at this time or earlier; a day without a time is included
+    #[arg(long, value_name = "DATE", value_parser = history::until)]
+    until: Option<i64>,
+    /// Print one table: a row for each session, and a column for each result of the newest session's workload (--job chooses another);
+    /// =devices: a row for each device, from its newest session
+    #[arg(
+        long, value_name = "ROWS", help_heading = OUTPUT, value_enum, num_args = 0..=1, require_equals = true,
+        default_missing_value = "sessions"
+    )]
+    table: Option<RowsWord>,
+    /// Number of sessions, the newest first; 0 for all [default: 40 as text, otherwise all]
+    #[arg(long, value_name = "N", help_heading = OUTPUT)]
+    limit: Option<u32>,
+    /// First read and judge every session again
+    #[arg(long, help_heading = OUTPUT)]
+    rebuild: bool,
+    /// Format of the list
+    #[arg(long, default_value = "text", help_heading = OUTPUT, value_parser = formats_of::<Listing>())]
+    format: &'static Format,
+}
+
+/// The values of `--table`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum RowsWord {
+    /// A row for each session
+    Sessions,
+    /// A row for each device, from its newest session
+    Devices,
+}
+
+/// The values of `--verdict`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum VerdictWord {
+    Valid,
+    Suspect,
+    Invalid,
+}
+
+impl ListArgs {
+    /// Returns the request.
+    pub fn request(self) -> ListRequest {
+        let verdict = self.verdict.map(|word| match word {
+            VerdictWord::Valid => Verdict::Valid,
+            VerdictWord::Suspect => Verdict::Suspect,
+            VerdictWord::Invalid => Verdict::Invalid,
+        });
+        let table = self.table.map(|rows| match rows {
+            RowsWord::Sessions => RowsOf::Sessions,
+            RowsWord::Devices => RowsOf::Devices,
+        });
+        let Self { target, device, job, tag, since, until, limit, rebuild, format, .. } = self;
+        let filter = Filter { target, device, job, verdict, tag, since, until };
+        ListRequest { filter, limit, rebuild, table, format }
+    }
+}
+
+/// Tag a session.
+///
+/// A tag that only one session has can be typed wherever a command takes a session. Tags are in a file next to the session
+/// (ID.words.json), which `fathom export` and `fathom import` copy too.
+#[derive(clap::Args, Debug)]
+pub struct TagArgs {
+    /// The session: its file, its id or a part of that, a tag, `last`, or `last~1` for the one before
+    pub session: String,
+    /// Tags to add
+    #[arg(required = true, value_name = "WORD")]
+    tags: Vec<String>,
+    /// Remove these tags instead
+    #[arg(long, help_heading = WHAT)]
+    remove: bool,
+}
+
+impl TagArgs {
+    /// Returns the change of the session's tags.
+    pub fn change(&self) -> Change {
+        let tags = self.tags.clone();
+        if self.remove { Change::Untag(tags) } else { Change::Tag(tags) }
+    }
+}
+
+/// Add a note to a session, which its reports show.
+///
+/// Notes are in a file next to the session (ID.words.json), which `fathom export` and `fathom import` copy too.
+#[derive(clap::Args, Debug)]
+pub struct NoteArgs {
+    /// The session: its file, its id or a part of that, a tag, `last`, or `last~1` for the one before
+    pub session: String,
+    /// Text of the note
+    #[arg(required = true, value_name = "TEXT")]
+    text: Vec<String>,
+}
+
+impl NoteArgs {
+    /// Returns the change of the session's notes.
+    pub fn change(&self) -> Change {
+        Change::Note(self.text.join(" "))
+    }
+}
+
+/// Export sessions as files for `fathom import` on another machine, or as reports; or a capture as an iolog of fio.
+///
+/// Each session is written to a file that is named after its id, with its tags and notes next to it, and the name is printed. A file in
+/// a directory is never replaced. A file that is named for one session is replaced, unless it is a session or not text.
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = OUTPUT)]
+pub struct ExportArgs {
+    /// Sessions: files, ids or parts of them, tags, `last`, `last~1`; or a capture
+    #[arg(required_unless_present = "schema", conflicts_with = "schema", value_name = "SESSION")]
+    sessions: Vec<String>,
+    /// A directory; for one session also a file, a FIFO, or - for standard output
+    #[arg(short, long, value_name = "PATH", default_value = ".")]
+    output: PathBuf,
+    /// Format [default: by the extension of the file, otherwise session]
+    #[arg(long, value_parser = forms())]
+    format: Option<String>,
+    /// Also replace a file that is not text
+    #[arg(long)]
+    force: bool,
+    /// Print the JSON schema of a report and stop; =list, =table, =watch: of `fathom list`, of `fathom list --table`, of a line of
+    /// `fathom watch`
+    #[arg(
+        long, value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "report",
+        value_parser = schemas(), conflicts_with_all = ["output", "format", "force"]
+    )]
+    schema: Option<&'static str>,
+}
+
+fn forms() -> PossibleValuesParser {
+    let session = PossibleValue::new(SESSION_FORM).help("the session file, for `fathom import`");
+    let iolog = PossibleValue::new(capture_file::IOLOG)
+        .help("for a capture: fio's iolog, version 3, for --read_iolog");
+    PossibleValuesParser::new([session].into_iter().chain(format_names::<Report>()).chain([iolog]))
+}
+
+/// Maps the name of a schema to its text.
+fn schemas() -> impl TypedValueParser<Value = &'static str> {
+    PossibleValuesParser::new(SCHEMAS.map(|(name, _)| name))
+        .map(|name| SCHEMAS.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| *text))
+}
+
+/// What to export.
+pub enum ExportAction {
+    /// The text of a JSON schema.
+    Schema(&'static str),
+    /// Sessions unchanged, or as reports.
+    Sessions(Export),
+    /// A capture as an iolog of fio.
+    Capture(capture_file::Export),
+}
+
+impl ExportArgs {
+    /// Returns the action.
+    ///
+    /// # Errors
+    /// A usage failure for a capture in an unsupported format, or along with other sessions.
+    pub fn into_action(self) -> Result<ExportAction, Failure> {
+        const IOLOG: &str = capture_file::IOLOG;
+        if let Some(text) = self.schema {
+            return Ok(ExportAction::Schema(text));
+        }
+        let has_capture = self.sessions.iter().any(|word| is_capture(word.as_ref()));
+        let is_iolog = self.format.as_deref().map(|form| form == IOLOG);
+        match (has_capture, is_iolog) {
+            (false, Some(true)) => Err(Failure::Usage(format!(
+                "--format {IOLOG} is for captures, and {} is not one; name a file that `fathom capture` wrote",
+                self.sessions.join(", ")
+            ))),
+            (false, _) => Ok(ExportAction::Sessions(Export {
+                sessions: self.sessions,
+                form: self.format,
+                to: self.output,
+                force: self.force,
+            })),
+            (true, Some(false)) => Err(Failure::Usage(format!(
+                "a capture can be exported only as {IOLOG}; type --format {IOLOG}, or `fathom show` for its profile"
+            ))),
+            (true, _) if self.sessions.len() > 1 => {
+                Err(Failure::Usage("a capture is exported alone; name nothing else".into()))
+            }
+            (true, _) => Ok(ExportAction::Capture(capture_file::Export {
+                file: self.sessions.into_iter().next().unwrap_or_default().into(),
+                to: self.output,
+                replace: Replace::by(self.force),
+            })),
+        }
+    }
+}
+
+/// Import sessions from other machines into the history.
+///
+/// Each file is read and checked before it is copied, with the tags and notes next to it. A session that the history already has is
+/// skipped, and no file is overwritten.
+#[derive(clap::Args, Debug)]
+pub struct ImportArgs {
+    /// Session files that `fathom export` wrote
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
+/// Delete sessions from the history permanently, with their tags and notes.
+///
+/// There is no prompt. A complete id is deleted at once; a part of an id, a tag or `last` requires --yes.
+#[derive(clap::Args, Debug)]
+pub struct DeleteArgs {
+    /// Ids of sessions
+    #[arg(required = true, value_name = "ID")]
+    sessions: Vec<String>,
+    /// Also accept a part of an id, a tag or `last`
+    #[arg(long, help_heading = SAFETY)]
+    yes: bool,
+}
+
+impl DeleteArgs {
+    /// Returns the request.
+    pub fn request(self) -> Removal {
+        Removal { sessions: self.sessions, sure: self.yes }
+    }
+}
