@@ -3,7 +3,7 @@
 //! A [`Table`] that is too wide gives way in three steps: it shortens long names, drops columns in the order that its maker set, and
 //! finally prints one value per line.
 
-use crate::format::Style;
+use crate::Style;
 use comfy_table::{CellAlignment, ColumnConstraint, LineStyle, TableStyle, Width};
 use model::finding::CheckId;
 use model::report::{Latency, Measured, Verdict};

@@ -4,7 +4,7 @@
 //! Its latency is that of the same run, by Little's law (operations in flight by rate). CrystalDiskMark takes the shortest of any run
 //! instead. Source: the text that CrystalDiskMark 9.0.1 saves (`CDiskMarkDlg::SaveText`, MIT).
 
-use crate::format::{Content, Format, Style};
+use crate::{Content, Format, Style};
 use model::job::{Pattern, Percent, Stream};
 use model::profile::{PROFILES, Test};
 use model::report::{Measured, Report, RunFigures};

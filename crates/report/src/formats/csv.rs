@@ -4,7 +4,7 @@
 //! per cell of a grid measured in order, or per run of a command. Its last columns name the session, so that rows of many sessions fit into
 //! one file. Findings are only in `json`.
 
-use crate::format::{Content, Format, Style, Writer};
+use crate::{Content, Format, Style, Writer};
 use csv::{Terminator, WriterBuilder};
 use model::Known;
 use model::command::{CommandResult, CommandRun, Moved};

@@ -5,7 +5,7 @@
 //! reply. Source: Iometer 1.1.0, the header of its result files and its User's Guide.
 
 use super::diskspd::groups;
-use crate::format::{Content, Format};
+use crate::{Content, Format};
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp, Zoned};

@@ -5,7 +5,6 @@
 
 use crate::comparison_rows::{PAIR_LEGEND, describe_source, left_out_notes, pair_table, shown_gate};
 use crate::documentation::{is_command, page_parts};
-use crate::format::{Content, Detail, Format, Style, Writer};
 use crate::formats::text::machine::{heading, mounts, queue, used};
 use crate::formats::text::plan::{plan_headline, plan_remarks, streams};
 use crate::formats::text::report::{ending, quoted, table};
@@ -18,6 +17,7 @@ use crate::formats::text::verified::{
 };
 use crate::page::{Table, escaped, prose, supported, verdict_mark};
 use crate::report_view::{how_to_see_all, rest_summary_of, verification_notes, worst_of};
+use crate::{Content, Detail, Format, Style, Writer};
 use crate::{comparison_rows, report_view};
 use model::comparison::{Comparison, Comparisons, Gate, Side};
 use model::finding::{CheckPage, Diagnosis, Finding, Look, Outcome, Pages, Severity};

@@ -10,7 +10,7 @@
 //! - A watched interval is counters of totals since the device appeared, in seconds and bytes, and gauges of the present state. Readers can
 //!   compute rates over any time. Processes are left out: their ids would create ever new series.
 
-use crate::format::{Content, Format, Style, Writer};
+use crate::{Content, Format, Style, Writer};
 use model::evidence::DiskCounters;
 use model::report::{AnswerWord, Ending, Figures, Measured, Report, Verdict};
 use model::study::Studied;

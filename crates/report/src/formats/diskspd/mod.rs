@@ -11,7 +11,7 @@ mod text;
 mod xml;
 
 use self::xml::{Lines, escaped};
-use crate::format::{Content, Format};
+use crate::{Content, Format};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use model::diskspd::{Profile, Target, TimeSpan};

@@ -1,9 +1,9 @@
 //! DISKSPD's text: the profile under "Input parameters", then the tables of results, followed by fathom's verdict.
 
 use super::{DirectionFilter, Figures, Lane, Span, Topology, measured_spans, requested_profile};
-use crate::format::{Detail, Style};
 use crate::formats::diskspd;
 use crate::formats::fio::verdict;
+use crate::{Detail, Style};
 use model::diskspd::{Cache, Distribution, Profile, Target, Throughput, TimeSpan};
 use model::figures::ObservedCpu;
 use model::report::Report;

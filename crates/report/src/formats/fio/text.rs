@@ -9,8 +9,8 @@ use super::job::{
     named_directions, util_percent,
 };
 use super::{VERSION, options};
-use crate::format::{Detail, Style};
 use crate::report_view::{rest_summary, worst_findings};
+use crate::{Detail, Style};
 use model::finding::Severity;
 use model::histogram::Distribution;
 use model::job::{Kind, Quantity, Sizes, Stream};

@@ -1,10 +1,9 @@
 //! Pages of loads that fathom observed: a capture over time and over the device, and watched devices over time.
 
-use super::page::{card, facts, key, rate_tick, short_number, time, time_tick, with_micro_sign};
+use super::page::{card, facts, head_card, key, rate_tick, short_number, time, time_tick, with_micro_sign};
 use super::plot::{Axis, Plot, count_cells};
-use super::sessions::head_card;
 use super::{page, plot};
-use crate::format::Style;
+use crate::Style;
 use crate::formats::text::captured::{operations, origin, other_tasks, parts, restricted, tasks};
 use model::captured::{Captured, Course, CourseOf, Op, Places};
 use model::units::{show_bytes, show_count, show_rate, show_share};
@@ -47,12 +46,7 @@ pub(super) fn write_capture(of: &Captured, _: Style, to: &mut dyn Write) -> io::
             sections.push(card("Who did it", &[others], &who));
         }
     }
-    super::table_pages::write_page(
-        to,
-        &format!("{word} · capture"),
-        &["capture".into(), of.file.clone()],
-        &sections,
-    )
+    page::write_page(to, &format!("{word} · capture"), &["capture".into(), of.file.clone()], &sections)
 }
 
 /// Returns the CSS class of a line: one colour per kind of request on the whole page.
@@ -218,7 +212,7 @@ pub(super) fn write_load(load: &LoadOverTime, _: Style, to: &mut dyn Write) -> i
     sections.extend(load.devices.iter().enumerate().map(|(at, device)| device_card(device, at)));
     let mut eye = vec!["watch".to_owned()];
     eye.extend(load.targets.iter().cloned());
-    super::table_pages::write_page(to, "watch", &eye, &sections)
+    page::write_page(to, "watch", &eye, &sections)
 }
 
 fn device_card(device: &DeviceOverTime, number: usize) -> String {

@@ -1,11 +1,12 @@
 //! The page of a measurement, in its order: verdict and headline, findings that affect numbers, plots, other findings, and how to repeat
 //! it.
 
+use super::page::filters;
 use super::page::{card, facts, folded, icon, page, repeat_card, time, with_micro_sign};
 use super::plot::{Axis, Label, Plot, SIDE};
 use super::time_series::{Direction, Events, result_directions};
-use super::{filters, page, plot, results, studies};
-use crate::format::Style;
+use super::{page, plot, results, studies};
+use crate::Style;
 use crate::formats::text::report::{ending, headline, table as text_table};
 use crate::formats::text::results::{heading, replay_table};
 use crate::page::{Table, accepted, supported};

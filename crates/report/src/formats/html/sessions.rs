@@ -3,19 +3,18 @@
 //! A comparison draws every change with its interval on one axis around "no change".
 
 use super::page::{
-    card, facts, folded, icon, multiples, page, rate_tick, repeat_card, short_number, time_or_dash,
+    card, facts, folded, head_card, multiples, page, rate_tick, repeat_card, short_number, time_or_dash,
     with_micro_sign,
 };
 use super::plot::Axis;
 use super::studies::{IntervalHeadings, IntervalRow, common_axis, draw_intervals, draw_intervals_on};
 use super::time_series::Events;
-use super::{filters, page, results, studies, time_series};
+use super::{page, results, studies, time_series};
+use crate::Style;
 use crate::comparison_rows::{PAIR_LEGEND, describe_source, interval, left_out_notes, value};
-use crate::format::Style;
 use crate::formats::text::sessions;
 use crate::page::supported;
 use crate::{comparison_rows, report_view};
-use askama::Template;
 use model::comparison::{Answer, Comparison, Comparisons, Metric, Pair, Side};
 use model::finding::{Finding, Outcome};
 use model::history::{Column, SessionTable};
@@ -223,24 +222,6 @@ fn session_commands(of: &SessionTable) -> String {
         ("Say whether the others are faster than the first:", line("compare")),
     ];
     card("Repeat it", NO_LEAD, &repeat_card(all))
-}
-
-#[derive(Template)]
-#[template(path = "verdict.html")]
-pub(super) struct Head<'c> {
-    /// The first word, and its CSS class.
-    pub(super) word: &'c str,
-    pub(super) class: &'c str,
-    pub(super) icon: &'static str,
-    pub(super) heading: &'c str,
-    pub(super) sentences: Vec<String>,
-}
-
-/// Returns the first card of a page: a word and sentences. `like` is the word that selects the colour.
-pub(super) fn head_card(word: &str, like: &str, heading: &str, sentences: &[String]) -> String {
-    let class = like.split(' ').next().unwrap_or_default();
-    let sentences = sentences.iter().map(|s| with_micro_sign(s)).collect();
-    Head { word, class, icon: icon(class), heading, sentences }.render().unwrap_or_default()
 }
 
 /// Writes a comparison of two sides.

@@ -1,6 +1,6 @@
 //! A capture as text: whether it is complete, then the profile of the load; and a fitted job next to its capture.
 
-use crate::format::Style;
+use crate::Style;
 use crate::page::{Page, Table, short_bytes};
 use model::captured::{
     Arrivals, Captured, Depth, Flushes, Footprint, Latency, Op, Operation, Origin, Profile, Restriction,

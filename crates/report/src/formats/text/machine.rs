@@ -3,8 +3,8 @@
 //! Devices are a paragraph for each disk and a line for each partition, or every fact of a device on its own line. A diagnosis is a line
 //! for each check, and at the end what to do before measuring, worst first.
 
-use crate::format::{Detail, Style};
 use crate::page::Page;
+use crate::{Detail, Style};
 use model::Known;
 use model::finding::{Diagnosis, Look, Outcome, Severity};
 use model::machine::{BlockDevice, Devices, LayerKind, Mounted, Queue};

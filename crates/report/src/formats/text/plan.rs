@@ -1,6 +1,6 @@
 //! A plan as text: what would be measured, with the origin of every setting (`--explain`).
 
-use crate::format::Style;
+use crate::Style;
 use crate::page::{Page, display_width};
 use model::job::Job;
 use model::plan::{Explained, LayerComparison, Plan, Strategy};

@@ -7,13 +7,13 @@
 
 use super::{commands, results, studies, sweep};
 use crate::comparison_rows::{PAIR_LEGEND, pair_table};
-use crate::format::{Detail, Style};
 use crate::page::{Page, Table, accepted, verdict_mark};
 use crate::report_view;
 use crate::report_view::{
     how_to_see_all, join_names, rest_summary_after, results_suffix, session_id, shown_findings,
     worst_findings,
 };
+use crate::{Detail, Style};
 use model::comparison::{Answer, Comparison};
 use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::machine::Place;

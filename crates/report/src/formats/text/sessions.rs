@@ -8,9 +8,9 @@ use crate::comparison_rows;
 use crate::comparison_rows::{
     PAIR_LEGEND, describe_source, hidden_numbers, left_out_notes, pair_table, shown_gate,
 };
-use crate::format::{Detail, Style};
 use crate::page::{Page, SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, supported, with_suspect_mark};
 use crate::report_view::{rest_summary_of, worst_of};
+use crate::{Detail, Style};
 use model::comparison::{Answer, Comparison, Comparisons, Gate, Passing, Side};
 use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::history::{Column, Entry, Figure, Listing, Row, RowsOf, SessionTable};

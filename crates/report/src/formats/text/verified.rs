@@ -1,6 +1,6 @@
 //! A verification as text: the verdict first, then every damage with its place.
 
-use crate::format::Style;
+use crate::Style;
 use crate::page::Page;
 use crate::report_view::{describe_failure, verification_notes};
 use model::machine::Place;

@@ -3,7 +3,7 @@
 //!
 //! Columns are named as in iostat. The width decides which columns fit, and figures never exceed their column.
 
-use crate::format::Style;
+use crate::Style;
 use crate::page::{display_width, prose, shorten};
 use model::machine::Direction;
 use model::units::{show_bytes, show_share};
