@@ -301,7 +301,7 @@ fn a_number_is_named_by_its_result_without_repeated_words() -> Result<(), serde_
     let two = [pair.clone(), pair.clone()];
     let rows = |all| pair_table(&two, all).markdown().lines().count() - 2;
     assert_eq!((rows(true), rows(false)), (12, 8));
-    assert_eq!(hidden_numbers(&two, false).as_deref().map(|words| &words[..14]), Some("2 more numbers"));
+    assert_eq!(hidden_numbers(&two, false).as_deref().map(|text| &text[..14]), Some("2 more numbers"));
     assert!(hidden_numbers(&two, true).is_none() && hidden_numbers(&two[..1], false).is_none());
     Ok(())
 }

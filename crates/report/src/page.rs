@@ -242,8 +242,8 @@ fn plain(text: &str) -> Cow<'_, str> {
 pub(crate) fn prose(width: usize, first: &str, indent: &str, text: &str) -> String {
     let width = width.min(MAX_PROSE_WIDTH);
     if display_width(first) >= width {
-        let words = format!("{} {text}", first.trim());
-        return prose(width, "", indent, &words);
+        let joined = format!("{} {text}", first.trim());
+        return prose(width, "", indent, &joined);
     }
     let deepest = " ".repeat(width / 8);
     let indent = if display_width(indent) > width / 3 { deepest.as_str() } else { indent };
@@ -583,11 +583,15 @@ fn example_table() -> Table {
 
 #[test]
 fn a_wide_interval_removes_digits() {
-    let of = |value: f64, share: f64| supported(value, Some([value * (1.0 - share), value * (1.0 + share)]));
-    assert_eq!((of(12_677.0, 0.05), of(12_677.0, 1.87)), ("12,677".into(), "~10,000".into()));
-    assert_eq!((of(12_677.0, 0.19), of(14_573.0, 0.39)), ("~13,000".into(), "~15,000".into()));
-    assert_eq!((of(53.12, 0.2), of(1.234, 0.2), of(1.234, 1.5)), ("~53".into(), "~1.2".into(), "~1".into()));
-    assert_eq!((of(0.0123, 0.2), of(99.6, 0.4)), ("~0.012".into(), "~100".into()));
+    let shown =
+        |value: f64, share: f64| supported(value, Some([value * (1.0 - share), value * (1.0 + share)]));
+    assert_eq!((shown(12_677.0, 0.05), shown(12_677.0, 1.87)), ("12,677".into(), "~10,000".into()));
+    assert_eq!((shown(12_677.0, 0.19), shown(14_573.0, 0.39)), ("~13,000".into(), "~15,000".into()));
+    assert_eq!(
+        (shown(53.12, 0.2), shown(1.234, 0.2), shown(1.234, 1.5)),
+        ("~53".into(), "~1.2".into(), "~1".into())
+    );
+    assert_eq!((shown(0.0123, 0.2), shown(99.6, 0.4)), ("~0.012".into(), "~100".into()));
     assert_eq!(
         (supported(78_912.0, None), supported(0.0, Some([0.0, 0.0]))),
         ("78,912".into(), "0.00".into())
@@ -597,8 +601,8 @@ fn a_wide_interval_removes_digits() {
 
 #[test]
 fn a_figure_has_its_mark_and_a_void_one_no_number() {
-    let of = |verdict| with_suspect_mark("1,234".into(), verdict);
-    assert_eq!([Verdict::Valid, Verdict::Suspect, Verdict::Invalid].map(of), ["1,234", "1,234*", "void"]);
+    let marked = |verdict| with_suspect_mark("1,234".into(), verdict);
+    assert_eq!([Verdict::Valid, Verdict::Suspect, Verdict::Invalid].map(marked), ["1,234", "1,234*", "void"]);
 }
 
 #[test]

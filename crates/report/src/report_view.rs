@@ -11,9 +11,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Joins the words of a command into one line, with the program's base name and shell quotes.
-pub(crate) fn command_line(words: &[String]) -> String {
-    let program = words.first().map(|path| path.rsplit('/').next().unwrap_or_default().to_owned());
-    name::line(&program.into_iter().chain(words.iter().skip(1).cloned()).collect::<Vec<_>>())
+pub(crate) fn command_line(command: &[String]) -> String {
+    let program = command.first().map(|path| path.rsplit('/').next().unwrap_or_default().to_owned());
+    name::line(&program.into_iter().chain(command.iter().skip(1).cloned()).collect::<Vec<_>>())
 }
 
 /// Returns the command that shows the full report.
@@ -29,7 +29,7 @@ pub(crate) fn session_id(report: &Report) -> Option<String> {
 }
 
 /// Describes a failure in a sentence.
-pub(crate) fn describe_failure(of: &Verified, failed: &Failed) -> String {
+pub(crate) fn describe_failure(verified: &Verified, failed: &Failed) -> String {
     let Failed { kind, at, result } = *failed;
     let what = match kind {
         Kind::Sync => format!("sync after write {at}"),
@@ -39,24 +39,24 @@ pub(crate) fn describe_failure(of: &Verified, failed: &Failed) -> String {
         let error = std::io::Error::from_raw_os_error(result.saturating_neg());
         return format!("{what} failed: {error}");
     }
-    format!("{what} moved {result} of {} bytes", of.verification.block_bytes)
+    format!("{what} moved {result} of {} bytes", verified.verification.block_bytes)
 }
 
 /// Returns the notes that qualify the numbers of a verification.
-pub(crate) fn verification_notes(of: &Verified) -> Vec<String> {
+pub(crate) fn verification_notes(verified: &Verified) -> Vec<String> {
     let mut notes = Vec::new();
-    if let Some((read, _)) = &of.read {
-        let whose = of.read_of.as_ref().map_or(String::new(), |host| format!("what {host} wrote was "));
-        notes.push(format!("{whose}read back from {}", of.source));
+    if let Some((read, _)) = &verified.read {
+        let whose = verified.read_of.as_ref().map_or(String::new(), |host| format!("what {host} wrote was "));
+        notes.push(format!("{whose}read back from {}", verified.source));
         notes.extend(read_notes(read));
     }
-    if let Some(state) = &of.state {
-        let target = &of.target;
+    if let Some(state) = &verified.state {
+        let target = &verified.target;
         notes.push(format!(
             "what must be there is kept in {state}; `fathom verify --check {state} {target}` asks for it again"
         ));
     }
-    notes.extend(of.notes.iter().map(|n| n.trim_end_matches('.').to_owned()));
+    notes.extend(verified.notes.iter().map(|n| n.trim_end_matches('.').to_owned()));
     notes
 }
 
@@ -153,8 +153,8 @@ pub(crate) fn rest_summary_of(findings: &[Finding]) -> Option<String> {
 
 /// The same after the first `shown` findings.
 pub(crate) fn rest_summary_after(findings: &[Finding], shown: usize) -> Option<String> {
-    let ids = |of: &dyn Fn(&&Finding) -> bool| -> BTreeSet<CheckId> {
-        findings.iter().filter(of).map(|f| f.id).collect()
+    let ids = |is_counted: &dyn Fn(&&Finding) -> bool| -> BTreeSet<CheckId> {
+        findings.iter().filter(is_counted).map(|f| f.id).collect()
     };
     let notes = ids(&|f| f.outcome == Outcome::Finding && !acts(f));
     let unchecked = ids(&|f| f.outcome == Outcome::NotChecked);
@@ -213,7 +213,7 @@ pub(crate) fn join_names(names: &[String]) -> String {
 
 #[test]
 fn the_command_uses_the_name_of_the_program() {
-    let words = ["/usr/bin/fathom", "run", "it's a disk"].map(str::to_owned);
-    assert_eq!(command_line(&words), r"fathom run 'it'\''s a disk'");
+    let command = ["/usr/bin/fathom", "run", "it's a disk"].map(str::to_owned);
+    assert_eq!(command_line(&command), r"fathom run 'it'\''s a disk'");
     assert_eq!(command_line(&[]), "");
 }

@@ -143,8 +143,8 @@ impl Worker<'_> {
             (Sum::from_kinds(&observed_kinds(Kind::Read)), Sum::from_kinds(&observed_kinds(Kind::Write)));
         if self.seen.lanes.is_empty() {
             let whole_kind = |kind: Kind| {
-                let of = self.seen.kinds.get(&kind).filter(|_| target.is_none_or(|at| at == 0));
-                of.map(|k| Sum { bytes: k.bytes, latency: k.latency.clone() }).unwrap_or_default()
+                let observed = self.seen.kinds.get(&kind).filter(|_| target.is_none_or(|at| at == 0));
+                observed.map(|k| Sum { bytes: k.bytes, latency: k.latency.clone() }).unwrap_or_default()
             };
             (read, write) = (whole_kind(Kind::Read), whole_kind(Kind::Write));
         }

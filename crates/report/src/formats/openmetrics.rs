@@ -479,8 +479,8 @@ mod tests {
         let (mut family, mut step) = (String::new(), "");
         let body = text.strip_suffix("# EOF\n").ok_or("the last line is not # EOF")?;
         for line in body.lines() {
-            let words: Vec<&str> = line.splitn(4, ' ').collect();
-            match words.as_slice() {
+            let parts: Vec<&str> = line.splitn(4, ' ').collect();
+            match parts.as_slice() {
                 ["#", "TYPE", name, "gauge"] if step != "TYPE" && step != "UNIT" => {
                     family = (*name).to_owned();
                     step = "TYPE";
@@ -530,8 +530,8 @@ mod tests {
         let (_, labels, value) = named("fathom_operations_per_second")[0];
         assert!((value - iops).abs() < 1e-6, "{value} {iops}");
         assert!(labels.contains(&("target".into(), "/data".into())), "{labels:?}");
-        let again = ("result".to_owned(), format!("{} #2", report.results[0].name));
-        assert!(all.iter().any(|(_, labels, _)| labels.contains(&again)));
+        let second = ("result".to_owned(), format!("{} #2", report.results[0].name));
+        assert!(all.iter().any(|(_, labels, _)| labels.contains(&second)));
         let quantiles: HashSet<&str> = named("fathom_latency_seconds")
             .iter()
             .filter_map(|(_, labels, _)| labels.iter().find(|(name, _)| name == "quantile"))

@@ -72,7 +72,7 @@ pub mod aggregate {
         let begin = all().map(window_start_ns).min().unwrap_or(0);
         let course = |seen: &Observed| -> Vec<Stretch> {
             let before = window_start_ns(seen) - begin;
-            let time_series = seen.kinds.get(&kind).map_or(&[][..], |of| &of.course);
+            let time_series = seen.kinds.get(&kind).map_or(&[][..], |observed| &observed.course);
             time_series
                 .iter()
                 .map(|s| Stretch { start_ns: s.start_ns.saturating_add(before), ..*s })

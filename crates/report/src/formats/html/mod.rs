@@ -69,8 +69,8 @@ fn count_of(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-fn command_card(words: &'static str, line: String) -> String {
-    card("Repeat it", NO_LEAD, &repeat_card(vec![(words, line)]))
+fn command_card(purpose: &'static str, line: String) -> String {
+    card("Repeat it", NO_LEAD, &repeat_card(vec![(purpose, line)]))
 }
 
 /// Writes the result of a verification.
@@ -81,23 +81,27 @@ fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::
     let rest = headline.strip_prefix(word).unwrap_or(&headline).trim().to_owned();
     let mut sections = vec![head_card(word, word, &rest, &[])];
     let mut eye = vec!["verify".to_owned()];
-    if let Some(of) = all.only() {
-        eye.push(of.target.clone());
-        let damage = damage_facts(of);
+    if let Some(verification) = all.only() {
+        eye.push(verification.target.clone());
+        let damage = damage_facts(verification);
         if !damage.is_empty() {
             sections.push(card("Damage", NO_LEAD, &facts(&damage)));
         }
-        sections.push(card("What there is to know", NO_LEAD, &facts(&verification_facts(of))));
+        sections.push(card("What there is to know", NO_LEAD, &facts(&verification_facts(verification))));
     } else {
         eye.push(count_of(all.hosts.len(), "host"));
         for on in &all.hosts {
             let outcome_text = match &on.outcome {
-                Ok(of) => {
+                Ok(verification) => {
                     let first = [
-                        ("verdict".to_owned(), verified::verification_headline(of)),
-                        ("target".into(), of.target.clone()),
+                        ("verdict".to_owned(), verified::verification_headline(verification)),
+                        ("target".into(), verification.target.clone()),
                     ];
-                    first.into_iter().chain(damage_facts(of)).chain(verification_facts(of)).collect()
+                    first
+                        .into_iter()
+                        .chain(damage_facts(verification))
+                        .chain(verification_facts(verification))
+                        .collect()
                 }
                 Err(why) => vec![("verdict".to_owned(), why.clone())],
             };
@@ -108,25 +112,25 @@ fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::
 }
 
 /// Returns the damage of a host.
-fn damage_facts(of: &Verified) -> Vec<(String, String)> {
-    verified::damage_items(of).into_iter().map(|words| ("damage".to_owned(), words)).collect()
+fn damage_facts(verification: &Verified) -> Vec<(String, String)> {
+    verified::damage_items(verification).into_iter().map(|item| ("damage".to_owned(), item)).collect()
 }
 
 /// Returns the other facts of a host.
-fn verification_facts(of: &Verified) -> Vec<(String, String)> {
-    let notes = verification_notes(of)
+fn verification_facts(verification: &Verified) -> Vec<(String, String)> {
+    let notes = verification_notes(verification)
         .into_iter()
         .map(|note| format!("{note}."))
-        .chain(verified::verification_rates(of));
-    notes.map(|words| ("note".to_owned(), words)).collect()
+        .chain(verified::verification_rates(verification));
+    notes.map(|text| ("note".to_owned(), text)).collect()
 }
 
 /// Writes the HTML page of `fathom doctor`: what to do first, then each group of looks.
-fn write_diagnosis(of: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let looks = || of.groups.iter().flat_map(|g| &g.looks);
-    let count = |outcome| looks().filter(|l| l.outcome == outcome).count();
+fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let entries = || diagnosis.groups.iter().flat_map(|g| &g.looks);
+    let count = |outcome| entries().filter(|l| l.outcome == outcome).count();
     let acting: Vec<&Look> =
-        of.worst_first().into_iter().filter(|l| l.severity != Some(Severity::Note)).collect();
+        diagnosis.worst_first().into_iter().filter(|l| l.severity != Some(Severity::Note)).collect();
     let word = if acting.is_empty() { "OK" } else { "FINDINGS" };
     let like = if acting.is_empty() { "OK" } else { "SUSPECT" };
     let counted = format!(
@@ -135,33 +139,33 @@ fn write_diagnosis(of: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<(
         count(Outcome::NotChecked),
         count(Outcome::Holds)
     );
-    let mut sections = vec![head_card(word, like, &of.chain, &[counted])];
-    let todo = acting.iter().map(|look| {
-        let cure = if look.cure.is_empty() { "nothing can be done about it here" } else { &look.cure };
-        (look.about.clone(), with_micro_sign(&format!("{}\n{cure}", look.sentence)))
+    let mut sections = vec![head_card(word, like, &diagnosis.chain, &[counted])];
+    let todo = acting.iter().map(|entry| {
+        let cure = if entry.cure.is_empty() { "nothing can be done about it here" } else { &entry.cure };
+        (entry.about.clone(), with_micro_sign(&format!("{}\n{cure}", entry.sentence)))
     });
     let todo: Vec<_> = todo.collect();
     if !todo.is_empty() {
         sections.push(card("Before you measure", NO_LEAD, &facts(&todo)));
     }
-    for group in &of.groups {
+    for group in &diagnosis.groups {
         let mut rows =
             Table::new(&["what", "answer", "seen", "what to do"], &[]).aligned(1, true).aligned(2, true);
-        rows.add_all(group.looks.iter().map(|look| {
-            [look.about.clone(), describe_answer(look), look.sentence.clone(), look.cure.clone()]
+        rows.add_all(group.looks.iter().map(|entry| {
+            [entry.about.clone(), describe_answer(entry), entry.sentence.clone(), entry.cure.clone()]
         }));
         sections.push(card(&group.heading, NO_LEAD, &page::table(&group.heading, &rows)));
     }
     sections.push(command_card(
         "Look again:",
-        report_view::command_line(&["fathom".into(), "doctor".into(), of.target.clone()]),
+        report_view::command_line(&["fathom".into(), "doctor".into(), diagnosis.target.clone()]),
     ));
-    write_page(to, &format!("{word} · doctor"), &["doctor".into(), of.target.clone()], &sections)
+    write_page(to, &format!("{word} · doctor"), &["doctor".into(), diagnosis.target.clone()], &sections)
 }
 
-fn describe_answer(look: &Look) -> String {
-    let id = look.check.map_or_else(String::new, |id| format!(" {id}"));
-    match (look.outcome, look.severity) {
+fn describe_answer(entry: &Look) -> String {
+    let id = entry.check.map_or_else(String::new, |id| format!(" {id}"));
+    match (entry.outcome, entry.severity) {
         (Outcome::Holds, _) => "OK".into(),
         (Outcome::NotChecked, _) => "NOT CHECKED".into(),
         (Outcome::Finding, severity) => format!("{}{id}", severity.unwrap_or(Severity::Note).effect()),
@@ -169,8 +173,8 @@ fn describe_answer(look: &Look) -> String {
 }
 
 /// Writes the HTML page of `--explain`: settings with their origins, workloads and cost.
-fn write_plan(of: &Explained, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let Explained { plan, machine, cost } = of;
+fn write_plan(explained: &Explained, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let Explained { plan, machine, cost } = explained;
     let mut settings = Table::new(&["setting", "value", "from"], &[]).aligned(1, true);
     settings.add_all(plan.origins.iter().map(|o| [o.setting.clone(), o.value.clone(), o.from.clone()]));
     let jobs = plan.jobs.iter().enumerate().map(|(at, job)| {
@@ -178,7 +182,7 @@ fn write_plan(of: &Explained, _: Style, to: &mut dyn Write) -> io::Result<()> {
         (format!("{}{mark}", job.name), plan::streams(job).collect::<Vec<_>>().join("\n"))
     });
     let jobs: Vec<_> = jobs
-        .chain(plan::plan_remarks(&plan.study).into_iter().map(|words| ("note".to_owned(), words)))
+        .chain(plan::plan_remarks(&plan.study).into_iter().map(|note| ("note".to_owned(), note)))
         .collect();
     let mut chains: Vec<String> = machine.places.iter().map(model::machine::Place::chain).collect();
     chains.dedup();
@@ -196,18 +200,18 @@ fn write_plan(of: &Explained, _: Style, to: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Writes a list of sessions.
-fn write_list(of: &Listing, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let problems = of.entries.iter().filter_map(|e| Some((e.id.clone(), e.problem.clone()?)));
+fn write_list(listing: &Listing, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let problems = listing.entries.iter().filter_map(|e| Some((e.id.clone(), e.problem.clone()?)));
     let foot: Vec<(String, String)> = problems
-        .chain(session_text::list_foot(of).into_iter().map(|words| ("note".to_owned(), words)))
+        .chain(session_text::list_foot(listing).into_iter().map(|note| ("note".to_owned(), note)))
         .collect();
-    let body = if of.entries.is_empty() {
+    let body = if listing.entries.is_empty() {
         String::new()
     } else {
-        page::table("Sessions, newest first", &session_text::list_table(&of.entries))
+        page::table("Sessions, newest first", &session_text::list_table(&listing.entries))
     };
     let sections = [
-        head_card("SESSIONS", "", &count_of(of.entries.len(), "session"), &[]),
+        head_card("SESSIONS", "", &count_of(listing.entries.len(), "session"), &[]),
         card("Sessions, newest first", NO_LEAD, &format!("{body}{}", facts(&foot))),
     ];
     write_page(to, "sessions", &["list".into()], &sections)
@@ -220,13 +224,13 @@ struct Check<'p> {
 }
 
 /// Writes the HTML page of `fathom explain`, with a card for each check.
-fn write_check_pages(of: &Pages, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let title = match of.pages.as_slice() {
+fn write_check_pages(pages: &Pages, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let title = match pages.pages.as_slice() {
         [only] => format!("{} {}", only.id, only.name),
         all => count_of(all.len(), "check"),
     };
     let mut sections = vec![head_card("CHECKS", "", &title, &[])];
-    for check in &of.pages {
+    for check in &pages.pages {
         let body = Check { parts: page_parts(check).collect() }.render().unwrap_or_default();
         let accept = check.accept.as_ref().map(|flag| format!("To accept it for the exit code: {flag}."));
         let lead: Vec<String> =
@@ -239,14 +243,14 @@ fn write_check_pages(of: &Pages, _: Style, to: &mut dyn Write) -> io::Result<()>
 }
 
 /// Writes the block devices of a machine.
-fn write_devices(of: &Devices, _: Style, to: &mut dyn Write) -> io::Result<()> {
+fn write_devices(devices: &Devices, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let headings = ["device", "what it is", "queue", "who uses it"];
     let mut rows = Table::new(&headings, &[]).aligned(1, true).aligned(2, true).aligned(3, true);
-    rows.add_all(of.devices.iter().map(device_row));
-    let empty = (!of.empty.is_empty()).then(|| format!("Without a size: {}.", of.empty.join(", ")));
+    rows.add_all(devices.devices.iter().map(device_row));
+    let empty = (!devices.empty.is_empty()).then(|| format!("Without a size: {}.", devices.empty.join(", ")));
     let lead: Vec<String> = empty.into_iter().collect();
     let sections = [
-        head_card("DEVICES", "", &count_of(of.devices.len(), "block device"), &[]),
+        head_card("DEVICES", "", &count_of(devices.devices.len(), "block device"), &[]),
         card("Block devices", &lead, &page::table("Block devices", &rows)),
     ];
     write_page(to, "devices", &["devices".into()], &sections)

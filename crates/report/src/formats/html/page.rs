@@ -81,8 +81,11 @@ struct CardTemplate<'p> {
 
 /// Returns a section with a heading, sentences below it, and an HTML body.
 pub(super) fn card<W: AsRef<str>>(heading: &str, lead: &[W], body: &str) -> String {
-    let lead =
-        lead.iter().map(|words| with_micro_sign(words.as_ref())).filter(|words| !words.is_empty()).collect();
+    let lead = lead
+        .iter()
+        .map(|sentence| with_micro_sign(sentence.as_ref()))
+        .filter(|sentence| !sentence.is_empty())
+        .collect();
     CardTemplate { heading, lead, body }.render().unwrap_or_default()
 }
 
@@ -111,12 +114,12 @@ struct SmallTemplate<'p> {
 
 /// Returns small multiples: headings with HTML bodies, side by side as far as there is room. `looks` is their CSS class.
 /// Entries without a body are left out.
-pub(super) fn multiples(looks: &str, all: impl Iterator<Item = (String, String)>) -> String {
+pub(super) fn multiples(class: &str, all: impl Iterator<Item = (String, String)>) -> String {
     let small = all
         .filter(|(_, body)| !body.is_empty())
         .map(|(heading, body)| SmallTemplate { heading: &heading, body: &body }.render().unwrap_or_default());
     let small: String = small.collect();
-    if small.is_empty() { small } else { format!("<div class=\"cards {looks}\">{small}</div>") }
+    if small.is_empty() { small } else { format!("<div class=\"cards {class}\">{small}</div>") }
 }
 
 #[derive(Template)]
@@ -249,29 +252,30 @@ struct TableCell {
 }
 
 /// Returns the table with all non-empty columns; empty without rows.
-pub(super) fn table(caption: &str, of: &Table) -> String {
-    let shown = of.filled_columns();
+pub(super) fn table(caption: &str, table: &Table) -> String {
+    let shown = table.filled_columns();
     // A table of titles only is empty.
-    if of.rows().iter().all(|cells| is_title(&shown, cells)) {
+    if table.rows().iter().all(|cells| is_title(&shown, cells)) {
         return String::new();
     }
-    let columns = shown.iter().map(|at| Column { heading: heading(of.heading(*at)), left: of.is_left(*at) });
-    let rows = of.rows().iter().map(|cells| table_row(of, &shown, cells));
+    let columns =
+        shown.iter().map(|at| Column { heading: heading(table.heading(*at)), left: table.is_left(*at) });
+    let rows = table.rows().iter().map(|cells| table_row(table, &shown, cells));
     TableTemplate { caption, columns: columns.collect(), rows: rows.collect() }.render().unwrap_or_default()
 }
 
 /// Replaces `us` by the micro sign, which terminals may lack.
-fn heading(words: &str) -> Cow<'_, str> {
-    words.strip_suffix(" us").map_or(words.into(), |words| format!("{words} µs").into())
+fn heading(text: &str) -> Cow<'_, str> {
+    text.strip_suffix(" us").map_or(text.into(), |text| format!("{text} µs").into())
 }
 
-fn table_row(of: &Table, shown: &[usize], cells: &[String]) -> TableRow {
+fn table_row(table: &Table, shown: &[usize], cells: &[String]) -> TableRow {
     let text = |at: usize| cells.get(at).map_or("", String::as_str);
     let is_title = is_title(shown, cells);
     let kept = if is_title { 1 } else { shown.len() };
     let cell = |at: &usize| {
-        let words = if is_title { text(*at).trim_end_matches(':') } else { text(*at) };
-        TableCell { text: with_micro_sign(words.trim()), left: of.is_left(*at) }
+        let content = if is_title { text(*at).trim_end_matches(':') } else { text(*at) };
+        TableCell { text: with_micro_sign(content.trim()), left: table.is_left(*at) }
     };
     TableRow {
         cells: shown.iter().take(kept).map(cell).collect(),
@@ -396,10 +400,10 @@ fn ticks_have_no_superfluous_digits() {
 
 #[test]
 fn titles_span_the_table_and_foreign_text_is_escaped() {
-    let mut of = Table::new(&["test", "p99", "empty"], &[]).aligned(1, false);
-    of.add(["<b>work</b>:", "", ""].map(str::to_owned));
-    of.add(["  part & whole", "12 us", ""].map(str::to_owned));
-    let html = table("it's", &of);
+    let mut rows = Table::new(&["test", "p99", "empty"], &[]).aligned(1, false);
+    rows.add(["<b>work</b>:", "", ""].map(str::to_owned));
+    rows.add(["  part & whole", "12 us", ""].map(str::to_owned));
+    let html = table("it's", &rows);
     assert!(html.contains("scope=\"colgroup\"") && html.contains("colspan=\"2\""), "{html}");
     assert!(html.contains("12 µs") && !html.contains("<b>") && !html.contains("empty"), "{html}");
     assert_eq!(table("none", &Table::new(&["a"], &[])), "");

@@ -72,11 +72,11 @@ fn study_cards(report: &Report) -> (String, String) {
             (studies::layers_card(report, layers), format!("{}{figures}", results::result_cards(report)))
         }
         Studied::Limit(curve) => (studies::load_curve_card(report, curve), String::new()),
-        Studied::Sweep(of) if of.is_in_order() || of.rounds.is_some() => {
+        Studied::Sweep(sweep) if sweep.is_in_order() || sweep.rounds.is_some() => {
             let cells = page::table("Every cell", &text_table(report, true));
-            (card::<&str>("Every cell", &[], &cells), studies::sweep_cards(report, of))
+            (card::<&str>("Every cell", &[], &cells), studies::sweep_cards(report, sweep))
         }
-        Studied::Sweep(of) => (studies::sweep_cards(report, of), String::new()),
+        Studied::Sweep(sweep) => (studies::sweep_cards(report, sweep), String::new()),
         Studied::Interfaces(api) => (studies::interfaces_card(report, api), String::new()),
         Studied::Targets(targets) => (studies::targets_card(report, targets), results::result_cards(report)),
         Studied::Commands(results) => {
@@ -187,7 +187,7 @@ struct Hero {
     name: String,
     sentences: Vec<String>,
     runs: String,
-    runs_say: String,
+    runs_description: String,
 }
 
 /// Returns the result of the headline, if it has a single one.
@@ -235,7 +235,11 @@ pub(super) fn hero_card(report: &Report, shown: &[Finding]) -> String {
         number,
         name: with_micro_sign(&report.headline.name),
         sentences: sentences.collect(),
-        runs_say: if drawn.is_some() { runs.map_or_else(String::new, headline_text) } else { String::new() },
+        runs_description: if drawn.is_some() {
+            runs.map_or_else(String::new, headline_text)
+        } else {
+            String::new()
+        },
         runs: drawn.map_or_else(String::new, |plot| {
             plot.html().replacen("class=\"plot\"", "class=\"plot narrow\"", 1)
         }),
@@ -244,8 +248,8 @@ pub(super) fn hero_card(report: &Report, shown: &[Finding]) -> String {
 }
 
 /// Makes a sentence: adds a capital and a full stop. Empty for empty text.
-fn as_sentence(words: &str) -> String {
-    let mut letters = words.chars();
+fn as_sentence(text: &str) -> String {
+    let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| {
         format!("{}{}.", first.to_uppercase(), letters.as_str().trim_end_matches('.'))
     })
@@ -262,8 +266,9 @@ fn answer_lines(report: &Report) -> Vec<(String, String, String)> {
         (answer.word.word().to_owned(), remark.to_owned(), with_micro_sign(&answer.sentence))
     });
     let against = report.against.as_ref().map(|rerun| {
-        let words = format!("against {}, measured again in turns: {}", rerun.session, rerun.beside.sentence);
-        (rerun.beside.answer.word().to_owned(), String::new(), with_micro_sign(&words))
+        let sentence =
+            format!("against {}, measured again in turns: {}", rerun.session, rerun.beside.sentence);
+        (rerun.beside.answer.word().to_owned(), String::new(), with_micro_sign(&sentence))
     });
     quick.into_iter().chain(answer).chain(against).collect()
 }
@@ -295,7 +300,7 @@ fn draw_runs(report: &Report, result: &Measured) -> Option<Plot> {
     };
     let mut plot = Plot {
         title: "Each run beside their mean".into(),
-        says: format!(
+        description: format!(
             "Runs {}; mean {}",
             rates.iter().take(20).map(|v| show_rate(*v)).collect::<Vec<_>>().join(", "),
             show_rate(value)
@@ -608,13 +613,13 @@ fn repeat_commands(report: &Report) -> Vec<(&'static str, String)> {
         commands.push(("Measure it again:", measured));
     }
     if let Some(id) = report_view::session_id(report) {
-        let words = |rest: &[&str]| {
+        let command = |rest: &[&str]| {
             model::name::line(
                 &[&["fathom"], rest].concat().iter().map(|w| (*w).to_owned()).collect::<Vec<_>>(),
             )
         };
-        commands.push(("Check and show this session again:", words(&["show", &id, "--verbose"])));
-        commands.push(("Compare a later session with it:", words(&["compare", &id, "last"])));
+        commands.push(("Check and show this session again:", command(&["show", &id, "--verbose"])));
+        commands.push(("Compare a later session with it:", command(&["compare", &id, "last"])));
     }
     commands
 }

@@ -34,14 +34,14 @@ fn format_interval(interval: Option<[f64; 2]>) -> String {
 
 /// Returns the card of the costs of each layer.
 pub(super) fn layers_card(report: &Report, layers: &Layers) -> String {
-    let rows = |of: fn(&LayerRow) -> IntervalRow| -> Vec<IntervalRow> {
+    let rows = |figures: fn(&LayerRow) -> IntervalRow| -> Vec<IntervalRow> {
         let mut before = "";
         let mut out = Vec::new();
         for row in &layers.rows {
             let title = if row.work == before { String::new() } else { row.work.clone() };
             before = &row.work;
             let name = row.name.clone();
-            out.push(IntervalRow { title, name, hollow: is_qualified(report, row.result), ..of(row) });
+            out.push(IntervalRow { title, name, hollow: is_qualified(report, row.result), ..figures(row) });
         }
         out
     };
@@ -59,7 +59,7 @@ pub(super) fn layers_card(report: &Report, layers: &Layers) -> String {
     };
     let explained = "From the lowest layer up. Dot: ours; line: its 95 % interval, with an arrow where it goes on; dashed: what the \
                      topmost device below counted; hollow: a finding qualifies it.";
-    let missing = layers.missing.iter().map(|words| format!("Not measured: {words}."));
+    let missing = layers.missing.iter().map(|reason| format!("Not measured: {reason}."));
     let lead: Vec<String> = std::iter::once(explained.to_owned()).chain(missing).collect();
     let body = format!(
         "<h3>Operations per second</h3>{}<h3>Mean latency</h3>{}",
@@ -123,7 +123,7 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
                 ..IntervalRow::default()
             }
         });
-        let words = IntervalHeadings {
+        let labels = IntervalHeadings {
             caption: &format!("{} through each interface", first.work),
             first: "Interface",
             axis: "MB/s with its 95 % interval, logarithmic",
@@ -135,7 +135,7 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
         });
         let marks = "Dot: 10^6 bytes per second; line: its 95 % interval, with an arrow where it goes on; hollow: a finding qualifies it; ★ the one to use.";
         let lead: Vec<String> = advice_text.into_iter().chain([marks.to_owned()]).collect();
-        out += &card(&first.work, &lead, &draw_intervals(&words, drawn.collect(), rate_tick));
+        out += &card(&first.work, &lead, &draw_intervals(&labels, drawn.collect(), rate_tick));
     }
     let missing =
         by_reason(&api.not_measured).into_iter().map(|(names, why)| (names.join("; "), with_micro_sign(why)));
@@ -171,14 +171,14 @@ pub(super) fn targets_card(report: &Report, targets: &Targets) -> String {
             });
         }
     }
-    let words = IntervalHeadings {
+    let labels = IntervalHeadings {
         caption: "Every test on every target",
         first: "Target",
         axis: "Rate with its 95 % interval, logarithmic",
         headings: &["Rate", "Against the first", "Answer"],
     };
     let lead = ["Dot: the rate; line: its 95 % interval; hollow: a finding qualifies it."];
-    out += &card("Which target is faster", &lead, &draw_intervals(&words, rows, rate_tick));
+    out += &card("Which target is faster", &lead, &draw_intervals(&labels, rows, rate_tick));
     out + &card::<&str>(
         "All figures",
         &[],
@@ -194,20 +194,20 @@ pub(super) fn hosts_card(report: &Report) -> Option<String> {
     let fleet = report.fleet.as_ref()?;
     let mut body = String::new();
     for result in &report.results {
-        let mut of: Vec<(&HostFigures, &HostRate)> = fleet
+        let mut hosts: Vec<(&HostFigures, &HostRate)> = fleet
             .hosts
             .iter()
             .filter_map(|host| Some((host, host.results.iter().find(|r| r.name == result.name)?)))
             .collect();
-        if of.is_empty() {
+        if hosts.is_empty() {
             continue;
         }
-        let all = of.len();
-        of.sort_by(|a, b| a.1.iops.unwrap_or(0.0).total_cmp(&b.1.iops.unwrap_or(0.0)));
-        of.truncate(MAX_HOSTS);
-        of.sort_by_key(|(host, _)| host.rank);
+        let all = hosts.len();
+        hosts.sort_by(|a, b| a.1.iops.unwrap_or(0.0).total_cmp(&b.1.iops.unwrap_or(0.0)));
+        hosts.truncate(MAX_HOSTS);
+        hosts.sort_by_key(|(host, _)| host.rank);
         let of_all =
-            if all > of.len() { format!(", the {} slowest of {all}", of.len()) } else { String::new() };
+            if all > hosts.len() { format!(", the {} slowest of {all}", hosts.len()) } else { String::new() };
         let rates = IntervalHeadings {
             caption: &format!("{}: the rate of each host{of_all}", result.name),
             first: "Host",
@@ -220,8 +220,8 @@ pub(super) fn hosts_card(report: &Report) -> Option<String> {
             axis: "Dot: median latency; line: to the 99th percentile; logarithmic",
             headings: &["p50", "p99"],
         };
-        let of_rates = of.iter().map(|(host, rate)| host_rate_row(host, rate)).collect();
-        let of_latencies = of.iter().flat_map(|(host, rate)| host_latency_rows(host, rate)).collect();
+        let of_rates = hosts.iter().map(|(host, rate)| host_rate_row(host, rate)).collect();
+        let of_latencies = hosts.iter().flat_map(|(host, rate)| host_latency_rows(host, rate)).collect();
         body += &draw_intervals(&rates, with_title(&result.name, of_rates), rate_tick);
         body += &draw_intervals(
             &latencies,
@@ -312,7 +312,7 @@ pub(super) fn host_count_card(report: &Report, scaling: &Scaling) -> String {
             ..IntervalRow::default()
         }
     });
-    let words = IntervalHeadings {
+    let labels = IntervalHeadings {
         caption: "Growing numbers of hosts",
         first: "Hosts",
         axis: "IOPS of all with its 95 % interval, logarithmic",
@@ -322,7 +322,7 @@ pub(super) fn host_count_card(report: &Report, scaling: &Scaling) -> String {
         "Dot: operations per second of all; line: its 95 % interval; hollow: a finding qualifies it. Efficiency: the rate of a host beside \
          that of a host among the fewest.",
     ];
-    card("What more hosts bring", &lead, &draw_intervals(&words, rows.collect(), rate_tick))
+    card("What more hosts bring", &lead, &draw_intervals(&labels, rows.collect(), rate_tick))
         + &card::<&str>("All figures", &[], &page::table("Every number of hosts", &text_table(report, true)))
 }
 
@@ -434,7 +434,7 @@ impl<'c> CurveDrawing<'c> {
         let capacity = self.curve.capacity_iops.map_or_else(|| "?".into(), show_rate);
         let mut plot = Plot {
             title: "Latency (logarithmic)".into(),
-            says: self.describe(),
+            description: self.describe(),
             height: 300,
             y: y.ticks_down(time_tick),
             x: if self.in_shares { x.ticks(percent) } else { x.ticks(rate_tick) },
@@ -482,8 +482,8 @@ impl<'c> CurveDrawing<'c> {
 
     fn lines(&self, plot: &mut Plot, x: &Axis, y: &Axis) {
         let points = &self.curve.points;
-        let through = |of: &dyn Fn(&LoadPoint) -> f64| {
-            points.iter().map(|p| (x.along(self.load(p)), y.down(of(p)))).collect::<Vec<_>>()
+        let through = |latency: &dyn Fn(&LoadPoint) -> f64| {
+            points.iter().map(|p| (x.along(self.load(p)), y.down(latency(p)))).collect::<Vec<_>>()
         };
         let mean = through(&|p| p.mean_ns.unwrap_or(f64::NAN));
         plot.draw("mean", &plot::line(mean));
@@ -786,17 +786,17 @@ pub(super) fn common_axis(rows: &[IntervalRow]) -> Axis {
 
 /// Draws the rows on their own axis.
 pub(super) fn draw_intervals(
-    words: &IntervalHeadings,
+    labels: &IntervalHeadings,
     rows: Vec<IntervalRow>,
     show: impl Fn(f64) -> String,
 ) -> String {
-    draw_intervals_on(&common_axis(&rows), words, rows, show)
+    draw_intervals_on(&common_axis(&rows), labels, rows, show)
 }
 
 /// Draws the rows on a given axis, which other tables may share.
 pub(super) fn draw_intervals_on(
     axis: &Axis,
-    words: &IntervalHeadings,
+    labels: &IntervalHeadings,
     rows: Vec<IntervalRow>,
     show: impl Fn(f64) -> String,
 ) -> String {
@@ -811,10 +811,10 @@ pub(super) fn draw_intervals_on(
         cells: row.cells,
     });
     let html = IntervalTable {
-        caption: words.caption,
-        first: words.first,
-        axis_title: words.axis,
-        headings: words.headings,
+        caption: labels.caption,
+        first: labels.first,
+        axis_title: labels.axis,
+        headings: labels.headings,
         rows: drawn.collect(),
         ticks: axis.few_ticks(MAX_TICKS, show),
     };
@@ -845,10 +845,10 @@ fn load_curves_of_several_sessions_share_axes() -> Result<(), Box<dyn std::error
 #[test]
 fn values_are_placed_on_the_shared_axis() {
     let row = |value: f64| vec![IntervalRow { value: Some((value, None)), ..IntervalRow::default() }];
-    let words = IntervalHeadings { caption: "", first: "", axis: "", headings: &[] };
+    let labels = IntervalHeadings { caption: "", first: "", axis: "", headings: &[] };
     let axis = common_axis(&row(1.0).into_iter().chain(row(100.0)).collect::<Vec<_>>());
     let place = |value: f64| {
-        let html = draw_intervals_on(&axis, &words, row(value), |v| v.to_string());
+        let html = draw_intervals_on(&axis, &labels, row(value), |v| v.to_string());
         html.split("class=\"pt\" style=\"left:").nth(1).and_then(|r| r.split('%').next()?.parse::<f64>().ok())
     };
     assert!(place(1.0) < place(10.0) && place(10.0) < place(100.0), "{:?}", place(10.0));

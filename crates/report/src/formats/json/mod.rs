@@ -84,7 +84,7 @@ fn write_table(table: &SessionTable, style: Style, to: &mut dyn Write) -> io::Re
 fn write_verification(all: &Verifications, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut value = json!({ "fathom": all.fathom, "verdict": all.verdict().word() });
     match all.only() {
-        Some(of) => add_members(&mut value, verification_json(of)),
+        Some(verified) => add_members(&mut value, verification_json(verified)),
         None => {
             add_members(&mut value, json!({ "hosts": all.hosts.iter().map(host_json).collect::<Vec<_>>() }));
         }
@@ -95,9 +95,9 @@ fn write_verification(all: &Verifications, style: Style, to: &mut dyn Write) -> 
 fn host_json(on: &OnHost) -> Value {
     let mut value = json!({ "host": on.host });
     match &on.outcome {
-        Ok(of) => {
-            add_members(&mut value, json!({ "verdict": of.verdict().word() }));
-            add_members(&mut value, verification_json(of));
+        Ok(verified) => {
+            add_members(&mut value, json!({ "verdict": verified.verdict().word() }));
+            add_members(&mut value, verification_json(verified));
         }
         Err(why) => add_members(&mut value, json!({ "verdict": null, "reason": why })),
     }
@@ -111,15 +111,16 @@ fn add_members(value: &mut Value, by: Value) {
     }
 }
 
-fn verification_json(of: &Verified) -> Value {
-    let v = &of.verification;
-    let read = of.read.as_ref().map(|(r, _)| r);
+fn verification_json(verified: &Verified) -> Value {
+    let v = &verified.verification;
+    let read = verified.read.as_ref().map(|(r, _)| r);
     let damage: Vec<Value> = read.iter().flat_map(|r| &r.damage).map(|(o, d)| damage_json(*o, d)).collect();
-    let first =
-        |f: &Failures| -> Vec<Value> { f.first.iter().map(|f| describe_failure(of, f).into()).collect() };
+    let first = |f: &Failures| -> Vec<Value> {
+        f.first.iter().map(|f| describe_failure(verified, f).into()).collect()
+    };
     json!({
-        "target": of.target,
-        "place": of.place.chain(),
+        "target": verified.target,
+        "place": verified.place.chain(),
         "verification": {
             "id": format!("{:016x}", v.id),
             "seed": v.seed,
@@ -128,21 +129,21 @@ fn verification_json(of: &Verified) -> Value {
             "blocks": v.blocks,
             "passes": v.passes,
             "sync_every": v.sync_every,
-            "synced": of.mark.synced,
-            "begun": of.mark.begun,
+            "synced": verified.mark.synced,
+            "begun": verified.mark.begun,
         },
-        "written": of.written.as_ref().map(|(w, took)| json!({
-            "bytes": of.bytes_of(of.mark.begun),
+        "written": verified.written.as_ref().map(|(w, took)| json!({
+            "bytes": verified.bytes_of(verified.mark.begun),
             "seconds": took.as_secs_f64(),
             "ending": w.ending,
             "failures": w.failures.counts,
             "first_failures": first(&w.failures),
         })),
-        "read": of.read.as_ref().map(|(r, took)| json!({
-            "from": of.source,
-            "written_by": of.read_of,
+        "read": verified.read.as_ref().map(|(r, took)| json!({
+            "from": verified.source,
+            "written_by": verified.read_of,
             "blocks": r.blocks,
-            "bytes": of.bytes_of(r.blocks),
+            "bytes": verified.bytes_of(r.blocks),
             "seconds": took.as_secs_f64(),
             "unwritten": r.unwritten,
             "newer_than_synced": r.newer,
@@ -153,10 +154,10 @@ fn verification_json(of: &Verified) -> Value {
             "interrupted": r.interrupted,
             "lost": r.lost,
         })),
-        "damaged": of.damaged(),
+        "damaged": verified.damaged(),
         "damage": damage,
-        "notes": verification_notes(of),
-        "state": of.state,
+        "notes": verification_notes(verified),
+        "state": verified.state,
     })
 }
 

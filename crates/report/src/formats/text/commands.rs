@@ -287,7 +287,8 @@ pub(super) fn table(results: &CommandResults) -> Table {
 fn row(name: String, at: usize, run: &CommandRun) -> [String; HEADINGS.len()] {
     let bytes = |known: &Known<u64>| known.as_ref().map_or_else(|_| "-".into(), |bytes| show_bytes(*bytes));
     let seconds = |seconds: f64| show_ns(seconds * 1e9);
-    let moved = |of: fn(&model::command::Moved) -> u64| run.moved.as_ref().map(of).map_err(Clone::clone);
+    let moved =
+        |amount: fn(&model::command::Moved) -> u64| run.moved.as_ref().map(amount).map_err(Clone::clone);
     [
         name,
         (at + 1).to_string(),

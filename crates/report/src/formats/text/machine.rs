@@ -196,27 +196,27 @@ fn kind_name(kind: LayerKind) -> &'static str {
 
 /// Returns the size, the kind and the model of a device.
 pub(in crate::formats) fn heading(device: &BlockDevice) -> String {
-    let mut words = vec![show_bytes(device.bytes), kind_name(device.kind).to_owned()];
-    words.extend(device.label.clone());
-    words.extend(device.start_bytes.map(|at| format!("from {}", show_bytes(at))));
+    let mut facts = vec![show_bytes(device.bytes), kind_name(device.kind).to_owned()];
+    facts.extend(device.label.clone());
+    facts.extend(device.start_bytes.map(|at| format!("from {}", show_bytes(at))));
     let is_whole_disk = device.kind != LayerKind::Partition;
     let own = |word: &Option<String>| word.clone().filter(|_| is_whole_disk);
-    words.extend(own(&device.model));
-    words.extend(own(&device.serial).map(|serial| format!("serial {serial}")));
-    words.extend(own(&device.bus).map(|bus| match &device.link {
+    facts.extend(own(&device.model));
+    facts.extend(own(&device.serial).map(|serial| format!("serial {serial}")));
+    facts.extend(own(&device.bus).map(|bus| match &device.link {
         Some(link) => format!("{bus} ({link})"),
         None => bus,
     }));
-    words.extend(own(&device.driver).map(|driver| format!("driver {driver}")));
-    words.extend(match &device.queue.rotational {
+    facts.extend(own(&device.driver).map(|driver| format!("driver {driver}")));
+    facts.extend(match &device.queue.rotational {
         Ok(rotates) if device.kind == LayerKind::Disk => {
             Some(if *rotates { "rotating" } else { "not rotating" }.to_owned())
         }
         _ => None,
     });
-    words.extend((device.read_only == Ok(true)).then(|| "read-only".into()));
-    words.extend((is_whole_disk && device.removable == Ok(true)).then(|| "removable".into()));
-    words.join(", ")
+    facts.extend((device.read_only == Ok(true)).then(|| "read-only".into()));
+    facts.extend((is_whole_disk && device.removable == Ok(true)).then(|| "removable".into()));
+    facts.join(", ")
 }
 
 /// `512 of 4K, requests up to 1.25 MiB of 2 GiB, read ahead 128 KiB, discards`.
@@ -274,9 +274,9 @@ pub(in crate::formats) fn mounts(mounts: &Known<Vec<Mounted>>) -> Option<String>
     match mounts {
         Ok(all) if all.is_empty() => None,
         Ok(all) => {
-            let words: Vec<String> =
+            let points: Vec<String> =
                 all.iter().map(|m| format!("{} as {} ({})", m.point, m.kind, m.options)).collect();
-            Some(words.join("; "))
+            Some(points.join("; "))
         }
         Err(why) => Some(format!("not known: {why}")),
     }
@@ -304,27 +304,27 @@ pub(super) fn write_diagnosis(diagnosis: &Diagnosis, style: Style, to: &mut dyn 
     for group in &diagnosis.groups {
         out.line("");
         out.line(&group.heading);
-        group.looks.iter().for_each(|look| show_line(&mut out, look));
+        group.looks.iter().for_each(|entry| show_line(&mut out, entry));
     }
     before_you_measure(&mut out, diagnosis);
     out.write(to)
 }
 
-fn show_line(out: &mut Page, look: &Look) {
-    let (word, code) = match look.outcome {
+fn show_line(out: &mut Page, entry: &Look) {
+    let (word, code) = match entry.outcome {
         Outcome::Holds => ("OK", "32"),
         Outcome::Finding => ("FINDING", "33"),
         Outcome::NotChecked => ("NOT CHECKED", "2"),
     };
     let indent = " ".repeat(2 + WORD_WIDTH + WORD_GAP);
-    let about = match look.severity {
-        Some(severity) => format!("{} ({}{})", look.about, effect(severity), check_name(look)),
-        None => look.about.clone(),
+    let about = match entry.severity {
+        Some(severity) => format!("{} ({}{})", entry.about, effect(severity), check_name(entry)),
+        None => entry.about.clone(),
     };
     let word = out.paint(&format!("{word:WORD_WIDTH$}"), code);
-    out.prose(&format!("  {word}  "), &format!("{indent}  "), &format!("{about}: {}", look.sentence));
-    if !look.cure.is_empty() {
-        out.prose(&format!("{indent}  -> "), &format!("{indent}     "), &look.cure);
+    out.prose(&format!("  {word}  "), &format!("{indent}  "), &format!("{about}: {}", entry.sentence));
+    if !entry.cure.is_empty() {
+        out.prose(&format!("{indent}  -> "), &format!("{indent}     "), &entry.cure);
     }
 }
 
@@ -338,14 +338,14 @@ fn effect(severity: Severity) -> &'static str {
     }
 }
 
-fn check_name(look: &Look) -> String {
-    look.check.map_or_else(String::new, |id| format!(", {id}"))
+fn check_name(entry: &Look) -> String {
+    entry.check.map_or_else(String::new, |id| format!(", {id}"))
 }
 
 fn before_you_measure(out: &mut Page, diagnosis: &Diagnosis) {
     out.line("");
-    let looks = || diagnosis.groups.iter().flat_map(|g| &g.looks);
-    let blind = looks().filter(|l| l.outcome == Outcome::NotChecked).count();
+    let entries = || diagnosis.groups.iter().flat_map(|g| &g.looks);
+    let blind = entries().filter(|l| l.outcome == Outcome::NotChecked).count();
     let unseen = match blind {
         0 => String::new(),
         1 => " 1 thing could not be checked and does not count as passed.".into(),
@@ -367,10 +367,10 @@ fn before_you_measure(out: &mut Page, diagnosis: &Diagnosis) {
         return;
     }
     out.line("Before you measure:");
-    for (i, look) in acting.iter().enumerate() {
-        let todo = if look.cure.is_empty() { "nothing can be done about it here" } else { &look.cure };
+    for (i, entry) in acting.iter().enumerate() {
+        let todo = if entry.cure.is_empty() { "nothing can be done about it here" } else { &entry.cure };
         let about =
-            format!("{} ({}{}): {todo}", look.about, look.severity.map_or("", effect), check_name(look));
+            format!("{} ({}{}): {todo}", entry.about, entry.severity.map_or("", effect), check_name(entry));
         out.prose(&format!("  {}. ", i + 1), "     ", &about);
     }
     let rest = format!("{notes}{unseen}");
@@ -471,7 +471,7 @@ fn text(devices: Vec<BlockDevice>) -> String {
 #[test]
 fn a_disk_shows_known_and_unknown_facts() {
     let shown = text(vec![device()]);
-    for words in [
+    for expected in [
         "sda  1 TiB, disk, SPINNER 9000, serial S1, SATA (6.0 Gbps), driver sd, rotating",
         "512 logical, 4K physical; requests to 1.25 MiB (hardware unknown); read-ahead 128 KiB; no discards",
         "1 hardware queue of 256, scheduler mq-deadline, cache write back, device takes 32, not counted",
@@ -479,7 +479,10 @@ fn a_disk_shows_known_and_unknown_facts() {
         "Without a size: loop0",
     ] {
         let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(flat.contains(&words.split_whitespace().collect::<Vec<_>>().join(" ")), "{words}: {shown}");
+        assert!(
+            flat.contains(&expected.split_whitespace().collect::<Vec<_>>().join(" ")),
+            "{expected}: {shown}"
+        );
     }
     assert!(text(Vec::new()).starts_with("The kernel shows no block device"));
 }

@@ -22,8 +22,8 @@ pub(super) fn write_plan(explained: &Explained, style: Style, to: &mut dyn Write
         out.line("");
         out.line(&format!("not as {} does it:", form.tool));
     }
-    for words in plan_remarks(&plan.study) {
-        out.prose("  ", "    ", &words);
+    for remark in plan_remarks(&plan.study) {
+        out.prose("  ", "    ", &remark);
     }
     for place in &machine.places {
         out.line("");
@@ -59,7 +59,7 @@ fn show_workloads(out: &mut Page, plan: &Plan) {
     for (i, job) in plan.jobs.iter().enumerate() {
         let mark = if i == plan.headline { "  (headline)" } else { "" };
         out.line(&format!("{}{mark}", job.name));
-        streams(job).for_each(|words| out.prose("    ", "      ", &words));
+        streams(job).for_each(|line| out.prose("    ", "      ", &line));
     }
 }
 

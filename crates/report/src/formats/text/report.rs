@@ -120,7 +120,7 @@ pub(in crate::formats) fn table(report: &Report, all: bool) -> Table {
         Studied::Sweep(sweep) if sweep.is_in_order() => sweep::iops_table(report, sweep),
         Studied::Sweep(sweep) => sweep::sweep_table(sweep, report),
         Studied::Interfaces(api) => studies::interface_table(api, &report.results),
-        Studied::Targets(of) => studies::target_table(of, &report.results),
+        Studied::Targets(targets) => studies::target_table(targets, &report.results),
         Studied::Hosts(scaling) => studies::host_count_table(scaling, &report.results),
         Studied::Commands(results) => commands::table(results),
         Studied::Jobs | Studied::Profile(_) => results::result_table(&report.results),
@@ -135,7 +135,7 @@ fn show_study(out: &mut Page, report: &Report, shown: &[Finding], all: bool) {
         Studied::Sweep(sweep) if sweep.is_in_order() => sweep::show_iops_preset(out, report, sweep),
         Studied::Sweep(sweep) => sweep::show_sweep(out, sweep, report, all),
         Studied::Interfaces(api) => studies::show_interfaces(out, api, report, all),
-        Studied::Targets(of) => studies::show_targets(out, of, &report.results, all),
+        Studied::Targets(targets) => studies::show_targets(out, targets, &report.results, all),
         Studied::Hosts(scaling) => studies::show_host_counts(out, scaling, &report.results, all),
         Studied::Commands(results) => commands::show(out, report, results, all),
         Studied::Jobs => results::show_results(out, &report.results, shown, all),
@@ -186,8 +186,8 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<
     for sentence in report.busy_machine.iter().take(if all { usize::MAX } else { 1 }) {
         out.prose_within(if all { usize::MAX } else { 2 }, "  ", "  ", sentence);
     }
-    if let Some(words) = ending(report) {
-        out.prose("  ", "  ", &words);
+    if let Some(text) = ending(report) {
+        out.prose("  ", "  ", &text);
     }
     let limiter = &report.limiter;
     match reason.filter(|f| f.sentence == limiter.sentence) {
@@ -507,10 +507,10 @@ pub(super) fn show_worst_findings(
                 show_fix(&mut part, f);
             }
         }
-        if let Some(words) =
+        if let Some(counts) =
             rest_summary_after(&shown_findings(report), count + usize::from(reason.is_some()))
         {
-            part.prose("", "  ", &format!("{words}: {all_of_it}"));
+            part.prose("", "  ", &format!("{counts}: {all_of_it}"));
         }
         part
     };

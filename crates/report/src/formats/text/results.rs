@@ -394,16 +394,16 @@ pub(super) fn show_seconds(out: &mut Page, result: &Measured) {
 }
 
 /// `run 2, attempt 1: 9,412 IOPS, left out: 240 MB/s of others on vda (1,920 requests/s)`.
-fn describe_disturbed_attempt(of: &DisturbedRun) -> String {
-    let (run, attempt) = (of.run.saturating_add(1), of.attempt.saturating_add(1));
-    let why = of.why.as_deref().unwrap_or("repeated with its round");
-    let word = if of.counts { "counts" } else { "left out" };
-    format!("run {run}, attempt {attempt}: {} IOPS, {word}: {why}", show_rate(of.iops))
+fn describe_disturbed_attempt(disturbed: &DisturbedRun) -> String {
+    let (run, attempt) = (disturbed.run.saturating_add(1), disturbed.attempt.saturating_add(1));
+    let why = disturbed.why.as_deref().unwrap_or("repeated with its round");
+    let word = if disturbed.counts { "counts" } else { "left out" };
+    format!("run {run}, attempt {attempt}: {} IOPS, {word}: {why}", show_rate(disturbed.iops))
 }
 
 fn second_row(second: &Second) -> [String; SECOND_HEADINGS.len()] {
     let none = || "-".to_owned();
-    let device = |of: fn(&DeviceSecond) -> String| second.device.as_ref().map_or_else(none, of);
+    let device = |value: fn(&DeviceSecond) -> String| second.device.as_ref().map_or_else(none, value);
     [
         second.run.saturating_add(1).to_string(),
         format!("{:.0}", second.start_s),
@@ -530,15 +530,15 @@ fn host_table(fleet: &FleetFigures, result: &str) -> (Table, usize) {
     // A lost host has a row; a host that did not run the job has none.
     let rate = |host: &'_ HostFigures| host.results.iter().find(|r| r.name == result).cloned();
     let taking_part = fleet.hosts.iter().map(|host| (host, rate(host)));
-    let mut of: Vec<(&HostFigures, Option<HostRate>)> =
+    let mut hosts: Vec<(&HostFigures, Option<HostRate>)> =
         taking_part.filter(|(host, rate)| rate.is_some() || host.verdict.is_none()).collect();
-    let all = of.len();
+    let all = hosts.len();
     let iops = |rate: &Option<HostRate>| rate.as_ref().and_then(|r| r.iops).unwrap_or(0.0);
-    of.sort_by(|(_, a), (_, b)| iops(a).total_cmp(&iops(b)));
-    of.truncate(MAX_HOSTS);
-    of.sort_by_key(|(host, _)| host.rank);
-    table.add_all(of.iter().map(|(host, rate)| host_row(host, rate.as_ref())));
-    (table, all - of.len())
+    hosts.sort_by(|(_, a), (_, b)| iops(a).total_cmp(&iops(b)));
+    hosts.truncate(MAX_HOSTS);
+    hosts.sort_by_key(|(host, _)| host.rank);
+    table.add_all(hosts.iter().map(|(host, rate)| host_row(host, rate.as_ref())));
+    (table, all - hosts.len())
 }
 
 fn host_row(host: &HostFigures, rate: Option<&HostRate>) -> [String; HOST_HEADINGS.len()] {
@@ -548,8 +548,7 @@ fn host_row(host: &HostFigures, rate: Option<&HostRate>) -> [String; HOST_HEADIN
         host.verdict.map_or("lost", Verdict::word).clone_into(&mut row[1]);
         return row;
     };
-    let value_or_dash =
-        |value: Option<f64>, words: fn(f64) -> String| value.map_or_else(|| "-".into(), words);
+    let value_or_dash = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "-".into(), show);
     [
         host.name.clone(),
         rate.verdict.word().to_owned(),
@@ -564,9 +563,9 @@ fn host_row(host: &HostFigures, rate: Option<&HostRate>) -> [String; HOST_HEADIN
 }
 
 /// `180 us`; with several directions `read 180 us, write 2.1 ms`.
-fn host_latency(of: &BTreeMap<String, Option<u64>>) -> String {
+fn host_latency(latencies: &BTreeMap<String, Option<u64>>) -> String {
     let latency_or_dash = |ns: &Option<u64>| ns.map_or_else(|| "-".into(), |ns| show_ns(ns as f64));
-    match of.iter().collect::<Vec<_>>().as_slice() {
+    match latencies.iter().collect::<Vec<_>>().as_slice() {
         [] => "-".into(),
         [(_, ns)] => latency_or_dash(ns),
         several => {
@@ -728,10 +727,10 @@ fn test_seconds(runs: &[&[f64]]) -> Vec<Second> {
         p99_at_most_ns: None,
         device: None,
     };
-    let of = |(run, rates): (usize, &&[f64])| {
+    let of_run = |(run, rates): (usize, &&[f64])| {
         rates.iter().enumerate().map(move |(at, iops)| second(run, at, *iops)).collect::<Vec<_>>()
     };
-    runs.iter().enumerate().flat_map(of).collect()
+    runs.iter().enumerate().flat_map(of_run).collect()
 }
 
 #[test]

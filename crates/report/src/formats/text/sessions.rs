@@ -47,8 +47,8 @@ pub(super) fn write_list(listing: &Listing, style: Style, to: &mut dyn Write) ->
     for (entry, why) in listing.entries.iter().filter_map(|e| Some((e, e.problem.as_ref()?))) {
         out.prose(&format!("{}: ", printable(&entry.id)), "    ", &printable(why));
     }
-    for words in list_foot(listing) {
-        out.prose("", "  ", &words);
+    for note in list_foot(listing) {
+        out.prose("", "  ", &note);
     }
     out.write(to)
 }
@@ -59,8 +59,8 @@ pub(in crate::formats) fn list_table(entries: &[Entry]) -> Table {
     let columns = if tagged { LIST_HEADINGS.len() } else { LIST_HEADINGS.len() - 1 };
     let mut table =
         Table::new(&LIST_HEADINGS[..columns], &LIST_DROP_ORDER).cut_to(TARGET_COLUMN, MIN_TARGET_WIDTH);
-    for words in [1, 2, 3, TARGET_COLUMN] {
-        table = table.aligned(words, true);
+    for column in [1, 2, 3, TARGET_COLUMN] {
+        table = table.aligned(column, true);
     }
     table.add_all(entries.iter().map(|entry| list_row(entry).into_iter().take(columns)));
     table
@@ -137,8 +137,8 @@ pub(super) fn write_session_table(
         out.table(&table);
         out.prose("", "  ", &session_table_legend(&table));
     }
-    for words in session_remarks(sessions).into_iter().chain(session_table_foot(sessions)) {
-        out.prose("", "  ", &words);
+    for note in session_remarks(sessions).into_iter().chain(session_table_foot(sessions)) {
+        out.prose("", "  ", &note);
     }
     out.write(to)
 }
@@ -189,7 +189,7 @@ pub(in crate::formats) fn session_table_legend(table: &Table) -> String {
         (table.has("~"), "~ = rounded, since the interval is wide"),
         (table.has(SUSPECT_MARK) || table.has("void"), SUSPECT_MARK_MEANING),
     ];
-    let marks = marks.into_iter().filter(|(is, _)| *is).map(|(_, words)| words);
+    let marks = marks.into_iter().filter(|(is, _)| *is).map(|(_, meaning)| meaning);
     let all: Vec<&str> = std::iter::once("MB/s = 10^6 bytes/s; - = not measured").chain(marks).collect();
     all.join("; ") + "."
 }
@@ -206,13 +206,11 @@ pub(in crate::formats) fn session_remarks(sessions: &SessionTable) -> Vec<String
     let remark = |(row, report): (&Row, &Report)| {
         let name = is_main.then(|| format!(": {}.", report.headline.name));
         let answer = report.answer.as_ref().map(|a| format!(", {}: {}", a.word.word(), a.sentence));
-        let ended = ending(report).map(|words| format!(": {words}"));
+        let ended = ending(report).map(|text| format!(": {text}"));
         let qualified = report.verdict != Verdict::Valid;
         let why = qualified.then(|| format!(", {}: {}", report.verdict.word(), report.verdict_reason));
         let parts = [name, answer, ended, why].into_iter().flatten();
-        parts
-            .map(|words| visible(&format!("{}{words}", called(row))).replace('\n', "\\n"))
-            .collect::<Vec<_>>()
+        parts.map(|text| visible(&format!("{}{text}", called(row))).replace('\n', "\\n")).collect::<Vec<_>>()
     };
     sessions.rows.iter().zip(&sessions.reports).flat_map(remark).collect()
 }
@@ -235,13 +233,13 @@ pub(in crate::formats) fn session_table_foot(sessions: &SessionTable) -> Vec<Str
         .collect();
     let all: u64 = sessions.other_work.iter().map(|o| o.sessions).sum();
     if all > 0 {
-        let words = visible(&others.join(", ")).replace('\n', "\\n");
+        let works = visible(&others.join(", ")).replace('\n', "\\n");
         let advice = if sessions.is_job_chosen {
             "a longer part of its name after --job chooses one work"
         } else {
             "--job NAME chooses the work"
         };
-        out.push(format!("Left out: {} of other work ({words}); {advice}.", count(all, "session")));
+        out.push(format!("Left out: {} of other work ({works}); {advice}.", count(all, "session")));
     }
     if sessions.older > 0 {
         out.push(format!("Left out: {} of the same devices.", count(sessions.older, "older session")));
@@ -270,12 +268,12 @@ pub(super) fn write_comparison(comparison: &Comparison, style: Style, to: &mut d
     if !comparison.pairs.is_empty() {
         out.table(&rows);
         out.prose("", "", PAIR_LEGEND);
-        if let Some(words) = hidden_numbers(&comparison.pairs, all) {
-            out.prose("", "  ", &words);
+        if let Some(note) = hidden_numbers(&comparison.pairs, all) {
+            out.prose("", "  ", &note);
         }
     }
-    for words in left_out_notes(comparison, "B") {
-        out.prose("  ", "    ", &format!("Left out: {words}."));
+    for note in left_out_notes(comparison, "B") {
+        out.prose("  ", "    ", &format!("Left out: {note}."));
     }
     out.line("");
     show_findings(&mut out, &comparison.findings, comparison.pairs.len(), all);
@@ -290,8 +288,8 @@ pub(super) fn write_several(comparisons: &Comparisons, style: Style, to: &mut dy
     let table = |joined| comparison_rows::sides_table(comparisons, all, joined);
     let fits = [table(true), table(false)].into_iter().find(|table| table.is_table_in(style.width));
     let rows = fits.unwrap_or_else(|| table(true));
-    let words = comparisons.others.iter().map(|other| other.comparison.answer);
-    show_gate(&mut out, shown_gate(comparisons.gate.as_ref(), words));
+    let answers = comparisons.others.iter().map(|other| other.comparison.answer);
+    show_gate(&mut out, shown_gate(comparisons.gate.as_ref(), answers));
     if style.detail == Detail::Brief {
         out.table(&rows);
         return out.write(to);
@@ -303,13 +301,13 @@ pub(super) fn write_several(comparisons: &Comparisons, style: Style, to: &mut dy
     if !rows.is_empty() {
         out.table(&rows);
         out.prose("", "", comparison_rows::SIDES_LEGEND);
-        if let Some(words) = comparison_rows::hidden_side_numbers(comparisons, all) {
-            out.prose("", "  ", &words);
+        if let Some(note) = comparison_rows::hidden_side_numbers(comparisons, all) {
+            out.prose("", "  ", &note);
         }
     }
     for other in &comparisons.others {
-        for words in left_out_notes(&other.comparison, &other.name) {
-            out.prose("  ", "    ", &format!("Left out of {}: {words}.", other.name));
+        for note in left_out_notes(&other.comparison, &other.name) {
+            out.prose("  ", "    ", &format!("Left out of {}: {note}.", other.name));
         }
     }
     out.line("");
@@ -346,8 +344,8 @@ fn show_answer(out: &mut Page, comparison: &Comparison) {
 
 /// Prints the sessions of a side.
 fn show_side(out: &mut Page, name: &str, side: &Side) {
-    for of in &side.sessions {
-        out.prose(&format!("{name:<8}"), "        ", &describe_source(of));
+    for session in &side.sessions {
+        out.prose(&format!("{name:<8}"), "        ", &describe_source(session));
     }
 }
 
@@ -473,7 +471,7 @@ fn a_judged_session_has_a_reason_only_if_it_is_not_valid() -> Result<(), Box<dyn
     let table = SessionTable { reports: vec![valid, invalid.clone()], ..example() };
     let remarks = session_remarks(&table);
     assert_eq!(remarks.last(), Some(&format!("1, INVALID: {}", invalid.verdict_reason)), "{remarks:?}");
-    assert!(remarks.iter().all(|words| !words.starts_with("new, VALID")), "{remarks:?}");
+    assert!(remarks.iter().all(|remark| !remark.starts_with("new, VALID")), "{remarks:?}");
     assert!(session_remarks(&example()).is_empty(), "of the index nothing more is known");
     Ok(())
 }

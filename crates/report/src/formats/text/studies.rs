@@ -152,7 +152,7 @@ pub(super) fn show_interfaces(out: &mut Page, api: &Api, report: &Report, all: b
 
 /// Prints why each interface is recommended, unless the answer already states it.
 fn show_recommendations(out: &mut Page, api: &Api, report: &Report) {
-    let answer_is = |words: &str| report.answer.as_ref().is_some_and(|answer| answer.sentence == words);
+    let answer_is = |sentence: &str| report.answer.as_ref().is_some_and(|answer| answer.sentence == sentence);
     if api.advice.is_empty() || api.advice.iter().all(|advice| answer_is(&advice.sentence)) {
         return;
     }
@@ -181,8 +181,9 @@ fn interface_run_table(api: &Api) -> Table {
 }
 
 /// `1 -> 8,270`; a single value if nothing was written.
-fn before_and_after(row: &ApiRow, of: impl Fn(&Extents) -> Option<String>) -> String {
-    let shown = |extents: &Known<Extents>| extents.as_ref().ok().and_then(&of).unwrap_or_else(|| "-".into());
+fn before_and_after(row: &ApiRow, show: impl Fn(&Extents) -> Option<String>) -> String {
+    let shown =
+        |extents: &Known<Extents>| extents.as_ref().ok().and_then(&show).unwrap_or_else(|| "-".into());
     let before = shown(&row.stored_before);
     row.stored_after.as_ref().map_or(before.clone(), |after| format!("{before} -> {}", shown(after)))
 }
@@ -342,10 +343,10 @@ fn extents_note(row: &ApiRow) -> Option<String> {
 
 /// `3 extents, 98 % of it in one piece`.
 fn describe_extents(extents: &Extents) -> String {
-    let mut words =
+    let mut text =
         format!("{} extent{}", show_count(extents.count as f64), if extents.count == 1 { "" } else { "s" });
     if let Some(share) = extents.largest_share() {
-        words += &format!(", {} of it in one piece", show_share(share));
+        text += &format!(", {} of it in one piece", show_share(share));
     }
     for (bytes, word) in [
         (extents.hole_bytes, "holes"),
@@ -355,10 +356,10 @@ fn describe_extents(extents: &Extents) -> String {
         (extents.shared_bytes, "shared"),
     ] {
         if bytes > 0 {
-            words += &format!(", {} {word}", show_bytes(bytes));
+            text += &format!(", {} {word}", show_bytes(bytes));
         }
     }
-    words
+    text
 }
 
 fn named(row: &ApiRow) -> String {
@@ -578,7 +579,7 @@ fn host_count_cells(
         cells[5] = percentile(&only.latency_ns, "50");
         cells[6] = percentile(&only.latency_ns, "99");
     }
-    let value_or_dash = |value: Option<f64>, of: fn(f64) -> String| value.map_or_else(|| "-".into(), of);
+    let value_or_dash = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "-".into(), show);
     cells[7] = value_or_dash(row.iops_per_host, show_rate);
     cells[8] = value_or_dash(row.efficiency, show_share);
     let half = |[low, high]: [f64; 2]| show_share((high - low) / 2.0);
@@ -614,13 +615,13 @@ const QUOTED_SHARE: f64 = 0.7;
 pub(super) fn show_load_curve(out: &mut Page, curve: &LoadCurve, report: &Report, all: bool) {
     let shown = shown_loads(curve, all);
     out.table(&load_table(curve, &report.results, all));
-    for words in state_legend(&shown) {
-        out.prose("", "  ", &words);
+    for text in state_legend(&shown) {
+        out.prose("", "  ", &text);
     }
     if shown.len() < curve.points.len() {
-        let (some, of) = (shown.len(), curve.points.len());
+        let (some, all_loads) = (shown.len(), curve.points.len());
         let how = how_to_see_all(report);
-        out.prose("", "  ", &format!("{some} of {of} loads, those that matter most: {how}"));
+        out.prose("", "  ", &format!("{some} of {all_loads} loads, those that matter most: {how}"));
     }
     if let Some(capacity) = curve.capacity_iops {
         let interval = curve.capacity_interval.map_or_else(String::new, |[low, high]| {
@@ -632,8 +633,8 @@ pub(super) fn show_load_curve(out: &mut Page, curve: &LoadCurve, report: &Report
             &format!("Capacity: {} operations/s in a closed loop{interval}.", show_rate(capacity)),
         );
     }
-    if let Some(words) = describe_knee(curve) {
-        out.prose("  ", "    ", &words);
+    if let Some(text) = describe_knee(curve) {
+        out.prose("  ", "    ", &text);
     }
     if report.answer.as_ref().is_none_or(|answer| answer.sentence != curve.sentence) {
         out.prose("  ", "    ", &curve.sentence);
@@ -692,7 +693,7 @@ fn state_legend(shown: &[&LoadPoint]) -> Vec<String> {
     ];
     let first = "Latencies count from the scheduled start of an operation, so they are at most too long; late: the share that fathom's \
                  own lateness adds to the percentile of the target (without one, p99); - = not enough samples, or overload.";
-    let states = of_states.into_iter().filter(|(state, _)| has(*state)).map(|(_, words)| words);
+    let states = of_states.into_iter().filter(|(state, _)| has(*state)).map(|(_, meaning)| meaning);
     std::iter::once(first).chain(states).map(str::to_owned).collect()
 }
 
@@ -732,26 +733,26 @@ fn load_cells(
 
 /// `met`, `overload, missed`, ...; with the percentile of the target if it has no column.
 fn describe_state(point: &LoadPoint, curve: &LoadCurve) -> String {
-    let mut words = Vec::new();
+    let mut parts = Vec::new();
     let rank = curve.percentile();
     if !["50", "99", "99.9"].contains(&rank)
         && let Some(ns) = point.percentiles_ns.get(rank).copied().flatten()
     {
-        words.push(format!("p{rank} {}", show_ns(ns as f64)));
+        parts.push(format!("p{rank} {}", show_ns(ns as f64)));
     }
     match point.state {
         LoadState::Served | LoadState::Late => {}
-        LoadState::Overload => words.push("overload".into()),
-        LoadState::Void => words.push("void".into()),
+        LoadState::Overload => parts.push("overload".into()),
+        LoadState::Void => parts.push("void".into()),
     }
     match point.met {
-        Some(met) => words.push(if met { "met".into() } else { "missed".into() }),
+        Some(met) => parts.push(if met { "met".into() } else { "missed".into() }),
         None if curve.latency_target.is_some() && point.state != LoadState::Void => {
-            words.push("open".into());
+            parts.push("open".into());
         }
         None => {}
     }
-    words.join(", ")
+    parts.join(", ")
 }
 
 fn describe_knee(curve: &LoadCurve) -> Option<String> {

@@ -155,8 +155,8 @@ fn cell_rows(sweep: &Sweep, work: &Work, report: &Report) -> Vec<SweepRow> {
         let way = c.setting.way();
         // One worker is named only if other cells have several.
         let alone = (c.setting.workers == 1).then(|| "1 worker".to_owned());
-        let words = way.split(", ").map(str::to_owned).chain(alone);
-        std::iter::once(c.setting.shape()).chain(words).collect()
+        let settings = way.split(", ").map(str::to_owned).chain(alone);
+        std::iter::once(c.setting.shape()).chain(settings).collect()
     };
     let common = |part: &String| mine.len() > 1 && mine.iter().all(|c| parts(c).contains(part));
     let winner = sweep.winner.get(&work.name);
@@ -1032,13 +1032,13 @@ fn sizes_are_mapped_against_the_other_varied_setting() {
 
 #[test]
 fn the_title_of_a_map_names_each_cache_mode_once() {
-    let of = |mode: &str, block_bytes: u32, result: usize| {
+    let cell = |mode: &str, block_bytes: u32, result: usize| {
         let setting = Setting { mode: Some(mode.into()), ..Setting::plain("read", block_bytes, 1) };
         CellFigures { setting, mib_per_s: Some(1.0), result: Some(result), ..example_cell(1, None, 1) }
     };
     // Twenty sizes of two cache modes that are measured as one.
     let all: Vec<CellFigures> = (0..20)
-        .flat_map(|at| ["unbuffered", "unbuffered-sequential"].map(|mode| of(mode, 512 << at, at as usize)))
+        .flat_map(|at| ["unbuffered", "unbuffered-sequential"].map(|mode| cell(mode, 512 << at, at as usize)))
         .collect();
     let mut page = Page::new(crate::Style { width: 200, ..crate::Style::default() });
     show_maps(&mut page, &all.iter().collect::<Vec<_>>(), Measure::Bandwidth, Marks::default());
@@ -1085,13 +1085,13 @@ fn sizes_use_the_largest_unit_that_divides_them() {
 
 #[test]
 fn works_are_named_by_their_shares_of_reads_and_writes() {
-    let of = |rw: &str, mix: Option<&str>| {
+    let shares = |rw: &str, mix: Option<&str>| {
         read_write_shares(&Setting { mix: mix.map(str::to_owned), ..Setting::plain(rw, 4096, 1) })
     };
-    assert_eq!(of("randrw", Some("read")), "100/0");
-    assert_eq!(of("randrw", Some("write")), "0/100");
-    assert_eq!(of("randrw", Some("95/5")), "95/5");
-    assert_eq!((of("write", None), of("read", None)), ("0/100".into(), "100/0".into()));
+    assert_eq!(shares("randrw", Some("read")), "100/0");
+    assert_eq!(shares("randrw", Some("write")), "0/100");
+    assert_eq!(shares("randrw", Some("95/5")), "95/5");
+    assert_eq!((shares("write", None), shares("read", None)), ("0/100".into(), "100/0".into()));
     let spec = Setting { spec: Some("File Server".into()), ..Setting::plain("", 4096, 1) };
     assert_eq!(read_write_shares(&spec), "File Server");
 }
