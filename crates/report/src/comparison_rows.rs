@@ -11,10 +11,10 @@ use model::units::{show_change, show_share};
 const PAIR_HEADINGS: [&str; 8] = ["number", "A", "B", "change", "95 % interval", "visible", "runs", "answer"];
 
 /// Legend of the table.
-pub(crate) const PAIR_LEGEND: &str = "A and B are geometric means over runs, a percentile being that of a \
-                                 typical run; visible: the smallest difference usually detected; runs: \
-                                 about how many on each side would settle it. NO DIFFERENCE SEEN: the \
-                                 interval says how large a difference may be at most.";
+pub(crate) const PAIR_LEGEND: &str = "A and B are geometric means over runs; a percentile is that of a typical \
+                                 run. visible: the smallest difference that is usually detected; runs: \
+                                 about how many per side would decide. NO DIFFERENCE SEEN: the interval \
+                                 bounds a possible difference.";
 
 /// Returns the gate to print first; `None` if the sides are of different work, so that there is nothing to pass or fail, and no number
 /// failed or is missing.
@@ -142,7 +142,7 @@ pub(crate) fn left_out_notes(comparison: &Comparison, b: &str) -> Vec<String> {
 }
 
 /// Legend of the table.
-pub(crate) const SIDES_LEGEND: &str = "A: geometric mean over runs, a percentile being that of a typical run; the others: the change \
+pub(crate) const SIDES_LEGEND: &str = "A: geometric mean over runs; a percentile is that of a typical run. Other columns: the change \
                                  against A, its 95 % interval over runs, and the answer.";
 
 /// A number of a result, on every side.

@@ -204,11 +204,11 @@ kinds! {
     Pages: pages, "pages of checks";
     Diagnosis: diagnosis, "a diagnosis";
     Devices: devices, "block devices";
-    Verifications: verified, "what came of a verification";
-    Watched: watched, "what is watched";
+    Verifications: verified, "the result of a verification";
+    Watched: watched, "intervals of watched devices";
     LoadOverTime: load_over_time, "a load over time";
     Captured: captured, "a capture";
-    FitCheck: fitted, "a fitted job beside its capture";
+    FitCheck: fitted, "a fitted job with its capture";
 }
 
 impl Format {

@@ -154,7 +154,7 @@ pub(crate) fn supported(value: f64, interval: Option<[f64; 2]>) -> String {
     if places > 0 { format!("~{rounded:.places$}") } else { format!("~{}", show_count(rounded)) }
 }
 
-/// Returns the verdict on a row, with the accepted findings behind it. A void result is invalid, even if an older
+/// Returns the verdict on a row, with its accepted findings. A void result is invalid, even if an older
 /// version judged it otherwise.
 pub(crate) fn verdict_mark(result: &Measured) -> String {
     let word = match result.verdict {
@@ -174,7 +174,8 @@ pub(crate) fn accepted(ids: &[CheckId]) -> String {
 /// Mark after a figure whose result is suspect, in tables where a row has several figures.
 pub(crate) const SUSPECT_MARK: &str = "*";
 /// Explains the mark.
-pub(crate) const SUSPECT_MARK_MEANING: &str = "* = suspect; void = withheld, a finding invalidates it";
+pub(crate) const SUSPECT_MARK_MEANING: &str =
+    "* = suspect; void = withheld, because a finding invalidates it";
 
 /// Returns the verdict on a row of several results: that of the worst.
 pub(crate) fn worst_verdict_mark<'m>(results: impl Iterator<Item = &'m Measured>) -> String {

@@ -46,14 +46,15 @@ pub(crate) fn describe_failure(verified: &Verified, failed: &Failed) -> String {
 pub(crate) fn verification_notes(verified: &Verified) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some((read, _)) = &verified.read {
-        let whose = verified.read_of.as_ref().map_or(String::new(), |host| format!("what {host} wrote was "));
+        let whose =
+            verified.read_of.as_ref().map_or(String::new(), |host| format!("the data of {host} was "));
         notes.push(format!("{whose}read back from {}", verified.source));
         notes.extend(read_notes(read));
     }
     if let Some(state) = &verified.state {
         let target = &verified.target;
         notes.push(format!(
-            "what must be there is kept in {state}; `fathom verify --check {state} {target}` asks for it again"
+            "the expected data is recorded in {state}; `fathom verify --check {state} {target}` checks it again"
         ));
     }
     notes.extend(verified.notes.iter().map(|n| n.trim_end_matches('.').to_owned()));
@@ -64,11 +65,14 @@ fn read_notes(read: &ReadBack) -> Vec<String> {
     let mut notes = Vec::new();
     let count = |n: u64| show_count(n as f64);
     if read.unwritten > 0 {
-        notes.push(format!("blocks never written, and so not read: {}", count(read.unwritten)));
+        notes.push(format!(
+            "blocks that were not read because they were never written: {}",
+            count(read.unwritten)
+        ));
     }
     if read.newer > 0 {
         notes.push(format!(
-            "blocks that hold a write from after the last known sync, which is allowed and not guaranteed: {}",
+            "blocks with data written after the last known sync, which may or may not survive: {}",
             count(read.newer)
         ));
     }
@@ -76,8 +80,8 @@ fn read_notes(read: &ReadBack) -> Vec<String> {
         let places: Vec<String> = read.partial.iter().map(u64::to_string).collect();
         let more = if read.partials > places.len() as u64 { " and more" } else { "" };
         notes.push(format!(
-            "blocks torn between the stable data and a write that was in flight after the last known sync, \
-             which is allowed to be incomplete: {}, at offsets {}{more}",
+            "blocks torn by a write that was in flight after the last known sync, which may be incomplete: \
+             {}, at offsets {}{more}",
             count(read.partials),
             places.join(" ")
         ));

@@ -15,7 +15,7 @@ use crate::formats::text::sessions::{
 use crate::formats::text::verified::{
     damage_items, verdict_on_all_hosts, verification_headline, verification_rates,
 };
-use crate::page::{Table, escaped, prose, supported, verdict_mark};
+use crate::page::{SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, escaped, prose, supported, verdict_mark};
 use crate::report_view::{how_to_see_all, rest_summary_of, verification_notes, worst_of};
 use crate::{Content, Detail, Format, Style, Writer};
 use crate::{comparison_rows, report_view};
@@ -128,7 +128,7 @@ fn report_answer(report: &Report) -> String {
 /// Returns the answer of the comparison with an earlier session.
 fn rerun_text(rerun: &Rerun) -> String {
     let Comparison { answer, sentence, .. } = &rerun.beside;
-    let text = format!("Against {}, measured again in turns: {sentence}", rerun.session);
+    let text = format!("Against {}, measured again in alternation: {sentence}", rerun.session);
     format!("**{}** {}\n", answer.word(), escaped(&text))
 }
 
@@ -162,6 +162,10 @@ fn full_page(report: &Report, all: bool) -> String {
     }
     if table.has("~") {
         out += "\n\\~ = rounded, since the interval is wide\n";
+    }
+    let has_rounds = report.study.sweep().is_some_and(|sweep| sweep.rounds.is_some());
+    if has_rounds && (table.has(SUSPECT_MARK) || table.has("void")) {
+        out += &format!("\n{}\n", escaped(SUSPECT_MARK_MEANING));
     }
     out += &report.results.iter().filter(|result| !result.void).filter_map(replay_text).collect::<String>();
     if let Some(rerun) = &report.against {
@@ -284,7 +288,7 @@ fn invalid_or_worst(result: &Measured) -> (bool, Verdict) {
 /// Returns the rates of reads and of writes; `None` if the test lacks them.
 fn direction_rates(result: &Measured) -> [Option<[String; 2]>; 2] {
     let rates = |figures: Option<&Figures>| match figures {
-        Some(_) if result.void => Some(["void".into(), "void".into()]),
+        Some(_) if result.void => Some(["none".into(), "-".into()]),
         Some(f) => Some([supported(f.mb_per_s, f.mb_per_s_interval), supported(f.iops, f.iops_interval)]),
         None => None,
     };
@@ -397,7 +401,7 @@ fn write_plan(explained: &Explained, _: Style, to: &mut dyn Write) -> io::Result
         table.markdown()
     );
     for (at, job) in plan.jobs.iter().enumerate() {
-        let mark = if at == plan.headline { " (headline)" } else { "" };
+        let mark = if at == plan.headline { " (headline: the number to quote)" } else { "" };
         let streams = streams(job).collect::<Vec<_>>().join("; ");
         out += &format!("- {}\n", escaped(&format!("{}{mark}: {streams}", job.name)));
     }

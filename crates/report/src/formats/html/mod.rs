@@ -47,7 +47,7 @@ pub(super) static FORMAT: Format = Format {
     sessions: Some(Writer { about: "a page with a table", write: write_list }),
     session_table: Some(Writer { about: "a page with a table", write: sessions::write_session_table }),
     pages: Some(Writer { about: "a page of them", write: write_check_pages }),
-    diagnosis: Some(Writer { about: "a page with everything that was looked at", write: write_diagnosis }),
+    diagnosis: Some(Writer { about: "a page with every check", write: write_diagnosis }),
     devices: Some(Writer { about: "a page with a table", write: write_devices }),
     verified: Some(Writer { about: "a page with the verdict and the damage", write: write_verification }),
     watched: None,
@@ -87,7 +87,7 @@ fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::
         if !damage.is_empty() {
             sections.push(card("Damage", NO_LEAD, &facts(&damage)));
         }
-        sections.push(card("What there is to know", NO_LEAD, &facts(&verification_facts(verification))));
+        sections.push(card("Details", NO_LEAD, &facts(&verification_facts(verification))));
     } else {
         eye.push(count_of(all.hosts.len(), "host"));
         for on in &all.hosts {
@@ -157,7 +157,7 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
         sections.push(card(&group.heading, NO_LEAD, &page::table(&group.heading, &rows)));
     }
     sections.push(command_card(
-        "Look again:",
+        "Check again:",
         report_view::command_line(&["fathom".into(), "doctor".into(), diagnosis.target.clone()]),
     ));
     write_page(to, &format!("{word} · doctor"), &["doctor".into(), diagnosis.target.clone()], &sections)
@@ -178,7 +178,7 @@ fn write_plan(explained: &Explained, _: Style, to: &mut dyn Write) -> io::Result
     let mut settings = Table::new(&["setting", "value", "from"], &[]).aligned(1, true);
     settings.add_all(plan.origins.iter().map(|o| [o.setting.clone(), o.value.clone(), o.from.clone()]));
     let jobs = plan.jobs.iter().enumerate().map(|(at, job)| {
-        let mark = if at == plan.headline { " (headline)" } else { "" };
+        let mark = if at == plan.headline { " (headline: the number to quote)" } else { "" };
         (format!("{}{mark}", job.name), plan::streams(job).collect::<Vec<_>>().join("\n"))
     });
     let jobs: Vec<_> = jobs

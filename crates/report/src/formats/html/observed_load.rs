@@ -21,19 +21,21 @@ pub(super) fn write_capture(captured: &Captured, _: Style, to: &mut dyn Write) -
         "incomplete" => "SUSPECT",
         _ => "",
     };
-    let cut =
-        captured.damage.as_ref().map(|damage| format!("The file is {damage}; what is before that is shown."));
+    let cut = captured
+        .damage
+        .as_ref()
+        .map(|damage| format!("The file is {damage}; the part before that is shown."));
     let shown = captured.restricted.as_ref().map(restricted);
     let sentences: Vec<String> =
         [Some(captured.completeness.sentence.clone()), cut, shown].into_iter().flatten().collect();
     let mut sections = vec![head_card(&word, like, &origin(captured), &sentences)];
     if captured.profile.requests == 0 {
-        sections.push(card("No request is in it", NO_LEAD, ""));
+        sections.push(card("It contains no requests", NO_LEAD, ""));
     } else {
         sections.push(card(
-            "What was done",
+            "Operations",
             NO_LEAD,
-            &page::table("What was done", &operations(&captured.profile.operations)),
+            &page::table("Operations", &operations(&captured.profile.operations)),
         ));
         if let Some(course) = &captured.profile.course {
             sections.push(card("Over time", NO_LEAD, &draw_over_time(course)));
@@ -41,11 +43,11 @@ pub(super) fn write_capture(captured: &Captured, _: Style, to: &mut dyn Write) -
         }
         let aspects =
             parts(captured).into_iter().map(|(what, text)| (what.to_owned(), with_micro_sign(&text)));
-        sections.push(card("What it was like", NO_LEAD, &facts(&aspects.collect::<Vec<_>>())));
+        sections.push(card("Profile", NO_LEAD, &facts(&aspects.collect::<Vec<_>>())));
         let others = other_tasks(&captured.profile);
-        let who = page::table("Who did it", &tasks(&captured.profile.tasks));
+        let who = page::table("Tasks", &tasks(&captured.profile.tasks));
         if !who.is_empty() {
-            sections.push(card("Who did it", &[others], &who));
+            sections.push(card("Tasks", &[others], &who));
         }
     }
     page::write_page(to, &format!("{word} · capture"), &["capture".into(), captured.file.clone()], &sections)
@@ -90,7 +92,7 @@ fn draw_over_time(course: &Course) -> String {
         let axis = Axis::from_zero(series.iter().flat_map(|(_, values)| values.iter().copied()));
         TimePlot { title, series, axis, mark: rate_tick, show }
     };
-    let rate = counted("Requests issued, a second", |one| &one.requests, step_s, show_rate);
+    let rate = counted("Requests issued per second", |one| &one.requests, step_s, show_rate);
     let bytes = counted("MB/s", |one| &one.bytes, 1e6 * step_s, show_rate);
     let means = course.of.iter().map(|one| {
         let means = one.latency_mean_ns.iter().map(|ns| ns.unwrap_or(f64::NAN));
@@ -184,8 +186,8 @@ fn draw_places(course: &Course, places: &Places) -> String {
             cells.iter().map(|cell| (cell.step, cell.row, cell.requests)),
         );
         for (shade, path) in paths.iter().enumerate() {
-            let cells = if *op == Op::Read { "" } else { " of-third" };
-            plot.draw(&format!("cell shade-{}{cells}", shade + 1), path);
+            let colour = if *op == Op::Read { "" } else { " of-third" };
+            plot.draw(&format!("cell shade-{}{colour}", shade + 1), path);
         }
         body += &plot.html();
     }
@@ -371,7 +373,7 @@ mod tests {
         let html = page(&capture);
         assert!(!html.contains("<b>.capture") && !html.contains("NaN"), "{html}");
         for text in [
-            "Requests issued, a second",
+            "Requests issued per second",
             "MB/s",
             "Latency, from issue",
             "Offsets of reads",
@@ -389,6 +391,6 @@ mod tests {
     fn a_capture_without_requests_is_a_page_too() {
         let mut capture = captured();
         capture.profile = model::captured::Profile::default();
-        assert!(page(&capture).contains("No request is in it"));
+        assert!(page(&capture).contains("It contains no requests"));
     }
 }

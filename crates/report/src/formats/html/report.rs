@@ -73,8 +73,8 @@ fn study_cards(report: &Report) -> (String, String) {
         }
         Studied::Limit(curve) => (studies::load_curve_card(report, curve), String::new()),
         Studied::Sweep(sweep) if sweep.is_in_order() || sweep.rounds.is_some() => {
-            let cells = page::table("Every cell", &text_table(report, true));
-            (card::<&str>("Every cell", &[], &cells), studies::sweep_cards(report, sweep))
+            let cells = page::table("Every setting", &text_table(report, true));
+            (card::<&str>("Every setting", &[], &cells), studies::sweep_cards(report, sweep))
         }
         Studied::Sweep(sweep) => (studies::sweep_cards(report, sweep), String::new()),
         Studied::Interfaces(api) => (studies::interfaces_card(report, api), String::new()),
@@ -159,7 +159,7 @@ fn rerun_card(report: &Report) -> Option<String> {
         format!("{}: {}", rerun.beside.answer.word(), rerun.beside.sentence),
         comparison_rows::PAIR_LEGEND.to_owned(),
     ];
-    let heading = format!("Against {}, measured again in turns", rerun.session);
+    let heading = format!("Against {}, measured again in alternation", rerun.session);
     let body = format!(
         "{}{}",
         super::sessions::ratios(&rerun.beside.pairs),
@@ -267,7 +267,7 @@ fn answer_lines(report: &Report) -> Vec<(String, String, String)> {
     });
     let against = report.against.as_ref().map(|rerun| {
         let sentence =
-            format!("against {}, measured again in turns: {}", rerun.session, rerun.beside.sentence);
+            format!("against {}, measured again in alternation: {}", rerun.session, rerun.beside.sentence);
         (rerun.beside.answer.word().to_owned(), String::new(), with_micro_sign(&sentence))
     });
     quick.into_iter().chain(answer).chain(against).collect()
@@ -275,8 +275,7 @@ fn answer_lines(report: &Report) -> Vec<(String, String, String)> {
 
 fn headline_text(result: &Measured) -> String {
     let count = result.runs.len();
-    let events =
-        if result.disturbed.iter().any(|d| d.counts) { " Hollow: a run that others disturbed." } else { "" };
+    let events = if result.disturbed.iter().any(|d| d.counts) { " Hollow: a disturbed run." } else { "" };
     let first = if count <= MAX_STAGGERED_RUNS { ", the first at the top" } else { "" };
     let band = if result.quoted_rate().interval.is_some() { "; band: its 95 % interval" } else { "" };
     format!("{count} runs{first}. Line: their mean{band}.{events}")
@@ -299,7 +298,7 @@ fn draw_runs(report: &Report, result: &Measured) -> Option<Plot> {
         if rates.len() > MAX_STAGGERED_RUNS { 500.0 } else { SIDE * (at as f64 + 0.5) / rates.len() as f64 }
     };
     let mut plot = Plot {
-        title: "Each run beside their mean".into(),
+        title: "Each run and the mean".into(),
         description: format!(
             "Runs {}; mean {}",
             rates.iter().take(20).map(|v| show_rate(*v)).collect::<Vec<_>>().join(", "),
@@ -398,7 +397,7 @@ fn rate_tiles(result: &Measured) -> Vec<Tile> {
             || entry.word.clone(),
             |m| format!("bytes on {}, in {} requests", entry.name, show_count(m.ios as f64)),
         );
-        out.push(Tile { name: "Device against ours".into(), value, note });
+        out.push(Tile { name: "Device against issued".into(), value, note });
     }
     out
 }
@@ -450,7 +449,7 @@ fn grid_cell(result: &Measured, figures: &Figures, most: f64) -> GridCell {
     let verdict = if result.void { Verdict::Invalid } else { result.verdict };
     if result.void {
         return GridCell {
-            number: "void".into(),
+            number: "no number".into(),
             raw: None,
             note: String::new(),
             verdict: verdict.word(),
@@ -493,7 +492,7 @@ pub(super) fn acting_card(report: &Report, findings: &[Finding]) -> String {
     if found.is_empty() {
         return String::new();
     }
-    card::<&str>("What changes what the numbers mean", &[], &finding_list(&found, report.results.len()))
+    card::<&str>("Findings that affect the numbers", &[], &finding_list(&found, report.results.len()))
 }
 
 /// Returns the cards of notes and of every check with its answer.
@@ -618,7 +617,7 @@ fn repeat_commands(report: &Report) -> Vec<(&'static str, String)> {
                 &[&["fathom"], rest].concat().iter().map(|w| (*w).to_owned()).collect::<Vec<_>>(),
             )
         };
-        commands.push(("Check and show this session again:", command(&["show", &id, "--verbose"])));
+        commands.push(("Check this session again and show it:", command(&["show", &id, "--verbose"])));
         commands.push(("Compare a later session with it:", command(&["compare", &id, "last"])));
     }
     commands

@@ -44,7 +44,7 @@ fn single_result(report: &Report, result: &Measured) -> String {
     let latency = latency_drawings(result, "r0");
     if !latency.is_empty() {
         let lead = [
-            "Above, where operations lie; below, how rare the slow ones are. Percentiles with fewer than ten operations beyond are not drawn.",
+            "Above: how latencies are distributed. Below: how rare slow operations are. Percentiles with fewer than ten operations above them are not drawn.",
         ];
         out += &card("Latency", &lead, &latency);
     }
@@ -60,8 +60,8 @@ fn single_result(report: &Report, result: &Measured) -> String {
 }
 
 /// Explains the picture of a ledger.
-const LEDGER_EXPLAINED: &str = "From what fathom issued, over what the kernel charged to it, down to what each block device completed, warm-up \
-                      and drain included. Narrower operations at equal bytes are merged, wider ones split; fewer bytes were answered by a cache.";
+const LEDGER_EXPLAINED: &str = "From the top: what fathom issued, what the kernel charged to it, and what each block device completed, including warm-up \
+                      and drain. Fewer operations with equal bytes: they were merged; more: split. Fewer bytes: a cache answered.";
 
 /// Returns the notes on the plots.
 fn plot_notes(result: &Measured) -> Vec<String> {
@@ -412,7 +412,7 @@ fn percentile_table(result: &Measured) -> String {
         }
     }
     page::table(
-        "Percentiles of latency, all runs together and each; - where fewer than ten operations lie beyond",
+        "Percentiles of latency, all runs together and each; - where fewer than ten operations are above",
         &table,
     )
 }

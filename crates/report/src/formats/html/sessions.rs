@@ -120,7 +120,7 @@ fn result_plots(all: &[SessionResult], column: &Column, at: usize) -> String {
         return String::new();
     }
     let lead = [
-        "All sessions on one scale. Dot: the mean; line: its 95 % interval, with an arrow where it goes on; hollow: a finding qualifies \
+        "All sessions on one scale. Dot: the mean; line: its 95 % interval, with an arrow where it continues; hollow: a finding qualifies \
          it. Dashed: the device below.",
     ];
     let results: Vec<&Measured> = all.iter().map(|one| one.result).collect();
@@ -155,7 +155,7 @@ fn draw_session_rates(all: &[SessionResult], column: &Column) -> String {
             value: rate.value.map(|value| (value, rate.interval)),
             hollow: one.result.verdict != Verdict::Valid,
             cells: vec![
-                rate.value.map_or_else(|| "void".into(), |v| supported(v, rate.interval)),
+                rate.value.map_or_else(|| "no number".into(), |v| supported(v, rate.interval)),
                 interval.unwrap_or_else(|| "-".into()),
                 ns("50"),
                 ns("99"),
@@ -218,8 +218,8 @@ fn session_commands(table: &SessionTable) -> String {
         model::name::line(&["fathom".to_owned(), command.into()].into_iter().chain(ids()).collect::<Vec<_>>())
     };
     let all = vec![
-        ("Check and show these sessions again:", line("show")),
-        ("Say whether the others are faster than the first:", line("compare")),
+        ("Check these sessions again and show them:", line("show")),
+        ("Compare the others with the first:", line("compare")),
     ];
     card("Repeat it", NO_LEAD, &repeat_card(all))
 }

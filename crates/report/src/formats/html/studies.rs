@@ -57,7 +57,7 @@ pub(super) fn layers_card(report: &Report, layers: &Layers) -> String {
         axis: "Mean latency with its 95 % interval, logarithmic",
         headings: &["Latency", "95 %", "Device"],
     };
-    let explained = "From the lowest layer up. Dot: ours; line: its 95 % interval, with an arrow where it goes on; dashed: what the \
+    let explained = "From the lowest layer up. Dot: ours; line: its 95 % interval, with an arrow where it continues; dashed: what the \
                      topmost device below counted; hollow: a finding qualifies it.";
     let missing = layers.missing.iter().map(|reason| format!("Not measured: {reason}."));
     let lead: Vec<String> = std::iter::once(explained.to_owned()).chain(missing).collect();
@@ -133,7 +133,7 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
             let none = api.no_advice.iter().find(|n| n.work == first.work)?;
             Some(format!("No recommendation, because {}.", none.why))
         });
-        let marks = "Dot: 10^6 bytes per second; line: its 95 % interval, with an arrow where it goes on; hollow: a finding qualifies it; ★ the one to use.";
+        let marks = "Dot: 10^6 bytes per second; line: its 95 % interval, with an arrow where it continues; hollow: a finding qualifies it; ★ the one to use.";
         let lead: Vec<String> = advice_text.into_iter().chain([marks.to_owned()]).collect();
         out += &card(&first.work, &lead, &draw_intervals(&labels, drawn.collect(), rate_tick));
     }
@@ -319,10 +319,10 @@ pub(super) fn host_count_card(report: &Report, scaling: &Scaling) -> String {
         headings: &["IOPS", "Per host", "Efficiency"],
     };
     let lead = [
-        "Dot: operations per second of all; line: its 95 % interval; hollow: a finding qualifies it. Efficiency: the rate of a host beside \
-         that of a host among the fewest.",
+        "Dot: operations per second of all; line: its 95 % interval; hollow: a finding qualifies it. Efficiency: IOPS per host relative \
+         to the fewest hosts.",
     ];
-    card("What more hosts bring", &lead, &draw_intervals(&labels, rows.collect(), rate_tick))
+    card("What more hosts add", &lead, &draw_intervals(&labels, rows.collect(), rate_tick))
         + &card::<&str>("All figures", &[], &page::table("Every number of hosts", &text_table(report, true)))
 }
 
@@ -396,7 +396,7 @@ impl<'c> CurveDrawing<'c> {
             ("bar", "95 % interval over runs"),
         ];
         if has(LoadState::Overload) {
-            items.push(("mark", "overload: more came than was served"));
+            items.push(("mark", "overload: more arrived than was served"));
         }
         key(&items)
     }
@@ -513,8 +513,8 @@ impl<'c> CurveDrawing<'c> {
         let state = match point.state {
             LoadState::Served => "",
             LoadState::Late => "\nlate: more than a tenth of a percentile is fathom's own lateness",
-            LoadState::Overload => "\noverload: more came than was served",
-            LoadState::Void => "\nvoid",
+            LoadState::Overload => "\noverload: more arrived than was served",
+            LoadState::Void => "\nvoid: a finding invalidates it",
         };
         let ns = |rank: &str| page::time_or_dash(Some(Self::value(point, rank)).filter(|v| v.is_finite()));
         let share = point.share.map_or_else(String::new, |s| format!(" ({})", show_share(s)));
@@ -569,7 +569,7 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
     let mut out: String = sweep.works.iter().map(|work| work_card(sweep, work)).collect();
     if sweep.works.is_empty() {
         out += &card::<&str>(
-            "Cells",
+            "All settings",
             &[],
             &draw_work_maps(&sweep.cells.iter().collect::<Vec<_>>(), Measure::Bandwidth, (None, None), None),
         );
@@ -578,7 +578,7 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
     let lead = [format!("The {} search took {:.0} s{budget}.", sweep.search, sweep.seconds)];
     // Cells in a fixed order are not ranked: none of them wins.
     let (heading, caption) = if sweep.is_in_order() {
-        ("All cells", "Each cell, in the order of the grid")
+        ("All settings", "Each setting, in the order of the grid")
     } else {
         ("The best settings", "The best of each work, and what it is compared with")
     };
@@ -628,8 +628,8 @@ fn work_maps_of_sessions(sweeps: &[(String, &Sweep)], work: &Work) -> String {
         };
         (name.clone(), body)
     });
-    let lead = ["Shades are shares of the best cell of all sessions."];
-    card(&format!("{}: every cell", work.name), &lead, &multiples("tables", small))
+    let lead = ["Shades are shares of the best setting of all sessions."];
+    card(&format!("{}: every setting", work.name), &lead, &multiples("tables", small))
 }
 
 fn cells_of_work<'s>(sweep: &'s Sweep, work: &Work) -> impl Iterator<Item = &'s CellFigures> {
@@ -711,7 +711,7 @@ fn draw_work_maps(
     }
     if ways.len() > MAX_MAPS {
         out +=
-            &format!("<p class=\"sub\">{} more maps are in the JSON, as cells.</p>", ways.len() - MAX_MAPS);
+            &format!("<p class=\"sub\">{} more maps: the JSON has their values.</p>", ways.len() - MAX_MAPS);
     }
     out
 }

@@ -106,14 +106,14 @@ impl TimeDrawing<'_> {
         let fine = self.result.course.is_some();
         let device = self.result.series.iter().any(|s| s.device.is_some());
         let items: [(bool, &str, &str); 8] = [
-            (true, "ours", "ours, by the second"),
-            (fine, "ours thin", "ours, as finely as it was kept"),
+            (true, "ours", "fathom, by the second"),
+            (fine, "ours thin", "fathom, as finely as recorded"),
             (device, "device", "the device below, from its own counters"),
             (self.interval().is_some(), "band", "95 % interval of the mean over runs"),
             (fine, "max", "slowest operation"),
-            (!self.events.marks.is_empty(), "mark", "found at that second"),
-            (!self.events.foreign.is_empty(), "foreign", "others disturbed this run"),
-            (!self.events.warm_up.is_empty(), "warm", "warm-up in the mean"),
+            (!self.events.marks.is_empty(), "mark", "a finding at that second"),
+            (!self.events.foreign.is_empty(), "foreign", "disturbed run"),
+            (!self.events.warm_up.is_empty(), "warm", "warm-up that counts in the mean"),
         ];
         let shown: Vec<_> =
             items.into_iter().filter(|i| i.0).map(|(_, class, description)| (class, description)).collect();
@@ -451,7 +451,7 @@ fn second_table(result: &Measured) -> String {
     }
     let rest = result.series.len().saturating_sub(MAX_TABLE_ROWS);
     let more = if rest > 0 { format!("; {rest} more rows are in the JSON") } else { String::new() };
-    page::table(&format!("The course of {} second by second{more}", result.name), &table)
+    page::table(&format!("{} second by second{more}", result.name), &table)
 }
 
 /// Reads, writes, trims or syncs, and their CSS classes.

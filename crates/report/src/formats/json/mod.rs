@@ -167,7 +167,7 @@ fn damage_json(offset: u64, damage: &Damage) -> Value {
     value
 }
 
-/// What a line is about, with the end of its interval.
+/// The subject of a line, with the end of its interval.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -191,7 +191,7 @@ enum Line<'w> {
         #[serde(flatten)]
         process: &'w WatchedProcess,
     },
-    /// What appeared, disappeared or is not known.
+    /// A device or process that appeared or disappeared, or something unknown.
     Remark { time: &'w str, text: &'w str },
 }
 
@@ -205,21 +205,21 @@ struct Device<'w> {
     layer: LayerKind,
     level: usize,
     below: &'w [String],
-    /// Its figures; absent where they are not known.
+    /// The figures; absent if they are unknown.
     #[serde(flatten)]
     figures: Option<&'w DeviceInterval>,
-    /// Why they are not.
+    /// Why the figures are unknown; absent if they are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_known: Option<&'w str>,
     load: Option<&'w Load>,
-    /// Why the load is not told; absent where it is.
+    /// Why the load is unknown; absent if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_unknown: Option<&'w str>,
     /// Conclusions that the figures support.
     conclusions: &'w [Conclusion],
-    /// `null` if it is not known or was not observed.
+    /// The latencies; `null` if they are unknown or were not observed.
     latency: Option<&'w Latencies>,
-    /// Why it is not; absent where it is.
+    /// Why the latencies are unknown; absent if they are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     latency_not_known: Option<&'w str>,
 }

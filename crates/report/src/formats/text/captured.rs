@@ -22,7 +22,7 @@ pub(super) fn write_capture(captured: &Captured, style: Style, to: &mut dyn Writ
         out.prose(
             "",
             "  ",
-            &format!("{} the file is {damage}; what is before that is shown", out.paint("CUT", "1")),
+            &format!("{} the file is {damage}; the part before that is shown", out.paint("CUT", "1")),
         );
     }
     out.prose("", "  ", &format!("{} {}", out.paint(&word, "1"), captured.completeness.sentence));
@@ -32,7 +32,7 @@ pub(super) fn write_capture(captured: &Captured, style: Style, to: &mut dyn Writ
     }
     let profile = &captured.profile;
     if profile.requests == 0 {
-        out.line("No request is in it.");
+        out.line("It contains no requests.");
         return out.write(to);
     }
     out.line("");
@@ -77,7 +77,7 @@ pub(in crate::formats) fn parts(captured: &Captured) -> Vec<(&'static str, Strin
     out.extend(unseen.map(|n| {
         let n = show_count(n as f64);
         let text =
-            "requests whose issue was not seen are not in the file, most of them in flight when it began";
+            "requests are missing, because their issue was not recorded; most were in flight at the start";
         ("note", format!("{n} {text}"))
     }));
     out
@@ -106,7 +106,7 @@ pub(in crate::formats) fn origin(captured: &Captured) -> String {
         Unit::Bios => "bios as they were queued".into(),
         Unit::Operations => "operations as they were logged".into(),
     });
-    facts.extend(captured.origin.pid.map(|pid| format!("those of process {pid} alone")));
+    facts.extend(captured.origin.pid.map(|pid| format!("only process {pid}")));
     facts.join(", ")
 }
 
@@ -178,14 +178,14 @@ fn describe_sequence(sequence: &Sequence) -> String {
     if sequence.runs > 0 {
         let [mean, median, most] = sequence.run_requests.map(number);
         text += &format!(
-            "; {} {} of {mean} requests in the mean, median {median}, longest {most} ({})",
+            "; {} {} of {mean} requests on average, median {median}, longest {most} ({})",
             show_count(sequence.runs as f64),
             if sequence.runs == 1 { "run" } else { "runs" },
             show_bytes(sequence.run_bytes[2] as u64)
         );
     }
     if sequence.streams[1] > 0.0 {
-        text += &format!("; streams at once {:.1}, at most {}", sequence.streams[0], sequence.streams[1]);
+        text += &format!("; concurrent streams {:.1}, at most {}", sequence.streams[0], sequence.streams[1]);
     }
     text
 }
@@ -224,7 +224,7 @@ fn describe_depth(depth: &Depth) -> String {
         })
         .collect();
     format!(
-        "mean {:.2}, while busy {:.2}, at most {}; of the time {}",
+        "mean {:.2}, while busy {:.2}, at most {}; share of the time: {}",
         depth.mean,
         depth.busy_mean,
         depth.max,
@@ -249,7 +249,7 @@ fn describe_queueing(all: &[Operation]) -> Option<String> {
 fn describe_arrivals(arrivals: &Arrivals) -> String {
     let idc = |figure: Option<f64>| figure.map_or_else(|| "-".into(), show_rate);
     format!(
-        "{}: every {} in the mean, p50 {}, p99 {}; dispersion (1 = random) {} in 10 ms, {} in 100 ms",
+        "{}: every {} on average, p50 {}, p99 {}; dispersion (1 = random) {} in 10 ms, {} in 100 ms",
         arrivals.of,
         show_ns(arrivals.gap_ns.mean),
         percentile(&arrivals.gap_ns, "50"),
@@ -267,7 +267,7 @@ fn describe_flushes(flushes: &Flushes) -> Option<String> {
     let mut text = format!("{} at the device", count(flushes.at_device));
     if flushes.asked + flushes.with_data > 0 {
         text += &format!(
-            ", asked for {} times alone and {} times with a write",
+            ", requested {} times alone and {} times with a write",
             count(flushes.asked),
             count(flushes.with_data)
         );
@@ -301,15 +301,12 @@ fn capture_remarks(profile: &Profile) -> Vec<String> {
         )
     };
     let all = [
-        (
-            profile.of_kernel_workers,
-            "by kernel workers: write-back and flushes, of which nobody can tell who caused them",
-        ),
+        (profile.of_kernel_workers, "by kernel workers: write-back and flushes, whose cause is unknown"),
         (profile.failed, "failed"),
         (profile.without_completion, "have no completion in the file"),
         (
             profile.late,
-            "took so long that they stand behind later ones; order, depth and arrivals are without them",
+            "took so long that the file has them after later ones; order, depth and arrivals exclude them",
         ),
     ];
     all.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", share(n))).collect()
@@ -513,12 +510,12 @@ fn captures_fit_any_width_and_unknown_figures_are_not_zero() {
             "only requests of task postgres",
             "4K 90 %, 64K 10 %",
             "10 % sequential",
-            "3 runs of 3.50 requests in the mean, median 3, longest 9",
+            "3 runs of 3.50 requests on average, median 3, longest 9",
             "not known: no completion is in the file",
             "2,018 in 10 ms, - in 100 ms",
-            "12 at the device, asked for 9 times alone",
+            "12 at the device, requested 9 times alone",
             "138,181 requests (97 %) by kernel workers",
-            "3 requests whose issue was not seen",
+            "3 requests are missing",
         ] {
             assert!(flat.contains(expected), "{expected}\n{text}");
         }

@@ -26,7 +26,7 @@ pub(super) fn write_devices(devices: &Devices, style: Style, to: &mut dyn Write)
         }
     }
     if devices.devices.is_empty() && !is_detailed {
-        out.line("The kernel shows no block device that has a size.");
+        out.line("The kernel lists no block device with a size.");
     }
     if !devices.empty.is_empty() {
         out.prose("", CONTINUATION, &format!("Without a size: {}", devices.empty.join(", ")));
@@ -73,7 +73,7 @@ fn show_all_facts(out: &mut Page, device: &BlockDevice) {
     line("capacity", format!("{} ({} bytes)", show_bytes(device.bytes), device.bytes));
     if let Some(disk) = &device.disk {
         let start = device.start_bytes.map_or_else(String::new, |at| format!(", from {}", show_bytes(at)));
-        line("part of", format!("{disk}{start}; what follows is of {disk}"));
+        line("part of", format!("{disk}{start}; the next lines describe {disk}"));
     }
     if device.kind == LayerKind::Disk || device.kind == LayerKind::Partition {
         line("vendor", identity(&device.vendor));
@@ -264,7 +264,7 @@ pub(in crate::formats) fn queue(queue: &Queue) -> String {
 
 fn describe_backing(file: &str, direct: Option<bool>) -> String {
     match direct {
-        Some(true) => format!("{file}, past the page cache"),
+        Some(true) => format!("{file}, bypassing the page cache"),
         Some(false) => format!("{file}, through the page cache"),
         None => file.to_owned(),
     }
@@ -484,7 +484,7 @@ fn a_disk_shows_known_and_unknown_facts() {
             "{expected}: {shown}"
         );
     }
-    assert!(text(Vec::new()).starts_with("The kernel shows no block device"));
+    assert!(text(Vec::new()).starts_with("The kernel lists no block device"));
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub(super) fn write_plan(explained: &Explained, style: Style, to: &mut dyn Write
     show_workloads(&mut out, plan);
     if let Study::Profile(form) = &plan.study {
         out.line("");
-        out.line(&format!("not as {} does it:", form.tool));
+        out.line(&format!("differences from {}:", form.tool));
     }
     for remark in plan_remarks(&plan.study) {
         out.prose("  ", "    ", &remark);
@@ -57,7 +57,7 @@ fn show_settings(out: &mut Page, plan: &Plan) {
 
 fn show_workloads(out: &mut Page, plan: &Plan) {
     for (i, job) in plan.jobs.iter().enumerate() {
-        let mark = if i == plan.headline { "  (headline)" } else { "" };
+        let mark = if i == plan.headline { "  (headline: the number to quote)" } else { "" };
         out.line(&format!("{}{mark}", job.name));
         streams(job).for_each(|line| out.prose("    ", "      ", &line));
     }
@@ -97,7 +97,7 @@ pub(in crate::formats) fn plan_remarks(study: &Study) -> Vec<String> {
 /// Describes how often each job is measured.
 fn describe_repeats(plan: &Plan) -> String {
     match plan.study.grid().map(|g| g.search) {
-        Some(Search::Adaptive { .. }) => return "as often as the search asks".into(),
+        Some(Search::Adaptive { .. }) => return "as often as the search decides".into(),
         Some(Search::InOrder(Until::Slow)) => return "once".into(),
         Some(Search::InOrder(Until::Rounds { rounds_at_most, .. })) => {
             return format!("in up to {rounds_at_most} rounds");
@@ -107,14 +107,14 @@ fn describe_repeats(plan: &Plan) -> String {
     match plan.strategy {
         Strategy::Fixed | Strategy::Limit(_) => format!("{} runs", plan.runs),
         Strategy::Precision { share, at_most } => {
-            format!("{} to {at_most} runs, until {} to either side", plan.runs, show_share(share))
+            format!("{} to {at_most} runs, until the interval is within ±{}", plan.runs, show_share(share))
         }
         Strategy::Targets(_) => {
-            format!("{} runs, then further ones of the tests that vary most", plan.runs)
+            format!("{} runs, then more of the tests that vary most", plan.runs)
         }
         Strategy::Steady { at_most } => format!("up to {at_most} rounds, until steady"),
         Strategy::Settle { at_most } => {
-            format!("{} runs, and once up to {at_most} in all where these do not settle it", plan.runs)
+            format!("{} runs; if these do not decide, once more up to {at_most} in total", plan.runs)
         }
     }
 }

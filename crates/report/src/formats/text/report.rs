@@ -300,7 +300,7 @@ pub(in crate::formats) fn headline(headline: &Headline, report: &Report) -> Stri
     if let Studied::Limit(curve) = &report.study {
         return match curve.latency_target.as_ref().map(|p| p.missed_iops) {
             Some(Some(missed)) => format!("{number}, missed at {}", show_count(missed as f64)),
-            Some(None) => format!("{number}, and no load that was offered missed it"),
+            Some(None) => format!("{number}, and no offered load missed the target"),
             None => number,
         };
     }
@@ -321,7 +321,10 @@ pub(super) fn show_rerun(out: &mut Page, against: &Rerun) {
     out.prose(
         "",
         "  ",
-        &format!("Against {} (A), measured again, alternating with this one (B)", against.session),
+        &format!(
+            "Against {} (A), which was measured again in alternation with this session (B)",
+            against.session
+        ),
     );
     show_rerun_brief(out, against);
     if !comparison.pairs.is_empty() {
@@ -342,17 +345,17 @@ pub(super) fn show_rerun_brief(out: &mut Page, against: &Rerun) {
 
 /// Describes whether the machine changed.
 fn describe_machine_changes(since: &Comparison) -> String {
-    let Some(pair) = since.headline() else { return format!("A then: {}", since.sentence) };
-    let Some(metric) = pair.metrics.first() else { return format!("A then: {}", since.sentence) };
-    let numbers = format!("A then: {}, now: {}", metric.show(metric.a), metric.show(metric.b));
+    let Some(pair) = since.headline() else { return format!("A originally: {}", since.sentence) };
+    let Some(metric) = pair.metrics.first() else { return format!("A originally: {}", since.sentence) };
+    let numbers = format!("A originally: {}, now: {}", metric.show(metric.a), metric.show(metric.b));
     let word = match metric.answer {
         Answer::Same => "the machine has not changed".to_owned(),
         Answer::NoDifferenceSeen => {
             let bound = metric.bound().unwrap_or_default();
-            format!("no change of the machine was seen: it is {bound} now")
+            format!("no change of the machine was detected: it is {bound} now")
         }
         Answer::CannotTell | Answer::Incomparable | Answer::Invalid => {
-            format!("whether the machine has changed cannot be told: {}", metric.why)
+            format!("it is unknown whether the machine has changed: {}", metric.why)
         }
         other => format!("{}: the machine has changed", other.word()),
     };
@@ -377,7 +380,7 @@ pub(super) fn show_all_findings(out: &mut Page, report: &Report) {
     show_not_checked(out, &shown, all, brief);
     show_passed(out, &shown);
     if shown.len() < report.findings.len() {
-        out.line("What was found about other cells is in the JSON.");
+        out.line("The JSON has the findings about all other settings.");
     }
     out.line("");
 }

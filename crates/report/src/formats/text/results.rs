@@ -71,7 +71,7 @@ pub(super) fn show_results(out: &mut Page, results: &[Measured], shown: &[Findin
         out.line(&format!("  {}, as measured: {}", result.name, result.true_name));
     }
     if renamed.len() > most {
-        out.line(&format!("  {} more, as measured: see --verbose.", renamed.len() - most));
+        out.line(&format!("  {} more results were relabelled: --verbose shows them.", renamed.len() - most));
     }
     let least = if is_short { LARGE_SYNC_CHANGE } else { MIN_SYNC_CHANGE };
     for result in results.iter().filter(|r| !r.void) {
@@ -116,7 +116,7 @@ fn show_final_sync(out: &mut Page, result: &Measured, least: f64) {
         return;
     }
     let text = format!(
-        "{}: with the sync after the last write ({}) in the time {} MB/s, {} IOPS.",
+        "{}: including the final sync ({}), {} MB/s and {} IOPS.",
         result.name,
         show_ns(with.sync_ns),
         show_rate(with.mb_per_s),
@@ -324,7 +324,7 @@ fn show_single_result(out: &mut Page, result: &Measured) {
 
 fn describe_snia(snia: &Snia) -> String {
     format!(
-        "SNIA steady state: {} in the last 5 of {} rounds (apart by {} of their mean, 20 % allowed; their line by {}, 10 % allowed).",
+        "SNIA steady state: {} in the last 5 of {} rounds (excursion {}, 20 % allowed; slope excursion {}, 10 % allowed).",
         if snia.met { "met" } else { "not met" },
         snia.rounds,
         show_share(snia.excursion),
@@ -385,7 +385,7 @@ pub(super) fn show_seconds(out: &mut Page, result: &Measured) {
         out.indented_table("  ", &table);
     }
     if !result.disturbed.is_empty() {
-        out.line(&format!("Runs of {} that others disturbed", result.name));
+        out.line(&format!("Disturbed runs of {}", result.name));
         result.disturbed.iter().for_each(|d| out.prose("  ", "    ", &describe_disturbed_attempt(d)));
     }
     if !result.series.is_empty() || !result.disturbed.is_empty() {
@@ -418,7 +418,7 @@ fn second_row(second: &Second) -> [String; SECOND_HEADINGS.len()] {
 }
 
 const LEDGER_HEADINGS: [&str; 7] =
-    ["ledger", "requests", "bytes", "merged", "size", "their time", "against issued"];
+    ["ledger", "requests", "bytes", "merged", "size", "total time", "against issued"];
 /// Columns to drop if the width is too small, in this order.
 const LEDGER_DROP_ORDER: [usize; 4] = [3, 5, 4, 1];
 /// Start of the cell if there is no count; the reason is below the table.
@@ -439,7 +439,7 @@ pub(super) fn show_ledger(out: &mut Page, results: &[Measured]) {
         }
     }
     out.table(&table);
-    out.line("All runs together, from the snapshot before the first operation to the one behind the last.");
+    out.line("Totals of all runs, from the snapshot before the first operation to the one after the last.");
     for reason in reasons {
         out.prose("  ", "    ", &reason);
     }
@@ -578,6 +578,8 @@ fn host_latency(latencies: &BTreeMap<String, Option<u64>>) -> String {
 
 /// Width of the longest bar.
 const CARD_BAR_WIDTH: usize = 24;
+/// The word for a withheld number, because a well-known tool has no column for verdicts.
+const VOID: &str = "void";
 /// Eighths of a column, from 0 to 7.
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
@@ -616,7 +618,12 @@ fn show_bars(out: &mut Page, rows: &[ToolRow]) {
         ]);
     }
     out.table(&table);
-    out.line("MB/s = 10^6 bytes per second: medians over runs.");
+    out.line(&format!("MB/s = 10^6 bytes per second: medians over runs{}.", void_meaning(&table)));
+}
+
+/// Explains `void` if the table contains it.
+fn void_meaning(table: &Table) -> &'static str {
+    if table.has(VOID) { "; void = withheld, because a finding invalidates it" } else { "" }
 }
 
 /// Draws full blocks and a partial one.
@@ -635,7 +642,10 @@ fn show_scores(out: &mut Page, rows: &[ToolRow], score: &Score) {
     table.add(["Score".into(), read, write, "points".into()]);
     table.add(["Total".into(), String::new(), total, "points".into()]);
     out.table(&table);
-    out.line("MB/s = 10^6 bytes per second: medians over runs; Acc.time is the mean latency.");
+    let void = void_meaning(&table);
+    out.line(&format!(
+        "MB/s = 10^6 bytes per second: medians over runs; Acc.time is the mean latency{void}."
+    ));
     for (name, points) in [("read", &score.read), ("write", &score.write), ("total", &score.total)] {
         out.prose("  ", "    ", &format!("{name} score: {}", describe_basis(points)));
     }
@@ -647,7 +657,7 @@ fn tool_number(row: &ToolRow, cell: Option<&ToolCell>) -> String {
         None => "-".into(),
         Some(ToolCell { value: Some(ms), .. }) if row.unit == "ms" => format!("{ms:.3}"),
         Some(ToolCell { value: Some(rate), .. }) => show_rate(*rate),
-        Some(ToolCell { verdict: Verdict::Invalid, .. }) => "void".into(),
+        Some(ToolCell { verdict: Verdict::Invalid, .. }) => VOID.into(),
         Some(_) => "none".into(),
     }
 }
@@ -659,17 +669,17 @@ fn short_points(points: &Points) -> String {
 /// Describes what the points are computed from.
 fn describe_basis(points: &Points) -> String {
     if points.value.is_none() {
-        return format!("withheld: {}.", points.withheld.as_deref().unwrap_or("it was not made"));
+        return format!("withheld: {}.", points.withheld.as_deref().unwrap_or("it was not computed"));
     }
     let range = points.range.map_or_else(
-        || "one run, so how much it varies is not known".into(),
+        || "one run, so its variation is unknown".into(),
         |[least, most]| {
             format!("{} by the slowest runs, {} by the fastest", show_count(least), show_count(most))
         },
     );
     let word = match points.verdict {
         Verdict::Valid => "",
-        _ => "; SUSPECT, as are numbers that it is made of",
+        _ => "; SUSPECT, because it includes suspect numbers",
     };
     format!("{range}{word}.")
 }

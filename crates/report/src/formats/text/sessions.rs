@@ -109,7 +109,7 @@ pub(in crate::formats) fn list_foot(listing: &Listing) -> Vec<String> {
     if *sessions == 0 {
         out.push("There are no sessions yet; `fathom bench` makes one.".into());
     } else if *asked_for == 0 {
-        out.push(format!("None of {} sessions is like that.", show_count(*sessions as f64)));
+        out.push(format!("No session matches ({} in all).", show_count(*sessions as f64)));
     } else if *asked_for > entries.len() as u64 {
         out.push(format!(
             "The newest {} of {}; --limit 0 shows all.",
@@ -119,7 +119,7 @@ pub(in crate::formats) fn list_foot(listing: &Listing) -> Vec<String> {
     }
     if *bytes > MUCH_BYTES {
         out.push(format!(
-            "The session files take {}; `fathom delete ID` removes one, and nothing else does.",
+            "The session files take {}. Only `fathom delete ID` removes one.",
             show_bytes(*bytes)
         ));
     }
@@ -221,10 +221,7 @@ pub(in crate::formats) fn session_table_foot(sessions: &SessionTable) -> Vec<Str
         |n: u64, what: &str| format!("{} {what}{}", show_count(n as f64), if n == 1 { "" } else { "s" });
     let mut out = Vec::new();
     if sessions.rows.is_empty() {
-        out.push(
-            "No session that was asked for has results to stand side by side; `fathom bench` makes one."
-                .into(),
-        );
+        out.push("No matching session has results to compare; `fathom bench` makes one.".into());
     }
     let others: Vec<String> = sessions
         .other_work
@@ -235,9 +232,9 @@ pub(in crate::formats) fn session_table_foot(sessions: &SessionTable) -> Vec<Str
     if all > 0 {
         let works = visible(&others.join(", ")).replace('\n', "\\n");
         let advice = if sessions.is_job_chosen {
-            "a longer part of its name after --job chooses one work"
+            "type a longer part of its name after --job to select one"
         } else {
-            "--job NAME chooses the work"
+            "--job NAME selects one"
         };
         out.push(format!("Left out: {} of other work ({works}); {advice}.", count(all, "session")));
     }
@@ -246,7 +243,7 @@ pub(in crate::formats) fn session_table_foot(sessions: &SessionTable) -> Vec<Str
     }
     if sessions.beyond_limit > 0 {
         let more = count(sessions.beyond_limit, "older session");
-        out.push(format!("Not looked at: {more}; --limit 0 takes all."));
+        out.push(format!("Not read: {more}; --limit 0 reads all."));
     }
     out
 }
@@ -444,11 +441,10 @@ session  device    SEQ1M  RND4K
 --------------------------------
 new      sda Disk    512      -
 1        /data     86.0*   void
-MB/s = 10^6 bytes/s; - = not measured; * = suspect; void = withheld, a finding
-  invalidates it.
-Left out: 3 sessions of other work (3 of bench six); --job NAME chooses the
-  work.
-Not looked at: 2 older sessions; --limit 0 takes all.
+MB/s = 10^6 bytes/s; - = not measured; * = suspect; void = withheld, because a
+  finding invalidates it.
+Left out: 3 sessions of other work (3 of bench six); --job NAME selects one.
+Not read: 2 older sessions; --limit 0 reads all.
 ";
     assert_eq!(text, expected);
     let chosen = session_table_foot(&SessionTable { is_job_chosen: true, ..example() });
@@ -578,7 +574,7 @@ id                 when              verdict  measured             value  ±95 %
             list_foot(&listing(vec![entry("x")], 1234, 0)),
             ["The newest 1 of 1,234; --limit 0 shows all."]
         );
-        assert_eq!(list_foot(&listing(Vec::new(), 0, 0)), ["None of 1 sessions is like that."]);
+        assert_eq!(list_foot(&listing(Vec::new(), 0, 0)), ["No session matches (1 in all)."]);
         assert!(list_foot(&Listing::default())[0].contains("fathom bench"));
     }
 }

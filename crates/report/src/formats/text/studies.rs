@@ -142,7 +142,7 @@ pub(super) fn show_interfaces(out: &mut Page, api: &Api, report: &Report, all: b
         out.prose(
             "",
             "",
-            "run time, bytes: of one run, the final sync aside; pieces: extents of the file, before the first run -> after the \
+            "run time, bytes: of one run, without the final sync; pieces: extents of the file, before the first run -> after the \
              last; largest piece: its share of the file; - = not known.",
         );
     }
@@ -271,12 +271,12 @@ fn cold_cache_note(rows: &[ApiRow]) -> Option<String> {
     let warm: Vec<&ApiRow> = rows.iter().filter(|r| r.cached_pages_at_start != Ok(0)).collect();
     let Some(first) = warm.first() else {
         let below = if rows.iter().all(|r| r.device_bytes_per_byte.is_err()) {
-            " What lies below, where no device can be seen, may have kept it."
+            " No device is visible, so a cache below may have held it."
         } else {
             ""
         };
         return Some(format!(
-            "Every run began with an empty page cache: not a page of the file was in the page cache.{below}"
+            "Every run began with an empty page cache: it held no page of the file.{below}"
         ));
     };
     let (began, why) = match &first.cached_pages_at_start {
@@ -330,7 +330,7 @@ fn extents_note(row: &ApiRow) -> Option<String> {
     match &row.stored_before {
         Ok(before) if before == after => None,
         Ok(before) => Some(format!(
-            "{}: the file was stored as {} and is as {}.",
+            "{}: the file was stored as {} and is now {}.",
             named(row),
             describe_extents(before),
             describe_extents(after)
@@ -423,9 +423,9 @@ pub(super) fn show_targets(out: &mut Page, targets: &Targets, measured: &[Measur
     let rounded = if rows.has("~") { " ~ = rounded, since the interval is wide." } else { "" };
     let first = targets.names.first().map_or("the first", String::as_str);
     let legend = format!(
-        "Against {first}: change of the rate with its 95 % interval, from runs in turns; each interval stands \
-         alone, and the answers allow for all tests together: neither = the same within the tolerance; NO DIFFERENCE \
-         SEEN = the interval says how large one may be at most.{rounded}"
+        "Against {first}: change of the rate with its 95 % interval, from alternating runs. An interval covers one \
+         test; the answers allow for all tests together: neither = the same within the tolerance; NO DIFFERENCE SEEN \
+         = the interval bounds a possible difference.{rounded}"
     );
     out.prose("", "  ", &legend);
     for row in missing_tests(targets) {
@@ -539,8 +539,8 @@ pub(super) fn show_host_counts(out: &mut Page, scaling: &Scaling, measured: &[Me
     out.table(&rows);
     let rounded = if rows.has("~") { " ~ = rounded, since the interval is wide." } else { "" };
     let legend = format!(
-        "Per host: IOPS. Efficiency: that beside the same of the fewest hosts, from runs in turns. The knee is the number of hosts of \
-         greatest power, rate by latency.{rounded}"
+        "per host: IOPS; efficiency: IOPS per host relative to the fewest hosts, from alternating runs. The knee is the number of \
+         hosts with the greatest power, which is rate divided by latency.{rounded}"
     );
     out.prose("", "  ", &legend);
     out.line("");
@@ -689,10 +689,10 @@ fn state_legend(shown: &[&LoadPoint]) -> Vec<String> {
             "overload: more operations arrived than were served, so latency grows as long as the run \
              lasts, and is withheld.",
         ),
-        (LoadState::Void, "void: a finding withholds what was measured at this load."),
+        (LoadState::Void, "void: a finding invalidates this load, and its numbers are withheld."),
     ];
-    let first = "Latencies count from the scheduled start of an operation, so they are at most too long; late: the share that fathom's \
-                 own lateness adds to the percentile of the target (without one, p99); - = not enough samples, or overload.";
+    let first = "Latencies count from the scheduled start of an operation, so they are never too short; late: the share that fathom's \
+                 own lateness adds to the percentile of the target (without a target, p99); - = too few samples, or overload.";
     let states = of_states.into_iter().filter(|(state, _)| has(*state)).map(|(_, meaning)| meaning);
     std::iter::once(first).chain(states).map(str::to_owned).collect()
 }

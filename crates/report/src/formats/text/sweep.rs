@@ -41,7 +41,7 @@ const MAX_REASONS: usize = 4;
 const MAX_WORK_ROWS: usize = 24;
 
 /// Legend of a table of all cells.
-const EACH_LEGEND: &str = "mean, longest: latency from submission to completion; CPU: of the workers, 100 % is one CPU the whole time.";
+const EACH_LEGEND: &str = "mean, longest: latency from submission to completion; CPU: of the workers, where 100 % is one CPU all the time.";
 
 type SweepRow = [String; SWEEP_HEADINGS.len()];
 
@@ -99,9 +99,9 @@ pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bo
     }
     if let Some(reference) = &sweep.reference {
         let word = if reference.drifted {
-            "the target changed meanwhile, so early and late cells compare less"
+            "the target changed during the sweep, so settings measured early and late are less comparable"
         } else {
-            "no drift that matters can be told from noise"
+            "no relevant drift beyond the noise"
         };
         out.prose(
             "  ",
@@ -117,8 +117,8 @@ pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bo
     show_skipped(out, sweep);
     let budget = sweep.budget_seconds.map_or_else(String::new, |b| format!(" of {b:.0} s"));
     let luck = if sweep.budget_seconds.is_some() {
-        " Most cells were measured only once or twice, briefly, and the winner again at the end, so a higher value in a map may be \
-         chance."
+        " Most settings were measured only once or twice, briefly, and the winner again at the end, so a higher value in a map may \
+         be chance."
     } else {
         ""
     };
@@ -213,7 +213,7 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
     };
     if !shows_each_cell(sweep) && sweep.cheapest.get(&work.name).is_some_and(|c| c.setting == winner.setting)
     {
-        out.line("  No cell that costs less looks as fast.");
+        out.line("  No cheaper setting looks as fast.");
     }
     let mut table = Table::new(&SWEEP_HEADINGS, &SWEEP_DROP_ORDER).aligned(1, true).aligned(2, true);
     let mut rows = work_rows(sweep, work, report);
@@ -233,7 +233,7 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
     }
     for loss in &work.baselines {
         if let Some(name) = loss.cell.result.and_then(|at| relabelled_name(report, at)) {
-            out.prose("  ", "    ", &format!("What is called as {} here is {name}.", loss.name));
+            out.prose("  ", "    ", &format!("The row \"as {}\" actually measured {name}.", loss.name));
         }
     }
     for knee in &work.knees {
@@ -252,9 +252,9 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
 /// Returns which half of a copy a baseline performs.
 fn copy_half(work: &str) -> &'static str {
     if work == "write" {
-        "writing a file that is new and grows until it is stable, the half of a copy"
+        "writing a new, growing file until it is stable, which is half of a copy"
     } else {
-        "reading a file that is not cached once, the half of a copy"
+        "reading an uncached file once, which is half of a copy"
     }
 }
 
@@ -456,7 +456,7 @@ pub(super) fn show_maps(out: &mut Page, cells: &[&CellFigures], by: Measure, mar
         Map::from_cells(these, sides, by, marks).show(out, &names.join("; "));
     }
     if ways.len() > MAX_MAPS {
-        out.line(&format!("  {} more maps are in the JSON, as cells.", ways.len() - MAX_MAPS));
+        out.line(&format!("  {} more maps: the JSON has their values.", ways.len() - MAX_MAPS));
         out.line("");
     }
 }
@@ -585,7 +585,7 @@ impl<'c> Map<'c> {
             out.line(line.trim_end());
         }
         if columns.len() < has {
-            out.line(&format!("  {} more columns are in the JSON, as cells", has - columns.len()));
+            out.line(&format!("  {} more columns: the JSON has their values", has - columns.len()));
         }
     }
 
@@ -775,7 +775,7 @@ pub(super) fn show_pts_rounds(out: &mut Page, report: &Report, sweep: &Sweep) {
     let Some(rounds) = &sweep.rounds else { return };
     let when = match rounds.window {
         Some([first, last]) => format!("means of rounds {first} to {last}"),
-        None => "no five rounds were measured, so these are means of what there is and no result".into(),
+        None => "means of fewer than five rounds, which are not a result".into(),
     };
     for (name, value) in round_tables(rounds.variable) {
         out.prose("", "  ", &format!("{name} by size and reads/writes ({when})"));
@@ -889,7 +889,7 @@ fn show_tracked(out: &mut Page, rounds: &Rounds) {
     let rounds_shown = rounds.by_round.iter().enumerate().skip(from);
     let rounds_text: Vec<String> =
         rounds_shown.map(|(at, v)| format!("{}: {}", at + 1, tracked_or_dash(*v))).collect();
-    let before = if from > 0 { format!(" ({from} before them are in the JSON)") } else { String::new() };
+    let before = if from > 0 { format!(" ({from} earlier ones are in the JSON)") } else { String::new() };
     out.prose("  ", "    ", &format!("By round{before}: {}.", rounds_text.join("; ")));
     out.prose("  ", "    ", &describe_steady_state(rounds));
 }
@@ -899,7 +899,7 @@ fn describe_steady_state(rounds: &Rounds) -> String {
     let (Some(rule), Some([first, last]), Some(mean)) = (rounds.rule, rounds.window, rounds.window_mean)
     else {
         return format!(
-            "Steady state: not reached; {done} rounds were complete and five with that value are needed."
+            "Steady state: not reached; {done} rounds completed, and five with this value are needed."
         );
     };
     let word = if rule.met { "reached" } else { "NOT reached" };
@@ -928,9 +928,9 @@ fn show_conformance(out: &mut Page, report: &Report, sweep: &Sweep, rounds: &Rou
         "  ",
         "    ",
         &format!(
-            "After SNIA SSS PTS 2.0; no conformance is claimed. It would need a purge before it (sanitize, format or secure \
-             erase), which fathom does not do; the drive itself as the target and all of it active (here: {place}); the \
-             state of its write cache told; a test system as specified. {filled}; in the rounds, {}.",
+            "After SNIA SSS PTS 2.0; no conformance is claimed. It would need a purge first (sanitize, format or secure \
+             erase), which fathom does not do; the drive itself as the target, with all of it active (here: {place}); a \
+             reported write-cache state; and the specified test system. {filled}; in the rounds, {}.",
             show_bytes(rounds.bytes_written)
         ),
     );
