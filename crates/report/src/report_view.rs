@@ -72,7 +72,7 @@ fn read_notes(read: &ReadBack) -> Vec<String> {
     }
     if read.newer > 0 {
         notes.push(format!(
-            "blocks with data written after the last known sync, which may or may not survive: {}",
+            "blocks with data newer than the last known sync, which is allowed but not guaranteed: {}",
             count(read.newer)
         ));
     }

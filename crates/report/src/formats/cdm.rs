@@ -170,7 +170,7 @@ fn comment(report: &Report, rows: &[Row]) -> String {
             out += &format!(", {number} {results} {why}");
         }
     }
-    out + "; scores are the fastest of the runs, as there"
+    out + "; scores are the fastest of the runs, as in CrystalDiskMark"
 }
 
 #[test]

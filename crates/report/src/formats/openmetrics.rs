@@ -305,7 +305,7 @@ const METRICS: [Metric; 17] = [
     counter(
         "io_time_seconds",
         "seconds",
-        "Time with at least one request in flight; no measure of how busy a device is that serves several at once.",
+        "Time with at least one request in flight; does not show how busy a device is that serves several at once.",
         |c| Some(c.busy_ms as f64 / MS_PER_SECOND),
     ),
     Metric {
@@ -352,7 +352,7 @@ fn write_loads(watched: &Watched, to: &mut dyn Write) -> io::Result<()> {
         return Ok(());
     }
     let name = format!("{PREFIX}load_ratio");
-    let help = "Share that the load of the last interval is of what fathom measured on this device.";
+    let help = "Load of the last interval as a share of what fathom measured on this device.";
     head(to, &name, "gauge", "ratio", help)?;
     for (device, load) in loads {
         let ends = [("at_least", Some(load.at_least_percent)), ("at_most", load.at_most_percent)];

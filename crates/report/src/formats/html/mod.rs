@@ -188,11 +188,7 @@ fn write_plan(explained: &Explained, _: Style, to: &mut dyn Write) -> io::Result
     chains.dedup();
     let sections = [
         head_card("PLAN", "", &plan::plan_headline(plan), &[cost.sentence()]),
-        card(
-            "Settings, and where each is from",
-            NO_LEAD,
-            &page::table("Settings, and where each is from", &settings),
-        ),
+        card("Settings and their origins", NO_LEAD, &page::table("Settings and their origins", &settings)),
         card("Workloads", NO_LEAD, &facts(&jobs)),
         command_card("Measure it, without --explain:", report_view::command_line(&plan.command)),
     ];

@@ -576,7 +576,7 @@ fn ledger_table(direction: &str, account: &Account, stages: &[Stage]) -> String 
         ]);
     }
     let has_sync = account.layers.iter().any(|e| e.with_sync.is_some());
-    let with = if has_sync { ", the final sync included" } else { "" };
+    let with = if has_sync { ", including the final sync" } else { "" };
     page::table(&format!("{direction} at each layer{with}"), &table)
 }
 

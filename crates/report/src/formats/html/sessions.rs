@@ -253,7 +253,7 @@ pub(super) fn write_comparison(comparison: &Comparison, _: Style, to: &mut dyn W
 }
 
 /// Explains the rows of a comparison.
-const ROWS_EXPLAINED: &str = "B by A: right of 1 is more. Dot: the change; line: its 95 % interval, with an arrow where it continues; green: the \
+const ROWS_EXPLAINED: &str = "B divided by A: right of 1 is more. Dot: the change; line: its 95 % interval, with an arrow where it continues; green: the \
                          tolerance within which both count as the same; hollow: neither a difference nor the same was shown.";
 
 /// Writes a comparison of several sides with the first.
@@ -280,7 +280,7 @@ pub(super) fn write_several(comparisons: &Comparisons, _: Style, to: &mut dyn Wr
     let mut sections = vec![head_card(&each.join(", "), like, "Several sessions against A", &sentences)];
     let changes = multiples("tables", ratios_of_sides(comparisons).into_iter());
     if !changes.is_empty() {
-        let lead = [ROWS_EXPLAINED.replacen("B by A", "Each by A", 1)];
+        let lead = [ROWS_EXPLAINED.replacen("B divided", "Each divided", 1)];
         sections.push(card("Change of every number, side by side", &lead, &changes));
     }
     sections.push(card(
@@ -361,7 +361,7 @@ fn draw_ratios(axis: &Axis, headings: &[&str], rows: Vec<IntervalRow>) -> String
     let labels = IntervalHeadings {
         caption: "Change of every number with its 95 % interval",
         first: "Number",
-        axis: "B by A, logarithmic",
+        axis: "B / A, logarithmic",
         headings,
     };
     // Always mark a ratio of 1.

@@ -57,7 +57,7 @@ pub(super) fn layers_card(report: &Report, layers: &Layers) -> String {
         axis: "Mean latency with its 95 % interval, logarithmic",
         headings: &["Latency", "95 %", "Device"],
     };
-    let explained = "From the lowest layer up. Dot: ours; line: its 95 % interval, with an arrow where it continues; dashed: what the \
+    let explained = "From the lowest layer up. Dot: fathom's figure; line: its 95 % interval, with an arrow where it continues; dashed: what the \
                      topmost device below counted; hollow: a finding qualifies it.";
     let missing = layers.missing.iter().map(|reason| format!("Not measured: {reason}."));
     let lead: Vec<String> = std::iter::once(explained.to_owned()).chain(missing).collect();
@@ -142,7 +142,7 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
     let mut body = page::table("All figures of all interfaces", &text_table(report, true));
     body += &page::facts(&missing.collect::<Vec<_>>());
     let lead = [
-        "synced: MB/s with the final sync in the time; user, kernel: ns of CPU per byte; calls, faults: per MiB; device: bytes it moved per byte.",
+        "synced: MB/s including the final sync; user, kernel: ns of CPU per byte; calls, faults: per MiB; device: bytes it moved per byte.",
     ];
     out + &card("All figures", &lead, &body)
 }
@@ -313,7 +313,7 @@ pub(super) fn host_count_card(report: &Report, scaling: &Scaling) -> String {
         }
     });
     let labels = IntervalHeadings {
-        caption: "Growing numbers of hosts",
+        caption: "Results by number of hosts",
         first: "Hosts",
         axis: "IOPS of all with its 95 % interval, logarithmic",
         headings: &["IOPS", "Per host", "Efficiency"],
@@ -322,7 +322,7 @@ pub(super) fn host_count_card(report: &Report, scaling: &Scaling) -> String {
         "Dot: operations per second of all; line: its 95 % interval; hollow: a finding qualifies it. Efficiency: IOPS per host relative \
          to the fewest hosts.",
     ];
-    card("What more hosts add", &lead, &draw_intervals(&labels, rows.collect(), rate_tick))
+    card("Scaling with the number of hosts", &lead, &draw_intervals(&labels, rows.collect(), rate_tick))
         + &card::<&str>("All figures", &[], &page::table("Every number of hosts", &text_table(report, true)))
 }
 

@@ -65,7 +65,7 @@ pub(in crate::formats) fn parts(captured: &Captured) -> Vec<(&'static str, Strin
         Some(("order", format!("{}: {}", one.op.word(), describe_sequence(one.sequence.as_ref()?))))
     }));
     out.push(("footprint", describe_footprint(&profile.footprint)));
-    let unknown = || "not known: no completion is in the file".to_owned();
+    let unknown = || "not known: the file has no completions".to_owned();
     out.push(("depth", profile.depth.as_ref().map_or_else(unknown, describe_depth)));
     out.extend(describe_queueing(&profile.operations).map(|text| ("queue", text)));
     out.extend(profile.arrivals.iter().map(|one| ("arrivals", describe_arrivals(one))));
@@ -511,7 +511,7 @@ fn captures_fit_any_width_and_unknown_figures_are_not_zero() {
             "4K 90 %, 64K 10 %",
             "10 % sequential",
             "3 runs of 3.50 requests on average, median 3, longest 9",
-            "not known: no completion is in the file",
+            "not known: the file has no completions",
             "2,018 in 10 ms, - in 100 ms",
             "12 at the device, requested 9 times alone",
             "138,181 requests (97 %) by kernel workers",

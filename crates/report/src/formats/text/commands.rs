@@ -203,7 +203,7 @@ fn detail_rows(run: &CommandRun) -> Vec<(&'static str, String)> {
         out.push((
             "Syncs",
             format!(
-                "{}; median {}, p99 {}, longest {}, all together {}",
+                "{}; median {}, p99 {}, longest {}, total {}",
                 names.join(", "),
                 time(syncs.median_ns),
                 time(syncs.p99_ns),
@@ -227,10 +227,10 @@ fn detail_rows(run: &CommandRun) -> Vec<(&'static str, String)> {
         ));
     }
     for (what, share) in [
-        ("Reads in sequence at the device", &run.interface.sequential_reads),
-        ("Writes in sequence at the device", &run.interface.sequential_writes),
-        ("Waiting for I/O, of all tasks of the machine", &run.pressure[0]),
-        ("Waiting for a CPU, of all tasks of the machine", &run.pressure[1]),
+        ("Sequential reads at the device", &run.interface.sequential_reads),
+        ("Sequential writes at the device", &run.interface.sequential_writes),
+        ("Time in which some task of the machine waited for I/O", &run.pressure[0]),
+        ("Time in which some task of the machine waited for a CPU", &run.pressure[1]),
     ] {
         out.extend(share.as_ref().ok().map(|share| (what, show_share(*share))));
     }
@@ -265,7 +265,7 @@ fn unknown_figures(run: &CommandRun) -> Vec<(&'static str, String)> {
         ("reads answered by the page cache", run.cached_read_bytes.as_ref().err().cloned()),
         ("unused read-ahead", run.unused_read_ahead_bytes.as_ref().err().cloned()),
         ("writes that were still in memory", run.dirty_at_end_bytes.as_ref().err().cloned()),
-        ("rate until all was stable", run.stable_mb_per_s.as_ref().err().cloned()),
+        ("rate until all data was stable", run.stable_mb_per_s.as_ref().err().cloned()),
         ("syncs and how files were opened", run.syncs.as_ref().err().cloned()),
         ("I/O charged to its cgroup", run.charged_bytes.as_ref().err().cloned()),
     ];

@@ -264,7 +264,7 @@ fn show_full_foot(out: &mut Page, report: &Report) {
         None => out.line("Session not kept"),
     }
     if let Some(id) = session_id(report) {
-        out.line(&format!("        (to check and print it again: fathom show {id})"));
+        out.line(&format!("        (fathom show {id} checks and prints it again)"));
     }
 }
 

@@ -132,7 +132,7 @@ pub(super) fn show_interfaces(out: &mut Page, api: &Api, report: &Report, all: b
     out.prose(
         "",
         "",
-        "synced: MB/s with the final sync in the time; user, kernel: ns of CPU per byte, of the whole process; calls, faults: \
+        "synced: MB/s including the final sync; user, kernel: ns of CPU per byte, of the whole process; calls, faults: \
          system calls and page faults per MiB; device: bytes it moved per byte; - = not known.",
     );
     if all {
@@ -395,10 +395,9 @@ pub(super) fn with_distinct_findings(report: &Report) -> Report {
     let hidden = all - kept.len() + notes - report.notes.len();
     report.findings = kept.into_iter().map(|(finding, others)| mention_others(finding, others)).collect();
     if hidden > 0 {
-        report.notes.push(format!(
-            "{} more answers of the checks and notes are in the JSON.",
-            show_count(hidden as f64)
-        ));
+        report
+            .notes
+            .push(format!("The JSON has {} more answers of checks and notes.", show_count(hidden as f64)));
     }
     report
 }

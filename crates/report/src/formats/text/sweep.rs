@@ -920,7 +920,7 @@ fn describe_steady_state(rounds: &Rounds) -> String {
 /// Prints how the run deviates from the specification.
 fn show_conformance(out: &mut Page, report: &Report, sweep: &Sweep, rounds: &Rounds) {
     let filled = match &report.preconditioned {
-        Some(done) => format!("Before the first round {} were written", show_bytes(done.filled_bytes)),
+        Some(done) => format!("Before the first round {} was written", show_bytes(done.filled_bytes)),
         None => "Before the first round nothing was written".into(),
     };
     let place = sweep.place.as_ref().map_or_else(|| "nothing is stored".into(), |p| show_bytes(p.bytes));
