@@ -1,12 +1,10 @@
-//! What several formats print alike: the findings that matter most and a count of the other answers, command lines, and sentences about
-//! a verification.
+//! What several formats print alike: the findings that matter most with a count of the other answers, the headline's value, and command
+//! lines.
 
 use model::finding::{CheckId, Finding, Outcome, Severity};
-use model::job::Kind;
 use model::name;
-use model::report::{Limiter, Report, Verdict};
-use model::units::show_count;
-use model::verification::{Failed, ReadBack, Verified};
+use model::report::{Headline, Limiter, Report, Verdict};
+use model::units::show_rate;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -28,65 +26,9 @@ pub(crate) fn session_id(report: &Report) -> Option<String> {
     Some(Path::new(session).file_stem().unwrap_or_default().to_string_lossy().into_owned())
 }
 
-/// Describes a failure in a sentence.
-pub(crate) fn describe_failure(verified: &Verified, failed: &Failed) -> String {
-    let Failed { kind, at, result } = *failed;
-    let what = match kind {
-        Kind::Sync => format!("sync after write {at}"),
-        _ => format!("offset {at}: {}", kind.word()),
-    };
-    if result < 0 {
-        let error = std::io::Error::from_raw_os_error(result.saturating_neg());
-        return format!("{what} failed: {error}");
-    }
-    format!("{what} moved {result} of {} bytes", verified.verification.block_bytes)
-}
-
-/// Returns the notes that qualify the numbers of a verification.
-pub(crate) fn verification_notes(verified: &Verified) -> Vec<String> {
-    let mut notes = Vec::new();
-    if let Some((read, _)) = &verified.read {
-        let whose =
-            verified.read_of.as_ref().map_or(String::new(), |host| format!("the data of {host} was "));
-        notes.push(format!("{whose}read back from {}", verified.source));
-        notes.extend(read_notes(read));
-    }
-    if let Some(state) = &verified.state {
-        let target = &verified.target;
-        notes.push(format!(
-            "the expected data is recorded in {state}; `fathom verify --check {state} {target}` checks it again"
-        ));
-    }
-    notes.extend(verified.notes.iter().map(|n| n.trim_end_matches('.').to_owned()));
-    notes
-}
-
-fn read_notes(read: &ReadBack) -> Vec<String> {
-    let mut notes = Vec::new();
-    let count = |n: u64| show_count(n as f64);
-    if read.unwritten > 0 {
-        notes.push(format!(
-            "blocks that were not read because they were never written: {}",
-            count(read.unwritten)
-        ));
-    }
-    if read.newer > 0 {
-        notes.push(format!(
-            "blocks with data newer than the last known sync, which is allowed but not guaranteed: {}",
-            count(read.newer)
-        ));
-    }
-    if read.partials > 0 {
-        let places: Vec<String> = read.partial.iter().map(u64::to_string).collect();
-        let more = if read.partials > places.len() as u64 { " and more" } else { "" };
-        notes.push(format!(
-            "blocks torn by a write that was in flight after the last known sync, which may be incomplete: \
-             {}, at offsets {}{more}",
-            count(read.partials),
-            places.join(" ")
-        ));
-    }
-    notes
+/// `81,172 IOPS`, or `no number`.
+pub(crate) fn headline_value(headline: &Headline) -> String {
+    headline.value.map_or_else(|| "no number".into(), |v| format!("{} {}", show_rate(v), headline.unit))
 }
 
 /// Number of findings to print.
@@ -94,8 +36,13 @@ const MAX_SHOWN: usize = 3;
 
 /// Returns the findings that affect numbers, each once for all its results, worst first and accepted ones last.
 fn acting_findings(findings: Vec<Finding>) -> Vec<Finding> {
+    merge_repeated(findings.into_iter().filter(acts))
+}
+
+/// Merges findings of the same check and severity into one for all their results, worst first and accepted ones last.
+pub(crate) fn merge_repeated(findings: impl Iterator<Item = Finding>) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
-    for finding in findings.into_iter().filter(acts) {
+    for finding in findings {
         match out.iter_mut().find(|known| (known.id, known.severity) == (finding.id, finding.severity)) {
             Some(known) => {
                 let others = finding.about.into_iter().filter(|name| !known.about.contains(name));
@@ -177,7 +124,8 @@ pub(crate) fn rest_summary_after(findings: &[Finding], shown: usize) -> Option<S
     (!counts.is_empty()).then_some(counts)
 }
 
-fn acts(finding: &Finding) -> bool {
+/// Whether a finding affects a number: it is more than a note.
+pub(crate) fn acts(finding: &Finding) -> bool {
     finding.outcome == Outcome::Finding && finding.severity.is_some_and(|s| s < Severity::Note)
 }
 

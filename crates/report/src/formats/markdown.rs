@@ -5,24 +5,24 @@
 
 use crate::comparison_rows::{PAIR_LEGEND, describe_source, left_out_notes, pair_table, shown_gate};
 use crate::documentation::{is_command, page_parts};
-use crate::formats::text::machine::{heading, mounts, queue, used};
-use crate::formats::text::plan::{plan_headline, plan_remarks, streams};
+use crate::formats::text::machine::{answer, device_table};
+use crate::formats::text::plan::{job_title, plan_headline, plan_remarks, settings_table, streams};
 use crate::formats::text::report::{ending, quoted, table};
 use crate::formats::text::results;
 use crate::formats::text::sessions::{
     list_foot, list_table, session_remarks, session_table, session_table_foot, session_table_legend,
 };
 use crate::formats::text::verified::{
-    damage_items, verdict_on_all_hosts, verification_headline, verification_rates,
+    damage_items, verdict_on_all_hosts, verification_headline, verification_notes, verification_rates,
 };
 use crate::page::{SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, escaped, prose, supported, verdict_mark};
-use crate::report_view::{how_to_see_all, rest_summary_of, verification_notes, worst_of};
+use crate::report_view::{how_to_see_all, rest_summary_of, worst_of};
 use crate::{Content, Detail, Format, Style, Writer};
 use crate::{comparison_rows, report_view};
 use model::comparison::{Comparison, Comparisons, Gate, Side};
 use model::finding::{CheckPage, Diagnosis, Finding, Look, Outcome, Pages, Severity};
 use model::history::{Listing, SessionTable};
-use model::machine::{BlockDevice, Devices};
+use model::machine::Devices;
 use model::plan::Explained;
 use model::report::{Counts, CountsAs, Figures, Measured, Quick, Report, Rerun, Verdict};
 use model::study::Studied;
@@ -392,18 +392,15 @@ fn compare_command<'s>(sides: impl Iterator<Item = &'s Side>) -> String {
 
 fn write_plan(explained: &Explained, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let Explained { plan, machine, cost } = explained;
-    let mut table = Table::new(&["setting", "value", "from"], &[]).aligned(1, true);
-    table.add_all(plan.origins.iter().map(|o| [o.setting.clone(), o.value.clone(), o.from.clone()]));
     let mut out = format!(
         "**{}**\n\n{}\n\n{}\n",
         escaped(&plan_headline(plan)),
         escaped(&cost.sentence()),
-        table.markdown()
+        settings_table(plan).markdown()
     );
     for (at, job) in plan.jobs.iter().enumerate() {
-        let mark = if at == plan.headline { " (headline: the number to quote)" } else { "" };
         let streams = streams(job).collect::<Vec<_>>().join("; ");
-        out += &format!("- {}\n", escaped(&format!("{}{mark}: {streams}", job.name)));
+        out += &format!("- {}\n", escaped(&format!("{}: {streams}", job_title(plan, at))));
     }
     for remark in plan_remarks(&plan.study) {
         out += &format!("- {}\n", escaped(&remark));
@@ -465,7 +462,7 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
         out += &format!("\n{}", worst.concat());
     }
     let mut table = Table::new(&["what", "answer", "seen"], &[]).aligned(1, true);
-    table.add_all(entries().map(|entry| [entry.about.clone(), check_answer(entry), entry.sentence.clone()]));
+    table.add_all(entries().map(|entry| [entry.about.clone(), answer(entry), entry.sentence.clone()]));
     out += &format!(
         "\n{}\n{}\n",
         table.markdown(),
@@ -479,32 +476,12 @@ fn diagnosis_item(entry: &Look) -> String {
     format!("- **{}**: {}\n", escaped(&entry.about), escaped(&format!("{}{cure}", entry.sentence)))
 }
 
-fn check_answer(entry: &Look) -> String {
-    let id = entry.check.map_or_else(String::new, |id| format!(" {id}"));
-    match (entry.outcome, entry.severity) {
-        (Outcome::Holds, _) => "OK".into(),
-        (Outcome::NotChecked, _) => "NOT CHECKED".into(),
-        (Outcome::Finding, severity) => format!("{}{id}", severity.unwrap_or(Severity::Note).effect()),
-    }
-}
-
 fn write_devices(devices: &Devices, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let mut table = Table::new(&["device", "what it is", "queue", "who uses it"], &[])
-        .aligned(1, true)
-        .aligned(2, true)
-        .aligned(3, true);
-    table.add_all(devices.devices.iter().map(device_row));
-    let mut out = table.markdown();
+    let mut out = device_table(devices).markdown();
     if !devices.empty.is_empty() {
         out += &format!("\n{}\n", escaped(&format!("Without a size: {}", devices.empty.join(", "))));
     }
     to.write_all(out.as_bytes())
-}
-
-fn device_row(device: &BlockDevice) -> [String; 4] {
-    let mounted = mounts(&device.mounts).map(|mounts| format!("mounted on {mounts}"));
-    let users = [mounted, used(device)].into_iter().flatten().collect::<Vec<_>>().join("; ");
-    [device.name.clone(), heading(device), queue(&device.queue), users]
 }
 
 fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::Result<()> {

@@ -18,12 +18,11 @@ use crate::documentation::page_parts;
 use crate::formats::text::{machine, plan, sessions as session_text, verified};
 use crate::page::Table;
 use crate::report_view;
-use crate::report_view::verification_notes;
 use crate::{Content, Format, Style, Writer};
 use askama::Template;
 use model::finding::{Diagnosis, Look, Outcome, Pages, Severity};
 use model::history::Listing;
-use model::machine::{BlockDevice, Devices};
+use model::machine::Devices;
 use model::plan::Explained;
 use model::verification::{Verifications, Verified};
 use page::{card, facts, head_card, repeat_card, with_micro_sign, write_page};
@@ -118,7 +117,7 @@ fn damage_facts(verification: &Verified) -> Vec<(String, String)> {
 
 /// Returns the other facts of a host.
 fn verification_facts(verification: &Verified) -> Vec<(String, String)> {
-    let notes = verification_notes(verification)
+    let notes = verified::verification_notes(verification)
         .into_iter()
         .map(|note| format!("{note}."))
         .chain(verified::verification_rates(verification));
@@ -152,7 +151,7 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
         let mut rows =
             Table::new(&["what", "answer", "seen", "what to do"], &[]).aligned(1, true).aligned(2, true);
         rows.add_all(group.looks.iter().map(|entry| {
-            [entry.about.clone(), describe_answer(entry), entry.sentence.clone(), entry.cure.clone()]
+            [entry.about.clone(), machine::answer(entry), entry.sentence.clone(), entry.cure.clone()]
         }));
         sections.push(card(&group.heading, NO_LEAD, &page::table(&group.heading, &rows)));
     }
@@ -163,24 +162,15 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
     write_page(to, &format!("{word} · doctor"), &["doctor".into(), diagnosis.target.clone()], &sections)
 }
 
-fn describe_answer(entry: &Look) -> String {
-    let id = entry.check.map_or_else(String::new, |id| format!(" {id}"));
-    match (entry.outcome, entry.severity) {
-        (Outcome::Holds, _) => "OK".into(),
-        (Outcome::NotChecked, _) => "NOT CHECKED".into(),
-        (Outcome::Finding, severity) => format!("{}{id}", severity.unwrap_or(Severity::Note).effect()),
-    }
-}
-
 /// Writes the HTML page of `--explain`: settings with their origins, workloads and cost.
 fn write_plan(explained: &Explained, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let Explained { plan, machine, cost } = explained;
-    let mut settings = Table::new(&["setting", "value", "from"], &[]).aligned(1, true);
-    settings.add_all(plan.origins.iter().map(|o| [o.setting.clone(), o.value.clone(), o.from.clone()]));
-    let jobs = plan.jobs.iter().enumerate().map(|(at, job)| {
-        let mark = if at == plan.headline { " (headline: the number to quote)" } else { "" };
-        (format!("{}{mark}", job.name), plan::streams(job).collect::<Vec<_>>().join("\n"))
-    });
+    let settings = plan::settings_table(plan);
+    let jobs = plan
+        .jobs
+        .iter()
+        .enumerate()
+        .map(|(at, job)| (plan::job_title(plan, at), plan::streams(job).collect::<Vec<_>>().join("\n")));
     let jobs: Vec<_> = jobs
         .chain(plan::plan_remarks(&plan.study).into_iter().map(|note| ("note".to_owned(), note)))
         .collect();
@@ -240,9 +230,7 @@ fn write_check_pages(pages: &Pages, _: Style, to: &mut dyn Write) -> io::Result<
 
 /// Writes the block devices of a machine.
 fn write_devices(devices: &Devices, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let headings = ["device", "what it is", "queue", "who uses it"];
-    let mut rows = Table::new(&headings, &[]).aligned(1, true).aligned(2, true).aligned(3, true);
-    rows.add_all(devices.devices.iter().map(device_row));
+    let rows = machine::device_table(devices);
     let empty = (!devices.empty.is_empty()).then(|| format!("Without a size: {}.", devices.empty.join(", ")));
     let lead: Vec<String> = empty.into_iter().collect();
     let sections = [
@@ -250,10 +238,4 @@ fn write_devices(devices: &Devices, _: Style, to: &mut dyn Write) -> io::Result<
         card("Block devices", &lead, &page::table("Block devices", &rows)),
     ];
     write_page(to, "devices", &["devices".into()], &sections)
-}
-
-fn device_row(device: &BlockDevice) -> [String; 4] {
-    let mounted = machine::mounts(&device.mounts).map(|mounts| format!("mounted on {mounts}"));
-    let users = [mounted, machine::used(device)].into_iter().flatten().collect::<Vec<_>>().join("; ");
-    [device.name.clone(), machine::heading(device), machine::queue(&device.queue), users]
 }

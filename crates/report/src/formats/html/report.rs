@@ -10,6 +10,7 @@ use crate::Style;
 use crate::formats::text::report::{ending, headline, table as text_table};
 use crate::formats::text::results::{heading, replay_table};
 use crate::page::{Table, accepted, supported};
+use crate::report_view::{acts, merge_repeated};
 use crate::{comparison_rows, report_view};
 use askama::Template;
 use model::finding::{Finding, Outcome, Severity};
@@ -41,10 +42,7 @@ pub(super) fn write_report(report: &Report, _: Style, to: &mut dyn Write) -> io:
 
 /// Returns the title of the tab, with the most important words first.
 fn tab_title(report: &Report) -> String {
-    let number = report
-        .headline
-        .value
-        .map_or_else(|| "no number".into(), |v| format!("{} {}", show_rate(v), report.headline.unit));
+    let number = report_view::headline_value(&report.headline);
     format!("{} · {number} · {} · fathom", report.verdict.word(), report.headline.name)
 }
 
@@ -487,8 +485,7 @@ struct FindingItem {
 
 /// Returns the card of findings that affect numbers; empty without any.
 pub(super) fn acting_card(report: &Report, findings: &[Finding]) -> String {
-    let acts = |f: &&Finding| f.outcome == Outcome::Finding && f.severity.is_some_and(|s| s < Severity::Note);
-    let found = merge_repeated(findings.iter().filter(acts));
+    let found = merge_repeated(findings.iter().filter(|f| acts(f)).cloned());
     if found.is_empty() {
         return String::new();
     }
@@ -502,9 +499,9 @@ pub(super) fn other_cards(report: &Report, findings: &[Finding]) -> String {
     }
     let is_note =
         |f: &&Finding| f.outcome == Outcome::Finding && f.severity.is_none_or(|s| s == Severity::Note);
-    let notes = merge_repeated(findings.iter().filter(is_note));
-    let unchecked = merge_repeated(findings.iter().filter(|f| f.outcome == Outcome::NotChecked));
-    let held = merge_repeated(findings.iter().filter(|f| f.outcome == Outcome::Holds));
+    let notes = merge_repeated(findings.iter().filter(is_note).cloned());
+    let unchecked = merge_repeated(findings.iter().filter(|f| f.outcome == Outcome::NotChecked).cloned());
+    let held = merge_repeated(findings.iter().filter(|f| f.outcome == Outcome::Holds).cloned());
     let count = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
     let lead = [
         count(notes.len(), "note", "notes"),
@@ -517,23 +514,6 @@ pub(super) fn other_cards(report: &Report, findings: &[Finding]) -> String {
     body += &folded("What could not be checked, and why", &not_made);
     body += &folded("Every check and its answer", &check_table(findings));
     card("What was checked", &[format!("{}.", lead.join(", "))], &body)
-}
-
-/// Merges findings with the same check and severity into one for all their results.
-fn merge_repeated<'f>(findings: impl Iterator<Item = &'f Finding>) -> Vec<Finding> {
-    let mut out: Vec<Finding> = Vec::new();
-    for finding in findings {
-        match out.iter_mut().find(|known| (known.id, known.severity) == (finding.id, finding.severity)) {
-            Some(known) => {
-                let new: Vec<String> =
-                    finding.about.iter().filter(|name| !known.about.contains(name)).cloned().collect();
-                known.about.extend(new);
-            }
-            None => out.push(finding.clone()),
-        }
-    }
-    out.sort_by_key(|f| (f.accepted, f.severity));
-    out
 }
 
 fn finding_list(findings: &[Finding], results: usize) -> String {

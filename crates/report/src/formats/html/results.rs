@@ -130,21 +130,27 @@ pub(super) fn latency_drawings(result: &Measured, link: &str) -> String {
     if all.is_empty() {
         return percentile_table(result);
     }
-    let axis = Axis::log(all.iter().flat_map(|(_, buckets)| histogram_range(buckets)));
+    let axes = CommonAxes::from_histograms(&all, result);
     let device = device_mean(result).filter(|_| result.runs.iter().any(|r| r.device.is_some()));
     let mut out = key(&key_items(&all, result, device.is_some()));
-    out += &draw_densities(&all, &axis, device, link).html();
-    out += &draw_tails(&all, (&axis, decades(&all, result)), result, link).html();
+    out += &draw_densities(&all, &axes.latency, device, link).html();
+    out += &draw_tails(&all, &axes, result, link).html();
     out + &folded("Percentiles as a table", &percentile_table(result))
 }
 
-/// Common axes for the tails of several results.
+/// Axes for the latencies of one or several results.
 pub(super) struct CommonAxes {
     latency: Axis,
+    /// The decades of rarity to draw.
     deepest: f64,
 }
 
 impl CommonAxes {
+    fn from_histograms(all: &[(Direction, &LatencyBuckets)], result: &Measured) -> Self {
+        let latency = Axis::log(all.iter().flat_map(|(_, buckets)| histogram_range(buckets)));
+        Self { latency, deepest: decades(all, result) }
+    }
+
     /// Computes the axes of several results; `None` if none has a histogram.
     pub(super) fn from_results(results: &[&Measured]) -> Option<Self> {
         let all: Vec<_> = results.iter().map(|result| (*result, histograms(result))).collect();
@@ -159,7 +165,7 @@ impl CommonAxes {
 pub(super) fn draw_tail_on(result: &Measured, link: &str, axes: &CommonAxes) -> Option<Plot> {
     let all = histograms(result);
     let small = || {
-        let plot = draw_tails(&all, (&axes.latency, axes.deepest), result, link);
+        let plot = draw_tails(&all, axes, result, link);
         // There is no room for more labels; the table has the numbers.
         let is_named = |label: &Label| NAMED_RANKS_SMALL.iter().any(|rank| label.text.starts_with(rank));
         Plot {
@@ -285,17 +291,18 @@ fn share_above(rank: &str) -> f64 {
 
 fn draw_tails(
     all: &[(Direction, &LatencyBuckets)],
-    (axis, deepest): (&Axis, f64),
+    axes: &CommonAxes,
     result: &Measured,
     link: &str,
 ) -> Plot {
-    let y = Axis::linear(0.0, deepest);
+    let CommonAxes { latency: axis, deepest } = axes;
+    let y = Axis::linear(0.0, *deepest);
     let down = |share: f64| y.along(-share.log10());
     let mut plot = Plot {
         title: "Share that took longer (each step down is ten times rarer)".into(),
         description: format!("Tail of latency: {}", percentiles_sentence(result)),
         height: 210,
-        y: (0..=deepest as i32).map(|zeros| rarity(zeros, y.along(f64::from(zeros)))).collect(),
+        y: (0..=*deepest as i32).map(|zeros| rarity(zeros, y.along(f64::from(zeros)))).collect(),
         x: axis.ticks(time_tick),
         x_title: "Latency, from submission to completion (logarithmic)".into(),
         link: format!("{link}-latency"),
@@ -600,8 +607,9 @@ fn the_tail_of_each_run_is_drawn_below_that_of_all_runs() -> Result<(), Box<dyn 
         model::report::RunFigures { tails_ns: [(word.to_owned(), tail)].into(), ..first.clone() }
     };
     result.runs = vec![run(2000), run(3000)];
-    let (all, axis) = (histograms(&result), Axis::log([1000.0, 11_000.0].into_iter()));
-    let plot = draw_tails(&all, (&axis, 2.0), &result, "x");
+    let axis = Axis::log([1000.0, 11_000.0].into_iter());
+    let axes = CommonAxes { latency: axis, deepest: 2.0 };
+    let plot = draw_tails(&histograms(&result), &axes, &result, "x");
     let paths: Vec<&str> = plot.marks.split("<path ").skip(1).collect();
     let is =
         |at: usize, class: &str| paths.get(at).is_some_and(|p| p.starts_with(&format!("class=\"{class}\"")));

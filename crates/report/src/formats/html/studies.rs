@@ -12,14 +12,15 @@ use super::plot::{
 };
 use super::{page, plot};
 use crate::formats::text::report::table as text_table;
-use crate::formats::text::sweep::{labels, sides};
+use crate::formats::text::results::describe_fairness;
+use crate::formats::text::sweep::{Marks, Sides, best_value, labels, sides};
 use crate::page::supported;
 use askama::Template;
 use model::figures::{LayerRow, Layers, Pace, by_reason};
 use model::fleet::{FleetFigures, HostFigures, HostRate};
 use model::report::{Report, Verdict};
 use model::study::{Api, LoadCurve, LoadPoint, LoadState, Scaling, Targets};
-use model::sweep::{CellFigures, Chosen, Measure, Sweep, Work};
+use model::sweep::{CellFigures, Chosen, Measure, Setting, Sweep, Work};
 use model::units::{show_change, show_count, show_ns, show_rate, show_share};
 use std::collections::BTreeMap;
 
@@ -278,10 +279,7 @@ fn host_latency_rows<'r>(
 
 /// Returns the facts about all hosts together.
 fn fleet_rows(fleet: &FleetFigures) -> Vec<(String, String)> {
-    let fair = fleet.fairness.iter().map(|fair| {
-        let slowest = format!("The slowest host has {} of the mean.", show_share(fair.least_by_mean));
-        (fair.name.clone(), if fair.sentence.is_empty() { slowest } else { fair.sentence.clone() })
-    });
+    let fair = fleet.fairness.iter().map(|fair| (fair.name.clone(), describe_fairness(fair)));
     let kept = fleet
         .hosts
         .iter()
@@ -365,13 +363,19 @@ pub(super) fn draw_load_curves(curves: &[(String, &LoadCurve)]) -> Vec<(String, 
     curves.iter().zip(&all).map(|((name, _), drawn)| (name.clone(), html(drawn))).collect()
 }
 
-/// Returns axes of load and latency that include all points of these curves.
-fn common_curve_axes(all: &[&CurveDrawing]) -> (Axis, Axis) {
+/// The axes of a load curve.
+struct CurveAxes {
+    load: Axis,
+    latency: Axis,
+}
+
+/// Returns axes that include all points of these curves.
+fn common_curve_axes(all: &[&CurveDrawing]) -> CurveAxes {
     let loads = all.iter().flat_map(|drawn| drawn.curve.points.iter().map(|p| drawn.load(p)));
     let most = loads.fold(0.0, f64::max);
     let in_shares = all.iter().any(|drawn| drawn.in_shares);
     let x = Axis::linear(0.0, 1.04 * most.max(if in_shares { 100.0 } else { 1.0 }));
-    (x, Axis::log(all.iter().flat_map(|drawn| drawn.latencies())))
+    CurveAxes { load: x, latency: Axis::log(all.iter().flat_map(|drawn| drawn.latencies())) }
 }
 
 struct CurveDrawing<'c> {
@@ -429,7 +433,8 @@ impl<'c> CurveDrawing<'c> {
         values.filter(|v| *v >= low / 3.0 && *v <= 3.0 * high).chain(target).collect()
     }
 
-    fn plot(&self, (x, y): &(Axis, Axis)) -> Plot {
+    fn plot(&self, axes: &CurveAxes) -> Plot {
+        let CurveAxes { load: x, latency: y } = axes;
         let percent = |v: f64| format!("{} %", short_number(v));
         let capacity = self.curve.capacity_iops.map_or_else(|| "?".into(), show_rate);
         let mut plot = Plot {
@@ -571,7 +576,12 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
         out += &card::<&str>(
             "All settings",
             &[],
-            &draw_work_maps(&sweep.cells.iter().collect::<Vec<_>>(), Measure::Bandwidth, (None, None), None),
+            &draw_work_maps(
+                &sweep.cells.iter().collect::<Vec<_>>(),
+                Measure::Bandwidth,
+                Marks::default(),
+                None,
+            ),
         );
     }
     let budget = sweep.budget_seconds.map_or_else(String::new, |b| format!(" of {b:.0} s"));
@@ -591,17 +601,16 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
 }
 
 fn work_card(sweep: &Sweep, work: &Work) -> String {
-    let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
-    let winner = sweep.winner.get(&work.name).or_else(|| sweep.only_cell(&work.name));
-    let cheapest = sweep.cheapest.get(&work.name);
+    let mine: Vec<&CellFigures> = cells_of_work(sweep, work).collect();
     let word = if work.chosen == Chosen::CannotTell { "CANNOT TELL: " } else { "" };
     let knees = work.knees.iter().map(|knee| knee.sentence.clone());
     let lead: Vec<String> = std::iter::once(format!("{word}{}", work.sentence)).chain(knees).collect();
-    let heading = winner.filter(|_| work.chosen == Chosen::Fastest).map_or_else(
-        || work.name.clone(),
-        |w| format!("{}: {} {}", work.name, w.setting.shape(), w.setting.way()),
-    );
-    card(&heading, &lead, &draw_work_maps(&mine, work.by, (winner, cheapest), None))
+    let marks = marks_of_work(sweep, work);
+    let heading = marks
+        .best
+        .filter(|_| work.chosen == Chosen::Fastest)
+        .map_or_else(|| work.name.clone(), |best| format!("{}: {} {}", work.name, best.shape(), best.way()));
+    card(&heading, &lead, &draw_work_maps(&mine, work.by, marks, None))
 }
 
 /// Draws the maps of several sessions by name, with a common scale of shades for each work.
@@ -619,13 +628,9 @@ fn work_maps_of_sessions(sweeps: &[(String, &Sweep)], work: &Work) -> String {
     let best = best_value(sweeps.iter().flat_map(|(_, sweep)| cells_of_work(sweep, work)), work.by);
     let small = sweeps.iter().map(|(name, sweep)| {
         let cells: Vec<&CellFigures> = cells_of_work(sweep, work).collect();
-        let winner = sweep.winner.get(&work.name).or_else(|| sweep.only_cell(&work.name));
-        let marked = (winner, sweep.cheapest.get(&work.name));
-        let body = if cells.is_empty() {
-            String::new()
-        } else {
-            draw_work_maps(&cells, work.by, marked, Some(best))
-        };
+        let marks = marks_of_work(sweep, work);
+        let body =
+            if cells.is_empty() { String::new() } else { draw_work_maps(&cells, work.by, marks, Some(best)) };
         (name.clone(), body)
     });
     let lead = ["Shades are shares of the best setting of all sessions."];
@@ -636,10 +641,11 @@ fn cells_of_work<'s>(sweep: &'s Sweep, work: &Work) -> impl Iterator<Item = &'s 
     sweep.cells.iter().filter(|cell| cell.setting.work() == work.name)
 }
 
-/// Returns the best value of these cells.
-fn best_value<'c>(cells: impl Iterator<Item = &'c CellFigures>, by: Measure) -> f64 {
-    let values = cells.filter_map(|c| c.value(by)).filter(|v| v.is_finite());
-    if by.is_latency() { values.fold(f64::INFINITY, f64::min) } else { values.fold(0.0, f64::max) }
+/// Returns the best cell of a work and the cheapest one with similar speed.
+fn marks_of_work<'s>(sweep: &'s Sweep, work: &Work) -> Marks<'s> {
+    let best = sweep.winner.get(&work.name).or_else(|| sweep.only_cell(&work.name));
+    let cheapest = sweep.cheapest.get(&work.name);
+    Marks { best: best.map(|cell| &cell.setting), cheapest: cheapest.map(|cell| &cell.setting) }
 }
 
 /// Describes a cell with all known values.
@@ -658,17 +664,12 @@ fn describe_cell(cell: &CellFigures, by: Measure) -> String {
 }
 
 /// Draws a map for each combination of the settings that are on neither side. Shades are relative to `best`, or to the best of these cells.
-fn draw_work_maps(
-    cells: &[&CellFigures],
-    by: Measure,
-    (winner, cheapest): (Option<&CellFigures>, Option<&CellFigures>),
-    of_all: Option<f64>,
-) -> String {
-    let (rows, columns) = sides(cells);
-    let way = |c: &CellFigures| columns.left_open(&rows.left_open(&c.setting)).way();
+fn draw_work_maps(cells: &[&CellFigures], by: Measure, marks: Marks, of_all: Option<f64>) -> String {
+    let sides = sides(cells);
+    let Sides { rows, columns } = sides;
     let mut ways: Vec<String> = Vec::new();
     // Start with the map of the best cell.
-    for name in winner.into_iter().map(way).chain(cells.iter().map(|c| way(c))) {
+    for name in marks.best.into_iter().chain(cells.iter().map(|c| &c.setting)).map(|s| sides.way(s)) {
         if !ways.contains(&name) {
             ways.push(name);
         }
@@ -677,20 +678,21 @@ fn draw_work_maps(
     let share = |v: f64| if by.is_latency() { best / v } else { v / best };
     let mut out = String::new();
     for name in ways.iter().take(MAX_MAPS) {
-        let these: Vec<&CellFigures> = cells.iter().copied().filter(|c| way(c) == *name).collect();
+        let these: Vec<&CellFigures> =
+            cells.iter().copied().filter(|c| sides.way(&c.setting) == *name).collect();
         let (down, across) = (labels(&these, rows), labels(&these, columns));
         let cell = |row: &String, column: &String| {
             let found = these
                 .iter()
                 .find(|c| rows.label_of(&c.setting) == *row && columns.label_of(&c.setting) == *column)?;
-            let is = |marked: Option<&CellFigures>| marked.is_some_and(|m| m.setting == found.setting);
+            let is = |marked: Option<&Setting>| marked == Some(&found.setting);
             let value = found.value(by);
             Some(MapCell {
                 title: with_micro_sign(&describe_cell(found, by)),
                 value: value.map_or_else(|| "-".into(), |v| with_micro_sign(&by.show_short(v))),
                 shade: value.map_or(0, |v| map_shade(share(v))),
-                best: is(winner),
-                cheapest: is(cheapest) && !is(winner),
+                best: is(marks.best),
+                cheapest: is(marks.cheapest) && !is(marks.best),
                 repeated: found.runs >= REPEATED_FROM,
             })
         };
@@ -835,7 +837,7 @@ fn load_curves_of_several_sessions_share_axes() -> Result<(), Box<dyn std::error
     let plots = drawn.iter().map(|d| d.plot(&axes)).collect::<Vec<_>>();
     assert_eq!((&plots[0].x, &plots[0].y), (&plots[1].x, &plots[1].y));
     let first = |curve: &LoadCurve| {
-        curve.points.first().map_or(f64::NAN, |p| axes.1.down(CurveDrawing::value(p, "50")))
+        curve.points.first().map_or(f64::NAN, |p| axes.latency.down(CurveDrawing::value(p, "50")))
     };
     assert!(first(&slower) < first(&one), "four times as long lies further up");
     assert_eq!(draw_load_curves(&[("a".into(), &one), ("b".into(), &slower)]).len(), 2);

@@ -1,9 +1,10 @@
 //! A report of `fathom time`: what a command did, in at most eight lines, and all of its figures as a table.
 
 use crate::page::{Page, Table};
+use crate::report_view::acts;
 use model::Known;
 use model::command::{CommandResult, CommandResults, CommandRun, DeviceUse};
-use model::finding::{Finding, Outcome, Severity};
+use model::finding::{Outcome, Severity};
 use model::report::{CountsAs, Report};
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 
@@ -97,10 +98,8 @@ fn time(seconds: f64) -> String {
 
 /// Prints the verdict, the findings that decide it, and the number of checks that were not possible.
 fn show_verdict(out: &mut Page, report: &Report) {
-    let acting =
-        |f: &&Finding| f.outcome == Outcome::Finding && f.severity.is_some_and(|s| s < Severity::Note);
     let mut names: Vec<String> =
-        report.findings.iter().filter(acting).map(|f| format!("{} {}", f.id, f.name)).collect();
+        report.findings.iter().filter(|f| acts(f)).map(|f| format!("{} {}", f.id, f.name)).collect();
     // Several commands may have the same finding.
     names.dedup();
     let word = report.verdict.word();

@@ -3,7 +3,7 @@
 //! Devices are a paragraph for each disk and a line for each partition, or every fact of a device on its own line. A diagnosis is a line
 //! for each check, and at the end what to do before measuring, worst first.
 
-use crate::page::Page;
+use crate::page::{Page, Table};
 use crate::{Detail, Style};
 use model::Known;
 use model::finding::{Diagnosis, Look, Outcome, Severity};
@@ -194,8 +194,20 @@ fn kind_name(kind: LayerKind) -> &'static str {
     }
 }
 
+/// Returns a row for each device.
+pub(in crate::formats) fn device_table(devices: &Devices) -> Table {
+    let headings = ["device", "what it is", "queue", "who uses it"];
+    let mut table = Table::new(&headings, &[]).aligned(1, true).aligned(2, true).aligned(3, true);
+    table.add_all(devices.devices.iter().map(|device| {
+        let mounted = mounts(&device.mounts).map(|mounts| format!("mounted on {mounts}"));
+        let users = [mounted, used(device)].into_iter().flatten().collect::<Vec<_>>().join("; ");
+        [device.name.clone(), heading(device), queue(&device.queue), users]
+    }));
+    table
+}
+
 /// Returns the size, the kind and the model of a device.
-pub(in crate::formats) fn heading(device: &BlockDevice) -> String {
+fn heading(device: &BlockDevice) -> String {
     let mut facts = vec![show_bytes(device.bytes), kind_name(device.kind).to_owned()];
     facts.extend(device.label.clone());
     facts.extend(device.start_bytes.map(|at| format!("from {}", show_bytes(at))));
@@ -239,7 +251,7 @@ fn describe_block_sizes(queue: &Queue) -> String {
 }
 
 /// `4 hardware queues of 256, scheduler none, write back`.
-pub(in crate::formats) fn queue(queue: &Queue) -> String {
+fn queue(queue: &Queue) -> String {
     let number = |n: &Known<u64>| n.as_ref().map_or_else(|_| "unknown".into(), u64::to_string);
     let queues = match &queue.hardware_queues {
         Ok(1) => "1 hardware queue".to_owned(),
@@ -270,7 +282,7 @@ fn describe_backing(file: &str, direct: Option<bool>) -> String {
     }
 }
 
-pub(in crate::formats) fn mounts(mounts: &Known<Vec<Mounted>>) -> Option<String> {
+fn mounts(mounts: &Known<Vec<Mounted>>) -> Option<String> {
     match mounts {
         Ok(all) if all.is_empty() => None,
         Ok(all) => {
@@ -283,7 +295,7 @@ pub(in crate::formats) fn mounts(mounts: &Known<Vec<Mounted>>) -> Option<String>
 }
 
 /// Returns the users of a device that its mounts do not already name.
-pub(in crate::formats) fn used(device: &BlockDevice) -> Option<String> {
+fn used(device: &BlockDevice) -> Option<String> {
     let mounted = device.mounts.as_ref().is_ok_and(|m| !m.is_empty());
     match &device.used_by {
         Ok(Some(_)) if mounted => None,
@@ -325,6 +337,16 @@ fn show_line(out: &mut Page, entry: &Look) {
     out.prose(&format!("  {word}  "), &format!("{indent}  "), &format!("{about}: {}", entry.sentence));
     if !entry.cure.is_empty() {
         out.prose(&format!("{indent}  -> "), &format!("{indent}     "), &entry.cure);
+    }
+}
+
+/// Returns the answer of a check: `OK`, `NOT CHECKED`, or the effect of its finding with its id.
+pub(in crate::formats) fn answer(entry: &Look) -> String {
+    let id = entry.check.map_or_else(String::new, |id| format!(" {id}"));
+    match (entry.outcome, entry.severity) {
+        (Outcome::Holds, _) => "OK".into(),
+        (Outcome::NotChecked, _) => "NOT CHECKED".into(),
+        (Outcome::Finding, severity) => format!("{}{id}", severity.unwrap_or(Severity::Note).effect()),
     }
 }
 

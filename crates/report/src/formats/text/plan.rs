@@ -1,7 +1,7 @@
 //! A plan as text: what would be measured, with the origin of every setting (`--explain`).
 
 use crate::Style;
-use crate::page::{Page, display_width};
+use crate::page::{Page, Table, display_width};
 use model::job::Job;
 use model::plan::{Explained, LayerComparison, Plan, Strategy};
 use model::study::{InterfaceComparison, Study};
@@ -55,10 +55,23 @@ fn show_settings(out: &mut Page, plan: &Plan) {
     }
 }
 
+/// Returns the settings with their origins.
+pub(in crate::formats) fn settings_table(plan: &Plan) -> Table {
+    let mut table = Table::new(&["setting", "value", "from"], &[]).aligned(1, true);
+    table.add_all(plan.origins.iter().map(|o| [o.setting.clone(), o.value.clone(), o.from.clone()]));
+    table
+}
+
+/// Returns the name of a job, and whether its result is the headline.
+pub(in crate::formats) fn job_title(plan: &Plan, at: usize) -> String {
+    let name = plan.jobs.get(at).map_or("", |job| job.name.as_str());
+    let mark = if at == plan.headline { " (headline: the number to quote)" } else { "" };
+    format!("{name}{mark}")
+}
+
 fn show_workloads(out: &mut Page, plan: &Plan) {
-    for (i, job) in plan.jobs.iter().enumerate() {
-        let mark = if i == plan.headline { "  (headline: the number to quote)" } else { "" };
-        out.line(&format!("{}{mark}", job.name));
+    for (at, job) in plan.jobs.iter().enumerate() {
+        out.line(&job_title(plan, at));
         streams(job).for_each(|line| out.prose("    ", "      ", &line));
     }
 }

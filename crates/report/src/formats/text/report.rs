@@ -66,7 +66,7 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
     show_short_foot(&mut foot, report);
     let most = if is_of_jobs(report) { SCREEN_LINES } else { usize::MAX };
     let lines = most.saturating_sub(out.lines() + foot.lines());
-    show_worst_findings(&mut out, (report, reason.as_ref()), lines, &how_to_see_all(report));
+    show_worst_findings(&mut out, report, reason.as_ref(), lines);
     if out.lines() + foot.lines() < most {
         out.gap();
     }
@@ -200,14 +200,14 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<
 
 /// Returns the headline with its number. With several jobs, the table row has the interval, and this line has the row's verdict.
 pub(in crate::formats) fn quoted(report: &Report, paint: impl Fn(&str) -> String) -> String {
-    let Headline { name, value, unit, .. } = &report.headline;
+    let name = &report.headline.name;
     let row = report.headline_result().filter(|_| is_of_jobs(report) && report.results.len() > 1);
     let Some(row) = row else {
         let number = paint(&headline(&report.headline, report));
         return format!("{name}: {number}{}", accepted(&report.headline.accepted));
     };
     let name = if row.renamed { format!("{}, in fact {name}", row.name) } else { row.name.clone() };
-    let number = value.map_or_else(|| "no number".into(), |value| format!("{} {unit}", show_rate(value)));
+    let number = report_view::headline_value(&report.headline);
     format!("{name}: {} ({})", paint(&number), verdict_mark(row))
 }
 
@@ -488,12 +488,7 @@ pub(super) fn show_deciding_finding(out: &mut Page, f: &Finding, all: usize, is_
 
 /// Prints the worst findings and how many other answers there are, within `lines`. If there is too little room, it omits what to do,
 /// then all but two lines of each finding, then the last findings.
-pub(super) fn show_worst_findings(
-    out: &mut Page,
-    (report, reason): (&Report, Option<&Finding>),
-    lines: usize,
-    all_of_it: &str,
-) {
+pub(super) fn show_worst_findings(out: &mut Page, report: &Report, reason: Option<&Finding>, lines: usize) {
     let of_reason = |f: &&Finding| reason.is_some_and(|r| (r.id, r.severity) == (f.id, f.severity));
     let all: Vec<Finding> = worst_findings(report).into_iter().filter(|f| !of_reason(&f)).collect();
     let draw = |count: usize, extent: Extent, is_apart: bool| {
@@ -513,7 +508,7 @@ pub(super) fn show_worst_findings(
         if let Some(counts) =
             rest_summary_after(&shown_findings(report), count + usize::from(reason.is_some()))
         {
-            part.prose("", "  ", &format!("{counts}: {all_of_it}"));
+            part.prose("", "  ", &format!("{counts}: {}", how_to_see_all(report)));
         }
         part
     };
@@ -563,7 +558,7 @@ fn show_not_checked(out: &mut Page, shown: &[Finding], all: usize, brief: bool) 
 }
 
 /// Prints the checks that passed. A check with a finding about one result did not pass.
-fn show_passed(out: &mut Page, shown: &[Finding]) {
+pub(super) fn show_passed(out: &mut Page, shown: &[Finding]) {
     let silent = |f: &&Finding| !shown.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
     let mut held: Vec<CheckId> = with_outcome(shown, Outcome::Holds).filter(silent).map(|f| f.id).collect();
     held.dedup();

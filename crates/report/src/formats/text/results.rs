@@ -11,7 +11,7 @@ use crate::page::{
 };
 use model::figures::{Account, Entry, Moved, Snia, State, Steadiness};
 use model::finding::{Finding, Severity};
-use model::fleet::{FleetFigures, HostFigures, HostRate};
+use model::fleet::{Fairness, FleetFigures, HostFigures, HostRate};
 use model::profile::{Points, Score, ToolCell, ToolResults, ToolRow};
 use model::replay::{Compared, ReplayComparison};
 use model::report::{
@@ -517,11 +517,18 @@ pub(super) fn show_hosts(out: &mut Page, report: &Report, all: bool) {
             out.prose("  ", "  ", &more);
         }
         if let Some(fair) = fleet.fairness.iter().find(|f| f.name == result.name) {
-            let slowest = format!("The slowest host has {} of the mean.", show_share(fair.least_by_mean));
-            out.prose("  ", "  ", if fair.sentence.is_empty() { &slowest } else { &fair.sentence });
+            out.prose("  ", "  ", &describe_fairness(fair));
         }
         out.line("");
     }
+}
+
+/// Describes how evenly the hosts share the rate.
+pub(in crate::formats) fn describe_fairness(fair: &Fairness) -> String {
+    if fair.sentence.is_empty() {
+        return format!("The slowest host has {} of the mean.", show_share(fair.least_by_mean));
+    }
+    fair.sentence.clone()
 }
 
 /// Returns a row for each host, of many only the slowest, and the number of hosts without a row.

@@ -3,20 +3,20 @@
 //! From 60 columns on, every row of a list has time, verdict, value and target. If the width is small, targets are shortened, then what was
 //! measured, the interval, tags and finally the id are dropped.
 
-use super::report::ending;
+use super::report::{ending, show_passed};
 use crate::comparison_rows;
 use crate::comparison_rows::{
     PAIR_LEGEND, describe_source, hidden_numbers, left_out_notes, pair_table, shown_gate,
 };
 use crate::page::{Page, SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, supported, with_suspect_mark};
-use crate::report_view::{rest_summary_of, worst_of};
+use crate::report_view::{headline_value, rest_summary_of, worst_of};
 use crate::{Detail, Style};
 use model::comparison::{Answer, Comparison, Comparisons, Gate, Passing, Side};
-use model::finding::{CheckId, Finding, Outcome, Severity};
+use model::finding::{Finding, Outcome, Severity};
 use model::history::{Column, Entry, Figure, Listing, Row, RowsOf, SessionTable};
 use model::name::visible;
 use model::report::{CountsAs, Headline, Report, Verdict};
-use model::units::{GIB, show_bytes, show_count, show_rate, show_share};
+use model::units::{GIB, show_bytes, show_count, show_share};
 use std::io::{self, Write};
 
 /// Disk usage of sessions from which it is printed.
@@ -74,7 +74,7 @@ fn list_row(e: &Entry) -> [String; LIST_HEADINGS.len()] {
         or_dash(e.started.as_deref().map(when).unwrap_or_default()),
         e.word(),
         or_dash(name.or_else(|| e.title.clone()).unwrap_or_default()),
-        or_dash(e.headline.as_ref().map(value).unwrap_or_default()),
+        or_dash(e.headline.as_ref().map(headline_value).unwrap_or_default()),
         e.headline.as_ref().and_then(half_interval).unwrap_or_default(),
         or_dash(e.targets.join(", ")),
         printable(&e.words.tags.join(" ")),
@@ -84,11 +84,6 @@ fn list_row(e: &Entry) -> [String; LIST_HEADINGS.len()] {
 /// Returns day, hour and minute in the local time of the measurement.
 fn when(started: &str) -> String {
     started.chars().take(16).collect::<String>().replace('T', " ")
-}
-
-/// `81,172 IOPS`.
-fn value(headline: &Headline) -> String {
-    headline.value.map_or_else(|| "no number".into(), |v| format!("{} {}", show_rate(v), headline.unit))
 }
 
 /// Half of the 95 % interval as a share of the value: `4.4 %`.
@@ -368,12 +363,7 @@ fn show_findings(out: &mut Page, findings: &[Finding], results: usize, all: bool
             &format!("{} {}{}: {}", f.id, f.name, results_suffix(f, results), f.sentence),
         );
     }
-    let silent = |f: &&Finding| !findings.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
-    let mut held: Vec<CheckId> = with_outcome(Outcome::Holds).filter(silent).map(|f| f.id).collect();
-    held.dedup();
-    if !held.is_empty() {
-        out.prose("Passed  ", "        ", &CheckId::list(&held, " "));
-    }
+    show_passed(out, findings);
 }
 
 fn list_findings<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Finding>, results: usize) {

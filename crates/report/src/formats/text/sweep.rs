@@ -354,11 +354,18 @@ const BAR_WIDTH: usize = 40;
 
 /// Cells that get a mark.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Marks<'s> {
+pub(in crate::formats) struct Marks<'s> {
     /// The best cell.
-    pub(super) best: Option<&'s Setting>,
+    pub(in crate::formats) best: Option<&'s Setting>,
     /// The cheapest cell with similar speed.
-    pub(super) cheapest: Option<&'s Setting>,
+    pub(in crate::formats) cheapest: Option<&'s Setting>,
+}
+
+/// Rows and columns of a map.
+#[derive(Clone, Copy)]
+pub(in crate::formats) struct Sides {
+    pub(in crate::formats) rows: Side,
+    pub(in crate::formats) columns: Side,
 }
 
 /// One side of a map.
@@ -373,6 +380,13 @@ pub(in crate::formats) struct Side {
     without: fn(&Setting) -> Setting,
 }
 
+impl Sides {
+    /// Describes the settings that are on neither side: a map shows the cells that share them.
+    pub(in crate::formats) fn way(self, setting: &Setting) -> String {
+        (self.columns.without)(&(self.rows.without)(setting)).way()
+    }
+}
+
 impl Side {
     /// Returns the name, such as `depth`.
     pub(in crate::formats) fn name(self) -> &'static str {
@@ -382,11 +396,6 @@ impl Side {
     /// Returns the label of a setting on this side.
     pub(in crate::formats) fn label_of(self, setting: &Setting) -> String {
         (self.label)(setting)
-    }
-
-    /// Returns the setting without this side's value.
-    pub(in crate::formats) fn left_open(self, setting: &Setting) -> Setting {
-        (self.without)(setting)
     }
 }
 
@@ -439,7 +448,7 @@ const POSITION: Side = Side {
 /// share a map.
 pub(super) fn show_maps(out: &mut Page, cells: &[&CellFigures], by: Measure, marks: Marks) {
     let sides = sides(cells);
-    let way = |s: &Setting| (sides.1.without)(&(sides.0.without)(s)).way();
+    let way = |s: &Setting| sides.way(s);
     let mut ways: Vec<(Vec<String>, Vec<&CellFigures>)> = Vec::new();
     for name in marks.best.into_iter().chain(cells.iter().map(|c| &c.setting)).map(way) {
         if ways.iter().any(|(known, _)| known.contains(&name)) {
@@ -462,10 +471,10 @@ pub(super) fn show_maps(out: &mut Page, cells: &[&CellFigures], by: Measure, mar
 }
 
 /// Chooses rows and columns: the settings that differ between cells, otherwise size and depth.
-pub(in crate::formats) fn sides(cells: &[&CellFigures]) -> (Side, Side) {
+pub(in crate::formats) fn sides(cells: &[&CellFigures]) -> Sides {
     let differ = |side: &Side| labels(cells, *side).len() > 1;
     if cells.iter().any(|c| c.setting.targets_of_last.is_some()) {
-        return (QUEUES, DEPTH);
+        return Sides { rows: QUEUES, columns: DEPTH };
     }
     // An access specification has random sizes.
     let plain = cells.iter().all(|c| c.setting.spec.is_none());
@@ -480,7 +489,7 @@ pub(in crate::formats) fn sides(cells: &[&CellFigures]) -> (Side, Side) {
     };
     // The number of rows is unlimited, and row names have more room.
     let long = labels(cells, columns).len() > MAX_MAP_COLUMNS || columns.name == TARGET.name;
-    if long { (columns, rows) } else { (rows, columns) }
+    if long { Sides { rows: columns, columns: rows } } else { Sides { rows, columns } }
 }
 
 /// Returns the distinct labels of cells on a side.
@@ -496,40 +505,39 @@ pub(in crate::formats) fn labels(cells: &[&CellFigures], side: Side) -> Vec<Stri
     out
 }
 
+/// Returns the best value of these cells.
+pub(in crate::formats) fn best_value<'c>(cells: impl Iterator<Item = &'c CellFigures>, by: Measure) -> f64 {
+    let values = cells.filter_map(|c| c.value(by)).filter(|v| v.is_finite());
+    if by.is_latency() { values.fold(f64::INFINITY, f64::min) } else { values.fold(0.0, f64::max) }
+}
+
 /// A map to draw.
 struct Map<'c> {
     cells: &'c [&'c CellFigures],
-    rows: Side,
-    columns: Side,
+    sides: Sides,
     by: Measure,
     best: f64,
     marks: Marks<'c>,
 }
 
 impl<'c> Map<'c> {
-    fn from_cells(
-        cells: &'c [&'c CellFigures],
-        (rows, columns): (Side, Side),
-        by: Measure,
-        marks: Marks<'c>,
-    ) -> Self {
-        let values = || cells.iter().filter_map(|c| c.value(by)).filter(|v| v.is_finite());
-        let best = if by.is_latency() {
-            values().fold(f64::INFINITY, f64::min)
-        } else {
-            values().fold(0.0, f64::max)
-        };
-        Self { cells, rows, columns, by, best, marks }
+    fn from_cells(cells: &'c [&'c CellFigures], sides: Sides, by: Measure, marks: Marks<'c>) -> Self {
+        Self { cells, sides, by, best: best_value(cells.iter().copied(), by), marks }
     }
 
     fn show(&self, out: &mut Page, way: &str) {
-        let (rows, columns) = (labels(self.cells, self.rows), labels(self.cells, self.columns));
+        let (rows, columns) = (labels(self.cells, self.sides.rows), labels(self.cells, self.sides.columns));
         if columns.len() * rows.len() < 2 {
             return;
         }
-        let title = format!("  {way}: {} by {} and {}", self.by.heading(), self.rows.name, self.columns.name);
+        let title = format!(
+            "  {way}: {} by {} and {}",
+            self.by.heading(),
+            self.sides.rows.name,
+            self.sides.columns.name
+        );
         let drawn = if columns.len() == 1 {
-            out.line(&format!("  {way}: {} by {}", self.by.heading(), self.rows.name));
+            out.line(&format!("  {way}: {} by {}", self.by.heading(), self.sides.rows.name));
             self.bars(out, &rows);
             "bars"
         } else {
@@ -552,7 +560,7 @@ impl<'c> Map<'c> {
         let value = self.value_columns();
         let room = out.width().saturating_sub(name + value + 5).min(BAR_WIDTH);
         for row in rows {
-            let cell = self.cells.iter().find(|c| (self.rows.label)(&c.setting) == *row);
+            let cell = self.cells.iter().find(|c| (self.sides.rows.label)(&c.setting) == *row);
             let bar = "█".repeat((self.share(cell) * room as f64).round() as usize);
             let (mark, shown) = (self.mark(cell, ' '), self.shown(cell));
             out.line(format!("  {row:>name$} {mark}{shown:>value$} {bar}").trim_end());
@@ -573,7 +581,8 @@ impl<'c> Map<'c> {
             let mut line = format!("  {row:>name$}");
             for column in &columns {
                 let at = |c: &&&CellFigures| {
-                    (self.rows.label)(&c.setting) == *row && (self.columns.label)(&c.setting) == *column
+                    (self.sides.rows.label)(&c.setting) == *row
+                        && (self.sides.columns.label)(&c.setting) == *column
                 };
                 let Some(cell) = self.cells.iter().find(at) else {
                     line += &" ".repeat(width);
@@ -948,7 +957,8 @@ fn shades_range_from_none_to_full() {
     let fast = with_rate(example_cell(1, None, 1), Some(100.0));
     let (none, odd) = (with_rate(fast.clone(), None), with_rate(fast.clone(), Some(f64::NAN)));
     let cells = [&fast, &none, &odd];
-    let map = Map::from_cells(&cells, (SIZE, DEPTH), Measure::Bandwidth, Marks::default());
+    let map =
+        Map::from_cells(&cells, Sides { rows: SIZE, columns: DEPTH }, Measure::Bandwidth, Marks::default());
     assert!((map.share(Some(&cells[0])) - 1.0).abs() < 1e-9);
     assert!(map.share(Some(&cells[1])).abs() < 1e-9 && map.share(Some(&cells[2])).abs() < 1e-9);
 }
@@ -982,8 +992,8 @@ fn example_cell(workers: u32, targets: Option<u32>, depth: u32) -> CellFigures {
 
 #[cfg(test)]
 fn side_names(all: &[CellFigures]) -> (&'static str, &'static str) {
-    let (rows, columns) = sides(&all.iter().collect::<Vec<_>>());
-    (rows.name, columns.name)
+    let sides = sides(&all.iter().collect::<Vec<_>>());
+    (sides.rows.name, sides.columns.name)
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use crate::Style;
 use crate::page::Page;
-use crate::report_view::{describe_failure, verification_notes};
+use model::job::Kind;
 use model::machine::Place;
 use model::units::{MIB, show_bytes, show_count};
-use model::verification::{LISTED, Lost, Verdict, Verifications, Verified};
+use model::verification::{Failed, LISTED, Lost, ReadBack, Verdict, Verifications, Verified};
 use std::fmt::Write as _;
 use std::io;
 use std::time::Duration;
@@ -210,4 +210,65 @@ pub(in crate::formats) fn verification_rates(verified: &Verified) -> Option<Stri
         rates.join(", ")
     );
     (!rates.is_empty()).then_some(text)
+}
+
+/// Describes a failure in a sentence.
+pub(in crate::formats) fn describe_failure(verified: &Verified, failed: &Failed) -> String {
+    let Failed { kind, at, result } = *failed;
+    let what = match kind {
+        Kind::Sync => format!("sync after write {at}"),
+        _ => format!("offset {at}: {}", kind.word()),
+    };
+    if result < 0 {
+        let error = std::io::Error::from_raw_os_error(result.saturating_neg());
+        return format!("{what} failed: {error}");
+    }
+    format!("{what} moved {result} of {} bytes", verified.verification.block_bytes)
+}
+
+/// Returns the notes that qualify the numbers of a verification.
+pub(in crate::formats) fn verification_notes(verified: &Verified) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some((read, _)) = &verified.read {
+        let whose =
+            verified.read_of.as_ref().map_or(String::new(), |host| format!("the data of {host} was "));
+        notes.push(format!("{whose}read back from {}", verified.source));
+        notes.extend(read_notes(read));
+    }
+    if let Some(state) = &verified.state {
+        let target = &verified.target;
+        notes.push(format!(
+            "the expected data is recorded in {state}; `fathom verify --check {state} {target}` checks it again"
+        ));
+    }
+    notes.extend(verified.notes.iter().map(|n| n.trim_end_matches('.').to_owned()));
+    notes
+}
+
+fn read_notes(read: &ReadBack) -> Vec<String> {
+    let mut notes = Vec::new();
+    let count = |n: u64| show_count(n as f64);
+    if read.unwritten > 0 {
+        notes.push(format!(
+            "blocks that were not read because they were never written: {}",
+            count(read.unwritten)
+        ));
+    }
+    if read.newer > 0 {
+        notes.push(format!(
+            "blocks with data newer than the last known sync, which is allowed but not guaranteed: {}",
+            count(read.newer)
+        ));
+    }
+    if read.partials > 0 {
+        let places: Vec<String> = read.partial.iter().map(u64::to_string).collect();
+        let more = if read.partials > places.len() as u64 { " and more" } else { "" };
+        notes.push(format!(
+            "blocks torn by a write that was in flight after the last known sync, which may be incomplete: \
+             {}, at offsets {}{more}",
+            count(read.partials),
+            places.join(" ")
+        ));
+    }
+    notes
 }
