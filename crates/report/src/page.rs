@@ -1,6 +1,6 @@
 //! Text for people: wrapped paragraphs, tables that fit a width, and number formats that several formats share.
 //!
-//! A [`Table`] that is too wide gives way in three steps: it shortens long names, drops columns in the order that its maker set, and
+//! A [`Table`] that is too wide gives way in three steps: it shortens long names, drops columns in a given order, and
 //! finally prints one value per line.
 
 use crate::Style;
@@ -316,9 +316,9 @@ const MIN_NAME_WIDTH: usize = 24;
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     headings: Vec<String>,
-    left: Vec<bool>,
-    least: Vec<usize>,
-    leaving: Vec<usize>,
+    is_text: Vec<bool>,
+    min_widths: Vec<usize>,
+    drop_order: Vec<usize>,
     rows: Vec<Vec<String>>,
     stacked: bool,
     /// A column whose cells are shortened to the remaining room, and its minimum width.
@@ -326,14 +326,14 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Returns an empty table. If the width is too small, the columns of `leaving` are dropped in this order.
-    pub(crate) fn new<H: AsRef<str>>(headings: &[H], leaving: &[usize]) -> Self {
+    /// Returns an empty table. If the width is too small, the columns of `drop_order` are dropped in this order.
+    pub(crate) fn new<H: AsRef<str>>(headings: &[H], drop_order: &[usize]) -> Self {
         let last = headings.len().saturating_sub(1);
         Self {
             headings: headings.iter().map(|h| h.as_ref().to_owned()).collect(),
-            left: (0..headings.len()).map(|at| at == 0 || at == last).collect(),
-            least: vec![0; headings.len()],
-            leaving: leaving.to_vec(),
+            is_text: (0..headings.len()).map(|at| at == 0 || at == last).collect(),
+            min_widths: vec![0; headings.len()],
+            drop_order: drop_order.to_vec(),
             rows: Vec::new(),
             stacked: false,
             cut: None,
@@ -350,7 +350,7 @@ impl Table {
     /// Aligns a column to the left or to the right.
     #[must_use]
     pub(crate) fn aligned(mut self, column: usize, left: bool) -> Self {
-        if let Some(side) = self.left.get_mut(column) {
+        if let Some(side) = self.is_text.get_mut(column) {
             *side = left;
         }
         self
@@ -359,7 +359,7 @@ impl Table {
     /// Sets the minimum width of a column.
     #[must_use]
     pub(crate) fn at_least(mut self, column: usize, columns: usize) -> Self {
-        if let Some(least) = self.least.get_mut(column) {
+        if let Some(least) = self.min_widths.get_mut(column) {
             *least = columns;
         }
         self
@@ -409,7 +409,7 @@ impl Table {
             return (full_table, Vec::new());
         }
         let short = self.with_short_names(width);
-        for leaves in std::iter::once(None).chain(self.leaving.iter().map(Some)) {
+        for leaves in std::iter::once(None).chain(self.drop_order.iter().map(Some)) {
             shown.retain(|column| Some(column) != leaves);
             let lines = short.draw_to_width(&shown, width);
             if all_fit(&lines, width) {
@@ -426,7 +426,7 @@ impl Table {
             return true;
         }
         let short = self.with_short_names(width);
-        std::iter::once(None).chain(self.leaving.iter().map(Some)).any(|leaves| {
+        std::iter::once(None).chain(self.drop_order.iter().map(Some)).any(|leaves| {
             shown.retain(|column| Some(column) != leaves);
             all_fit(&short.draw_to_width(&shown, width), width)
         })
@@ -444,7 +444,7 @@ impl Table {
 
     /// Whether a column is text.
     pub(crate) fn is_left(&self, column: usize) -> bool {
-        self.left.get(column).copied().unwrap_or(true)
+        self.is_text.get(column).copied().unwrap_or(true)
     }
 
     /// Returns the first column and all non-empty columns; all columns if there is no row.
@@ -498,9 +498,9 @@ impl Table {
         table.add_rows(self.rows.iter().map(|row| pick(row)));
         for (column, at) in table.column_iter_mut().zip(shown) {
             column.set_padding((0, 1));
-            let left = self.left.get(*at).copied().unwrap_or(true);
+            let left = self.is_text.get(*at).copied().unwrap_or(true);
             column.set_cell_alignment(if left { CellAlignment::Left } else { CellAlignment::Right });
-            if let Some(least) = self.least.get(*at).filter(|least| **least > 0) {
+            if let Some(least) = self.min_widths.get(*at).filter(|least| **least > 0) {
                 let least = Width::Fixed(u16::try_from(least + 1).unwrap_or(u16::MAX));
                 column.set_constraint(ColumnConstraint::LowerBoundary(least));
             }
@@ -542,13 +542,13 @@ impl Table {
         let cell = |(at, width): (usize, &usize), row: &[String]| {
             let text = row.get(at).map_or("", String::as_str);
             let gap = " ".repeat(width.saturating_sub(display_width(text)));
-            if self.left[at] { format!(" {text}{gap} |") } else { format!(" {gap}{text} |") }
+            if self.is_text[at] { format!(" {text}{gap} |") } else { format!(" {gap}{text} |") }
         };
         let line = |row: &[String]| -> String {
             let cells = widths.iter().enumerate().map(|column| cell(column, row));
             format!("|{}\n", cells.collect::<String>())
         };
-        let rule = widths.iter().zip(&self.left).map(|(width, left)| {
+        let rule = widths.iter().zip(&self.is_text).map(|(width, left)| {
             let dashes = "-".repeat(width - 1);
             if *left { format!(" :{dashes} |") } else { format!(" {dashes}: |") }
         });

@@ -15,7 +15,7 @@ pub(crate) fn command_line(command: &[String]) -> String {
 }
 
 /// Returns the command that shows the full report.
-pub(crate) fn how_to_see_all(report: &Report) -> String {
+pub(crate) fn full_report_hint(report: &Report) -> String {
     session_id(report)
         .map_or_else(|| "--verbose shows them".into(), |id| format!("fathom show {id} --verbose"))
 }
@@ -102,7 +102,7 @@ pub(crate) fn rest_summary_of(findings: &[Finding]) -> Option<String> {
     rest_summary_after(findings, MAX_SHOWN)
 }
 
-/// The same after the first `shown` findings.
+/// Counts by kind the answers that are left out after the first `shown` findings; `None` if none are.
 pub(crate) fn rest_summary_after(findings: &[Finding], shown: usize) -> Option<String> {
     let ids = |is_counted: &dyn Fn(&&Finding) -> bool| -> BTreeSet<CheckId> {
         findings.iter().filter(is_counted).map(|f| f.id).collect()

@@ -193,8 +193,8 @@ fn part_is(report: &Report, ledger: bool, from: &str, file: &str) -> Tried {
     let format = report::find::<Report>("text").ok_or("there is no format text")?;
     let bytes = format.bytes(report, Style { ledger, ..full_style() })?;
     let all = String::from_utf8_lossy(&bytes).into_owned();
-    let (_, behind) = all.split_once(&format!("\n{from}")).ok_or("it does not begin")?;
-    let (part, _) = behind.split_once("\n\n").ok_or("it does not end")?;
+    let (_, rest) = all.split_once(&format!("\n{from}")).ok_or("it does not begin")?;
+    let (part, _) = rest.split_once("\n\n").ok_or("it does not end")?;
     let (part, file) = (format!("{from}{part}\n"), golden().join(file));
     if std::env::var_os("FATHOM_BLESS").is_some() {
         std::fs::write(&file, &part)?;

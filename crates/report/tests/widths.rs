@@ -25,7 +25,7 @@ fn read<T: serde::de::DeserializeOwned>(name: &str) -> Result<T, Box<dyn std::er
 fn seen(line: &str) -> String {
     let mut parts = line.split('\x1b');
     let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |all, part| all + part.split_once('m').map_or(part, |(_, behind)| behind))
+    parts.fold(first, |all, part| all + part.split_once('m').map_or(part, |(_, rest)| rest))
 }
 
 #[track_caller]

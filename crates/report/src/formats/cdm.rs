@@ -1,4 +1,4 @@
-//! The format `cdm`: results as CrystalDiskMark's text has them, to the column, for forums and programs that read it.
+//! The format `cdm`: results in the exact layout of CrystalDiskMark's text, for forums and programs that read it.
 //!
 //! Results without a line are counted in the comment, together with the verdict. As in CrystalDiskMark, a score is the fastest of the runs.
 //! Its latency is that of the same run, by Little's law (operations in flight by rate). CrystalDiskMark takes the shortest of any run

@@ -16,7 +16,7 @@ use crate::formats::text::verified::{
     damage_items, verdict_on_all_hosts, verification_headline, verification_notes, verification_rates,
 };
 use crate::page::{SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, escaped, prose, supported, verdict_mark};
-use crate::report_view::{how_to_see_all, rest_summary_of, worst_of};
+use crate::report_view::{full_report_hint, rest_summary_of, worst_of};
 use crate::{Content, Detail, Format, Style, Writer};
 use crate::{comparison_rows, report_view};
 use model::comparison::{Comparison, Comparisons, Gate, Side};
@@ -189,7 +189,7 @@ fn first_line(report: &Report) -> String {
 fn most_important(report: &Report, shown: &[Finding]) -> Vec<String> {
     let mut items: Vec<String> = shown.iter().map(|f| finding_item(f, report.results.len())).collect();
     if let Some(rest) = report_view::rest_summary(report) {
-        items.push(format!("- {rest}: {}\n", code(&how_to_see_all(report))));
+        items.push(format!("- {rest}: {}\n", code(&full_report_hint(report))));
     }
     items
 }
@@ -199,7 +199,7 @@ fn every_answer(report: &Report, shown: &[Finding]) -> Vec<String> {
     found.map(|f| finding_item(f, report.results.len())).collect()
 }
 
-/// `- **A01 CACHE\_SERVED** (rename): ... -> ...`
+/// `- **A01 CACHE\_SERVED** (relabels): ... -> ...`
 fn finding_item(f: &Finding, results: usize) -> String {
     let severity = match f.outcome {
         Outcome::Finding => f.severity.unwrap_or(Severity::Note).effect(),

@@ -86,7 +86,7 @@ fn members(report: &Report) -> Vec<Member<'_>> {
 }
 
 impl<'r> Member<'r> {
-    /// Whether this member reads back what `of` wrote.
+    /// Whether this member reads back what `writer` wrote.
     fn reads_back(&self, writer: &Self) -> bool {
         self.result.job == writer.result.job
             && writer.result.phase.checked_add(1) == Some(self.result.phase)
@@ -303,7 +303,7 @@ pub(super) struct Direction {
     pub(super) clat: Distribution,
     /// Latencies from submission to completion; in an open loop from the intended start.
     pub(super) lat: Distribution,
-    /// The first latencies by priority class and level, if there are several.
+    /// The latencies of `clat` by priority class and level, if there are several.
     pub(super) priorities: Vec<([u32; 2], Distribution)>,
     /// Samples of the rate in KiB/s.
     pub(super) bw: RateSamples,
@@ -373,7 +373,7 @@ pub(super) struct RateSamples {
 }
 
 impl RateSamples {
-    /// Samples a rate in steps of at least half a second; a shorter rest is dropped.
+    /// Samples a rate in steps of at least half a second; an incomplete last step is dropped.
     fn from_intervals(course: &[&Stretch], value: impl Fn(&Step) -> f64) -> Self {
         let all = || course.iter().copied();
         let step_ns = step_length(all(), SAMPLE_NS);

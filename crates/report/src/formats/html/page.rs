@@ -112,7 +112,7 @@ struct SmallTemplate<'p> {
     body: &'p str,
 }
 
-/// Returns small multiples: headings with HTML bodies, side by side as far as there is room. `looks` is their CSS class.
+/// Returns small multiples: headings with HTML bodies, side by side as far as there is room. `class` is their CSS class.
 /// Entries without a body are left out.
 pub(super) fn multiples(class: &str, all: impl Iterator<Item = (String, String)>) -> String {
     let small = all

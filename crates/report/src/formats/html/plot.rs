@@ -47,7 +47,7 @@ pub(crate) struct Plot {
 pub(crate) struct Label {
     /// Place, from 0 to [`SIDE`].
     pub(crate) at: f64,
-    /// The words that are drawn there.
+    /// The text that is drawn there.
     pub(crate) text: String,
     /// CSS class.
     pub(crate) class: &'static str,
@@ -172,7 +172,7 @@ pub(crate) struct Axis {
 pub(crate) struct Tick {
     /// Place along the axis, from 0 to [`SIDE`].
     pub(crate) at: f64,
-    /// The words that are drawn at it, such as `1 in 100`.
+    /// The text that is drawn at it, such as `1 in 100`.
     pub(crate) label: String,
 }
 
@@ -462,7 +462,7 @@ fn join_blocks(blocks: Vec<(f64, f64, f64)>) -> Vec<(f64, f64, f64)> {
 pub(crate) struct Whisker {
     /// Place of the value.
     pub(crate) at: f64,
-    /// Begin and width of the interval.
+    /// Begin of the interval.
     pub(crate) from: f64,
     /// Width of the drawn interval.
     pub(crate) width: f64,

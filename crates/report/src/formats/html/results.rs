@@ -460,8 +460,8 @@ pub(crate) fn rarity_tail(buckets: &LatencyBuckets) -> Vec<(f64, f64)> {
     out
 }
 
-/// Returns the same for a run: `(latency, share)`, from the latencies that one operation in 10^(k/10) exceeds; NaN if a latency is
-/// withheld.
+/// Returns the share of a run's operations that took longer than each latency: `(latency, share)`, from the latencies that one operation
+/// in 10^(k/10) exceeds; NaN if a latency is withheld.
 pub(crate) fn rarity_tail_of_run(tail_ns: &[Option<u64>]) -> impl Iterator<Item = (f64, f64)> {
     let share = |at: usize| 10_f64.powf(-(at as f64 + 1.0) / 10.0);
     tail_ns.iter().enumerate().map(move |(at, ns)| (ns.map_or(f64::NAN, |ns| ns as f64), share(at)))

@@ -28,7 +28,7 @@ fn is_qualified(report: &Report, result: usize) -> bool {
     report.results.get(result).is_none_or(|r| r.void || r.verdict != Verdict::Valid)
 }
 
-/// `1,000 - 1,200`.
+/// `1,000 to 1,200`.
 fn format_interval(interval: Option<[f64; 2]>) -> String {
     interval.map_or_else(|| "-".into(), |[low, high]| format!("{} to {}", show_rate(low), show_rate(high)))
 }

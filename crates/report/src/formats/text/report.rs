@@ -10,7 +10,7 @@ use crate::comparison_rows::{PAIR_LEGEND, pair_table};
 use crate::page::{Page, Table, accepted, verdict_mark};
 use crate::report_view;
 use crate::report_view::{
-    how_to_see_all, join_names, rest_summary_after, results_suffix, session_id, shown_findings,
+    full_report_hint, join_names, rest_summary_after, results_suffix, session_id, shown_findings,
     worst_findings,
 };
 use crate::{Detail, Style};
@@ -508,7 +508,7 @@ pub(super) fn show_worst_findings(out: &mut Page, report: &Report, reason: Optio
         if let Some(counts) =
             rest_summary_after(&shown_findings(report), count + usize::from(reason.is_some()))
         {
-            part.prose("", "  ", &format!("{counts}: {}", how_to_see_all(report)));
+            part.prose("", "  ", &format!("{counts}: {}", full_report_hint(report)));
         }
         part
     };

@@ -20,13 +20,13 @@ use model::report::{
 use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show_share};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Minimum change of a rate by the final sync that gets a line; the JSON always has it.
+/// A change of a rate by the final sync has a line from this share on; the JSON always has it.
 const MIN_SYNC_CHANGE: f64 = 0.01;
-
+/// The same in a short report.
 const LARGE_SYNC_CHANGE: f64 = 0.1;
-/// The maximum number of results whose true name a short report has below the table.
+/// Limits the true names below the table of a short report.
 const MAX_TRUE_NAMES: usize = 2;
-/// Headings of the table. The last two are counts of the topmost device.
+/// Headings of the table.
 const RESULT_HEADINGS: [&str; 12] = [
     "test",
     "verdict",
@@ -47,7 +47,7 @@ const RESULT_DROP_ORDER: [usize; 6] = [3, 9, 10, 8, 11, 6];
 /// Cells of a row.
 type ResultRow = [String; RESULT_HEADINGS.len()];
 
-/// Prints the table and what belongs to single results. Several results have less below the table, unless `all` is wanted.
+/// Prints the table, and remarks on single results below it: fewer with several results, unless `all` is set.
 pub(super) fn show_results(out: &mut Page, results: &[Measured], shown: &[Finding], all: bool) {
     if results.is_empty() {
         return;
@@ -476,7 +476,7 @@ fn ledger_entry_row(entry: &Entry, name: &str, reasons: &mut Vec<String>) -> [St
     ledger_title_row(name, NOT_COUNTED)
 }
 
-/// Returns what a layer had completed after the final sync, if that is more.
+/// Returns what a layer had completed after the final sync, if that differs.
 fn synced_row(entry: &Entry, indent: &str) -> Option<[String; LEDGER_HEADINGS.len()]> {
     let with_sync = entry.with_sync.as_ref().filter(|m| entry.counted.is_some_and(|c| c.ios != m.ios))?;
     Some(ledger_row(&format!("{indent}  with the final sync"), with_sync, ""))

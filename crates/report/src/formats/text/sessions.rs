@@ -19,7 +19,7 @@ use model::report::{CountsAs, Headline, Report, Verdict};
 use model::units::{GIB, show_bytes, show_count, show_share};
 use std::io::{self, Write};
 
-/// Disk usage of sessions from which it is printed.
+/// The disk usage of sessions is printed from this value on.
 const MUCH_BYTES: u64 = GIB;
 /// Headings of the table. The last column is shown only if an entry has tags.
 const LIST_HEADINGS: [&str; 8] = ["id", "when", "verdict", "measured", "value", "±95 %", "target", "tags"];
@@ -138,7 +138,8 @@ pub(super) fn write_session_table(
     out.write(to)
 }
 
-/// Returns a row for each session or device. If the width is too small, the other one is dropped first, then figures from the last on.
+/// Returns a row for each session or device. If the width is too small, the second column is dropped first, then the figures from the last
+/// one on.
 pub(in crate::formats) fn session_table(sessions: &SessionTable) -> Table {
     let first = match sessions.rows_of {
         RowsOf::Sessions => ["session", "device"],
@@ -159,7 +160,7 @@ pub(in crate::formats) fn session_table(sessions: &SessionTable) -> Table {
 fn session_cells(row: &Row, rows_of: RowsOf) -> Vec<String> {
     let device = row.device.clone().or_else(|| row.targets.first().cloned()).unwrap_or_else(|| "-".into());
     // The user's tags are more informative than the id.
-    let session = called(row);
+    let session = session_name(row);
     let first = match rows_of {
         RowsOf::Sessions => [session, device],
         RowsOf::Devices => [device, session],
@@ -190,12 +191,12 @@ pub(in crate::formats) fn session_table_legend(table: &Table) -> String {
 }
 
 /// Returns the name of a session that was judged for the table.
-pub(in crate::formats) fn called(row: &Row) -> String {
+pub(in crate::formats) fn session_name(row: &Row) -> String {
     if row.tags.is_empty() { row.session.clone() } else { row.tags.join(" ") }
 }
 
-/// For sessions that were judged for the table: what a session measured if the column does not name it, the answer to its condition, how
-/// it ended, and why it is not VALID.
+/// Returns remarks on sessions that were judged for the table: what a session measured if the column does not name it, the answer to its
+/// condition, how it ended, and why it is not VALID.
 pub(in crate::formats) fn session_remarks(sessions: &SessionTable) -> Vec<String> {
     let is_main = sessions.columns.iter().any(|column| column.name == Column::MAIN);
     let remark = |(row, report): (&Row, &Report)| {
@@ -205,7 +206,9 @@ pub(in crate::formats) fn session_remarks(sessions: &SessionTable) -> Vec<String
         let qualified = report.verdict != Verdict::Valid;
         let why = qualified.then(|| format!(", {}: {}", report.verdict.word(), report.verdict_reason));
         let parts = [name, answer, ended, why].into_iter().flatten();
-        parts.map(|text| visible(&format!("{}{text}", called(row))).replace('\n', "\\n")).collect::<Vec<_>>()
+        parts
+            .map(|text| visible(&format!("{}{text}", session_name(row))).replace('\n', "\\n"))
+            .collect::<Vec<_>>()
     };
     sessions.rows.iter().zip(&sessions.reports).flat_map(remark).collect()
 }
@@ -243,7 +246,7 @@ pub(in crate::formats) fn session_table_foot(sessions: &SessionTable) -> Vec<Str
     out
 }
 
-/// How to see hidden rows: a comparison has no session to name.
+/// The hint on hidden rows. A comparison has no session to name.
 const TO_SEE_ALL: &str = "--verbose shows them";
 
 pub(super) fn write_comparison(comparison: &Comparison, style: Style, to: &mut dyn Write) -> io::Result<()> {

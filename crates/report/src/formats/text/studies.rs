@@ -4,7 +4,7 @@
 
 use super::results;
 use crate::page::{Page, Table, half_width, percentile, short_bytes, supported, verdict_mark};
-use crate::report_view::how_to_see_all;
+use crate::report_view::full_report_hint;
 use model::Known;
 use model::comparison::{Answer, Pair};
 use model::evidence::Extents;
@@ -43,26 +43,37 @@ pub(super) fn show_layers(out: &mut Page, layers: &Layers, results: &[Measured])
 
 /// Returns a row for each layer under the name of its work.
 pub(super) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
-    let mut table = Table::new(&LAYER_HEADINGS, &LAYER_DROP_ORDER).aligned(1, true).aligned(9, true);
-    let mut work = "";
-    for row in &layers.rows {
-        if row.work != work {
-            work = &row.work;
-            let mut cells = blank_layer_row();
-            cells[0] = format!("{work}:");
+    let table = Table::new(&LAYER_HEADINGS, &LAYER_DROP_ORDER).aligned(1, true).aligned(9, true);
+    with_titles(
+        table,
+        &layers.rows,
+        |row| &row.work,
+        |row| layer_cells(row, results.get(row.result)).to_vec(),
+    )
+}
+
+/// Adds a row for each item, and a title above the first row of each group.
+fn with_titles<R>(
+    mut table: Table,
+    rows: &[R],
+    title: impl Fn(&R) -> &str,
+    cells: impl Fn(&R) -> Vec<String>,
+) -> Table {
+    for group in rows.chunk_by(|a, b| title(a) == title(b)) {
+        for (at, row) in group.iter().enumerate() {
+            let cells = cells(row);
+            if at == 0 {
+                let blank = cells.iter().skip(1).map(|_| String::new());
+                table.add(std::iter::once(format!("{}:", title(row))).chain(blank));
+            }
             table.add(cells);
         }
-        table.add(layer_cells(row, results.get(row.result)));
     }
     table
 }
 
-fn blank_layer_row() -> [String; LAYER_HEADINGS.len()] {
-    std::array::from_fn(|_| String::new())
-}
-
 fn layer_cells(row: &LayerRow, result: Option<&Measured>) -> [String; LAYER_HEADINGS.len()] {
-    let mut cells = blank_layer_row();
+    let mut cells: [String; LAYER_HEADINGS.len()] = std::array::from_fn(|_| String::new());
     cells[0] = format!("  {}", row.name);
     cells[1] = result.map_or_else(String::new, verdict_mark);
     cells[10] = CheckId::list(&row.findings, " ");
@@ -168,16 +179,22 @@ fn show_recommendations(out: &mut Page, api: &Api, report: &Report) {
 
 /// Returns the run time of each interface and the layout of the file it wrote.
 fn interface_run_table(api: &Api) -> Table {
-    group_by_work(&api.rows, Table::new(&INTERFACE_RUN_HEADINGS, &INTERFACE_RUN_DROP_ORDER), |row| {
-        let number = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "-".into(), show);
-        vec![
-            format!("  {}", row.interface),
-            number(row.run_seconds, |s| show_ns(1e9 * s)),
-            number(row.run_bytes, |bytes| show_bytes(bytes.round() as u64)),
-            before_and_after(row, |extents| Some(show_count(extents.count as f64))),
-            before_and_after(row, |extents| extents.largest_share().map(show_share)),
-        ]
-    })
+    let table = Table::new(&INTERFACE_RUN_HEADINGS, &INTERFACE_RUN_DROP_ORDER);
+    with_titles(
+        table,
+        &api.rows,
+        |row| &row.work,
+        |row| {
+            let number = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "-".into(), show);
+            vec![
+                format!("  {}", row.interface),
+                number(row.run_seconds, |s| show_ns(1e9 * s)),
+                number(row.run_bytes, |bytes| show_bytes(bytes.round() as u64)),
+                before_and_after(row, |extents| Some(show_count(extents.count as f64))),
+                before_and_after(row, |extents| extents.largest_share().map(show_share)),
+            ]
+        },
+    )
 }
 
 /// `1 -> 8,270`; a single value if nothing was written.
@@ -188,26 +205,15 @@ fn before_and_after(row: &ApiRow, show: impl Fn(&Extents) -> Option<String>) -> 
     row.stored_after.as_ref().map_or(before.clone(), |after| format!("{before} -> {}", shown(after)))
 }
 
-/// Adds a row for each interface under the name of its work.
-fn group_by_work(rows: &[ApiRow], mut table: Table, cells: impl Fn(&ApiRow) -> Vec<String>) -> Table {
-    let mut work = "";
-    for row in rows {
-        let cells = cells(row);
-        if row.work != work {
-            work = &row.work;
-            let title =
-                std::iter::once(format!("{work}:")).chain(cells.iter().skip(1).map(|_| String::new()));
-            table.add(title.collect::<Vec<_>>());
-        }
-        table.add(cells);
-    }
-    table
-}
-
 /// Returns the table of interfaces.
 pub(super) fn interface_table(api: &Api, results: &[Measured]) -> Table {
     let table = Table::new(&INTERFACE_HEADINGS, &INTERFACE_DROP_ORDER).aligned(1, true);
-    group_by_work(&api.rows, table, |row| interface_cells(row, results.get(row.result)).to_vec())
+    with_titles(
+        table,
+        &api.rows,
+        |row| &row.work,
+        |row| interface_cells(row, results.get(row.result)).to_vec(),
+    )
 }
 
 /// Prints the notes on cache state, coverage, missing counts and file layout.
@@ -438,22 +444,9 @@ pub(super) fn show_targets(out: &mut Page, targets: &Targets, measured: &[Measur
 
 /// Returns a row for each target under the name of its test.
 pub(super) fn target_table(targets: &Targets, measured: &[Measured]) -> Table {
-    let mut table = Table::new(&TARGET_HEADINGS, &TARGET_DROP_ORDER).aligned(1, true).aligned(7, true);
-    let mut test = "";
-    for row in &targets.rows {
-        if row.test != test {
-            test = &row.test;
-            let mut cells = blank_target_row();
-            cells[0] = format!("{test}:");
-            table.add(cells);
-        }
-        table.add(target_cells(targets, row, measured.get(row.result)));
-    }
-    table
-}
-
-fn blank_target_row() -> [String; TARGET_HEADINGS.len()] {
-    std::array::from_fn(|_| String::new())
+    let table = Table::new(&TARGET_HEADINGS, &TARGET_DROP_ORDER).aligned(1, true).aligned(7, true);
+    let cells = |row: &TargetRow| target_cells(targets, row, measured.get(row.result)).to_vec();
+    with_titles(table, &targets.rows, |row| &row.test, cells)
 }
 
 fn target_name(targets: &Targets, at: usize) -> &str {
@@ -465,7 +458,7 @@ fn target_cells(
     row: &TargetRow,
     result: Option<&Measured>,
 ) -> [String; TARGET_HEADINGS.len()] {
-    let mut cells = blank_target_row();
+    let mut cells: [String; TARGET_HEADINGS.len()] = std::array::from_fn(|_| String::new());
     cells[0] = format!("  {}", target_name(targets, row.target));
     let Some(result) = result else { return cells };
     cells[1] = verdict_mark(result);
@@ -572,9 +565,7 @@ fn host_count_cells(
     cells[2] = supported(total.mb_per_s, total.mb_per_s_interval);
     cells[3] = supported(total.iops, total.iops_interval);
     cells[4] = half_width(total.iops, total.iops_interval);
-    // A percentile exists only per direction.
-    let mut figures = [&result.read, &result.write, &result.trim].into_iter().flatten();
-    if let (Some(only), None) = (figures.next(), figures.next()) {
+    if let Some(only) = only_direction(result) {
         cells[5] = percentile(&only.latency_ns, "50");
         cells[6] = percentile(&only.latency_ns, "99");
     }
@@ -619,7 +610,7 @@ pub(super) fn show_load_curve(out: &mut Page, curve: &LoadCurve, report: &Report
     }
     if shown.len() < curve.points.len() {
         let (some, all_loads) = (shown.len(), curve.points.len());
-        let how = how_to_see_all(report);
+        let how = full_report_hint(report);
         out.prose("", "  ", &format!("{some} of {all_loads} loads, those that matter most: {how}"));
     }
     if let Some(capacity) = curve.capacity_iops {
@@ -859,7 +850,7 @@ fn example_curve(offered: impl IntoIterator<Item = u64>, met: Option<u64>, misse
 }
 
 #[test]
-fn many_loads_are_reduced_to_those_behind_the_answer() {
+fn many_loads_are_reduced_to_those_that_support_the_answer() {
     let shown =
         |curve: &LoadCurve, all| shown_loads(curve, all).iter().map(|p| p.offered_iops).collect::<Vec<_>>();
     let thousands = || (1..=30).map(|n| n * 1_000);
