@@ -190,7 +190,7 @@ fn profile_plan_names_the_origins_of_settings() {
     let out = stage.fathom("bench --profile atto --explain", &folder).stdout;
     let size = out.lines().find(|l| l.starts_with("--size")).unwrap();
     assert!(size.contains("256 MiB") && size.ends_with("profile atto"), "{size}");
-    assert!(out.contains("SEQ1M Q4T1 read  (headline)"), "{out}");
+    assert!(out.contains("SEQ1M Q4T1 read (headline: the number to quote)"), "{out}");
     for profile in ["cdm", "asssd", "asssd-compression"] {
         let printed =
             stage.fathom(&format!("bench --profile {profile} --size 32m --explain"), &folder).stdout;

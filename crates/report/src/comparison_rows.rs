@@ -7,17 +7,17 @@ use model::comparison::{Answer, Comparison, Comparisons, Gate, Metric, Other, Pa
 use model::finding::Finding;
 use model::units::{show_change, show_share};
 
-/// Headings, the first and the last column being words.
+/// Headings of the table of two sides. The first and the last column are text.
 const PAIR_HEADINGS: [&str; 8] = ["number", "A", "B", "change", "95 % interval", "visible", "runs", "answer"];
 
 /// Legend of the table.
-pub(crate) const PAIR_LEGEND: &str = "A and B are geometric means over runs, a percentile being that of a \
-                                 typical run; visible: the smallest difference usually detected; runs: \
-                                 about how many on each side would settle it. NO DIFFERENCE SEEN: the \
-                                 interval says how large a difference may be at most.";
+pub(crate) const PAIR_LEGEND: &str = "A and B are geometric means over runs; a percentile is that of a typical \
+                                 run. visible: the smallest difference that is usually detected; runs: \
+                                 about how many per side would decide. NO DIFFERENCE SEEN: the interval \
+                                 bounds a possible difference.";
 
-/// Returns the gate to print first; `None` if the sides are of different work, so that there is nothing to pass or fail, and no number
-/// failed or is missing.
+/// Returns the gate to print first. `None` if the sides did different work and no number failed or is missing: then there is nothing to
+/// pass or fail.
 pub(crate) fn shown_gate(gate: Option<&Gate>, mut answers: impl Iterator<Item = Answer>) -> Option<&Gate> {
     let gate = gate?;
     let fails = matches!(gate.outcome, Passing::Failed | Passing::Invalid)
@@ -30,8 +30,8 @@ type Row = [String; PAIR_HEADINGS.len()];
 /// Columns to drop if the width is too small, in this order.
 const PAIR_DROP_ORDER: [usize; 5] = [5, 6, 1, 2, 4];
 
-/// Returns the table of two sides: all numbers of a single result, or with `all`; else the first number of each result and those that
-/// differ.
+/// Returns the table of two sides. With a single result or with `all` it has all numbers, otherwise the first number of each result and
+/// those that differ.
 pub(crate) fn pair_table(pairs: &[Pair], all: bool) -> Table {
     let mut table = Table::new(&PAIR_HEADINGS, &PAIR_DROP_ORDER);
     for pair in pairs {
@@ -53,9 +53,9 @@ pub(crate) fn is_shown(at: usize, metric: &Metric) -> bool {
 /// Returns how many numbers the table leaves out; `None` if it has all of them.
 pub(crate) fn hidden_numbers(pairs: &[Pair], all: bool) -> Option<String> {
     let numbers = pairs.iter().flat_map(|p| p.metrics.iter().enumerate());
-    let untold = numbers.filter(|(at, metric)| is_short(pairs, all) && !is_shown(*at, metric)).count();
-    let s = if untold == 1 { "" } else { "s" };
-    (untold > 0).then(|| format!("{untold} more number{s}, not FASTER or SLOWER: --verbose shows them"))
+    let hidden = numbers.filter(|(at, metric)| is_short(pairs, all) && !is_shown(*at, metric)).count();
+    let s = if hidden == 1 { "" } else { "s" };
+    (hidden > 0).then(|| format!("{hidden} more number{s}, not FASTER or SLOWER: --verbose shows them"))
 }
 
 /// Returns the full name of a number: `RND4K Q32T1 read p99`.
@@ -109,7 +109,7 @@ pub(crate) fn interval(metric: &Metric) -> Option<String> {
     metric.interval.map(|[low, high]| format!("{} to {}", show_change(low), show_change(high)))
 }
 
-/// Returns the number of runs that would settle an open comparison, if known.
+/// Returns the number of runs that would decide an open comparison, if known.
 fn runs_needed(metric: &Metric) -> String {
     match (metric.answer, metric.runs_needed, metric.interval) {
         (_, Some(runs), _) => runs.to_string(),
@@ -142,7 +142,7 @@ pub(crate) fn left_out_notes(comparison: &Comparison, b: &str) -> Vec<String> {
 }
 
 /// Legend of the table.
-pub(crate) const SIDES_LEGEND: &str = "A: geometric mean over runs, a percentile being that of a typical run; the others: the change \
+pub(crate) const SIDES_LEGEND: &str = "A: geometric mean over runs; a percentile is that of a typical run. Other columns: the change \
                                  against A, its 95 % interval over runs, and the answer.";
 
 /// A number of a result, on every side.
@@ -164,8 +164,8 @@ enum SideNumber<'c> {
     Missing,
 }
 
-/// Returns the table of several sides: all numbers of a single result, or with `all`; else the first number of each result and those that
-/// differ. With `joined`, the interval is on the line of its change, else below it.
+/// Returns the table of several sides. With a single result or with `all` it has all numbers, otherwise the first number of each result
+/// and those that differ. With `joined`, the interval is on the line of its change, otherwise below it.
 pub(crate) fn sides_table(comparisons: &Comparisons, all: bool, joined: bool) -> Table {
     let first = ["number", "A"].map(str::to_owned).into_iter();
     let headings: Vec<String> = first.chain(comparisons.others.iter().map(|o| o.name.clone())).collect();
@@ -191,10 +191,10 @@ pub(crate) fn sides_table(comparisons: &Comparisons, all: bool, joined: bool) ->
 
 /// Returns how many numbers the table leaves out; `None` if it has all of them.
 pub(crate) fn hidden_side_numbers(comparisons: &Comparisons, all: bool) -> Option<String> {
-    let untold = all_numbers(comparisons).iter().filter(|number| !all && !number.in_short_table).count();
-    let s = if untold == 1 { "" } else { "s" };
-    (untold > 0)
-        .then(|| format!("{untold} more number{s}, not FASTER or SLOWER on any side: --verbose shows them"))
+    let hidden = all_numbers(comparisons).iter().filter(|number| !all && !number.in_short_table).count();
+    let s = if hidden == 1 { "" } else { "s" };
+    (hidden > 0)
+        .then(|| format!("{hidden} more number{s}, not FASTER or SLOWER on any side: --verbose shows them"))
 }
 
 impl<'c> SideNumber<'c> {
@@ -202,7 +202,7 @@ impl<'c> SideNumber<'c> {
         if let Self::Compared(metric) = self { Some(metric) } else { None }
     }
 
-    /// `+5.2 % FASTER`, with its interval between where they are joined.
+    /// `+5.2 % FASTER`, with the interval in between if `joined`.
     fn change(&self, joined: bool) -> String {
         match self {
             Self::Compared(metric) => {
@@ -301,7 +301,7 @@ fn a_number_is_named_by_its_result_without_repeated_words() -> Result<(), serde_
     let two = [pair.clone(), pair.clone()];
     let rows = |all| pair_table(&two, all).markdown().lines().count() - 2;
     assert_eq!((rows(true), rows(false)), (12, 8));
-    assert_eq!(hidden_numbers(&two, false).as_deref().map(|words| &words[..14]), Some("2 more numbers"));
+    assert_eq!(hidden_numbers(&two, false).as_deref().map(|text| &text[..14]), Some("2 more numbers"));
     assert!(hidden_numbers(&two, true).is_none() && hidden_numbers(&two[..1], false).is_none());
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! links become their text, and images are left out. A table is drawn if it fits, if need be with its last column wrapped; otherwise each
 //! row becomes a paragraph. `page_parts` and `is_command` are shared with the other formats that print pages of checks.
 
-use crate::format::Style;
+use crate::Style;
 use crate::page::{Page, Table, display_width, prose};
 use model::finding::{CheckPage, Pages};
 use std::io;

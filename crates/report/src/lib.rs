@@ -1,27 +1,243 @@
 //! Formats: takes a report of any kind and writes bytes.
 //!
-//! `formats` has one file or folder for each format. The other modules hold what several formats share.
+//! A [`Format`] has a writer for each kind of report that it can write. The functions below find a format by name or by the extension of a
+//! file. `formats` has one file or folder for each format. The other modules hold what several formats share.
 #![forbid(unsafe_code)]
 
 mod comparison_rows;
 mod documentation;
 #[cfg(test)]
 mod fixture;
-mod format;
 mod formats;
 mod logs;
 mod page;
 mod report_view;
 
 pub use documentation::chapter;
-pub use format::{Content, Detail, Format, ReportKind, Style, WIDTH, Writer};
 pub use formats::diskspd::{NAME as DISKSPD, XML_NAME as DISKSPD_XML, profile as diskspd_profile};
 pub use formats::fio::{NAME as FIO, VERSION as FIO_VERSION, aggregate, verdict as fio_verdict};
 pub use formats::iometer::NAME as IOMETER;
 pub use formats::json::SCHEMAS;
 pub use formats::{FORMATS, TEXT};
 pub use logs::{EventLine, LogFile, log_files};
+use model::captured::Captured;
+use model::comparison::{Comparison, Comparisons};
+use model::finding::{Diagnosis, Pages};
+use model::history::{Listing, SessionTable};
+use model::machine::Devices;
+use model::plan::Explained;
+use model::replay::FitCheck;
+use model::report::Report;
+use model::verification::Verifications;
+use model::watch::{LoadOverTime, Watched};
+use std::fmt;
+use std::io::{self, Write};
 use std::path::Path;
+
+/// Width of text in a file or a pipe.
+pub const WIDTH: usize = 80;
+
+/// How much of a report to print.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// Only the table.
+    Brief,
+    /// The answer, the table and the findings that matter most.
+    #[default]
+    Usual,
+    /// Everything.
+    All,
+}
+
+/// Options of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Whether to colour the text, on a terminal only.
+    pub colour: bool,
+    /// Whether the text includes the ledger of each result; the JSON always does.
+    pub ledger: bool,
+    /// Whether the text includes the runs second by second; other formats always do.
+    pub course: bool,
+    /// Maximum width of a line of text.
+    pub width: usize,
+    /// How much of a measurement or comparison to print. Other reports are always complete.
+    pub detail: Detail,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self { colour: false, ledger: false, course: false, width: WIDTH, detail: Detail::default() }
+    }
+}
+
+/// The content of a format, which decides how to escape control characters for a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Text: a control character is printed as its number.
+    Text,
+    /// JSON: a control character is escaped.
+    Json,
+    /// Anything else, which is written unchanged.
+    Bytes,
+}
+
+/// A format: a writer for each kind of report, or `None` if it cannot write that kind.
+#[derive(Debug)]
+pub struct Format {
+    /// The word to type after `--format`, such as `csv`.
+    pub name: &'static str,
+    /// File extension, without the dot.
+    pub extension: &'static str,
+    /// Decides how control characters are escaped for a terminal.
+    pub content: Content,
+    /// Whether measurements have a brief form.
+    pub has_brief: bool,
+    /// A measurement.
+    pub report: Option<Writer<Report>>,
+    /// Two sides compared with each other.
+    pub comparison: Option<Writer<Comparison>>,
+    /// Several sides, each compared with the first.
+    pub comparisons: Option<Writer<Comparisons>>,
+    /// A plan of a measurement.
+    pub plan: Option<Writer<Explained>>,
+    /// A list of sessions.
+    pub sessions: Option<Writer<Listing>>,
+    /// A table of sessions, result by result.
+    pub session_table: Option<Writer<SessionTable>>,
+    /// Pages of checks.
+    pub pages: Option<Writer<Pages>>,
+    /// A diagnosis of a place before a measurement.
+    pub diagnosis: Option<Writer<Diagnosis>>,
+    /// The block devices of a machine.
+    pub devices: Option<Writer<Devices>>,
+    /// A verification.
+    pub verified: Option<Writer<Verifications>>,
+    /// An interval of `fathom watch`; intervals are written one after another.
+    pub watched: Option<Writer<Watched>>,
+    /// The load of watched devices over time.
+    pub load_over_time: Option<Writer<LoadOverTime>>,
+    /// A capture of a device's requests.
+    pub captured: Option<Writer<Captured>>,
+    /// A fitted job next to its capture.
+    pub fitted: Option<Writer<FitCheck>>,
+}
+
+impl Format {
+    /// Writes no kind of report: the base of formats that write only some kinds. fathom's own formats list every kind explicitly,
+    /// so that the compiler demands a writer for a new kind.
+    pub(crate) const NONE: Self = Self {
+        name: "",
+        extension: "",
+        content: Content::Text,
+        has_brief: false,
+        report: None,
+        comparison: None,
+        comparisons: None,
+        plan: None,
+        sessions: None,
+        session_table: None,
+        pages: None,
+        diagnosis: None,
+        devices: None,
+        verified: None,
+        watched: None,
+        load_over_time: None,
+        captured: None,
+        fitted: None,
+    };
+
+    /// Returns a format that writes only measurements, as the formats of other tools do.
+    pub(crate) const fn of_measurements(
+        name: &'static str,
+        extension: &'static str,
+        content: Content,
+        about: &'static str,
+        write: fn(&Report, Style, &mut dyn Write) -> io::Result<()>,
+    ) -> Self {
+        Self { name, extension, content, report: Some(Writer { about, write }), ..Self::NONE }
+    }
+}
+
+/// Writes one kind of report.
+pub struct Writer<K: ?Sized> {
+    /// One line for `--help`.
+    pub about: &'static str,
+    /// Writes a report.
+    pub write: fn(&K, Style, &mut dyn Write) -> io::Result<()>,
+}
+
+impl<K: ?Sized> fmt::Debug for Writer<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.about)
+    }
+}
+
+/// A kind of report that formats write.
+pub trait ReportKind: 'static {
+    /// Name with its article.
+    const NAME: &'static str;
+
+    /// Returns the writer of a format for this kind, or `None`.
+    fn writer(format: &Format) -> Option<&Writer<Self>>;
+}
+
+/// Maps each kind to its field.
+macro_rules! kinds {
+    ($($kind:ty: $field:ident, $name:literal;)*) => {$(
+        impl ReportKind for $kind {
+            const NAME: &'static str = $name;
+
+            fn writer(format: &Format) -> Option<&Writer<Self>> {
+                format.$field.as_ref()
+            }
+        }
+    )*};
+}
+
+kinds! {
+    Report: report, "a report";
+    Comparison: comparison, "a comparison";
+    Explained: plan, "a plan";
+    Comparisons: comparisons, "a comparison of several";
+    Listing: sessions, "a list of sessions";
+    SessionTable: session_table, "a table of sessions";
+    Pages: pages, "pages of checks";
+    Diagnosis: diagnosis, "a diagnosis";
+    Devices: devices, "block devices";
+    Verifications: verified, "the result of a verification";
+    Watched: watched, "intervals of watched devices";
+    LoadOverTime: load_over_time, "a load over time";
+    Captured: captured, "a capture";
+    FitCheck: fitted, "a fitted job with its capture";
+}
+
+impl Format {
+    /// Writes a report.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::Unsupported`] if the format cannot write this kind, or the error of the destination.
+    pub fn write<K: ReportKind + ?Sized>(
+        &self,
+        report: &K,
+        style: Style,
+        to: &mut dyn Write,
+    ) -> io::Result<()> {
+        let writer = K::writer(self).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::Unsupported, format!("it cannot write {}", K::NAME))
+        })?;
+        (writer.write)(report, style, to)
+    }
+
+    /// Returns a report as bytes.
+    ///
+    /// # Errors
+    /// As [`Format::write`].
+    pub fn bytes<K: ReportKind + ?Sized>(&self, report: &K, style: Style) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.write(report, style, &mut bytes)?;
+        Ok(bytes)
+    }
+}
 
 /// Returns the formats that write this kind of report, with their writers.
 pub fn able<K: ReportKind + ?Sized>() -> impl Iterator<Item = (&'static Format, &'static Writer<K>)> {

@@ -10,7 +10,7 @@
 use csv::{Terminator, WriterBuilder};
 use model::captured::Op;
 use model::figures::{Interval, Operation, Rows, WorkerLog};
-use model::job::{IoPriority, Kind, Stream};
+use model::job::{IoPriority, Kind};
 use model::plan::Plan;
 use model::spec::{LogKind, LogValue, Logs};
 use std::collections::BTreeMap;
@@ -148,51 +148,42 @@ fn fio_logs(plan: &Plan) -> Vec<(String, FioLog)> {
     let Some(typed) = &plan.typed else { return all };
     // There is one job. fio numbers its workers over all phases.
     let phases = plan.jobs.first().map_or(&[][..], |job| &job.phases);
-    let mut number = 0;
+    let mut last = 0;
     for (phase, text) in phases.iter().zip(&typed.phases) {
         // In fio, the writer's own thread reads back; these reads are not logged here.
         let own = phase.streams.iter().zip(text).filter(|(stream, _)| stream.reads_back().is_none());
         for (stream, text) in own {
-            let first = number + 1;
-            number += stream.workers;
-            let from_ns = stream.delay_ns.max(phase.warmup_ns);
-            if let Some(logs) = &text.logs {
-                let path = |at: &usize| plan.targets.get(*at).map(|t| t.path.clone());
-                let targets: Vec<String> = stream.targets.iter().filter_map(path).collect();
-                stream_logs((stream, from_ns), logs, (first..=number, &targets), &mut all);
+            let first = last + 1;
+            last += stream.workers;
+            let Some(logs) = &text.logs else { continue };
+            let path = |at: &usize| plan.targets.get(*at).map(|t| t.path.clone());
+            let targets: Vec<String> = stream.targets.iter().filter_map(path).collect();
+            for ((kind, prefix), worker) in
+                logs.files.iter().flat_map(|file| (first..=last).map(move |worker| (file, worker)))
+            {
+                let worker_suffix = if logs.together { String::new() } else { format!(".{worker}") };
+                let path = match kind {
+                    LogKind::Iolog => prefix.clone(),
+                    _ => format!("{prefix}_{}{worker_suffix}.log", kind.word()),
+                };
+                if let Some((_, file)) = all.iter_mut().find(|(other, _)| *other == path) {
+                    file.workers.push(worker);
+                    continue;
+                }
+                let file = FioLog {
+                    logs: logs.clone(),
+                    kind: *kind,
+                    workers: vec![worker],
+                    from_ns: stream.delay_ns.max(phase.warmup_ns),
+                    io_priority: stream.place.io_priority,
+                    op_priorities: stream.op_priorities.iter().map(|one| one.priority).collect(),
+                    targets: targets.clone(),
+                };
+                all.push((path, file));
             }
         }
     }
     all
-}
-
-fn stream_logs(
-    (stream, from_ns): (&Stream, u64),
-    logs: &Logs,
-    (numbers, targets): (std::ops::RangeInclusive<u32>, &[String]),
-    all: &mut Vec<(String, FioLog)>,
-) {
-    for (kind, prefix) in &logs.files {
-        for number in numbers.clone() {
-            let number_of = if logs.together { String::new() } else { format!(".{number}") };
-            let path = match kind {
-                LogKind::Iolog => prefix.clone(),
-                _ => format!("{prefix}_{}{number_of}.log", kind.word()),
-            };
-            if let Some((_, file)) = all.iter_mut().find(|(other, _)| *other == path) {
-                file.workers.push(number);
-            } else {
-                let (logs, targets) = (logs.clone(), targets.to_vec());
-                let io_priority = stream.place.io_priority;
-                let op_priorities = stream.op_priorities.iter().map(|one| one.priority).collect();
-                let (workers, kind) = (vec![number], *kind);
-                all.push((
-                    path,
-                    FioLog { logs, kind, workers, from_ns, io_priority, op_priorities, targets },
-                ));
-            }
-        }
-    }
 }
 
 /// The variable parts of a line.
@@ -355,12 +346,12 @@ impl FioLog {
             (window.bytes, window.last_ms) = (one.length, ms);
             let passed = ms - window.began_ms.min(ms);
             if passed >= self.logs.histogram_ms {
-                window.write((began_ms, one.kind), self.logs.coarseness, out);
+                window.write(began_ms, one.kind, self.logs.coarseness, out);
                 *window = HistogramWindow::new(ms - (passed - self.logs.histogram_ms));
             }
         }
         for (kind, window) in present.iter().filter(|(_, window)| window.counts.iter().any(|n| *n > 0)) {
-            window.write((began_ms, *kind), self.logs.coarseness, out);
+            window.write(began_ms, *kind, self.logs.coarseness, out);
         }
     }
 }
@@ -378,7 +369,7 @@ impl HistogramWindow {
         Self { began_ms, last_ms: began_ms, bytes: 0, counts: vec![0; BUCKETS] }
     }
 
-    fn write(&self, (began_ms, kind): (u64, Kind), coarseness: u32, out: &mut Vec<u8>) {
+    fn write(&self, began_ms: u64, kind: Kind, coarseness: u32, out: &mut Vec<u8>) {
         let _ = write!(out, "{}, {}, {}", began_ms + self.last_ms, direction_code(kind), self.bytes);
         for some in self.counts.chunks(1 << coarseness.min(BUCKET_BITS)) {
             let _ = write!(out, ", {}", some.iter().sum::<u64>());

@@ -1,9 +1,9 @@
 //! Text for people: wrapped paragraphs, tables that fit a width, and number formats that several formats share.
 //!
-//! A [`Table`] that is too wide gives way in three steps: it shortens long names, drops columns in the order that its maker set, and
+//! A [`Table`] that is too wide gives way in three steps: it shortens long names, drops columns in a given order, and
 //! finally prints one value per line.
 
-use crate::format::Style;
+use crate::Style;
 use comfy_table::{CellAlignment, ColumnConstraint, LineStyle, TableStyle, Width};
 use model::finding::CheckId;
 use model::report::{Latency, Measured, Verdict};
@@ -154,7 +154,7 @@ pub(crate) fn supported(value: f64, interval: Option<[f64; 2]>) -> String {
     if places > 0 { format!("~{rounded:.places$}") } else { format!("~{}", show_count(rounded)) }
 }
 
-/// Returns the verdict on a row, with the accepted findings behind it. A void result is invalid, even if an older
+/// Returns the verdict on a row, with its accepted findings. A void result is invalid, even if an older
 /// version judged it otherwise.
 pub(crate) fn verdict_mark(result: &Measured) -> String {
     let word = match result.verdict {
@@ -174,7 +174,8 @@ pub(crate) fn accepted(ids: &[CheckId]) -> String {
 /// Mark after a figure whose result is suspect, in tables where a row has several figures.
 pub(crate) const SUSPECT_MARK: &str = "*";
 /// Explains the mark.
-pub(crate) const SUSPECT_MARK_MEANING: &str = "* = suspect; void = withheld, a finding invalidates it";
+pub(crate) const SUSPECT_MARK_MEANING: &str =
+    "* = suspect; void = withheld, because a finding invalidates it";
 
 /// Returns the verdict on a row of several results: that of the worst.
 pub(crate) fn worst_verdict_mark<'m>(results: impl Iterator<Item = &'m Measured>) -> String {
@@ -242,8 +243,8 @@ fn plain(text: &str) -> Cow<'_, str> {
 pub(crate) fn prose(width: usize, first: &str, indent: &str, text: &str) -> String {
     let width = width.min(MAX_PROSE_WIDTH);
     if display_width(first) >= width {
-        let words = format!("{} {text}", first.trim());
-        return prose(width, "", indent, &words);
+        let joined = format!("{} {text}", first.trim());
+        return prose(width, "", indent, &joined);
     }
     let deepest = " ".repeat(width / 8);
     let indent = if display_width(indent) > width / 3 { deepest.as_str() } else { indent };
@@ -315,9 +316,9 @@ const MIN_NAME_WIDTH: usize = 24;
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     headings: Vec<String>,
-    left: Vec<bool>,
-    least: Vec<usize>,
-    leaving: Vec<usize>,
+    is_text: Vec<bool>,
+    min_widths: Vec<usize>,
+    drop_order: Vec<usize>,
     rows: Vec<Vec<String>>,
     stacked: bool,
     /// A column whose cells are shortened to the remaining room, and its minimum width.
@@ -325,14 +326,14 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Returns an empty table. If the width is too small, the columns of `leaving` are dropped in this order.
-    pub(crate) fn new<H: AsRef<str>>(headings: &[H], leaving: &[usize]) -> Self {
+    /// Returns an empty table. If the width is too small, the columns of `drop_order` are dropped in this order.
+    pub(crate) fn new<H: AsRef<str>>(headings: &[H], drop_order: &[usize]) -> Self {
         let last = headings.len().saturating_sub(1);
         Self {
             headings: headings.iter().map(|h| h.as_ref().to_owned()).collect(),
-            left: (0..headings.len()).map(|at| at == 0 || at == last).collect(),
-            least: vec![0; headings.len()],
-            leaving: leaving.to_vec(),
+            is_text: (0..headings.len()).map(|at| at == 0 || at == last).collect(),
+            min_widths: vec![0; headings.len()],
+            drop_order: drop_order.to_vec(),
             rows: Vec::new(),
             stacked: false,
             cut: None,
@@ -349,7 +350,7 @@ impl Table {
     /// Aligns a column to the left or to the right.
     #[must_use]
     pub(crate) fn aligned(mut self, column: usize, left: bool) -> Self {
-        if let Some(side) = self.left.get_mut(column) {
+        if let Some(side) = self.is_text.get_mut(column) {
             *side = left;
         }
         self
@@ -358,7 +359,7 @@ impl Table {
     /// Sets the minimum width of a column.
     #[must_use]
     pub(crate) fn at_least(mut self, column: usize, columns: usize) -> Self {
-        if let Some(least) = self.least.get_mut(column) {
+        if let Some(least) = self.min_widths.get_mut(column) {
             *least = columns;
         }
         self
@@ -408,7 +409,7 @@ impl Table {
             return (full_table, Vec::new());
         }
         let short = self.with_short_names(width);
-        for leaves in std::iter::once(None).chain(self.leaving.iter().map(Some)) {
+        for leaves in std::iter::once(None).chain(self.drop_order.iter().map(Some)) {
             shown.retain(|column| Some(column) != leaves);
             let lines = short.draw_to_width(&shown, width);
             if all_fit(&lines, width) {
@@ -425,7 +426,7 @@ impl Table {
             return true;
         }
         let short = self.with_short_names(width);
-        std::iter::once(None).chain(self.leaving.iter().map(Some)).any(|leaves| {
+        std::iter::once(None).chain(self.drop_order.iter().map(Some)).any(|leaves| {
             shown.retain(|column| Some(column) != leaves);
             all_fit(&short.draw_to_width(&shown, width), width)
         })
@@ -443,7 +444,7 @@ impl Table {
 
     /// Whether a column is text.
     pub(crate) fn is_left(&self, column: usize) -> bool {
-        self.left.get(column).copied().unwrap_or(true)
+        self.is_text.get(column).copied().unwrap_or(true)
     }
 
     /// Returns the first column and all non-empty columns; all columns if there is no row.
@@ -497,9 +498,9 @@ impl Table {
         table.add_rows(self.rows.iter().map(|row| pick(row)));
         for (column, at) in table.column_iter_mut().zip(shown) {
             column.set_padding((0, 1));
-            let left = self.left.get(*at).copied().unwrap_or(true);
+            let left = self.is_text.get(*at).copied().unwrap_or(true);
             column.set_cell_alignment(if left { CellAlignment::Left } else { CellAlignment::Right });
-            if let Some(least) = self.least.get(*at).filter(|least| **least > 0) {
+            if let Some(least) = self.min_widths.get(*at).filter(|least| **least > 0) {
                 let least = Width::Fixed(u16::try_from(least + 1).unwrap_or(u16::MAX));
                 column.set_constraint(ColumnConstraint::LowerBoundary(least));
             }
@@ -541,13 +542,13 @@ impl Table {
         let cell = |(at, width): (usize, &usize), row: &[String]| {
             let text = row.get(at).map_or("", String::as_str);
             let gap = " ".repeat(width.saturating_sub(display_width(text)));
-            if self.left[at] { format!(" {text}{gap} |") } else { format!(" {gap}{text} |") }
+            if self.is_text[at] { format!(" {text}{gap} |") } else { format!(" {gap}{text} |") }
         };
         let line = |row: &[String]| -> String {
             let cells = widths.iter().enumerate().map(|column| cell(column, row));
             format!("|{}\n", cells.collect::<String>())
         };
-        let rule = widths.iter().zip(&self.left).map(|(width, left)| {
+        let rule = widths.iter().zip(&self.is_text).map(|(width, left)| {
             let dashes = "-".repeat(width - 1);
             if *left { format!(" :{dashes} |") } else { format!(" {dashes}: |") }
         });
@@ -583,11 +584,15 @@ fn example_table() -> Table {
 
 #[test]
 fn a_wide_interval_removes_digits() {
-    let of = |value: f64, share: f64| supported(value, Some([value * (1.0 - share), value * (1.0 + share)]));
-    assert_eq!((of(12_677.0, 0.05), of(12_677.0, 1.87)), ("12,677".into(), "~10,000".into()));
-    assert_eq!((of(12_677.0, 0.19), of(14_573.0, 0.39)), ("~13,000".into(), "~15,000".into()));
-    assert_eq!((of(53.12, 0.2), of(1.234, 0.2), of(1.234, 1.5)), ("~53".into(), "~1.2".into(), "~1".into()));
-    assert_eq!((of(0.0123, 0.2), of(99.6, 0.4)), ("~0.012".into(), "~100".into()));
+    let shown =
+        |value: f64, share: f64| supported(value, Some([value * (1.0 - share), value * (1.0 + share)]));
+    assert_eq!((shown(12_677.0, 0.05), shown(12_677.0, 1.87)), ("12,677".into(), "~10,000".into()));
+    assert_eq!((shown(12_677.0, 0.19), shown(14_573.0, 0.39)), ("~13,000".into(), "~15,000".into()));
+    assert_eq!(
+        (shown(53.12, 0.2), shown(1.234, 0.2), shown(1.234, 1.5)),
+        ("~53".into(), "~1.2".into(), "~1".into())
+    );
+    assert_eq!((shown(0.0123, 0.2), shown(99.6, 0.4)), ("~0.012".into(), "~100".into()));
     assert_eq!(
         (supported(78_912.0, None), supported(0.0, Some([0.0, 0.0]))),
         ("78,912".into(), "0.00".into())
@@ -597,8 +602,8 @@ fn a_wide_interval_removes_digits() {
 
 #[test]
 fn a_figure_has_its_mark_and_a_void_one_no_number() {
-    let of = |verdict| with_suspect_mark("1,234".into(), verdict);
-    assert_eq!([Verdict::Valid, Verdict::Suspect, Verdict::Invalid].map(of), ["1,234", "1,234*", "void"]);
+    let marked = |verdict| with_suspect_mark("1,234".into(), verdict);
+    assert_eq!([Verdict::Valid, Verdict::Suspect, Verdict::Invalid].map(marked), ["1,234", "1,234*", "void"]);
 }
 
 #[test]

@@ -1,23 +1,21 @@
-//! What several formats print alike: the findings that matter most and a count of the other answers, command lines, and sentences about
-//! a verification.
+//! What several formats print alike: the findings that matter most with a count of the other answers, the headline's value, and command
+//! lines.
 
 use model::finding::{CheckId, Finding, Outcome, Severity};
-use model::job::Kind;
 use model::name;
-use model::report::{Limiter, Report, Verdict};
-use model::units::show_count;
-use model::verification::{Failed, ReadBack, Verified};
+use model::report::{Headline, Limiter, Report, Verdict};
+use model::units::show_rate;
 use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Joins the words of a command into one line, with the program's base name and shell quotes.
-pub(crate) fn command_line(words: &[String]) -> String {
-    let program = words.first().map(|path| path.rsplit('/').next().unwrap_or_default().to_owned());
-    name::line(&program.into_iter().chain(words.iter().skip(1).cloned()).collect::<Vec<_>>())
+pub(crate) fn command_line(command: &[String]) -> String {
+    let program = command.first().map(|path| path.rsplit('/').next().unwrap_or_default().to_owned());
+    name::line(&program.into_iter().chain(command.iter().skip(1).cloned()).collect::<Vec<_>>())
 }
 
 /// Returns the command that shows the full report.
-pub(crate) fn how_to_see_all(report: &Report) -> String {
+pub(crate) fn full_report_hint(report: &Report) -> String {
     session_id(report)
         .map_or_else(|| "--verbose shows them".into(), |id| format!("fathom show {id} --verbose"))
 }
@@ -28,61 +26,9 @@ pub(crate) fn session_id(report: &Report) -> Option<String> {
     Some(Path::new(session).file_stem().unwrap_or_default().to_string_lossy().into_owned())
 }
 
-/// Describes a failure in a sentence.
-pub(crate) fn describe_failure(of: &Verified, failed: &Failed) -> String {
-    let Failed { kind, at, result } = *failed;
-    let what = match kind {
-        Kind::Sync => format!("sync after write {at}"),
-        _ => format!("offset {at}: {}", kind.word()),
-    };
-    if result < 0 {
-        let error = std::io::Error::from_raw_os_error(result.saturating_neg());
-        return format!("{what} failed: {error}");
-    }
-    format!("{what} moved {result} of {} bytes", of.verification.block_bytes)
-}
-
-/// Returns the notes that qualify the numbers of a verification.
-pub(crate) fn verification_notes(of: &Verified) -> Vec<String> {
-    let mut notes = Vec::new();
-    if let Some((read, _)) = &of.read {
-        let whose = of.read_of.as_ref().map_or(String::new(), |host| format!("what {host} wrote was "));
-        notes.push(format!("{whose}read back from {}", of.source));
-        notes.extend(read_notes(read));
-    }
-    if let Some(state) = &of.state {
-        let target = &of.target;
-        notes.push(format!(
-            "what must be there is kept in {state}; `fathom verify --check {state} {target}` asks for it again"
-        ));
-    }
-    notes.extend(of.notes.iter().map(|n| n.trim_end_matches('.').to_owned()));
-    notes
-}
-
-fn read_notes(read: &ReadBack) -> Vec<String> {
-    let mut notes = Vec::new();
-    let count = |n: u64| show_count(n as f64);
-    if read.unwritten > 0 {
-        notes.push(format!("blocks never written, and so not read: {}", count(read.unwritten)));
-    }
-    if read.newer > 0 {
-        notes.push(format!(
-            "blocks that hold a write from after the last known sync, which is allowed and not guaranteed: {}",
-            count(read.newer)
-        ));
-    }
-    if read.partials > 0 {
-        let places: Vec<String> = read.partial.iter().map(u64::to_string).collect();
-        let more = if read.partials > places.len() as u64 { " and more" } else { "" };
-        notes.push(format!(
-            "blocks torn between the stable data and a write that was in flight after the last known sync, \
-             which is allowed to be incomplete: {}, at offsets {}{more}",
-            count(read.partials),
-            places.join(" ")
-        ));
-    }
-    notes
+/// `81,172 IOPS`, or `no number`.
+pub(crate) fn headline_value(headline: &Headline) -> String {
+    headline.value.map_or_else(|| "no number".into(), |v| format!("{} {}", show_rate(v), headline.unit))
 }
 
 /// Number of findings to print.
@@ -90,8 +36,13 @@ const MAX_SHOWN: usize = 3;
 
 /// Returns the findings that affect numbers, each once for all its results, worst first and accepted ones last.
 fn acting_findings(findings: Vec<Finding>) -> Vec<Finding> {
+    merge_repeated(findings.into_iter().filter(acts))
+}
+
+/// Merges findings of the same check and severity into one for all their results, worst first and accepted ones last.
+pub(crate) fn merge_repeated(findings: impl Iterator<Item = Finding>) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
-    for finding in findings.into_iter().filter(acts) {
+    for finding in findings {
         match out.iter_mut().find(|known| (known.id, known.severity) == (finding.id, finding.severity)) {
             Some(known) => {
                 let others = finding.about.into_iter().filter(|name| !known.about.contains(name));
@@ -151,10 +102,10 @@ pub(crate) fn rest_summary_of(findings: &[Finding]) -> Option<String> {
     rest_summary_after(findings, MAX_SHOWN)
 }
 
-/// The same after the first `shown` findings.
+/// Counts by kind the answers that are left out after the first `shown` findings; `None` if none are.
 pub(crate) fn rest_summary_after(findings: &[Finding], shown: usize) -> Option<String> {
-    let ids = |of: &dyn Fn(&&Finding) -> bool| -> BTreeSet<CheckId> {
-        findings.iter().filter(of).map(|f| f.id).collect()
+    let ids = |is_counted: &dyn Fn(&&Finding) -> bool| -> BTreeSet<CheckId> {
+        findings.iter().filter(is_counted).map(|f| f.id).collect()
     };
     let notes = ids(&|f| f.outcome == Outcome::Finding && !acts(f));
     let unchecked = ids(&|f| f.outcome == Outcome::NotChecked);
@@ -173,7 +124,8 @@ pub(crate) fn rest_summary_after(findings: &[Finding], shown: usize) -> Option<S
     (!counts.is_empty()).then_some(counts)
 }
 
-fn acts(finding: &Finding) -> bool {
+/// Whether a finding affects a number: it is more than a note.
+pub(crate) fn acts(finding: &Finding) -> bool {
     finding.outcome == Outcome::Finding && finding.severity.is_some_and(|s| s < Severity::Note)
 }
 
@@ -213,7 +165,7 @@ pub(crate) fn join_names(names: &[String]) -> String {
 
 #[test]
 fn the_command_uses_the_name_of_the_program() {
-    let words = ["/usr/bin/fathom", "run", "it's a disk"].map(str::to_owned);
-    assert_eq!(command_line(&words), r"fathom run 'it'\''s a disk'");
+    let command = ["/usr/bin/fathom", "run", "it's a disk"].map(str::to_owned);
+    assert_eq!(command_line(&command), r"fathom run 'it'\''s a disk'");
     assert_eq!(command_line(&[]), "");
 }

@@ -3,7 +3,7 @@
 //! The comparisons are the `.json` files themselves. After an intended change, run `FATHOM_BLESS=1 cargo test -p fathom-io-report` and check
 //! `git diff`.
 
-mod looks;
+mod style_filter;
 
 use model::comparison::{Comparison, Comparisons, Other, side_name};
 use report::{Detail, Style, TEXT, able};
@@ -24,7 +24,8 @@ fn every_format_renders_every_golden_comparison_as_before() -> Tried {
     for file in files {
         let comparison: Comparison = serde_json::from_slice(&std::fs::read(&file)?)?;
         for (format, _) in able::<Comparison>() {
-            let now = looks::without_looks(String::from_utf8(format.bytes(&comparison, Style::default())?)?);
+            let now =
+                style_filter::without_style(String::from_utf8(format.bytes(&comparison, Style::default())?)?);
             let kept = file.with_extension(format.name);
             if std::env::var_os("FATHOM_BLESS").is_some() {
                 std::fs::write(&kept, &now)?;
@@ -58,7 +59,7 @@ fn every_format_renders_several_sides_as_before() -> Tried {
                 continue;
             }
             let now = String::from_utf8(format.bytes(&several, Style { width, ..Style::default() })?)?;
-            let now = looks::without_looks(now);
+            let now = style_filter::without_style(now);
             let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/several");
             let kept = dir.join(format!("{name}.{}", format.extension));
             if std::env::var_os("FATHOM_BLESS").is_some() {
@@ -79,20 +80,20 @@ fn brief_prints_only_the_table_and_verbose_every_answer() -> Tried {
     let one = &several.others[1].comparison;
     for name in ["text", "markdown"] {
         let format = able::<Comparison>().find(|(f, _)| f.name == name).ok_or("no such format")?.0;
-        let of = |detail| -> Result<[String; 2], Box<dyn std::error::Error>> {
+        let render = |detail| -> Result<[String; 2], Box<dyn std::error::Error>> {
             let style = Style { detail, ..Style::default() };
             Ok([
                 String::from_utf8(format.bytes(one, style)?)?,
                 String::from_utf8(format.bytes(&several, style)?)?,
             ])
         };
-        for brief in of(Detail::Brief)? {
+        for brief in render(Detail::Brief)? {
             assert!(
                 brief.contains("SLOWER") && !brief.contains("E14") && !brief.contains("bench"),
                 "{brief}"
             );
         }
-        for (usual, all) in of(Detail::Usual)?.iter().zip(of(Detail::All)?) {
+        for (usual, all) in render(Detail::Usual)?.iter().zip(render(Detail::All)?) {
             assert!(!usual.contains("NOISE_FLOOR") && !usual.contains("NOISE\\_FLOOR"), "{usual}");
             assert!(usual.contains("1 note, 1 not checked") || usual.contains("1 not checked"), "{usual}");
             assert!(all.replace('\\', "").contains("E15 NOISE_FLOOR"), "{all}");

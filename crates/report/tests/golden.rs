@@ -4,7 +4,7 @@
 //! field fails too. After an intended change, run `FATHOM_BLESS=1 cargo test -p fathom-io-report` and check `git diff`.
 
 mod forged;
-mod looks;
+mod style_filter;
 
 use model::comparison::{Comparison, Comparisons};
 use model::figures::{Estimate, Snia, State, Steadiness};
@@ -54,7 +54,7 @@ fn every_format_renders_every_golden_report_as_before() -> Tried {
     for (path, report) in &reports {
         for (format, _) in able::<Report>() {
             let file = path.with_extension(ending(format));
-            let now = looks::without_looks(text(format, &forged::with_seen(report.clone()), false));
+            let now = style_filter::without_style(text(format, &forged::with_seen(report.clone()), false));
             if bless {
                 std::fs::write(&file, &now)?;
                 continue;
@@ -147,15 +147,15 @@ fn format_names_are_unique_and_every_kind_has_a_readable_format() {
     let names: BTreeSet<&str> = FORMATS.iter().map(|f| f.name).collect();
     assert_eq!(names.len(), FORMATS.len());
     let extensions = report::extensions::<Report>();
-    let told: Vec<&str> = extensions.split(", ").filter_map(|e| e.strip_prefix('.')).collect();
+    let listed: Vec<&str> = extensions.split(", ").filter_map(|e| e.strip_prefix('.')).collect();
     let mut each: Vec<&str> = able::<Report>().map(|(format, _)| format.extension).collect();
     let mut seen = BTreeSet::new();
     each.retain(|extension| seen.insert(*extension));
-    assert_eq!(told, each, "each once, in the order of the table: {extensions}");
+    assert_eq!(listed, each, "each once, in the order of the table: {extensions}");
     // These names are promised: new formats are added after them.
     let promised = [".txt", ".json", ".csv", ".md", ".html", ".terse", ".xml"];
     let mut left = extensions.split(", ");
-    assert!(promised.iter().all(|one| left.any(|told| told == *one)), "{extensions}");
+    assert!(promised.iter().all(|one| left.any(|listed| listed == *one)), "{extensions}");
     assert!(
         people_can_read::<Report>()
             && people_can_read::<Comparison>()
@@ -193,8 +193,8 @@ fn part_is(report: &Report, ledger: bool, from: &str, file: &str) -> Tried {
     let format = report::find::<Report>("text").ok_or("there is no format text")?;
     let bytes = format.bytes(report, Style { ledger, ..full_style() })?;
     let all = String::from_utf8_lossy(&bytes).into_owned();
-    let (_, behind) = all.split_once(&format!("\n{from}")).ok_or("it does not begin")?;
-    let (part, _) = behind.split_once("\n\n").ok_or("it does not end")?;
+    let (_, rest) = all.split_once(&format!("\n{from}")).ok_or("it does not begin")?;
+    let (part, _) = rest.split_once("\n\n").ok_or("it does not end")?;
     let (part, file) = (format!("{from}{part}\n"), golden().join(file));
     if std::env::var_os("FATHOM_BLESS").is_some() {
         std::fs::write(&file, &part)?;

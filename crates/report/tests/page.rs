@@ -17,9 +17,9 @@ type Tried = Result<(), Box<dyn std::error::Error>>;
 
 const HOSTILE: &str = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp;</style>";
 
-fn page<K: ReportKind>(of: &K) -> Result<String, Box<dyn std::error::Error>> {
+fn page<K: ReportKind>(report: &K) -> Result<String, Box<dyn std::error::Error>> {
     let format = find::<K>("html").ok_or("there is no format html")?;
-    Ok(String::from_utf8(format.bytes(of, Style::default())?)?)
+    Ok(String::from_utf8(format.bytes(report, Style::default())?)?)
 }
 
 fn golden(name: &str) -> Result<Vec<u8>, std::io::Error> {
@@ -62,8 +62,9 @@ fn set_runs(result: &mut Measured, runs: u32, stretches: u32) {
     };
     result.series = (0..runs).map(second).collect();
     let all: Vec<(u32, u32)> = (0..runs).flat_map(|run| (0..stretches).map(move |at| (run, at))).collect();
-    let ns =
-        |of: fn(u32) -> u64| all.iter().map(|(run, at)| Some(of(run * 31 + at * 17))).collect::<Vec<_>>();
+    let ns = |value: fn(u32) -> u64| {
+        all.iter().map(|(run, at)| Some(value(run * 31 + at * 17))).collect::<Vec<_>>()
+    };
     let reads = CourseOf {
         iops: all.iter().map(|(run, at)| f64::from(900 + (run * 31 + at * 17) % 200)).collect(),
         mb_per_s: all.iter().map(|_| 4.0).collect(),

@@ -25,7 +25,7 @@ fn read<T: serde::de::DeserializeOwned>(name: &str) -> Result<T, Box<dyn std::er
 fn seen(line: &str) -> String {
     let mut parts = line.split('\x1b');
     let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |all, part| all + part.split_once('m').map_or(part, |(_, behind)| behind))
+    parts.fold(first, |all, part| all + part.split_once('m').map_or(part, |(_, rest)| rest))
 }
 
 #[track_caller]
@@ -172,7 +172,7 @@ fn lists_pages_and_diagnoses_fit() -> Tried {
         fits("pages", &Pages { pages: vec![page.clone(), page.clone()], all });
     }
     let report: Report = read("golden/valid.json")?;
-    let looks = vec![
+    let checks = vec![
         Look::ok("direct I/O", "it works"),
         Look::unknown("clock of the CPUs", "the kernel shows no frequency of the CPUs"),
         Look::finding("holes", Severity::Void, "most of it was never written: ".repeat(9))
@@ -184,7 +184,7 @@ fn lists_pages_and_diagnoses_fit() -> Tried {
         target: "/data".into(),
         chain: "/data (ext4 at /data, rw,relatime) > nvme0n1p2 > nvme0n1 (nvme)".into(),
         watched_ms: 1000,
-        groups: vec![Group { heading: "The target".into(), looks }],
+        groups: vec![Group { heading: "The target".into(), looks: checks }],
         machine: report.machine,
     };
     fits("diagnosis", &diagnosis);

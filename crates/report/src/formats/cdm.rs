@@ -1,10 +1,10 @@
-//! The format `cdm`: results as CrystalDiskMark's text has them, to the column, for forums and programs that read it.
+//! The format `cdm`: results in the exact layout of CrystalDiskMark's text, for forums and programs that read it.
 //!
 //! Results without a line are counted in the comment, together with the verdict. As in CrystalDiskMark, a score is the fastest of the runs.
 //! Its latency is that of the same run, by Little's law (operations in flight by rate). CrystalDiskMark takes the shortest of any run
 //! instead. Source: the text that CrystalDiskMark 9.0.1 saves (`CDiskMarkDlg::SaveText`, MIT).
 
-use crate::format::{Content, Format, Style};
+use crate::{Content, Format, Style};
 use model::job::{Pattern, Percent, Stream};
 use model::profile::{PROFILES, Test};
 use model::report::{Measured, Report, RunFigures};
@@ -170,7 +170,7 @@ fn comment(report: &Report, rows: &[Row]) -> String {
             out += &format!(", {number} {results} {why}");
         }
     }
-    out + "; scores are the fastest of the runs, as there"
+    out + "; scores are the fastest of the runs, as in CrystalDiskMark"
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! per cell of a grid measured in order, or per run of a command. Its last columns name the session, so that rows of many sessions fit into
 //! one file. Findings are only in `json`.
 
-use crate::format::{Content, Format, Style, Writer};
+use crate::{Content, Format, Style, Writer};
 use csv::{Terminator, WriterBuilder};
 use model::Known;
 use model::command::{CommandResult, CommandRun, Moved};
@@ -263,8 +263,9 @@ fn command_fields(
     at: usize,
     run: &CommandRun,
 ) -> [String; COMMAND_HEADINGS.len()] {
-    let moved =
-        |of: fn(&Moved) -> u64| run.moved.as_ref().map_or_else(|_| String::new(), |m| of(m).to_string());
+    let moved = |count: fn(&Moved) -> u64| {
+        run.moved.as_ref().map_or_else(|_| String::new(), |m| count(m).to_string())
+    };
     let bytes = |known: &Known<u64>| known.as_ref().map_or_else(|_| String::new(), u64::to_string);
     let decimal = |known: &Known<f64>| known.as_ref().map_or_else(|_| String::new(), f64::to_string);
     [
@@ -715,26 +716,26 @@ fn device_fields(time: &str, device: &WatchedDevice) -> Vec<String> {
         latency.map(|l| l.discard),
         latency.map(|l| l.flush),
     ];
-    all.extend(directions.into_iter().flat_map(|of| latency_fields(of.flatten())));
+    all.extend(directions.into_iter().flat_map(|known| latency_fields(known.flatten())));
     all
 }
 
-fn latency_fields(of: Option<Latency>) -> [String; 3] {
+fn latency_fields(latency: Option<Latency>) -> [String; 3] {
     [
-        number_field(of.and_then(|l| l.p50_ms)),
-        number_field(of.and_then(|l| l.p99_ms)),
-        number_field(of.map(|l| l.max_ms)),
+        number_field(latency.and_then(|l| l.p50_ms)),
+        number_field(latency.and_then(|l| l.p99_ms)),
+        number_field(latency.map(|l| l.max_ms)),
     ]
 }
 
-fn request_fields(of: Option<Requests>) -> [String; 6] {
+fn request_fields(requests: Option<Requests>) -> [String; 6] {
     [
-        number_field(of.map(|r| r.per_s)),
-        number_field(of.map(|r| r.mb_per_s)),
-        number_field(of.and_then(|r| r.request_bytes)),
-        number_field(of.and_then(|r| r.await_ms)),
-        number_field(of.map(|r| r.merged_per_s)),
-        number_field(of.and_then(|r| r.merged_percent)),
+        number_field(requests.map(|r| r.per_s)),
+        number_field(requests.map(|r| r.mb_per_s)),
+        number_field(requests.and_then(|r| r.request_bytes)),
+        number_field(requests.and_then(|r| r.await_ms)),
+        number_field(requests.map(|r| r.merged_per_s)),
+        number_field(requests.and_then(|r| r.merged_percent)),
     ]
 }
 

@@ -5,7 +5,7 @@
 //! reply. Source: Iometer 1.1.0, the header of its result files and its User's Guide.
 
 use super::diskspd::groups;
-use crate::format::{Content, Format};
+use crate::{Content, Format};
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp, Zoned};
@@ -143,8 +143,8 @@ impl Worker<'_> {
             (Sum::from_kinds(&observed_kinds(Kind::Read)), Sum::from_kinds(&observed_kinds(Kind::Write)));
         if self.seen.lanes.is_empty() {
             let whole_kind = |kind: Kind| {
-                let of = self.seen.kinds.get(&kind).filter(|_| target.is_none_or(|at| at == 0));
-                of.map(|k| Sum { bytes: k.bytes, latency: k.latency.clone() }).unwrap_or_default()
+                let observed = self.seen.kinds.get(&kind).filter(|_| target.is_none_or(|at| at == 0));
+                observed.map(|k| Sum { bytes: k.bytes, latency: k.latency.clone() }).unwrap_or_default()
             };
             (read, write) = (whole_kind(Kind::Read), whole_kind(Kind::Write));
         }

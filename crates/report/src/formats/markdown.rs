@@ -5,24 +5,24 @@
 
 use crate::comparison_rows::{PAIR_LEGEND, describe_source, left_out_notes, pair_table, shown_gate};
 use crate::documentation::{is_command, page_parts};
-use crate::format::{Content, Detail, Format, Style, Writer};
-use crate::formats::text::machine::{heading, mounts, queue, used};
-use crate::formats::text::plan::{plan_headline, plan_remarks, streams};
+use crate::formats::text::machine::{answer, device_table};
+use crate::formats::text::plan::{job_title, plan_headline, plan_remarks, settings_table, streams};
 use crate::formats::text::report::{ending, quoted, table};
 use crate::formats::text::results;
 use crate::formats::text::sessions::{
     list_foot, list_table, session_remarks, session_table, session_table_foot, session_table_legend,
 };
 use crate::formats::text::verified::{
-    damage_items, verdict_on_all_hosts, verification_headline, verification_rates,
+    damage_items, verdict_on_all_hosts, verification_headline, verification_notes, verification_rates,
 };
-use crate::page::{Table, escaped, prose, supported, verdict_mark};
-use crate::report_view::{how_to_see_all, rest_summary_of, verification_notes, worst_of};
+use crate::page::{SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, escaped, prose, supported, verdict_mark};
+use crate::report_view::{full_report_hint, rest_summary_of, worst_of};
+use crate::{Content, Detail, Format, Style, Writer};
 use crate::{comparison_rows, report_view};
 use model::comparison::{Comparison, Comparisons, Gate, Side};
 use model::finding::{CheckPage, Diagnosis, Finding, Look, Outcome, Pages, Severity};
 use model::history::{Listing, SessionTable};
-use model::machine::{BlockDevice, Devices};
+use model::machine::Devices;
 use model::plan::Explained;
 use model::report::{Counts, CountsAs, Figures, Measured, Quick, Report, Rerun, Verdict};
 use model::study::Studied;
@@ -128,8 +128,8 @@ fn report_answer(report: &Report) -> String {
 /// Returns the answer of the comparison with an earlier session.
 fn rerun_text(rerun: &Rerun) -> String {
     let Comparison { answer, sentence, .. } = &rerun.beside;
-    let words = format!("Against {}, measured again in turns: {sentence}", rerun.session);
-    format!("**{}** {}\n", answer.word(), escaped(&words))
+    let text = format!("Against {}, measured again in alternation: {sentence}", rerun.session);
+    format!("**{}** {}\n", answer.word(), escaped(&text))
 }
 
 /// Returns the comparison of a replay with its original.
@@ -153,8 +153,8 @@ fn full_page(report: &Report, all: bool) -> String {
     let shown = if all { report_view::shown_findings(report) } else { report_view::worst_findings(report) };
     let limiter = report_view::describe_limiter(report, &shown);
     let reason = report_view::verdict_reason(report, &shown).map(str::to_owned);
-    for words in reason.into_iter().chain(ending(report)).chain([limiter]) {
-        out += &format!("\n{}\n", escaped(&words));
+    for text in reason.into_iter().chain(ending(report)).chain([limiter]) {
+        out += &format!("\n{}\n", escaped(&text));
     }
     let table = table(report, all);
     if !table.is_empty() {
@@ -162,6 +162,10 @@ fn full_page(report: &Report, all: bool) -> String {
     }
     if table.has("~") {
         out += "\n\\~ = rounded, since the interval is wide\n";
+    }
+    let has_rounds = report.study.sweep().is_some_and(|sweep| sweep.rounds.is_some());
+    if has_rounds && (table.has(SUSPECT_MARK) || table.has("void")) {
+        out += &format!("\n{}\n", escaped(SUSPECT_MARK_MEANING));
     }
     out += &report.results.iter().filter(|result| !result.void).filter_map(replay_text).collect::<String>();
     if let Some(rerun) = &report.against {
@@ -185,7 +189,7 @@ fn first_line(report: &Report) -> String {
 fn most_important(report: &Report, shown: &[Finding]) -> Vec<String> {
     let mut items: Vec<String> = shown.iter().map(|f| finding_item(f, report.results.len())).collect();
     if let Some(rest) = report_view::rest_summary(report) {
-        items.push(format!("- {rest}: {}\n", code(&how_to_see_all(report))));
+        items.push(format!("- {rest}: {}\n", code(&full_report_hint(report))));
     }
     items
 }
@@ -195,7 +199,7 @@ fn every_answer(report: &Report, shown: &[Finding]) -> Vec<String> {
     found.map(|f| finding_item(f, report.results.len())).collect()
 }
 
-/// `- **A01 CACHE\_SERVED** (rename): ... -> ...`
+/// `- **A01 CACHE\_SERVED** (relabels): ... -> ...`
 fn finding_item(f: &Finding, results: usize) -> String {
     let severity = match f.outcome {
         Outcome::Finding => f.severity.unwrap_or(Severity::Note).effect(),
@@ -204,8 +208,8 @@ fn finding_item(f: &Finding, results: usize) -> String {
     let accepted = if f.accepted { ", accepted" } else { "" };
     let name = escaped(&format!("{} {}", f.id, f.name));
     let cure = if f.cure.is_empty() { String::new() } else { format!(" -> {}", f.cure) };
-    let words = format!("{}: {}{cure}", report_view::results_suffix(f, results), f.sentence);
-    format!("- **{name}** ({severity}{accepted}){}\n", escaped(&words))
+    let text = format!("{}: {}{cure}", report_view::results_suffix(f, results), f.sentence);
+    format!("- **{name}** ({severity}{accepted}){}\n", escaped(&text))
 }
 
 /// Returns the command, when it ran and on which target.
@@ -227,8 +231,8 @@ fn forum_block(report: &Report) -> String {
     let counted = format!(" ({valid} valid, {suspect} suspect, {invalid} invalid)");
     let counted = if valid + suspect + invalid > 1 { counted } else { String::new() };
     let (version, title) = (&report.fathom.version, &report.title);
-    let words = format!("fathom {version}, {title}: {}{counted}", report.verdict.word());
-    let mut lines = vec![wrapped(&words)];
+    let first = format!("fathom {version}, {title}: {}{counted}", report.verdict.word());
+    let mut lines = vec![wrapped(&first)];
     lines.extend(test_grid(&report.results).lines(BLOCK_WIDTH).0);
     lines.extend(report.machine.places.iter().map(|place| wrapped(&place.chain())));
     lines.dedup();
@@ -284,7 +288,7 @@ fn invalid_or_worst(result: &Measured) -> (bool, Verdict) {
 /// Returns the rates of reads and of writes; `None` if the test lacks them.
 fn direction_rates(result: &Measured) -> [Option<[String; 2]>; 2] {
     let rates = |figures: Option<&Figures>| match figures {
-        Some(_) if result.void => Some(["void".into(), "void".into()]),
+        Some(_) if result.void => Some(["none".into(), "-".into()]),
         Some(f) => Some([supported(f.mb_per_s, f.mb_per_s_interval), supported(f.iops, f.iops_interval)]),
         None => None,
     };
@@ -303,7 +307,7 @@ fn write_comparison(comparison: &Comparison, style: Style, to: &mut dyn Write) -
         out += &format!("\n{rows}\n{PAIR_LEGEND}\n");
     }
     let mut items: Vec<String> =
-        left_out_notes(comparison, "B").iter().map(|words| format!("Left out: {words}.")).collect();
+        left_out_notes(comparison, "B").iter().map(|note| format!("Left out: {note}.")).collect();
     items.extend(finding_items(&comparison.findings, all));
     items.extend(side_items("A", &comparison.a).chain(side_items("B", &comparison.b)));
     out += &bullet_list(&items);
@@ -314,8 +318,8 @@ fn write_comparison(comparison: &Comparison, style: Style, to: &mut dyn Write) -
 fn write_several(comparisons: &Comparisons, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let all = style.detail == Detail::All;
     let rows = comparison_rows::sides_table(comparisons, all, true).markdown();
-    let words = comparisons.others.iter().map(|other| other.comparison.answer);
-    let mut out = gate_text(shown_gate(comparisons.gate.as_ref(), words));
+    let answers = comparisons.others.iter().map(|other| other.comparison.answer);
+    let mut out = gate_text(shown_gate(comparisons.gate.as_ref(), answers));
     if style.detail == Detail::Brief {
         return to.write_all((out + &rows).as_bytes());
     }
@@ -325,8 +329,8 @@ fn write_several(comparisons: &Comparisons, style: Style, to: &mut dyn Write) ->
     out += &format!("\n{rows}\n{}\n", comparison_rows::SIDES_LEGEND);
     let mut items = Vec::new();
     for other in &comparisons.others {
-        let words = left_out_notes(&other.comparison, &other.name);
-        items.extend(words.iter().map(|words| format!("Left out of {}: {words}.", other.name)));
+        let notes = left_out_notes(&other.comparison, &other.name);
+        items.extend(notes.iter().map(|note| format!("Left out of {}: {note}.", other.name)));
     }
     items.extend(finding_items(&comparison_rows::side_findings(comparisons), all));
     let first = comparisons.others.first().map(|other| &other.comparison.a);
@@ -379,28 +383,27 @@ fn compare_command<'s>(sides: impl Iterator<Item = &'s Side>) -> String {
         });
         ids.collect::<Option<Vec<String>>>().map(|ids| ids.join(","))
     };
-    let words = ["fathom", "compare"].map(|word| Some(word.to_owned())).into_iter().chain(sides.map(side));
-    let words: Option<Vec<String>> = words.collect();
-    words.map_or_else(String::new, |words| format!("\n{}\n", code(&report_view::command_line(&words))))
+    let arguments =
+        ["fathom", "compare"].map(|word| Some(word.to_owned())).into_iter().chain(sides.map(side));
+    let arguments: Option<Vec<String>> = arguments.collect();
+    arguments
+        .map_or_else(String::new, |arguments| format!("\n{}\n", code(&report_view::command_line(&arguments))))
 }
 
 fn write_plan(explained: &Explained, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let Explained { plan, machine, cost } = explained;
-    let mut table = Table::new(&["setting", "value", "from"], &[]).aligned(1, true);
-    table.add_all(plan.origins.iter().map(|o| [o.setting.clone(), o.value.clone(), o.from.clone()]));
     let mut out = format!(
         "**{}**\n\n{}\n\n{}\n",
         escaped(&plan_headline(plan)),
         escaped(&cost.sentence()),
-        table.markdown()
+        settings_table(plan).markdown()
     );
     for (at, job) in plan.jobs.iter().enumerate() {
-        let mark = if at == plan.headline { " (headline)" } else { "" };
         let streams = streams(job).collect::<Vec<_>>().join("; ");
-        out += &format!("- {}\n", escaped(&format!("{}{mark}: {streams}", job.name)));
+        out += &format!("- {}\n", escaped(&format!("{}: {streams}", job_title(plan, at))));
     }
-    for words in plan_remarks(&plan.study) {
-        out += &format!("- {}\n", escaped(&words));
+    for remark in plan_remarks(&plan.study) {
+        out += &format!("- {}\n", escaped(&remark));
     }
     out.push('\n');
     let chains = machine.places.iter().map(|place| escaped(&place.chain()));
@@ -416,8 +419,8 @@ fn write_list(listing: &Listing, _: Style, to: &mut dyn Write) -> io::Result<()>
     for (entry, why) in listing.entries.iter().filter_map(|e| Some((e, e.problem.as_ref()?))) {
         out += &format!("\n- {}\n", escaped(&format!("{}: {why}", entry.id)));
     }
-    for words in list_foot(listing) {
-        out += &format!("\n{}\n", escaped(&words));
+    for note in list_foot(listing) {
+        out += &format!("\n{}\n", escaped(&note));
     }
     to.write_all(out.as_bytes())
 }
@@ -428,8 +431,8 @@ fn write_session_table(sessions: &SessionTable, _: Style, to: &mut dyn Write) ->
         let table = session_table(sessions);
         out += &format!("{}\n{}\n", table.markdown(), escaped(&session_table_legend(&table)));
     }
-    for words in session_remarks(sessions).into_iter().chain(session_table_foot(sessions)) {
-        out += &format!("\n{}\n", escaped(&words));
+    for note in session_remarks(sessions).into_iter().chain(session_table_foot(sessions)) {
+        out += &format!("\n{}\n", escaped(&note));
     }
     to.write_all(out.as_bytes())
 }
@@ -438,8 +441,8 @@ fn write_session_table(sessions: &SessionTable, _: Style, to: &mut dyn Write) ->
 const MAX_DIAGNOSIS_ITEMS: usize = 3;
 
 fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let looks = || diagnosis.groups.iter().flat_map(|g| &g.looks);
-    let count = |outcome| looks().filter(|l| l.outcome == outcome).count();
+    let entries = || diagnosis.groups.iter().flat_map(|g| &g.looks);
+    let count = |outcome| entries().filter(|l| l.outcome == outcome).count();
     let mut out = format!(
         "**{} findings, {} not checked, {} in order** {}\n",
         count(Outcome::Finding),
@@ -447,7 +450,7 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
         count(Outcome::Holds),
         escaped(&diagnosis.chain)
     );
-    let acts = |look: &&&Look| look.severity != Some(Severity::Note);
+    let acts = |entry: &&&Look| entry.severity != Some(Severity::Note);
     let worst: Vec<String> = diagnosis
         .worst_first()
         .iter()
@@ -459,7 +462,7 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
         out += &format!("\n{}", worst.concat());
     }
     let mut table = Table::new(&["what", "answer", "seen"], &[]).aligned(1, true);
-    table.add_all(looks().map(|look| [look.about.clone(), check_answer(look), look.sentence.clone()]));
+    table.add_all(entries().map(|entry| [entry.about.clone(), answer(entry), entry.sentence.clone()]));
     out += &format!(
         "\n{}\n{}\n",
         table.markdown(),
@@ -468,55 +471,35 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
     to.write_all(out.as_bytes())
 }
 
-fn diagnosis_item(look: &Look) -> String {
-    let cure = if look.cure.is_empty() { String::new() } else { format!(" -> {}", look.cure) };
-    format!("- **{}**: {}\n", escaped(&look.about), escaped(&format!("{}{cure}", look.sentence)))
-}
-
-fn check_answer(look: &Look) -> String {
-    let id = look.check.map_or_else(String::new, |id| format!(" {id}"));
-    match (look.outcome, look.severity) {
-        (Outcome::Holds, _) => "OK".into(),
-        (Outcome::NotChecked, _) => "NOT CHECKED".into(),
-        (Outcome::Finding, severity) => format!("{}{id}", severity.unwrap_or(Severity::Note).effect()),
-    }
+fn diagnosis_item(entry: &Look) -> String {
+    let cure = if entry.cure.is_empty() { String::new() } else { format!(" -> {}", entry.cure) };
+    format!("- **{}**: {}\n", escaped(&entry.about), escaped(&format!("{}{cure}", entry.sentence)))
 }
 
 fn write_devices(devices: &Devices, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let mut table = Table::new(&["device", "what it is", "queue", "who uses it"], &[])
-        .aligned(1, true)
-        .aligned(2, true)
-        .aligned(3, true);
-    table.add_all(devices.devices.iter().map(device_row));
-    let mut out = table.markdown();
+    let mut out = device_table(devices).markdown();
     if !devices.empty.is_empty() {
         out += &format!("\n{}\n", escaped(&format!("Without a size: {}", devices.empty.join(", "))));
     }
     to.write_all(out.as_bytes())
 }
 
-fn device_row(device: &BlockDevice) -> [String; 4] {
-    let mounted = mounts(&device.mounts).map(|mounts| format!("mounted on {mounts}"));
-    let users = [mounted, used(device)].into_iter().flatten().collect::<Vec<_>>().join("; ");
-    [device.name.clone(), heading(device), queue(&device.queue), users]
-}
-
 fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let words = all.only().map_or_else(|| verdict_on_all_hosts(all), verification_headline);
-    let (verdict, rest) = words.split_at(all.verdict().word().len());
+    let headline = all.only().map_or_else(|| verdict_on_all_hosts(all), verification_headline);
+    let (verdict, rest) = headline.split_at(all.verdict().word().len());
     let mut out = format!("**{verdict}**{}\n\n", escaped(rest));
-    if let Some(of) = all.only() {
-        out += &host_items(of);
-        out += &format!("\nfathom {}, {}\n", all.fathom.version, code(&of.target));
+    if let Some(verified) = all.only() {
+        out += &host_items(verified);
+        out += &format!("\nfathom {}, {}\n", all.fathom.version, code(&verified.target));
     } else {
         for on in &all.hosts {
             out += &format!("### {}\n\n", escaped(on.host.as_deref().unwrap_or_default()));
             out += &match &on.outcome {
-                Ok(of) => format!(
+                Ok(verified) => format!(
                     "{}, {}\n\n{}\n",
-                    escaped(&verification_headline(of)),
-                    code(&of.target),
-                    host_items(of)
+                    escaped(&verification_headline(verified)),
+                    code(&verified.target),
+                    host_items(verified)
                 ),
                 Err(why) => format!("{}\n\n", escaped(why)),
             };
@@ -527,9 +510,9 @@ fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::
 }
 
 /// Prints the facts of a host other than its verdict.
-fn host_items(of: &Verified) -> String {
-    let notes = verification_notes(of).into_iter().map(|note| format!("{note}."));
-    let items = damage_items(of).into_iter().chain(notes).chain(verification_rates(of));
+fn host_items(verified: &Verified) -> String {
+    let notes = verification_notes(verified).into_iter().map(|note| format!("{note}."));
+    let items = damage_items(verified).into_iter().chain(notes).chain(verification_rates(verified));
     items.fold(String::new(), |out, item| out + "- " + &escaped(&item) + "\n")
 }
 

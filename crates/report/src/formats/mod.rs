@@ -11,7 +11,7 @@ mod markdown;
 mod openmetrics;
 mod text;
 
-use crate::format::Format;
+use crate::Format;
 
 /// All formats.
 pub const FORMATS: &[&Format] = &[

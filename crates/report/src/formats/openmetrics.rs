@@ -10,7 +10,7 @@
 //! - A watched interval is counters of totals since the device appeared, in seconds and bytes, and gauges of the present state. Readers can
 //!   compute rates over any time. Processes are left out: their ids would create ever new series.
 
-use crate::format::{Content, Format, Style, Writer};
+use crate::{Content, Format, Style, Writer};
 use model::evidence::DiskCounters;
 use model::report::{AnswerWord, Ending, Figures, Measured, Report, Verdict};
 use model::study::Studied;
@@ -305,7 +305,7 @@ const METRICS: [Metric; 17] = [
     counter(
         "io_time_seconds",
         "seconds",
-        "Time with at least one request in flight; no measure of how busy a device is that serves several at once.",
+        "Time with at least one request in flight; does not show how busy a device is that serves several at once.",
         |c| Some(c.busy_ms as f64 / MS_PER_SECOND),
     ),
     Metric {
@@ -352,7 +352,7 @@ fn write_loads(watched: &Watched, to: &mut dyn Write) -> io::Result<()> {
         return Ok(());
     }
     let name = format!("{PREFIX}load_ratio");
-    let help = "Share that the load of the last interval is of what fathom measured on this device.";
+    let help = "Load of the last interval as a share of what fathom measured on this device.";
     head(to, &name, "gauge", "ratio", help)?;
     for (device, load) in loads {
         let ends = [("at_least", Some(load.at_least_percent)), ("at_most", load.at_most_percent)];
@@ -479,8 +479,8 @@ mod tests {
         let (mut family, mut step) = (String::new(), "");
         let body = text.strip_suffix("# EOF\n").ok_or("the last line is not # EOF")?;
         for line in body.lines() {
-            let words: Vec<&str> = line.splitn(4, ' ').collect();
-            match words.as_slice() {
+            let parts: Vec<&str> = line.splitn(4, ' ').collect();
+            match parts.as_slice() {
                 ["#", "TYPE", name, "gauge"] if step != "TYPE" && step != "UNIT" => {
                     family = (*name).to_owned();
                     step = "TYPE";
@@ -530,8 +530,8 @@ mod tests {
         let (_, labels, value) = named("fathom_operations_per_second")[0];
         assert!((value - iops).abs() < 1e-6, "{value} {iops}");
         assert!(labels.contains(&("target".into(), "/data".into())), "{labels:?}");
-        let again = ("result".to_owned(), format!("{} #2", report.results[0].name));
-        assert!(all.iter().any(|(_, labels, _)| labels.contains(&again)));
+        let second = ("result".to_owned(), format!("{} #2", report.results[0].name));
+        assert!(all.iter().any(|(_, labels, _)| labels.contains(&second)));
         let quantiles: HashSet<&str> = named("fathom_latency_seconds")
             .iter()
             .filter_map(|(_, labels, _)| labels.iter().find(|(name, _)| name == "quantile"))

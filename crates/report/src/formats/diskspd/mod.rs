@@ -11,7 +11,7 @@ mod text;
 mod xml;
 
 use self::xml::{Lines, escaped};
-use crate::format::{Content, Format};
+use crate::{Content, Format};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use model::diskspd::{Profile, Target, TimeSpan};
@@ -125,7 +125,7 @@ fn thread_lanes(seen: &[&Observed], requested: &TimeSpan) -> Vec<Lane> {
             // As typed: a stream is a pool of threads with its targets.
             let typed = pool.and_then(|pool| requested.targets.get(pool.targets.get(lane.target)?.0));
             let thread =
-                lane.worker.checked_sub(first).and_then(|of| pool?.threads.get(of as usize).copied());
+                lane.worker.checked_sub(first).and_then(|at| pool?.threads.get(at as usize).copied());
             Lane { thread: thread.unwrap_or(lane.worker), ..thread_lane(seen, lane, typed) }
         }));
         first += pool.map_or(0, |pool| pool.threads.len() as u32);
@@ -148,8 +148,8 @@ fn thread_lane(seen: &Observed, lane: &ObservedLane, typed: Option<&Target>) -> 
 
 fn combined_lane(seen: &Observed, thread: u32) -> Lane {
     let sum_of_kind = |kind| {
-        let of = seen.kinds.get(&kind);
-        of.map_or_else(ObservedLaneKind::default, |k| ObservedLaneKind {
+        let observed = seen.kinds.get(&kind);
+        observed.map_or_else(ObservedLaneKind::default, |k| ObservedLaneKind {
             bytes: k.bytes,
             latency: k.latency.clone(),
             course: Vec::new(),
@@ -349,8 +349,8 @@ impl Topology {
     }
 
     /// Returns the number of distinct values.
-    fn count(of: &BTreeMap<u32, u32>) -> usize {
-        let mut all: Vec<u32> = of.values().copied().collect();
+    fn count(groups: &BTreeMap<u32, u32>) -> usize {
+        let mut all: Vec<u32> = groups.values().copied().collect();
         all.sort_unstable();
         all.dedup();
         all.len()
@@ -402,9 +402,9 @@ fn system_text(report: &Report, topology: &Topology, seen: &[ObservedCpu]) -> St
         out += &format!("\tcore count:\t\t{}\n", topology.core_count);
     }
     out += "\tgroup count:\t\t1\n";
-    for (of, name) in [(&topology.nodes, "node"), (&topology.sockets, "socket")] {
-        if !of.is_empty() {
-            out += &format!("\t{name} count:\t\t{}\n", Topology::count(of));
+    for (groups, name) in [(&topology.nodes, "node"), (&topology.sockets, "socket")] {
+        if !groups.is_empty() {
+            out += &format!("\t{name} count:\t\t{}\n", Topology::count(groups));
         }
     }
     out + "\n\tactive power scheme:\tN/A\n"
@@ -432,8 +432,8 @@ fn system_xml(report: &Report, topology: &Topology, seen: &[ObservedCpu], lines:
             lines.line(format_args!(
                 "<Group Group=\"0\" MaximumProcessors=\"{count}\" ActiveProcessors=\"{count}\" ActiveProcessorMask=\"{active}\"/>"
             ));
-            for (of, name) in [(&topology.nodes, "Node"), (&topology.sockets, "Socket")] {
-                write_cpu_groups(of, name, lines);
+            for (groups, name) in [(&topology.nodes, "Node"), (&topology.sockets, "Socket")] {
+                write_cpu_groups(groups, name, lines);
             }
             for core in 0..topology.core_count {
                 let of_core = topology.cores.iter().filter(|(_, c)| **c == core).map(|(cpu, _)| *cpu);
@@ -444,12 +444,12 @@ fn system_xml(report: &Report, topology: &Topology, seen: &[ObservedCpu], lines:
 }
 
 /// Adds nodes or sockets, each with its CPUs.
-fn write_cpu_groups(of: &BTreeMap<u32, u32>, name: &str, lines: &mut Lines) {
-    let mut numbers: Vec<u32> = of.values().copied().collect();
+fn write_cpu_groups(groups: &BTreeMap<u32, u32>, name: &str, lines: &mut Lines) {
+    let mut numbers: Vec<u32> = groups.values().copied().collect();
     numbers.sort_unstable();
     numbers.dedup();
     for number in numbers {
-        let mask = cpu_mask(of.iter().filter(|(_, n)| **n == number).map(|(cpu, _)| *cpu));
+        let mask = cpu_mask(groups.iter().filter(|(_, n)| **n == number).map(|(cpu, _)| *cpu));
         lines.with(name, &format!(" {name}=\"{number}\""), |lines| {
             lines.line(format_args!("<Group Group=\"0\" Mask=\"{mask}\"/>"));
         });

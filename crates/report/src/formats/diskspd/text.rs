@@ -1,9 +1,9 @@
 //! DISKSPD's text: the profile under "Input parameters", then the tables of results, followed by fathom's verdict.
 
 use super::{DirectionFilter, Figures, Lane, Span, Topology, measured_spans, requested_profile};
-use crate::format::{Detail, Style};
 use crate::formats::diskspd;
 use crate::formats::fio::verdict;
+use crate::{Detail, Style};
 use model::diskspd::{Cache, Distribution, Profile, Target, Throughput, TimeSpan};
 use model::figures::ObservedCpu;
 use model::report::Report;
@@ -200,9 +200,9 @@ fn write_percentile_table(lanes: &[&Lane], to: Out) -> io::Result<()> {
     )?;
     let all = [DirectionFilter::Read, DirectionFilter::Write, DirectionFilter::Total]
         .map(|which| Figures::from_lanes(which, lanes.iter().copied(), 0));
-    let mut line = |name: &str, of: &dyn Fn(&Figures) -> Option<f64>| {
+    let mut line = |name: &str, value: &dyn Fn(&Figures) -> Option<f64>| {
         let cell = |figures: &Figures| {
-            of(figures).map_or_else(|| format!("{:>10}", "N/A"), |ms| format!("{ms:10.3}"))
+            value(figures).map_or_else(|| format!("{:>10}", "N/A"), |ms| format!("{ms:10.3}"))
         };
         let [read, write, total] = [&all[0], &all[1], &all[2]].map(cell);
         writeln!(to, "{name:>7} | {read} | {write} | {total}")
@@ -317,39 +317,39 @@ pub(super) fn target_text(target: &Target, threads: bool, requests: bool, routin
         Some(number) => format!("\tpath: template target '{number}'\n"),
         None => format!("\tpath: '{}'\n", target.path),
     };
-    let mut say = |line: String| out += &format!("\t\t{line}\n");
-    say(format!("think time: {}ms", target.think_ms.unwrap_or(0)));
-    say(format!("burst size: {}", target.burst.unwrap_or(0)));
-    caching_text(target, &mut say);
-    data_text(target, &mut say);
+    let mut add = |line: String| out += &format!("\t\t{line}\n");
+    add(format!("think time: {}ms", target.think_ms.unwrap_or(0)));
+    add(format!("burst size: {}", target.burst.unwrap_or(0)));
+    caching_text(target, &mut add);
+    data_text(target, &mut add);
     if target.parallel {
-        say("using parallel async I/O".into());
+        add("using parallel async I/O".into());
     }
-    say(match target.write_percent {
+    add(match target.write_percent {
         0 => "performing read test".into(),
         100 => "performing write test".into(),
         percent => format!("performing mix test (read/write ratio: {}/{percent})", 100 - percent.min(100)),
     });
-    say(format!("block size: {}", size(target.block.into())));
-    say(order_text(target));
+    add(format!("block size: {}", size(target.block.into())));
+    add(order_text(target));
     if requests {
-        say(format!("number of outstanding I/O operations per thread: {}", target.requests));
+        add(format!("number of outstanding I/O operations per thread: {}", target.requests));
     } else {
-        say(format!("relative IO weight in thread pool: {}", target.weight));
+        add(format!("relative IO weight in thread pool: {}", target.weight));
     }
-    region_text(target, &mut say);
+    region_text(target, &mut add);
     if threads {
-        say(format!("threads per file: {}", target.threads));
+        add(format!("threads per file: {}", target.threads));
         if target.requests > 1 {
             let how = if routines {
                 "completion routines (ReadFileEx/WriteFileEx)"
             } else {
                 "I/O Completion Ports"
             };
-            say(format!("using {how}"));
+            add(format!("using {how}"));
         }
     }
-    say(format!(
+    add(format!(
         "IO priority: {}",
         match target.priority {
             1 => "very low",
@@ -359,26 +359,26 @@ pub(super) fn target_text(target: &Target, threads: bool, requests: bool, routin
         }
     ));
     match target.throughput {
-        Some(Throughput::Iops(iops)) => say(format!("throughput rate-limited to {iops} IOPS")),
-        Some(Throughput::BytesPerMs(bytes)) => say(format!("throughput rate-limited to {bytes} B/ms")),
+        Some(Throughput::Iops(iops)) => add(format!("throughput rate-limited to {iops} IOPS")),
+        Some(Throughput::BytesPerMs(bytes)) => add(format!("throughput rate-limited to {bytes} B/ms")),
         None => {}
     }
     if let Some(parts) = &target.distribution {
-        say("IO Distribution:".into());
+        add("IO Distribution:".into());
         out += &distribution_text(parts, "\t\t");
     }
     out
 }
 
 /// Writes the region and the access order of a target.
-fn region_text(target: &Target, say: &mut dyn FnMut(String)) {
+fn region_text(target: &Target, add: &mut dyn FnMut(String)) {
     for (bytes, what) in [
         (target.base, "base file offset"),
         (target.end, "max file size"),
         (target.thread_stride, "thread stride size"),
     ] {
         if bytes > 0 {
-            say(format!("{what}: {}", size(bytes)));
+            add(format!("{what}: {}", size(bytes)));
         }
     }
     for (hint, name) in [
@@ -387,19 +387,19 @@ fn region_text(target: &Target, say: &mut dyn FnMut(String)) {
         (target.temporary_hint, "FILE_ATTRIBUTE_TEMPORARY"),
     ] {
         if hint {
-            say(format!("using {name} hint"));
+            add(format!("using {name} hint"));
         }
     }
 }
 
-fn caching_text(target: &Target, say: &mut dyn FnMut(String)) {
-    say(match target.cache {
+fn caching_text(target: &Target, add: &mut dyn FnMut(String)) {
+    add(match target.cache {
         Cache::Cached => "using software cache",
         Cache::Remote => "local software cache disabled, remote cache enabled",
         Cache::Off => "software cache disabled",
     }
     .into());
-    say(match (target.write_through, target.cache) {
+    add(match (target.write_through, target.cache) {
         (false, _) => "using hardware write cache, writethrough off",
         (true, Cache::Off) => "hardware write cache disabled, writethrough on",
         (true, _) => "hardware and software write caches disabled, writethrough on",
@@ -408,17 +408,17 @@ fn caching_text(target: &Target, say: &mut dyn FnMut(String)) {
     if target.mapped {
         let flush =
             target.flush.map_or_else(String::new, |flush| format!(", flush mode: {}", flush.names().1));
-        say(format!("memory mapped I/O enabled{flush}"));
+        add(format!("memory mapped I/O enabled{flush}"));
     }
 }
 
-fn data_text(target: &Target, say: &mut dyn FnMut(String)) {
+fn data_text(target: &Target, add: &mut dyn FnMut(String)) {
     if target.zeros {
-        say("zeroing write buffers".into());
+        add("zeroing write buffers".into());
     }
     if target.buffer > 0 {
-        say(format!("write buffer size: {}", size(target.buffer)));
-        say(match &target.buffer_file {
+        add(format!("write buffer size: {}", size(target.buffer)));
+        add(match &target.buffer_file {
             Some(file) => format!("write buffer source: '{file}'"),
             None => "write buffer source: random fill".into(),
         });

@@ -110,8 +110,8 @@ fn write_cpus(cpus: &[ObservedCpu], topology: &Topology, lines: &mut Lines) {
         let shares = cpu_percents(cpu);
         sums.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
         lines.within("CPU", |lines| {
-            for (of, name) in [(&topology.sockets, "Socket"), (&topology.nodes, "Node")] {
-                if let Some(number) = of.get(&cpu.cpu) {
+            for (groups, name) in [(&topology.sockets, "Socket"), (&topology.nodes, "Node")] {
+                if let Some(number) = groups.get(&cpu.cpu) {
                     lines.value(name, number);
                 }
             }
@@ -143,11 +143,11 @@ fn write_latencies(span: &Span, lines: &mut Lines) {
                 if *name == "Total" { "LatencyStdev".to_owned() } else { format!("{name}LatencyStdev") };
             lines.value(&stdev, format_args!("{:.3}", figures.deviation_ms()));
         }
-        let mut bucket = |rank: &str, of: &dyn Fn(&Figures) -> Option<f64>| {
+        let mut bucket = |rank: &str, value: &dyn Fn(&Figures) -> Option<f64>| {
             lines.within("Bucket", |lines| {
                 lines.value("Percentile", rank);
                 for (name, figures) in &all {
-                    if let Some(ms) = of(figures) {
+                    if let Some(ms) = value(figures) {
                         lines.value(&format!("{name}Milliseconds"), format_args!("{ms:.3}"));
                     }
                 }

@@ -56,7 +56,7 @@ pub(super) fn jobs(report: &Report) -> Vec<Job<'_>> {
         let typed = member.seen.typed.as_ref().map(|typed| &typed.stream);
         let group = typed.map_or(member.at, |typed| typed.group);
         let joins = typed.is_some_and(|typed| typed.joins);
-        let wrote = |job: &Job| job.members.iter().any(|of| member.reads_back(of));
+        let wrote = |job: &Job| job.members.iter().any(|other| member.reads_back(other));
         if let Some(writer) = out.iter_mut().find(|job| wrote(job)) {
             writer.members.push(member);
         } else if let Some(before) = out.last_mut().filter(|before| joins && before.group == group) {
@@ -86,11 +86,11 @@ fn members(report: &Report) -> Vec<Member<'_>> {
 }
 
 impl<'r> Member<'r> {
-    /// Whether this member reads back what `of` wrote.
-    fn reads_back(&self, of: &Self) -> bool {
-        self.result.job == of.result.job
-            && of.result.phase.checked_add(1) == Some(self.result.phase)
-            && self.stream.reads_back() == usize::try_from(of.result.stream).ok()
+    /// Whether this member reads back what `writer` wrote.
+    fn reads_back(&self, writer: &Self) -> bool {
+        self.result.job == writer.result.job
+            && writer.result.phase.checked_add(1) == Some(self.result.phase)
+            && self.stream.reads_back() == usize::try_from(writer.result.stream).ok()
     }
 
     /// Returns the job's own name, if it has one: fio uses it alone.
@@ -303,7 +303,7 @@ pub(super) struct Direction {
     pub(super) clat: Distribution,
     /// Latencies from submission to completion; in an open loop from the intended start.
     pub(super) lat: Distribution,
-    /// The first latencies by priority class and level, if there are several.
+    /// The latencies of `clat` by priority class and level, if there are several.
     pub(super) priorities: Vec<([u32; 2], Distribution)>,
     /// Samples of the rate in KiB/s.
     pub(super) bw: RateSamples,
@@ -373,12 +373,12 @@ pub(super) struct RateSamples {
 }
 
 impl RateSamples {
-    /// Samples a rate in steps of at least half a second; a shorter rest is dropped.
-    fn from_intervals(course: &[&Stretch], of: impl Fn(&Step) -> f64) -> Self {
+    /// Samples a rate in steps of at least half a second; an incomplete last step is dropped.
+    fn from_intervals(course: &[&Stretch], value: impl Fn(&Step) -> f64) -> Self {
         let all = || course.iter().copied();
         let step_ns = step_length(all(), SAMPLE_NS);
         let end = all().map(|s| s.start_ns.saturating_add(s.ns)).max().unwrap_or(0);
-        let rate = |step: &Step| of(step) / (step_ns as f64 / 1e9);
+        let rate = |step: &Step| value(step) / (step_ns as f64 / 1e9);
         let rates: Vec<f64> = steps(all(), step_ns)
             .range(..end.saturating_add(SAMPLE_SLACK_NS) / step_ns)
             .map(|(_, step)| rate(step))

@@ -142,33 +142,33 @@ fn fathom_json(job: &Job) -> Value {
     })
 }
 
-fn direction_json(of: &Direction, group: &Group, layout: &FioLayout, plus: bool) -> Value {
+fn direction_json(direction: &Direction, group: &Group, layout: &FioLayout, plus: bool) -> Value {
     let clat = layout.clat_percentiles.then_some(layout);
     let lat = layout.lat_percentiles.then_some(layout);
-    let (bw, iops) = (&of.bw, &of.iops_samples);
+    let (bw, iops) = (&direction.bw, &direction.iops_samples);
     let mut out = json!({
-        "io_bytes": of.bytes,
-        "io_kbytes": of.bytes >> 10,
-        "bw_bytes": of.bytes_per_s as u64,
-        "bw": of.bytes_per_s as u64 >> 10,
-        "iops": of.iops,
-        "runtime": of.runtime_ms,
-        "total_ios": of.ops,
-        "short_ios": of.short,
+        "io_bytes": direction.bytes,
+        "io_kbytes": direction.bytes >> 10,
+        "bw_bytes": direction.bytes_per_s as u64,
+        "bw": direction.bytes_per_s as u64 >> 10,
+        "iops": direction.iops,
+        "runtime": direction.runtime_ms,
+        "total_ios": direction.ops,
+        "short_ios": direction.short,
         // fathom drops no samples.
         "drop_ios": 0,
         // The time in the submit call is part of the completion latency.
         "slat_ns": latency_json(&Distribution::default(), None, plus),
-        "clat_ns": latency_json(&of.clat, clat, plus),
-        "lat_ns": latency_json(&of.lat, lat, plus),
+        "clat_ns": latency_json(&direction.clat, clat, plus),
+        "lat_ns": latency_json(&direction.lat, lat, plus),
     });
-    if !of.priorities.is_empty() {
+    if !direction.priorities.is_empty() {
         let kind = if layout.lat_percentiles { "lat_ns" } else { "clat_ns" };
         let one = |([class, level], latencies): &([u32; 2], Distribution)| {
             let latencies = latency_json(latencies, lat.or(clat), plus);
             json!({ "prioclass": class, "prio": level, kind: latencies })
         };
-        out["prios"] = of.priorities.iter().map(one).collect();
+        out["prios"] = direction.priorities.iter().map(one).collect();
     }
     let rates = json!({
         "bw_min": bw.min,
@@ -190,18 +190,18 @@ fn direction_json(of: &Direction, group: &Group, layout: &FioLayout, plus: bool)
 }
 
 /// Latencies, with percentiles if their kind has any, and in `json+` with all bins next to these.
-fn latency_json(of: &Distribution, percentiles: Option<&FioLayout>, plus: bool) -> Value {
+fn latency_json(latency: &Distribution, percentiles: Option<&FioLayout>, plus: bool) -> Value {
     let mut out = Map::new();
-    out.insert("min".into(), of.min_ns.into());
-    out.insert("max".into(), of.max_ns.into());
-    out.insert("mean".into(), of.mean_ns.into());
-    out.insert("stddev".into(), of.deviation_ns().into());
-    out.insert("N".into(), of.count.into());
-    if let Some(layout) = percentiles.filter(|_| of.count > 0) {
-        let at = |rank: &f64| Some((format!("{rank:.6}"), of.quantile_ns(rank / 100.0)?.into()));
+    out.insert("min".into(), latency.min_ns.into());
+    out.insert("max".into(), latency.max_ns.into());
+    out.insert("mean".into(), latency.mean_ns.into());
+    out.insert("stddev".into(), latency.deviation_ns().into());
+    out.insert("N".into(), latency.count.into());
+    if let Some(layout) = percentiles.filter(|_| latency.count > 0) {
+        let at = |rank: &f64| Some((format!("{rank:.6}"), latency.quantile_ns(rank / 100.0)?.into()));
         out.insert("percentile".into(), Value::Object(layout.ranks.iter().filter_map(at).collect()));
         if plus {
-            let bins = of.bins.iter().map(|(ns, count)| (ns.to_string(), (*count).into()));
+            let bins = latency.bins.iter().map(|(ns, count)| (ns.to_string(), (*count).into()));
             out.insert("bins".into(), Value::Object(bins.collect()));
         }
     }

@@ -3,13 +3,12 @@
 //! Each result is a job, all its runs together. fathom's verdict is a separate key, or follows the text. If fathom lacks a figure, the key
 //! is left out or has the value that fio prints for it: `docs/reference/formats.md` lists them.
 
-pub mod aggregate;
 mod job;
 mod json;
 mod options;
 mod text;
 
-use crate::format::{Content, Format};
+use crate::{Content, Format};
 pub use text::verdict;
 
 /// The version of fio whose formats these are.
@@ -50,3 +49,60 @@ pub(super) static TERSE_5: Format =
     Format::of_measurements("fio-terse-5", "terse", Content::Text, "the same, version 5", |r, _, to| {
         text::write_terse(r, 5, to)
     });
+
+/// Bandwidth of all jobs together over time, as fio's `--bandwidth-log` writes it.
+pub mod aggregate {
+    use super::job::{DIRECTIONS, jobs, step_length, steps};
+    use model::figures::{Observed, Stretch};
+    use model::job::Kind;
+    use model::report::Report;
+
+    /// Time that a line covers, in ns: the interval of fio's progress.
+    const STEP_NS: u64 = 500_000_000;
+    const MS_NS: u64 = 1_000_000;
+
+    /// The names of the files, each with its direction.
+    pub const FILES: [(&str, Kind); 3] =
+        [("agg-read_bw.log", Kind::Read), ("agg-write_bw.log", Kind::Write), ("agg-trim_bw.log", Kind::Trim)];
+
+    /// Returns the lines of a direction as fio writes them: ms since the first job began, KiB/s, number of the direction, and two zeros.
+    pub fn lines(report: &Report, kind: Kind) -> String {
+        let jobs = jobs(report);
+        let all = || jobs.iter().flat_map(|job| &job.members).map(|member| member.seen);
+        let begin = all().map(window_start_ns).min().unwrap_or(0);
+        let course = |seen: &Observed| -> Vec<Stretch> {
+            let before = window_start_ns(seen) - begin;
+            let time_series = seen.kinds.get(&kind).map_or(&[][..], |observed| &observed.course);
+            time_series
+                .iter()
+                .map(|s| Stretch { start_ns: s.start_ns.saturating_add(before), ..*s })
+                .collect()
+        };
+        let course: Vec<Stretch> = all().flat_map(course).collect();
+        let step_ns = step_length(&course, STEP_NS);
+        let direction = DIRECTIONS.iter().position(|known| *known == kind).unwrap_or_default();
+        let end = all().map(|seen| seen.ended_ns).max().unwrap_or(0).saturating_sub(begin);
+        let line = |until_ns: u64, bytes: f64, ns: u64| {
+            let kib = bytes / 1024.0 * 1e9 / ns.max(1) as f64;
+            format!("{}, {}, {direction}, 0, 0\n", until_ns / MS_NS, kib as u64)
+        };
+        let steps = steps(&course, step_ns);
+        // An unfinished step has no comparable rate.
+        let step_end_ns = |at: u64| (at + 1).saturating_mul(step_ns);
+        let over: String = steps
+            .iter()
+            .filter(|(at, _)| step_end_ns(**at) <= end)
+            .map(|(at, step)| line(step_end_ns(*at), step.bytes, step_ns))
+            .collect();
+        if over.is_empty() {
+            // As in fio, there is always a line.
+            return line(end, steps.values().map(|step| step.bytes).sum(), end);
+        }
+        over
+    }
+
+    /// Returns the start of the measured window, in ns since the start of the session.
+    fn window_start_ns(seen: &Observed) -> u64 {
+        seen.ended_ns.saturating_sub(seen.window_ns)
+    }
+}

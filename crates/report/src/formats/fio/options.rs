@@ -124,10 +124,10 @@ fn block_size_option(sizes: &Sizes) -> NamedOption {
         Sizes::Split(split) => {
             let all: u64 = split.iter().map(|(_, weight)| u64::from(*weight)).sum();
             let share = |weight: u32| (f64::from(weight) * 100.0 / all.max(1) as f64).round();
-            let words = split
+            let parts = split
                 .iter()
                 .map(|(bytes, weight)| format!("{}/{}", size_text((*bytes).into()), share(*weight)));
-            ("bssplit", words.collect::<Vec<_>>().join(":"))
+            ("bssplit", parts.collect::<Vec<_>>().join(":"))
         }
     }
 }
@@ -174,14 +174,14 @@ fn distribution_option(line: &Line) -> Option<NamedOption> {
         Order::Normal(deviation) => Some(("random_distribution", format!("normal:{deviation}"))),
         Order::Zones(zones) => {
             let absolute = zones.iter().any(|z| matches!(z.size, ZoneSize::Bytes(_) | ZoneSize::UpTo(_)));
-            let words = zones.iter().map(|z| match z.size {
+            let parts = zones.iter().map(|z| match z.size {
                 ZoneSize::Percent(percent) => format!("{}/{percent}", z.access_percent),
                 ZoneSize::Bytes(bytes) | ZoneSize::UpTo(bytes) => {
                     format!("{}/{}", z.access_percent, size_text(bytes))
                 }
             });
             let word = if absolute { "zoned_abs" } else { "zoned" };
-            Some(("random_distribution", format!("{word}:{}", words.collect::<Vec<_>>().join(":"))))
+            Some(("random_distribution", format!("{word}:{}", parts.collect::<Vec<_>>().join(":"))))
         }
     }
 }

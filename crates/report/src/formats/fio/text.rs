@@ -9,8 +9,8 @@ use super::job::{
     named_directions, util_percent,
 };
 use super::{VERSION, options};
-use crate::format::{Detail, Style};
 use crate::report_view::{rest_summary, worst_findings};
+use crate::{Detail, Style};
 use model::finding::Severity;
 use model::histogram::Distribution;
 use model::job::{Kind, Quantity, Sizes, Stream};
@@ -136,31 +136,41 @@ fn write_steadied(job: &Job, layout: &FioLayout, to: Out) -> io::Result<()> {
     )
 }
 
-fn write_direction(word: &str, of: &Direction, group: &Group, layout: &FioLayout, to: Out) -> io::Result<()> {
+fn write_direction(
+    word: &str,
+    direction: &Direction,
+    group: &Group,
+    layout: &FioLayout,
+    to: Out,
+) -> io::Result<()> {
     let units = Units::from_layout(layout);
-    let ([rate, decimal], [bytes, _]) = (units.rate(of.bytes_per_s), units.bytes(of.bytes));
+    let ([rate, decimal], [bytes, _]) = (units.rate(direction.bytes_per_s), units.bytes(direction.bytes));
     // fathom resets no zones.
     let zones = if word == Kind::Write.word() { "; 0 zone resets" } else { "" };
-    let iops = scaled_rate(of.iops);
-    writeln!(to, "  {word}: IOPS={iops}, BW={rate} ({decimal})({bytes}/{}msec){zones}", of.runtime_ms)?;
-    for (name, all) in [("clat", &of.clat), (" lat", &of.lat)] {
+    let iops = scaled_rate(direction.iops);
+    writeln!(
+        to,
+        "  {word}: IOPS={iops}, BW={rate} ({decimal})({bytes}/{}msec){zones}",
+        direction.runtime_ms
+    )?;
+    for (name, all) in [("clat", &direction.clat), (" lat", &direction.lat)] {
         if all.count > 0 {
             write_latencies(name, all, to)?;
         }
     }
     let kind = if layout.lat_percentiles { "lat" } else { "clat" };
-    for ([class, level], latency) in &of.priorities {
+    for ([class, level], latency) in &direction.priorities {
         write_latencies(&format!("{kind} prio {class}/{level}"), latency, to)?;
     }
     for (name, all, is_shown) in
-        [("clat", &of.clat, layout.clat_percentiles), ("lat", &of.lat, layout.lat_percentiles)]
+        [("clat", &direction.clat, layout.clat_percentiles), ("lat", &direction.lat, layout.lat_percentiles)]
     {
         if is_shown {
             write_percentiles(name, all, layout, to)?;
         }
     }
-    for ([class, level], latency) in &of.priorities {
-        let share = 100.0 * latency.count as f64 / of.clat.count.max(1) as f64;
+    for ([class, level], latency) in &direction.priorities {
+        let share = 100.0 * latency.count as f64 / direction.clat.count.max(1) as f64;
         if layout.clat_percentiles || layout.lat_percentiles {
             write_percentiles(
                 &format!("{kind} prio {class}/{level} ({share:.2}% of IOs)"),
@@ -170,13 +180,14 @@ fn write_direction(word: &str, of: &Direction, group: &Group, layout: &FioLayout
             )?;
         }
     }
-    write_samples(of, group, units, to)
+    write_samples(direction, group, units, to)
 }
 
 /// Writes minimum, maximum, mean and standard deviation in a common unit.
-fn write_latencies(name: &str, of: &Distribution, to: Out) -> io::Result<()> {
-    let deviation = of.deviation_ns();
-    let above = |min: u64, max: u64, least: f64| of.min_ns > min && of.max_ns > max && deviation > least;
+fn write_latencies(name: &str, latency: &Distribution, to: Out) -> io::Result<()> {
+    let deviation = latency.deviation_ns();
+    let above =
+        |min: u64, max: u64, least: f64| latency.min_ns > min && latency.max_ns > max && deviation > least;
     let (unit, by) = if above(2_000_000, 99_999_999, 1e6) {
         ("msec", 1_000_000)
     } else if above(2000, 99_999, 1000.0) {
@@ -184,15 +195,15 @@ fn write_latencies(name: &str, of: &Distribution, to: Out) -> io::Result<()> {
     } else {
         ("nsec", 1)
     };
-    let [min, max] = [of.min_ns, of.max_ns].map(|ns| scaled_count(ns / by, LATENCY_DIGITS));
-    let [mean, deviation] = [of.mean_ns, deviation].map(|ns| ns / by as f64);
+    let [min, max] = [latency.min_ns, latency.max_ns].map(|ns| scaled_count(ns / by, LATENCY_DIGITS));
+    let [mean, deviation] = [latency.mean_ns, deviation].map(|ns| ns / by as f64);
     writeln!(to, "    {name} ({unit}): min={min}, max={max}, avg={mean:5.2}, stdev={deviation:5.2}")
 }
 
-fn write_percentiles(name: &str, of: &Distribution, layout: &FioLayout, to: Out) -> io::Result<()> {
+fn write_percentiles(name: &str, latency: &Distribution, layout: &FioLayout, to: Out) -> io::Result<()> {
     let ranks = layout.ranks.iter();
     let values: Vec<(f64, u64)> =
-        ranks.filter_map(|rank| Some((*rank, of.quantile_ns(rank / 100.0)?))).collect();
+        ranks.filter_map(|rank| Some((*rank, latency.quantile_ns(rank / 100.0)?))).collect();
     let decimals = layout.rank_decimals;
     let rank_width = decimals + 3;
     let (Some((_, least)), Some((_, most))) = (values.first(), values.last()) else { return Ok(()) };
@@ -205,23 +216,23 @@ fn write_percentiles(name: &str, of: &Distribution, layout: &FioLayout, to: Out)
     let of_a_line = (PERCENTILE_TABLE_WIDTH / (decimals + 10 + width)).max(1);
     writeln!(to, "    {name} percentiles ({unit}):")?;
     for (at, line) in values.chunks(of_a_line).enumerate() {
-        let words: Vec<String> = line
+        let cells: Vec<String> = line
             .iter()
             .map(|(rank, ns)| format!("{rank:rank_width$.decimals$}th=[{:width$}]", ns.div_ceil(by)))
             .collect();
         let more = if (at + 1) * of_a_line < values.len() { "," } else { "" };
-        writeln!(to, "     | {}{more}", words.join(", "))?;
+        writeln!(to, "     | {}{more}", cells.join(", "))?;
     }
     Ok(())
 }
 
 /// Writes the rate over samples of half a second, unless the runs were shorter.
-fn write_samples(of: &Direction, group: &Group, units: Units, to: Out) -> io::Result<()> {
-    if of.bw.count == 0 {
+fn write_samples(direction: &Direction, group: &Group, units: Units, to: Out) -> io::Result<()> {
+    if direction.bw.count == 0 {
         return Ok(());
     }
-    let RateSamples { count, min, max, mean, deviation } = of.bw;
-    let share = of.bw.percent_of(group.bytes_per_s);
+    let RateSamples { count, min, max, mean, deviation } = direction.bw;
+    let share = direction.bw.percent_of(group.bytes_per_s);
     // As in fio, this line is never in bits, and large values are called MiB even in steps of 1000.
     let base: u32 = if units.decimal_first { 1000 } else { 1024 };
     let (unit, by) = match (mean > f64::from(base).powi(2), units.decimal_first) {
@@ -235,7 +246,7 @@ fn write_samples(of: &Direction, group: &Group, units: Units, to: Out) -> io::Re
         to,
         "   bw ({unit:>5}/s): min={min:5}, max={max:5}, per={share:.2}%, avg={mean:5.2}, stdev={deviation:5.2}, samples={count}"
     )?;
-    let RateSamples { count, min, max, mean, deviation } = of.iops_samples;
+    let RateSamples { count, min, max, mean, deviation } = direction.iops_samples;
     writeln!(
         to,
         "   iops        : min={min:5}, max={max:5}, avg={mean:5.2}, stdev={deviation:5.2}, samples={count}"
@@ -248,12 +259,12 @@ fn write_shares(job: &Job, to: Out) -> io::Result<()> {
     let LatencyShares { ns, us, ms } = LatencyShares::from_distributions(&all.iter().collect::<Vec<_>>());
     for (unit, shares) in [("nsec", &ns[..]), ("usec", &us), ("msec", &ms)] {
         let names = LATENCY_LIMITS.iter().map(u64::to_string).chain([">=2000".to_owned()]);
-        let words: Vec<String> = names
+        let cells: Vec<String> = names
             .zip(shares)
             .filter(|(_, share)| **share > 0.0)
             .map(|(name, share)| format!("{name}={share:.2}%"))
             .collect();
-        for line in words.chunks(SHARES_PER_LINE) {
+        for line in cells.chunks(SHARES_PER_LINE) {
             writeln!(to, "  lat ({unit})   : {}", line.join(", "))?;
         }
     }
@@ -275,9 +286,9 @@ fn write_costs(job: &Job, to: Out) -> io::Result<()> {
 fn write_depths(job: &Job, to: Out) -> io::Result<()> {
     let mut table = |title: &str, names: [&str; COLUMNS], shares: Option<[f64; COLUMNS]>| -> io::Result<()> {
         let Some(shares) = shares else { return Ok(()) };
-        let words: Vec<String> =
+        let cells: Vec<String> =
             names.iter().zip(shares).map(|(name, share)| format!("{name}={share:.1}%")).collect();
-        writeln!(to, "{title}: {}", words.join(", "))
+        writeln!(to, "{title}: {}", cells.join(", "))
     };
     let Depths { level, submit, complete } = Depths::from_job(job);
     table("  IO depths    ", DEPTH_LEVELS, level)?;
@@ -287,7 +298,7 @@ fn write_depths(job: &Job, to: Out) -> io::Result<()> {
     let mut all: Vec<Direction> = job.directions().into_iter().map(|(_, direction)| direction).collect();
     all.resize_with(DIRECTIONS.len(), Direction::default);
     let joined =
-        |of: fn(&Direction) -> u64| all.iter().map(|d| of(d).to_string()).collect::<Vec<_>>().join(",");
+        |count: fn(&Direction) -> u64| all.iter().map(|d| count(d).to_string()).collect::<Vec<_>>().join(",");
     let syncs = job.sync().count;
     let (total, short) = (joined(|d| d.ops), joined(|d| d.short));
     writeln!(to, "     issued rwts: total={total},{syncs} short={short},0 dropped=0,0,0,0")?;
@@ -304,12 +315,13 @@ fn write_depths(job: &Job, to: Out) -> io::Result<()> {
 fn write_group(jobs: &[Job], group: usize, to: Out) -> io::Result<()> {
     writeln!(to, "\nRun status group {group} (all jobs):")?;
     for (word, _) in named_directions(false).into_iter().chain(named_directions(true)) {
-        let Some(of) = Group::from_jobs(jobs, group, word) else { continue };
+        let Some(total) = Group::from_jobs(jobs, group, word) else { continue };
         let last = jobs.iter().rfind(|job| job.group == group).map(Job::layout).unwrap_or_default();
         let units = Units::from_layout(&last);
-        let [least, most] = of.of_jobs.map(|rate| units.rate(rate));
-        let ([rate, decimal], [bytes, bytes_decimal]) = (units.rate(of.bytes_per_s), units.bytes(of.bytes));
-        let [short, long] = of.runtime_ms;
+        let [least, most] = total.of_jobs.map(|rate| units.rate(rate));
+        let ([rate, decimal], [bytes, bytes_decimal]) =
+            (units.rate(total.bytes_per_s), units.bytes(total.bytes));
+        let [short, long] = total.runtime_ms;
         writeln!(
             to,
             "{:>7}: bw={rate} ({decimal}), {}-{} ({}-{}), io={bytes} ({bytes_decimal}), run={short}-{long}msec",
@@ -497,19 +509,19 @@ pub(super) fn write_terse(report: &Report, version: u8, to: &mut dyn Write) -> i
     Ok(())
 }
 
-fn direction_fields(of: &Direction, group: &Group, layout: &FioLayout, version: u8) -> Vec<String> {
+fn direction_fields(direction: &Direction, group: &Group, layout: &FioLayout, version: u8) -> Vec<String> {
     let mut out = vec![
-        (of.bytes >> 10).to_string(),
-        (of.bytes_per_s as u64 >> 10).to_string(),
-        (of.iops as u64).to_string(),
-        of.runtime_ms.to_string(),
+        (direction.bytes >> 10).to_string(),
+        (direction.bytes_per_s as u64 >> 10).to_string(),
+        (direction.iops as u64).to_string(),
+        direction.runtime_ms.to_string(),
     ];
     out.extend(latency_fields(&Distribution::default()));
-    out.extend(latency_fields(&of.clat));
-    out.extend(percentile_fields(of, layout));
-    out.extend(latency_fields(&of.lat));
-    let RateSamples { count, min, max, mean, deviation } = of.bw;
-    let share = of.bw.percent_of(group.bytes_per_s);
+    out.extend(latency_fields(&direction.clat));
+    out.extend(percentile_fields(direction, layout));
+    out.extend(latency_fields(&direction.lat));
+    let RateSamples { count, min, max, mean, deviation } = direction.bw;
+    let share = direction.bw.percent_of(group.bytes_per_s);
     out.extend([
         min.to_string(),
         max.to_string(),
@@ -519,7 +531,7 @@ fn direction_fields(of: &Direction, group: &Group, layout: &FioLayout, version: 
     ]);
     if version == WITH_SAMPLES {
         out.push(count.to_string());
-        let RateSamples { count, min, max, mean, deviation } = of.iops_samples;
+        let RateSamples { count, min, max, mean, deviation } = direction.iops_samples;
         out.extend([
             min.to_string(),
             max.to_string(),
@@ -532,14 +544,19 @@ fn direction_fields(of: &Direction, group: &Group, layout: &FioLayout, version: 
 }
 
 /// Returns minimum, maximum, mean and standard deviation in us.
-fn latency_fields(of: &Distribution) -> [String; 4] {
+fn latency_fields(latency: &Distribution) -> [String; 4] {
     let us = |ns: f64| format!("{:.6}", ns / 1e3);
-    [(of.min_ns / 1000).to_string(), (of.max_ns / 1000).to_string(), us(of.mean_ns), us(of.deviation_ns())]
+    [
+        (latency.min_ns / 1000).to_string(),
+        (latency.max_ns / 1000).to_string(),
+        us(latency.mean_ns),
+        us(latency.deviation_ns()),
+    ]
 }
 
 /// Returns percentiles in us, with names even if no operation completed: of the total latency if that has percentiles.
-fn percentile_fields(of: &Direction, layout: &FioLayout) -> Vec<String> {
-    let from = if layout.lat_percentiles { &of.lat } else { &of.clat };
+fn percentile_fields(direction: &Direction, layout: &FioLayout) -> Vec<String> {
+    let from = if layout.lat_percentiles { &direction.lat } else { &direction.clat };
     let at = |rank: &f64| format!("{rank:.6}%={}", from.quantile_ns(rank / 100.0).unwrap_or(0) / 1000);
     let has_percentiles = layout.clat_percentiles || layout.lat_percentiles;
     let mut out: Vec<String> = layout.ranks.iter().filter(|_| has_percentiles).map(at).collect();

@@ -2,6 +2,8 @@
 //!
 //! The page loads nothing. It consists of templates (`crates/report/templates/`), one style, one optional script, and drawings as SVG
 //! ([`plot`]). Templates escape all foreign text; only HTML that was made here is inserted unescaped (`safe`).
+//!
+//! The pages that consist of a headline and tables follow: verifications, diagnoses, plans, lists, checks and devices.
 
 mod observed_load;
 mod page;
@@ -10,10 +12,21 @@ mod report;
 mod results;
 mod sessions;
 mod studies;
-mod table_pages;
 mod time_series;
 
-use crate::format::{Content, Format, Writer};
+use crate::documentation::page_parts;
+use crate::formats::text::{machine, plan, sessions as session_text, verified};
+use crate::page::Table;
+use crate::report_view;
+use crate::{Content, Format, Style, Writer};
+use askama::Template;
+use model::finding::{Diagnosis, Look, Outcome, Pages, Severity};
+use model::history::Listing;
+use model::machine::Devices;
+use model::plan::Explained;
+use model::verification::{Verifications, Verified};
+use page::{card, facts, head_card, repeat_card, with_micro_sign, write_page};
+use std::io::{self, Write};
 
 pub(super) static FORMAT: Format = Format {
     name: "html",
@@ -29,19 +42,13 @@ pub(super) static FORMAT: Format = Format {
         about: "a page with every change on every side",
         write: sessions::write_several,
     }),
-    plan: Some(Writer { about: "a page of the settings and the workloads", write: table_pages::write_plan }),
-    sessions: Some(Writer { about: "a page with a table", write: table_pages::write_list }),
+    plan: Some(Writer { about: "a page of the settings and the workloads", write: write_plan }),
+    sessions: Some(Writer { about: "a page with a table", write: write_list }),
     session_table: Some(Writer { about: "a page with a table", write: sessions::write_session_table }),
-    pages: Some(Writer { about: "a page of them", write: table_pages::write_check_pages }),
-    diagnosis: Some(Writer {
-        about: "a page with everything that was looked at",
-        write: table_pages::write_diagnosis,
-    }),
-    devices: Some(Writer { about: "a page with a table", write: table_pages::write_devices }),
-    verified: Some(Writer {
-        about: "a page with the verdict and the damage",
-        write: table_pages::write_verification,
-    }),
+    pages: Some(Writer { about: "a page of them", write: write_check_pages }),
+    diagnosis: Some(Writer { about: "a page with every check", write: write_diagnosis }),
+    devices: Some(Writer { about: "a page with a table", write: write_devices }),
+    verified: Some(Writer { about: "a page with the verdict and the damage", write: write_verification }),
     watched: None,
     load_over_time: Some(Writer {
         about: "a page with plots of the load over time",
@@ -54,80 +61,181 @@ pub(super) static FORMAT: Format = Format {
     fitted: None,
 };
 
-/// Filters of templates: keeps flags such as `--time` on one line.
-mod filters {
-    #![allow(
-        unreachable_pub,
-        clippy::inline_always,
-        clippy::unused_self,
-        reason = "what the macro makes of a filter"
-    )]
+const NO_LEAD: &[&str] = &[];
 
-    use askama::filters::{Escaper, Html, Safe};
-    use askama::{Result, Values};
-    use std::fmt::{Display, Write};
+/// `1 session`, `2 sessions`.
+fn count_of(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
 
-    /// Escapes text and keeps every flag on one line: `--time` is never broken after its dashes.
-    #[askama::filter_fn]
-    pub(super) fn flags(text: impl Display, _: &dyn Values) -> Result<Safe<String>> {
-        let text = text.to_string();
-        let mut out = String::with_capacity(text.len() + 32);
-        let mut rest = text.as_str();
-        while let Some((from, to)) = next_flag(rest) {
-            Html.write_escaped_str(&mut out, &rest[..from])?;
-            // A flag is letters, digits and dashes.
-            write!(out, "<span class=\"flag\">{}</span>", &rest[from..to])?;
-            rest = &rest[to..];
+fn command_card(purpose: &'static str, line: String) -> String {
+    card("Repeat it", NO_LEAD, &repeat_card(vec![(purpose, line)]))
+}
+
+/// Writes the result of a verification.
+fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let word = all.verdict().word();
+    let headline =
+        all.only().map_or_else(|| verified::verdict_on_all_hosts(all), verified::verification_headline);
+    let rest = headline.strip_prefix(word).unwrap_or(&headline).trim().to_owned();
+    let mut sections = vec![head_card(word, word, &rest, &[])];
+    let mut eye = vec!["verify".to_owned()];
+    if let Some(verification) = all.only() {
+        eye.push(verification.target.clone());
+        let damage = damage_facts(verification);
+        if !damage.is_empty() {
+            sections.push(card("Damage", NO_LEAD, &facts(&damage)));
         }
-        Html.write_escaped_str(&mut out, rest)?;
-        Ok(Safe(out))
-    }
-
-    /// Returns the range of the next flag: dashes and a letter that do not follow a word.
-    fn next_flag(text: &str) -> Option<(usize, usize)> {
-        let is_word = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
-        text.match_indices('-').find_map(|(from, _)| {
-            if text[..from].ends_with(is_word) {
-                return None;
-            }
-            let dashes = text[from..].bytes().take_while(|b| *b == b'-').count();
-            let name = &text[from + dashes..];
-            let is_flag = dashes <= 2 && name.starts_with(|c: char| c.is_ascii_alphabetic());
-            let is_of_flag = |b: &u8| b.is_ascii_alphanumeric() || *b == b'-';
-            let to = from + dashes + name.bytes().take_while(is_of_flag).count();
-            is_flag.then_some((from, to))
-        })
-    }
-
-    #[cfg(test)]
-    mod tests {
-        use super::super::filters;
-        use super::next_flag;
-        use askama::Template;
-
-        #[derive(Template)]
-        #[template(source = "{{ text|flags }}", ext = "html")]
-        struct Line {
-            text: &'static str,
-        }
-
-        fn line(text: &'static str) -> String {
-            Line { text }.render().unwrap_or_default()
-        }
-
-        #[test]
-        fn flags_are_not_broken_and_other_text_is_escaped() {
-            let whole = |flag: &str| format!("<span class=\"flag\">{flag}</span>");
-            assert_eq!(line("longer (--time 20s)."), format!("longer ({} 20s).", whole("--time")));
-            assert_eq!(
-                line("-o x, --fail-if=a<b"),
-                format!("{} x, {}=a&#60;b", whole("-o"), whole("--fail-if"))
-            );
-            for text in ["A - B", "20261122-144019-20797", "read-ahead", "--- x", "-5", "--", "a--b"] {
-                assert_eq!(line(text), text);
-            }
-            assert!(!line("--x<script>").contains("<script") && !line("<b>").contains("<b>"));
-            assert_eq!(next_flag("µ--time"), None, "behind a word");
+        sections.push(card("Details", NO_LEAD, &facts(&verification_facts(verification))));
+    } else {
+        eye.push(count_of(all.hosts.len(), "host"));
+        for on in &all.hosts {
+            let outcome_text = match &on.outcome {
+                Ok(verification) => {
+                    let first = [
+                        ("verdict".to_owned(), verified::verification_headline(verification)),
+                        ("target".into(), verification.target.clone()),
+                    ];
+                    first
+                        .into_iter()
+                        .chain(damage_facts(verification))
+                        .chain(verification_facts(verification))
+                        .collect()
+                }
+                Err(why) => vec![("verdict".to_owned(), why.clone())],
+            };
+            sections.push(card(on.host.as_deref().unwrap_or_default(), NO_LEAD, &facts(&outcome_text)));
         }
     }
+    write_page(to, &format!("{word} · verify"), &eye, &sections)
+}
+
+/// Returns the damage of a host.
+fn damage_facts(verification: &Verified) -> Vec<(String, String)> {
+    verified::damage_items(verification).into_iter().map(|item| ("damage".to_owned(), item)).collect()
+}
+
+/// Returns the other facts of a host.
+fn verification_facts(verification: &Verified) -> Vec<(String, String)> {
+    let notes = verified::verification_notes(verification)
+        .into_iter()
+        .map(|note| format!("{note}."))
+        .chain(verified::verification_rates(verification));
+    notes.map(|text| ("note".to_owned(), text)).collect()
+}
+
+/// Writes the HTML page of `fathom doctor`: what to do first, then each group of looks.
+fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let entries = || diagnosis.groups.iter().flat_map(|g| &g.looks);
+    let count = |outcome| entries().filter(|l| l.outcome == outcome).count();
+    let acting: Vec<&Look> =
+        diagnosis.worst_first().into_iter().filter(|l| l.severity != Some(Severity::Note)).collect();
+    let word = if acting.is_empty() { "OK" } else { "FINDINGS" };
+    let like = if acting.is_empty() { "OK" } else { "SUSPECT" };
+    let counted = format!(
+        "{} findings, {} not checked, {} in order.",
+        count(Outcome::Finding),
+        count(Outcome::NotChecked),
+        count(Outcome::Holds)
+    );
+    let mut sections = vec![head_card(word, like, &diagnosis.chain, &[counted])];
+    let todo = acting.iter().map(|entry| {
+        let cure = if entry.cure.is_empty() { "nothing can be done about it here" } else { &entry.cure };
+        (entry.about.clone(), with_micro_sign(&format!("{}\n{cure}", entry.sentence)))
+    });
+    let todo: Vec<_> = todo.collect();
+    if !todo.is_empty() {
+        sections.push(card("Before you measure", NO_LEAD, &facts(&todo)));
+    }
+    for group in &diagnosis.groups {
+        let mut rows =
+            Table::new(&["what", "answer", "seen", "what to do"], &[]).aligned(1, true).aligned(2, true);
+        rows.add_all(group.looks.iter().map(|entry| {
+            [entry.about.clone(), machine::answer(entry), entry.sentence.clone(), entry.cure.clone()]
+        }));
+        sections.push(card(&group.heading, NO_LEAD, &page::table(&group.heading, &rows)));
+    }
+    sections.push(command_card(
+        "Check again:",
+        report_view::command_line(&["fathom".into(), "doctor".into(), diagnosis.target.clone()]),
+    ));
+    write_page(to, &format!("{word} · doctor"), &["doctor".into(), diagnosis.target.clone()], &sections)
+}
+
+/// Writes the HTML page of `--explain`: settings with their origins, workloads and cost.
+fn write_plan(explained: &Explained, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let Explained { plan, machine, cost } = explained;
+    let settings = plan::settings_table(plan);
+    let jobs = plan
+        .jobs
+        .iter()
+        .enumerate()
+        .map(|(at, job)| (plan::job_title(plan, at), plan::streams(job).collect::<Vec<_>>().join("\n")));
+    let jobs: Vec<_> = jobs
+        .chain(plan::plan_remarks(&plan.study).into_iter().map(|note| ("note".to_owned(), note)))
+        .collect();
+    let mut chains: Vec<String> = machine.places.iter().map(model::machine::Place::chain).collect();
+    chains.dedup();
+    let sections = [
+        head_card("PLAN", "", &plan::plan_headline(plan), &[cost.sentence()]),
+        card("Settings and their origins", NO_LEAD, &page::table("Settings and their origins", &settings)),
+        card("Workloads", NO_LEAD, &facts(&jobs)),
+        command_card("Measure it, without --explain:", report_view::command_line(&plan.command)),
+    ];
+    write_page(to, "plan", &[vec![plan.title.clone()], chains].concat(), &sections)
+}
+
+/// Writes a list of sessions.
+fn write_list(listing: &Listing, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let problems = listing.entries.iter().filter_map(|e| Some((e.id.clone(), e.problem.clone()?)));
+    let foot: Vec<(String, String)> = problems
+        .chain(session_text::list_foot(listing).into_iter().map(|note| ("note".to_owned(), note)))
+        .collect();
+    let body = if listing.entries.is_empty() {
+        String::new()
+    } else {
+        page::table("Sessions, newest first", &session_text::list_table(&listing.entries))
+    };
+    let sections = [
+        head_card("SESSIONS", "", &count_of(listing.entries.len(), "session"), &[]),
+        card("Sessions, newest first", NO_LEAD, &format!("{body}{}", facts(&foot))),
+    ];
+    write_page(to, "sessions", &["list".into()], &sections)
+}
+
+#[derive(Template)]
+#[template(path = "check.html")]
+struct Check<'p> {
+    parts: Vec<(&'static str, &'p str)>,
+}
+
+/// Writes the HTML page of `fathom explain`, with a card for each check.
+fn write_check_pages(pages: &Pages, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let title = match pages.pages.as_slice() {
+        [only] => format!("{} {}", only.id, only.name),
+        all => count_of(all.len(), "check"),
+    };
+    let mut sections = vec![head_card("CHECKS", "", &title, &[])];
+    for check in &pages.pages {
+        let body = Check { parts: page_parts(check).collect() }.render().unwrap_or_default();
+        let accept = check.accept.as_ref().map(|flag| format!("To accept it for the exit code: {flag}."));
+        let lead: Vec<String> =
+            std::iter::once(format!("Assumption: {}.", check.belief.trim_end_matches('.')))
+                .chain(accept)
+                .collect();
+        sections.push(card(&format!("{} {}", check.id, check.name), &lead, &body));
+    }
+    write_page(to, &title, &["explain".into()], &sections)
+}
+
+/// Writes the block devices of a machine.
+fn write_devices(devices: &Devices, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let rows = machine::device_table(devices);
+    let empty = (!devices.empty.is_empty()).then(|| format!("Without a size: {}.", devices.empty.join(", ")));
+    let lead: Vec<String> = empty.into_iter().collect();
+    let sections = [
+        head_card("DEVICES", "", &count_of(devices.devices.len(), "block device"), &[]),
+        card("Block devices", &lead, &page::table("Block devices", &rows)),
+    ];
+    write_page(to, "devices", &["devices".into()], &sections)
 }

@@ -1,10 +1,9 @@
 //! Pages of loads that fathom observed: a capture over time and over the device, and watched devices over time.
 
-use super::page::{card, facts, key, rate_tick, short_number, time, time_tick, with_micro_sign};
+use super::page::{card, facts, head_card, key, rate_tick, short_number, time, time_tick, with_micro_sign};
 use super::plot::{Axis, Plot, count_cells};
-use super::sessions::head_card;
 use super::{page, plot};
-use crate::format::Style;
+use crate::Style;
 use crate::formats::text::captured::{operations, origin, other_tasks, parts, restricted, tasks};
 use model::captured::{Captured, Course, CourseOf, Op, Places};
 use model::units::{show_bytes, show_count, show_rate, show_share};
@@ -15,44 +14,43 @@ const NO_LEAD: &[&str] = &[];
 /// Plots over time share a crosshair.
 const CAPTURE_LINK: &str = "course";
 
-pub(super) fn write_capture(of: &Captured, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let word = of.completeness.word.to_uppercase();
-    let like = match of.completeness.word.as_str() {
+pub(super) fn write_capture(captured: &Captured, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let word = captured.completeness.word.to_uppercase();
+    let like = match captured.completeness.word.as_str() {
         "complete" => "OK",
         "incomplete" => "SUSPECT",
         _ => "",
     };
-    let cut = of.damage.as_ref().map(|damage| format!("The file is {damage}; what is before that is shown."));
-    let shown = of.restricted.as_ref().map(restricted);
+    let cut = captured
+        .damage
+        .as_ref()
+        .map(|damage| format!("The file is {damage}; the part before that is shown."));
+    let shown = captured.restricted.as_ref().map(restricted);
     let sentences: Vec<String> =
-        [Some(of.completeness.sentence.clone()), cut, shown].into_iter().flatten().collect();
-    let mut sections = vec![head_card(&word, like, &origin(of), &sentences)];
-    if of.profile.requests == 0 {
-        sections.push(card("No request is in it", NO_LEAD, ""));
+        [Some(captured.completeness.sentence.clone()), cut, shown].into_iter().flatten().collect();
+    let mut sections = vec![head_card(&word, like, &origin(captured), &sentences)];
+    if captured.profile.requests == 0 {
+        sections.push(card("It contains no requests", NO_LEAD, ""));
     } else {
         sections.push(card(
-            "What was done",
+            "Operations",
             NO_LEAD,
-            &page::table("What was done", &operations(&of.profile.operations)),
+            &page::table("Operations", &operations(&captured.profile.operations)),
         ));
-        if let Some(course) = &of.profile.course {
+        if let Some(course) = &captured.profile.course {
             sections.push(card("Over time", NO_LEAD, &draw_over_time(course)));
             sections.extend(course.places.as_ref().map(|places| draw_places(course, places)));
         }
-        let aspects = parts(of).into_iter().map(|(what, text)| (what.to_owned(), with_micro_sign(&text)));
-        sections.push(card("What it was like", NO_LEAD, &facts(&aspects.collect::<Vec<_>>())));
-        let others = other_tasks(&of.profile);
-        let who = page::table("Who did it", &tasks(&of.profile.tasks));
+        let aspects =
+            parts(captured).into_iter().map(|(what, text)| (what.to_owned(), with_micro_sign(&text)));
+        sections.push(card("Profile", NO_LEAD, &facts(&aspects.collect::<Vec<_>>())));
+        let others = other_tasks(&captured.profile);
+        let who = page::table("Tasks", &tasks(&captured.profile.tasks));
         if !who.is_empty() {
-            sections.push(card("Who did it", &[others], &who));
+            sections.push(card("Tasks", &[others], &who));
         }
     }
-    super::table_pages::write_page(
-        to,
-        &format!("{word} · capture"),
-        &["capture".into(), of.file.clone()],
-        &sections,
-    )
+    page::write_page(to, &format!("{word} · capture"), &["capture".into(), captured.file.clone()], &sections)
 }
 
 /// Returns the CSS class of a line: one colour per kind of request on the whole page.
@@ -79,7 +77,7 @@ fn plural(op: Op) -> &'static str {
 /// A plot over time: its title, a number for each stretch, and the format of numbers.
 struct TimePlot<'c> {
     title: &'static str,
-    of: Vec<(&'c CourseOf, Vec<f64>)>,
+    series: Vec<(&'c CourseOf, Vec<f64>)>,
     axis: Axis,
     mark: fn(f64) -> String,
     show: fn(f64) -> String,
@@ -88,27 +86,27 @@ struct TimePlot<'c> {
 fn draw_over_time(course: &Course) -> String {
     let step_s = course.step_ns as f64 / 1e9;
     let counted = |title, number: fn(&CourseOf) -> &[u64], per: f64, show| {
-        let of = course.of.iter().filter(|of| number(of).iter().any(|n| *n > 0));
-        let of = of.map(|of| (of, number(of).iter().map(|n| *n as f64 / per).collect::<Vec<_>>()));
-        let of: Vec<_> = of.collect();
-        let axis = Axis::from_zero(of.iter().flat_map(|(_, values)| values.iter().copied()));
-        TimePlot { title, of, axis, mark: rate_tick, show }
+        let moved = course.of.iter().filter(|one| number(one).iter().any(|n| *n > 0));
+        let series: Vec<_> =
+            moved.map(|one| (one, number(one).iter().map(|n| *n as f64 / per).collect::<Vec<_>>())).collect();
+        let axis = Axis::from_zero(series.iter().flat_map(|(_, values)| values.iter().copied()));
+        TimePlot { title, series, axis, mark: rate_tick, show }
     };
-    let rate = counted("Requests issued, a second", |of| &of.requests, step_s, show_rate);
-    let bytes = counted("MB/s", |of| &of.bytes, 1e6 * step_s, show_rate);
-    let latency = course.of.iter().map(|of| {
-        let means = of.latency_mean_ns.iter().map(|ns| ns.unwrap_or(f64::NAN));
-        (of, means.collect::<Vec<_>>())
+    let rate = counted("Requests issued per second", |one| &one.requests, step_s, show_rate);
+    let bytes = counted("MB/s", |one| &one.bytes, 1e6 * step_s, show_rate);
+    let means = course.of.iter().map(|one| {
+        let means = one.latency_mean_ns.iter().map(|ns| ns.unwrap_or(f64::NAN));
+        (one, means.collect::<Vec<_>>())
     });
-    let latency: Vec<_> = latency.filter(|(_, means)| means.iter().any(|ns| ns.is_finite())).collect();
-    let axis = Axis::log(latency.iter().flat_map(|(_, means)| means.iter().copied()));
+    let series: Vec<_> = means.filter(|(_, means)| means.iter().any(|ns| ns.is_finite())).collect();
+    let axis = Axis::log(series.iter().flat_map(|(_, means)| means.iter().copied()));
     let title = "Latency, from issue to completion, mean (logarithmic)";
-    let latency = TimePlot { title, of: latency, axis, mark: time_tick, show: time };
-    let items: Vec<(&str, &str)> = course.of.iter().map(|of| (line_class(of.op), plural(of.op))).collect();
+    let latency = TimePlot { title, series, axis, mark: time_tick, show: time };
+    let items: Vec<(&str, &str)> = course.of.iter().map(|one| (line_class(one.op), plural(one.op))).collect();
     let plots: String = [rate, bytes, latency]
         .iter()
-        .filter(|o| !o.of.is_empty())
-        .map(|over| draw_time_plot(over, course))
+        .filter(|plot| !plot.series.is_empty())
+        .map(|plot| draw_time_plot(plot, course))
         .collect();
     key(&items) + &plots
 }
@@ -122,29 +120,29 @@ fn second_tick(second: f64) -> String {
     format!("{} s", short_number(second))
 }
 
-fn draw_time_plot(over: &TimePlot, course: &Course) -> String {
+fn draw_time_plot(drawn: &TimePlot, course: &Course) -> String {
     let x = time_axis(course);
     let step_s = course.step_ns as f64 / 1e9;
-    let names = over.of.iter().map(|(of, _)| plural(of.op));
+    let names = drawn.series.iter().map(|(one, _)| plural(one.op));
     let mut plot = Plot {
-        title: over.title.into(),
-        says: format!("{} over time: {}", over.title, names.collect::<Vec<_>>().join(", ")),
+        title: drawn.title.into(),
+        description: format!("{} over time: {}", drawn.title, names.collect::<Vec<_>>().join(", ")),
         height: 150,
-        y: over.axis.ticks_down(over.mark),
+        y: drawn.axis.ticks_down(drawn.mark),
         x: x.ticks(second_tick),
         link: CAPTURE_LINK.into(),
         ..Plot::default()
     };
-    for (of, values) in &over.of {
+    for (one, values) in &drawn.series {
         let place = |(at, value): (usize, &f64)| {
-            (x.along(at as f64 * step_s), x.along((at + 1) as f64 * step_s), over.axis.down(*value))
+            (x.along(at as f64 * step_s), x.along((at + 1) as f64 * step_s), drawn.axis.down(*value))
         };
-        plot.draw(line_class(of.op), &plot::steps(values.iter().enumerate().map(place)));
+        plot.draw(line_class(one.op), &plot::steps(values.iter().enumerate().map(place)));
     }
     let stop = |at: usize| {
-        let values = over.of.iter().filter_map(|(of, values)| Some((of.op, *values.get(at)?)));
+        let values = drawn.series.iter().filter_map(|(one, values)| Some((one.op, *values.get(at)?)));
         let values = values.filter(|(_, value)| value.is_finite());
-        let values = values.map(|(op, value)| format!("\n{}: {}", plural(op), (over.show)(value)));
+        let values = values.map(|(op, value)| format!("\n{}: {}", plural(op), (drawn.show)(value)));
         let middle = (at as f64 + 0.5) * step_s;
         (x.along(middle), format!("{}{}", second_tick(middle), values.collect::<String>()))
     };
@@ -166,12 +164,12 @@ fn draw_places(course: &Course, places: &Places) -> String {
     let (unit, name) = byte_unit(end - places.first_byte);
     let y = Axis::linear(places.first_byte as f64 / unit, end as f64 / unit);
     let mut body = String::new();
-    for (op, of) in &places.of {
-        let requests: u64 = of.iter().map(|cell| cell.requests).sum();
+    for (op, cells) in &places.of {
+        let requests: u64 = cells.iter().map(|cell| cell.requests).sum();
         let mut plot = Plot {
             // Next to each tick it would not fit on a narrow screen.
             title: format!("Offsets of {}, {name}", plural(*op)),
-            says: format!(
+            description: format!(
                 "Where {} {} began, from {} to {} of the device, over time",
                 show_count(requests as f64),
                 plural(*op),
@@ -185,11 +183,11 @@ fn draw_places(course: &Course, places: &Places) -> String {
         };
         let paths = count_cells(
             [course.steps, places.rows],
-            of.iter().map(|cell| (cell.step, cell.row, cell.requests)),
+            cells.iter().map(|cell| (cell.step, cell.row, cell.requests)),
         );
         for (shade, path) in paths.iter().enumerate() {
-            let of = if *op == Op::Read { "" } else { " of-third" };
-            plot.draw(&format!("cell shade-{}{of}", shade + 1), path);
+            let colour = if *op == Op::Read { "" } else { " of-third" };
+            plot.draw(&format!("cell shade-{}{colour}", shade + 1), path);
         }
         body += &plot.html();
     }
@@ -218,12 +216,12 @@ pub(super) fn write_load(load: &LoadOverTime, _: Style, to: &mut dyn Write) -> i
     sections.extend(load.devices.iter().enumerate().map(|(at, device)| device_card(device, at)));
     let mut eye = vec!["watch".to_owned()];
     eye.extend(load.targets.iter().cloned());
-    super::table_pages::write_page(to, "watch", &eye, &sections)
+    page::write_page(to, "watch", &eye, &sections)
 }
 
 fn device_card(device: &DeviceOverTime, number: usize) -> String {
     let points = &device.points;
-    let values = |of: &dyn Fn(&LoadPoint) -> Option<f64>| points.iter().map(of).collect::<Vec<_>>();
+    let values = |value: &dyn Fn(&LoadPoint) -> Option<f64>| points.iter().map(value).collect::<Vec<_>>();
     let link = format!("load{number}");
     let rates: [Series; 2] = [
         ("ours", "reads", values(&|p| Some(p.per_s?[0]))),
@@ -278,7 +276,7 @@ fn draw_load(
     let names: Vec<&str> = series.iter().map(|s| s.1).collect();
     let mut plot = Plot {
         title: title.into(),
-        says: format!("{title} over time: {}", names.join(", ")),
+        description: format!("{title} over time: {}", names.join(", ")),
         height: 150,
         y: y.ticks_down(rate_tick),
         x: x.ticks(mark_of_second),
@@ -298,8 +296,8 @@ fn draw_load(
     let stop = |(at, point): (usize, &LoadPoint)| {
         let middle = f64::midpoint(point.span_s[0], point.span_s[1]);
         let values = series.iter().filter_map(|(_, name, values)| Some((name, (*values.get(at)?)?)));
-        let words: Vec<String> = values.map(|(name, value)| format!("\n{name}: {}", show(value))).collect();
-        (x.along(middle), format!("{}{}", mark_of_second(middle), words.concat()))
+        let lines: Vec<String> = values.map(|(name, value)| format!("\n{name}: {}", show(value))).collect();
+        (x.along(middle), format!("{}{}", mark_of_second(middle), lines.concat()))
     };
     plot.stop_at(&points.iter().enumerate().map(stop).collect::<Vec<_>>());
     plot.html()
@@ -333,14 +331,14 @@ fn a_page_has_plots_of_each_device_and_the_reasons_of_unknown_limits() {
     let mut bytes = Vec::new();
     write_load(&load, Style::default(), &mut bytes).unwrap_or_else(|e| panic!("{e}"));
     let page = String::from_utf8(bytes).unwrap_or_default();
-    for words in [
+    for expected in [
         "at least 92 % of what was measured",
         "limit unknown",
         "vda is at 92 % of the IOPS",
         "mean of 2 intervals",
         "2026-11-23 15:00:00",
     ] {
-        assert!(page.contains(words), "{words}");
+        assert!(page.contains(expected), "{expected}");
     }
     assert_eq!((page.matches("<figure").count(), page.contains("/data<b>")), (5, false), "{page}");
 }
@@ -351,16 +349,16 @@ mod tests {
     use crate::formats::text::captured::captured;
     use model::captured::Place;
 
-    fn page(of: &Captured) -> String {
+    fn page(captured: &Captured) -> String {
         let mut out = Vec::new();
-        write_capture(of, Style::default(), &mut out).unwrap_or_else(|e| panic!("{e}"));
+        write_capture(captured, Style::default(), &mut out).unwrap_or_else(|e| panic!("{e}"));
         String::from_utf8(out).unwrap_or_else(|e| panic!("{e}"))
     }
 
     #[test]
     fn a_load_is_drawn_over_time_and_over_the_device() {
-        let mut of = captured();
-        of.file = "<b>.capture".into();
+        let mut capture = captured();
+        capture.file = "<b>.capture".into();
         let reads = CourseOf {
             op: Op::Read,
             requests: vec![5, 0, 7],
@@ -370,12 +368,12 @@ mod tests {
         let cells = [(0, 0, 5), (2, 1, 7)].map(|(step, row, requests)| Place { step, row, requests });
         let places =
             Places { first_byte: 1 << 30, row_bytes: 1 << 20, rows: 2, of: vec![(Op::Read, cells.to_vec())] };
-        of.profile.course =
+        capture.profile.course =
             Some(Course { step_ns: 500_000_000, steps: 3, of: vec![reads], places: Some(places) });
-        let html = page(&of);
+        let html = page(&capture);
         assert!(!html.contains("<b>.capture") && !html.contains("NaN"), "{html}");
         for text in [
-            "Requests issued, a second",
+            "Requests issued per second",
             "MB/s",
             "Latency, from issue",
             "Offsets of reads",
@@ -391,8 +389,8 @@ mod tests {
 
     #[test]
     fn a_capture_without_requests_is_a_page_too() {
-        let mut of = captured();
-        of.profile = model::captured::Profile::default();
-        assert!(page(&of).contains("No request is in it"));
+        let mut capture = captured();
+        capture.profile = model::captured::Profile::default();
+        assert!(page(&capture).contains("It contains no requests"));
     }
 }

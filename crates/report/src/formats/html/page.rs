@@ -1,10 +1,10 @@
 //! The parts of every page: the shell with style and script, cards, folded parts, tables, and number formats.
 
-use super::filters;
 use crate::page::Table;
 use askama::Template;
 use model::units::{show_ns, show_rate};
 use std::borrow::Cow;
+use std::io::{self, Write};
 
 /// The style for light and dark screens and for print.
 const STYLE: &str = include_str!("page.css");
@@ -39,6 +39,38 @@ pub(super) fn page(version: &str, title: &str, eye: &[String], sections: &[Strin
     shell.render().unwrap_or_default()
 }
 
+/// Reports without a version come from this version.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Writes a page with its head and cards.
+pub(super) fn write_page(
+    to: &mut dyn Write,
+    title: &str,
+    eye: &[String],
+    sections: &[String],
+) -> io::Result<()> {
+    let sections: Vec<String> = sections.iter().filter(|s| !s.is_empty()).cloned().collect();
+    to.write_all(page(VERSION, &format!("{title} · fathom"), eye, &sections).as_bytes())
+}
+
+#[derive(Template)]
+#[template(path = "verdict.html")]
+struct Head<'c> {
+    /// The first word, and its CSS class.
+    word: &'c str,
+    class: &'c str,
+    icon: &'static str,
+    heading: &'c str,
+    sentences: Vec<String>,
+}
+
+/// Returns the first card of a page: a word and sentences. `like` is the word that selects the colour.
+pub(super) fn head_card(word: &str, like: &str, heading: &str, sentences: &[String]) -> String {
+    let class = like.split(' ').next().unwrap_or_default();
+    let sentences = sentences.iter().map(|s| with_micro_sign(s)).collect();
+    Head { word, class, icon: icon(class), heading, sentences }.render().unwrap_or_default()
+}
+
 #[derive(Template)]
 #[template(path = "card.html")]
 struct CardTemplate<'p> {
@@ -49,8 +81,11 @@ struct CardTemplate<'p> {
 
 /// Returns a section with a heading, sentences below it, and an HTML body.
 pub(super) fn card<W: AsRef<str>>(heading: &str, lead: &[W], body: &str) -> String {
-    let lead =
-        lead.iter().map(|words| with_micro_sign(words.as_ref())).filter(|words| !words.is_empty()).collect();
+    let lead = lead
+        .iter()
+        .map(|sentence| with_micro_sign(sentence.as_ref()))
+        .filter(|sentence| !sentence.is_empty())
+        .collect();
     CardTemplate { heading, lead, body }.render().unwrap_or_default()
 }
 
@@ -77,14 +112,14 @@ struct SmallTemplate<'p> {
     body: &'p str,
 }
 
-/// Returns small multiples: headings with HTML bodies, side by side as far as there is room. `looks` is their CSS class.
+/// Returns small multiples: headings with HTML bodies, side by side as far as there is room. `class` is their CSS class.
 /// Entries without a body are left out.
-pub(super) fn multiples(looks: &str, all: impl Iterator<Item = (String, String)>) -> String {
+pub(super) fn multiples(class: &str, all: impl Iterator<Item = (String, String)>) -> String {
     let small = all
         .filter(|(_, body)| !body.is_empty())
         .map(|(heading, body)| SmallTemplate { heading: &heading, body: &body }.render().unwrap_or_default());
     let small: String = small.collect();
-    if small.is_empty() { small } else { format!("<div class=\"cards {looks}\">{small}</div>") }
+    if small.is_empty() { small } else { format!("<div class=\"cards {class}\">{small}</div>") }
 }
 
 #[derive(Template)]
@@ -217,29 +252,30 @@ struct TableCell {
 }
 
 /// Returns the table with all non-empty columns; empty without rows.
-pub(super) fn table(caption: &str, of: &Table) -> String {
-    let shown = of.filled_columns();
+pub(super) fn table(caption: &str, table: &Table) -> String {
+    let shown = table.filled_columns();
     // A table of titles only is empty.
-    if of.rows().iter().all(|cells| is_title(&shown, cells)) {
+    if table.rows().iter().all(|cells| is_title(&shown, cells)) {
         return String::new();
     }
-    let columns = shown.iter().map(|at| Column { heading: heading(of.heading(*at)), left: of.is_left(*at) });
-    let rows = of.rows().iter().map(|cells| table_row(of, &shown, cells));
+    let columns =
+        shown.iter().map(|at| Column { heading: heading(table.heading(*at)), left: table.is_left(*at) });
+    let rows = table.rows().iter().map(|cells| table_row(table, &shown, cells));
     TableTemplate { caption, columns: columns.collect(), rows: rows.collect() }.render().unwrap_or_default()
 }
 
 /// Replaces `us` by the micro sign, which terminals may lack.
-fn heading(words: &str) -> Cow<'_, str> {
-    words.strip_suffix(" us").map_or(words.into(), |words| format!("{words} µs").into())
+fn heading(text: &str) -> Cow<'_, str> {
+    text.strip_suffix(" us").map_or(text.into(), |text| format!("{text} µs").into())
 }
 
-fn table_row(of: &Table, shown: &[usize], cells: &[String]) -> TableRow {
+fn table_row(table: &Table, shown: &[usize], cells: &[String]) -> TableRow {
     let text = |at: usize| cells.get(at).map_or("", String::as_str);
     let is_title = is_title(shown, cells);
     let kept = if is_title { 1 } else { shown.len() };
     let cell = |at: &usize| {
-        let words = if is_title { text(*at).trim_end_matches(':') } else { text(*at) };
-        TableCell { text: with_micro_sign(words.trim()), left: of.is_left(*at) }
+        let content = if is_title { text(*at).trim_end_matches(':') } else { text(*at) };
+        TableCell { text: with_micro_sign(content.trim()), left: table.is_left(*at) }
     };
     TableRow {
         cells: shown.iter().take(kept).map(cell).collect(),
@@ -252,6 +288,84 @@ fn table_row(of: &Table, shown: &[usize], cells: &[String]) -> TableRow {
 fn is_title(shown: &[usize], cells: &[String]) -> bool {
     let rest = |at: &usize| cells.get(*at).is_none_or(String::is_empty);
     cells.first().is_some_and(|name| name.ends_with(':')) && shown.iter().skip(1).all(rest)
+}
+
+/// Filters of templates: keeps flags such as `--time` on one line.
+pub(super) mod filters {
+    #![allow(
+        unreachable_pub,
+        clippy::inline_always,
+        clippy::unused_self,
+        reason = "what the macro makes of a filter"
+    )]
+
+    use askama::filters::{Escaper, Html, Safe};
+    use askama::{Result, Values};
+    use std::fmt::{Display, Write};
+
+    /// Escapes text and keeps every flag on one line: `--time` is never broken after its dashes.
+    #[askama::filter_fn]
+    pub(in super::super) fn flags(text: impl Display, _: &dyn Values) -> Result<Safe<String>> {
+        let text = text.to_string();
+        let mut out = String::with_capacity(text.len() + 32);
+        let mut rest = text.as_str();
+        while let Some((from, to)) = next_flag(rest) {
+            Html.write_escaped_str(&mut out, &rest[..from])?;
+            // A flag is letters, digits and dashes.
+            write!(out, "<span class=\"flag\">{}</span>", &rest[from..to])?;
+            rest = &rest[to..];
+        }
+        Html.write_escaped_str(&mut out, rest)?;
+        Ok(Safe(out))
+    }
+
+    /// Returns the range of the next flag: dashes and a letter that do not follow a word.
+    fn next_flag(text: &str) -> Option<(usize, usize)> {
+        let is_word = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+        text.match_indices('-').find_map(|(from, _)| {
+            if text[..from].ends_with(is_word) {
+                return None;
+            }
+            let dashes = text[from..].bytes().take_while(|b| *b == b'-').count();
+            let name = &text[from + dashes..];
+            let is_flag = dashes <= 2 && name.starts_with(|c: char| c.is_ascii_alphabetic());
+            let is_of_flag = |b: &u8| b.is_ascii_alphanumeric() || *b == b'-';
+            let to = from + dashes + name.bytes().take_while(is_of_flag).count();
+            is_flag.then_some((from, to))
+        })
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::super::filters;
+        use super::next_flag;
+        use askama::Template;
+
+        #[derive(Template)]
+        #[template(source = "{{ text|flags }}", ext = "html")]
+        struct Line {
+            text: &'static str,
+        }
+
+        fn line(text: &'static str) -> String {
+            Line { text }.render().unwrap_or_default()
+        }
+
+        #[test]
+        fn flags_are_not_broken_and_other_text_is_escaped() {
+            let whole = |flag: &str| format!("<span class=\"flag\">{flag}</span>");
+            assert_eq!(line("longer (--time 20s)."), format!("longer ({} 20s).", whole("--time")));
+            assert_eq!(
+                line("-o x, --fail-if=a<b"),
+                format!("{} x, {}=a&#60;b", whole("-o"), whole("--fail-if"))
+            );
+            for text in ["A - B", "20261122-144019-20797", "read-ahead", "--- x", "-5", "--", "a--b"] {
+                assert_eq!(line(text), text);
+            }
+            assert!(!line("--x<script>").contains("<script") && !line("<b>").contains("<b>"));
+            assert_eq!(next_flag("µ--time"), None, "after a word");
+        }
+    }
 }
 
 #[test]
@@ -286,10 +400,10 @@ fn ticks_have_no_superfluous_digits() {
 
 #[test]
 fn titles_span_the_table_and_foreign_text_is_escaped() {
-    let mut of = Table::new(&["test", "p99", "empty"], &[]).aligned(1, false);
-    of.add(["<b>work</b>:", "", ""].map(str::to_owned));
-    of.add(["  part & whole", "12 us", ""].map(str::to_owned));
-    let html = table("it's", &of);
+    let mut rows = Table::new(&["test", "p99", "empty"], &[]).aligned(1, false);
+    rows.add(["<b>work</b>:", "", ""].map(str::to_owned));
+    rows.add(["  part & whole", "12 us", ""].map(str::to_owned));
+    let html = table("it's", &rows);
     assert!(html.contains("scope=\"colgroup\"") && html.contains("colspan=\"2\""), "{html}");
     assert!(html.contains("12 µs") && !html.contains("<b>") && !html.contains("empty"), "{html}");
     assert_eq!(table("none", &Table::new(&["a"], &[])), "");

@@ -21,7 +21,7 @@ pub(crate) struct Plot {
     /// Title with the unit.
     pub(crate) title: String,
     /// Description with the main numbers, for screen readers.
-    pub(crate) says: String,
+    pub(crate) description: String,
     /// Height in pixels.
     pub(crate) height: u32,
     /// Ticks from the top down.
@@ -47,7 +47,7 @@ pub(crate) struct Plot {
 pub(crate) struct Label {
     /// Place, from 0 to [`SIDE`].
     pub(crate) at: f64,
-    /// The words that are drawn there.
+    /// The text that is drawn there.
     pub(crate) text: String,
     /// CSS class.
     pub(crate) class: &'static str,
@@ -65,7 +65,7 @@ impl Plot {
     pub(crate) fn stop_at(&mut self, stops: &[(f64, String)]) {
         let every = stops.len().div_ceil(MAX_STOPS).max(1);
         let kept = stops.iter().step_by(every).filter(|(x, _)| x.is_finite());
-        let json: Vec<_> = kept.map(|(x, words)| json!([x.round(), words])).collect();
+        let json: Vec<_> = kept.map(|(x, text)| json!([x.round(), text])).collect();
         if !json.is_empty() {
             self.points = serde_json::Value::Array(json).to_string();
         }
@@ -172,7 +172,7 @@ pub(crate) struct Axis {
 pub(crate) struct Tick {
     /// Place along the axis, from 0 to [`SIDE`].
     pub(crate) at: f64,
-    /// The words that are drawn at it, such as `1 in 100`.
+    /// The text that is drawn at it, such as `1 in 100`.
     pub(crate) label: String,
 }
 
@@ -462,7 +462,7 @@ fn join_blocks(blocks: Vec<(f64, f64, f64)>) -> Vec<(f64, f64, f64)> {
 pub(crate) struct Whisker {
     /// Place of the value.
     pub(crate) at: f64,
-    /// Begin and width of the interval.
+    /// Begin of the interval.
     pub(crate) from: f64,
     /// Width of the drawn interval.
     pub(crate) width: f64,
@@ -506,10 +506,10 @@ const CELL_SHADES: usize = 5;
 /// bottom, and cells ascend by column and row. Shades divide the logarithm of the counts. Adjacent cells of a shade form one rectangle.
 pub(crate) fn count_cells(
     [columns, rows]: [usize; 2],
-    of: impl IntoIterator<Item = (usize, usize, u64)>,
+    cells: impl IntoIterator<Item = (usize, usize, u64)>,
 ) -> [String; CELL_SHADES] {
     let mut grid = vec![0_u64; columns * rows];
-    for (column, row, count) in of {
+    for (column, row, count) in cells {
         if column < columns && row < rows {
             grid[row * columns + column] = count;
         }
@@ -615,7 +615,7 @@ fn overlapping_labels_are_moved_apart() {
 
 #[test]
 fn a_figure_is_described_and_foreign_text_is_escaped() {
-    let mut plot = Plot { title: "<b>".into(), says: "\"x\"".into(), height: 100, ..Plot::default() };
+    let mut plot = Plot { title: "<b>".into(), description: "\"x\"".into(), height: 100, ..Plot::default() };
     plot.draw("o", "M0 0");
     plot.draw("o", "");
     plot.stop_at(&[(1.0, "<i>'\"".into())]);

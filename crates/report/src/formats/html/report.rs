@@ -1,14 +1,16 @@
 //! The page of a measurement, in its order: verdict and headline, findings that affect numbers, plots, other findings, and how to repeat
 //! it.
 
+use super::page::filters;
 use super::page::{card, facts, folded, icon, page, repeat_card, time, with_micro_sign};
 use super::plot::{Axis, Label, Plot, SIDE};
 use super::time_series::{Direction, Events, result_directions};
-use super::{filters, page, plot, results, studies};
-use crate::format::Style;
+use super::{page, plot, results, studies};
+use crate::Style;
 use crate::formats::text::report::{ending, headline, table as text_table};
 use crate::formats::text::results::{heading, replay_table};
 use crate::page::{Table, accepted, supported};
+use crate::report_view::{acts, merge_repeated};
 use crate::{comparison_rows, report_view};
 use askama::Template;
 use model::finding::{Finding, Outcome, Severity};
@@ -40,10 +42,7 @@ pub(super) fn write_report(report: &Report, _: Style, to: &mut dyn Write) -> io:
 
 /// Returns the title of the tab, with the most important words first.
 fn tab_title(report: &Report) -> String {
-    let number = report
-        .headline
-        .value
-        .map_or_else(|| "no number".into(), |v| format!("{} {}", show_rate(v), report.headline.unit));
+    let number = report_view::headline_value(&report.headline);
     format!("{} · {number} · {} · fathom", report.verdict.word(), report.headline.name)
 }
 
@@ -71,11 +70,11 @@ fn study_cards(report: &Report) -> (String, String) {
             (studies::layers_card(report, layers), format!("{}{figures}", results::result_cards(report)))
         }
         Studied::Limit(curve) => (studies::load_curve_card(report, curve), String::new()),
-        Studied::Sweep(of) if of.is_in_order() || of.rounds.is_some() => {
-            let cells = page::table("Every cell", &text_table(report, true));
-            (card::<&str>("Every cell", &[], &cells), studies::sweep_cards(report, of))
+        Studied::Sweep(sweep) if sweep.is_in_order() || sweep.rounds.is_some() => {
+            let cells = page::table("Every setting", &text_table(report, true));
+            (card::<&str>("Every setting", &[], &cells), studies::sweep_cards(report, sweep))
         }
-        Studied::Sweep(of) => (studies::sweep_cards(report, of), String::new()),
+        Studied::Sweep(sweep) => (studies::sweep_cards(report, sweep), String::new()),
         Studied::Interfaces(api) => (studies::interfaces_card(report, api), String::new()),
         Studied::Targets(targets) => (studies::targets_card(report, targets), results::result_cards(report)),
         Studied::Commands(results) => {
@@ -158,7 +157,7 @@ fn rerun_card(report: &Report) -> Option<String> {
         format!("{}: {}", rerun.beside.answer.word(), rerun.beside.sentence),
         comparison_rows::PAIR_LEGEND.to_owned(),
     ];
-    let heading = format!("Against {}, measured again in turns", rerun.session);
+    let heading = format!("Against {}, measured again in alternation", rerun.session);
     let body = format!(
         "{}{}",
         super::sessions::ratios(&rerun.beside.pairs),
@@ -186,7 +185,7 @@ struct Hero {
     name: String,
     sentences: Vec<String>,
     runs: String,
-    runs_say: String,
+    runs_description: String,
 }
 
 /// Returns the result of the headline, if it has a single one.
@@ -234,7 +233,11 @@ pub(super) fn hero_card(report: &Report, shown: &[Finding]) -> String {
         number,
         name: with_micro_sign(&report.headline.name),
         sentences: sentences.collect(),
-        runs_say: if drawn.is_some() { runs.map_or_else(String::new, headline_text) } else { String::new() },
+        runs_description: if drawn.is_some() {
+            runs.map_or_else(String::new, headline_text)
+        } else {
+            String::new()
+        },
         runs: drawn.map_or_else(String::new, |plot| {
             plot.html().replacen("class=\"plot\"", "class=\"plot narrow\"", 1)
         }),
@@ -243,8 +246,8 @@ pub(super) fn hero_card(report: &Report, shown: &[Finding]) -> String {
 }
 
 /// Makes a sentence: adds a capital and a full stop. Empty for empty text.
-fn as_sentence(words: &str) -> String {
-    let mut letters = words.chars();
+fn as_sentence(text: &str) -> String {
+    let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| {
         format!("{}{}.", first.to_uppercase(), letters.as_str().trim_end_matches('.'))
     })
@@ -261,16 +264,16 @@ fn answer_lines(report: &Report) -> Vec<(String, String, String)> {
         (answer.word.word().to_owned(), remark.to_owned(), with_micro_sign(&answer.sentence))
     });
     let against = report.against.as_ref().map(|rerun| {
-        let words = format!("against {}, measured again in turns: {}", rerun.session, rerun.beside.sentence);
-        (rerun.beside.answer.word().to_owned(), String::new(), with_micro_sign(&words))
+        let sentence =
+            format!("against {}, measured again in alternation: {}", rerun.session, rerun.beside.sentence);
+        (rerun.beside.answer.word().to_owned(), String::new(), with_micro_sign(&sentence))
     });
     quick.into_iter().chain(answer).chain(against).collect()
 }
 
 fn headline_text(result: &Measured) -> String {
     let count = result.runs.len();
-    let events =
-        if result.disturbed.iter().any(|d| d.counts) { " Hollow: a run that others disturbed." } else { "" };
+    let events = if result.disturbed.iter().any(|d| d.counts) { " Hollow: a disturbed run." } else { "" };
     let first = if count <= MAX_STAGGERED_RUNS { ", the first at the top" } else { "" };
     let band = if result.quoted_rate().interval.is_some() { "; band: its 95 % interval" } else { "" };
     format!("{count} runs{first}. Line: their mean{band}.{events}")
@@ -293,8 +296,8 @@ fn draw_runs(report: &Report, result: &Measured) -> Option<Plot> {
         if rates.len() > MAX_STAGGERED_RUNS { 500.0 } else { SIDE * (at as f64 + 0.5) / rates.len() as f64 }
     };
     let mut plot = Plot {
-        title: "Each run beside their mean".into(),
-        says: format!(
+        title: "Each run and the mean".into(),
+        description: format!(
             "Runs {}; mean {}",
             rates.iter().take(20).map(|v| show_rate(*v)).collect::<Vec<_>>().join(", "),
             show_rate(value)
@@ -392,7 +395,7 @@ fn rate_tiles(result: &Measured) -> Vec<Tile> {
             || entry.word.clone(),
             |m| format!("bytes on {}, in {} requests", entry.name, show_count(m.ios as f64)),
         );
-        out.push(Tile { name: "Device against ours".into(), value, note });
+        out.push(Tile { name: "Device against issued".into(), value, note });
     }
     out
 }
@@ -444,7 +447,7 @@ fn grid_cell(result: &Measured, figures: &Figures, most: f64) -> GridCell {
     let verdict = if result.void { Verdict::Invalid } else { result.verdict };
     if result.void {
         return GridCell {
-            number: "void".into(),
+            number: "no number".into(),
             raw: None,
             note: String::new(),
             verdict: verdict.word(),
@@ -482,12 +485,11 @@ struct FindingItem {
 
 /// Returns the card of findings that affect numbers; empty without any.
 pub(super) fn acting_card(report: &Report, findings: &[Finding]) -> String {
-    let acts = |f: &&Finding| f.outcome == Outcome::Finding && f.severity.is_some_and(|s| s < Severity::Note);
-    let found = merge_repeated(findings.iter().filter(acts));
+    let found = merge_repeated(findings.iter().filter(|f| acts(f)).cloned());
     if found.is_empty() {
         return String::new();
     }
-    card::<&str>("What changes what the numbers mean", &[], &finding_list(&found, report.results.len()))
+    card::<&str>("Findings that affect the numbers", &[], &finding_list(&found, report.results.len()))
 }
 
 /// Returns the cards of notes and of every check with its answer.
@@ -497,9 +499,9 @@ pub(super) fn other_cards(report: &Report, findings: &[Finding]) -> String {
     }
     let is_note =
         |f: &&Finding| f.outcome == Outcome::Finding && f.severity.is_none_or(|s| s == Severity::Note);
-    let notes = merge_repeated(findings.iter().filter(is_note));
-    let unchecked = merge_repeated(findings.iter().filter(|f| f.outcome == Outcome::NotChecked));
-    let held = merge_repeated(findings.iter().filter(|f| f.outcome == Outcome::Holds));
+    let notes = merge_repeated(findings.iter().filter(is_note).cloned());
+    let unchecked = merge_repeated(findings.iter().filter(|f| f.outcome == Outcome::NotChecked).cloned());
+    let held = merge_repeated(findings.iter().filter(|f| f.outcome == Outcome::Holds).cloned());
     let count = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
     let lead = [
         count(notes.len(), "note", "notes"),
@@ -512,23 +514,6 @@ pub(super) fn other_cards(report: &Report, findings: &[Finding]) -> String {
     body += &folded("What could not be checked, and why", &not_made);
     body += &folded("Every check and its answer", &check_table(findings));
     card("What was checked", &[format!("{}.", lead.join(", "))], &body)
-}
-
-/// Merges findings with the same check and severity into one for all their results.
-fn merge_repeated<'f>(findings: impl Iterator<Item = &'f Finding>) -> Vec<Finding> {
-    let mut out: Vec<Finding> = Vec::new();
-    for finding in findings {
-        match out.iter_mut().find(|known| (known.id, known.severity) == (finding.id, finding.severity)) {
-            Some(known) => {
-                let new: Vec<String> =
-                    finding.about.iter().filter(|name| !known.about.contains(name)).cloned().collect();
-                known.about.extend(new);
-            }
-            None => out.push(finding.clone()),
-        }
-    }
-    out.sort_by_key(|f| (f.accepted, f.severity));
-    out
 }
 
 fn finding_list(findings: &[Finding], results: usize) -> String {
@@ -607,13 +592,13 @@ fn repeat_commands(report: &Report) -> Vec<(&'static str, String)> {
         commands.push(("Measure it again:", measured));
     }
     if let Some(id) = report_view::session_id(report) {
-        let words = |rest: &[&str]| {
+        let command = |rest: &[&str]| {
             model::name::line(
                 &[&["fathom"], rest].concat().iter().map(|w| (*w).to_owned()).collect::<Vec<_>>(),
             )
         };
-        commands.push(("Check and show this session again:", words(&["show", &id, "--verbose"])));
-        commands.push(("Compare a later session with it:", words(&["compare", &id, "last"])));
+        commands.push(("Check this session again and show it:", command(&["show", &id, "--verbose"])));
+        commands.push(("Compare a later session with it:", command(&["compare", &id, "last"])));
     }
     commands
 }

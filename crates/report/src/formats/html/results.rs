@@ -44,7 +44,7 @@ fn single_result(report: &Report, result: &Measured) -> String {
     let latency = latency_drawings(result, "r0");
     if !latency.is_empty() {
         let lead = [
-            "Above, where operations lie; below, how rare the slow ones are. Percentiles with fewer than ten operations beyond are not drawn.",
+            "Above: how latencies are distributed. Below: how rare slow operations are. Percentiles with fewer than ten operations above them are not drawn.",
         ];
         out += &card("Latency", &lead, &latency);
     }
@@ -60,8 +60,8 @@ fn single_result(report: &Report, result: &Measured) -> String {
 }
 
 /// Explains the picture of a ledger.
-const LEDGER_EXPLAINED: &str = "From what fathom issued, over what the kernel charged to it, down to what each block device completed, warm-up \
-                      and drain included. Narrower operations at equal bytes are merged, wider ones split; fewer bytes were answered by a cache.";
+const LEDGER_EXPLAINED: &str = "From the top: what fathom issued, what the kernel charged to it, and what each block device completed, including warm-up \
+                      and drain. Fewer operations with equal bytes: they were merged; more: split. Fewer bytes: a cache answered.";
 
 /// Returns the notes on the plots.
 fn plot_notes(result: &Measured) -> Vec<String> {
@@ -130,27 +130,33 @@ pub(super) fn latency_drawings(result: &Measured, link: &str) -> String {
     if all.is_empty() {
         return percentile_table(result);
     }
-    let axis = Axis::log(all.iter().flat_map(|(_, of)| histogram_range(of)));
+    let axes = CommonAxes::from_histograms(&all, result);
     let device = device_mean(result).filter(|_| result.runs.iter().any(|r| r.device.is_some()));
     let mut out = key(&key_items(&all, result, device.is_some()));
-    out += &draw_densities(&all, &axis, device, link).html();
-    out += &draw_tails(&all, (&axis, decades(&all, result)), result, link).html();
+    out += &draw_densities(&all, &axes.latency, device, link).html();
+    out += &draw_tails(&all, &axes, result, link).html();
     out + &folded("Percentiles as a table", &percentile_table(result))
 }
 
-/// Common axes for the tails of several results.
+/// Axes for the latencies of one or several results.
 pub(super) struct CommonAxes {
     latency: Axis,
+    /// The decades of rarity to draw.
     deepest: f64,
 }
 
 impl CommonAxes {
+    fn from_histograms(all: &[(Direction, &LatencyBuckets)], result: &Measured) -> Self {
+        let latency = Axis::log(all.iter().flat_map(|(_, buckets)| histogram_range(buckets)));
+        Self { latency, deepest: decades(all, result) }
+    }
+
     /// Computes the axes of several results; `None` if none has a histogram.
     pub(super) fn from_results(results: &[&Measured]) -> Option<Self> {
         let all: Vec<_> = results.iter().map(|result| (*result, histograms(result))).collect();
         let ranges: Vec<f64> =
-            all.iter().flat_map(|(_, of)| of).flat_map(|(_, of)| histogram_range(of)).collect();
-        let deepest = all.iter().map(|(result, of)| decades(of, result)).fold(1.0, f64::max);
+            all.iter().flat_map(|(_, own)| own).flat_map(|(_, own)| histogram_range(own)).collect();
+        let deepest = all.iter().map(|(result, own)| decades(own, result)).fold(1.0, f64::max);
         (!ranges.is_empty()).then(|| Self { latency: Axis::log(ranges.into_iter()), deepest })
     }
 }
@@ -159,7 +165,7 @@ impl CommonAxes {
 pub(super) fn draw_tail_on(result: &Measured, link: &str, axes: &CommonAxes) -> Option<Plot> {
     let all = histograms(result);
     let small = || {
-        let plot = draw_tails(&all, (&axes.latency, axes.deepest), result, link);
+        let plot = draw_tails(&all, axes, result, link);
         // There is no room for more labels; the table has the numbers.
         let is_named = |label: &Label| NAMED_RANKS_SMALL.iter().any(|rank| label.text.starts_with(rank));
         Plot {
@@ -186,7 +192,7 @@ fn key_items(
     result: &Measured,
     device: bool,
 ) -> Vec<(&'static str, &'static str)> {
-    let mut items: Vec<(&str, &str)> = all.iter().map(|(d, _)| (d.line, d.words)).collect();
+    let mut items: Vec<(&str, &str)> = all.iter().map(|(d, _)| (d.line, d.plural)).collect();
     if result.runs.len() > 1 {
         let has_tails = result.runs.iter().any(|run| !run.tails_ns.is_empty());
         items.push(if has_tails {
@@ -202,14 +208,14 @@ fn key_items(
 }
 
 /// Returns the values that the axis must include.
-fn histogram_range(of: &LatencyBuckets) -> impl Iterator<Item = f64> {
-    let all = of.count() as f64;
+fn histogram_range(buckets: &LatencyBuckets) -> impl Iterator<Item = f64> {
+    let all = buckets.count() as f64;
     let mut below = 0;
-    let first = of.from_ns.iter().zip(&of.ops).find(|(_, ops)| {
+    let first = buckets.from_ns.iter().zip(&buckets.ops).find(|(_, ops)| {
         below += **ops;
         below as f64 > OMITTED_SHARE * all
     });
-    let last = of.from_ns.last().map(|from| LatencyBuckets::end_ns(*from));
+    let last = buckets.from_ns.last().map(|from| LatencyBuckets::end_ns(*from));
     [first.map(|(from, _)| *from), last].into_iter().flatten()
 }
 
@@ -227,12 +233,13 @@ fn draw_densities(
     device: Option<f64>,
     link: &str,
 ) -> Plot {
-    let shares: Vec<_> = all.iter().map(|(d, of)| (*d, bucket_shares(of))).collect();
+    let shares: Vec<_> = all.iter().map(|(d, buckets)| (*d, bucket_shares(buckets))).collect();
     let y = Axis::from_zero(shares.iter().flat_map(|(_, s)| s.iter().map(|b| b.2)));
-    let says = all.iter().map(|(d, of)| format!("{} {}", show_count(of.count() as f64), d.words));
+    let counts =
+        all.iter().map(|(d, buckets)| format!("{} {}", show_count(buckets.count() as f64), d.plural));
     let mut plot = Plot {
         title: "Share of operations by latency (50 logarithmic buckets a decade)".into(),
-        says: format!("Distribution of latency of {}", says.collect::<Vec<_>>().join(", ")),
+        description: format!("Distribution of latency of {}", counts.collect::<Vec<_>>().join(", ")),
         height: 150,
         y: y.ticks_down(|v| format!("{} %", page::short_number(100.0 * v))),
         x: axis.ticks(time_tick),
@@ -251,9 +258,9 @@ fn draw_densities(
         }
         plot.draw(direction.line, &outline);
         stops.extend(shares.iter().filter(|s| s.2 > 0.0).map(|(from, to, share)| {
-            let words =
-                format!("{} to {}\n{} of {}", time(*from), time(*to), show_share(*share), direction.words);
-            (axis.along((from * to).sqrt()), words)
+            let stop =
+                format!("{} to {}\n{} of {}", time(*from), time(*to), show_share(*share), direction.plural);
+            (axis.along((from * to).sqrt()), stop)
         }));
     }
     if let Some(ns) = device {
@@ -271,7 +278,7 @@ fn draw_densities(
 fn decades(all: &[(Direction, &LatencyBuckets)], result: &Measured) -> f64 {
     let percentiles = |d: &Direction| d.figures(result).map(|f| &f.latency_ns.percentiles);
     let ranks = all.iter().filter_map(|(d, _)| percentiles(d)).flatten().filter(|(_, ns)| ns.is_some());
-    let rarest = all.iter().flat_map(|(_, of)| rarity_tail(of)).map(|(_, share)| share);
+    let rarest = all.iter().flat_map(|(_, buckets)| rarity_tail(buckets)).map(|(_, share)| share);
     let rarest = rarest.chain(ranks.map(|(rank, _)| share_above(rank))).fold(1.0, f64::min);
     // A value slightly below a whole power counts as that power.
     (-rarest.log10() - 1e-6).ceil().max(1.0)
@@ -284,17 +291,18 @@ fn share_above(rank: &str) -> f64 {
 
 fn draw_tails(
     all: &[(Direction, &LatencyBuckets)],
-    (axis, deepest): (&Axis, f64),
+    axes: &CommonAxes,
     result: &Measured,
     link: &str,
 ) -> Plot {
-    let y = Axis::linear(0.0, deepest);
+    let CommonAxes { latency: axis, deepest } = axes;
+    let y = Axis::linear(0.0, *deepest);
     let down = |share: f64| y.along(-share.log10());
     let mut plot = Plot {
         title: "Share that took longer (each step down is ten times rarer)".into(),
-        says: format!("Tail of latency: {}", percentiles_sentence(result)),
+        description: format!("Tail of latency: {}", percentiles_sentence(result)),
         height: 210,
-        y: (0..=deepest as i32).map(|zeros| rarity(zeros, y.along(f64::from(zeros)))).collect(),
+        y: (0..=*deepest as i32).map(|zeros| rarity(zeros, y.along(f64::from(zeros)))).collect(),
         x: axis.ticks(time_tick),
         x_title: "Latency, from submission to completion (logarithmic)".into(),
         link: format!("{link}-latency"),
@@ -309,8 +317,8 @@ fn draw_tails(
             plot.draw(&format!("{} thin", direction.line), &plot::line(places));
         }
     }
-    for (direction, of) in all {
-        let tail = rarity_tail(of);
+    for (direction, buckets) in all {
+        let tail = rarity_tail(buckets);
         plot.draw(
             direction.line,
             &plot::line(tail.iter().map(|(ns, share)| (axis.along(*ns), down(*share)))),
@@ -318,7 +326,7 @@ fn draw_tails(
         stops.extend(tail.iter().map(|(ns, share)| {
             (
                 axis.along(*ns),
-                format!("{} of {} took longer than {}", describe_share(*share), direction.words, time(*ns)),
+                format!("{} of {} took longer than {}", describe_share(*share), direction.plural, time(*ns)),
             )
         }));
         percentile_dots(&mut plot, *direction, result, axis, &down);
@@ -383,34 +391,36 @@ fn percentiles_sentence(result: &Measured) -> String {
             let ns = figures.latency_ns.percentiles.get(*rank).copied().flatten()?;
             Some(format!("p{rank} {}", time(ns as f64)))
         });
-        Some(format!("{}: {}", d.words, named.collect::<Vec<_>>().join(", ")))
+        Some(format!("{}: {}", d.plural, named.collect::<Vec<_>>().join(", ")))
     };
     result_directions(result).filter_map(describe).collect::<Vec<_>>().join("; ")
 }
 
 /// Returns the percentiles of all runs together and of each run; withheld ones are a dash.
 fn percentile_table(result: &Measured) -> String {
-    let mut of =
+    let mut table =
         Table::new(&["latency", "min", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"], &[]);
-    of = of.aligned(9, false);
+    table = table.aligned(9, false);
     for direction in result_directions(result) {
         let Some(figures) = direction.figures(result) else { continue };
         let latency = &figures.latency_ns;
         let cell = |ns: Option<u64>| page::time_or_dash(ns.map(|ns| ns as f64));
-        let ranks = |of: &std::collections::BTreeMap<String, Option<u64>>| {
-            TABLE_RANKS.map(|rank| cell(of.get(rank).copied().flatten()))
+        let ranks = |known: &std::collections::BTreeMap<String, Option<u64>>| {
+            TABLE_RANKS.map(|rank| cell(known.get(rank).copied().flatten()))
         };
-        let ends = [direction.words.to_owned(), time(latency.min as f64), time(latency.mean)];
-        of.add(ends.into_iter().chain(ranks(&latency.percentiles)).chain([time(latency.max as f64)]));
+        let ends = [direction.plural.to_owned(), time(latency.min as f64), time(latency.mean)];
+        table.add(ends.into_iter().chain(ranks(&latency.percentiles)).chain([time(latency.max as f64)]));
         for run in result.runs.iter().take(MAX_RUN_DOTS) {
             let Some(own) = run.percentiles_ns.get(direction.word) else { continue };
             let name = format!("  run {}", run.run.saturating_add(1));
-            of.add([name, String::new(), String::new()].into_iter().chain(ranks(own)).chain([String::new()]));
+            table.add(
+                [name, String::new(), String::new()].into_iter().chain(ranks(own)).chain([String::new()]),
+            );
         }
     }
     page::table(
-        "Percentiles of latency, all runs together and each; - where fewer than ten operations lie beyond",
-        &of,
+        "Percentiles of latency, all runs together and each; - where fewer than ten operations are above",
+        &table,
     )
 }
 
@@ -418,10 +428,10 @@ fn percentile_table(result: &Measured) -> String {
 const MIN_BEYOND: u64 = 10;
 
 /// Returns the share of operations in each bucket: `(from, to, share)`, including empty buckets between others.
-pub(crate) fn bucket_shares(of: &LatencyBuckets) -> Vec<(f64, f64, f64)> {
-    let all = of.count().max(1) as f64;
+pub(crate) fn bucket_shares(buckets: &LatencyBuckets) -> Vec<(f64, f64, f64)> {
+    let all = buckets.count().max(1) as f64;
     let mut out: Vec<(f64, f64, f64)> = Vec::new();
-    for (from, ops) in of.from_ns.iter().zip(&of.ops) {
+    for (from, ops) in buckets.from_ns.iter().zip(&buckets.ops) {
         if let Some((_, end, _)) = out.last().copied()
             && *from > 1.001 * end
         {
@@ -433,14 +443,14 @@ pub(crate) fn bucket_shares(of: &LatencyBuckets) -> Vec<(f64, f64, f64)> {
 }
 
 /// Returns the share of operations that took longer than each latency: `(latency, share)`, as far as enough operations are above.
-pub(crate) fn rarity_tail(of: &LatencyBuckets) -> Vec<(f64, f64)> {
-    let all = of.count();
+pub(crate) fn rarity_tail(buckets: &LatencyBuckets) -> Vec<(f64, f64)> {
+    let all = buckets.count();
     let mut remaining = all;
     let mut out = Vec::new();
-    if let Some(first) = of.from_ns.first() {
+    if let Some(first) = buckets.from_ns.first() {
         out.push((*first, 1.0));
     }
-    for (from, ops) in of.from_ns.iter().zip(&of.ops) {
+    for (from, ops) in buckets.from_ns.iter().zip(&buckets.ops) {
         remaining = remaining.saturating_sub(*ops);
         if remaining < MIN_BEYOND {
             break;
@@ -450,8 +460,8 @@ pub(crate) fn rarity_tail(of: &LatencyBuckets) -> Vec<(f64, f64)> {
     out
 }
 
-/// Returns the same for a run: `(latency, share)`, from the latencies that one operation in 10^(k/10) exceeds; NaN if a latency is
-/// withheld.
+/// Returns the share of a run's operations that took longer than each latency: `(latency, share)`, from the latencies that one operation
+/// in 10^(k/10) exceeds; NaN if a latency is withheld.
 pub(crate) fn rarity_tail_of_run(tail_ns: &[Option<u64>]) -> impl Iterator<Item = (f64, f64)> {
     let share = |at: usize| 10_f64.powf(-(at as f64 + 1.0) / 10.0);
     tail_ns.iter().enumerate().map(move |(at, ns)| (ns.map_or(f64::NAN, |ns| ns as f64), share(at)))
@@ -477,7 +487,7 @@ struct Named {
 }
 
 struct Side {
-    says: String,
+    description: String,
     flow: Flow,
     labels: Vec<Words>,
 }
@@ -508,14 +518,14 @@ fn draw_ledger(direction: &str, account: &Account) -> String {
     // The bar is in the upper half of the stage.
     let middle = |at: usize| format!("{:.1}", 100.0 * (at as f64 + 0.25) / stages.len() as f64);
     let named = stages.iter().enumerate().map(|(at, s)| Named { name: s.name.clone(), percent: middle(at) });
-    let side = |of: fn(&Moved) -> u64, show: fn(u64) -> String| {
-        let sum = |s: &Stage| s.parts.iter().map(|m| of(m) as f64).sum::<f64>() as u64;
+    let side = |amount: fn(&Moved) -> u64, show: fn(u64) -> String| {
+        let sum = |s: &Stage| s.parts.iter().map(|m| amount(m) as f64).sum::<f64>() as u64;
         let text = |s: &Stage| if s.parts.is_empty() { "not counted".into() } else { show(sum(s)) };
         let descriptions: Vec<String> = stages.iter().map(|s| format!("{} {}", s.name, text(s))).collect();
         let parts: Vec<Vec<f64>> =
-            stages.iter().map(|s| s.parts.iter().map(|m| of(m) as f64).collect()).collect();
+            stages.iter().map(|s| s.parts.iter().map(|m| amount(m) as f64).collect()).collect();
         let labels = stages.iter().enumerate().map(|(at, s)| Words { text: text(s), percent: middle(at) });
-        Side { says: descriptions.join(", "), flow: flow(&parts), labels: labels.collect() }
+        Side { description: descriptions.join(", "), flow: flow(&parts), labels: labels.collect() }
     };
     let sides = vec![side(|m| m.ios, |n| show_count(n as f64)), side(|m| m.bytes, show_bytes)];
     let picture = LedgerPicture {
@@ -541,12 +551,12 @@ fn stages(account: &Account) -> Vec<Stage> {
     });
     for step in account.layers.chunk_by(|a, b| a.step == b.step) {
         let names: Vec<&str> = step.iter().map(|e| e.name.as_str()).collect();
-        let words: Vec<&str> = step.iter().map(|e| e.word.as_str()).collect();
+        let notes: Vec<&str> = step.iter().map(|e| e.word.as_str()).collect();
         let all: Option<Vec<Moved>> = step.iter().map(counted).collect();
         stages.push(Stage {
             name: names.join(" + "),
             parts: all.unwrap_or_default(),
-            word: words.first().copied().unwrap_or_default().to_owned(),
+            word: notes.first().copied().unwrap_or_default().to_owned(),
         });
     }
     stages
@@ -573,7 +583,7 @@ fn ledger_table(direction: &str, account: &Account, stages: &[Stage]) -> String 
         ]);
     }
     let has_sync = account.layers.iter().any(|e| e.with_sync.is_some());
-    let with = if has_sync { ", the final sync included" } else { "" };
+    let with = if has_sync { ", including the final sync" } else { "" };
     page::table(&format!("{direction} at each layer{with}"), &table)
 }
 
@@ -588,8 +598,8 @@ fn the_tail_of_each_run_is_drawn_below_that_of_all_runs() -> Result<(), Box<dyn 
     let report: model::report::Report = serde_json::from_str(golden)?;
     let mut result = report.results.first().ok_or("no result")?.clone();
     let word = result_directions(&result).next().ok_or("no direction")?.word;
-    let of = LatencyBuckets { from_ns: vec![1000.0, 10_000.0], ops: vec![900, 100] };
-    result.latencies = [(word.to_owned(), of)].into();
+    let buckets = LatencyBuckets { from_ns: vec![1000.0, 10_000.0], ops: vec![900, 100] };
+    result.latencies = [(word.to_owned(), buckets)].into();
     let first = result.runs.first().ok_or("no run")?.clone();
     let run = |ns: u64| {
         // A tenth of the operations took longer than this.
@@ -597,8 +607,9 @@ fn the_tail_of_each_run_is_drawn_below_that_of_all_runs() -> Result<(), Box<dyn 
         model::report::RunFigures { tails_ns: [(word.to_owned(), tail)].into(), ..first.clone() }
     };
     result.runs = vec![run(2000), run(3000)];
-    let (all, axis) = (histograms(&result), Axis::log([1000.0, 11_000.0].into_iter()));
-    let plot = draw_tails(&all, (&axis, 2.0), &result, "x");
+    let axis = Axis::log([1000.0, 11_000.0].into_iter());
+    let axes = CommonAxes { latency: axis, deepest: 2.0 };
+    let plot = draw_tails(&histograms(&result), &axes, &result, "x");
     let paths: Vec<&str> = plot.marks.split("<path ").skip(1).collect();
     let is =
         |at: usize, class: &str| paths.get(at).is_some_and(|p| p.starts_with(&format!("class=\"{class}\"")));

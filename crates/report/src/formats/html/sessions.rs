@@ -3,19 +3,18 @@
 //! A comparison draws every change with its interval on one axis around "no change".
 
 use super::page::{
-    card, facts, folded, icon, multiples, page, rate_tick, repeat_card, short_number, time_or_dash,
+    card, facts, folded, head_card, multiples, page, rate_tick, repeat_card, short_number, time_or_dash,
     with_micro_sign,
 };
 use super::plot::Axis;
 use super::studies::{IntervalHeadings, IntervalRow, common_axis, draw_intervals, draw_intervals_on};
 use super::time_series::Events;
-use super::{filters, page, results, studies, time_series};
+use super::{page, results, studies, time_series};
+use crate::Style;
 use crate::comparison_rows::{PAIR_LEGEND, describe_source, interval, left_out_notes, value};
-use crate::format::Style;
 use crate::formats::text::sessions;
 use crate::page::supported;
 use crate::{comparison_rows, report_view};
-use askama::Template;
 use model::comparison::{Answer, Comparison, Comparisons, Metric, Pair, Side};
 use model::finding::{Finding, Outcome};
 use model::history::{Column, SessionTable};
@@ -31,16 +30,16 @@ const MAX_PLOTS: usize = 120;
 const NO_LEAD: &[&str] = &[];
 
 /// Writes a table of sessions, result by result.
-pub(super) fn write_session_table(of: &SessionTable, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let rows = sessions::session_table(of);
+pub(super) fn write_session_table(table: &SessionTable, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let rows = sessions::session_table(table);
     let lead: Vec<String> = std::iter::once(sessions::session_table_legend(&rows))
-        .chain(sessions::session_table_foot(of))
+        .chain(sessions::session_table_foot(table))
         .collect();
     let figures = card("Every result", &lead, &page::table("Results of sessions side by side", &rows));
-    let mut sections = vec![summary_card(of), figures];
+    let mut sections = vec![summary_card(table), figures];
     let mut plots = 0;
-    for (at, column) in of.columns.iter().enumerate() {
-        let all = results_of_column(of, at);
+    for (at, column) in table.columns.iter().enumerate() {
+        let all = results_of_column(table, at);
         plots += all.len();
         if plots <= MAX_PLOTS {
             sections.push(result_plots(&all, column, at));
@@ -53,35 +52,35 @@ pub(super) fn write_session_table(of: &SessionTable, _: Style, to: &mut dyn Writ
             "",
         ));
     }
-    sections.push(load_curves(of));
-    sections.push(sweep_maps(of));
-    sections.push(source_facts(of));
-    sections.push(session_commands(of));
+    sections.push(load_curves(table));
+    sections.push(sweep_maps(table));
+    sections.push(source_facts(table));
+    sections.push(session_commands(table));
     sections.retain(|section| !section.is_empty());
-    let (title, eye) = if of.reports.is_empty() {
+    let (title, eye) = if table.reports.is_empty() {
         ("sessions side by side".to_owned(), "list --table")
     } else {
-        (format!("{} sessions side by side", of.rows.len()), "show")
+        (format!("{} sessions side by side", table.rows.len()), "show")
     };
     let html = page(env!("CARGO_PKG_VERSION"), &format!("{title} · fathom"), &[eye.to_owned()], &sections);
     to.write_all(html.as_bytes())
 }
 
 /// Returns the card with the worst verdict and the facts of each session.
-fn summary_card(of: &SessionTable) -> String {
-    let Some(worst) = of.reports.iter().map(|report| report.verdict).max() else {
+fn summary_card(table: &SessionTable) -> String {
+    let Some(worst) = table.reports.iter().map(|report| report.verdict).max() else {
         return head_card("SESSIONS", "", "Results of sessions side by side", &[]);
     };
-    let count = |verdict: Verdict| of.reports.iter().filter(|r| r.verdict == verdict).count();
+    let count = |verdict: Verdict| table.reports.iter().filter(|r| r.verdict == verdict).count();
     let all = [Verdict::Valid, Verdict::Suspect, Verdict::Invalid];
     let counted = all.into_iter().filter(|v| count(*v) > 0).map(|v| format!("{} {}", count(v), v.word()));
     let heading =
-        format!("{} sessions side by side: {}", of.rows.len(), counted.collect::<Vec<_>>().join(", "));
-    head_card(worst.word(), worst.word(), &heading, &sessions::session_remarks(of))
+        format!("{} sessions side by side: {}", table.rows.len(), counted.collect::<Vec<_>>().join(", "));
+    head_card(worst.word(), worst.word(), &heading, &sessions::session_remarks(table))
 }
 
 /// Returns the name of each session, from its tags if it has any, and its report.
-fn named_reports(of: &SessionTable) -> impl Iterator<Item = (String, &Report)> {
+fn named_reports(table: &SessionTable) -> impl Iterator<Item = (String, &Report)> {
     let name = |row: &model::history::Row| {
         if row.tags.is_empty() {
             row.session.clone()
@@ -89,7 +88,7 @@ fn named_reports(of: &SessionTable) -> impl Iterator<Item = (String, &Report)> {
             format!("{} ({})", row.tags.join(" "), row.session)
         }
     };
-    of.rows.iter().map(name).zip(&of.reports)
+    table.rows.iter().map(name).zip(&table.reports)
 }
 
 struct SessionResult<'t> {
@@ -99,13 +98,13 @@ struct SessionResult<'t> {
 }
 
 /// Returns the results of a column.
-fn results_of_column(of: &SessionTable, column: usize) -> Vec<SessionResult<'_>> {
-    let figures = of.rows.iter().map(|row| row.figures.get(column).and_then(Option::as_ref));
-    let all = named_reports(of).zip(figures).filter_map(|((name, report), figure)| {
+fn results_of_column(table: &SessionTable, column: usize) -> Vec<SessionResult<'_>> {
+    let figures = table.rows.iter().map(|row| row.figures.get(column).and_then(Option::as_ref));
+    let all = named_reports(table).zip(figures).filter_map(|((name, report), figure)| {
         let is_it =
             |r: &&Measured| figure.is_some_and(|f| r.name == f.name && r.quoted_rate().unit == f.unit);
         let result = report.results.iter().find(is_it)?;
-        let name = if of.columns[column].name == Column::MAIN {
+        let name = if table.columns[column].name == Column::MAIN {
             format!("{name}: {}", result.true_name)
         } else {
             name
@@ -121,7 +120,7 @@ fn result_plots(all: &[SessionResult], column: &Column, at: usize) -> String {
         return String::new();
     }
     let lead = [
-        "All sessions on one scale. Dot: the mean; line: its 95 % interval, with an arrow where it goes on; hollow: a finding qualifies \
+        "All sessions on one scale. Dot: the mean; line: its 95 % interval, with an arrow where it continues; hollow: a finding qualifies \
          it. Dashed: the device below.",
     ];
     let results: Vec<&Measured> = all.iter().map(|one| one.result).collect();
@@ -156,7 +155,7 @@ fn draw_session_rates(all: &[SessionResult], column: &Column) -> String {
             value: rate.value.map(|value| (value, rate.interval)),
             hollow: one.result.verdict != Verdict::Valid,
             cells: vec![
-                rate.value.map_or_else(|| "void".into(), |v| supported(v, rate.interval)),
+                rate.value.map_or_else(|| "no number".into(), |v| supported(v, rate.interval)),
                 interval.unwrap_or_else(|| "-".into()),
                 ns("50"),
                 ns("99"),
@@ -165,18 +164,18 @@ fn draw_session_rates(all: &[SessionResult], column: &Column) -> String {
             ..IntervalRow::default()
         }
     };
-    let words = IntervalHeadings {
+    let labels = IntervalHeadings {
         caption: &format!("{} of each session", column.name),
         first: "Session",
         axis: &format!("{} with its 95 % interval, logarithmic", column.unit),
         headings: &[&column.unit, "95 %", "p50", "p99", "Verdict"],
     };
-    draw_intervals(&words, all.iter().map(row).collect(), rate_tick)
+    draw_intervals(&labels, all.iter().map(row).collect(), rate_tick)
 }
 
 /// Draws the load curves of all sessions that have one.
-fn load_curves(of: &SessionTable) -> String {
-    let curves: Vec<(String, &LoadCurve)> = named_reports(of)
+fn load_curves(table: &SessionTable) -> String {
+    let curves: Vec<(String, &LoadCurve)> = named_reports(table)
         .filter_map(|(name, report)| match &report.study {
             Studied::Limit(curve) => Some((name, curve)),
             _ => None,
@@ -188,8 +187,8 @@ fn load_curves(of: &SessionTable) -> String {
 }
 
 /// Draws the sweep maps of all sessions that have them.
-fn sweep_maps(of: &SessionTable) -> String {
-    let sweeps: Vec<(String, &Sweep)> = named_reports(of)
+fn sweep_maps(table: &SessionTable) -> String {
+    let sweeps: Vec<(String, &Sweep)> = named_reports(table)
         .filter_map(|(name, report)| match &report.study {
             Studied::Sweep(sweep) => Some((name, sweep.as_ref())),
             _ => None,
@@ -199,90 +198,73 @@ fn sweep_maps(of: &SessionTable) -> String {
 }
 
 /// Returns the target and method of each session.
-fn source_facts(of: &SessionTable) -> String {
+fn source_facts(table: &SessionTable) -> String {
     let source = |(name, report): (String, &Report)| {
         let chains: Vec<String> = report.machine.places.iter().map(Place::chain).collect();
         let facts = [report.title.clone(), report.started.clone(), report.machine.host.clone()];
-        let words = facts.into_iter().chain(chains).chain([report_view::command_line(&report.command)]);
-        (name, words.filter(|w| !w.is_empty()).collect::<Vec<_>>().join("\n"))
+        let lines = facts.into_iter().chain(chains).chain([report_view::command_line(&report.command)]);
+        (name, lines.filter(|w| !w.is_empty()).collect::<Vec<_>>().join("\n"))
     };
-    let all: Vec<(String, String)> = named_reports(of).map(source).collect();
+    let all: Vec<(String, String)> = named_reports(table).map(source).collect();
     if all.is_empty() { String::new() } else { card("Where and how", NO_LEAD, &facts(&all)) }
 }
 
-fn session_commands(of: &SessionTable) -> String {
-    let ids = || of.rows.iter().map(|row| row.session.clone());
-    if of.reports.is_empty() {
+fn session_commands(table: &SessionTable) -> String {
+    let ids = || table.rows.iter().map(|row| row.session.clone());
+    if table.reports.is_empty() {
         return String::new();
     }
     let line = |command: &str| {
         model::name::line(&["fathom".to_owned(), command.into()].into_iter().chain(ids()).collect::<Vec<_>>())
     };
     let all = vec![
-        ("Check and show these sessions again:", line("show")),
-        ("Say whether the others are faster than the first:", line("compare")),
+        ("Check these sessions again and show them:", line("show")),
+        ("Compare the others with the first:", line("compare")),
     ];
     card("Repeat it", NO_LEAD, &repeat_card(all))
 }
 
-#[derive(Template)]
-#[template(path = "verdict.html")]
-pub(super) struct Head<'c> {
-    /// The first word, and its CSS class.
-    pub(super) word: &'c str,
-    pub(super) class: &'c str,
-    pub(super) icon: &'static str,
-    pub(super) heading: &'c str,
-    pub(super) sentences: Vec<String>,
-}
-
-/// Returns the first card of a page: a word and sentences. `like` is the word that selects the colour.
-pub(super) fn head_card(word: &str, like: &str, heading: &str, sentences: &[String]) -> String {
-    let class = like.split(' ').next().unwrap_or_default();
-    let sentences = sentences.iter().map(|s| with_micro_sign(s)).collect();
-    Head { word, class, icon: icon(class), heading, sentences }.render().unwrap_or_default()
-}
-
 /// Writes a comparison of two sides.
-pub(super) fn write_comparison(of: &Comparison, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let gate = of.gate.as_ref().map(|g| format!("{}: {}", g.outcome.word().word(), g.sentence));
-    let sentences: Vec<String> = gate.into_iter().chain([of.sentence.clone()]).collect();
-    let mut sections = vec![head_card(of.answer.word(), of.answer.word(), "B against A", &sentences)];
-    let changes = ratios(&of.pairs);
+pub(super) fn write_comparison(comparison: &Comparison, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let gate = comparison.gate.as_ref().map(|g| format!("{}: {}", g.outcome.word().word(), g.sentence));
+    let sentences: Vec<String> = gate.into_iter().chain([comparison.sentence.clone()]).collect();
+    let mut sections =
+        vec![head_card(comparison.answer.word(), comparison.answer.word(), "B against A", &sentences)];
+    let changes = ratios(&comparison.pairs);
     if !changes.is_empty() {
         sections.push(card("Change of every number", &[ROWS_EXPLAINED], &changes));
     }
-    sections.extend(headline_runs(&of.pairs));
+    sections.extend(headline_runs(&comparison.pairs));
     sections.push(card(
         "All numbers",
         &[PAIR_LEGEND.to_owned()],
-        &page::table("Every number of A and B", &comparison_rows::pair_table(&of.pairs, true)),
+        &page::table("Every number of A and B", &comparison_rows::pair_table(&comparison.pairs, true)),
     ));
     sections.push(sides_card(
-        &[("A", &of.a), ("B", &of.b)],
-        &differing_circumstances(of),
-        &left_out_notes(of, "B"),
+        &[("A", &comparison.a), ("B", &comparison.b)],
+        &differing_circumstances(comparison),
+        &left_out_notes(comparison, "B"),
     ));
-    sections.push(answer_list(&of.findings));
+    sections.push(answer_list(&comparison.findings));
     sections.retain(|section| !section.is_empty());
-    let title = format!("{} · B against A · fathom", of.answer.word());
-    let eye = ["compare".to_owned(), side_names(&of.a), side_names(&of.b)];
-    to.write_all(page(&of.fathom.version, &title, &eye, &sections).as_bytes())
+    let title = format!("{} · B against A · fathom", comparison.answer.word());
+    let eye = ["compare".to_owned(), side_names(&comparison.a), side_names(&comparison.b)];
+    to.write_all(page(&comparison.fathom.version, &title, &eye, &sections).as_bytes())
 }
 
 /// Explains the rows of a comparison.
-const ROWS_EXPLAINED: &str = "B by A: right of 1 is more. Dot: the change; line: its 95 % interval, with an arrow where it continues; green: the \
+const ROWS_EXPLAINED: &str = "B divided by A: right of 1 is more. Dot: the change; line: its 95 % interval, with an arrow where it continues; green: the \
                          tolerance within which both count as the same; hollow: neither a difference nor the same was shown.";
 
 /// Writes a comparison of several sides with the first.
-pub(super) fn write_several(of: &Comparisons, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let words: Vec<String> = of
+pub(super) fn write_several(comparisons: &Comparisons, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let sentences: Vec<String> = comparisons
         .others
         .iter()
         .map(|o| format!("{}: {}. {}", o.name, o.comparison.answer.word(), o.comparison.sentence))
         .collect();
     let each: Vec<String> =
-        of.others.iter().map(|o| format!("{} {}", o.name, o.comparison.answer.word())).collect();
+        comparisons.others.iter().map(|o| format!("{} {}", o.name, o.comparison.answer.word())).collect();
     let order = [
         Answer::Invalid,
         Answer::Slower,
@@ -292,20 +274,21 @@ pub(super) fn write_several(of: &Comparisons, _: Style, to: &mut dyn Write) -> i
         Answer::Faster,
         Answer::Same,
     ];
-    let worst = order.into_iter().find(|word| of.others.iter().any(|o| o.comparison.answer == *word));
+    let worst =
+        order.into_iter().find(|word| comparisons.others.iter().any(|o| o.comparison.answer == *word));
     let like = worst.unwrap_or(Answer::CannotTell).word();
-    let mut sections = vec![head_card(&each.join(", "), like, "Several sessions against A", &words)];
-    let changes = multiples("tables", ratios_of_sides(of).into_iter());
+    let mut sections = vec![head_card(&each.join(", "), like, "Several sessions against A", &sentences)];
+    let changes = multiples("tables", ratios_of_sides(comparisons).into_iter());
     if !changes.is_empty() {
-        let lead = [ROWS_EXPLAINED.replacen("B by A", "Each by A", 1)];
+        let lead = [ROWS_EXPLAINED.replacen("B divided", "Each divided", 1)];
         sections.push(card("Change of every number, side by side", &lead, &changes));
     }
     sections.push(card(
         "All numbers",
         &[comparison_rows::SIDES_LEGEND.to_owned()],
-        &page::table("Every number on every side", &comparison_rows::sides_table(of, true, true)),
+        &page::table("Every number on every side", &comparison_rows::sides_table(comparisons, true, true)),
     ));
-    for other in &of.others {
+    for other in &comparisons.others {
         let c = &other.comparison;
         sections.push(sides_card(
             &[("A", &c.a), (&other.name, &c.b)],
@@ -313,17 +296,17 @@ pub(super) fn write_several(of: &Comparisons, _: Style, to: &mut dyn Write) -> i
             &left_out_notes(c, &other.name),
         ));
     }
-    let all: Vec<Finding> = of.others.iter().flat_map(|o| o.comparison.findings.clone()).collect();
+    let all: Vec<Finding> = comparisons.others.iter().flat_map(|o| o.comparison.findings.clone()).collect();
     sections.push(answer_list(&all));
     sections.retain(|section| !section.is_empty());
     let eye: Vec<String> = std::iter::once("compare".to_owned())
-        .chain(of.others.first().map(|o| side_names(&o.comparison.a)))
-        .chain(of.others.iter().map(|o| side_names(&o.comparison.b)))
+        .chain(comparisons.others.first().map(|o| side_names(&o.comparison.a)))
+        .chain(comparisons.others.iter().map(|o| side_names(&o.comparison.b)))
         .collect();
     to.write_all(
         page(
-            &of.fathom.version,
-            &format!("{} sessions compared · fathom", of.others.len() + 1),
+            &comparisons.fathom.version,
+            &format!("{} sessions compared · fathom", comparisons.others.len() + 1),
             &eye,
             &sections,
         )
@@ -346,10 +329,12 @@ pub(super) fn ratios(pairs: &[Pair]) -> String {
 }
 
 /// Draws every number of several sides as a ratio with its interval, change and answer, all on one axis.
-fn ratios_of_sides(of: &Comparisons) -> Vec<(String, String)> {
-    let sides: Vec<Vec<IntervalRow>> = of.others.iter().map(|o| ratio_rows(&o.comparison.pairs)).collect();
-    let axis =
-        common_axis(&of.others.iter().flat_map(|o| ratio_rows(&o.comparison.pairs)).collect::<Vec<_>>());
+fn ratios_of_sides(comparisons: &Comparisons) -> Vec<(String, String)> {
+    let sides: Vec<Vec<IntervalRow>> =
+        comparisons.others.iter().map(|o| ratio_rows(&o.comparison.pairs)).collect();
+    let axis = common_axis(
+        &comparisons.others.iter().flat_map(|o| ratio_rows(&o.comparison.pairs)).collect::<Vec<_>>(),
+    );
     let html = |rows: Vec<IntervalRow>| {
         let alone = |row: IntervalRow| IntervalRow {
             cells: row
@@ -364,21 +349,26 @@ fn ratios_of_sides(of: &Comparisons) -> Vec<(String, String)> {
         let rows: Vec<IntervalRow> = rows.into_iter().map(alone).collect();
         if rows.is_empty() { String::new() } else { draw_ratios(&axis, &["Change", "Answer"], rows) }
     };
-    of.others.iter().zip(sides).map(|(o, rows)| (format!("{} against A", o.name), html(rows))).collect()
+    comparisons
+        .others
+        .iter()
+        .zip(sides)
+        .map(|(o, rows)| (format!("{} against A", o.name), html(rows)))
+        .collect()
 }
 
 fn draw_ratios(axis: &Axis, headings: &[&str], rows: Vec<IntervalRow>) -> String {
-    let words = IntervalHeadings {
+    let labels = IntervalHeadings {
         caption: "Change of every number with its 95 % interval",
         first: "Number",
-        axis: "B by A, logarithmic",
+        axis: "B / A, logarithmic",
         headings,
     };
     // Always mark a ratio of 1.
     let mark = |ratio: f64| {
         if (ratio - 1.0).abs() < 1e-9 { "same".into() } else { format!("x {}", short_number(ratio)) }
     };
-    draw_intervals_on(axis, &words, rows, mark)
+    draw_intervals_on(axis, &labels, rows, mark)
 }
 
 fn ratio_rows(pairs: &[Pair]) -> Vec<IntervalRow> {
@@ -431,9 +421,9 @@ fn headline_runs(pairs: &[Pair]) -> Option<String> {
 }
 
 /// Returns each differing circumstance once.
-fn differing_circumstances(of: &Comparison) -> Vec<(String, String)> {
+fn differing_circumstances(comparison: &Comparison) -> Vec<(String, String)> {
     let mut out: Vec<(String, String)> = Vec::new();
-    for d in of.pairs.iter().flat_map(|p| &p.differences) {
+    for d in comparison.pairs.iter().flat_map(|p| &p.differences) {
         let item = (d.aspect.clone(), format!("{} -> {}", d.a, d.b));
         if !out.contains(&item) {
             out.push(item);
@@ -447,8 +437,8 @@ fn sides_card(sides: &[(&str, &Side)], differences: &[(String, String)], left_ou
         .iter()
         .flat_map(|(name, side)| side.sessions.iter().map(|s| ((*name).to_owned(), describe_source(s))));
     let mut items: Vec<(String, String)> = sessions.collect();
-    items.extend(differences.iter().map(|(aspect, words)| (format!("{aspect} differs"), words.clone())));
-    items.extend(left_out.iter().map(|words| ("left out".to_owned(), words.clone())));
+    items.extend(differences.iter().map(|(aspect, text)| (format!("{aspect} differs"), text.clone())));
+    items.extend(left_out.iter().map(|text| ("left out".to_owned(), text.clone())));
     let names: Vec<&str> = sides.iter().map(|(name, _)| *name).collect();
     card(&format!("What was compared: {}", names.join(" and ")), &[] as &[&str], &facts(&items))
 }

@@ -12,14 +12,15 @@ use super::plot::{
 };
 use super::{page, plot};
 use crate::formats::text::report::table as text_table;
-use crate::formats::text::sweep::{labels, sides};
+use crate::formats::text::results::describe_fairness;
+use crate::formats::text::sweep::{Marks, Sides, best_value, labels, sides};
 use crate::page::supported;
 use askama::Template;
 use model::figures::{LayerRow, Layers, Pace, by_reason};
 use model::fleet::{FleetFigures, HostFigures, HostRate};
 use model::report::{Report, Verdict};
 use model::study::{Api, LoadCurve, LoadPoint, LoadState, Scaling, Targets};
-use model::sweep::{CellFigures, Chosen, Measure, Sweep, Work};
+use model::sweep::{CellFigures, Chosen, Measure, Setting, Sweep, Work};
 use model::units::{show_change, show_count, show_ns, show_rate, show_share};
 use std::collections::BTreeMap;
 
@@ -27,21 +28,21 @@ fn is_qualified(report: &Report, result: usize) -> bool {
     report.results.get(result).is_none_or(|r| r.void || r.verdict != Verdict::Valid)
 }
 
-/// `1,000 - 1,200`.
+/// `1,000 to 1,200`.
 fn format_interval(interval: Option<[f64; 2]>) -> String {
     interval.map_or_else(|| "-".into(), |[low, high]| format!("{} to {}", show_rate(low), show_rate(high)))
 }
 
 /// Returns the card of the costs of each layer.
 pub(super) fn layers_card(report: &Report, layers: &Layers) -> String {
-    let rows = |of: fn(&LayerRow) -> IntervalRow| -> Vec<IntervalRow> {
+    let rows = |figures: fn(&LayerRow) -> IntervalRow| -> Vec<IntervalRow> {
         let mut before = "";
         let mut out = Vec::new();
         for row in &layers.rows {
             let title = if row.work == before { String::new() } else { row.work.clone() };
             before = &row.work;
             let name = row.name.clone();
-            out.push(IntervalRow { title, name, hollow: is_qualified(report, row.result), ..of(row) });
+            out.push(IntervalRow { title, name, hollow: is_qualified(report, row.result), ..figures(row) });
         }
         out
     };
@@ -57,9 +58,9 @@ pub(super) fn layers_card(report: &Report, layers: &Layers) -> String {
         axis: "Mean latency with its 95 % interval, logarithmic",
         headings: &["Latency", "95 %", "Device"],
     };
-    let explained = "From the lowest layer up. Dot: ours; line: its 95 % interval, with an arrow where it goes on; dashed: what the \
+    let explained = "From the lowest layer up. Dot: fathom's figure; line: its 95 % interval, with an arrow where it continues; dashed: what the \
                      topmost device below counted; hollow: a finding qualifies it.";
-    let missing = layers.missing.iter().map(|words| format!("Not measured: {words}."));
+    let missing = layers.missing.iter().map(|reason| format!("Not measured: {reason}."));
     let lead: Vec<String> = std::iter::once(explained.to_owned()).chain(missing).collect();
     let body = format!(
         "<h3>Operations per second</h3>{}<h3>Mean latency</h3>{}",
@@ -123,7 +124,7 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
                 ..IntervalRow::default()
             }
         });
-        let words = IntervalHeadings {
+        let labels = IntervalHeadings {
             caption: &format!("{} through each interface", first.work),
             first: "Interface",
             axis: "MB/s with its 95 % interval, logarithmic",
@@ -133,16 +134,16 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
             let none = api.no_advice.iter().find(|n| n.work == first.work)?;
             Some(format!("No recommendation, because {}.", none.why))
         });
-        let marks = "Dot: 10^6 bytes per second; line: its 95 % interval, with an arrow where it goes on; hollow: a finding qualifies it; ★ the one to use.";
+        let marks = "Dot: 10^6 bytes per second; line: its 95 % interval, with an arrow where it continues; hollow: a finding qualifies it; ★ the one to use.";
         let lead: Vec<String> = advice_text.into_iter().chain([marks.to_owned()]).collect();
-        out += &card(&first.work, &lead, &draw_intervals(&words, drawn.collect(), rate_tick));
+        out += &card(&first.work, &lead, &draw_intervals(&labels, drawn.collect(), rate_tick));
     }
     let missing =
         by_reason(&api.not_measured).into_iter().map(|(names, why)| (names.join("; "), with_micro_sign(why)));
     let mut body = page::table("All figures of all interfaces", &text_table(report, true));
     body += &page::facts(&missing.collect::<Vec<_>>());
     let lead = [
-        "synced: MB/s with the final sync in the time; user, kernel: ns of CPU per byte; calls, faults: per MiB; device: bytes it moved per byte.",
+        "synced: MB/s including the final sync; user, kernel: ns of CPU per byte; calls, faults: per MiB; device: bytes it moved per byte.",
     ];
     out + &card("All figures", &lead, &body)
 }
@@ -171,14 +172,14 @@ pub(super) fn targets_card(report: &Report, targets: &Targets) -> String {
             });
         }
     }
-    let words = IntervalHeadings {
+    let labels = IntervalHeadings {
         caption: "Every test on every target",
         first: "Target",
         axis: "Rate with its 95 % interval, logarithmic",
         headings: &["Rate", "Against the first", "Answer"],
     };
     let lead = ["Dot: the rate; line: its 95 % interval; hollow: a finding qualifies it."];
-    out += &card("Which target is faster", &lead, &draw_intervals(&words, rows, rate_tick));
+    out += &card("Which target is faster", &lead, &draw_intervals(&labels, rows, rate_tick));
     out + &card::<&str>(
         "All figures",
         &[],
@@ -194,20 +195,20 @@ pub(super) fn hosts_card(report: &Report) -> Option<String> {
     let fleet = report.fleet.as_ref()?;
     let mut body = String::new();
     for result in &report.results {
-        let mut of: Vec<(&HostFigures, &HostRate)> = fleet
+        let mut hosts: Vec<(&HostFigures, &HostRate)> = fleet
             .hosts
             .iter()
             .filter_map(|host| Some((host, host.results.iter().find(|r| r.name == result.name)?)))
             .collect();
-        if of.is_empty() {
+        if hosts.is_empty() {
             continue;
         }
-        let all = of.len();
-        of.sort_by(|a, b| a.1.iops.unwrap_or(0.0).total_cmp(&b.1.iops.unwrap_or(0.0)));
-        of.truncate(MAX_HOSTS);
-        of.sort_by_key(|(host, _)| host.rank);
+        let all = hosts.len();
+        hosts.sort_by(|a, b| a.1.iops.unwrap_or(0.0).total_cmp(&b.1.iops.unwrap_or(0.0)));
+        hosts.truncate(MAX_HOSTS);
+        hosts.sort_by_key(|(host, _)| host.rank);
         let of_all =
-            if all > of.len() { format!(", the {} slowest of {all}", of.len()) } else { String::new() };
+            if all > hosts.len() { format!(", the {} slowest of {all}", hosts.len()) } else { String::new() };
         let rates = IntervalHeadings {
             caption: &format!("{}: the rate of each host{of_all}", result.name),
             first: "Host",
@@ -220,8 +221,8 @@ pub(super) fn hosts_card(report: &Report) -> Option<String> {
             axis: "Dot: median latency; line: to the 99th percentile; logarithmic",
             headings: &["p50", "p99"],
         };
-        let of_rates = of.iter().map(|(host, rate)| host_rate_row(host, rate)).collect();
-        let of_latencies = of.iter().flat_map(|(host, rate)| host_latency_rows(host, rate)).collect();
+        let of_rates = hosts.iter().map(|(host, rate)| host_rate_row(host, rate)).collect();
+        let of_latencies = hosts.iter().flat_map(|(host, rate)| host_latency_rows(host, rate)).collect();
         body += &draw_intervals(&rates, with_title(&result.name, of_rates), rate_tick);
         body += &draw_intervals(
             &latencies,
@@ -278,10 +279,7 @@ fn host_latency_rows<'r>(
 
 /// Returns the facts about all hosts together.
 fn fleet_rows(fleet: &FleetFigures) -> Vec<(String, String)> {
-    let fair = fleet.fairness.iter().map(|fair| {
-        let slowest = format!("The slowest host has {} of the mean.", show_share(fair.least_by_mean));
-        (fair.name.clone(), if fair.sentence.is_empty() { slowest } else { fair.sentence.clone() })
-    });
+    let fair = fleet.fairness.iter().map(|fair| (fair.name.clone(), describe_fairness(fair)));
     let kept = fleet
         .hosts
         .iter()
@@ -312,17 +310,17 @@ pub(super) fn host_count_card(report: &Report, scaling: &Scaling) -> String {
             ..IntervalRow::default()
         }
     });
-    let words = IntervalHeadings {
-        caption: "Growing numbers of hosts",
+    let labels = IntervalHeadings {
+        caption: "Results by number of hosts",
         first: "Hosts",
         axis: "IOPS of all with its 95 % interval, logarithmic",
         headings: &["IOPS", "Per host", "Efficiency"],
     };
     let lead = [
-        "Dot: operations per second of all; line: its 95 % interval; hollow: a finding qualifies it. Efficiency: the rate of a host beside \
-         that of a host among the fewest.",
+        "Dot: operations per second of all; line: its 95 % interval; hollow: a finding qualifies it. Efficiency: IOPS per host relative \
+         to the fewest hosts.",
     ];
-    card("What more hosts bring", &lead, &draw_intervals(&words, rows.collect(), rate_tick))
+    card("Scaling with the number of hosts", &lead, &draw_intervals(&labels, rows.collect(), rate_tick))
         + &card::<&str>("All figures", &[], &page::table("Every number of hosts", &text_table(report, true)))
 }
 
@@ -365,13 +363,19 @@ pub(super) fn draw_load_curves(curves: &[(String, &LoadCurve)]) -> Vec<(String, 
     curves.iter().zip(&all).map(|((name, _), drawn)| (name.clone(), html(drawn))).collect()
 }
 
-/// Returns axes of load and latency that include all points of these curves.
-fn common_curve_axes(all: &[&CurveDrawing]) -> (Axis, Axis) {
+/// The axes of a load curve.
+struct CurveAxes {
+    load: Axis,
+    latency: Axis,
+}
+
+/// Returns axes that include all points of these curves.
+fn common_curve_axes(all: &[&CurveDrawing]) -> CurveAxes {
     let loads = all.iter().flat_map(|drawn| drawn.curve.points.iter().map(|p| drawn.load(p)));
     let most = loads.fold(0.0, f64::max);
     let in_shares = all.iter().any(|drawn| drawn.in_shares);
     let x = Axis::linear(0.0, 1.04 * most.max(if in_shares { 100.0 } else { 1.0 }));
-    (x, Axis::log(all.iter().flat_map(|drawn| drawn.latencies())))
+    CurveAxes { load: x, latency: Axis::log(all.iter().flat_map(|drawn| drawn.latencies())) }
 }
 
 struct CurveDrawing<'c> {
@@ -396,7 +400,7 @@ impl<'c> CurveDrawing<'c> {
             ("bar", "95 % interval over runs"),
         ];
         if has(LoadState::Overload) {
-            items.push(("mark", "overload: more came than was served"));
+            items.push(("mark", "overload: more arrived than was served"));
         }
         key(&items)
     }
@@ -429,12 +433,13 @@ impl<'c> CurveDrawing<'c> {
         values.filter(|v| *v >= low / 3.0 && *v <= 3.0 * high).chain(target).collect()
     }
 
-    fn plot(&self, (x, y): &(Axis, Axis)) -> Plot {
+    fn plot(&self, axes: &CurveAxes) -> Plot {
+        let CurveAxes { load: x, latency: y } = axes;
         let percent = |v: f64| format!("{} %", short_number(v));
         let capacity = self.curve.capacity_iops.map_or_else(|| "?".into(), show_rate);
         let mut plot = Plot {
             title: "Latency (logarithmic)".into(),
-            says: self.describe(),
+            description: self.describe(),
             height: 300,
             y: y.ticks_down(time_tick),
             x: if self.in_shares { x.ticks(percent) } else { x.ticks(rate_tick) },
@@ -482,8 +487,8 @@ impl<'c> CurveDrawing<'c> {
 
     fn lines(&self, plot: &mut Plot, x: &Axis, y: &Axis) {
         let points = &self.curve.points;
-        let through = |of: &dyn Fn(&LoadPoint) -> f64| {
-            points.iter().map(|p| (x.along(self.load(p)), y.down(of(p)))).collect::<Vec<_>>()
+        let through = |latency: &dyn Fn(&LoadPoint) -> f64| {
+            points.iter().map(|p| (x.along(self.load(p)), y.down(latency(p)))).collect::<Vec<_>>()
         };
         let mean = through(&|p| p.mean_ns.unwrap_or(f64::NAN));
         plot.draw("mean", &plot::line(mean));
@@ -513,8 +518,8 @@ impl<'c> CurveDrawing<'c> {
         let state = match point.state {
             LoadState::Served => "",
             LoadState::Late => "\nlate: more than a tenth of a percentile is fathom's own lateness",
-            LoadState::Overload => "\noverload: more came than was served",
-            LoadState::Void => "\nvoid",
+            LoadState::Overload => "\noverload: more arrived than was served",
+            LoadState::Void => "\nvoid: a finding invalidates it",
         };
         let ns = |rank: &str| page::time_or_dash(Some(Self::value(point, rank)).filter(|v| v.is_finite()));
         let share = point.share.map_or_else(String::new, |s| format!(" ({})", show_share(s)));
@@ -569,16 +574,21 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
     let mut out: String = sweep.works.iter().map(|work| work_card(sweep, work)).collect();
     if sweep.works.is_empty() {
         out += &card::<&str>(
-            "Cells",
+            "All settings",
             &[],
-            &draw_work_maps(&sweep.cells.iter().collect::<Vec<_>>(), Measure::Bandwidth, (None, None), None),
+            &draw_work_maps(
+                &sweep.cells.iter().collect::<Vec<_>>(),
+                Measure::Bandwidth,
+                Marks::default(),
+                None,
+            ),
         );
     }
     let budget = sweep.budget_seconds.map_or_else(String::new, |b| format!(" of {b:.0} s"));
     let lead = [format!("The {} search took {:.0} s{budget}.", sweep.search, sweep.seconds)];
     // Cells in a fixed order are not ranked: none of them wins.
     let (heading, caption) = if sweep.is_in_order() {
-        ("All cells", "Each cell, in the order of the grid")
+        ("All settings", "Each setting, in the order of the grid")
     } else {
         ("The best settings", "The best of each work, and what it is compared with")
     };
@@ -591,17 +601,16 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
 }
 
 fn work_card(sweep: &Sweep, work: &Work) -> String {
-    let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
-    let winner = sweep.winner.get(&work.name).or_else(|| sweep.only_cell(&work.name));
-    let cheapest = sweep.cheapest.get(&work.name);
+    let mine: Vec<&CellFigures> = cells_of_work(sweep, work).collect();
     let word = if work.chosen == Chosen::CannotTell { "CANNOT TELL: " } else { "" };
     let knees = work.knees.iter().map(|knee| knee.sentence.clone());
     let lead: Vec<String> = std::iter::once(format!("{word}{}", work.sentence)).chain(knees).collect();
-    let heading = winner.filter(|_| work.chosen == Chosen::Fastest).map_or_else(
-        || work.name.clone(),
-        |w| format!("{}: {} {}", work.name, w.setting.shape(), w.setting.way()),
-    );
-    card(&heading, &lead, &draw_work_maps(&mine, work.by, (winner, cheapest), None))
+    let marks = marks_of_work(sweep, work);
+    let heading = marks
+        .best
+        .filter(|_| work.chosen == Chosen::Fastest)
+        .map_or_else(|| work.name.clone(), |best| format!("{}: {} {}", work.name, best.shape(), best.way()));
+    card(&heading, &lead, &draw_work_maps(&mine, work.by, marks, None))
 }
 
 /// Draws the maps of several sessions by name, with a common scale of shades for each work.
@@ -619,27 +628,24 @@ fn work_maps_of_sessions(sweeps: &[(String, &Sweep)], work: &Work) -> String {
     let best = best_value(sweeps.iter().flat_map(|(_, sweep)| cells_of_work(sweep, work)), work.by);
     let small = sweeps.iter().map(|(name, sweep)| {
         let cells: Vec<&CellFigures> = cells_of_work(sweep, work).collect();
-        let winner = sweep.winner.get(&work.name).or_else(|| sweep.only_cell(&work.name));
-        let marked = (winner, sweep.cheapest.get(&work.name));
-        let body = if cells.is_empty() {
-            String::new()
-        } else {
-            draw_work_maps(&cells, work.by, marked, Some(best))
-        };
+        let marks = marks_of_work(sweep, work);
+        let body =
+            if cells.is_empty() { String::new() } else { draw_work_maps(&cells, work.by, marks, Some(best)) };
         (name.clone(), body)
     });
-    let lead = ["Shades are shares of the best cell of all sessions."];
-    card(&format!("{}: every cell", work.name), &lead, &multiples("tables", small))
+    let lead = ["Shades are shares of the best setting of all sessions."];
+    card(&format!("{}: every setting", work.name), &lead, &multiples("tables", small))
 }
 
 fn cells_of_work<'s>(sweep: &'s Sweep, work: &Work) -> impl Iterator<Item = &'s CellFigures> {
     sweep.cells.iter().filter(|cell| cell.setting.work() == work.name)
 }
 
-/// Returns the best value of these cells.
-fn best_value<'c>(cells: impl Iterator<Item = &'c CellFigures>, by: Measure) -> f64 {
-    let values = cells.filter_map(|c| c.value(by)).filter(|v| v.is_finite());
-    if by.is_latency() { values.fold(f64::INFINITY, f64::min) } else { values.fold(0.0, f64::max) }
+/// Returns the best cell of a work and the cheapest one with similar speed.
+fn marks_of_work<'s>(sweep: &'s Sweep, work: &Work) -> Marks<'s> {
+    let best = sweep.winner.get(&work.name).or_else(|| sweep.only_cell(&work.name));
+    let cheapest = sweep.cheapest.get(&work.name);
+    Marks { best: best.map(|cell| &cell.setting), cheapest: cheapest.map(|cell| &cell.setting) }
 }
 
 /// Describes a cell with all known values.
@@ -658,17 +664,12 @@ fn describe_cell(cell: &CellFigures, by: Measure) -> String {
 }
 
 /// Draws a map for each combination of the settings that are on neither side. Shades are relative to `best`, or to the best of these cells.
-fn draw_work_maps(
-    cells: &[&CellFigures],
-    by: Measure,
-    (winner, cheapest): (Option<&CellFigures>, Option<&CellFigures>),
-    of_all: Option<f64>,
-) -> String {
-    let (rows, columns) = sides(cells);
-    let way = |c: &CellFigures| columns.left_open(&rows.left_open(&c.setting)).way();
+fn draw_work_maps(cells: &[&CellFigures], by: Measure, marks: Marks, of_all: Option<f64>) -> String {
+    let sides = sides(cells);
+    let Sides { rows, columns } = sides;
     let mut ways: Vec<String> = Vec::new();
     // Start with the map of the best cell.
-    for name in winner.into_iter().map(way).chain(cells.iter().map(|c| way(c))) {
+    for name in marks.best.into_iter().chain(cells.iter().map(|c| &c.setting)).map(|s| sides.way(s)) {
         if !ways.contains(&name) {
             ways.push(name);
         }
@@ -677,20 +678,21 @@ fn draw_work_maps(
     let share = |v: f64| if by.is_latency() { best / v } else { v / best };
     let mut out = String::new();
     for name in ways.iter().take(MAX_MAPS) {
-        let these: Vec<&CellFigures> = cells.iter().copied().filter(|c| way(c) == *name).collect();
+        let these: Vec<&CellFigures> =
+            cells.iter().copied().filter(|c| sides.way(&c.setting) == *name).collect();
         let (down, across) = (labels(&these, rows), labels(&these, columns));
         let cell = |row: &String, column: &String| {
             let found = these
                 .iter()
                 .find(|c| rows.label_of(&c.setting) == *row && columns.label_of(&c.setting) == *column)?;
-            let is = |marked: Option<&CellFigures>| marked.is_some_and(|m| m.setting == found.setting);
+            let is = |marked: Option<&Setting>| marked == Some(&found.setting);
             let value = found.value(by);
             Some(MapCell {
                 title: with_micro_sign(&describe_cell(found, by)),
                 value: value.map_or_else(|| "-".into(), |v| with_micro_sign(&by.show_short(v))),
                 shade: value.map_or(0, |v| map_shade(share(v))),
-                best: is(winner),
-                cheapest: is(cheapest) && !is(winner),
+                best: is(marks.best),
+                cheapest: is(marks.cheapest) && !is(marks.best),
                 repeated: found.runs >= REPEATED_FROM,
             })
         };
@@ -711,7 +713,7 @@ fn draw_work_maps(
     }
     if ways.len() > MAX_MAPS {
         out +=
-            &format!("<p class=\"sub\">{} more maps are in the JSON, as cells.</p>", ways.len() - MAX_MAPS);
+            &format!("<p class=\"sub\">{} more maps: the JSON has their values.</p>", ways.len() - MAX_MAPS);
     }
     out
 }
@@ -786,17 +788,17 @@ pub(super) fn common_axis(rows: &[IntervalRow]) -> Axis {
 
 /// Draws the rows on their own axis.
 pub(super) fn draw_intervals(
-    words: &IntervalHeadings,
+    labels: &IntervalHeadings,
     rows: Vec<IntervalRow>,
     show: impl Fn(f64) -> String,
 ) -> String {
-    draw_intervals_on(&common_axis(&rows), words, rows, show)
+    draw_intervals_on(&common_axis(&rows), labels, rows, show)
 }
 
 /// Draws the rows on a given axis, which other tables may share.
 pub(super) fn draw_intervals_on(
     axis: &Axis,
-    words: &IntervalHeadings,
+    labels: &IntervalHeadings,
     rows: Vec<IntervalRow>,
     show: impl Fn(f64) -> String,
 ) -> String {
@@ -811,10 +813,10 @@ pub(super) fn draw_intervals_on(
         cells: row.cells,
     });
     let html = IntervalTable {
-        caption: words.caption,
-        first: words.first,
-        axis_title: words.axis,
-        headings: words.headings,
+        caption: labels.caption,
+        first: labels.first,
+        axis_title: labels.axis,
+        headings: labels.headings,
         rows: drawn.collect(),
         ticks: axis.few_ticks(MAX_TICKS, show),
     };
@@ -835,7 +837,7 @@ fn load_curves_of_several_sessions_share_axes() -> Result<(), Box<dyn std::error
     let plots = drawn.iter().map(|d| d.plot(&axes)).collect::<Vec<_>>();
     assert_eq!((&plots[0].x, &plots[0].y), (&plots[1].x, &plots[1].y));
     let first = |curve: &LoadCurve| {
-        curve.points.first().map_or(f64::NAN, |p| axes.1.down(CurveDrawing::value(p, "50")))
+        curve.points.first().map_or(f64::NAN, |p| axes.latency.down(CurveDrawing::value(p, "50")))
     };
     assert!(first(&slower) < first(&one), "four times as long lies further up");
     assert_eq!(draw_load_curves(&[("a".into(), &one), ("b".into(), &slower)]).len(), 2);
@@ -845,10 +847,10 @@ fn load_curves_of_several_sessions_share_axes() -> Result<(), Box<dyn std::error
 #[test]
 fn values_are_placed_on_the_shared_axis() {
     let row = |value: f64| vec![IntervalRow { value: Some((value, None)), ..IntervalRow::default() }];
-    let words = IntervalHeadings { caption: "", first: "", axis: "", headings: &[] };
+    let labels = IntervalHeadings { caption: "", first: "", axis: "", headings: &[] };
     let axis = common_axis(&row(1.0).into_iter().chain(row(100.0)).collect::<Vec<_>>());
     let place = |value: f64| {
-        let html = draw_intervals_on(&axis, &words, row(value), |v| v.to_string());
+        let html = draw_intervals_on(&axis, &labels, row(value), |v| v.to_string());
         html.split("class=\"pt\" style=\"left:").nth(1).and_then(|r| r.split('%').next()?.parse::<f64>().ok())
     };
     assert!(place(1.0) < place(10.0) && place(10.0) < place(100.0), "{:?}", place(10.0));

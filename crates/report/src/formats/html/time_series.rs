@@ -106,17 +106,17 @@ impl TimeDrawing<'_> {
         let fine = self.result.course.is_some();
         let device = self.result.series.iter().any(|s| s.device.is_some());
         let items: [(bool, &str, &str); 8] = [
-            (true, "ours", "ours, by the second"),
-            (fine, "ours thin", "ours, as finely as it was kept"),
+            (true, "ours", "fathom, by the second"),
+            (fine, "ours thin", "fathom, as finely as recorded"),
             (device, "device", "the device below, from its own counters"),
             (self.interval().is_some(), "band", "95 % interval of the mean over runs"),
             (fine, "max", "slowest operation"),
-            (!self.events.marks.is_empty(), "mark", "found at that second"),
-            (!self.events.foreign.is_empty(), "foreign", "others disturbed this run"),
-            (!self.events.warm_up.is_empty(), "warm", "warm-up in the mean"),
+            (!self.events.marks.is_empty(), "mark", "a finding at that second"),
+            (!self.events.foreign.is_empty(), "foreign", "disturbed run"),
+            (!self.events.warm_up.is_empty(), "warm", "warm-up that counts in the mean"),
         ];
         let shown: Vec<_> =
-            items.into_iter().filter(|i| i.0).map(|(_, class, words)| (class, words)).collect();
+            items.into_iter().filter(|i| i.0).map(|(_, class, description)| (class, description)).collect();
         key(&shown)
     }
 
@@ -178,7 +178,7 @@ impl TimeDrawing<'_> {
             if self.scale.is_some() { format!("{unit} of each run") } else { format!("{unit}, from zero") },
             if self.scale.is_some() { 110 } else { 170 },
         );
-        plot.says = self.describe(unit);
+        plot.description = self.describe(unit);
         plot.y = y.ticks_down(rate_tick);
         self.draw_ground(&mut plot);
         if let Some([low, high]) = self.interval() {
@@ -219,9 +219,12 @@ impl TimeDrawing<'_> {
         let Some(course) = self.result.course.as_ref().filter(|_| self.scale.is_none()) else {
             return Vec::new();
         };
-        let moving = || course.directions.iter().filter(|(word, _)| *word != "sync").map(|(_, of)| of);
+        let moving =
+            || course.directions.iter().filter(|(word, _)| *word != "sync").map(|(_, figures)| figures);
         let rate = |at: usize| {
-            moving().filter_map(|of| Some(self.rate(*of.iops.get(at)?, *of.mb_per_s.get(at)?))).sum()
+            moving()
+                .filter_map(|figures| Some(self.rate(*figures.iops.get(at)?, *figures.mb_per_s.get(at)?)))
+                .sum()
         };
         let place = |run, from: f64, seconds: f64| [from, from + seconds].map(|s| self.timeline.at(run, s));
         stretches(course).map(|(at, run, from, s)| (run, place(run, from, s), rate(at))).collect()
@@ -235,11 +238,12 @@ impl TimeDrawing<'_> {
         let all = directions
             .iter()
             .filter_map(direction_data)
-            .flat_map(|of| of.p50_ns.iter().chain(&of.max_ns).flatten());
+            .flat_map(|figures| figures.p50_ns.iter().chain(&figures.max_ns).flatten());
         let below = devices().filter_map(|s| s.device?.latency_ns);
         let y = Axis::log(all.map(|ns| *ns as f64).chain(below));
         let mut plot = self.frame("Latency: median to p99, and the slowest (logarithmic)".into(), 190);
-        plot.says = "Latency over time: median, 99th percentile and the slowest of each stretch".into();
+        plot.description =
+            "Latency over time: median, 99th percentile and the slowest of each stretch".into();
         plot.y = y.ticks_down(time_tick);
         self.draw_ground(&mut plot);
         for direction in &directions {
@@ -260,14 +264,22 @@ impl TimeDrawing<'_> {
     }
 
     fn latency_of(&self, plot: &mut Plot, course: &Course, direction: Direction, y: &Axis) {
-        let Some(of) = course.directions.get(direction.word) else { return };
+        let Some(figures) = course.directions.get(direction.word) else { return };
         let ns = |list: &[Option<u64>], at: usize| {
             list.get(at).copied().flatten().map_or(f64::NAN, |ns| y.down(ns as f64))
         };
         let middle = |run, from: f64, seconds: f64| self.timeline.at(run, from + seconds / 2.0);
         let rows: Vec<(u32, [f64; 4])> = stretches(course)
             .map(|(at, run, from, s)| {
-                (run, [middle(run, from, s), ns(&of.p50_ns, at), ns(&of.p99_ns, at), ns(&of.max_ns, at)])
+                (
+                    run,
+                    [
+                        middle(run, from, s),
+                        ns(&figures.p50_ns, at),
+                        ns(&figures.p99_ns, at),
+                        ns(&figures.max_ns, at),
+                    ],
+                )
             })
             .collect();
         for run in rows.chunk_by(|a, b| a.0 == b.0) {
@@ -285,7 +297,7 @@ impl TimeDrawing<'_> {
         {
             let name =
                 if course.directions.len() > 1 { format!(" {}", direction.word) } else { String::new() };
-            let label = |at: f64, words: &str, class| Label { at, text: format!("{words}{name}"), class };
+            let label = |at: f64, line: &str, class| Label { at, text: format!("{line}{name}"), class };
             let ends = [
                 label(*most, "slowest", ""),
                 label(*p99, "p99", direction.ink),
@@ -305,7 +317,8 @@ impl TimeDrawing<'_> {
         };
         let y = Axis::from_zero(course.depth_mean.iter().copied().chain(below().map(|(_, depth)| depth)));
         let mut plot = self.frame("Operations in flight; dashed: requests in the device's queue".into(), 60);
-        plot.says = "Mean operations in flight over time, and requests in the queue of the device".into();
+        plot.description =
+            "Mean operations in flight over time, and requests in the queue of the device".into();
         plot.y = y.ticks_down(rate_tick).into_iter().step_by(2).collect();
         plot.x_title = "Seconds into each run".into();
         self.draw_ground(&mut plot);
@@ -321,8 +334,8 @@ impl TimeDrawing<'_> {
         plot.draw("device", &Self::steps_by_run(device));
         let stops = stretches(course).filter_map(|(at, run, from, s)| {
             let depth = show_rate(*course.depth_mean.get(at)?);
-            let words = format!("run {}, {} s\n{depth} in flight", run.saturating_add(1), short_number(from));
-            Some((self.timeline.at(run, from + s / 2.0), words))
+            let text = format!("run {}, {} s\n{depth} in flight", run.saturating_add(1), short_number(from));
+            Some((self.timeline.at(run, from + s / 2.0), text))
         });
         plot.stop_at(&stops.collect::<Vec<_>>());
         plot
@@ -347,9 +360,9 @@ impl TimeDrawing<'_> {
         for mark in &self.events.marks {
             let at = self.timeline.at(mark.run, mark.second);
             let class = if at > 600.0 { "of-mark end" } else { "of-mark" };
-            plot.labels.push(Label { at, text: mark.words.clone(), class });
+            plot.labels.push(Label { at, text: mark.label.clone(), class });
         }
-        for (run, words) in &self.events.foreign {
+        for (run, reason) in &self.events.foreign {
             if let Some([from, to]) = self.timeline.span(*run) {
                 // Put the label on the side with more room.
                 let (at, class) = if from > SIDE / 2.0 {
@@ -357,7 +370,7 @@ impl TimeDrawing<'_> {
                 } else {
                     (from, "of-foreign second")
                 };
-                plot.labels.push(Label { at, text: words.clone(), class });
+                plot.labels.push(Label { at, text: reason.clone(), class });
             }
         }
     }
@@ -365,14 +378,14 @@ impl TimeDrawing<'_> {
     fn describe(&self, unit: &str) -> String {
         let runs = self.result.runs.iter().map(|r| show_rate(self.rate(r.iops, r.mb_per_s)));
         let marks = self.events.marks.iter().map(|m| {
-            format!("; {} at {} s of run {}", m.words, short_number(m.second), m.run.saturating_add(1))
+            format!("; {} at {} s of run {}", m.label, short_number(m.second), m.run.saturating_add(1))
         });
         let runs: Vec<String> = runs.take(20).collect();
         format!("{unit} over time; runs: {}{}", runs.join(", "), marks.collect::<String>())
     }
 
     fn stops(&self, unit: &str) -> Vec<(f64, String)> {
-        let words = |s: &Second| {
+        let describe = |s: &Second| {
             let device = s.device.map_or_else(String::new, |d| {
                 format!(
                     "\ndevice {}, {} in its queue",
@@ -381,7 +394,7 @@ impl TimeDrawing<'_> {
                 )
             });
             let others = self.events.foreign.iter().filter(|(run, _)| *run == s.run);
-            let others = others.fold(String::new(), |all, (_, words)| all + "\n" + words);
+            let others = others.fold(String::new(), |all, (_, reason)| all + "\n" + reason);
             let rate = show_rate(self.rate(s.iops, s.mb_per_s));
             format!(
                 "run {}, {} s\n{rate} {unit}{device}{others}",
@@ -390,7 +403,7 @@ impl TimeDrawing<'_> {
             )
         };
         let middle = |s: &Second| self.timeline.at(s.run, s.start_s + s.seconds / 2.0);
-        self.result.series.iter().map(|s| (middle(s), words(s))).collect()
+        self.result.series.iter().map(|s| (middle(s), describe(s))).collect()
     }
 
     fn latency_stops(&self, course: &Course, directions: &[Direction]) -> Vec<(f64, String)> {
@@ -400,19 +413,19 @@ impl TimeDrawing<'_> {
                 let ns = |list: &[Option<u64>]| list.get(at).copied().flatten().map(|ns| time(ns as f64));
                 Some(format!(
                     "\n{}: p50 {}, p99 {}, slowest {}",
-                    d.words,
+                    d.plural,
                     ns(&data.p50_ns)?,
                     ns(&data.p99_ns)?,
                     ns(&data.max_ns)?
                 ))
             });
-            let words = format!(
+            let text = format!(
                 "run {}, {} s{}",
                 run.saturating_add(1),
                 short_number(from),
                 latencies.collect::<String>()
             );
-            (self.timeline.at(run, from + seconds / 2.0), words)
+            (self.timeline.at(run, from + seconds / 2.0), text)
         };
         stretches(course).map(stop).collect()
     }
@@ -438,7 +451,7 @@ fn second_table(result: &Measured) -> String {
     }
     let rest = result.series.len().saturating_sub(MAX_TABLE_ROWS);
     let more = if rest > 0 { format!("; {rest} more rows are in the JSON") } else { String::new() };
-    page::table(&format!("The course of {} second by second{more}", result.name), &table)
+    page::table(&format!("{} second by second{more}", result.name), &table)
 }
 
 /// Reads, writes, trims or syncs, and their CSS classes.
@@ -447,7 +460,7 @@ pub(super) struct Direction {
     /// Key in the report.
     pub(super) word: &'static str,
     /// Plural.
-    pub(super) words: &'static str,
+    pub(super) plural: &'static str,
     /// CSS classes of a line, of the area below it, of a band, and of text.
     pub(super) line: &'static str,
     pub(super) area: &'static str,
@@ -456,7 +469,7 @@ pub(super) struct Direction {
 }
 
 const FIRST: Direction =
-    Direction { word: "", words: "", line: "ours", area: "area", band: "band", ink: "of-ours" };
+    Direction { word: "", plural: "", line: "ours", area: "area", band: "band", ink: "of-ours" };
 const SECOND: Direction =
     Direction { line: "third", area: "area of-third", band: "band of-third", ink: "of-third", ..FIRST };
 const THIRD: Direction =
@@ -467,9 +480,9 @@ const FOURTH: Direction = Direction { line: "mean", ink: "", ..THIRD };
 pub(super) fn result_directions(result: &Measured) -> impl Iterator<Item = Direction> {
     let all = [("read", "reads"), ("write", "writes"), ("trim", "trims"), ("sync", "syncs")];
     let has = all.into_iter().filter(|(word, _)| direction_figures(result, word).is_some());
-    let looks = [FIRST, SECOND, THIRD, FOURTH];
-    has.zip(looks)
-        .map(|((word, words), looks)| Direction { word, words, ..looks })
+    let classes = [FIRST, SECOND, THIRD, FOURTH];
+    has.zip(classes)
+        .map(|((word, plural), classes)| Direction { word, plural, ..classes })
         .collect::<Vec<_>>()
         .into_iter()
 }
@@ -516,7 +529,7 @@ pub(super) struct Events {
 pub(super) struct Mark {
     pub(super) run: u32,
     pub(super) second: f64,
-    pub(super) words: String,
+    pub(super) label: String,
 }
 
 impl Events {
@@ -528,7 +541,7 @@ impl Events {
         let at = |(id, word): &(CheckId, &str)| -> Vec<Mark> {
             let mark = |f: &Finding| {
                 let run = number(f, "run")?.max(0.0) as u32;
-                Some(Mark { run, second: number(f, "at_s")?, words: format!("{word} ({id})") })
+                Some(Mark { run, second: number(f, "at_s")?, label: format!("{word} ({id})") })
             };
             found(*id).filter_map(mark).collect()
         };
@@ -663,43 +676,53 @@ fn tick_step(longest: f64, runs: usize) -> f64 {
 /// Height of a strip in pixels, including the gap above it.
 const STRIP_HEIGHT: u32 = 17;
 
-/// A strip: its label, its explanation, and its value in a run.
+/// A strip: its label, its description, and its share in a run.
 struct HostStrip {
     name: &'static str,
-    words: &'static str,
-    of: fn(&HostFigures) -> Option<f64>,
+    description: &'static str,
+    share: fn(&HostFigures) -> Option<f64>,
     /// Whether a strip of zeros is shown.
     shows_zero: bool,
 }
 
 const HOST_STRIPS: [HostStrip; 6] = [
-    HostStrip { name: "worker", words: "CPU of the busiest worker", of: |h| h.worker_cpu, shows_zero: true },
-    HostStrip { name: "all CPUs", words: "CPU of the host", of: |h| h.cpu, shows_zero: true },
+    HostStrip {
+        name: "worker",
+        description: "CPU of the busiest worker",
+        share: |h| h.worker_cpu,
+        shows_zero: true,
+    },
+    HostStrip { name: "all CPUs", description: "CPU of the host", share: |h| h.cpu, shows_zero: true },
     HostStrip {
         name: "I/O wait",
-        words: "some task waited for I/O",
-        of: |h| h.io_pressure,
+        description: "some task waited for I/O",
+        share: |h| h.io_pressure,
         shows_zero: true,
     },
     HostStrip {
         name: "CPU wait",
-        words: "some task waited for a CPU",
-        of: |h| h.cpu_pressure,
+        description: "some task waited for a CPU",
+        share: |h| h.cpu_pressure,
         shows_zero: true,
     },
     HostStrip {
         name: "mem wait",
-        words: "some task waited for memory",
-        of: |h| h.memory_pressure,
+        description: "some task waited for memory",
+        share: |h| h.memory_pressure,
         shows_zero: false,
     },
-    HostStrip { name: "paused", words: "paused by a CPU quota", of: |h| h.quota_paused, shows_zero: false },
+    HostStrip {
+        name: "paused",
+        description: "paused by a CPU quota",
+        share: |h| h.quota_paused,
+        shows_zero: false,
+    },
 ];
 
 /// Draws the strips of all runs; `None` if no value is known.
 pub(super) fn draw_strips(result: &Measured, timeline: &Timeline, link: &str) -> Option<Plot> {
     let known = |row: &&HostStrip| {
-        let mut values = result.runs.iter().filter_map(|run| (row.of)(&run.host));
+        let mut values = result.runs.iter().filter_map(|run| (row.share)(&run.host));
         values.any(|share| row.shows_zero || share > 0.0)
     };
     let rows: Vec<&HostStrip> = HOST_STRIPS.iter().filter(known).collect();
@@ -708,11 +731,11 @@ pub(super) fn draw_strips(result: &Measured, timeline: &Timeline, link: &str) ->
     }
     let descriptions: Vec<String> = rows
         .iter()
-        .filter_map(|row| Some(format!("{} {}", row.words, mean_over_runs(row, result)?)))
+        .filter_map(|row| Some(format!("{} {}", row.description, mean_over_runs(row, result)?)))
         .collect();
     let mut plot = Plot {
         title: "CPU and waiting, share of the time of each run".into(),
-        says: format!("Means over runs: {}", descriptions.join(", ")),
+        description: format!("Means over runs: {}", descriptions.join(", ")),
         height: STRIP_HEIGHT * rows.len() as u32,
         // Ticks without labels: the plots above and below have them.
         x: timeline.ticks().into_iter().map(|tick| Tick { label: String::new(), ..tick }).collect(),
@@ -722,7 +745,7 @@ pub(super) fn draw_strips(result: &Measured, timeline: &Timeline, link: &str) ->
     for (at, row) in rows.iter().enumerate() {
         let stretch = |run: &RunFigures| {
             let [from, to] = timeline.span(run.run)?;
-            Some((from, to, (row.of)(&run.host)))
+            Some((from, to, (row.share)(&run.host)))
         };
         let drawn = strip(at, rows.len(), &result.runs.iter().filter_map(stretch).collect::<Vec<_>>());
         plot.draw("ground", &drawn.ground);
@@ -738,11 +761,11 @@ pub(super) fn draw_strips(result: &Measured, timeline: &Timeline, link: &str) ->
     let stops = result.runs.iter().filter_map(|run| {
         let [from, to] = timeline.span(run.run)?;
         let values = rows.iter().map(|row| {
-            let share = (row.of)(&run.host).map_or_else(|| "not counted".into(), show_share);
-            format!("\n{}: {share}", row.words)
+            let share = (row.share)(&run.host).map_or_else(|| "not counted".into(), show_share);
+            format!("\n{}: {share}", row.description)
         });
-        let words = format!("run {}{}", run.run.saturating_add(1), values.collect::<String>());
-        Some((f64::midpoint(from, to), words))
+        let stop = format!("run {}{}", run.run.saturating_add(1), values.collect::<String>());
+        Some((f64::midpoint(from, to), stop))
     });
     plot.stop_at(&stops.collect::<Vec<_>>());
     Some(plot)
@@ -750,7 +773,7 @@ pub(super) fn draw_strips(result: &Measured, timeline: &Timeline, link: &str) ->
 
 /// Returns the mean over the runs that have a value.
 fn mean_over_runs(row: &HostStrip, result: &Measured) -> Option<String> {
-    let all: Vec<f64> = result.runs.iter().filter_map(|run| (row.of)(&run.host)).collect();
+    let all: Vec<f64> = result.runs.iter().filter_map(|run| (row.share)(&run.host)).collect();
     (!all.is_empty()).then(|| short_share(all.iter().sum::<f64>() / all.len() as f64))
 }
 
@@ -786,20 +809,22 @@ fn only_findings_with_a_second_are_marked() -> Result<(), Box<dyn std::error::Er
     ];
     let events = Events::from_result(&report, &result);
     let marks: Vec<(u32, f64, &str)> =
-        events.marks.iter().map(|m| (m.run, m.second, m.words.as_str())).collect();
+        events.marks.iter().map(|m| (m.run, m.second, m.label.as_str())).collect();
     assert_eq!(marks, [(1, 2.5, "cliff (E02)"), (1, 2.5, "drive hot (D15)")]);
     Ok(())
 }
 
 #[test]
 fn runs_are_side_by_side_on_one_scale() {
-    let of = Timeline::from_stretches([(0, 0.0, 5.0), (0, 5.0, 5.0), (1, 0.0, 10.0)].into_iter());
-    let [from, to] = of.span(1).unwrap_or_default();
+    let timeline = Timeline::from_stretches([(0, 0.0, 5.0), (0, 5.0, 5.0), (1, 0.0, 10.0)].into_iter());
+    let [from, to] = timeline.span(1).unwrap_or_default();
     assert!(
-        (of.at(0, 10.0) - 494.0).abs() < 1e-9 && (from - 506.0).abs() < 1e-9 && (to - 1000.0).abs() < 1e-9
+        (timeline.at(0, 10.0) - 494.0).abs() < 1e-9
+            && (from - 506.0).abs() < 1e-9
+            && (to - 1000.0).abs() < 1e-9
     );
-    assert!((of.at(1, 5.0) - 753.0).abs() < 1e-9 && of.at(7, 0.0).is_nan());
-    assert!(of.ticks().iter().any(|t| t.label == "2 s"), "{:?}", of.ticks());
+    assert!((timeline.at(1, 5.0) - 753.0).abs() < 1e-9 && timeline.at(7, 0.0).is_nan());
+    assert!(timeline.ticks().iter().any(|t| t.label == "2 s"), "{:?}", timeline.ticks());
     let five = Timeline::from_stretches((0..5).map(|run| (run, 0.0, 2.003)));
     assert!(five.ticks().iter().any(|t| t.label == "1 s"), "a bit more than 2 s: {:?}", five.ticks());
 }
@@ -818,8 +843,10 @@ fn a_shorter_result_uses_the_scale_of_the_longest() {
 
 #[test]
 fn a_thousand_runs_have_few_ticks_and_no_runs_have_none() {
-    let of = Timeline::from_stretches((0..1000).map(|run| (run, 0.0, 0.1)));
-    assert!(of.ticks().len() <= 10 && of.span(999).is_some_and(|s| s[1] <= 1000.1 && s[1] > s[0]));
+    let timeline = Timeline::from_stretches((0..1000).map(|run| (run, 0.0, 0.1)));
+    assert!(
+        timeline.ticks().len() <= 10 && timeline.span(999).is_some_and(|s| s[1] <= 1000.1 && s[1] > s[0])
+    );
     let none = Timeline::from_stretches(std::iter::empty());
     assert!(none.ticks().is_empty() && none.at(0, 1.0).is_nan());
 }

@@ -4,8 +4,8 @@
 //! other documents in `format`. [`SCHEMAS`] describes the documents that scripts read most. A watched interval is lines of JSON, one object
 //! each for the CPUs, each device, each process and each remark: `docs/reference/watch.md` explains the keys.
 
-use crate::format::{Content, Format, Style, Writer};
-use crate::report_view::{describe_failure, verification_notes};
+use crate::formats::text::verified::{describe_failure, verification_notes};
+use crate::{Content, Format, Style, Writer};
 use model::history::{Entry, Listing, SessionTable};
 use model::machine::LayerKind;
 use model::report::FORMAT as CONTRACT;
@@ -84,7 +84,7 @@ fn write_table(table: &SessionTable, style: Style, to: &mut dyn Write) -> io::Re
 fn write_verification(all: &Verifications, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut value = json!({ "fathom": all.fathom, "verdict": all.verdict().word() });
     match all.only() {
-        Some(of) => add_members(&mut value, verification_json(of)),
+        Some(verified) => add_members(&mut value, verification_json(verified)),
         None => {
             add_members(&mut value, json!({ "hosts": all.hosts.iter().map(host_json).collect::<Vec<_>>() }));
         }
@@ -95,9 +95,9 @@ fn write_verification(all: &Verifications, style: Style, to: &mut dyn Write) -> 
 fn host_json(on: &OnHost) -> Value {
     let mut value = json!({ "host": on.host });
     match &on.outcome {
-        Ok(of) => {
-            add_members(&mut value, json!({ "verdict": of.verdict().word() }));
-            add_members(&mut value, verification_json(of));
+        Ok(verified) => {
+            add_members(&mut value, json!({ "verdict": verified.verdict().word() }));
+            add_members(&mut value, verification_json(verified));
         }
         Err(why) => add_members(&mut value, json!({ "verdict": null, "reason": why })),
     }
@@ -111,15 +111,16 @@ fn add_members(value: &mut Value, by: Value) {
     }
 }
 
-fn verification_json(of: &Verified) -> Value {
-    let v = &of.verification;
-    let read = of.read.as_ref().map(|(r, _)| r);
+fn verification_json(verified: &Verified) -> Value {
+    let v = &verified.verification;
+    let read = verified.read.as_ref().map(|(r, _)| r);
     let damage: Vec<Value> = read.iter().flat_map(|r| &r.damage).map(|(o, d)| damage_json(*o, d)).collect();
-    let first =
-        |f: &Failures| -> Vec<Value> { f.first.iter().map(|f| describe_failure(of, f).into()).collect() };
+    let first = |f: &Failures| -> Vec<Value> {
+        f.first.iter().map(|f| describe_failure(verified, f).into()).collect()
+    };
     json!({
-        "target": of.target,
-        "place": of.place.chain(),
+        "target": verified.target,
+        "place": verified.place.chain(),
         "verification": {
             "id": format!("{:016x}", v.id),
             "seed": v.seed,
@@ -128,21 +129,21 @@ fn verification_json(of: &Verified) -> Value {
             "blocks": v.blocks,
             "passes": v.passes,
             "sync_every": v.sync_every,
-            "synced": of.mark.synced,
-            "begun": of.mark.begun,
+            "synced": verified.mark.synced,
+            "begun": verified.mark.begun,
         },
-        "written": of.written.as_ref().map(|(w, took)| json!({
-            "bytes": of.bytes_of(of.mark.begun),
+        "written": verified.written.as_ref().map(|(w, took)| json!({
+            "bytes": verified.bytes_of(verified.mark.begun),
             "seconds": took.as_secs_f64(),
             "ending": w.ending,
             "failures": w.failures.counts,
             "first_failures": first(&w.failures),
         })),
-        "read": of.read.as_ref().map(|(r, took)| json!({
-            "from": of.source,
-            "written_by": of.read_of,
+        "read": verified.read.as_ref().map(|(r, took)| json!({
+            "from": verified.source,
+            "written_by": verified.read_of,
             "blocks": r.blocks,
-            "bytes": of.bytes_of(r.blocks),
+            "bytes": verified.bytes_of(r.blocks),
             "seconds": took.as_secs_f64(),
             "unwritten": r.unwritten,
             "newer_than_synced": r.newer,
@@ -153,10 +154,10 @@ fn verification_json(of: &Verified) -> Value {
             "interrupted": r.interrupted,
             "lost": r.lost,
         })),
-        "damaged": of.damaged(),
+        "damaged": verified.damaged(),
         "damage": damage,
-        "notes": verification_notes(of),
-        "state": of.state,
+        "notes": verification_notes(verified),
+        "state": verified.state,
     })
 }
 
@@ -166,7 +167,7 @@ fn damage_json(offset: u64, damage: &Damage) -> Value {
     value
 }
 
-/// What a line is about, with the end of its interval.
+/// The subject of a line, with the end of its interval.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -190,7 +191,7 @@ enum Line<'w> {
         #[serde(flatten)]
         process: &'w WatchedProcess,
     },
-    /// What appeared, disappeared or is not known.
+    /// A device or process that appeared or disappeared, or something unknown.
     Remark { time: &'w str, text: &'w str },
 }
 
@@ -204,21 +205,21 @@ struct Device<'w> {
     layer: LayerKind,
     level: usize,
     below: &'w [String],
-    /// Its figures; absent where they are not known.
+    /// The figures; absent if they are unknown.
     #[serde(flatten)]
     figures: Option<&'w DeviceInterval>,
-    /// Why they are not.
+    /// Why the figures are unknown; absent if they are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_known: Option<&'w str>,
     load: Option<&'w Load>,
-    /// Why the load is not told; absent where it is.
+    /// Why the load is unknown; absent if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_unknown: Option<&'w str>,
     /// Conclusions that the figures support.
     conclusions: &'w [Conclusion],
-    /// `null` if it is not known or was not observed.
+    /// The latencies; `null` if they are unknown or were not observed.
     latency: Option<&'w Latencies>,
-    /// Why it is not; absent where it is.
+    /// Why the latencies are unknown; absent if they are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     latency_not_known: Option<&'w str>,
 }

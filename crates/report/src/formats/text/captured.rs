@@ -1,6 +1,6 @@
 //! A capture as text: whether it is complete, then the profile of the load; and a fitted job next to its capture.
 
-use crate::format::Style;
+use crate::Style;
 use crate::page::{Page, Table, short_bytes};
 use model::captured::{
     Arrivals, Captured, Depth, Flushes, Footprint, Latency, Op, Operation, Origin, Profile, Restriction,
@@ -15,30 +15,30 @@ const CONTINUATION: &str = "          ";
 /// Limits the lines of tasks; the JSON has more tasks.
 const MAX_TASKS: usize = 10;
 
-pub(super) fn write_capture(of: &Captured, style: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_capture(captured: &Captured, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
-    let word = of.completeness.word.to_uppercase();
-    if let Some(damage) = &of.damage {
+    let word = captured.completeness.word.to_uppercase();
+    if let Some(damage) = &captured.damage {
         out.prose(
             "",
             "  ",
-            &format!("{} the file is {damage}; what is before that is shown", out.paint("CUT", "1")),
+            &format!("{} the file is {damage}; the part before that is shown", out.paint("CUT", "1")),
         );
     }
-    out.prose("", "  ", &format!("{} {}", out.paint(&word, "1"), of.completeness.sentence));
-    out.prose("", "  ", &origin(of));
-    if let Some(restriction) = &of.restricted {
+    out.prose("", "  ", &format!("{} {}", out.paint(&word, "1"), captured.completeness.sentence));
+    out.prose("", "  ", &origin(captured));
+    if let Some(restriction) = &captured.restricted {
         out.prose("", "  ", &restricted(restriction));
     }
-    let profile = &of.profile;
+    let profile = &captured.profile;
     if profile.requests == 0 {
-        out.line("No request is in it.");
+        out.line("It contains no requests.");
         return out.write(to);
     }
     out.line("");
     out.table(&operations(&profile.operations));
     out.line("");
-    for (what, text) in parts(of) {
+    for (what, text) in parts(captured) {
         out.prose(&format!("{what:<10}"), CONTINUATION, &text);
     }
     if !profile.tasks.is_empty() {
@@ -53,135 +53,139 @@ pub(super) fn write_capture(of: &Captured, style: Style, to: &mut dyn Write) -> 
 }
 
 /// Returns each aspect of the load as a name and a sentence.
-pub(in crate::formats) fn parts(of: &Captured) -> Vec<(&'static str, String)> {
-    let profile = &of.profile;
+pub(in crate::formats) fn parts(captured: &Captured) -> Vec<(&'static str, String)> {
+    let profile = &captured.profile;
     let mut out: Vec<(&str, String)> = Vec::new();
-    let sized = profile.operations.iter().filter(|of| of.op != Op::Flush);
-    out.extend(sized.filter_map(|of| {
-        Some(("sizes", format!("{}: {}", of.op.word(), describe_sizes(of.sizes.as_ref()?))))
+    let sized = profile.operations.iter().filter(|one| one.op != Op::Flush);
+    out.extend(sized.filter_map(|one| {
+        Some(("sizes", format!("{}: {}", one.op.word(), describe_sizes(one.sizes.as_ref()?))))
     }));
     let ordered = profile.operations.iter();
-    out.extend(ordered.filter_map(|of| {
-        Some(("order", format!("{}: {}", of.op.word(), describe_sequence(of.sequence.as_ref()?))))
+    out.extend(ordered.filter_map(|one| {
+        Some(("order", format!("{}: {}", one.op.word(), describe_sequence(one.sequence.as_ref()?))))
     }));
     out.push(("footprint", describe_footprint(&profile.footprint)));
-    let unknown = || "not known: no completion is in the file".to_owned();
+    let unknown = || "not known: the file has no completions".to_owned();
     out.push(("depth", profile.depth.as_ref().map_or_else(unknown, describe_depth)));
     out.extend(describe_queueing(&profile.operations).map(|text| ("queue", text)));
-    out.extend(profile.arrivals.iter().map(|of| ("arrivals", describe_arrivals(of))));
+    out.extend(profile.arrivals.iter().map(|one| ("arrivals", describe_arrivals(one))));
     out.extend(describe_flushes(&profile.flushes).map(|text| ("flushes", text)));
     out.extend(capture_remarks(profile).into_iter().map(|text| ("note", text)));
-    let of_files = of.ending.as_ref().and_then(|ending| ending.of_files);
-    out.extend(of_files.map(|of| ("note", of.describe())));
-    let unseen = of.ending.as_ref().map(|ending| ending.without_issue).filter(|n| *n > 0);
+    let of_files = captured.ending.as_ref().and_then(|ending| ending.of_files);
+    out.extend(of_files.map(|files| ("note", files.describe())));
+    let unseen = captured.ending.as_ref().map(|ending| ending.without_issue).filter(|n| *n > 0);
     out.extend(unseen.map(|n| {
         let n = show_count(n as f64);
         let text =
-            "requests whose issue was not seen are not in the file, most of them in flight when it began";
+            "requests are missing, because their issue was not recorded; most were in flight at the start";
         ("note", format!("{n} {text}"))
     }));
     out
 }
 
 /// Describes the device, the machine and the duration of the capture.
-pub(in crate::formats) fn origin(of: &Captured) -> String {
-    let Origin { device, partition, unit, imported, .. } = &of.origin;
-    let mut words = match (partition, device, imported) {
+pub(in crate::formats) fn origin(captured: &Captured) -> String {
+    let Origin { device, partition, unit, imported, .. } = &captured.origin;
+    let mut facts = match (partition, device, imported) {
         (Some(part), Some(disk), _) => vec![format!("{} of {}", part.name, disk.name)],
         (_, Some(device), _) => vec![device.name.clone()],
-        (_, None, Some(tool)) => vec![format!("{} ({tool})", of.origin.asked)],
-        _ => vec![of.origin.asked.clone()],
+        (_, None, Some(tool)) => vec![format!("{} ({tool})", captured.origin.asked)],
+        _ => vec![captured.origin.asked.clone()],
     };
     if let Some(device) = device {
-        words.extend(device.model.clone());
-        words.extend(device.serial.as_ref().map(|serial| format!("serial {serial}")));
-        words.push(show_bytes(device.bytes));
+        facts.extend(device.model.clone());
+        facts.extend(device.serial.as_ref().map(|serial| format!("serial {serial}")));
+        facts.push(show_bytes(device.bytes));
     }
-    words.push(format!("for {}", show_ns(of.profile.duration_ns as f64)));
-    if !of.origin.started.is_empty() {
-        words.push(format!("from {}", of.origin.started));
+    facts.push(format!("for {}", show_ns(captured.profile.duration_ns as f64)));
+    if !captured.origin.started.is_empty() {
+        facts.push(format!("from {}", captured.origin.started));
     }
-    words.push(match unit {
+    facts.push(match unit {
         Unit::Requests => "requests as the driver got them".into(),
         Unit::Bios => "bios as they were queued".into(),
         Unit::Operations => "operations as they were logged".into(),
     });
-    words.extend(of.origin.pid.map(|pid| format!("those of process {pid} alone")));
-    words.join(", ")
+    facts.extend(captured.origin.pid.map(|pid| format!("only process {pid}")));
+    facts.join(", ")
 }
 
 /// Describes the filter on the requests.
 pub(in crate::formats) fn restricted(by: &Restriction) -> String {
-    let mut words = Vec::new();
-    words.extend(by.from_ns.map(|ns| format!("from {}", show_ns(ns as f64))));
-    words.extend(by.to_ns.map(|ns| format!("to {}", show_ns(ns as f64))));
-    words.extend(by.task.as_ref().map(|task| format!("of task {task}")));
-    format!("Shown: only requests {}", words.join(", "))
+    let mut limits = Vec::new();
+    limits.extend(by.from_ns.map(|ns| format!("from {}", show_ns(ns as f64))));
+    limits.extend(by.to_ns.map(|ns| format!("to {}", show_ns(ns as f64))));
+    limits.extend(by.task.as_ref().map(|task| format!("of task {task}")));
+    format!("Shown: only requests {}", limits.join(", "))
 }
 
 /// Returns the table of operations.
 pub(in crate::formats) fn operations(all: &[Operation]) -> Table {
     let headings = ["", "requests", "share", "IOPS", "MB/s", "size", "p50", "p99", "p99.9", "max"];
     let mut table = Table::new(&headings, &[5, 2, 8, 9]).aligned(9, false);
-    for of in all {
-        let latency =
-            |name: &str| of.latency_ns.as_ref().map_or_else(|| "-".into(), |all| percentile(all, name));
-        let sized = of.sizes.is_some();
+    for operation in all {
+        let latency = |name: &str| {
+            operation.latency_ns.as_ref().map_or_else(|| "-".into(), |all| percentile(all, name))
+        };
+        let sized = operation.sizes.is_some();
         table.add([
-            of.op.word().to_owned(),
-            show_count(of.requests as f64),
-            show_share(of.share),
-            show_rate(of.iops),
-            if sized { show_rate(of.mb_per_s) } else { String::new() },
-            of.sizes.as_ref().map_or_else(String::new, |sizes| short_bytes(sizes.mean as u64)),
+            operation.op.word().to_owned(),
+            show_count(operation.requests as f64),
+            show_share(operation.share),
+            show_rate(operation.iops),
+            if sized { show_rate(operation.mb_per_s) } else { String::new() },
+            operation.sizes.as_ref().map_or_else(String::new, |sizes| short_bytes(sizes.mean as u64)),
             latency("50"),
             latency("99"),
             latency("99.9"),
-            of.latency_ns.as_ref().map_or_else(|| "-".into(), |all| show_ns(all.max as f64)),
+            operation.latency_ns.as_ref().map_or_else(|| "-".into(), |all| show_ns(all.max as f64)),
         ]);
     }
     table
 }
 
 /// `-` if too few requests support the percentile.
-fn percentile(of: &Latency, name: &str) -> String {
-    of.percentiles.get(name).copied().flatten().map_or_else(|| "-".into(), |ns| show_ns(ns as f64))
+fn percentile(latency: &Latency, name: &str) -> String {
+    latency.percentiles.get(name).copied().flatten().map_or_else(|| "-".into(), |ns| show_ns(ns as f64))
 }
 
-fn describe_sizes(of: &Sizes) -> String {
-    let frequent: Vec<String> = of
+fn describe_sizes(sizes: &Sizes) -> String {
+    let frequent: Vec<String> = sizes
         .frequent
         .iter()
         .map(|size| format!("{} {}", short_bytes(size.bytes), show_share(size.share)))
         .collect();
     let quantiles: Vec<String> =
-        of.percentiles.iter().map(|(name, bytes)| format!("p{name} {}", short_bytes(*bytes))).collect();
-    match of.frequent.as_slice() {
+        sizes.percentiles.iter().map(|(name, bytes)| format!("p{name} {}", short_bytes(*bytes))).collect();
+    match sizes.frequent.as_slice() {
         [only] if only.share >= 1.0 => format!("all {}", short_bytes(only.bytes)),
         _ => format!(
             "{}; {}; {} to {}",
             frequent.join(", "),
             quantiles.join(", "),
-            short_bytes(of.min),
-            short_bytes(of.max)
+            short_bytes(sizes.min),
+            short_bytes(sizes.max)
         ),
     }
 }
 
-fn describe_sequence(of: &Sequence) -> String {
-    let mut text =
-        format!("{} sequential ({} of the bytes)", show_share(of.share), show_share(of.byte_share));
-    if of.runs > 0 {
-        let [mean, median, most] = of.run_requests.map(number);
+fn describe_sequence(sequence: &Sequence) -> String {
+    let mut text = format!(
+        "{} sequential ({} of the bytes)",
+        show_share(sequence.share),
+        show_share(sequence.byte_share)
+    );
+    if sequence.runs > 0 {
+        let [mean, median, most] = sequence.run_requests.map(number);
         text += &format!(
-            "; {} {} of {mean} requests in the mean, median {median}, longest {most} ({})",
-            show_count(of.runs as f64),
-            if of.runs == 1 { "run" } else { "runs" },
-            show_bytes(of.run_bytes[2] as u64)
+            "; {} {} of {mean} requests on average, median {median}, longest {most} ({})",
+            show_count(sequence.runs as f64),
+            if sequence.runs == 1 { "run" } else { "runs" },
+            show_bytes(sequence.run_bytes[2] as u64)
         );
     }
-    if of.streams[1] > 0.0 {
-        text += &format!("; streams at once {:.1}, at most {}", of.streams[0], of.streams[1]);
+    if sequence.streams[1] > 0.0 {
+        text += &format!("; concurrent streams {:.1}, at most {}", sequence.streams[0], sequence.streams[1]);
     }
     text
 }
@@ -191,25 +195,25 @@ fn number(figure: f64) -> String {
     if figure.fract() == 0.0 { show_count(figure) } else { show_rate(figure) }
 }
 
-fn describe_footprint(of: &Footprint) -> String {
+fn describe_footprint(footprint: &Footprint) -> String {
     let mut text = format!(
         "{}{} distinct in blocks of {} ({} read, {} written) within {}; each block touched {} times",
-        if of.is_least { "at least " } else { "" },
-        show_bytes(of.bytes),
-        short_bytes(of.block_bytes),
-        show_bytes(of.read_bytes),
-        show_bytes(of.write_bytes),
-        show_bytes(of.span_bytes),
-        show_rate(of.reuse)
+        if footprint.is_least { "at least " } else { "" },
+        show_bytes(footprint.bytes),
+        short_bytes(footprint.block_bytes),
+        show_bytes(footprint.read_bytes),
+        show_bytes(footprint.write_bytes),
+        show_bytes(footprint.span_bytes),
+        show_rate(footprint.reuse)
     );
-    if let Some(half) = of.half_in {
+    if let Some(half) = footprint.half_in {
         text += &format!("; half of the requests in {} of the device", show_share(half));
     }
     text
 }
 
-fn describe_depth(of: &Depth) -> String {
-    let shares: Vec<String> = of
+fn describe_depth(depth: &Depth) -> String {
+    let shares: Vec<String> = depth
         .shares
         .iter()
         .filter(|share| share.share >= 0.001)
@@ -220,21 +224,21 @@ fn describe_depth(of: &Depth) -> String {
         })
         .collect();
     format!(
-        "mean {:.2}, while busy {:.2}, at most {}; of the time {}",
-        of.mean,
-        of.busy_mean,
-        of.max,
+        "mean {:.2}, while busy {:.2}, at most {}; share of the time: {}",
+        depth.mean,
+        depth.busy_mean,
+        depth.max,
         shares.join(", ")
     )
 }
 
 fn describe_queueing(all: &[Operation]) -> Option<String> {
-    let describe = |of: &Operation| {
-        let latency = of.queued_ns.as_ref()?;
+    let describe = |operation: &Operation| {
+        let latency = operation.queued_ns.as_ref()?;
         let [p50, p99] = ["50", "99"].map(|name| percentile(latency, name));
         Some(format!(
             "{}: {} waited in the scheduler, p50 {p50}, p99 {p99}",
-            of.op.word(),
+            operation.op.word(),
             show_count(latency.count as f64)
         ))
     };
@@ -242,39 +246,45 @@ fn describe_queueing(all: &[Operation]) -> Option<String> {
     (!text.is_empty()).then(|| text.join("; "))
 }
 
-fn describe_arrivals(of: &Arrivals) -> String {
+fn describe_arrivals(arrivals: &Arrivals) -> String {
     let idc = |figure: Option<f64>| figure.map_or_else(|| "-".into(), show_rate);
     format!(
-        "{}: every {} in the mean, p50 {}, p99 {}; dispersion (1 = random) {} in 10 ms, {} in 100 ms",
-        of.of,
-        show_ns(of.gap_ns.mean),
-        percentile(&of.gap_ns, "50"),
-        percentile(&of.gap_ns, "99"),
-        idc(of.idc_10ms),
-        idc(of.idc_100ms)
+        "{}: every {} on average, p50 {}, p99 {}; dispersion (1 = random) {} in 10 ms, {} in 100 ms",
+        arrivals.of,
+        show_ns(arrivals.gap_ns.mean),
+        percentile(&arrivals.gap_ns, "50"),
+        percentile(&arrivals.gap_ns, "99"),
+        idc(arrivals.idc_10ms),
+        idc(arrivals.idc_100ms)
     )
 }
 
-fn describe_flushes(of: &Flushes) -> Option<String> {
-    if of.at_device + of.asked + of.with_data == 0 {
+fn describe_flushes(flushes: &Flushes) -> Option<String> {
+    if flushes.at_device + flushes.asked + flushes.with_data == 0 {
         return None;
     }
     let count = |n: u64| show_count(n as f64);
-    let mut text = format!("{} at the device", count(of.at_device));
-    if of.asked + of.with_data > 0 {
+    let mut text = format!("{} at the device", count(flushes.at_device));
+    if flushes.asked + flushes.with_data > 0 {
         text += &format!(
-            ", asked for {} times alone and {} times with a write",
-            count(of.asked),
-            count(of.with_data)
+            ", requested {} times alone and {} times with a write",
+            count(flushes.asked),
+            count(flushes.with_data)
         );
     }
-    if let Some(latency) = &of.asked_ns {
+    if let Some(latency) = &flushes.asked_ns {
         text += &format!("; p50 {}, p99 {}", percentile(latency, "50"), percentile(latency, "99"));
     }
-    let owner = |of: &model::captured::Owner| {
-        format!("{}:{} {} (one per {} writes)", of.name, of.tid, count(of.asked), show_rate(of.writes_each))
+    let describe_owner = |owner: &model::captured::Owner| {
+        format!(
+            "{}:{} {} (one per {} writes)",
+            owner.name,
+            owner.tid,
+            count(owner.asked),
+            show_rate(owner.writes_each)
+        )
     };
-    let owners: Vec<String> = of.owners.iter().map(owner).collect();
+    let owners: Vec<String> = flushes.owners.iter().map(describe_owner).collect();
     if !owners.is_empty() {
         text += &format!("; by {}", owners.join(", "));
     }
@@ -282,20 +292,21 @@ fn describe_flushes(of: &Flushes) -> Option<String> {
 }
 
 /// Returns the numbers of requests that distort figures or have no known owner.
-fn capture_remarks(of: &Profile) -> Vec<String> {
+fn capture_remarks(profile: &Profile) -> Vec<String> {
     let share = |part: u64| {
-        format!("{} requests ({})", show_count(part as f64), show_share(part as f64 / of.requests as f64))
+        format!(
+            "{} requests ({})",
+            show_count(part as f64),
+            show_share(part as f64 / profile.requests as f64)
+        )
     };
     let all = [
+        (profile.of_kernel_workers, "by kernel workers: write-back and flushes, whose cause is unknown"),
+        (profile.failed, "failed"),
+        (profile.without_completion, "have no completion in the file"),
         (
-            of.of_kernel_workers,
-            "by kernel workers: write-back and flushes, of which nobody can tell who caused them",
-        ),
-        (of.failed, "failed"),
-        (of.without_completion, "have no completion in the file"),
-        (
-            of.late,
-            "took so long that they stand behind later ones; order, depth and arrivals are without them",
+            profile.late,
+            "took so long that the file has them after later ones; order, depth and arrivals exclude them",
         ),
     ];
     all.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", share(n))).collect()
@@ -324,10 +335,10 @@ pub(in crate::formats) fn tasks(all: &[Task]) -> Table {
 }
 
 /// Returns how many tasks the table leaves out.
-pub(in crate::formats) fn other_tasks(of: &Profile) -> String {
-    let listed = of.tasks.get(MAX_TASKS..).unwrap_or_default();
-    let tasks = of.other_tasks.tasks + listed.len() as u64;
-    let requests = of.other_tasks.requests + listed.iter().map(|task| task.requests).sum::<u64>();
+pub(in crate::formats) fn other_tasks(profile: &Profile) -> String {
+    let listed = profile.tasks.get(MAX_TASKS..).unwrap_or_default();
+    let tasks = profile.other_tasks.tasks + listed.len() as u64;
+    let requests = profile.other_tasks.requests + listed.iter().map(|task| task.requests).sum::<u64>();
     match tasks {
         0 => String::new(),
         n => format!("and {} more tasks with {} requests", show_count(n as f64), show_count(requests as f64)),
@@ -338,46 +349,47 @@ const FIT_HEADINGS: [&str; 6] = ["figure", "original", "fit", "difference", "goa
 /// Numbers from this value on have no decimals.
 const NO_DECIMALS_FROM: f64 = 1000.0;
 
-pub(super) fn write_fit_check(of: &FitCheck, style: Style, to: &mut dyn io::Write) -> io::Result<()> {
+pub(super) fn write_fit_check(fit: &FitCheck, style: Style, to: &mut dyn io::Write) -> io::Result<()> {
     let mut out = Page::new(style);
-    out.prose("", "  ", &format!("{}: {}", of.word.word(), of.sentence));
-    let job = of.job.as_ref().map_or_else(|| "the job fitted to it".into(), |job| format!("the job {job}"));
-    out.prose("", "  ", &format!("{} and {job}, run on {}", of.capture, of.target));
+    out.prose("", "  ", &format!("{}: {}", fit.word.word(), fit.sentence));
+    let job = fit.job.as_ref().map_or_else(|| "the job fitted to it".into(), |job| format!("the job {job}"));
+    out.prose("", "  ", &format!("{} and {job}, run on {}", fit.capture, fit.target));
     out.line("");
     let mut table = Table::new(&FIT_HEADINGS, &[]);
-    table.add_all(of.figures.iter().map(fit_row));
+    table.add_all(fit.figures.iter().map(fit_row));
     out.table(&table);
-    for figure in &of.figures {
+    for figure in &fit.figures {
         if let Some(why) = &figure.why {
             out.prose("- ", "  ", &format!("{}: {why}", figure.name));
         }
     }
-    for note in &of.notes {
+    for note in &fit.notes {
         out.prose("- ", "  ", note);
     }
     out.write(to)
 }
 
-fn fit_row(of: &Figure) -> [String; 6] {
-    let shown = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format_figure(of, value));
-    let is_distance = of.unit == "ks";
-    let difference = of.difference.map_or_else(
+fn fit_row(figure: &Figure) -> [String; 6] {
+    let shown = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format_figure(figure, value));
+    let is_distance = figure.unit == "ks";
+    let difference = figure.difference.map_or_else(
         || "-".into(),
         |difference| {
             if is_distance { format!("KS {difference:.4}") } else { format!("{:+.1} %", 100.0 * difference) }
         },
     );
-    let goal = if is_distance { format!("<= {}", of.goal) } else { format!("+-{:.0} %", 100.0 * of.goal) };
-    let met = match of.met {
+    let goal =
+        if is_distance { format!("<= {}", figure.goal) } else { format!("+-{:.0} %", 100.0 * figure.goal) };
+    let met = match figure.met {
         Some(true) => "yes",
         Some(false) => "NO",
         None => "?",
     };
-    [of.name.clone(), shown(of.original), shown(of.fit), difference, goal, met.into()]
+    [figure.name.clone(), shown(figure.original), shown(figure.fit), difference, goal, met.into()]
 }
 
-fn format_figure(of: &Figure, value: f64) -> String {
-    match of.unit.as_str() {
+fn format_figure(figure: &Figure, value: f64) -> String {
+    match figure.unit.as_str() {
         "ns" => show_ns(value),
         "bytes_per_s" => format!("{}/s", show_bytes(value.round() as u64)),
         _ if value >= NO_DECIMALS_FROM => show_count(value),
@@ -492,20 +504,20 @@ fn captures_fit_any_width_and_unknown_figures_are_not_zero() {
             "{width}\n{text}"
         );
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        for words in [
+        for expected in [
             "CUT the file is cut off at byte 4096",
             "UNKNOWN imported from blktrace",
             "only requests of task postgres",
             "4K 90 %, 64K 10 %",
             "10 % sequential",
-            "3 runs of 3.50 requests in the mean, median 3, longest 9",
-            "not known: no completion is in the file",
+            "3 runs of 3.50 requests on average, median 3, longest 9",
+            "not known: the file has no completions",
             "2,018 in 10 ms, - in 100 ms",
-            "12 at the device, asked for 9 times alone",
+            "12 at the device, requested 9 times alone",
             "138,181 requests (97 %) by kernel workers",
-            "3 requests whose issue was not seen",
+            "3 requests are missing",
         ] {
-            assert!(flat.contains(words), "{words}\n{text}");
+            assert!(flat.contains(expected), "{expected}\n{text}");
         }
     }
 }
@@ -521,11 +533,11 @@ fn missed_goals_and_unknown_figures_are_shown() {
     let (word, sentence) = FitCheck::answer(&figures);
     let (capture, target, notes) =
         ("x.capture".into(), "/dev/loop3".into(), vec!["3 requests were of others".into()]);
-    let of = FitCheck { format: 1, capture, job: None, target, word, sentence, figures, notes };
+    let fit = FitCheck { format: 1, capture, job: None, target, word, sentence, figures, notes };
     let mut text = Vec::new();
-    write_fit_check(&of, Style::default(), &mut text).unwrap_or_else(|e| panic!("{e}"));
+    write_fit_check(&fit, Style::default(), &mut text).unwrap_or_else(|e| panic!("{e}"));
     let text = String::from_utf8(text).unwrap_or_default();
-    for words in [
+    for expected in [
         "MISSED: 2 of 4 goals",
         "-25.0 %",
         "NO",
@@ -534,7 +546,7 @@ fn missed_goals_and_unknown_figures_are_shown() {
         "- read p50: the capture does not say",
         "3 requests",
     ] {
-        assert!(text.contains(words), "{words}:\n{text}");
+        assert!(text.contains(expected), "{expected}:\n{text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }

@@ -1,9 +1,10 @@
 //! A report of `fathom time`: what a command did, in at most eight lines, and all of its figures as a table.
 
 use crate::page::{Page, Table};
+use crate::report_view::acts;
 use model::Known;
 use model::command::{CommandResult, CommandResults, CommandRun, DeviceUse};
-use model::finding::{Finding, Outcome, Severity};
+use model::finding::{Outcome, Severity};
 use model::report::{CountsAs, Report};
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 
@@ -97,10 +98,8 @@ fn time(seconds: f64) -> String {
 
 /// Prints the verdict, the findings that decide it, and the number of checks that were not possible.
 fn show_verdict(out: &mut Page, report: &Report) {
-    let acting =
-        |f: &&Finding| f.outcome == Outcome::Finding && f.severity.is_some_and(|s| s < Severity::Note);
     let mut names: Vec<String> =
-        report.findings.iter().filter(acting).map(|f| format!("{} {}", f.id, f.name)).collect();
+        report.findings.iter().filter(|f| acts(f)).map(|f| format!("{} {}", f.id, f.name)).collect();
     // Several commands may have the same finding.
     names.dedup();
     let word = report.verdict.word();
@@ -203,7 +202,7 @@ fn detail_rows(run: &CommandRun) -> Vec<(&'static str, String)> {
         out.push((
             "Syncs",
             format!(
-                "{}; median {}, p99 {}, longest {}, all together {}",
+                "{}; median {}, p99 {}, longest {}, total {}",
                 names.join(", "),
                 time(syncs.median_ns),
                 time(syncs.p99_ns),
@@ -227,10 +226,10 @@ fn detail_rows(run: &CommandRun) -> Vec<(&'static str, String)> {
         ));
     }
     for (what, share) in [
-        ("Reads in sequence at the device", &run.interface.sequential_reads),
-        ("Writes in sequence at the device", &run.interface.sequential_writes),
-        ("Waiting for I/O, of all tasks of the machine", &run.pressure[0]),
-        ("Waiting for a CPU, of all tasks of the machine", &run.pressure[1]),
+        ("Sequential reads at the device", &run.interface.sequential_reads),
+        ("Sequential writes at the device", &run.interface.sequential_writes),
+        ("Time in which some task of the machine waited for I/O", &run.pressure[0]),
+        ("Time in which some task of the machine waited for a CPU", &run.pressure[1]),
     ] {
         out.extend(share.as_ref().ok().map(|share| (what, show_share(*share))));
     }
@@ -265,7 +264,7 @@ fn unknown_figures(run: &CommandRun) -> Vec<(&'static str, String)> {
         ("reads answered by the page cache", run.cached_read_bytes.as_ref().err().cloned()),
         ("unused read-ahead", run.unused_read_ahead_bytes.as_ref().err().cloned()),
         ("writes that were still in memory", run.dirty_at_end_bytes.as_ref().err().cloned()),
-        ("rate until all was stable", run.stable_mb_per_s.as_ref().err().cloned()),
+        ("rate until all data was stable", run.stable_mb_per_s.as_ref().err().cloned()),
         ("syncs and how files were opened", run.syncs.as_ref().err().cloned()),
         ("I/O charged to its cgroup", run.charged_bytes.as_ref().err().cloned()),
     ];
@@ -287,7 +286,8 @@ pub(super) fn table(results: &CommandResults) -> Table {
 fn row(name: String, at: usize, run: &CommandRun) -> [String; HEADINGS.len()] {
     let bytes = |known: &Known<u64>| known.as_ref().map_or_else(|_| "-".into(), |bytes| show_bytes(*bytes));
     let seconds = |seconds: f64| show_ns(seconds * 1e9);
-    let moved = |of: fn(&model::command::Moved) -> u64| run.moved.as_ref().map(of).map_err(Clone::clone);
+    let moved =
+        |amount: fn(&model::command::Moved) -> u64| run.moved.as_ref().map(amount).map_err(Clone::clone);
     [
         name,
         (at + 1).to_string(),

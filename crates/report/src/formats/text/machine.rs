@@ -3,8 +3,8 @@
 //! Devices are a paragraph for each disk and a line for each partition, or every fact of a device on its own line. A diagnosis is a line
 //! for each check, and at the end what to do before measuring, worst first.
 
-use crate::format::{Detail, Style};
-use crate::page::Page;
+use crate::page::{Page, Table};
+use crate::{Detail, Style};
 use model::Known;
 use model::finding::{Diagnosis, Look, Outcome, Severity};
 use model::machine::{BlockDevice, Devices, LayerKind, Mounted, Queue};
@@ -26,7 +26,7 @@ pub(super) fn write_devices(devices: &Devices, style: Style, to: &mut dyn Write)
         }
     }
     if devices.devices.is_empty() && !is_detailed {
-        out.line("The kernel shows no block device that has a size.");
+        out.line("The kernel lists no block device with a size.");
     }
     if !devices.empty.is_empty() {
         out.prose("", CONTINUATION, &format!("Without a size: {}", devices.empty.join(", ")));
@@ -73,7 +73,7 @@ fn show_all_facts(out: &mut Page, device: &BlockDevice) {
     line("capacity", format!("{} ({} bytes)", show_bytes(device.bytes), device.bytes));
     if let Some(disk) = &device.disk {
         let start = device.start_bytes.map_or_else(String::new, |at| format!(", from {}", show_bytes(at)));
-        line("part of", format!("{disk}{start}; what follows is of {disk}"));
+        line("part of", format!("{disk}{start}; the next lines describe {disk}"));
     }
     if device.kind == LayerKind::Disk || device.kind == LayerKind::Partition {
         line("vendor", identity(&device.vendor));
@@ -194,29 +194,41 @@ fn kind_name(kind: LayerKind) -> &'static str {
     }
 }
 
+/// Returns a row for each device.
+pub(in crate::formats) fn device_table(devices: &Devices) -> Table {
+    let headings = ["device", "what it is", "queue", "who uses it"];
+    let mut table = Table::new(&headings, &[]).aligned(1, true).aligned(2, true).aligned(3, true);
+    table.add_all(devices.devices.iter().map(|device| {
+        let mounted = mounts(&device.mounts).map(|mounts| format!("mounted on {mounts}"));
+        let users = [mounted, used(device)].into_iter().flatten().collect::<Vec<_>>().join("; ");
+        [device.name.clone(), heading(device), queue(&device.queue), users]
+    }));
+    table
+}
+
 /// Returns the size, the kind and the model of a device.
-pub(in crate::formats) fn heading(device: &BlockDevice) -> String {
-    let mut words = vec![show_bytes(device.bytes), kind_name(device.kind).to_owned()];
-    words.extend(device.label.clone());
-    words.extend(device.start_bytes.map(|at| format!("from {}", show_bytes(at))));
+fn heading(device: &BlockDevice) -> String {
+    let mut facts = vec![show_bytes(device.bytes), kind_name(device.kind).to_owned()];
+    facts.extend(device.label.clone());
+    facts.extend(device.start_bytes.map(|at| format!("from {}", show_bytes(at))));
     let is_whole_disk = device.kind != LayerKind::Partition;
     let own = |word: &Option<String>| word.clone().filter(|_| is_whole_disk);
-    words.extend(own(&device.model));
-    words.extend(own(&device.serial).map(|serial| format!("serial {serial}")));
-    words.extend(own(&device.bus).map(|bus| match &device.link {
+    facts.extend(own(&device.model));
+    facts.extend(own(&device.serial).map(|serial| format!("serial {serial}")));
+    facts.extend(own(&device.bus).map(|bus| match &device.link {
         Some(link) => format!("{bus} ({link})"),
         None => bus,
     }));
-    words.extend(own(&device.driver).map(|driver| format!("driver {driver}")));
-    words.extend(match &device.queue.rotational {
+    facts.extend(own(&device.driver).map(|driver| format!("driver {driver}")));
+    facts.extend(match &device.queue.rotational {
         Ok(rotates) if device.kind == LayerKind::Disk => {
             Some(if *rotates { "rotating" } else { "not rotating" }.to_owned())
         }
         _ => None,
     });
-    words.extend((device.read_only == Ok(true)).then(|| "read-only".into()));
-    words.extend((is_whole_disk && device.removable == Ok(true)).then(|| "removable".into()));
-    words.join(", ")
+    facts.extend((device.read_only == Ok(true)).then(|| "read-only".into()));
+    facts.extend((is_whole_disk && device.removable == Ok(true)).then(|| "removable".into()));
+    facts.join(", ")
 }
 
 /// `512 of 4K, requests up to 1.25 MiB of 2 GiB, read ahead 128 KiB, discards`.
@@ -239,7 +251,7 @@ fn describe_block_sizes(queue: &Queue) -> String {
 }
 
 /// `4 hardware queues of 256, scheduler none, write back`.
-pub(in crate::formats) fn queue(queue: &Queue) -> String {
+fn queue(queue: &Queue) -> String {
     let number = |n: &Known<u64>| n.as_ref().map_or_else(|_| "unknown".into(), u64::to_string);
     let queues = match &queue.hardware_queues {
         Ok(1) => "1 hardware queue".to_owned(),
@@ -264,26 +276,26 @@ pub(in crate::formats) fn queue(queue: &Queue) -> String {
 
 fn describe_backing(file: &str, direct: Option<bool>) -> String {
     match direct {
-        Some(true) => format!("{file}, past the page cache"),
+        Some(true) => format!("{file}, bypassing the page cache"),
         Some(false) => format!("{file}, through the page cache"),
         None => file.to_owned(),
     }
 }
 
-pub(in crate::formats) fn mounts(mounts: &Known<Vec<Mounted>>) -> Option<String> {
+fn mounts(mounts: &Known<Vec<Mounted>>) -> Option<String> {
     match mounts {
         Ok(all) if all.is_empty() => None,
         Ok(all) => {
-            let words: Vec<String> =
+            let points: Vec<String> =
                 all.iter().map(|m| format!("{} as {} ({})", m.point, m.kind, m.options)).collect();
-            Some(words.join("; "))
+            Some(points.join("; "))
         }
         Err(why) => Some(format!("not known: {why}")),
     }
 }
 
 /// Returns the users of a device that its mounts do not already name.
-pub(in crate::formats) fn used(device: &BlockDevice) -> Option<String> {
+fn used(device: &BlockDevice) -> Option<String> {
     let mounted = device.mounts.as_ref().is_ok_and(|m| !m.is_empty());
     match &device.used_by {
         Ok(Some(_)) if mounted => None,
@@ -304,27 +316,37 @@ pub(super) fn write_diagnosis(diagnosis: &Diagnosis, style: Style, to: &mut dyn 
     for group in &diagnosis.groups {
         out.line("");
         out.line(&group.heading);
-        group.looks.iter().for_each(|look| show_line(&mut out, look));
+        group.looks.iter().for_each(|entry| show_line(&mut out, entry));
     }
     before_you_measure(&mut out, diagnosis);
     out.write(to)
 }
 
-fn show_line(out: &mut Page, look: &Look) {
-    let (word, code) = match look.outcome {
+fn show_line(out: &mut Page, entry: &Look) {
+    let (word, code) = match entry.outcome {
         Outcome::Holds => ("OK", "32"),
         Outcome::Finding => ("FINDING", "33"),
         Outcome::NotChecked => ("NOT CHECKED", "2"),
     };
     let indent = " ".repeat(2 + WORD_WIDTH + WORD_GAP);
-    let about = match look.severity {
-        Some(severity) => format!("{} ({}{})", look.about, effect(severity), check_name(look)),
-        None => look.about.clone(),
+    let about = match entry.severity {
+        Some(severity) => format!("{} ({}{})", entry.about, effect(severity), check_name(entry)),
+        None => entry.about.clone(),
     };
     let word = out.paint(&format!("{word:WORD_WIDTH$}"), code);
-    out.prose(&format!("  {word}  "), &format!("{indent}  "), &format!("{about}: {}", look.sentence));
-    if !look.cure.is_empty() {
-        out.prose(&format!("{indent}  -> "), &format!("{indent}     "), &look.cure);
+    out.prose(&format!("  {word}  "), &format!("{indent}  "), &format!("{about}: {}", entry.sentence));
+    if !entry.cure.is_empty() {
+        out.prose(&format!("{indent}  -> "), &format!("{indent}     "), &entry.cure);
+    }
+}
+
+/// Returns the answer of a check: `OK`, `NOT CHECKED`, or the effect of its finding with its id.
+pub(in crate::formats) fn answer(entry: &Look) -> String {
+    let id = entry.check.map_or_else(String::new, |id| format!(" {id}"));
+    match (entry.outcome, entry.severity) {
+        (Outcome::Holds, _) => "OK".into(),
+        (Outcome::NotChecked, _) => "NOT CHECKED".into(),
+        (Outcome::Finding, severity) => format!("{}{id}", severity.unwrap_or(Severity::Note).effect()),
     }
 }
 
@@ -338,14 +360,14 @@ fn effect(severity: Severity) -> &'static str {
     }
 }
 
-fn check_name(look: &Look) -> String {
-    look.check.map_or_else(String::new, |id| format!(", {id}"))
+fn check_name(entry: &Look) -> String {
+    entry.check.map_or_else(String::new, |id| format!(", {id}"))
 }
 
 fn before_you_measure(out: &mut Page, diagnosis: &Diagnosis) {
     out.line("");
-    let looks = || diagnosis.groups.iter().flat_map(|g| &g.looks);
-    let blind = looks().filter(|l| l.outcome == Outcome::NotChecked).count();
+    let entries = || diagnosis.groups.iter().flat_map(|g| &g.looks);
+    let blind = entries().filter(|l| l.outcome == Outcome::NotChecked).count();
     let unseen = match blind {
         0 => String::new(),
         1 => " 1 thing could not be checked and does not count as passed.".into(),
@@ -367,10 +389,10 @@ fn before_you_measure(out: &mut Page, diagnosis: &Diagnosis) {
         return;
     }
     out.line("Before you measure:");
-    for (i, look) in acting.iter().enumerate() {
-        let todo = if look.cure.is_empty() { "nothing can be done about it here" } else { &look.cure };
+    for (i, entry) in acting.iter().enumerate() {
+        let todo = if entry.cure.is_empty() { "nothing can be done about it here" } else { &entry.cure };
         let about =
-            format!("{} ({}{}): {todo}", look.about, look.severity.map_or("", effect), check_name(look));
+            format!("{} ({}{}): {todo}", entry.about, entry.severity.map_or("", effect), check_name(entry));
         out.prose(&format!("  {}. ", i + 1), "     ", &about);
     }
     let rest = format!("{notes}{unseen}");
@@ -471,7 +493,7 @@ fn text(devices: Vec<BlockDevice>) -> String {
 #[test]
 fn a_disk_shows_known_and_unknown_facts() {
     let shown = text(vec![device()]);
-    for words in [
+    for expected in [
         "sda  1 TiB, disk, SPINNER 9000, serial S1, SATA (6.0 Gbps), driver sd, rotating",
         "512 logical, 4K physical; requests to 1.25 MiB (hardware unknown); read-ahead 128 KiB; no discards",
         "1 hardware queue of 256, scheduler mq-deadline, cache write back, device takes 32, not counted",
@@ -479,9 +501,12 @@ fn a_disk_shows_known_and_unknown_facts() {
         "Without a size: loop0",
     ] {
         let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(flat.contains(&words.split_whitespace().collect::<Vec<_>>().join(" ")), "{words}: {shown}");
+        assert!(
+            flat.contains(&expected.split_whitespace().collect::<Vec<_>>().join(" ")),
+            "{expected}: {shown}"
+        );
     }
-    assert!(text(Vec::new()).starts_with("The kernel shows no block device"));
+    assert!(text(Vec::new()).starts_with("The kernel lists no block device"));
 }
 
 #[test]

@@ -12,7 +12,7 @@ pub(super) mod sweep;
 pub(super) mod verified;
 mod watch;
 
-use crate::format::{Content, Format, Writer};
+use crate::{Content, Format, Writer};
 
 pub(super) static FORMAT: Format = Format {
     name: "text",

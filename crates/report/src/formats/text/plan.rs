@@ -1,7 +1,7 @@
 //! A plan as text: what would be measured, with the origin of every setting (`--explain`).
 
-use crate::format::Style;
-use crate::page::{Page, display_width};
+use crate::Style;
+use crate::page::{Page, Table, display_width};
 use model::job::Job;
 use model::plan::{Explained, LayerComparison, Plan, Strategy};
 use model::study::{InterfaceComparison, Study};
@@ -20,10 +20,10 @@ pub(super) fn write_plan(explained: &Explained, style: Style, to: &mut dyn Write
     show_workloads(&mut out, plan);
     if let Study::Profile(form) = &plan.study {
         out.line("");
-        out.line(&format!("not as {} does it:", form.tool));
+        out.line(&format!("differences from {}:", form.tool));
     }
-    for words in plan_remarks(&plan.study) {
-        out.prose("  ", "    ", &words);
+    for remark in plan_remarks(&plan.study) {
+        out.prose("  ", "    ", &remark);
     }
     for place in &machine.places {
         out.line("");
@@ -55,11 +55,24 @@ fn show_settings(out: &mut Page, plan: &Plan) {
     }
 }
 
+/// Returns the settings with their origins.
+pub(in crate::formats) fn settings_table(plan: &Plan) -> Table {
+    let mut table = Table::new(&["setting", "value", "from"], &[]).aligned(1, true);
+    table.add_all(plan.origins.iter().map(|o| [o.setting.clone(), o.value.clone(), o.from.clone()]));
+    table
+}
+
+/// Returns the name of a job, and whether its result is the headline.
+pub(in crate::formats) fn job_title(plan: &Plan, at: usize) -> String {
+    let name = plan.jobs.get(at).map_or("", |job| job.name.as_str());
+    let mark = if at == plan.headline { " (headline: the number to quote)" } else { "" };
+    format!("{name}{mark}")
+}
+
 fn show_workloads(out: &mut Page, plan: &Plan) {
-    for (i, job) in plan.jobs.iter().enumerate() {
-        let mark = if i == plan.headline { "  (headline)" } else { "" };
-        out.line(&format!("{}{mark}", job.name));
-        streams(job).for_each(|words| out.prose("    ", "      ", &words));
+    for (at, job) in plan.jobs.iter().enumerate() {
+        out.line(&job_title(plan, at));
+        streams(job).for_each(|line| out.prose("    ", "      ", &line));
     }
 }
 
@@ -97,7 +110,7 @@ pub(in crate::formats) fn plan_remarks(study: &Study) -> Vec<String> {
 /// Describes how often each job is measured.
 fn describe_repeats(plan: &Plan) -> String {
     match plan.study.grid().map(|g| g.search) {
-        Some(Search::Adaptive { .. }) => return "as often as the search asks".into(),
+        Some(Search::Adaptive { .. }) => return "as often as the search decides".into(),
         Some(Search::InOrder(Until::Slow)) => return "once".into(),
         Some(Search::InOrder(Until::Rounds { rounds_at_most, .. })) => {
             return format!("in up to {rounds_at_most} rounds");
@@ -107,14 +120,14 @@ fn describe_repeats(plan: &Plan) -> String {
     match plan.strategy {
         Strategy::Fixed | Strategy::Limit(_) => format!("{} runs", plan.runs),
         Strategy::Precision { share, at_most } => {
-            format!("{} to {at_most} runs, until {} to either side", plan.runs, show_share(share))
+            format!("{} to {at_most} runs, until the interval is within ±{}", plan.runs, show_share(share))
         }
         Strategy::Targets(_) => {
-            format!("{} runs, then further ones of the tests that vary most", plan.runs)
+            format!("{} runs, then more of the tests that vary most", plan.runs)
         }
         Strategy::Steady { at_most } => format!("up to {at_most} rounds, until steady"),
         Strategy::Settle { at_most } => {
-            format!("{} runs, and once up to {at_most} in all where these do not settle it", plan.runs)
+            format!("{} runs; if these do not decide, once more up to {at_most} in total", plan.runs)
         }
     }
 }

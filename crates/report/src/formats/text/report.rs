@@ -7,13 +7,13 @@
 
 use super::{commands, results, studies, sweep};
 use crate::comparison_rows::{PAIR_LEGEND, pair_table};
-use crate::format::{Detail, Style};
 use crate::page::{Page, Table, accepted, verdict_mark};
 use crate::report_view;
 use crate::report_view::{
-    how_to_see_all, join_names, rest_summary_after, results_suffix, session_id, shown_findings,
+    full_report_hint, join_names, rest_summary_after, results_suffix, session_id, shown_findings,
     worst_findings,
 };
+use crate::{Detail, Style};
 use model::comparison::{Answer, Comparison};
 use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::machine::Place;
@@ -66,7 +66,7 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
     show_short_foot(&mut foot, report);
     let most = if is_of_jobs(report) { SCREEN_LINES } else { usize::MAX };
     let lines = most.saturating_sub(out.lines() + foot.lines());
-    show_worst_findings(&mut out, (report, reason.as_ref()), lines, &how_to_see_all(report));
+    show_worst_findings(&mut out, report, reason.as_ref(), lines);
     if out.lines() + foot.lines() < most {
         out.gap();
     }
@@ -120,7 +120,7 @@ pub(in crate::formats) fn table(report: &Report, all: bool) -> Table {
         Studied::Sweep(sweep) if sweep.is_in_order() => sweep::iops_table(report, sweep),
         Studied::Sweep(sweep) => sweep::sweep_table(sweep, report),
         Studied::Interfaces(api) => studies::interface_table(api, &report.results),
-        Studied::Targets(of) => studies::target_table(of, &report.results),
+        Studied::Targets(targets) => studies::target_table(targets, &report.results),
         Studied::Hosts(scaling) => studies::host_count_table(scaling, &report.results),
         Studied::Commands(results) => commands::table(results),
         Studied::Jobs | Studied::Profile(_) => results::result_table(&report.results),
@@ -135,7 +135,7 @@ fn show_study(out: &mut Page, report: &Report, shown: &[Finding], all: bool) {
         Studied::Sweep(sweep) if sweep.is_in_order() => sweep::show_iops_preset(out, report, sweep),
         Studied::Sweep(sweep) => sweep::show_sweep(out, sweep, report, all),
         Studied::Interfaces(api) => studies::show_interfaces(out, api, report, all),
-        Studied::Targets(of) => studies::show_targets(out, of, &report.results, all),
+        Studied::Targets(targets) => studies::show_targets(out, targets, &report.results, all),
         Studied::Hosts(scaling) => studies::show_host_counts(out, scaling, &report.results, all),
         Studied::Commands(results) => commands::show(out, report, results, all),
         Studied::Jobs => results::show_results(out, &report.results, shown, all),
@@ -186,8 +186,8 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<
     for sentence in report.busy_machine.iter().take(if all { usize::MAX } else { 1 }) {
         out.prose_within(if all { usize::MAX } else { 2 }, "  ", "  ", sentence);
     }
-    if let Some(words) = ending(report) {
-        out.prose("  ", "  ", &words);
+    if let Some(text) = ending(report) {
+        out.prose("  ", "  ", &text);
     }
     let limiter = &report.limiter;
     match reason.filter(|f| f.sentence == limiter.sentence) {
@@ -200,14 +200,14 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<
 
 /// Returns the headline with its number. With several jobs, the table row has the interval, and this line has the row's verdict.
 pub(in crate::formats) fn quoted(report: &Report, paint: impl Fn(&str) -> String) -> String {
-    let Headline { name, value, unit, .. } = &report.headline;
+    let name = &report.headline.name;
     let row = report.headline_result().filter(|_| is_of_jobs(report) && report.results.len() > 1);
     let Some(row) = row else {
         let number = paint(&headline(&report.headline, report));
         return format!("{name}: {number}{}", accepted(&report.headline.accepted));
     };
     let name = if row.renamed { format!("{}, in fact {name}", row.name) } else { row.name.clone() };
-    let number = value.map_or_else(|| "no number".into(), |value| format!("{} {unit}", show_rate(value)));
+    let number = report_view::headline_value(&report.headline);
     format!("{name}: {} ({})", paint(&number), verdict_mark(row))
 }
 
@@ -264,7 +264,7 @@ fn show_full_foot(out: &mut Page, report: &Report) {
         None => out.line("Session not kept"),
     }
     if let Some(id) = session_id(report) {
-        out.line(&format!("        (to check and print it again: fathom show {id})"));
+        out.line(&format!("        (fathom show {id} checks and prints it again)"));
     }
 }
 
@@ -300,7 +300,7 @@ pub(in crate::formats) fn headline(headline: &Headline, report: &Report) -> Stri
     if let Studied::Limit(curve) = &report.study {
         return match curve.latency_target.as_ref().map(|p| p.missed_iops) {
             Some(Some(missed)) => format!("{number}, missed at {}", show_count(missed as f64)),
-            Some(None) => format!("{number}, and no load that was offered missed it"),
+            Some(None) => format!("{number}, and no offered load missed the target"),
             None => number,
         };
     }
@@ -321,7 +321,10 @@ pub(super) fn show_rerun(out: &mut Page, against: &Rerun) {
     out.prose(
         "",
         "  ",
-        &format!("Against {} (A), measured again, alternating with this one (B)", against.session),
+        &format!(
+            "Against {} (A), which was measured again in alternation with this session (B)",
+            against.session
+        ),
     );
     show_rerun_brief(out, against);
     if !comparison.pairs.is_empty() {
@@ -342,17 +345,17 @@ pub(super) fn show_rerun_brief(out: &mut Page, against: &Rerun) {
 
 /// Describes whether the machine changed.
 fn describe_machine_changes(since: &Comparison) -> String {
-    let Some(pair) = since.headline() else { return format!("A then: {}", since.sentence) };
-    let Some(metric) = pair.metrics.first() else { return format!("A then: {}", since.sentence) };
-    let numbers = format!("A then: {}, now: {}", metric.show(metric.a), metric.show(metric.b));
+    let Some(pair) = since.headline() else { return format!("A originally: {}", since.sentence) };
+    let Some(metric) = pair.metrics.first() else { return format!("A originally: {}", since.sentence) };
+    let numbers = format!("A originally: {}, now: {}", metric.show(metric.a), metric.show(metric.b));
     let word = match metric.answer {
         Answer::Same => "the machine has not changed".to_owned(),
         Answer::NoDifferenceSeen => {
             let bound = metric.bound().unwrap_or_default();
-            format!("no change of the machine was seen: it is {bound} now")
+            format!("no change of the machine was detected: it is {bound} now")
         }
         Answer::CannotTell | Answer::Incomparable | Answer::Invalid => {
-            format!("whether the machine has changed cannot be told: {}", metric.why)
+            format!("it is unknown whether the machine has changed: {}", metric.why)
         }
         other => format!("{}: the machine has changed", other.word()),
     };
@@ -377,7 +380,7 @@ pub(super) fn show_all_findings(out: &mut Page, report: &Report) {
     show_not_checked(out, &shown, all, brief);
     show_passed(out, &shown);
     if shown.len() < report.findings.len() {
-        out.line("What was found about other cells is in the JSON.");
+        out.line("The JSON has the findings about all other settings.");
     }
     out.line("");
 }
@@ -485,12 +488,7 @@ pub(super) fn show_deciding_finding(out: &mut Page, f: &Finding, all: usize, is_
 
 /// Prints the worst findings and how many other answers there are, within `lines`. If there is too little room, it omits what to do,
 /// then all but two lines of each finding, then the last findings.
-pub(super) fn show_worst_findings(
-    out: &mut Page,
-    (report, reason): (&Report, Option<&Finding>),
-    lines: usize,
-    all_of_it: &str,
-) {
+pub(super) fn show_worst_findings(out: &mut Page, report: &Report, reason: Option<&Finding>, lines: usize) {
     let of_reason = |f: &&Finding| reason.is_some_and(|r| (r.id, r.severity) == (f.id, f.severity));
     let all: Vec<Finding> = worst_findings(report).into_iter().filter(|f| !of_reason(&f)).collect();
     let draw = |count: usize, extent: Extent, is_apart: bool| {
@@ -507,10 +505,10 @@ pub(super) fn show_worst_findings(
                 show_fix(&mut part, f);
             }
         }
-        if let Some(words) =
+        if let Some(counts) =
             rest_summary_after(&shown_findings(report), count + usize::from(reason.is_some()))
         {
-            part.prose("", "  ", &format!("{words}: {all_of_it}"));
+            part.prose("", "  ", &format!("{counts}: {}", full_report_hint(report)));
         }
         part
     };
@@ -560,7 +558,7 @@ fn show_not_checked(out: &mut Page, shown: &[Finding], all: usize, brief: bool) 
 }
 
 /// Prints the checks that passed. A check with a finding about one result did not pass.
-fn show_passed(out: &mut Page, shown: &[Finding]) {
+pub(super) fn show_passed(out: &mut Page, shown: &[Finding]) {
     let silent = |f: &&Finding| !shown.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
     let mut held: Vec<CheckId> = with_outcome(shown, Outcome::Holds).filter(silent).map(|f| f.id).collect();
     held.dedup();

@@ -11,7 +11,7 @@ use crate::page::{
 };
 use model::figures::{Account, Entry, Moved, Snia, State, Steadiness};
 use model::finding::{Finding, Severity};
-use model::fleet::{FleetFigures, HostFigures, HostRate};
+use model::fleet::{Fairness, FleetFigures, HostFigures, HostRate};
 use model::profile::{Points, Score, ToolCell, ToolResults, ToolRow};
 use model::replay::{Compared, ReplayComparison};
 use model::report::{
@@ -20,13 +20,13 @@ use model::report::{
 use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show_share};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Minimum change of a rate by the final sync that gets a line; the JSON always has it.
+/// A change of a rate by the final sync has a line from this share on; the JSON always has it.
 const MIN_SYNC_CHANGE: f64 = 0.01;
-
+/// The same in a short report.
 const LARGE_SYNC_CHANGE: f64 = 0.1;
-/// The maximum number of results whose true name a short report has below the table.
+/// Limits the true names below the table of a short report.
 const MAX_TRUE_NAMES: usize = 2;
-/// Headings of the table. The last two are counts of the topmost device.
+/// Headings of the table.
 const RESULT_HEADINGS: [&str; 12] = [
     "test",
     "verdict",
@@ -47,7 +47,7 @@ const RESULT_DROP_ORDER: [usize; 6] = [3, 9, 10, 8, 11, 6];
 /// Cells of a row.
 type ResultRow = [String; RESULT_HEADINGS.len()];
 
-/// Prints the table and what belongs to single results. Several results have less below the table, unless `all` is wanted.
+/// Prints the table, and remarks on single results below it: fewer with several results, unless `all` is set.
 pub(super) fn show_results(out: &mut Page, results: &[Measured], shown: &[Finding], all: bool) {
     if results.is_empty() {
         return;
@@ -71,7 +71,7 @@ pub(super) fn show_results(out: &mut Page, results: &[Measured], shown: &[Findin
         out.line(&format!("  {}, as measured: {}", result.name, result.true_name));
     }
     if renamed.len() > most {
-        out.line(&format!("  {} more, as measured: see --verbose.", renamed.len() - most));
+        out.line(&format!("  {} more results were relabelled: --verbose shows them.", renamed.len() - most));
     }
     let least = if is_short { LARGE_SYNC_CHANGE } else { MIN_SYNC_CHANGE };
     for result in results.iter().filter(|r| !r.void) {
@@ -116,7 +116,7 @@ fn show_final_sync(out: &mut Page, result: &Measured, least: f64) {
         return;
     }
     let text = format!(
-        "{}: with the sync after the last write ({}) in the time {} MB/s, {} IOPS.",
+        "{}: including the final sync ({}), {} MB/s and {} IOPS.",
         result.name,
         show_ns(with.sync_ns),
         show_rate(with.mb_per_s),
@@ -324,7 +324,7 @@ fn show_single_result(out: &mut Page, result: &Measured) {
 
 fn describe_snia(snia: &Snia) -> String {
     format!(
-        "SNIA steady state: {} in the last 5 of {} rounds (apart by {} of their mean, 20 % allowed; their line by {}, 10 % allowed).",
+        "SNIA steady state: {} in the last 5 of {} rounds (excursion {}, 20 % allowed; slope excursion {}, 10 % allowed).",
         if snia.met { "met" } else { "not met" },
         snia.rounds,
         show_share(snia.excursion),
@@ -385,7 +385,7 @@ pub(super) fn show_seconds(out: &mut Page, result: &Measured) {
         out.indented_table("  ", &table);
     }
     if !result.disturbed.is_empty() {
-        out.line(&format!("Runs of {} that others disturbed", result.name));
+        out.line(&format!("Disturbed runs of {}", result.name));
         result.disturbed.iter().for_each(|d| out.prose("  ", "    ", &describe_disturbed_attempt(d)));
     }
     if !result.series.is_empty() || !result.disturbed.is_empty() {
@@ -394,16 +394,16 @@ pub(super) fn show_seconds(out: &mut Page, result: &Measured) {
 }
 
 /// `run 2, attempt 1: 9,412 IOPS, left out: 240 MB/s of others on vda (1,920 requests/s)`.
-fn describe_disturbed_attempt(of: &DisturbedRun) -> String {
-    let (run, attempt) = (of.run.saturating_add(1), of.attempt.saturating_add(1));
-    let why = of.why.as_deref().unwrap_or("repeated with its round");
-    let word = if of.counts { "counts" } else { "left out" };
-    format!("run {run}, attempt {attempt}: {} IOPS, {word}: {why}", show_rate(of.iops))
+fn describe_disturbed_attempt(disturbed: &DisturbedRun) -> String {
+    let (run, attempt) = (disturbed.run.saturating_add(1), disturbed.attempt.saturating_add(1));
+    let why = disturbed.why.as_deref().unwrap_or("repeated with its round");
+    let word = if disturbed.counts { "counts" } else { "left out" };
+    format!("run {run}, attempt {attempt}: {} IOPS, {word}: {why}", show_rate(disturbed.iops))
 }
 
 fn second_row(second: &Second) -> [String; SECOND_HEADINGS.len()] {
     let none = || "-".to_owned();
-    let device = |of: fn(&DeviceSecond) -> String| second.device.as_ref().map_or_else(none, of);
+    let device = |value: fn(&DeviceSecond) -> String| second.device.as_ref().map_or_else(none, value);
     [
         second.run.saturating_add(1).to_string(),
         format!("{:.0}", second.start_s),
@@ -418,7 +418,7 @@ fn second_row(second: &Second) -> [String; SECOND_HEADINGS.len()] {
 }
 
 const LEDGER_HEADINGS: [&str; 7] =
-    ["ledger", "requests", "bytes", "merged", "size", "their time", "against issued"];
+    ["ledger", "requests", "bytes", "merged", "size", "total time", "against issued"];
 /// Columns to drop if the width is too small, in this order.
 const LEDGER_DROP_ORDER: [usize; 4] = [3, 5, 4, 1];
 /// Start of the cell if there is no count; the reason is below the table.
@@ -439,7 +439,7 @@ pub(super) fn show_ledger(out: &mut Page, results: &[Measured]) {
         }
     }
     out.table(&table);
-    out.line("All runs together, from the snapshot before the first operation to the one behind the last.");
+    out.line("Totals of all runs, from the snapshot before the first operation to the one after the last.");
     for reason in reasons {
         out.prose("  ", "    ", &reason);
     }
@@ -476,7 +476,7 @@ fn ledger_entry_row(entry: &Entry, name: &str, reasons: &mut Vec<String>) -> [St
     ledger_title_row(name, NOT_COUNTED)
 }
 
-/// Returns what a layer had completed after the final sync, if that is more.
+/// Returns what a layer had completed after the final sync, if that differs.
 fn synced_row(entry: &Entry, indent: &str) -> Option<[String; LEDGER_HEADINGS.len()]> {
     let with_sync = entry.with_sync.as_ref().filter(|m| entry.counted.is_some_and(|c| c.ios != m.ios))?;
     Some(ledger_row(&format!("{indent}  with the final sync"), with_sync, ""))
@@ -517,11 +517,18 @@ pub(super) fn show_hosts(out: &mut Page, report: &Report, all: bool) {
             out.prose("  ", "  ", &more);
         }
         if let Some(fair) = fleet.fairness.iter().find(|f| f.name == result.name) {
-            let slowest = format!("The slowest host has {} of the mean.", show_share(fair.least_by_mean));
-            out.prose("  ", "  ", if fair.sentence.is_empty() { &slowest } else { &fair.sentence });
+            out.prose("  ", "  ", &describe_fairness(fair));
         }
         out.line("");
     }
+}
+
+/// Describes how evenly the hosts share the rate.
+pub(in crate::formats) fn describe_fairness(fair: &Fairness) -> String {
+    if fair.sentence.is_empty() {
+        return format!("The slowest host has {} of the mean.", show_share(fair.least_by_mean));
+    }
+    fair.sentence.clone()
 }
 
 /// Returns a row for each host, of many only the slowest, and the number of hosts without a row.
@@ -530,15 +537,15 @@ fn host_table(fleet: &FleetFigures, result: &str) -> (Table, usize) {
     // A lost host has a row; a host that did not run the job has none.
     let rate = |host: &'_ HostFigures| host.results.iter().find(|r| r.name == result).cloned();
     let taking_part = fleet.hosts.iter().map(|host| (host, rate(host)));
-    let mut of: Vec<(&HostFigures, Option<HostRate>)> =
+    let mut hosts: Vec<(&HostFigures, Option<HostRate>)> =
         taking_part.filter(|(host, rate)| rate.is_some() || host.verdict.is_none()).collect();
-    let all = of.len();
+    let all = hosts.len();
     let iops = |rate: &Option<HostRate>| rate.as_ref().and_then(|r| r.iops).unwrap_or(0.0);
-    of.sort_by(|(_, a), (_, b)| iops(a).total_cmp(&iops(b)));
-    of.truncate(MAX_HOSTS);
-    of.sort_by_key(|(host, _)| host.rank);
-    table.add_all(of.iter().map(|(host, rate)| host_row(host, rate.as_ref())));
-    (table, all - of.len())
+    hosts.sort_by(|(_, a), (_, b)| iops(a).total_cmp(&iops(b)));
+    hosts.truncate(MAX_HOSTS);
+    hosts.sort_by_key(|(host, _)| host.rank);
+    table.add_all(hosts.iter().map(|(host, rate)| host_row(host, rate.as_ref())));
+    (table, all - hosts.len())
 }
 
 fn host_row(host: &HostFigures, rate: Option<&HostRate>) -> [String; HOST_HEADINGS.len()] {
@@ -548,8 +555,7 @@ fn host_row(host: &HostFigures, rate: Option<&HostRate>) -> [String; HOST_HEADIN
         host.verdict.map_or("lost", Verdict::word).clone_into(&mut row[1]);
         return row;
     };
-    let value_or_dash =
-        |value: Option<f64>, words: fn(f64) -> String| value.map_or_else(|| "-".into(), words);
+    let value_or_dash = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "-".into(), show);
     [
         host.name.clone(),
         rate.verdict.word().to_owned(),
@@ -564,9 +570,9 @@ fn host_row(host: &HostFigures, rate: Option<&HostRate>) -> [String; HOST_HEADIN
 }
 
 /// `180 us`; with several directions `read 180 us, write 2.1 ms`.
-fn host_latency(of: &BTreeMap<String, Option<u64>>) -> String {
+fn host_latency(latencies: &BTreeMap<String, Option<u64>>) -> String {
     let latency_or_dash = |ns: &Option<u64>| ns.map_or_else(|| "-".into(), |ns| show_ns(ns as f64));
-    match of.iter().collect::<Vec<_>>().as_slice() {
+    match latencies.iter().collect::<Vec<_>>().as_slice() {
         [] => "-".into(),
         [(_, ns)] => latency_or_dash(ns),
         several => {
@@ -579,6 +585,8 @@ fn host_latency(of: &BTreeMap<String, Option<u64>>) -> String {
 
 /// Width of the longest bar.
 const CARD_BAR_WIDTH: usize = 24;
+/// The word for a withheld number, because a well-known tool has no column for verdicts.
+const VOID: &str = "void";
 /// Eighths of a column, from 0 to 7.
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
@@ -617,7 +625,12 @@ fn show_bars(out: &mut Page, rows: &[ToolRow]) {
         ]);
     }
     out.table(&table);
-    out.line("MB/s = 10^6 bytes per second: medians over runs.");
+    out.line(&format!("MB/s = 10^6 bytes per second: medians over runs{}.", void_meaning(&table)));
+}
+
+/// Explains `void` if the table contains it.
+fn void_meaning(table: &Table) -> &'static str {
+    if table.has(VOID) { "; void = withheld, because a finding invalidates it" } else { "" }
 }
 
 /// Draws full blocks and a partial one.
@@ -636,7 +649,10 @@ fn show_scores(out: &mut Page, rows: &[ToolRow], score: &Score) {
     table.add(["Score".into(), read, write, "points".into()]);
     table.add(["Total".into(), String::new(), total, "points".into()]);
     out.table(&table);
-    out.line("MB/s = 10^6 bytes per second: medians over runs; Acc.time is the mean latency.");
+    let void = void_meaning(&table);
+    out.line(&format!(
+        "MB/s = 10^6 bytes per second: medians over runs; Acc.time is the mean latency{void}."
+    ));
     for (name, points) in [("read", &score.read), ("write", &score.write), ("total", &score.total)] {
         out.prose("  ", "    ", &format!("{name} score: {}", describe_basis(points)));
     }
@@ -648,7 +664,7 @@ fn tool_number(row: &ToolRow, cell: Option<&ToolCell>) -> String {
         None => "-".into(),
         Some(ToolCell { value: Some(ms), .. }) if row.unit == "ms" => format!("{ms:.3}"),
         Some(ToolCell { value: Some(rate), .. }) => show_rate(*rate),
-        Some(ToolCell { verdict: Verdict::Invalid, .. }) => "void".into(),
+        Some(ToolCell { verdict: Verdict::Invalid, .. }) => VOID.into(),
         Some(_) => "none".into(),
     }
 }
@@ -660,17 +676,17 @@ fn short_points(points: &Points) -> String {
 /// Describes what the points are computed from.
 fn describe_basis(points: &Points) -> String {
     if points.value.is_none() {
-        return format!("withheld: {}.", points.withheld.as_deref().unwrap_or("it was not made"));
+        return format!("withheld: {}.", points.withheld.as_deref().unwrap_or("it was not computed"));
     }
     let range = points.range.map_or_else(
-        || "one run, so how much it varies is not known".into(),
+        || "one run, so its variation is unknown".into(),
         |[least, most]| {
             format!("{} by the slowest runs, {} by the fastest", show_count(least), show_count(most))
         },
     );
     let word = match points.verdict {
         Verdict::Valid => "",
-        _ => "; SUSPECT, as are numbers that it is made of",
+        _ => "; SUSPECT, because it includes suspect numbers",
     };
     format!("{range}{word}.")
 }
@@ -728,10 +744,10 @@ fn test_seconds(runs: &[&[f64]]) -> Vec<Second> {
         p99_at_most_ns: None,
         device: None,
     };
-    let of = |(run, rates): (usize, &&[f64])| {
+    let of_run = |(run, rates): (usize, &&[f64])| {
         rates.iter().enumerate().map(move |(at, iops)| second(run, at, *iops)).collect::<Vec<_>>()
     };
-    runs.iter().enumerate().flat_map(of).collect()
+    runs.iter().enumerate().flat_map(of_run).collect()
 }
 
 #[test]

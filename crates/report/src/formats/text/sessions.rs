@@ -3,23 +3,23 @@
 //! From 60 columns on, every row of a list has time, verdict, value and target. If the width is small, targets are shortened, then what was
 //! measured, the interval, tags and finally the id are dropped.
 
-use super::report::ending;
+use super::report::{ending, show_passed};
 use crate::comparison_rows;
 use crate::comparison_rows::{
     PAIR_LEGEND, describe_source, hidden_numbers, left_out_notes, pair_table, shown_gate,
 };
-use crate::format::{Detail, Style};
 use crate::page::{Page, SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, supported, with_suspect_mark};
-use crate::report_view::{rest_summary_of, worst_of};
+use crate::report_view::{headline_value, rest_summary_of, worst_of};
+use crate::{Detail, Style};
 use model::comparison::{Answer, Comparison, Comparisons, Gate, Passing, Side};
-use model::finding::{CheckId, Finding, Outcome, Severity};
+use model::finding::{Finding, Outcome, Severity};
 use model::history::{Column, Entry, Figure, Listing, Row, RowsOf, SessionTable};
 use model::name::visible;
 use model::report::{CountsAs, Headline, Report, Verdict};
-use model::units::{GIB, show_bytes, show_count, show_rate, show_share};
+use model::units::{GIB, show_bytes, show_count, show_share};
 use std::io::{self, Write};
 
-/// Disk usage of sessions from which it is printed.
+/// The disk usage of sessions is printed from this value on.
 const MUCH_BYTES: u64 = GIB;
 /// Headings of the table. The last column is shown only if an entry has tags.
 const LIST_HEADINGS: [&str; 8] = ["id", "when", "verdict", "measured", "value", "±95 %", "target", "tags"];
@@ -47,8 +47,8 @@ pub(super) fn write_list(listing: &Listing, style: Style, to: &mut dyn Write) ->
     for (entry, why) in listing.entries.iter().filter_map(|e| Some((e, e.problem.as_ref()?))) {
         out.prose(&format!("{}: ", printable(&entry.id)), "    ", &printable(why));
     }
-    for words in list_foot(listing) {
-        out.prose("", "  ", &words);
+    for note in list_foot(listing) {
+        out.prose("", "  ", &note);
     }
     out.write(to)
 }
@@ -59,8 +59,8 @@ pub(in crate::formats) fn list_table(entries: &[Entry]) -> Table {
     let columns = if tagged { LIST_HEADINGS.len() } else { LIST_HEADINGS.len() - 1 };
     let mut table =
         Table::new(&LIST_HEADINGS[..columns], &LIST_DROP_ORDER).cut_to(TARGET_COLUMN, MIN_TARGET_WIDTH);
-    for words in [1, 2, 3, TARGET_COLUMN] {
-        table = table.aligned(words, true);
+    for column in [1, 2, 3, TARGET_COLUMN] {
+        table = table.aligned(column, true);
     }
     table.add_all(entries.iter().map(|entry| list_row(entry).into_iter().take(columns)));
     table
@@ -74,7 +74,7 @@ fn list_row(e: &Entry) -> [String; LIST_HEADINGS.len()] {
         or_dash(e.started.as_deref().map(when).unwrap_or_default()),
         e.word(),
         or_dash(name.or_else(|| e.title.clone()).unwrap_or_default()),
-        or_dash(e.headline.as_ref().map(value).unwrap_or_default()),
+        or_dash(e.headline.as_ref().map(headline_value).unwrap_or_default()),
         e.headline.as_ref().and_then(half_interval).unwrap_or_default(),
         or_dash(e.targets.join(", ")),
         printable(&e.words.tags.join(" ")),
@@ -84,11 +84,6 @@ fn list_row(e: &Entry) -> [String; LIST_HEADINGS.len()] {
 /// Returns day, hour and minute in the local time of the measurement.
 fn when(started: &str) -> String {
     started.chars().take(16).collect::<String>().replace('T', " ")
-}
-
-/// `81,172 IOPS`.
-fn value(headline: &Headline) -> String {
-    headline.value.map_or_else(|| "no number".into(), |v| format!("{} {}", show_rate(v), headline.unit))
 }
 
 /// Half of the 95 % interval as a share of the value: `4.4 %`.
@@ -109,7 +104,7 @@ pub(in crate::formats) fn list_foot(listing: &Listing) -> Vec<String> {
     if *sessions == 0 {
         out.push("There are no sessions yet; `fathom bench` makes one.".into());
     } else if *asked_for == 0 {
-        out.push(format!("None of {} sessions is like that.", show_count(*sessions as f64)));
+        out.push(format!("No session matches ({} in all).", show_count(*sessions as f64)));
     } else if *asked_for > entries.len() as u64 {
         out.push(format!(
             "The newest {} of {}; --limit 0 shows all.",
@@ -119,7 +114,7 @@ pub(in crate::formats) fn list_foot(listing: &Listing) -> Vec<String> {
     }
     if *bytes > MUCH_BYTES {
         out.push(format!(
-            "The session files take {}; `fathom delete ID` removes one, and nothing else does.",
+            "The session files take {}. Only `fathom delete ID` removes one.",
             show_bytes(*bytes)
         ));
     }
@@ -137,13 +132,14 @@ pub(super) fn write_session_table(
         out.table(&table);
         out.prose("", "  ", &session_table_legend(&table));
     }
-    for words in session_remarks(sessions).into_iter().chain(session_table_foot(sessions)) {
-        out.prose("", "  ", &words);
+    for note in session_remarks(sessions).into_iter().chain(session_table_foot(sessions)) {
+        out.prose("", "  ", &note);
     }
     out.write(to)
 }
 
-/// Returns a row for each session or device. If the width is too small, the other one is dropped first, then figures from the last on.
+/// Returns a row for each session or device. If the width is too small, the second column is dropped first, then the figures from the last
+/// one on.
 pub(in crate::formats) fn session_table(sessions: &SessionTable) -> Table {
     let first = match sessions.rows_of {
         RowsOf::Sessions => ["session", "device"],
@@ -164,7 +160,7 @@ pub(in crate::formats) fn session_table(sessions: &SessionTable) -> Table {
 fn session_cells(row: &Row, rows_of: RowsOf) -> Vec<String> {
     let device = row.device.clone().or_else(|| row.targets.first().cloned()).unwrap_or_else(|| "-".into());
     // The user's tags are more informative than the id.
-    let session = called(row);
+    let session = session_name(row);
     let first = match rows_of {
         RowsOf::Sessions => [session, device],
         RowsOf::Devices => [device, session],
@@ -189,29 +185,29 @@ pub(in crate::formats) fn session_table_legend(table: &Table) -> String {
         (table.has("~"), "~ = rounded, since the interval is wide"),
         (table.has(SUSPECT_MARK) || table.has("void"), SUSPECT_MARK_MEANING),
     ];
-    let marks = marks.into_iter().filter(|(is, _)| *is).map(|(_, words)| words);
+    let marks = marks.into_iter().filter(|(is, _)| *is).map(|(_, meaning)| meaning);
     let all: Vec<&str> = std::iter::once("MB/s = 10^6 bytes/s; - = not measured").chain(marks).collect();
     all.join("; ") + "."
 }
 
 /// Returns the name of a session that was judged for the table.
-pub(in crate::formats) fn called(row: &Row) -> String {
+pub(in crate::formats) fn session_name(row: &Row) -> String {
     if row.tags.is_empty() { row.session.clone() } else { row.tags.join(" ") }
 }
 
-/// For sessions that were judged for the table: what a session measured if the column does not name it, the answer to its condition, how
-/// it ended, and why it is not VALID.
+/// Returns remarks on sessions that were judged for the table: what a session measured if the column does not name it, the answer to its
+/// condition, how it ended, and why it is not VALID.
 pub(in crate::formats) fn session_remarks(sessions: &SessionTable) -> Vec<String> {
     let is_main = sessions.columns.iter().any(|column| column.name == Column::MAIN);
     let remark = |(row, report): (&Row, &Report)| {
         let name = is_main.then(|| format!(": {}.", report.headline.name));
         let answer = report.answer.as_ref().map(|a| format!(", {}: {}", a.word.word(), a.sentence));
-        let ended = ending(report).map(|words| format!(": {words}"));
+        let ended = ending(report).map(|text| format!(": {text}"));
         let qualified = report.verdict != Verdict::Valid;
         let why = qualified.then(|| format!(", {}: {}", report.verdict.word(), report.verdict_reason));
         let parts = [name, answer, ended, why].into_iter().flatten();
         parts
-            .map(|words| visible(&format!("{}{words}", called(row))).replace('\n', "\\n"))
+            .map(|text| visible(&format!("{}{text}", session_name(row))).replace('\n', "\\n"))
             .collect::<Vec<_>>()
     };
     sessions.rows.iter().zip(&sessions.reports).flat_map(remark).collect()
@@ -223,10 +219,7 @@ pub(in crate::formats) fn session_table_foot(sessions: &SessionTable) -> Vec<Str
         |n: u64, what: &str| format!("{} {what}{}", show_count(n as f64), if n == 1 { "" } else { "s" });
     let mut out = Vec::new();
     if sessions.rows.is_empty() {
-        out.push(
-            "No session that was asked for has results to stand side by side; `fathom bench` makes one."
-                .into(),
-        );
+        out.push("No matching session has results to compare; `fathom bench` makes one.".into());
     }
     let others: Vec<String> = sessions
         .other_work
@@ -235,25 +228,25 @@ pub(in crate::formats) fn session_table_foot(sessions: &SessionTable) -> Vec<Str
         .collect();
     let all: u64 = sessions.other_work.iter().map(|o| o.sessions).sum();
     if all > 0 {
-        let words = visible(&others.join(", ")).replace('\n', "\\n");
+        let works = visible(&others.join(", ")).replace('\n', "\\n");
         let advice = if sessions.is_job_chosen {
-            "a longer part of its name after --job chooses one work"
+            "type a longer part of its name after --job to select one"
         } else {
-            "--job NAME chooses the work"
+            "--job NAME selects one"
         };
-        out.push(format!("Left out: {} of other work ({words}); {advice}.", count(all, "session")));
+        out.push(format!("Left out: {} of other work ({works}); {advice}.", count(all, "session")));
     }
     if sessions.older > 0 {
         out.push(format!("Left out: {} of the same devices.", count(sessions.older, "older session")));
     }
     if sessions.beyond_limit > 0 {
         let more = count(sessions.beyond_limit, "older session");
-        out.push(format!("Not looked at: {more}; --limit 0 takes all."));
+        out.push(format!("Not read: {more}; --limit 0 reads all."));
     }
     out
 }
 
-/// How to see hidden rows: a comparison has no session to name.
+/// The hint on hidden rows. A comparison has no session to name.
 const TO_SEE_ALL: &str = "--verbose shows them";
 
 pub(super) fn write_comparison(comparison: &Comparison, style: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -270,12 +263,12 @@ pub(super) fn write_comparison(comparison: &Comparison, style: Style, to: &mut d
     if !comparison.pairs.is_empty() {
         out.table(&rows);
         out.prose("", "", PAIR_LEGEND);
-        if let Some(words) = hidden_numbers(&comparison.pairs, all) {
-            out.prose("", "  ", &words);
+        if let Some(note) = hidden_numbers(&comparison.pairs, all) {
+            out.prose("", "  ", &note);
         }
     }
-    for words in left_out_notes(comparison, "B") {
-        out.prose("  ", "    ", &format!("Left out: {words}."));
+    for note in left_out_notes(comparison, "B") {
+        out.prose("  ", "    ", &format!("Left out: {note}."));
     }
     out.line("");
     show_findings(&mut out, &comparison.findings, comparison.pairs.len(), all);
@@ -290,8 +283,8 @@ pub(super) fn write_several(comparisons: &Comparisons, style: Style, to: &mut dy
     let table = |joined| comparison_rows::sides_table(comparisons, all, joined);
     let fits = [table(true), table(false)].into_iter().find(|table| table.is_table_in(style.width));
     let rows = fits.unwrap_or_else(|| table(true));
-    let words = comparisons.others.iter().map(|other| other.comparison.answer);
-    show_gate(&mut out, shown_gate(comparisons.gate.as_ref(), words));
+    let answers = comparisons.others.iter().map(|other| other.comparison.answer);
+    show_gate(&mut out, shown_gate(comparisons.gate.as_ref(), answers));
     if style.detail == Detail::Brief {
         out.table(&rows);
         return out.write(to);
@@ -303,13 +296,13 @@ pub(super) fn write_several(comparisons: &Comparisons, style: Style, to: &mut dy
     if !rows.is_empty() {
         out.table(&rows);
         out.prose("", "", comparison_rows::SIDES_LEGEND);
-        if let Some(words) = comparison_rows::hidden_side_numbers(comparisons, all) {
-            out.prose("", "  ", &words);
+        if let Some(note) = comparison_rows::hidden_side_numbers(comparisons, all) {
+            out.prose("", "  ", &note);
         }
     }
     for other in &comparisons.others {
-        for words in left_out_notes(&other.comparison, &other.name) {
-            out.prose("  ", "    ", &format!("Left out of {}: {words}.", other.name));
+        for note in left_out_notes(&other.comparison, &other.name) {
+            out.prose("  ", "    ", &format!("Left out of {}: {note}.", other.name));
         }
     }
     out.line("");
@@ -346,8 +339,8 @@ fn show_answer(out: &mut Page, comparison: &Comparison) {
 
 /// Prints the sessions of a side.
 fn show_side(out: &mut Page, name: &str, side: &Side) {
-    for of in &side.sessions {
-        out.prose(&format!("{name:<8}"), "        ", &describe_source(of));
+    for session in &side.sessions {
+        out.prose(&format!("{name:<8}"), "        ", &describe_source(session));
     }
 }
 
@@ -373,12 +366,7 @@ fn show_findings(out: &mut Page, findings: &[Finding], results: usize, all: bool
             &format!("{} {}{}: {}", f.id, f.name, results_suffix(f, results), f.sentence),
         );
     }
-    let silent = |f: &&Finding| !findings.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
-    let mut held: Vec<CheckId> = with_outcome(Outcome::Holds).filter(silent).map(|f| f.id).collect();
-    held.dedup();
-    if !held.is_empty() {
-        out.prose("Passed  ", "        ", &CheckId::list(&held, " "));
-    }
+    show_passed(out, findings);
 }
 
 fn list_findings<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Finding>, results: usize) {
@@ -446,11 +434,10 @@ session  device    SEQ1M  RND4K
 --------------------------------
 new      sda Disk    512      -
 1        /data     86.0*   void
-MB/s = 10^6 bytes/s; - = not measured; * = suspect; void = withheld, a finding
-  invalidates it.
-Left out: 3 sessions of other work (3 of bench six); --job NAME chooses the
-  work.
-Not looked at: 2 older sessions; --limit 0 takes all.
+MB/s = 10^6 bytes/s; - = not measured; * = suspect; void = withheld, because a
+  finding invalidates it.
+Left out: 3 sessions of other work (3 of bench six); --job NAME selects one.
+Not read: 2 older sessions; --limit 0 reads all.
 ";
     assert_eq!(text, expected);
     let chosen = session_table_foot(&SessionTable { is_job_chosen: true, ..example() });
@@ -473,7 +460,7 @@ fn a_judged_session_has_a_reason_only_if_it_is_not_valid() -> Result<(), Box<dyn
     let table = SessionTable { reports: vec![valid, invalid.clone()], ..example() };
     let remarks = session_remarks(&table);
     assert_eq!(remarks.last(), Some(&format!("1, INVALID: {}", invalid.verdict_reason)), "{remarks:?}");
-    assert!(remarks.iter().all(|words| !words.starts_with("new, VALID")), "{remarks:?}");
+    assert!(remarks.iter().all(|remark| !remark.starts_with("new, VALID")), "{remarks:?}");
     assert!(session_remarks(&example()).is_empty(), "of the index nothing more is known");
     Ok(())
 }
@@ -580,7 +567,7 @@ id                 when              verdict  measured             value  ±95 %
             list_foot(&listing(vec![entry("x")], 1234, 0)),
             ["The newest 1 of 1,234; --limit 0 shows all."]
         );
-        assert_eq!(list_foot(&listing(Vec::new(), 0, 0)), ["None of 1 sessions is like that."]);
+        assert_eq!(list_foot(&listing(Vec::new(), 0, 0)), ["No session matches (1 in all)."]);
         assert!(list_foot(&Listing::default())[0].contains("fathom bench"));
     }
 }

@@ -4,7 +4,7 @@
 
 use super::results;
 use crate::page::{Page, Table, half_width, percentile, short_bytes, supported, verdict_mark};
-use crate::report_view::how_to_see_all;
+use crate::report_view::full_report_hint;
 use model::Known;
 use model::comparison::{Answer, Pair};
 use model::evidence::Extents;
@@ -43,26 +43,37 @@ pub(super) fn show_layers(out: &mut Page, layers: &Layers, results: &[Measured])
 
 /// Returns a row for each layer under the name of its work.
 pub(super) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
-    let mut table = Table::new(&LAYER_HEADINGS, &LAYER_DROP_ORDER).aligned(1, true).aligned(9, true);
-    let mut work = "";
-    for row in &layers.rows {
-        if row.work != work {
-            work = &row.work;
-            let mut cells = blank_layer_row();
-            cells[0] = format!("{work}:");
+    let table = Table::new(&LAYER_HEADINGS, &LAYER_DROP_ORDER).aligned(1, true).aligned(9, true);
+    with_titles(
+        table,
+        &layers.rows,
+        |row| &row.work,
+        |row| layer_cells(row, results.get(row.result)).to_vec(),
+    )
+}
+
+/// Adds a row for each item, and a title above the first row of each group.
+fn with_titles<R>(
+    mut table: Table,
+    rows: &[R],
+    title: impl Fn(&R) -> &str,
+    cells: impl Fn(&R) -> Vec<String>,
+) -> Table {
+    for group in rows.chunk_by(|a, b| title(a) == title(b)) {
+        for (at, row) in group.iter().enumerate() {
+            let cells = cells(row);
+            if at == 0 {
+                let blank = cells.iter().skip(1).map(|_| String::new());
+                table.add(std::iter::once(format!("{}:", title(row))).chain(blank));
+            }
             table.add(cells);
         }
-        table.add(layer_cells(row, results.get(row.result)));
     }
     table
 }
 
-fn blank_layer_row() -> [String; LAYER_HEADINGS.len()] {
-    std::array::from_fn(|_| String::new())
-}
-
 fn layer_cells(row: &LayerRow, result: Option<&Measured>) -> [String; LAYER_HEADINGS.len()] {
-    let mut cells = blank_layer_row();
+    let mut cells: [String; LAYER_HEADINGS.len()] = std::array::from_fn(|_| String::new());
     cells[0] = format!("  {}", row.name);
     cells[1] = result.map_or_else(String::new, verdict_mark);
     cells[10] = CheckId::list(&row.findings, " ");
@@ -132,7 +143,7 @@ pub(super) fn show_interfaces(out: &mut Page, api: &Api, report: &Report, all: b
     out.prose(
         "",
         "",
-        "synced: MB/s with the final sync in the time; user, kernel: ns of CPU per byte, of the whole process; calls, faults: \
+        "synced: MB/s including the final sync; user, kernel: ns of CPU per byte, of the whole process; calls, faults: \
          system calls and page faults per MiB; device: bytes it moved per byte; - = not known.",
     );
     if all {
@@ -142,7 +153,7 @@ pub(super) fn show_interfaces(out: &mut Page, api: &Api, report: &Report, all: b
         out.prose(
             "",
             "",
-            "run time, bytes: of one run, the final sync aside; pieces: extents of the file, before the first run -> after the \
+            "run time, bytes: of one run, without the final sync; pieces: extents of the file, before the first run -> after the \
              last; largest piece: its share of the file; - = not known.",
         );
     }
@@ -152,7 +163,7 @@ pub(super) fn show_interfaces(out: &mut Page, api: &Api, report: &Report, all: b
 
 /// Prints why each interface is recommended, unless the answer already states it.
 fn show_recommendations(out: &mut Page, api: &Api, report: &Report) {
-    let answer_is = |words: &str| report.answer.as_ref().is_some_and(|answer| answer.sentence == words);
+    let answer_is = |sentence: &str| report.answer.as_ref().is_some_and(|answer| answer.sentence == sentence);
     if api.advice.is_empty() || api.advice.iter().all(|advice| answer_is(&advice.sentence)) {
         return;
     }
@@ -168,45 +179,41 @@ fn show_recommendations(out: &mut Page, api: &Api, report: &Report) {
 
 /// Returns the run time of each interface and the layout of the file it wrote.
 fn interface_run_table(api: &Api) -> Table {
-    group_by_work(&api.rows, Table::new(&INTERFACE_RUN_HEADINGS, &INTERFACE_RUN_DROP_ORDER), |row| {
-        let number = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "-".into(), show);
-        vec![
-            format!("  {}", row.interface),
-            number(row.run_seconds, |s| show_ns(1e9 * s)),
-            number(row.run_bytes, |bytes| show_bytes(bytes.round() as u64)),
-            before_and_after(row, |extents| Some(show_count(extents.count as f64))),
-            before_and_after(row, |extents| extents.largest_share().map(show_share)),
-        ]
-    })
+    let table = Table::new(&INTERFACE_RUN_HEADINGS, &INTERFACE_RUN_DROP_ORDER);
+    with_titles(
+        table,
+        &api.rows,
+        |row| &row.work,
+        |row| {
+            let number = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "-".into(), show);
+            vec![
+                format!("  {}", row.interface),
+                number(row.run_seconds, |s| show_ns(1e9 * s)),
+                number(row.run_bytes, |bytes| show_bytes(bytes.round() as u64)),
+                before_and_after(row, |extents| Some(show_count(extents.count as f64))),
+                before_and_after(row, |extents| extents.largest_share().map(show_share)),
+            ]
+        },
+    )
 }
 
 /// `1 -> 8,270`; a single value if nothing was written.
-fn before_and_after(row: &ApiRow, of: impl Fn(&Extents) -> Option<String>) -> String {
-    let shown = |extents: &Known<Extents>| extents.as_ref().ok().and_then(&of).unwrap_or_else(|| "-".into());
+fn before_and_after(row: &ApiRow, show: impl Fn(&Extents) -> Option<String>) -> String {
+    let shown =
+        |extents: &Known<Extents>| extents.as_ref().ok().and_then(&show).unwrap_or_else(|| "-".into());
     let before = shown(&row.stored_before);
     row.stored_after.as_ref().map_or(before.clone(), |after| format!("{before} -> {}", shown(after)))
-}
-
-/// Adds a row for each interface under the name of its work.
-fn group_by_work(rows: &[ApiRow], mut table: Table, cells: impl Fn(&ApiRow) -> Vec<String>) -> Table {
-    let mut work = "";
-    for row in rows {
-        let cells = cells(row);
-        if row.work != work {
-            work = &row.work;
-            let title =
-                std::iter::once(format!("{work}:")).chain(cells.iter().skip(1).map(|_| String::new()));
-            table.add(title.collect::<Vec<_>>());
-        }
-        table.add(cells);
-    }
-    table
 }
 
 /// Returns the table of interfaces.
 pub(super) fn interface_table(api: &Api, results: &[Measured]) -> Table {
     let table = Table::new(&INTERFACE_HEADINGS, &INTERFACE_DROP_ORDER).aligned(1, true);
-    group_by_work(&api.rows, table, |row| interface_cells(row, results.get(row.result)).to_vec())
+    with_titles(
+        table,
+        &api.rows,
+        |row| &row.work,
+        |row| interface_cells(row, results.get(row.result)).to_vec(),
+    )
 }
 
 /// Prints the notes on cache state, coverage, missing counts and file layout.
@@ -270,12 +277,12 @@ fn cold_cache_note(rows: &[ApiRow]) -> Option<String> {
     let warm: Vec<&ApiRow> = rows.iter().filter(|r| r.cached_pages_at_start != Ok(0)).collect();
     let Some(first) = warm.first() else {
         let below = if rows.iter().all(|r| r.device_bytes_per_byte.is_err()) {
-            " What lies below, where no device can be seen, may have kept it."
+            " No device is visible, so a cache below may have held it."
         } else {
             ""
         };
         return Some(format!(
-            "Every run began with an empty page cache: not a page of the file was in the page cache.{below}"
+            "Every run began with an empty page cache: it held no page of the file.{below}"
         ));
     };
     let (began, why) = match &first.cached_pages_at_start {
@@ -329,7 +336,7 @@ fn extents_note(row: &ApiRow) -> Option<String> {
     match &row.stored_before {
         Ok(before) if before == after => None,
         Ok(before) => Some(format!(
-            "{}: the file was stored as {} and is as {}.",
+            "{}: the file was stored as {} and is now {}.",
             named(row),
             describe_extents(before),
             describe_extents(after)
@@ -342,10 +349,10 @@ fn extents_note(row: &ApiRow) -> Option<String> {
 
 /// `3 extents, 98 % of it in one piece`.
 fn describe_extents(extents: &Extents) -> String {
-    let mut words =
+    let mut text =
         format!("{} extent{}", show_count(extents.count as f64), if extents.count == 1 { "" } else { "s" });
     if let Some(share) = extents.largest_share() {
-        words += &format!(", {} of it in one piece", show_share(share));
+        text += &format!(", {} of it in one piece", show_share(share));
     }
     for (bytes, word) in [
         (extents.hole_bytes, "holes"),
@@ -355,10 +362,10 @@ fn describe_extents(extents: &Extents) -> String {
         (extents.shared_bytes, "shared"),
     ] {
         if bytes > 0 {
-            words += &format!(", {} {word}", show_bytes(bytes));
+            text += &format!(", {} {word}", show_bytes(bytes));
         }
     }
-    words
+    text
 }
 
 fn named(row: &ApiRow) -> String {
@@ -394,10 +401,9 @@ pub(super) fn with_distinct_findings(report: &Report) -> Report {
     let hidden = all - kept.len() + notes - report.notes.len();
     report.findings = kept.into_iter().map(|(finding, others)| mention_others(finding, others)).collect();
     if hidden > 0 {
-        report.notes.push(format!(
-            "{} more answers of the checks and notes are in the JSON.",
-            show_count(hidden as f64)
-        ));
+        report
+            .notes
+            .push(format!("The JSON has {} more answers of checks and notes.", show_count(hidden as f64)));
     }
     report
 }
@@ -422,9 +428,9 @@ pub(super) fn show_targets(out: &mut Page, targets: &Targets, measured: &[Measur
     let rounded = if rows.has("~") { " ~ = rounded, since the interval is wide." } else { "" };
     let first = targets.names.first().map_or("the first", String::as_str);
     let legend = format!(
-        "Against {first}: change of the rate with its 95 % interval, from runs in turns; each interval stands \
-         alone, and the answers allow for all tests together: neither = the same within the tolerance; NO DIFFERENCE \
-         SEEN = the interval says how large one may be at most.{rounded}"
+        "Against {first}: change of the rate with its 95 % interval, from alternating runs. An interval covers one \
+         test; the answers allow for all tests together: neither = the same within the tolerance; NO DIFFERENCE SEEN \
+         = the interval bounds a possible difference.{rounded}"
     );
     out.prose("", "  ", &legend);
     for row in missing_tests(targets) {
@@ -438,22 +444,9 @@ pub(super) fn show_targets(out: &mut Page, targets: &Targets, measured: &[Measur
 
 /// Returns a row for each target under the name of its test.
 pub(super) fn target_table(targets: &Targets, measured: &[Measured]) -> Table {
-    let mut table = Table::new(&TARGET_HEADINGS, &TARGET_DROP_ORDER).aligned(1, true).aligned(7, true);
-    let mut test = "";
-    for row in &targets.rows {
-        if row.test != test {
-            test = &row.test;
-            let mut cells = blank_target_row();
-            cells[0] = format!("{test}:");
-            table.add(cells);
-        }
-        table.add(target_cells(targets, row, measured.get(row.result)));
-    }
-    table
-}
-
-fn blank_target_row() -> [String; TARGET_HEADINGS.len()] {
-    std::array::from_fn(|_| String::new())
+    let table = Table::new(&TARGET_HEADINGS, &TARGET_DROP_ORDER).aligned(1, true).aligned(7, true);
+    let cells = |row: &TargetRow| target_cells(targets, row, measured.get(row.result)).to_vec();
+    with_titles(table, &targets.rows, |row| &row.test, cells)
 }
 
 fn target_name(targets: &Targets, at: usize) -> &str {
@@ -465,7 +458,7 @@ fn target_cells(
     row: &TargetRow,
     result: Option<&Measured>,
 ) -> [String; TARGET_HEADINGS.len()] {
-    let mut cells = blank_target_row();
+    let mut cells: [String; TARGET_HEADINGS.len()] = std::array::from_fn(|_| String::new());
     cells[0] = format!("  {}", target_name(targets, row.target));
     let Some(result) = result else { return cells };
     cells[1] = verdict_mark(result);
@@ -538,8 +531,8 @@ pub(super) fn show_host_counts(out: &mut Page, scaling: &Scaling, measured: &[Me
     out.table(&rows);
     let rounded = if rows.has("~") { " ~ = rounded, since the interval is wide." } else { "" };
     let legend = format!(
-        "Per host: IOPS. Efficiency: that beside the same of the fewest hosts, from runs in turns. The knee is the number of hosts of \
-         greatest power, rate by latency.{rounded}"
+        "per host: IOPS; efficiency: IOPS per host relative to the fewest hosts, from alternating runs. The knee is the number of \
+         hosts with the greatest power, which is rate divided by latency.{rounded}"
     );
     out.prose("", "  ", &legend);
     out.line("");
@@ -572,13 +565,11 @@ fn host_count_cells(
     cells[2] = supported(total.mb_per_s, total.mb_per_s_interval);
     cells[3] = supported(total.iops, total.iops_interval);
     cells[4] = half_width(total.iops, total.iops_interval);
-    // A percentile exists only per direction.
-    let mut figures = [&result.read, &result.write, &result.trim].into_iter().flatten();
-    if let (Some(only), None) = (figures.next(), figures.next()) {
+    if let Some(only) = only_direction(result) {
         cells[5] = percentile(&only.latency_ns, "50");
         cells[6] = percentile(&only.latency_ns, "99");
     }
-    let value_or_dash = |value: Option<f64>, of: fn(f64) -> String| value.map_or_else(|| "-".into(), of);
+    let value_or_dash = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "-".into(), show);
     cells[7] = value_or_dash(row.iops_per_host, show_rate);
     cells[8] = value_or_dash(row.efficiency, show_share);
     let half = |[low, high]: [f64; 2]| show_share((high - low) / 2.0);
@@ -614,13 +605,13 @@ const QUOTED_SHARE: f64 = 0.7;
 pub(super) fn show_load_curve(out: &mut Page, curve: &LoadCurve, report: &Report, all: bool) {
     let shown = shown_loads(curve, all);
     out.table(&load_table(curve, &report.results, all));
-    for words in state_legend(&shown) {
-        out.prose("", "  ", &words);
+    for text in state_legend(&shown) {
+        out.prose("", "  ", &text);
     }
     if shown.len() < curve.points.len() {
-        let (some, of) = (shown.len(), curve.points.len());
-        let how = how_to_see_all(report);
-        out.prose("", "  ", &format!("{some} of {of} loads, those that matter most: {how}"));
+        let (some, all_loads) = (shown.len(), curve.points.len());
+        let how = full_report_hint(report);
+        out.prose("", "  ", &format!("{some} of {all_loads} loads, those that matter most: {how}"));
     }
     if let Some(capacity) = curve.capacity_iops {
         let interval = curve.capacity_interval.map_or_else(String::new, |[low, high]| {
@@ -632,8 +623,8 @@ pub(super) fn show_load_curve(out: &mut Page, curve: &LoadCurve, report: &Report
             &format!("Capacity: {} operations/s in a closed loop{interval}.", show_rate(capacity)),
         );
     }
-    if let Some(words) = describe_knee(curve) {
-        out.prose("  ", "    ", &words);
+    if let Some(text) = describe_knee(curve) {
+        out.prose("  ", "    ", &text);
     }
     if report.answer.as_ref().is_none_or(|answer| answer.sentence != curve.sentence) {
         out.prose("  ", "    ", &curve.sentence);
@@ -688,11 +679,11 @@ fn state_legend(shown: &[&LoadPoint]) -> Vec<String> {
             "overload: more operations arrived than were served, so latency grows as long as the run \
              lasts, and is withheld.",
         ),
-        (LoadState::Void, "void: a finding withholds what was measured at this load."),
+        (LoadState::Void, "void: a finding invalidates this load, and its numbers are withheld."),
     ];
-    let first = "Latencies count from the scheduled start of an operation, so they are at most too long; late: the share that fathom's \
-                 own lateness adds to the percentile of the target (without one, p99); - = not enough samples, or overload.";
-    let states = of_states.into_iter().filter(|(state, _)| has(*state)).map(|(_, words)| words);
+    let first = "Latencies count from the scheduled start of an operation, so they are never too short; late: the share that fathom's \
+                 own lateness adds to the percentile of the target (without a target, p99); - = too few samples, or overload.";
+    let states = of_states.into_iter().filter(|(state, _)| has(*state)).map(|(_, meaning)| meaning);
     std::iter::once(first).chain(states).map(str::to_owned).collect()
 }
 
@@ -732,26 +723,26 @@ fn load_cells(
 
 /// `met`, `overload, missed`, ...; with the percentile of the target if it has no column.
 fn describe_state(point: &LoadPoint, curve: &LoadCurve) -> String {
-    let mut words = Vec::new();
+    let mut parts = Vec::new();
     let rank = curve.percentile();
     if !["50", "99", "99.9"].contains(&rank)
         && let Some(ns) = point.percentiles_ns.get(rank).copied().flatten()
     {
-        words.push(format!("p{rank} {}", show_ns(ns as f64)));
+        parts.push(format!("p{rank} {}", show_ns(ns as f64)));
     }
     match point.state {
         LoadState::Served | LoadState::Late => {}
-        LoadState::Overload => words.push("overload".into()),
-        LoadState::Void => words.push("void".into()),
+        LoadState::Overload => parts.push("overload".into()),
+        LoadState::Void => parts.push("void".into()),
     }
     match point.met {
-        Some(met) => words.push(if met { "met".into() } else { "missed".into() }),
+        Some(met) => parts.push(if met { "met".into() } else { "missed".into() }),
         None if curve.latency_target.is_some() && point.state != LoadState::Void => {
-            words.push("open".into());
+            parts.push("open".into());
         }
         None => {}
     }
-    words.join(", ")
+    parts.join(", ")
 }
 
 fn describe_knee(curve: &LoadCurve) -> Option<String> {
@@ -859,7 +850,7 @@ fn example_curve(offered: impl IntoIterator<Item = u64>, met: Option<u64>, misse
 }
 
 #[test]
-fn many_loads_are_reduced_to_those_behind_the_answer() {
+fn many_loads_are_reduced_to_those_that_support_the_answer() {
     let shown =
         |curve: &LoadCurve, all| shown_loads(curve, all).iter().map(|p| p.offered_iops).collect::<Vec<_>>();
     let thousands = || (1..=30).map(|n| n * 1_000);

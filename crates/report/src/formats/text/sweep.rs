@@ -41,7 +41,7 @@ const MAX_REASONS: usize = 4;
 const MAX_WORK_ROWS: usize = 24;
 
 /// Legend of a table of all cells.
-const EACH_LEGEND: &str = "mean, longest: latency from submission to completion; CPU: of the workers, 100 % is one CPU the whole time.";
+const EACH_LEGEND: &str = "mean, longest: latency from submission to completion; CPU: of the workers, where 100 % is one CPU all the time.";
 
 type SweepRow = [String; SWEEP_HEADINGS.len()];
 
@@ -99,9 +99,9 @@ pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bo
     }
     if let Some(reference) = &sweep.reference {
         let word = if reference.drifted {
-            "the target changed meanwhile, so early and late cells compare less"
+            "the target changed during the sweep, so settings measured early and late are less comparable"
         } else {
-            "no drift that matters can be told from noise"
+            "no relevant drift beyond the noise"
         };
         out.prose(
             "  ",
@@ -117,8 +117,8 @@ pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bo
     show_skipped(out, sweep);
     let budget = sweep.budget_seconds.map_or_else(String::new, |b| format!(" of {b:.0} s"));
     let luck = if sweep.budget_seconds.is_some() {
-        " Most cells were measured only once or twice, briefly, and the winner again at the end, so a higher value in a map may be \
-         chance."
+        " Most settings were measured only once or twice, briefly, and the winner again at the end, so a higher value in a map may \
+         be chance."
     } else {
         ""
     };
@@ -155,8 +155,8 @@ fn cell_rows(sweep: &Sweep, work: &Work, report: &Report) -> Vec<SweepRow> {
         let way = c.setting.way();
         // One worker is named only if other cells have several.
         let alone = (c.setting.workers == 1).then(|| "1 worker".to_owned());
-        let words = way.split(", ").map(str::to_owned).chain(alone);
-        std::iter::once(c.setting.shape()).chain(words).collect()
+        let settings = way.split(", ").map(str::to_owned).chain(alone);
+        std::iter::once(c.setting.shape()).chain(settings).collect()
     };
     let common = |part: &String| mine.len() > 1 && mine.iter().all(|c| parts(c).contains(part));
     let winner = sweep.winner.get(&work.name);
@@ -213,7 +213,7 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
     };
     if !shows_each_cell(sweep) && sweep.cheapest.get(&work.name).is_some_and(|c| c.setting == winner.setting)
     {
-        out.line("  No cell that costs less looks as fast.");
+        out.line("  No cheaper setting looks as fast.");
     }
     let mut table = Table::new(&SWEEP_HEADINGS, &SWEEP_DROP_ORDER).aligned(1, true).aligned(2, true);
     let mut rows = work_rows(sweep, work, report);
@@ -233,7 +233,7 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
     }
     for loss in &work.baselines {
         if let Some(name) = loss.cell.result.and_then(|at| relabelled_name(report, at)) {
-            out.prose("  ", "    ", &format!("What is called as {} here is {name}.", loss.name));
+            out.prose("  ", "    ", &format!("The row \"as {}\" actually measured {name}.", loss.name));
         }
     }
     for knee in &work.knees {
@@ -252,9 +252,9 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
 /// Returns which half of a copy a baseline performs.
 fn copy_half(work: &str) -> &'static str {
     if work == "write" {
-        "writing a file that is new and grows until it is stable, the half of a copy"
+        "writing a new, growing file until it is stable, which is half of a copy"
     } else {
-        "reading a file that is not cached once, the half of a copy"
+        "reading an uncached file once, which is half of a copy"
     }
 }
 
@@ -354,11 +354,18 @@ const BAR_WIDTH: usize = 40;
 
 /// Cells that get a mark.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Marks<'s> {
+pub(in crate::formats) struct Marks<'s> {
     /// The best cell.
-    pub(super) best: Option<&'s Setting>,
+    pub(in crate::formats) best: Option<&'s Setting>,
     /// The cheapest cell with similar speed.
-    pub(super) cheapest: Option<&'s Setting>,
+    pub(in crate::formats) cheapest: Option<&'s Setting>,
+}
+
+/// Rows and columns of a map.
+#[derive(Clone, Copy)]
+pub(in crate::formats) struct Sides {
+    pub(in crate::formats) rows: Side,
+    pub(in crate::formats) columns: Side,
 }
 
 /// One side of a map.
@@ -373,6 +380,13 @@ pub(in crate::formats) struct Side {
     without: fn(&Setting) -> Setting,
 }
 
+impl Sides {
+    /// Describes the settings that are on neither side: a map shows the cells that share them.
+    pub(in crate::formats) fn way(self, setting: &Setting) -> String {
+        (self.columns.without)(&(self.rows.without)(setting)).way()
+    }
+}
+
 impl Side {
     /// Returns the name, such as `depth`.
     pub(in crate::formats) fn name(self) -> &'static str {
@@ -382,11 +396,6 @@ impl Side {
     /// Returns the label of a setting on this side.
     pub(in crate::formats) fn label_of(self, setting: &Setting) -> String {
         (self.label)(setting)
-    }
-
-    /// Returns the setting without this side's value.
-    pub(in crate::formats) fn left_open(self, setting: &Setting) -> Setting {
-        (self.without)(setting)
     }
 }
 
@@ -439,7 +448,7 @@ const POSITION: Side = Side {
 /// share a map.
 pub(super) fn show_maps(out: &mut Page, cells: &[&CellFigures], by: Measure, marks: Marks) {
     let sides = sides(cells);
-    let way = |s: &Setting| (sides.1.without)(&(sides.0.without)(s)).way();
+    let way = |s: &Setting| sides.way(s);
     let mut ways: Vec<(Vec<String>, Vec<&CellFigures>)> = Vec::new();
     for name in marks.best.into_iter().chain(cells.iter().map(|c| &c.setting)).map(way) {
         if ways.iter().any(|(known, _)| known.contains(&name)) {
@@ -456,16 +465,16 @@ pub(super) fn show_maps(out: &mut Page, cells: &[&CellFigures], by: Measure, mar
         Map::from_cells(these, sides, by, marks).show(out, &names.join("; "));
     }
     if ways.len() > MAX_MAPS {
-        out.line(&format!("  {} more maps are in the JSON, as cells.", ways.len() - MAX_MAPS));
+        out.line(&format!("  {} more maps: the JSON has their values.", ways.len() - MAX_MAPS));
         out.line("");
     }
 }
 
 /// Chooses rows and columns: the settings that differ between cells, otherwise size and depth.
-pub(in crate::formats) fn sides(cells: &[&CellFigures]) -> (Side, Side) {
+pub(in crate::formats) fn sides(cells: &[&CellFigures]) -> Sides {
     let differ = |side: &Side| labels(cells, *side).len() > 1;
     if cells.iter().any(|c| c.setting.targets_of_last.is_some()) {
-        return (QUEUES, DEPTH);
+        return Sides { rows: QUEUES, columns: DEPTH };
     }
     // An access specification has random sizes.
     let plain = cells.iter().all(|c| c.setting.spec.is_none());
@@ -480,7 +489,7 @@ pub(in crate::formats) fn sides(cells: &[&CellFigures]) -> (Side, Side) {
     };
     // The number of rows is unlimited, and row names have more room.
     let long = labels(cells, columns).len() > MAX_MAP_COLUMNS || columns.name == TARGET.name;
-    if long { (columns, rows) } else { (rows, columns) }
+    if long { Sides { rows: columns, columns: rows } } else { Sides { rows, columns } }
 }
 
 /// Returns the distinct labels of cells on a side.
@@ -496,40 +505,39 @@ pub(in crate::formats) fn labels(cells: &[&CellFigures], side: Side) -> Vec<Stri
     out
 }
 
+/// Returns the best value of these cells.
+pub(in crate::formats) fn best_value<'c>(cells: impl Iterator<Item = &'c CellFigures>, by: Measure) -> f64 {
+    let values = cells.filter_map(|c| c.value(by)).filter(|v| v.is_finite());
+    if by.is_latency() { values.fold(f64::INFINITY, f64::min) } else { values.fold(0.0, f64::max) }
+}
+
 /// A map to draw.
 struct Map<'c> {
     cells: &'c [&'c CellFigures],
-    rows: Side,
-    columns: Side,
+    sides: Sides,
     by: Measure,
     best: f64,
     marks: Marks<'c>,
 }
 
 impl<'c> Map<'c> {
-    fn from_cells(
-        cells: &'c [&'c CellFigures],
-        (rows, columns): (Side, Side),
-        by: Measure,
-        marks: Marks<'c>,
-    ) -> Self {
-        let values = || cells.iter().filter_map(|c| c.value(by)).filter(|v| v.is_finite());
-        let best = if by.is_latency() {
-            values().fold(f64::INFINITY, f64::min)
-        } else {
-            values().fold(0.0, f64::max)
-        };
-        Self { cells, rows, columns, by, best, marks }
+    fn from_cells(cells: &'c [&'c CellFigures], sides: Sides, by: Measure, marks: Marks<'c>) -> Self {
+        Self { cells, sides, by, best: best_value(cells.iter().copied(), by), marks }
     }
 
     fn show(&self, out: &mut Page, way: &str) {
-        let (rows, columns) = (labels(self.cells, self.rows), labels(self.cells, self.columns));
+        let (rows, columns) = (labels(self.cells, self.sides.rows), labels(self.cells, self.sides.columns));
         if columns.len() * rows.len() < 2 {
             return;
         }
-        let title = format!("  {way}: {} by {} and {}", self.by.heading(), self.rows.name, self.columns.name);
+        let title = format!(
+            "  {way}: {} by {} and {}",
+            self.by.heading(),
+            self.sides.rows.name,
+            self.sides.columns.name
+        );
         let drawn = if columns.len() == 1 {
-            out.line(&format!("  {way}: {} by {}", self.by.heading(), self.rows.name));
+            out.line(&format!("  {way}: {} by {}", self.by.heading(), self.sides.rows.name));
             self.bars(out, &rows);
             "bars"
         } else {
@@ -552,7 +560,7 @@ impl<'c> Map<'c> {
         let value = self.value_columns();
         let room = out.width().saturating_sub(name + value + 5).min(BAR_WIDTH);
         for row in rows {
-            let cell = self.cells.iter().find(|c| (self.rows.label)(&c.setting) == *row);
+            let cell = self.cells.iter().find(|c| (self.sides.rows.label)(&c.setting) == *row);
             let bar = "█".repeat((self.share(cell) * room as f64).round() as usize);
             let (mark, shown) = (self.mark(cell, ' '), self.shown(cell));
             out.line(format!("  {row:>name$} {mark}{shown:>value$} {bar}").trim_end());
@@ -573,7 +581,8 @@ impl<'c> Map<'c> {
             let mut line = format!("  {row:>name$}");
             for column in &columns {
                 let at = |c: &&&CellFigures| {
-                    (self.rows.label)(&c.setting) == *row && (self.columns.label)(&c.setting) == *column
+                    (self.sides.rows.label)(&c.setting) == *row
+                        && (self.sides.columns.label)(&c.setting) == *column
                 };
                 let Some(cell) = self.cells.iter().find(at) else {
                     line += &" ".repeat(width);
@@ -585,7 +594,7 @@ impl<'c> Map<'c> {
             out.line(line.trim_end());
         }
         if columns.len() < has {
-            out.line(&format!("  {} more columns are in the JSON, as cells", has - columns.len()));
+            out.line(&format!("  {} more columns: the JSON has their values", has - columns.len()));
         }
     }
 
@@ -775,7 +784,7 @@ pub(super) fn show_pts_rounds(out: &mut Page, report: &Report, sweep: &Sweep) {
     let Some(rounds) = &sweep.rounds else { return };
     let when = match rounds.window {
         Some([first, last]) => format!("means of rounds {first} to {last}"),
-        None => "no five rounds were measured, so these are means of what there is and no result".into(),
+        None => "means of fewer than five rounds, which are not a result".into(),
     };
     for (name, value) in round_tables(rounds.variable) {
         out.prose("", "  ", &format!("{name} by size and reads/writes ({when})"));
@@ -889,7 +898,7 @@ fn show_tracked(out: &mut Page, rounds: &Rounds) {
     let rounds_shown = rounds.by_round.iter().enumerate().skip(from);
     let rounds_text: Vec<String> =
         rounds_shown.map(|(at, v)| format!("{}: {}", at + 1, tracked_or_dash(*v))).collect();
-    let before = if from > 0 { format!(" ({from} before them are in the JSON)") } else { String::new() };
+    let before = if from > 0 { format!(" ({from} earlier ones are in the JSON)") } else { String::new() };
     out.prose("  ", "    ", &format!("By round{before}: {}.", rounds_text.join("; ")));
     out.prose("  ", "    ", &describe_steady_state(rounds));
 }
@@ -899,7 +908,7 @@ fn describe_steady_state(rounds: &Rounds) -> String {
     let (Some(rule), Some([first, last]), Some(mean)) = (rounds.rule, rounds.window, rounds.window_mean)
     else {
         return format!(
-            "Steady state: not reached; {done} rounds were complete and five with that value are needed."
+            "Steady state: not reached; {done} rounds completed, and five with this value are needed."
         );
     };
     let word = if rule.met { "reached" } else { "NOT reached" };
@@ -920,7 +929,7 @@ fn describe_steady_state(rounds: &Rounds) -> String {
 /// Prints how the run deviates from the specification.
 fn show_conformance(out: &mut Page, report: &Report, sweep: &Sweep, rounds: &Rounds) {
     let filled = match &report.preconditioned {
-        Some(done) => format!("Before the first round {} were written", show_bytes(done.filled_bytes)),
+        Some(done) => format!("Before the first round {} was written", show_bytes(done.filled_bytes)),
         None => "Before the first round nothing was written".into(),
     };
     let place = sweep.place.as_ref().map_or_else(|| "nothing is stored".into(), |p| show_bytes(p.bytes));
@@ -928,9 +937,9 @@ fn show_conformance(out: &mut Page, report: &Report, sweep: &Sweep, rounds: &Rou
         "  ",
         "    ",
         &format!(
-            "After SNIA SSS PTS 2.0; no conformance is claimed. It would need a purge before it (sanitize, format or secure \
-             erase), which fathom does not do; the drive itself as the target and all of it active (here: {place}); the \
-             state of its write cache told; a test system as specified. {filled}; in the rounds, {}.",
+            "After SNIA SSS PTS 2.0; no conformance is claimed. It would need a purge first (sanitize, format or secure \
+             erase), which fathom does not do; the drive itself as the target, with all of it active (here: {place}); a \
+             reported write-cache state; and the specified test system. {filled}; in the rounds, {}.",
             show_bytes(rounds.bytes_written)
         ),
     );
@@ -948,7 +957,8 @@ fn shades_range_from_none_to_full() {
     let fast = with_rate(example_cell(1, None, 1), Some(100.0));
     let (none, odd) = (with_rate(fast.clone(), None), with_rate(fast.clone(), Some(f64::NAN)));
     let cells = [&fast, &none, &odd];
-    let map = Map::from_cells(&cells, (SIZE, DEPTH), Measure::Bandwidth, Marks::default());
+    let map =
+        Map::from_cells(&cells, Sides { rows: SIZE, columns: DEPTH }, Measure::Bandwidth, Marks::default());
     assert!((map.share(Some(&cells[0])) - 1.0).abs() < 1e-9);
     assert!(map.share(Some(&cells[1])).abs() < 1e-9 && map.share(Some(&cells[2])).abs() < 1e-9);
 }
@@ -982,8 +992,8 @@ fn example_cell(workers: u32, targets: Option<u32>, depth: u32) -> CellFigures {
 
 #[cfg(test)]
 fn side_names(all: &[CellFigures]) -> (&'static str, &'static str) {
-    let (rows, columns) = sides(&all.iter().collect::<Vec<_>>());
-    (rows.name, columns.name)
+    let sides = sides(&all.iter().collect::<Vec<_>>());
+    (sides.rows.name, sides.columns.name)
 }
 
 #[test]
@@ -1032,13 +1042,13 @@ fn sizes_are_mapped_against_the_other_varied_setting() {
 
 #[test]
 fn the_title_of_a_map_names_each_cache_mode_once() {
-    let of = |mode: &str, block_bytes: u32, result: usize| {
+    let cell = |mode: &str, block_bytes: u32, result: usize| {
         let setting = Setting { mode: Some(mode.into()), ..Setting::plain("read", block_bytes, 1) };
         CellFigures { setting, mib_per_s: Some(1.0), result: Some(result), ..example_cell(1, None, 1) }
     };
     // Twenty sizes of two cache modes that are measured as one.
     let all: Vec<CellFigures> = (0..20)
-        .flat_map(|at| ["unbuffered", "unbuffered-sequential"].map(|mode| of(mode, 512 << at, at as usize)))
+        .flat_map(|at| ["unbuffered", "unbuffered-sequential"].map(|mode| cell(mode, 512 << at, at as usize)))
         .collect();
     let mut page = Page::new(crate::Style { width: 200, ..crate::Style::default() });
     show_maps(&mut page, &all.iter().collect::<Vec<_>>(), Measure::Bandwidth, Marks::default());
@@ -1085,13 +1095,13 @@ fn sizes_use_the_largest_unit_that_divides_them() {
 
 #[test]
 fn works_are_named_by_their_shares_of_reads_and_writes() {
-    let of = |rw: &str, mix: Option<&str>| {
+    let shares = |rw: &str, mix: Option<&str>| {
         read_write_shares(&Setting { mix: mix.map(str::to_owned), ..Setting::plain(rw, 4096, 1) })
     };
-    assert_eq!(of("randrw", Some("read")), "100/0");
-    assert_eq!(of("randrw", Some("write")), "0/100");
-    assert_eq!(of("randrw", Some("95/5")), "95/5");
-    assert_eq!((of("write", None), of("read", None)), ("0/100".into(), "100/0".into()));
+    assert_eq!(shares("randrw", Some("read")), "100/0");
+    assert_eq!(shares("randrw", Some("write")), "0/100");
+    assert_eq!(shares("randrw", Some("95/5")), "95/5");
+    assert_eq!((shares("write", None), shares("read", None)), ("0/100".into(), "100/0".into()));
     let spec = Setting { spec: Some("File Server".into()), ..Setting::plain("", 4096, 1) };
     assert_eq!(read_write_shares(&spec), "File Server");
 }

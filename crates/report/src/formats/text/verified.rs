@@ -1,11 +1,11 @@
 //! A verification as text: the verdict first, then every damage with its place.
 
-use crate::format::Style;
+use crate::Style;
 use crate::page::Page;
-use crate::report_view::{describe_failure, verification_notes};
+use model::job::Kind;
 use model::machine::Place;
 use model::units::{MIB, show_bytes, show_count};
-use model::verification::{LISTED, Lost, Verdict, Verifications, Verified};
+use model::verification::{Failed, LISTED, Lost, ReadBack, Verdict, Verifications, Verified};
 use std::fmt::Write as _;
 use std::io;
 use std::time::Duration;
@@ -16,18 +16,18 @@ pub(super) fn write_verification(
     to: &mut dyn io::Write,
 ) -> io::Result<()> {
     let mut out = Page::new(style);
-    if let Some(of) = all.only() {
-        out.prose("", "  ", &verification_headline(of));
-        show_host_details(of, &mut out);
+    if let Some(verified) = all.only() {
+        out.prose("", "  ", &verification_headline(verified));
+        show_host_details(verified, &mut out);
         return out.write(to);
     }
     out.prose("", "  ", &verdict_on_all_hosts(all));
     for on in &all.hosts {
         let host = format!("{}: ", on.host.as_deref().unwrap_or_default());
         match &on.outcome {
-            Ok(of) => {
-                out.prose(&host, "  ", &verification_headline(of));
-                show_host_details(of, &mut out);
+            Ok(verified) => {
+                out.prose(&host, "  ", &verification_headline(verified));
+                show_host_details(verified, &mut out);
             }
             Err(why) => out.prose(&host, "  ", why),
         }
@@ -36,15 +36,15 @@ pub(super) fn write_verification(
 }
 
 /// Prints the facts of a host other than its verdict.
-fn show_host_details(of: &Verified, out: &mut Page) {
-    for line in damage_items(of) {
+fn show_host_details(verified: &Verified, out: &mut Page) {
+    for line in damage_items(verified) {
         out.prose("  ", "    ", &line);
     }
-    for note in verification_notes(of) {
+    for note in verification_notes(verified) {
         out.prose("  Note: ", "    ", &format!("{note}."));
     }
-    if let Some(words) = verification_rates(of) {
-        out.prose("  ", "    ", &words);
+    if let Some(rates) = verification_rates(verified) {
+        out.prose("  ", "    ", &rates);
     }
 }
 
@@ -58,27 +58,27 @@ pub(in crate::formats) fn verdict_on_all_hosts(all: &Verifications) -> String {
             format!("on {} of {hosts} hosts ({})", named.len(), named.join(", "))
         }
     };
-    let sum = |of: fn(&Verified) -> u64| all.known().map(of).sum::<u64>();
+    let sum = |amount: fn(&Verified) -> u64| all.known().map(amount).sum::<u64>();
     let damaged = match sum(Verified::damaged) {
         0 => String::new(),
         1 => "1 block damaged, ".into(),
         n => format!("{} blocks damaged, ", show_count(n as f64)),
     };
-    let written = match sum(|of| of.written.as_ref().map_or(0, |_| of.bytes_of(of.mark.begun))) {
+    let written = match sum(|v| v.written.as_ref().map_or(0, |_| v.bytes_of(v.mark.begun))) {
         0 => String::new(),
         n => format!("{} written and ", show_bytes(n)),
     };
-    let read = sum(|of| of.read.as_ref().map_or(0, |(r, _)| of.bytes_of(r.blocks)));
+    let read = sum(|v| v.read.as_ref().map_or(0, |(r, _)| v.bytes_of(r.blocks)));
     format!("{} {on}, {damaged}{written}{} read back", verdict.word(), show_bytes(read))
 }
 
 /// Returns the recorded damage and failures, and how many more there are.
-pub(in crate::formats) fn damage_items(of: &Verified) -> Vec<String> {
-    let mut lines = damage_lines(of);
+pub(in crate::formats) fn damage_items(verified: &Verified) -> Vec<String> {
+    let mut lines = damage_lines(verified);
     lines.truncate(LISTED);
     // One line covers all lost blocks.
-    let lost = lost_writes(of).map_or(0, |lost| lost.blocks.saturating_sub(1));
-    let more = (of.damaged() + of.failed_writes()).saturating_sub(lines.len() as u64 + lost);
+    let lost = lost_writes(verified).map_or(0, |lost| lost.blocks.saturating_sub(1));
+    let more = (verified.damaged() + verified.failed_writes()).saturating_sub(lines.len() as u64 + lost);
     if more > 0 {
         lines.push(format!("and {} more", show_count(more as f64)));
     }
@@ -86,36 +86,36 @@ pub(in crate::formats) fn damage_items(of: &Verified) -> Vec<String> {
 }
 
 /// Returns the verdict, how much data it covers, and where.
-pub(in crate::formats) fn verification_headline(of: &Verified) -> String {
-    let v = &of.verification;
+pub(in crate::formats) fn verification_headline(verified: &Verified) -> String {
+    let v = &verified.verification;
     let blocks = show_count(v.blocks as f64);
     let size = show_bytes(u64::from(v.block_bytes));
-    let mut out = of.verdict().word().to_owned();
-    let _ = match of.verdict() {
+    let mut out = verified.verdict().word().to_owned();
+    let _ = match verified.verdict() {
         Verdict::Verified => {
-            let read = of.read.as_ref().map_or(0, |(r, _)| r.must);
+            let read = verified.read.as_ref().map_or(0, |(r, _)| r.must);
             write!(out, " {} blocks of {size}", show_count(read as f64))
         }
         Verdict::Damaged => {
-            write!(out, " {} of {blocks} blocks of {size}", show_count(of.damaged() as f64))
+            write!(out, " {} of {blocks} blocks of {size}", show_count(verified.damaged() as f64))
         }
-        Verdict::Interrupted => match &of.read {
+        Verdict::Interrupted => match &verified.read {
             Some((r, _)) => write!(
                 out,
                 " after {} of {blocks} blocks of {size} were read back, {} of them damaged",
                 show_count(r.blocks as f64),
-                show_count(of.damaged() as f64)
+                show_count(verified.damaged() as f64)
             ),
             None => write!(
                 out,
                 " after {} of {} writes of {size}, and nothing was read back",
-                show_count(of.mark.begun as f64),
+                show_count(verified.mark.begun as f64),
                 show_count(v.writes() as f64)
             ),
         },
     };
     let mut parts = Vec::new();
-    match of.failed_writes() {
+    match verified.failed_writes() {
         0 => {}
         1 => parts.push("1 write or sync failed".into()),
         n => parts.push(format!("{} writes or syncs failed", show_count(n as f64))),
@@ -124,21 +124,21 @@ pub(in crate::formats) fn verification_headline(of: &Verified) -> String {
         1 => "1 pass".into(),
         n => format!("{} passes", show_count(f64::from(n))),
     });
-    parts.push(match (&of.written, &of.read) {
+    parts.push(match (&verified.written, &verified.read) {
         (Some(_), Some((r, _))) => format!(
             "{} written and {} read back",
-            show_bytes(of.bytes_of(of.mark.begun)),
-            show_bytes(of.bytes_of(r.blocks))
+            show_bytes(verified.bytes_of(verified.mark.begun)),
+            show_bytes(verified.bytes_of(r.blocks))
         ),
-        (Some(_), None) => format!("{} written", show_bytes(of.bytes_of(of.mark.begun))),
+        (Some(_), None) => format!("{} written", show_bytes(verified.bytes_of(verified.mark.begun))),
         (None, read) => format!(
             "{} of {} writes known to be stable, {} read back",
-            show_count(of.mark.synced as f64),
+            show_count(verified.mark.synced as f64),
             show_count(v.writes() as f64),
-            show_bytes(of.bytes_of(read.as_ref().map_or(0, |(r, _)| r.blocks)))
+            show_bytes(verified.bytes_of(read.as_ref().map_or(0, |(r, _)| r.blocks)))
         ),
     });
-    parts.push(describe_place(&of.place));
+    parts.push(describe_place(&verified.place));
     out + ", " + &parts.join(", ")
 }
 
@@ -164,26 +164,30 @@ fn describe_place(place: &Place) -> String {
     out
 }
 
-fn lost_writes(of: &Verified) -> Option<Lost> {
-    of.read.as_ref().and_then(|(read, _)| read.lost)
+fn lost_writes(verified: &Verified) -> Option<Lost> {
+    verified.read.as_ref().and_then(|(read, _)| read.lost)
 }
 
 /// Returns a line for each recorded damage and failure: writing first, then by offset.
-fn damage_lines(of: &Verified) -> Vec<String> {
-    let mut lines: Vec<String> =
-        of.written.iter().flat_map(|(w, _)| &w.failures.first).map(|f| describe_failure(of, f)).collect();
+fn damage_lines(verified: &Verified) -> Vec<String> {
+    let mut lines: Vec<String> = verified
+        .written
+        .iter()
+        .flat_map(|(w, _)| &w.failures.first)
+        .map(|f| describe_failure(verified, f))
+        .collect();
     let mut read: Vec<(u64, String)> = Vec::new();
-    if let Some((r, _)) = &of.read {
+    if let Some((r, _)) = &verified.read {
         read.extend(r.damage.iter().map(|(offset, d)| (*offset, format!("offset {offset}: {d}"))));
-        read.extend(r.failures.first.iter().map(|f| (f.at, describe_failure(of, f))));
+        read.extend(r.failures.first.iter().map(|f| (f.at, describe_failure(verified, f))));
     }
-    lines.extend(lost_writes(of).map(|lost| {
+    lines.extend(lost_writes(verified).map(|lost| {
         format!(
             "bytes {} to {} ({}) are lost: {} ends at {0}",
             lost.from_bytes,
             lost.to_bytes,
             show_bytes(lost.to_bytes.saturating_sub(lost.from_bytes)),
-            of.target
+            verified.target
         )
     }));
     read.sort();
@@ -192,17 +196,79 @@ fn damage_lines(of: &Verified) -> Vec<String> {
 }
 
 /// Returns the rates; `None` if no data was moved.
-pub(in crate::formats) fn verification_rates(of: &Verified) -> Option<String> {
+pub(in crate::formats) fn verification_rates(verified: &Verified) -> Option<String> {
     let rate = |blocks: u64, took: &Duration| {
-        let rate = of.bytes_of(blocks) as f64 / took.as_secs_f64().max(1e-9);
+        let rate = verified.bytes_of(blocks) as f64 / took.as_secs_f64().max(1e-9);
         format!("{:.0} MB/s ({:.0} MiB/s)", rate / 1e6, rate / MIB as f64)
     };
-    let written = of.written.as_ref().map(|(_, t)| format!("written at {}", rate(of.mark.begun, t)));
-    let read = of.read.as_ref().map(|(r, t)| format!("read back at {}", rate(r.blocks, t)));
+    let written =
+        verified.written.as_ref().map(|(_, t)| format!("written at {}", rate(verified.mark.begun, t)));
+    let read = verified.read.as_ref().map(|(r, t)| format!("read back at {}", rate(r.blocks, t)));
     let rates: Vec<String> = written.into_iter().chain(read).collect();
-    let words = format!(
+    let text = format!(
         "{}; not a benchmark, since the time includes stamping, syncs and checking.",
         rates.join(", ")
     );
-    (!rates.is_empty()).then_some(words)
+    (!rates.is_empty()).then_some(text)
+}
+
+/// Describes a failure in a sentence.
+pub(in crate::formats) fn describe_failure(verified: &Verified, failed: &Failed) -> String {
+    let Failed { kind, at, result } = *failed;
+    let what = match kind {
+        Kind::Sync => format!("sync after write {at}"),
+        _ => format!("offset {at}: {}", kind.word()),
+    };
+    if result < 0 {
+        let error = std::io::Error::from_raw_os_error(result.saturating_neg());
+        return format!("{what} failed: {error}");
+    }
+    format!("{what} moved {result} of {} bytes", verified.verification.block_bytes)
+}
+
+/// Returns the notes that qualify the numbers of a verification.
+pub(in crate::formats) fn verification_notes(verified: &Verified) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some((read, _)) = &verified.read {
+        let whose =
+            verified.read_of.as_ref().map_or(String::new(), |host| format!("the data of {host} was "));
+        notes.push(format!("{whose}read back from {}", verified.source));
+        notes.extend(read_notes(read));
+    }
+    if let Some(state) = &verified.state {
+        let target = &verified.target;
+        notes.push(format!(
+            "the expected data is recorded in {state}; `fathom verify --check {state} {target}` checks it again"
+        ));
+    }
+    notes.extend(verified.notes.iter().map(|n| n.trim_end_matches('.').to_owned()));
+    notes
+}
+
+fn read_notes(read: &ReadBack) -> Vec<String> {
+    let mut notes = Vec::new();
+    let count = |n: u64| show_count(n as f64);
+    if read.unwritten > 0 {
+        notes.push(format!(
+            "blocks that were not read because they were never written: {}",
+            count(read.unwritten)
+        ));
+    }
+    if read.newer > 0 {
+        notes.push(format!(
+            "blocks with data newer than the last known sync, which is allowed but not guaranteed: {}",
+            count(read.newer)
+        ));
+    }
+    if read.partials > 0 {
+        let places: Vec<String> = read.partial.iter().map(u64::to_string).collect();
+        let more = if read.partials > places.len() as u64 { " and more" } else { "" };
+        notes.push(format!(
+            "blocks torn by a write that was in flight after the last known sync, which may be incomplete: \
+             {}, at offsets {}{more}",
+            count(read.partials),
+            places.join(" ")
+        ));
+    }
+    notes
 }

@@ -3,7 +3,7 @@
 //!
 //! Columns are named as in iostat. The width decides which columns fit, and figures never exceed their column.
 
-use crate::format::Style;
+use crate::Style;
 use crate::page::{display_width, prose, shorten};
 use model::machine::Direction;
 use model::units::{show_bytes, show_share};
@@ -64,11 +64,11 @@ fn watched_text(watched: &Watched, width: usize) -> String {
 fn cpu_line(cpu: CpuShares, width: usize) -> String {
     let CpuShares { user_percent, nice_percent, system_percent, iowait_percent, steal_percent, idle_percent } =
         cpu;
-    let words = format!(
+    let text = format!(
         "avg-cpu: %user {user_percent:.1} %nice {nice_percent:.1} %system {system_percent:.1} %iowait \
          {iowait_percent:.1} %steal {steal_percent:.1} %idle {idle_percent:.1}"
     );
-    prose(width, "", "  ", &words)
+    prose(width, "", "  ", &text)
 }
 
 /// The conclusions that are new in this interval, with `--explain` the rule and the figures of each.
@@ -112,7 +112,7 @@ fn device_row(device: &WatchedDevice, columns: &[&Column], layout: Layout) -> St
 
 /// Returns why there are no figures, or the load relative to earlier measurements.
 fn below_row(device: &WatchedDevice, width: usize) -> Option<String> {
-    let line = |words: &str| prose(width, "  ", "    ", &format!("{}: {words}", device.name));
+    let line = |text: &str| prose(width, "  ", "    ", &format!("{}: {text}", device.name));
     match (&device.figures, &device.load) {
         (Err(why), _) => Some(line(why)),
         (Ok(_), Some(Ok(load))) => Some(line(&describe_load(load))),
@@ -123,11 +123,11 @@ fn below_row(device: &WatchedDevice, width: usize) -> Option<String> {
 
 /// `loop0: latency in ms p50/p99/max: read 0.07/0.31/1.25`, or why it is unknown.
 fn latency_row(device: &WatchedDevice, width: usize) -> Option<String> {
-    let words = match device.latency.as_ref()? {
+    let text = match device.latency.as_ref()? {
         Err(why) => format!("latencies not known: {why}"),
         Ok(all) => {
             let parts: Vec<String> =
-                all.all().map(|(name, of)| format!("{name} {}", latency_times(&of))).collect();
+                all.all().map(|(name, latency)| format!("{name} {}", latency_times(&latency))).collect();
             // No request completed: the row above shows that.
             if parts.is_empty() {
                 return None;
@@ -135,11 +135,11 @@ fn latency_row(device: &WatchedDevice, width: usize) -> Option<String> {
             format!("latency in ms p50/p99/max: {}", parts.join(", "))
         }
     };
-    Some(prose(width, "  ", "    ", &format!("{}: {words}", device.name)))
+    Some(prose(width, "  ", "    ", &format!("{}: {text}", device.name)))
 }
 
-fn latency_times(of: &Latency) -> String {
-    let all = [of.p50_ms, of.p99_ms, Some(of.max_ms)];
+fn latency_times(latency: &Latency) -> String {
+    let all = [latency.p50_ms, latency.p99_ms, Some(latency.max_ms)];
     all.map(|ms| ms.map_or_else(|| "-".to_owned(), |ms| fit_figure(ms, TIME_WIDTH))).join("/")
 }
 
@@ -152,9 +152,12 @@ fn describe_load(load: &Load) -> String {
         Some(most) => format!("load is between {least} and {most}"),
         None => format!("load is at least {least}"),
     };
-    let words: Vec<&str> = load.not_measured.iter().map(|d: &Direction| d.word()).collect();
-    let missing =
-        if words.is_empty() { String::new() } else { format!("; {} were not measured", words.join(" and ")) };
+    let directions: Vec<&str> = load.not_measured.iter().map(|d: &Direction| d.word()).collect();
+    let missing = if directions.is_empty() {
+        String::new()
+    } else {
+        format!("; {} were not measured", directions.join(" and "))
+    };
     format!("{share} of what was measured{}{missing}", list_sessions(&load.sessions))
 }
 
@@ -350,8 +353,8 @@ fn process_text(processes: &Processes, width: usize, headed: bool) -> Option<Str
         out += &prose(width, "  ", "  ", &format!("and {} more that moved less", processes.more));
     }
     if headed && processes.hidden > 0 {
-        let words = format!("the I/O of {} or more processes is hidden from this user", processes.hidden);
-        out += &prose(width, "  ", "  ", &words);
+        let text = format!("the I/O of {} or more processes is hidden from this user", processes.hidden);
+        out += &prose(width, "  ", "  ", &text);
     }
     Some(out)
 }
@@ -367,9 +370,9 @@ fn process_line(process: &WatchedProcess, shown: &[&ProcessFigure], width: usize
     let id = process.tid.unwrap_or(process.pid);
     let figures: Vec<String> = shown
         .iter()
-        .map(|(_, of)| format!("{:>FIGURE_WIDTH$}", fit_figure(of(process), FIGURE_WIDTH - 2)))
+        .map(|(_, value)| format!("{:>FIGURE_WIDTH$}", fit_figure(value(process), FIGURE_WIDTH - 2)))
         .collect();
-    let words = describe_open_files(process);
+    let details = describe_open_files(process);
     let first = format!(
         "{:PROCESS_NAME_WIDTH$}{id:>PID_WIDTH$}{}",
         shorten(&process.name, PROCESS_NAME_WIDTH - 1),
@@ -378,20 +381,20 @@ fn process_line(process: &WatchedProcess, shown: &[&ProcessFigure], width: usize
     if shown.is_empty() {
         // Too narrow for a table.
         let all: Vec<String> =
-            PROCESS_FIGURES.iter().take(2).map(|(n, of)| format!("{n} {:.2}", of(process))).collect();
-        return prose(width, "", "  ", &format!("{} ({id}): {}; {words}", process.name, all.join(", ")));
+            PROCESS_FIGURES.iter().take(2).map(|(n, value)| format!("{n} {:.2}", value(process))).collect();
+        return prose(width, "", "  ", &format!("{} ({id}): {}; {details}", process.name, all.join(", ")));
     }
     if display_width(&first) + 2 + DETAILS_WIDTH <= width {
         let indent = " ".repeat(display_width(&first) + 2);
-        return append_wrapped(&format!("{first}  "), &indent, &words, width);
+        return append_wrapped(&format!("{first}  "), &indent, &details, width);
     }
-    format!("{first}\n{}", prose(width, "    ", "    ", &words))
+    format!("{first}\n{}", prose(width, "    ", "    ", &details))
 }
 
 /// Appends details after the figures, with continuation lines below the first.
-fn append_wrapped(first: &str, indent: &str, words: &str, width: usize) -> String {
+fn append_wrapped(first: &str, indent: &str, details: &str, width: usize) -> String {
     let room = width.saturating_sub(display_width(indent));
-    let lines = prose(room, "", "", words);
+    let lines = prose(room, "", "", details);
     let mut out = String::new();
     for (at, line) in lines.lines().enumerate() {
         out += if at == 0 { first } else { indent };
@@ -403,7 +406,7 @@ fn append_wrapped(first: &str, indent: &str, words: &str, width: usize) -> Strin
 
 fn describe_open_files(process: &WatchedProcess) -> String {
     if let Some(parent) = &process.children_of {
-        return format!("of {parent}, which waited for them");
+        return format!("children of {parent}, which waited for them");
     }
     let open = match &process.open {
         _ if process.kernel => "kernel worker, owner unknown".into(),
@@ -419,7 +422,7 @@ fn describe_requests(requests: &ProcessRequests) -> String {
     let ways = [("reads", requests.read), ("writes", requests.write)];
     let mut parts: Vec<String> = ways
         .into_iter()
-        .filter_map(|(name, of)| Some(format!("{name} of {}", request_sizes(&of?))))
+        .filter_map(|(name, known)| Some(format!("{name} of {}", request_sizes(&known?))))
         .collect();
     if requests.flush_per_s > 0.0 {
         parts.push(format!("{} flushes/s", fit_figure(requests.flush_per_s, FIGURE_WIDTH - 2)));
@@ -431,25 +434,26 @@ fn describe_requests(requests: &ProcessRequests) -> String {
 }
 
 /// `calls/s: pread64 5000, fdatasync 12; page faults/s: 3 waited for storage, 12 did not`.
-fn calls_line(of: &ProcessCalls, width: usize) -> String {
+fn calls_line(process_calls: &ProcessCalls, width: usize) -> String {
     let rate = |per_s: f64| fit_figure(per_s, FIGURE_WIDTH - 2);
-    let calls: Vec<String> = of.calls.iter().map(|c| format!("{} {}", c.name, rate(c.per_s))).collect();
+    let calls: Vec<String> =
+        process_calls.calls.iter().map(|c| format!("{} {}", c.name, rate(c.per_s))).collect();
     let calls = if calls.is_empty() { "none that move data".to_owned() } else { calls.join(", ") };
-    let faults = of.faults.as_ref().map_or_else(String::new, |faults| {
+    let faults = process_calls.faults.as_ref().map_or_else(String::new, |faults| {
         let [major, minor] = [faults.major_per_s, faults.minor_per_s].map(rate);
         format!("; page faults/s: {major} waited for storage, {minor} did not")
     });
     prose(width, "    ", "      ", &format!("calls/s: {calls}{faults}"))
 }
 
-fn request_sizes(of: &SomeRequests) -> String {
-    let median = show_bytes(of.p50_bytes);
-    let size = if of.min_bytes == of.max_bytes {
+fn request_sizes(requests: &SomeRequests) -> String {
+    let median = show_bytes(requests.p50_bytes);
+    let size = if requests.min_bytes == requests.max_bytes {
         median
     } else {
-        format!("{median} ({} to {})", show_bytes(of.min_bytes), show_bytes(of.max_bytes))
+        format!("{median} ({} to {})", show_bytes(requests.min_bytes), show_bytes(requests.max_bytes))
     };
-    format!("{size}, {} sequential", show_share(of.sequential_percent / 100.0))
+    format!("{size}, {} sequential", show_share(requests.sequential_percent / 100.0))
 }
 
 #[test]
@@ -483,9 +487,9 @@ fn details_follow_the_figures_or_are_below_them_if_narrow() {
     assert_eq!(lines[0], "process                id   rMB/s   wMB/s calls/s  files open here");
     let first = "fio                 12345    2.05    0.00  500.00  direct, sync, io_uring;";
     assert!(lines[1].starts_with(first), "{wide}");
-    let words: Vec<&str> = lines[1..6].iter().flat_map(|line| line.split_whitespace()).collect();
+    let details: Vec<&str> = lines[1..6].iter().flat_map(|line| line.split_whitespace()).collect();
     let asked = "reads of 4 KiB (4 KiB to 64 KiB), 2.0 % sequential; 0.50 flushes/s; depth 3.90";
-    assert!(words.join(" ").contains(asked), "{wide}");
+    assert!(details.join(" ").contains(asked), "{wide}");
     let of_kernel = |line: &&&str| line.starts_with("kworker") && line.contains("kernel worker");
     assert!(lines.iter().any(|line| of_kernel(&line)), "{wide}");
     assert!(wide.contains("and 3 more") && wide.contains("hidden from this user"), "{wide}");
@@ -547,8 +551,8 @@ mod tests {
         let text_of = |watched: &Watched| {
             let text = watched_text(watched, 200);
             let from = text.find("loop0: load is").unwrap_or(text.len());
-            let words: Vec<&str> = text[from..].split_whitespace().collect();
-            words.join(" ").split(" vda:").next().unwrap_or_default().to_owned()
+            let shown: Vec<&str> = text[from..].split_whitespace().collect();
+            shown.join(" ").split(" vda:").next().unwrap_or_default().to_owned()
         };
         let all = "loop0: load is between 25 % and 40 % of what was measured (session 20261123-1, 2026-11-23, and 1 more)";
         assert_eq!(text_of(&watched), all);

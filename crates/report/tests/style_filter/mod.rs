@@ -1,7 +1,7 @@
 //! Removes what all pages have in common, so that golden files do not depend on the style.
 
 /// Returns a page without style and script, and other text unchanged.
-pub(crate) fn without_looks(text: String) -> String {
+pub(crate) fn without_style(text: String) -> String {
     if !text.starts_with("<!doctype html>") {
         return text;
     }
