@@ -1,4 +1,4 @@
-//! Languages of workload descriptions: fathom's TOML jobs, fio, DISKSPD and Iometer. Each is read into a
+//! Job languages: fathom's TOML jobs, fio, DISKSPD and Iometer. Each is read into a
 //! [`model::spec::JobSpec`], with error messages that point at the place in the text.
 #![forbid(unsafe_code)]
 
@@ -103,7 +103,7 @@ pub fn what_language(content: &[u8]) -> Option<Tool> {
     if content.len() > MAX_FILE_BYTES {
         return None;
     }
-    let text = text(content)?;
+    let text = decode(content)?;
     let text = text.trim_start_matches('\u{feff}').trim_start();
     if is_diskspd(text) {
         Some(Tool::Diskspd)
@@ -117,7 +117,7 @@ pub fn what_language(content: &[u8]) -> Option<Tool> {
 }
 
 /// The text of a file: UTF-8, or UTF-16 with a byte order mark as Windows writes it.
-fn text(content: &[u8]) -> Option<Cow<'_, str>> {
+fn decode(content: &[u8]) -> Option<Cow<'_, str>> {
     let wide = |unit: fn([u8; 2]) -> u16| {
         let units = content.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
         String::from_utf16(&units.collect::<Vec<_>>()).ok().map(Cow::Owned)
@@ -137,12 +137,12 @@ fn is_diskspd(text: &str) -> bool {
     while let Some((start, end)) =
         [("<?", "?>"), ("<!--", "-->")].into_iter().find(|(s, _)| rest.starts_with(s))
     {
-        let Some((_, behind)) = rest[start.len()..].split_once(end) else { return false };
-        rest = behind.trim_start();
+        let Some((_, after)) = rest[start.len()..].split_once(end) else { return false };
+        rest = after.trim_start();
     }
     let is_root = |name: &str| {
-        let behind = rest.strip_prefix('<').and_then(|r| r.strip_prefix(name));
-        behind.is_some_and(|r| r.starts_with(|c: char| c.is_whitespace() || c == '>'))
+        let after_name = rest.strip_prefix('<').and_then(|r| r.strip_prefix(name));
+        after_name.is_some_and(|r| r.starts_with(|c: char| c.is_whitespace() || c == '>'))
     };
     (is_root("Profile") || is_root("Results")) && rest.contains("<TimeSpan")
 }
