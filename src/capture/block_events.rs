@@ -63,19 +63,22 @@ impl BlockEvents {
         let mut formats = Vec::new();
         // Always record insertions: a request that waited is issued by another task, and only the insertion has its own.
         for (event, step) in OF_REQUESTS.into_iter().chain([BIO_ENDS]) {
-            let all: Vec<String> =
-                devices.iter().filter_map(|of| Some(format!("({})", of.filter(step, event)?))).collect();
+            let all: Vec<String> = devices
+                .iter()
+                .filter_map(|device| Some(format!("({})", device.filter(step, event)?)))
+                .collect();
             if !all.is_empty() {
                 formats.push((step, tracer.record(event, &all.join(" || ")).map_err(|e| e.to_string())?));
             }
         }
         let header = tracer.header_page().map_err(|e| e.to_string())?;
         let decoder = Decoder::new(&header, &formats)
-            .map_err(|why| format!("the kernel's trace is not understood: {why}"))?;
+            .map_err(|why| format!("the kernel's trace has an unknown format: {why}"))?;
         tracer.begin().map_err(|e| e.to_string())?;
         let start_ns = now_ns();
-        let paired =
-            |of: &Traced| (of.clone(), Pairing::new(Scope { unit: of.unit, span: of.span(), start_ns }));
+        let paired = |device: &Traced| {
+            (device.clone(), Pairing::new(Scope { unit: device.unit, span: device.span(), start_ns }))
+        };
         Ok(Self {
             page: vec![0; decoder.page_bytes()],
             tracer,
@@ -258,8 +261,8 @@ pub(crate) struct Subject {
     pub(crate) traced: Traced,
     /// The file of its counters.
     pub(crate) stat_file: String,
-    /// Names of other layers that report the same load again.
-    pub(crate) beside: Vec<String>,
+    /// Names of other layers, which report the same load again.
+    pub(crate) left_out: Vec<String>,
 }
 
 /// Finds the device of a target.
@@ -278,23 +281,23 @@ pub(crate) fn find(root: &Root, target: &Path) -> Result<Subject, Failure> {
     };
     let Some(top) = top else {
         let why = place.blind.or(place.ram).unwrap_or_else(|| "no block device is below it".into());
-        return Err(usage(format!("there is no block device whose requests could be captured: {why}")));
+        return Err(usage(format!("there is no block device to capture: {why}")));
     };
     let disk = disk_of(&place.layers, top)
         .ok_or_else(|| usage(format!("the disk of {} cannot be found", top.name)))?;
     subject(&place, top, disk).ok_or_else(|| {
-        Failure::Refused(format!("the kernel does not say enough of {} to capture it", top.name))
+        Failure::Refused(format!("the kernel does not report enough about {} to capture it", top.name))
     })
 }
 
 fn subject(place: &Place, top: &Layer, disk: &Layer) -> Option<Subject> {
     let traced = Traced::from_layer(&place.layers, top)?;
-    let beside = place.layers.iter().filter(|l| l.number != disk.number && l.number != top.number);
+    let left_out = place.layers.iter().filter(|l| l.number != disk.number && l.number != top.number);
     Some(Subject {
         layer: disk.clone(),
         traced,
         stat_file: top.stat_file.clone(),
-        beside: beside.map(|l| l.name.clone()).collect(),
+        left_out: left_out.map(|l| l.name.clone()).collect(),
     })
 }
 
@@ -312,11 +315,11 @@ impl Subject {
     }
 
     /// Describes the layers left out because they report the same load again; empty if there are none.
-    pub(crate) fn words_of_others(&self) -> String {
-        if self.beside.is_empty() {
+    pub(crate) fn describe_left_out(&self) -> String {
+        if self.left_out.is_empty() {
             return String::new();
         }
-        format!("; the same load at {} is not captured", self.beside.join(", "))
+        format!("; the same load at {} is not captured", self.left_out.join(", "))
     }
 
     /// Whether a file, which may not exist yet, is on this device.

@@ -1,12 +1,12 @@
-//! Capture files: recognises and opens them, prints their profile or requests (`fathom show`), and exports them as fio's
-//! log of I/O (`fathom export`).
+//! Capture files: recognises and opens them, prints their profile or requests (`fathom show`), and exports them as an iolog
+//! of fio (`fathom export`).
 //!
 //! Files of any length are processed while they are read. Crate `capture` has the format and the figures, crate `report`
 //! the layout.
 
 use crate::failure::{Failure, cause};
 use crate::files::output;
-use crate::files::output::{Replace, Rules, Spared};
+use crate::files::output::{Outlet, Replace, Rules, Spared};
 use crate::{files, stderr, stdout};
 use capture::capture_file::{MAGIC, Reader, Unreadable};
 use capture::completeness::completeness;
@@ -15,7 +15,7 @@ use capture::profile::{Profiler, Selection};
 use capture::row::RowKind;
 use model::captured::{Captured, FORMAT, Origin, Restriction, Unit};
 use model::name;
-use report::{EventLine, Format, Style};
+use report::{EventLine, Format, ReportKind, Style};
 use std::fs::File;
 use std::io;
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -83,7 +83,7 @@ impl Events {
     pub fn from_format(format: &Format, outputs: &[PathBuf]) -> Result<Self, Failure> {
         if !outputs.is_empty() {
             return Err(Failure::Usage(
-                "--events goes to standard output; leave out -o, and send it into a file with >".into(),
+                "--events goes to standard output; leave -o out, and redirect the output with >".into(),
             ));
         }
         match format.name {
@@ -113,21 +113,38 @@ fn code(damage: Option<&str>) -> ExitCode {
     ExitCode::from(u8::from(damage.is_some()))
 }
 
+/// Decides about output files of this kind of report, before anything runs.
+///
+/// # Errors
+/// [`Failure::Usage`] if no format has the extension of a file, or a file may not be written.
+pub(crate) fn decide_outputs<K: ReportKind>(
+    outputs: &[PathBuf],
+    rules: &Rules,
+) -> Result<Vec<Outlet>, Failure> {
+    for path in outputs {
+        if report::by_extension::<K>(path).is_none() && !output::is_stream(path) {
+            return Err(Failure::Usage(format!(
+                "-o {}: no format of {} has this extension; type {}",
+                name::shown(path),
+                K::NAME,
+                report::extensions::<K>()
+            )));
+        }
+    }
+    output::decide_all(outputs, rules)
+}
+
+/// Warns that a capture is damaged and only the part before the damage was used.
+pub(crate) fn warn_of_damage(file: &Path, damage: &str, used: &str) {
+    stderr::say(&format!("fathom: {}: {damage}; only the part before that {used}", name::shown(file)));
+}
+
 fn profile(mut reader: Reader<BufReader<File>>, request: &Request) -> Result<ExitCode, Failure> {
     let format = report::that_writes::<Captured>(request.format).map_err(Failure::Usage)?;
     let mut spared = Spared::default();
     spared.add(&request.file, "the capture itself");
     let rules = Rules { flag: "-o", spared, replace: request.replace };
-    for path in &request.outputs {
-        if report::by_extension::<Captured>(path).is_none() && !output::is_stream(path) {
-            return Err(Failure::Usage(format!(
-                "-o {}: no form of a capture has this extension; type {}",
-                name::shown(path),
-                report::extensions::<Captured>()
-            )));
-        }
-    }
-    let outlets = output::decide_all(&request.outputs, &rules)?;
+    let outlets = decide_outputs::<Captured>(&request.outputs, &rules)?;
     let mut profiler = Profiler::new(&reader.origin, &request.restriction);
     while reader.block().is_some() {
         let (rows, names) = reader.last();
@@ -188,10 +205,7 @@ fn list(mut reader: Reader<BufReader<File>>, request: &Request, form: Events) ->
     }
     print(&mut out)?;
     if let Some(damage) = &reader.damage {
-        stderr::say(&format!(
-            "fathom: {}: {damage}; what is before that was listed",
-            name::shown(&request.file)
-        ));
+        warn_of_damage(&request.file, damage, "was listed");
     }
     Ok(code(reader.damage.as_deref()))
 }
@@ -248,7 +262,7 @@ pub fn export(request: &Export) -> Result<ExitCode, Failure> {
         let place = request.to.join(name);
         if place.symlink_metadata().is_ok() {
             return Err(Failure::Usage(format!(
-                "{} is there already and stays as it is; remove it, or name the file with -o",
+                "{} exists and is not replaced; remove it, or name another file with -o",
                 name::shown(&place)
             )));
         }
@@ -291,27 +305,32 @@ fn write(request: &Export, to: BufWriter<Box<dyn Write>>, place: &Path) -> Resul
         }
     }
     if log.left_out > 0 {
-        stderr::say(&format!("{} requests were left out, which fio's log has no word for", log.left_out));
+        stderr::say(&format!(
+            "{} requests were left out, because fio's iolog cannot express them",
+            log.left_out
+        ));
     }
     let finished = log.finish().map(|_| ());
     finished.or_else(|e| if e.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(refuse(e)) })?;
     if let Some(damage) = &reader.damage {
-        stderr::say(&format!(
-            "fathom: {}: {damage}; what is before that was exported",
-            name::shown(&request.file)
-        ));
+        warn_of_damage(&request.file, damage, "was exported");
     }
     Ok(code(reader.damage.as_deref()))
 }
 
-/// The subject of the log: the device, or the name in another tool's trace.
-fn device(origin: &Origin) -> String {
-    let name = origin.partition.as_ref().map(|part| part.name.clone());
-    let name = name.or_else(|| origin.device.as_ref().map(|device| device.name.clone()));
-    // fio ends a name at white space.
-    name.map_or_else(|| origin.asked.replace(char::is_whitespace, "_"), |name| format!("/dev/{name}"))
+/// Name of the captured partition or device; `None` for another tool's trace.
+pub(crate) fn device_name(origin: &Origin) -> Option<&str> {
+    let partition = origin.partition.as_ref().map(|part| part.name.as_str());
+    partition.or_else(|| origin.device.as_ref().map(|device| device.name.as_str()))
 }
 
-fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+/// The subject of the log: the device, or the name in another tool's trace.
+fn device(origin: &Origin) -> String {
+    // fio ends a name at white space.
+    let foreign = || origin.asked.replace(char::is_whitespace, "_");
+    device_name(origin).map_or_else(foreign, |name| format!("/dev/{name}"))
+}
+
+pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure::Refused(format!("-o {} cannot be written: {error}{}", name::shown(path), cause(error)))
 }

@@ -8,8 +8,8 @@
 //! * MSR Cambridge (SNIA IOTTA), CSV: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`, with
 //!   times in units of 100 ns since 1601, offsets and sizes in bytes.
 //! * fio's iolog (fio's documentation, "Trace file format"), versions 2 and 3 in, version 3 out. Version 2:
-//!   `file action [offset length]`, and `file wait ms length`: what follows does not begin before `ms` since
-//!   fio began, which is what fio does (`read_iolog_get`), not what its documentation says. Version 3: `us
+//!   `file action [offset length]`, and `file wait ms length`: the next operation starts at least `ms` after
+//!   fio did, as in fio's code (`read_iolog_get`) and unlike its documentation. Version 3: `us
 //!   file action [offset length]`, us since the beginning. Each file of a log gets a separate region of 2
 //!   TiB, in the order of their `add` lines. A log has no latencies, tasks or FUA.
 //!
@@ -303,19 +303,19 @@ fn read_blkparse(from: &mut dyn BufRead, into: &mut Output<'_>, ending: &mut End
             "R" => Step::Requeued,
             _ => continue,
         };
-        let of = device.get_or_insert_with(|| words[0].to_owned());
-        if *of != words[0] {
-            return Err(lines.error_at("it is of several devices; select one with `blkparse -i`"));
+        let first_device = device.get_or_insert_with(|| words[0].to_owned());
+        if *first_device != words[0] {
+            return Err(lines.error_at("it contains several devices; select one with `blkparse -i`"));
         }
         let (Some(at_ns), Ok(tid)) = (time_ns(words[3]), words[4].parse::<u32>()) else {
-            return Err(lines.error_at("time and process are numbers"));
+            return Err(lines.error_at("time and process must be numbers"));
         };
         let letters = words.get(6).copied().unwrap_or_default();
         let number = |at: usize| words.get(at).and_then(|word| word.parse::<u64>().ok());
         let has_place = words.get(8) == Some(&"+");
         let (sector, sectors) = if has_place { (number(7), number(9)) } else { (Some(0), Some(0)) };
         let (Some(sector), Some(sectors)) = (sector, sectors.and_then(|n| u32::try_from(n).ok())) else {
-            return Err(lines.error_at("sector and sectors are numbers"));
+            return Err(lines.error_at("sector and sectors must be numbers"));
         };
         let last = text_in_brackets(&line);
         let error = if step == Step::Completed { error(last) } else { 0 };
@@ -326,7 +326,7 @@ fn read_blkparse(from: &mut dyn BufRead, into: &mut Output<'_>, ending: &mut End
         paired.add(Event { at_ns, step, op, sector, sectors, flags, task, device: 0 }, into)?;
     }
     if paired.events == 0 {
-        return Err(Trouble::Foreign("it has no request that was issued or completed (D, C)".into()));
+        return Err(Trouble::Foreign("it has no issued or completed request (D, C)".into()));
     }
     Ok(paired.finish(into, ending)?)
 }
@@ -410,12 +410,12 @@ impl Source {
             return Ok(None);
         }
         let error_at = |why: &str| Trouble::Foreign(format!("at byte {}: {why}", self.at));
-        let big_endian = is_big_endian(&head).ok_or_else(|| error_at("there is no event of blktrace"))?;
+        let big_endian = is_big_endian(&head).ok_or_else(|| error_at("this is not a blktrace event"))?;
         let half = |at: usize| number(&head[at..at + 2], big_endian) as u32;
         let word = |at: usize| number(&head[at..at + 4], big_endian) as u32;
         let long = |at: usize| number(&head[at..at + 8], big_endian);
         if word(0) & 0xff != VERSION {
-            return Err(error_at("it is of a version that is not 7"));
+            return Err(error_at("its version is not 7"));
         }
         let mut trailing = vec![0; half(46) as usize];
         if self.from.read_exact(&mut trailing).is_err() {
@@ -466,14 +466,14 @@ fn read_blktrace(
         let Some(step) = step(record.action) else { continue };
         if *device.get_or_insert(record.device) != record.device {
             return Err(Trouble::Foreign(
-                "it is of several devices; select one with `blkparse -i DEVICE -d FILE`".into(),
+                "it contains several devices; select one with `blkparse -i DEVICE -d FILE`".into(),
             ));
         }
         let event = event(step, &record, &mut paired, &processes);
         paired.add(event, into)?;
     }
     if paired.events == 0 {
-        return Err(Trouble::Foreign("it has no request that was issued or completed".into()));
+        return Err(Trouble::Foreign("it has no issued or completed request".into()));
     }
     Ok(paired.finish(into, ending)?)
 }
@@ -563,14 +563,14 @@ fn read_msr(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble
             continue;
         }
         let [time, host, disk, word, offset, size, response] = fields[..] else {
-            return Err(lines.error_at("a line has seven fields"));
+            return Err(lines.error_at("a line needs seven fields"));
         };
         let number = |text: &str| text.parse::<u64>().ok();
         let figures = (number(time), number(offset), number(size), number(response));
         let (Some(time), Some(offset), Some(size), Some(response)) = figures else {
-            return Err(lines.error_at("time, offset, size and response time are numbers"));
+            return Err(lines.error_at("time, offset, size and response time must be numbers"));
         };
-        let Some(rwbs) = msr_kind(word) else { return Err(lines.error_at("the type is Read or Write")) };
+        let Some(rwbs) = msr_kind(word) else { return Err(lines.error_at("the type must be Read or Write")) };
         let task = Task { name: format!("{host}.{disk}"), ..Task::default() };
         if size == 0 {
             continue;
@@ -604,13 +604,13 @@ fn read_iolog_2(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Tro
         match words[..] {
             [file, "wait", ms, ..] => {
                 files.number(file);
-                let ms: u64 = ms.parse().map_err(|_| lines.error_at("wait has no number of ms"))?;
+                let ms: u64 = ms.parse().map_err(|_| lines.error_at("wait needs a number of ms"))?;
                 now_ns = now_ns.max(ms.saturating_mul(MS));
             }
             [file, action, ref place @ ..] => {
                 files.take(file, action, place, now_ns, into, &lines)?;
             }
-            _ => return Err(lines.error_at("a line has a file and an action")),
+            _ => return Err(lines.error_at("a line needs a file and an action")),
         }
     }
     Ok(())
@@ -624,9 +624,9 @@ fn read_iolog_3(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Tro
     while let Some(line) = lines.next()? {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [us, file, action, ref place @ ..] = words[..] else {
-            return Err(lines.error_at("a line has a time, a file and an action"));
+            return Err(lines.error_at("a line needs a time, a file and an action"));
         };
-        let Ok(us) = us.parse::<u64>() else { return Err(lines.error_at("the time is no number of us")) };
+        let Ok(us) = us.parse::<u64>() else { return Err(lines.error_at("the time is not a number of us")) };
         files.take(file, action, place, us.saturating_mul(US), into, &lines)?;
     }
     Ok(())
@@ -661,7 +661,7 @@ impl Regions {
             "trim" => "D",
             "sync" | "datasync" | "sync_file_range" => "FWS",
             "add" | "open" | "close" | "wait" => return Ok(()),
-            _ => return Err(lines.error_at("fio knows no such action")),
+            _ => return Err(lines.error_at("fio has no such action")),
         };
         let task = Task { name: file.to_owned(), ..Task::default() };
         if rwbs == "FWS" {

@@ -5,6 +5,7 @@
 //!    most, until it is near enough.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Most distinct sizes. Further ones count as the next smaller known size.
 const MAX_DISTINCT_SIZES: usize = 1 << 16;
@@ -183,16 +184,16 @@ impl Bins {
         self.counts.iter_mut().zip(&other.counts).for_each(|(mine, theirs)| *mine += theirs);
     }
 
-    /// Returns the range of bins with operations; all bins without any.
-    pub(super) fn filled(&self) -> (usize, usize) {
+    /// Returns the range of bins with operations; all bins if there are none.
+    pub(super) fn filled(&self) -> Range<usize> {
         let first = self.counts.iter().position(|count| *count > 0).unwrap_or(0);
         let last = self.counts.iter().rposition(|count| *count > 0);
-        (first, last.map_or(self.counts.len(), |last| last + 1))
+        first..last.map_or(self.counts.len(), |last| last + 1)
     }
 
     /// Returns the zones of a range of bins, and the largest difference of the two distribution functions.
-    pub(super) fn zones(&self, (from, after_last): (usize, usize)) -> (Vec<Zone>, f64) {
-        let counts = self.counts.get(from..after_last).unwrap_or_default();
+    pub(super) fn zones(&self, range: Range<usize>) -> (Vec<Zone>, f64) {
+        let counts = self.counts.get(range).unwrap_or_default();
         let mut sums = vec![0_u64];
         sums.extend(counts.iter().scan(0, |sum, count| {
             *sum += count;
@@ -261,5 +262,5 @@ fn two_zones_are_recovered() {
     hot.add((1 << 30) - 1);
     let (zones, distance) = hot.zones(hot.filled());
     assert!(zones.contains(&Zone { bins: 1, operations: 1000 }) && distance < 0.004, "{zones:?}");
-    assert_eq!(Bins::over(5, 5, 8).zones((0, 1)).0.len(), 1);
+    assert_eq!(Bins::over(5, 5, 8).zones(0..1).0.len(), 1);
 }

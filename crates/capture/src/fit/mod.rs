@@ -45,7 +45,7 @@ pub struct Observed {
     unfinished: u64,
 }
 
-/// What they were like.
+/// Figures of the observed operations.
 #[derive(Clone, Debug)]
 pub struct Figures {
     /// From the first issue to the last completion, in ns.
@@ -96,12 +96,12 @@ impl Observed {
             self.operations.add(row, names, &mut |operation| all.push(*operation));
             let selected = names.task_at(row.task).is_some_and(is_selected);
             for operation in &all {
-                if selected { self.take(operation) } else { self.figures.of_others += 1 }
+                if selected { self.add_operation(operation) } else { self.figures.of_others += 1 }
             }
         }
     }
 
-    fn take(&mut self, operation: &Operation) {
+    fn add_operation(&mut self, operation: &Operation) {
         let figures = &mut self.figures;
         self.first_ns = Some(self.first_ns.map_or(operation.issue_ns, |first| first.min(operation.issue_ns)));
         self.last_ns = self.last_ns.max(operation.done_ns.unwrap_or(operation.issue_ns));
@@ -129,7 +129,7 @@ impl Observed {
         &self.figures.latencies[kind as usize]
     }
 
-    /// What they were like.
+    /// Returns the figures.
     pub fn finish(self) -> Figures {
         let elapsed_ns = self.last_ns.saturating_sub(self.first_ns.unwrap_or(0));
         let all: u64 = self.figures.counts.iter().sum();
@@ -152,10 +152,10 @@ impl Figures {
         let mut keys: Vec<u32> = all.copied().collect();
         keys.sort_unstable();
         keys.dedup();
-        let of = |figures: &Self| {
+        let counts = |figures: &Self| {
             keys.iter().map(|key| figures.sizes.get(key).copied().unwrap_or(0)).collect::<Vec<_>>()
         };
-        distance(&of(self), &of(other))
+        distance(&counts(self), &counts(other))
     }
 
     /// Returns the distance (Kolmogorov-Smirnov) of the offsets of reads and writes, in 65,536 bins; `None`

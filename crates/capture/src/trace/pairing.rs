@@ -1,7 +1,7 @@
 //! Pairing: events become requests, and requests become rows in the order of their issue.
 //!
 //! 1. [`Merge`] orders the events of all CPUs. Each CPU's buffer is in order. Once all buffers were read,
-//!    every event older than the start of the reading before is present: a record that was being written then
+//!    every event older than the start of the previous reading is present: a record that was being written then
 //!    has been finished since.
 //! 2. [`Pairing`] matches a completion with the oldest request in flight of its operation at its sector.
 //! 3. `Slots` holds requests in flight, and releases rows in the order of their issue.
@@ -302,9 +302,9 @@ impl Pairing {
 
     /// Whether a time is between the two readings of the counters. Counts completions during a reading.
     fn is_between(&mut self, at_ns: u64) -> bool {
-        let edge =
-            |(before, after): (u64, u64)| (before.saturating_sub(COUNTING_DELAY_NS)..=after).contains(&at_ns);
-        let at_edge = self.counters_read_at.into_iter().flatten().any(edge);
+        let mut readings = self.counters_read_at.into_iter().flatten();
+        let at_edge = readings
+            .any(|(before, after)| (before.saturating_sub(COUNTING_DELAY_NS)..=after).contains(&at_ns));
         self.counts.completed.at_edges += u64::from(at_edge);
         let began = self.counters_read_at[0].is_none_or(|(before, _)| at_ns >= before);
         began && self.counters_read_at[1].is_none_or(|(before, _)| at_ns < before)
@@ -332,7 +332,7 @@ impl Pairing {
         loop {
             let line = self.in_flight.get_mut(&place)?;
             let number = line.oldest;
-            match self.slots.behind(number) {
+            match self.slots.next_at_place(number) {
                 Some(next) => line.oldest = next,
                 None => {
                     self.in_flight.remove(&place);
@@ -489,7 +489,7 @@ impl Slots {
     }
 
     /// Returns the next request at the same place, in any state.
-    pub(super) fn behind(&self, number: u64) -> Option<u64> {
+    pub(super) fn next_at_place(&self, number: u64) -> Option<u64> {
         match number.checked_sub(self.first) {
             Some(at) => self.queue.get(usize::try_from(at).ok()?)?.next,
             None => self.late.get(&number)?.next,
@@ -534,7 +534,7 @@ impl Slots {
 }
 
 #[test]
-fn events_come_in_order_and_no_sooner_than_they_are_sure() {
+fn events_come_in_order_once_none_can_precede_them() {
     use crate::trace::Step;
     use model::captured::Op;
     let event = |at_ns| Event {
@@ -558,7 +558,7 @@ fn events_come_in_order_and_no_sooner_than_they_are_sure() {
 }
 
 #[test]
-fn rows_leave_in_the_order_of_their_issue_and_one_that_never_ends_holds_nobody_up_for_ever() {
+fn rows_leave_in_the_order_of_their_issue_and_a_stuck_one_does_not_block_them() {
     let row = |issue_ns| Row { issue_ns, ..Row::default() };
     let mut slots = Slots::default();
     let [stuck, two, three] = [1, 2, 3].map(|at| slots.push(row(at)));
@@ -581,7 +581,7 @@ fn rows_leave_in_the_order_of_their_issue_and_one_that_never_ends_holds_nobody_u
 }
 
 #[test]
-fn where_nobody_waits_for_long_one_that_takes_long_leaves_behind_the_others() {
+fn with_a_limit_a_slow_request_leaves_after_the_others() {
     let mut slots = Slots::default();
     slots.wait_at_most(50);
     let [slow, quick] = [10, 20].map(|issue_ns| slots.push(Row { issue_ns, ..Row::default() }));
