@@ -49,7 +49,7 @@ pub(super) fn read(name: &str, text: &str, targets: &[String]) -> Result<(Profil
 /// Places of the targets of each time span.
 type Places = Vec<Vec<std::ops::Range<usize>>>;
 
-/// The text of an element.
+/// The trimmed text in an element; empty without any.
 fn element_text<'a>(node: Node<'a, '_>) -> &'a str {
     node.text().unwrap_or_default().trim()
 }
