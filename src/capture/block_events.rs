@@ -22,7 +22,7 @@ use std::path::Path;
 const BUFFER_BYTES: u64 = 4 << 20;
 /// How long requests wait for an older one to complete, so that they are handed on in the order of issue.
 const REORDER_NS: u64 = 50_000_000;
-/// Most tasks that are distinguished. Then the numbering restarts, which bounds memory.
+/// Maximum number of tasks that are distinguished. Then the numbering restarts, which bounds memory.
 const MAX_TASKS: usize = 1 << 14;
 /// The completion of a bio, for devices without requests.
 const BIO_ENDS: (&str, Step) = ("block_bio_complete", Step::Completed);

@@ -210,7 +210,7 @@ fn list(mut reader: Reader<BufReader<File>>, request: &Request, form: Events) ->
     Ok(code(reader.damage.as_deref()))
 }
 
-/// Prints a piece. Returns whether the reader is still there.
+/// Prints a piece. Returns false if standard output is closed.
 fn print(out: &mut Vec<u8>) -> Result<bool, Failure> {
     let shown = stdout::harmless(out, report::Content::Text);
     out.clear();

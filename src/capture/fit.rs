@@ -214,7 +214,7 @@ impl Capturing {
         }
     }
 
-    /// Ends the capture in order.
+    /// Ends the capture by SIGINT, and waits for it.
     ///
     /// # Errors
     /// If it cannot be ended, or left no file.
@@ -395,7 +395,7 @@ fn observed(
     Ok((observed.finish(), lost))
 }
 
-/// The distance of offsets, if the job's offsets are those of the device.
+/// The distance of the offset distributions. Only a block device has comparable offsets.
 fn offsets(target: &Path, then: &Figures, now: &Figures) -> Result<f64, String> {
     if !target.metadata().is_ok_and(|facts| facts.file_type().is_block_device()) {
         return Err(

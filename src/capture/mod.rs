@@ -469,7 +469,7 @@ fn convert(from: &Path, request: &Request, place: &Place) -> Result<(Origin, End
 
 /// Bytes read at once.
 const READ_BUFFER_BYTES: usize = 256 << 10;
-/// Most CPUs whose files are searched.
+/// Maximum number of CPUs whose files are searched.
 const MAX_CPUS: u32 = 4096;
 
 /// An open trace.

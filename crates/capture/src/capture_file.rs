@@ -16,11 +16,11 @@ use std::collections::HashMap;
 use std::io;
 use std::io::{Read, Write};
 
-/// Most rows of a block.
+/// Maximum number of rows of a block.
 pub const BLOCK_ROWS: usize = 1 << 14;
-/// Most bytes of an uncompressed block, more than [`BLOCK_ROWS`] rows ever need.
+/// Maximum number of bytes of an uncompressed block, more than [`BLOCK_ROWS`] rows ever need.
 const MAX_BLOCK_BYTES: usize = 4 << 20;
-/// Most bytes of a name. Longer names are cut.
+/// Maximum number of bytes of a name. Longer names are cut.
 const MAX_NAME_BYTES: usize = 256;
 /// Flags of a block: rows are ordered by issue; rows have a time in the queue.
 const IN_ORDER: u64 = 1;
@@ -295,7 +295,7 @@ impl<'b> Bytes<'b> {
 pub const MAGIC: &[u8] = b"fathom capture 1\n";
 /// Bytes of a frame before its content.
 const FRAME_HEAD_BYTES: usize = 9;
-/// Most bytes in a frame, far more than any block has. Limits the memory that a hostile length can take.
+/// Maximum number of bytes in a frame, far more than any block has. Limits the memory that a hostile length can take.
 const MAX_FRAME_BYTES: usize = 4 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

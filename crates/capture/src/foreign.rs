@@ -22,7 +22,7 @@ use model::captured::{Ending, Op, Unit};
 use std::collections::HashMap;
 use std::io::{self, BufRead, Read, Write};
 
-/// Most bytes of a line. A file with longer lines is not a trace.
+/// Maximum number of bytes of a line. A file with longer lines is not a trace.
 const MAX_LINE_BYTES: u64 = 64 << 10;
 /// Events that are ordered at once: traces of several CPUs are out of order by less.
 const ORDERED_AT_ONCE: usize = 1 << 16;
@@ -350,7 +350,7 @@ const AHEAD: u32 = 1 << 11;
 const META: u32 = 1 << 12;
 const DISCARD: u32 = 1 << 13;
 const FUA: u32 = 1 << 15;
-/// Most process names that are kept.
+/// Maximum number of process names that are kept.
 const MAX_PROCESS_NAMES: usize = 1 << 20;
 
 /// Whether a file begins like blktrace.
@@ -587,7 +587,7 @@ fn read_msr(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble
 
 /// Bits of the offset within a file.
 const FILE_BITS: u32 = 41;
-/// Most files. Further ones have no region.
+/// Maximum number of files. Further ones have no region.
 const MAX_FILES: usize = 1 << 20;
 /// ns per us, and per ms.
 const US: u64 = 1000;

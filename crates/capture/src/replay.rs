@@ -21,7 +21,7 @@ use model::job::{Changes, Kind, Original, OriginalKind, ReplayPace};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// Most requested writes with a flush that are not issued. No kernel has more at once.
+/// Maximum number of requested writes with a flush that are not issued. No kernel has more at once.
 const MAX_REQUESTED_FLUSHES: usize = 1 << 16;
 
 /// An operation of the capture.
@@ -147,9 +147,9 @@ impl Operations {
     }
 }
 
-/// Least operations of a task with a lane of its own.
+/// Minimum number of operations of a task with a lane of its own.
 const MIN_LANE_OPERATIONS: u64 = 16;
-/// Most operations in flight that are counted.
+/// Maximum number of operations in flight that are counted.
 const MAX_IN_FLIGHT: usize = 1 << 16;
 /// Bits of the largest reported alignment in sectors: 1 MiB.
 const MAX_ALIGNMENT_BITS: u32 = 11;
@@ -164,7 +164,7 @@ pub(crate) fn alignment_sectors(bits: u64) -> u64 {
 pub(crate) struct InFlight {
     /// Sum of the times in flight.
     pub(crate) total_ns: u128,
-    /// Most operations at once.
+    /// Maximum number of operations at once.
     pub(crate) depth_max: usize,
     ends: BinaryHeap<Reverse<u64>>,
 }
@@ -360,7 +360,7 @@ impl Load {
 
 /// Sectors of a block. Partly touched blocks count as touched, so that 4 KiB alignment is kept.
 const BLOCK_SECTORS: u64 = 8;
-/// Most extents. With more, neighbouring extents merge in ever larger blocks.
+/// Maximum number of extents. With more, neighbouring extents merge in ever larger blocks.
 const MAX_EXTENTS: usize = 1 << 20;
 /// Extents that are collected before they are sorted.
 const MAX_GATHERED: usize = MAX_EXTENTS * 2;
@@ -590,7 +590,7 @@ fn step(
     }
 }
 
-/// Most known operations of a task in flight. No device takes more. Limits the memory that a hostile file can
+/// Maximum number of known operations of a task in flight. No device takes more. Limits the memory that a hostile file can
 /// take.
 const MAX_CHAINED: usize = 1 << 12;
 

@@ -109,7 +109,7 @@ pub(crate) fn op(letters: &[u8], sectors: u32) -> Op {
     }
 }
 
-/// Most distinct tasks and most distinct flags. Further ones count as the last. Limits the memory that a
+/// Maximum number of distinct tasks, and of distinct flags. Further ones count as the last. Limits the memory that a
 /// hostile file can take.
 const MAX_NAMES: usize = 1 << 18;
 

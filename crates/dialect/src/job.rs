@@ -510,7 +510,7 @@ fn unknown(word: &str, value: &DeValue<'_>, rank: Rank) -> String {
     format!("there is no key {}; {}", show(word), offer(word, &known))
 }
 
-/// The key and value that correspond to another tool's option, as far as they are known.
+/// Formats the key and value that correspond to another tool's option, if known.
 fn format_as_toml(meant: &Counterpart) -> String {
     let quoted = |value: &String| {
         let bare = value.bytes().all(|b| b.is_ascii_digit()) || meant.key.is_switch();
@@ -539,7 +539,7 @@ fn show(word: &str) -> String {
     format!("`{}`", short.escape_debug())
 }
 
-/// The settings of a table, including those of the levels around it.
+/// The settings of a table, including those of the outer levels.
 #[derive(Clone, Default)]
 struct Level {
     phase: PhaseSpec,
@@ -650,7 +650,7 @@ fn text<'v>(value: &'v DeValue<'_>) -> Option<Cow<'v, str>> {
     }
 }
 
-/// The type of a value in words.
+/// The type of a value, for messages.
 fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "text",
@@ -670,7 +670,7 @@ fn moment(value: &DeValue<'_>) -> Result<u64, String> {
         .map_err(|_| "`at` is not a time; type it from the job's beginning, such as \"10s\"".into())
 }
 
-/// A check without objections.
+/// A caller's check that accepts every job.
 #[cfg(test)]
 fn nothing(_: &JobSpec) -> Vec<Problem> {
     Vec::new()

@@ -33,7 +33,7 @@ pub fn of_tool(tool: Tool) -> Option<&'static Language> {
     LANGUAGES.iter().find(|language| language.tool == tool)
 }
 
-/// Largest file in bytes. A thousand streams with every setting take a quarter of it.
+/// Maximum size of a file in bytes. A thousand streams with every setting take a quarter of it.
 pub const MAX_FILE_BYTES: usize = 1 << 20;
 
 /// Checks of a job by the caller, such as whether its engines exist.
@@ -71,8 +71,8 @@ pub struct Language {
     pub tool: Tool,
     /// The file extension, without the point.
     pub extension: &'static str,
-    /// Reads a text. Messages name it as given. The job is checked for contradictions and by the caller's
-    /// objections.
+    /// Parses a text, which messages call by the given name. Checks the job for contradictions, and calls the
+    /// caller's checks.
     pub parse: fn(&str, &str, Objections) -> Result<JobSpec, Trouble>,
 }
 
@@ -98,7 +98,7 @@ const FIO_KEYS: [&str; 15] = [
 /// Tables and keys that only fathom's TOML has. A file with one of them is a job of fathom.
 const FATHOM_KEYS: [&str; 6] = [job::PHASE, job::STREAM, "rw", "bs", "depth", "workers"];
 
-/// The tool whose job file this is; `None` for anything else, and for files larger than [`MAX_FILE_BYTES`].
+/// Detects the tool of a job file; `None` for other files, and for files larger than [`MAX_FILE_BYTES`].
 pub fn what_language(content: &[u8]) -> Option<Tool> {
     if content.len() > MAX_FILE_BYTES {
         return None;

@@ -5,7 +5,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::fmt;
 use std::ops::Range;
 
-/// Messages that are shown at most.
+/// Maximum number of messages that are shown.
 pub(crate) const MAX_SHOWN: usize = 20;
 
 /// All errors of a text. `Display` is plain text; [`Trouble::coloured`] is for a terminal.
@@ -34,7 +34,7 @@ impl Mark {
 }
 
 impl Trouble {
-    /// The messages in the order of their places, without duplicates.
+    /// Orders the messages by place and removes duplicates.
     pub(crate) fn new(name: &str, text: &str, mut marks: Vec<Mark>) -> Self {
         marks.sort_by_key(|mark| mark.span.start);
         let mut kept: Vec<Mark> = Vec::new();

@@ -150,7 +150,7 @@ const LENGTHS_S: [f64; 2] = [0.01, 0.1];
 const MAX_INDEPENDENT_IDC: [f64; 2] = [1.5, 2.0];
 /// Largest dispersion of even arrivals.
 const MAX_EVEN_IDC: f64 = 0.3;
-/// Least growth of the dispersion from the short to the long length with times off: if gaps confirm it, and
+/// Minimum growth of the dispersion from the short to the long length with times off: if gaps confirm it, and
 /// if they do not.
 const MIN_CONFIRMED_GROWTH: f64 = 1.02;
 const MIN_GROWTH: f64 = 1.1;

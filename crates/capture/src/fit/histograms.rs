@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Most distinct sizes. Further ones count as the next smaller known size.
+/// Maximum number of distinct sizes. Further ones count as the next smaller known size.
 const MAX_DISTINCT_SIZES: usize = 1 << 16;
 /// Size classes of a job at most; enough to keep the distribution close.
 const MAX_SIZE_CLASSES: usize = 98;
@@ -131,11 +131,11 @@ pub(super) fn to_parts(classes: &[(u32, u64)], operations: u64) -> Vec<(u32, u64
 
 /// Number of bins of a span.
 const BIN_COUNT: u64 = 4096;
-/// Least alignment of bins in sectors: 4 KiB.
+/// Minimum alignment of bins in sectors: 4 KiB.
 const MIN_BIN_SECTORS: u64 = 8;
-/// Most sectors of a span: 2 ZiB, more than any device has.
+/// Maximum number of sectors of a span: 2 ZiB, more than any device has.
 const MAX_SPAN_SECTORS: u64 = 1 << 52;
-/// Most zones of a stream.
+/// Maximum number of zones of a stream.
 const MAX_ZONES: usize = 48;
 /// Distances (Kolmogorov-Smirnov) that are near enough: the first, or the 95 % quantile of random differences
 /// (the second, divided by the root of the number of operations), and at most the third.

@@ -20,7 +20,7 @@ use model::spec::parsers::of_arrivals;
 use model::units::{show_bytes, show_count, show_ns};
 use std::fmt::Write as _;
 
-/// Least operations for a dispersion.
+/// Minimum number of operations for a dispersion.
 const MIN_OPERATIONS: u64 = 50;
 /// Shares of a part's operations and bytes below which a direction has no stream of its own.
 const RARE_SHARE: f64 = 0.02;

@@ -29,7 +29,7 @@ pub use survey::{Gathering, Nothing, Survey};
 
 /// Bins of offsets.
 const BINS: usize = 1 << 16;
-/// Most distinct sizes.
+/// Maximum number of distinct sizes.
 const MAX_DISTINCT_SIZES: usize = 1 << 16;
 /// One in this many operations may have an unknown completion.
 const MIN_PER_UNFINISHED: u64 = 1000;

@@ -1,4 +1,4 @@
-//! Pacing: whether a part is an open or a closed loop, and how long it thinks.
+//! Pacing: whether a part is an open or a closed loop, and its think times.
 //!
 //! 1. [`Pacing`] follows the operations of a part: overlap, busy intervals in which something is in flight,
 //!    and the pauses between them.
@@ -18,7 +18,7 @@ use model::job::Kind;
 const MAX_SERIAL_OVERLAP: f64 = 0.05;
 /// Index of dispersion in 10 ms below which arrivals are not independent.
 const MAX_REGULAR_IDC: f64 = 0.7;
-/// Least share of time with operations in flight, and least mean depth as a share of the deepest queue, of a
+/// Minimum share of time with operations in flight, and minimum mean depth as a share of the deepest queue, of a
 /// queue that is kept full.
 const MIN_BUSY_SHARE: f64 = 0.9;
 const MIN_FULL_DEPTH: f64 = 0.75;
@@ -33,7 +33,7 @@ const MAX_CLOCK_MEDIAN_DEVIATION: f64 = 0.03;
 /// Largest mean delay of the other operations of a busy interval, in latencies of the first one, if all are
 /// issued at once.
 const MAX_AT_ONCE_DELAY: f64 = 0.25;
-/// Least mean depth while busy, as a share of the deepest queue, of a task that submits as much as it may.
+/// Minimum mean depth while busy, as a share of the deepest queue, of a task that refills its queue.
 const MIN_FILLING_DEPTH: f64 = 0.25;
 /// Share of the overlap of independent arrivals below which operations wait for each other; and the least
 /// expected overlaps for this test.
@@ -41,9 +41,9 @@ const MAX_WAITING_OVERLAP: f64 = 0.25;
 const MIN_EXPECTED_OVERLAPS: f64 = 20.0;
 /// Largest gap in ns between operations that one call submitted: a separate call takes longer.
 const MAX_CALL_GAP_NS: u64 = 3_000;
-/// Least mean operations of a call that count as several.
+/// Minimum mean number of operations of a call that count as several.
 const MIN_CALL_OPERATIONS: f64 = 1.5;
-/// Least operations for a decision.
+/// Minimum number of operations for a decision.
 const MIN_OPERATIONS: u64 = 20;
 
 /// The operations of a part in time.
@@ -266,7 +266,7 @@ impl Pacing {
     }
 }
 
-/// Least turns for their length.
+/// Minimum number of turns of a known length.
 const MIN_TURNS: u64 = 3;
 
 /// One of the two things that a task does in turn.

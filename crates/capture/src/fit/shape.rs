@@ -10,10 +10,10 @@ use crate::fit::survey::{Class, DATA_KINDS};
 use model::job::Kind;
 use model::units::{show_bytes, show_count};
 
-/// Least mean length of runs for `run-length`, and for `interleaved`.
+/// Minimum mean length of runs for `run-length`, and for `interleaved`.
 const MIN_RUN_LENGTH: f64 = 1.1;
 const MIN_INTERLEAVED_RUN_LENGTH: f64 = 1.3;
-/// Least mean share of the region that one of many sequential runs covers.
+/// Minimum mean share of the region that one of many sequential runs covers.
 const MIN_RUN_COVERAGE: f64 = 0.5;
 
 /// The operations of one stream.

@@ -20,13 +20,13 @@ use std::collections::BTreeMap;
 const OWN_OPERATIONS: f64 = 0.01;
 const OWN_BYTES: f64 = 0.02;
 const OWN_SYNCS: f64 = 0.05;
-/// Most parts. Each may become several streams, which are threads.
+/// Maximum number of parts. Each may become several streams, which are threads.
 const MAX_PARTS: usize = 16;
-/// Least tasks of one name that become one part: the workers of one program.
+/// Minimum number of tasks of one name that become one part: the workers of one program.
 const MANY_TASKS: usize = 9;
 /// Largest operation of a job, in sectors: 1 GiB. Larger ones, which are discards, count as this.
 pub(super) const MAX_OPERATION_SECTORS: u32 = 1 << 21;
-/// Name of the part of all tasks that have no part of their own.
+/// Name of the part with all tasks that do not form another part.
 const OTHER_TASKS: &str = "other tasks";
 
 /// Operations of a part or a task.
@@ -255,14 +255,14 @@ fn stem(name: &str) -> &str {
 
 /// Kinds with offsets, in the order of their indices.
 pub(super) const DATA_KINDS: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
-/// Least operations of a long run.
+/// Minimum number of operations of a long run.
 pub(super) const LONG_RUN: u64 = 8;
-/// Least operations of a busy interval with many operations; and most that are kept until it ends.
+/// Minimum number of operations of a busy interval with many, and maximum number that is kept until it ends.
 const MANY_OPERATIONS: u64 = 8;
 const MAX_KEPT_OPERATIONS: usize = 1 << 13;
 /// Factor above the expected number from which numbers belong to another distribution.
 const BURST_FACTOR: f64 = 2.0;
-/// Least share of a task's operations in each of the two, if it does two things.
+/// Minimum share of each of the two activities of a task that does two things.
 const MIN_SIDE_SHARE: f64 = 0.1;
 
 /// The second pass.

@@ -297,11 +297,11 @@ impl OperationCounts {
     }
 }
 
-/// Most distinct sizes, more than a kernel makes. Further ones count as the next smaller known size.
+/// Maximum number of distinct sizes, more than a kernel makes. Further ones count as the next smaller known size.
 const MAX_DISTINCT_SIZES: usize = 1 << 16;
 /// Number of reported frequent sizes.
 const MAX_FREQUENT_SIZES: usize = 6;
-/// Least share of a reported frequent size.
+/// Minimum share of a reported frequent size.
 const MIN_FREQUENT_SHARE: f64 = 0.005;
 const SIZE_PERCENTILES: [(&str, f64); 4] = [("10", 0.1), ("50", 0.5), ("90", 0.9), ("99", 0.99)];
 
@@ -367,7 +367,7 @@ impl SizeCounts {
     }
 }
 
-/// Most reported owners.
+/// Maximum number of reported owners.
 const MAX_OWNERS: usize = 5;
 
 /// Flushes, and who requested them.
@@ -421,7 +421,7 @@ impl FlushCounts {
     }
 }
 
-/// Least requests of a task whose gaps are recorded, and most tasks with recorded gaps.
+/// Minimum number of requests of a task whose gaps are recorded, and maximum number of such tasks.
 const MIN_GAP_REQUESTS: u64 = 16;
 const MAX_TASKS_WITH_GAPS: usize = 256;
 /// Share of overlapping requests from which a task is not serial.

@@ -13,7 +13,7 @@ use model::captured::{Footprint, Op, Sequence};
 use model::histogram::Histogram;
 use roaring::RoaringTreemap;
 
-/// Least requests of a run that counts as a stream.
+/// Minimum number of requests of a run that counts as a stream.
 const MIN_STREAM_REQUESTS: u64 = 3;
 
 /// The end of a request, where another one may begin.
@@ -138,15 +138,15 @@ impl SequenceCounter {
 const BLOCK_SECTORS: u64 = 8;
 /// Number of zones of a device.
 const ZONES: usize = 1024;
-/// Most blocks of one request: no request has more than 4 GiB.
+/// Maximum number of blocks of one request: no request has more than 4 GiB.
 const MAX_REQUEST_BLOCKS: u64 = 1 << 20;
-/// Most bytes of a set. A full set takes no more blocks, and the figures are lower bounds.
+/// Maximum number of bytes of a set. A full set takes no more blocks, and the figures are lower bounds.
 const MAX_SET_BYTES: usize = 64 << 20;
 /// Number of added ranges between checks of its size.
 const RANGES_BETWEEN_CHECKS: u32 = 256;
-/// Least blocks of one request that are added as a range at once.
+/// Minimum number of blocks of one request that are added as a range at once.
 const MIN_RANGE_BLOCKS: u64 = 16;
-/// Most blocks that wait to be added together.
+/// Maximum number of blocks that wait to be added together.
 const MAX_WAITING_BLOCKS: usize = 1 << 15;
 
 /// A set of blocks. Many blocks are added at once, in order: single ones would each touch another part of

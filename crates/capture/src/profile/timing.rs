@@ -17,7 +17,7 @@ use std::collections::BinaryHeap;
 
 /// Intervals for counting requests, in ns.
 const INTERVALS_NS: [u64; 2] = [10_000_000, 100_000_000];
-/// Least intervals for a dispersion.
+/// Minimum number of intervals for a dispersion.
 const MIN_INTERVALS: u64 = 10;
 
 /// Arrivals of one kind of request.
@@ -124,7 +124,7 @@ impl Counts {
     }
 }
 
-/// Most requests that are counted in flight, more than any device takes.
+/// Maximum number of requests that are counted in flight, more than any device takes.
 const MAX_IN_FLIGHT: usize = 1 << 18;
 /// Depths up to this one have separate classes. Above, classes end at powers of two.
 const MAX_SINGLE_DEPTH: u64 = 2;
@@ -208,16 +208,16 @@ fn bounds(class: u64) -> (u64, u64) {
     if class <= MAX_SINGLE_DEPTH { (class, class) } else { ((1 << (class - 2)) + 1, 1 << (class - 1)) }
 }
 
-/// Most intervals.
+/// Maximum number of intervals.
 const MAX_STEPS: usize = 256;
 /// Initial length of an interval, ns.
 const INITIAL_STEP_NS: u64 = 1_000_000;
-/// Most rows of offsets while counting, far more than are drawn, since a load may use a small part of a large
+/// Maximum number of rows of offsets while counting, far more than are drawn, since a load may use a small part of a large
 /// device.
 const MAX_ROWS: usize = 4096;
 
 const INITIAL_ROW_BYTES: u64 = 4096;
-/// Most reported rows of offsets, between the first and the last touched one.
+/// Maximum number of reported rows of offsets, between the first and the last touched one.
 const MAX_REPORTED_ROWS: usize = 96;
 
 /// The requests of one operation by interval.

@@ -62,10 +62,10 @@ pub const EVENTS: [(&str, &str, Kind); 22] = [
     ("block", "block_rq_issue", Kind::Request),
 ];
 
-/// Most recent request ends that a sequential request may follow: a file is read in several places at once,
+/// Number of recent request ends that a sequential request may follow: a file is read in several places at once,
 /// and writes are interleaved with the journal.
 const MAX_SEQUENTIAL_ENDS: usize = 16;
-/// Most events that wait to be sorted: 64 MiB.
+/// Maximum number of events that wait to be sorted: 64 MiB.
 const MAX_WAITING: usize = 2_000_000;
 
 /// An event with the fields that are used.

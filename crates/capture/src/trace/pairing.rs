@@ -19,7 +19,7 @@ use crate::trace::{Event, Step};
 use model::captured::{Completed, Op, Unit};
 use std::collections::{HashMap, VecDeque};
 
-/// After lost events, requests that were in flight before are waited for no longer than this.
+/// How long to wait for requests in flight after events were lost.
 pub const PATIENCE_NS: u64 = 5_000_000_000;
 /// How much later than the completion event the kernel may count a request, unless a task is stopped in
 /// between.
@@ -46,7 +46,7 @@ pub struct Scope {
     pub start_ns: u64,
 }
 
-/// Counts along with the rows.
+/// Counts of the pairing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Completions without an issue.
@@ -84,7 +84,7 @@ pub struct Pairing {
 }
 
 impl Pairing {
-    /// Starts without events.
+    /// Creates a pairing without events.
     pub fn new(scope: Scope) -> Self {
         Self {
             scope,
@@ -139,7 +139,7 @@ impl Pairing {
         self.slots.wait_at_most(ns);
     }
 
-    /// Releases the rows that have waited long enough at this time. For times without events.
+    /// Releases the rows that have waited long enough at this time, even without a new event.
     pub fn hand_on(&mut self, at_ns: u64, each: &mut dyn FnMut(&Row)) {
         self.slots.release(at_ns.saturating_sub(self.scope.start_ns), each);
     }
@@ -418,7 +418,7 @@ impl Merge {
     }
 }
 
-/// Most requests that wait for an older one to complete. With more, the older one is released after them.
+/// Maximum number of requests that wait for an older one to complete. With more, the older one is released after them.
 const MAX_WAITING_REQUESTS: usize = 1 << 20;
 
 /// The state of a request.

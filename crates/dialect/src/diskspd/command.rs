@@ -95,7 +95,7 @@ impl CommandLine {
         Ok(line)
     }
 
-    /// The targets after all options. The option that allows overwriting may be anywhere.
+    /// Collects the targets, which follow all options. Only `--destroy` may be anywhere.
     fn targets(&mut self, marks: &mut Vec<Mark>) -> Vec<String> {
         let mut targets = Vec::new();
         for (word, place) in &self.source.words {

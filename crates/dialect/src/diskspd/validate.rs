@@ -9,7 +9,7 @@ use model::diskspd::{Cache, Distribution, Flush, Target, TimeSpan};
 use model::spec::number::{MAX_BLOCK_BYTES, MAX_DEPTH, MAX_STREAMS, MAX_TARGETS, MAX_WORKERS};
 use std::collections::BTreeSet;
 
-/// An error, and the option that is marked.
+/// The option to mark, and the error.
 type Wrong = (&'static str, String);
 
 /// The errors and warnings of a profile.
@@ -239,7 +239,7 @@ fn warning(span: &TimeSpan, target: &Target) -> Option<&'static str> {
     }
 }
 
-/// Intervals of all threads on all targets at most, since a session keeps each.
+/// Maximum number of intervals of all threads on all targets, since a session keeps each.
 const MAX_BUCKETS: u64 = 200_000;
 /// Longest time in seconds: a day.
 const MAX_TIME_S: u32 = 86_400;

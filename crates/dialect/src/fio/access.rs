@@ -7,7 +7,7 @@ use model::job::{Kind, Mix, Order, PerKind, Positions, Sizes, Strided};
 use model::spec::number::{MAX_BLOCK_BYTES, MAX_SPLIT};
 use model::spec::{Rw, StreamSpec, kinds, operations};
 
-/// Most bytes of one call to Linux (`MAX_RW_COUNT`).
+/// Maximum number of bytes of one call to Linux (`MAX_RW_COUNT`).
 const KERNEL_MOST: u64 = 0x7fff_f000;
 /// fio's default block size.
 pub(super) const BLOCK_BYTES: u32 = 4096;

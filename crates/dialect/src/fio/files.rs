@@ -43,7 +43,9 @@ pub(super) fn region(
     let (size, part) = match (typed_size, each) {
         // The whole file, as without `size`.
         (None | Some(Size::Percent(0.0 | 100.0)), _) => (None, None),
-        (Some(Size::Bytes(bytes)), _) => (Some(shares.cut(bytes, offset)).filter(|s| *s > 0), None),
+        (Some(Size::Bytes(bytes)), _) => {
+            (Some(shares.limit_to_device(bytes, offset)).filter(|s| *s > 0), None)
+        }
         (Some(Size::Percent(percent)), Some(each)) => {
             let bytes = (each as f64 * percent / 100.0) as u64;
             let bytes = bytes.min(each.saturating_sub(offset));
@@ -139,7 +141,7 @@ impl Shares<'_> {
         let bytes = ((length as f64 * percent / 100.0) as u64).min(length.saturating_sub(offset));
         let operations = bytes / u64::from(self.least);
         if operations == 0 {
-            return Err(self.job.fault(option, "it is less than one block; type more"));
+            return Err(self.job.fault(option, "it is less than one block; type a larger one"));
         }
         Ok(operations * u64::from(self.least))
     }
@@ -153,11 +155,13 @@ impl Shares<'_> {
         let offset = (self.length("offset")? as f64 * percent / 100.0) as u64;
         let align = self.job.bytes("offset_align")?.filter(|a| *a > 0).unwrap_or(self.least.into());
         let next = offset.checked_next_multiple_of(align);
-        next.ok_or_else(|| self.job.fault("offset_align", "the aligned offset is beyond 2^64; type less"))
+        next.ok_or_else(|| {
+            self.job.fault("offset_align", "the aligned offset is beyond 2^64; type a smaller one")
+        })
     }
 
-    /// The total size; a device only has the part after the offset.
-    fn cut(&self, size: u64, offset: u64) -> u64 {
+    /// Limits the size of a device to the part after the offset.
+    fn limit_to_device(&self, size: u64, offset: u64) -> u64 {
         if !on_devices(self.job, self.files, self.environment) {
             return size;
         }
@@ -330,7 +334,7 @@ fn set_end(
             let least = u64::from(smallest_block(stream));
             let whole = if io_size.is_some() { bytes.div_ceil(least) } else { bytes / least } * least;
             if whole == 0 {
-                return Err(job.fault("io_size", "it is less than one block; type more"));
+                return Err(job.fault("io_size", "it is less than one block; type a larger one"));
             }
             stream.limit.bytes = Some(all(whole).saturating_mul(u64::from(loops)));
         }
@@ -412,7 +416,7 @@ pub(super) fn files(job: &Job) -> Result<u32, Fault> {
     let files = count.unwrap_or(1);
     if files as usize > model::spec::number::MAX_TARGETS {
         let most = model::spec::number::MAX_TARGETS;
-        return Err(job.fault("nrfiles", format!("a job has at most {most} files; type less")));
+        return Err(job.fault("nrfiles", format!("a job has at most {most} files; type a smaller number")));
     }
     let format = job.text("filename_format").unwrap_or(FORMAT);
     if files > 1 && !format.contains("$filenum") {

@@ -13,11 +13,11 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use sys::open_file;
 
-/// Included files at most, which also ends circular includes.
+/// Maximum number of included files, which also ends circular includes.
 const MAX_INCLUDED_FILES: usize = 256;
-/// Options at most, including those of included files.
+/// Maximum number of options, including those of included files.
 const MAX_OPTIONS: usize = 100_000;
-/// Sections at most; fio itself starts fewer jobs.
+/// Maximum number of sections; fio itself starts fewer jobs.
 const MAX_SECTIONS: usize = 4096;
 /// Keywords for numbers of the machine.
 const KEYWORDS: [&str; 3] = ["$pagesize", "$mb_memory", "$ncpus"];
@@ -456,7 +456,7 @@ impl Job {
         self.text("read_iolog").is_some_and(|file| !file.is_empty())
     }
 
-    /// The one of two equivalent options that was typed last.
+    /// Returns which of two equivalent options was typed last.
     pub(super) fn last<'o>(&self, first: &'o str, second: &'o str) -> Option<&'o str> {
         let at = |option| self.options.get(option).map(|typed| typed.at);
         let last = if at(first) >= at(second) { first } else { second };
@@ -493,7 +493,7 @@ impl Job {
         self.parse(option, |text| self.units(option).whole(text))
     }
 
-    /// A whole number of 32 bits of at least `least`.
+    /// A whole number of 32 bits that is at least `least`.
     pub(super) fn count(&self, option: &str, least: u32) -> Result<Option<u32>, Fault> {
         let count = |n: u64| {
             u32::try_from(n).ok().filter(|n| *n >= least).ok_or_else(|| {
@@ -579,7 +579,7 @@ pub(super) trait Environment {
     fn cpus_of_node(&self, node: u32) -> Result<String, String>;
 }
 
-/// Answers from the running system: its environment, `/proc`, `/sys` and files.
+/// The running system: its environment, `/proc`, `/sys` and files.
 pub(super) struct Machine;
 
 impl Environment for Machine {
@@ -699,7 +699,7 @@ pub(super) fn times(job: &Job) -> Result<Times, Fault> {
         [("runtime", runtime.unwrap_or(0)), ("ramp_time", times.ramp), ("startdelay", times.delay)]
     {
         if time > MAX_JOB_TIME_NS {
-            return Err(job.fault(option, "it is more than a year; type less"));
+            return Err(job.fault(option, "it is more than a year; type a shorter time"));
         }
     }
     Ok(times)

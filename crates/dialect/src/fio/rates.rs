@@ -46,7 +46,7 @@ pub(super) fn pace(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<
         stream.burst_time = job.time("thinktime_iotime", Bare::Seconds)?.and_then(positive);
         stream.think_spin = job.time("thinktime_spin", Bare::Microseconds)?.and_then(positive);
         if stream.think_spin > think {
-            return Err(job.fault("thinktime_spin", "it is longer than thinktime; type less"));
+            return Err(job.fault("thinktime_spin", "it is longer than thinktime; type a shorter time"));
         }
         if stream.burst_time.is_some()
             && (pairs || stream.serialize_overlap.is_some() || stream.flow.is_some())
@@ -91,7 +91,7 @@ fn refuse_waits_between_directions(job: &Job, stream: &StreamSpec) -> Result<(),
     }
 }
 
-/// Whether the second of an option's two words was typed.
+/// Whether an option has the second of its two possible values.
 fn is_second_word(job: &Job, option: &str, words: [&str; 2]) -> Result<bool, Fault> {
     let at = words.iter().position(|word| job.text(option).is_none_or(|text| text == *word));
     let [first, second] = words;
@@ -109,7 +109,7 @@ struct Rates<'j> {
 }
 
 impl<'j> Rates<'j> {
-    /// The typed rates; `None` if no direction has one.
+    /// Reads `rate` or `rate_iops`; `None` if no direction of the job has a rate.
     fn from_job(job: &'j Job, rw: &'j ParsedRw) -> Result<Option<Self>, Fault> {
         let mut found = None;
         for option in ["rate", "rate_iops"] {
@@ -138,7 +138,7 @@ impl<'j> Rates<'j> {
         Ok(Some(rates).filter(|rates| rates.per_second != [0; 3]))
     }
 
-    /// Sets them as limits of a closed loop.
+    /// Sets the rates as limits of a closed loop.
     fn set_limits(self, stream: &mut StreamSpec) -> Result<(), Fault> {
         let sizes = stream.bs.clone().unwrap_or(PerKind::all(Sizes::Fixed(BLOCK_BYTES)));
         let sizes = [sizes.read, sizes.write, sizes.trim];
@@ -176,8 +176,7 @@ impl<'j> Rates<'j> {
         Ok(())
     }
 
-    /// Sets them as arrivals of operations that do not wait for others: with random times, or submitted by
-    /// other threads.
+    /// Sets the rates as arrivals of an open loop.
     fn set_open_loop(self, option: &str, arrivals: Arrivals, stream: &mut StreamSpec) -> Result<(), Fault> {
         let job = self.job;
         let sizes = stream.bs.clone().unwrap_or(PerKind::all(Sizes::Fixed(BLOCK_BYTES)));
@@ -266,11 +265,11 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
     let limit = limit.ok_or_else(|| fault("it needs a limit above 0; type one such as iops:10%"))?;
     for (option, time) in [("steadystate_duration", window_ns), ("steadystate_ramp_time", after_ns)] {
         if time > MAX_TIME_NS {
-            return Err(job.fault(option, "it is more than a day; type less"));
+            return Err(job.fault(option, "it is more than a day; type a shorter time"));
         }
     }
     if every_ns < Steady::EVERY_NS || window_ns / every_ns < 2 {
-        let why = "it must cover two values of a second (or ss_interval) each; type more";
+        let why = "it must cover two values of a second (or ss_interval) each; type a longer time";
         return Err(job.fault("steadystate_duration", why));
     }
     Ok(Some(Steady { quantity: what, slope, limit, percent, window_ns, after_ns, every_ns }))
@@ -295,7 +294,7 @@ fn min_rate(job: &Job, rw: &ParsedRw) -> Result<Option<MinRate>, Fault> {
     {
         let (least, most) = (rates(option)?, rates(most)?);
         if least.iter().zip(most).any(|(least, most)| most > 0 && *least > most) {
-            return Err(job.fault(option, "it is higher than the limit of the rate; type less"));
+            return Err(job.fault(option, "it is higher than the limit of the rate; type a lower one"));
         }
         let [read, write, trim] = least;
         let least = PerKind { read, write, trim };

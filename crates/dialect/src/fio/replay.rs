@@ -120,9 +120,10 @@ pub(super) fn replays(job: &Job, environment: &dyn Environment) -> Result<Stream
     stream.target = redirect.filter(|_| stream.cache.is_some()).map(str::to_owned).into_iter().collect();
     let count = job.count("numjobs", 1)?.unwrap_or(1);
     if count as usize > MAX_STREAMS {
-        return Err(
-            job.fault("numjobs", format!("fathom replays at most {MAX_STREAMS} logs at once; type less"))
-        );
+        return Err(job.fault(
+            "numjobs",
+            format!("fathom replays at most {MAX_STREAMS} logs at once; type a smaller number"),
+        ));
     }
     let clone = |clone: usize| -> Result<StreamSpec, Fault> {
         let file = files.get(clone % files.len().max(1)).cloned().unwrap_or_default();

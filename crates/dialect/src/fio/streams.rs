@@ -235,9 +235,10 @@ fn evicts_each_pass(job: &Job, rw: &ParsedRw, files: u32, stream: &StreamSpec) -
 pub(super) fn depth(job: &Job, deep: bool, stream: &mut StreamSpec) -> Result<(), Fault> {
     let typed = job.count("iodepth", 1)?.unwrap_or(1);
     if typed > MAX_DEPTH {
-        return Err(
-            job.fault("iodepth", format!("a job has at most {MAX_DEPTH} operations in flight; type less"))
-        );
+        return Err(job.fault(
+            "iodepth",
+            format!("a job has at most {MAX_DEPTH} operations in flight; type a smaller depth"),
+        ));
     }
     // As in fio, which prints no message.
     let depth = if deep { typed } else { 1 };
@@ -308,14 +309,14 @@ fn dedup_set_bytes(job: &Job, dedup: u8) -> Result<Option<u64>, Fault> {
     let share = "dedupe_working_set_percentage";
     let percent = job.number(share)?.unwrap_or(COPIES_PERCENT);
     if percent + u64::from(dedup) > 100 {
-        return Err(job.fault(share, "with dedupe_percentage it exceeds 100; type less"));
+        return Err(job.fault(share, "with dedupe_percentage it exceeds 100; type a smaller one"));
     }
     let Some(Size::Bytes(size)) = job.size("size")? else {
         return Err(job.fault(share, "it is a percentage of size; type size in bytes too, such as size=1g"));
     };
     let bytes = (u128::from(size) * u128::from(percent) / 100) as u64 / 4096 * 4096;
     if bytes == 0 {
-        return Err(job.fault(share, "the working set is smaller than 4 KiB; type more"));
+        return Err(job.fault(share, "the working set is smaller than 4 KiB; type a larger percentage"));
     }
     Ok(Some(bytes))
 }
@@ -406,7 +407,7 @@ fn sharing(job: &Job, files: u32, stream: &mut StreamSpec) -> Result<(), Fault> 
     let operations = match count.map(|text| job.units("file_service_type").whole(text)) {
         None => 1,
         Some(Ok(count)) => {
-            u32::try_from(count.max(1)).map_err(|_| fault("the number is too large; type less"))?
+            u32::try_from(count.max(1)).map_err(|_| fault("the number is too large; type a smaller one"))?
         }
         Some(Err(why)) => return Err(fault(&why)),
     };
@@ -437,7 +438,9 @@ fn clones(
 ) -> Result<Vec<StreamSpec>, Fault> {
     let count = job.count("numjobs", 1)?.unwrap_or(1);
     if count > MAX_WORKERS {
-        return Err(job.fault("numjobs", format!("a job has at most {MAX_WORKERS} clones; type less")));
+        return Err(
+            job.fault("numjobs", format!("a job has at most {MAX_WORKERS} clones; type a smaller number"))
+        );
     }
     let grouped = job.on("group_reporting", false)?;
     let is_null = template.create.is_none() && template.cache.is_none();
@@ -464,7 +467,8 @@ fn clones(
                 // The length of the file is unchanged, so the clone has the part after its offset.
                 stream.size = template.size.map(|size| size.saturating_sub(offset - first));
                 if stream.size == Some(0) {
-                    let why = "a clone begins at or beyond filesize; type less, or fewer clones";
+                    let why =
+                        "a clone begins at or beyond filesize; type a smaller increment, or fewer clones";
                     return Err(job.fault("offset_increment", why));
                 }
                 if !files::has_io_size(job)? {
@@ -484,9 +488,10 @@ fn clones(
     let target: Vec<String> = (0..if own { count } else { 1 }).flat_map(targets).collect();
     if target.len() > model::spec::number::MAX_TARGETS {
         let most = model::spec::number::MAX_TARGETS;
-        return Err(
-            job.fault("numjobs", format!("the clones have at most {most} files; type a filename, or less"))
-        );
+        return Err(job.fault(
+            "numjobs",
+            format!("the clones have at most {most} files; type a filename, or fewer clones"),
+        ));
     }
     let all = |n: u64| n.saturating_mul(u64::from(count));
     let mut stream = StreamSpec {

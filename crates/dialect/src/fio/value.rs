@@ -222,7 +222,7 @@ pub(super) fn triplet(text: &str) -> Result<[Option<&str>; 3], String> {
     }
 }
 
-/// Most ranks of `percentile_list`.
+/// Maximum number of ranks of `percentile_list`.
 const MAX_RANKS: usize = 20;
 
 /// Ranks of percentiles, ascending, and the maximum number of decimals. As in fio the list ends before a rank
