@@ -57,7 +57,7 @@ pub type Put<'p> = &'p mut dyn FnMut(&Row, &Names) -> io::Result<()>;
 impl Language {
     /// Detects the kind from the beginning of a file; `None` for any other file.
     pub fn detect(begins: &[u8]) -> Option<Self> {
-        if begins_like_blktrace(begins) {
+        if is_big_endian(begins).is_some() {
             return Some(Self::Blktrace);
         }
         let text = String::from_utf8_lossy(begins);
@@ -255,8 +255,8 @@ impl Paired {
 
 /// Whether a line is an event.
 fn is_blkparse_line(line: &str) -> bool {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    words.len() >= 6 && is_device(words[0]) && time_ns(words[3]).is_some()
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    fields.len() >= 6 && is_device(fields[0]) && time_ns(fields[3]).is_some()
 }
 
 fn is_device(word: &str) -> bool {
@@ -295,24 +295,24 @@ fn read_blkparse(from: &mut dyn BufRead, into: &mut Output<'_>, ending: &mut End
             }
             continue;
         }
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let step = match words[5] {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let step = match fields[5] {
             "D" => Step::Issued,
             "C" => Step::Completed,
             "I" => Step::Inserted,
             "R" => Step::Requeued,
             _ => continue,
         };
-        let first_device = device.get_or_insert_with(|| words[0].to_owned());
-        if *first_device != words[0] {
+        let first_device = device.get_or_insert_with(|| fields[0].to_owned());
+        if *first_device != fields[0] {
             return Err(lines.error_at("it contains several devices; select one with `blkparse -i`"));
         }
-        let (Some(at_ns), Ok(tid)) = (time_ns(words[3]), words[4].parse::<u32>()) else {
+        let (Some(at_ns), Ok(tid)) = (time_ns(fields[3]), fields[4].parse::<u32>()) else {
             return Err(lines.error_at("time and process must be numbers"));
         };
-        let letters = words.get(6).copied().unwrap_or_default();
-        let number = |at: usize| words.get(at).and_then(|word| word.parse::<u64>().ok());
-        let has_place = words.get(8) == Some(&"+");
+        let letters = fields.get(6).copied().unwrap_or_default();
+        let number = |at: usize| fields.get(at).and_then(|word| word.parse::<u64>().ok());
+        let has_place = fields.get(8) == Some(&"+");
         let (sector, sectors) = if has_place { (number(7), number(9)) } else { (Some(0), Some(0)) };
         let (Some(sector), Some(sectors)) = (sector, sectors.and_then(|n| u32::try_from(n).ok())) else {
             return Err(lines.error_at("sector and sectors must be numbers"));
@@ -352,11 +352,6 @@ const DISCARD: u32 = 1 << 13;
 const FUA: u32 = 1 << 15;
 /// Maximum number of process names that are kept.
 const MAX_PROCESS_NAMES: usize = 1 << 20;
-
-/// Whether a file begins like blktrace.
-fn begins_like_blktrace(begins: &[u8]) -> bool {
-    is_big_endian(begins).is_some()
-}
 
 /// Returns whether its numbers are big-endian; `None` if it is not blktrace.
 fn is_big_endian(begins: &[u8]) -> Option<bool> {
@@ -600,8 +595,8 @@ fn read_iolog_2(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Tro
     let mut now_ns = 0_u64;
     lines.next()?;
     while let Some(line) = lines.next()? {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match words[..] {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        match fields[..] {
             [file, "wait", ms, ..] => {
                 files.number(file);
                 let ms: u64 = ms.parse().map_err(|_| lines.error_at("wait needs a number of ms"))?;
@@ -622,8 +617,8 @@ fn read_iolog_3(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Tro
     let mut files = Regions::default();
     lines.next()?;
     while let Some(line) = lines.next()? {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let [us, file, action, ref place @ ..] = words[..] else {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [us, file, action, ref place @ ..] = fields[..] else {
             return Err(lines.error_at("a line needs a time, a file and an action"));
         };
         let Ok(us) = us.parse::<u64>() else { return Err(lines.error_at("the time is not a number of us")) };

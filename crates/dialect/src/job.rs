@@ -6,7 +6,7 @@
 //! `stream` is one stream.
 
 use crate::trouble::{Mark, Trouble, nearest};
-use crate::{Language, MAX_FILE_BYTES, Tool};
+use crate::{Language, Tool};
 use model::job::Every;
 use model::spec::iometer::LINE_KEYS;
 use model::spec::keys::{Counterpart, KEYS, Key, LINE, NAME, OPS, Set, TARGET, TURN};
@@ -34,11 +34,8 @@ pub const AT: &str = "at";
 /// # Errors
 /// All errors, each with line, column and what to type instead.
 pub fn parse(name: &str, text: &str, also: impl Fn(&JobSpec) -> Vec<Problem>) -> Result<JobSpec, Trouble> {
-    if text.len() > MAX_FILE_BYTES {
-        // Only the beginning of an oversized file is shown.
-        let start: String = text.lines().next().unwrap_or_default().chars().take(80).collect();
-        let message = format!("the file has {} bytes; a job file has {MAX_FILE_BYTES} at most", text.len());
-        return Err(Trouble::new(name, &start, vec![Mark::new(0..start.len(), message)]));
+    if let Some(trouble) = Trouble::too_large(name, text, "a job file") {
+        return Err(trouble);
     }
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
@@ -866,7 +863,7 @@ fn every_error_has_its_place_and_a_suggestion() {
     refused(&format!("{rw}a = {}\n", "[".repeat(10_000)), "2:85", &[]);
     let many = format!("{rw}{}", "[[phase]]\n".repeat(1001));
     refused(&many, "1002:1", &["1000 at most"]);
-    let large = format!("#{}", "x".repeat(MAX_FILE_BYTES));
+    let large = format!("#{}", "x".repeat(crate::MAX_FILE_BYTES));
     refused(&large, "1:1", &["1048577 bytes", "1048576 at most"]);
 }
 

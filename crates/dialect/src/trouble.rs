@@ -1,6 +1,7 @@
 //! Errors in a text, each shown with file, line, column, the line itself and a caret below the span. Also
 //! suggestions for mistyped words.
 
+use crate::MAX_FILE_BYTES;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::fmt;
 use std::ops::Range;
@@ -46,6 +47,18 @@ impl Trouble {
         }
         let name = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
         Self { name, text: text.into(), marks: kept }
+    }
+
+    /// The error about a file of more than [`MAX_FILE_BYTES`]; `None` for a smaller one. `kind` is `a job file` or
+    /// the like.
+    pub(crate) fn too_large(name: &str, text: &str, kind: &str) -> Option<Self> {
+        if text.len() <= MAX_FILE_BYTES {
+            return None;
+        }
+        // Only the beginning of the file is shown.
+        let start: String = text.lines().next().unwrap_or_default().chars().take(80).collect();
+        let message = format!("the file has {} bytes; {kind} has {MAX_FILE_BYTES} at most", text.len());
+        Some(Self::new(name, &start, vec![Mark::new(0..start.len(), message)]))
     }
 
     /// The messages with colours for a terminal.
@@ -95,6 +108,12 @@ impl fmt::Display for Trouble {
 }
 
 impl std::error::Error for Trouble {}
+
+/// Quotes a text for a message, shortened and without control characters.
+pub(crate) fn quoted(text: &str) -> String {
+    let short: String = text.chars().take(40).map(|c| if c.is_control() { '?' } else { c }).collect();
+    format!("'{short}'")
+}
 
 /// Dashes that word processors and web pages put in place of `-`: hyphens, figure dash, en dash, em dash,
 /// horizontal bar and minus.

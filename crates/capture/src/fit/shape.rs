@@ -104,11 +104,11 @@ impl<'a> Shape<'a> {
         let parts = to_parts(&shares, self.operations());
         let part = |at: u32| parts.iter().find(|(kind, _)| *kind == at).map_or(0, |(_, part)| *part);
         let text = [0, 1, 2].map(|at| percent(part(at))).join("/");
-        let words = counts.map(|count| show_count(count as f64));
+        let shown = counts.map(|count| show_count(count as f64));
         Some(Entry::text(
             "mix",
             &text,
-            format!("{} reads, {} writes, {} trims", words[0], words[1], words[2]),
+            format!("{} reads, {} writes, {} trims", shown[0], shown[1], shown[2]),
         ))
     }
 

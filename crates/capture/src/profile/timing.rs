@@ -286,8 +286,8 @@ impl TimeSeries {
             self.kinds.iter().filter_map(|kind| kind.steps.iter().rposition(|s| s.requests > 0)).max()?;
         let steps = (duration_ns.div_ceil(self.step_ns) as usize).clamp(last + 1, MAX_STEPS.max(last + 1));
         let places = self.places(steps);
-        let of = self.kinds.into_iter().map(|kind| kind.into_series(steps)).collect();
-        Some(Course { step_ns: self.step_ns, steps, of, places })
+        let series = self.kinds.into_iter().map(|kind| kind.into_series(steps)).collect();
+        Some(Course { step_ns: self.step_ns, steps, of: series, places })
     }
 
     /// Returns where reads and writes began, in rows of equal size between the first and the last touched
@@ -447,7 +447,7 @@ mod tests {
         let all: Vec<(Op, u64, u64)> = course
             .of
             .iter()
-            .map(|of| (of.op, of.requests.iter().sum(), of.bytes.iter().sum::<u64>()))
+            .map(|series| (series.op, series.requests.iter().sum(), series.bytes.iter().sum::<u64>()))
             .collect();
         assert_eq!(
             all,

@@ -245,9 +245,9 @@ impl<'p> Iterator for Records<'p> {
                     self.at = self.at.next_multiple_of(4);
                     return Some((self.time, data));
                 }
-                words => {
+                length => {
                     self.time = self.time.wrapping_add(delta);
-                    return self.take(words as usize * 4).map(|data| (self.time, data));
+                    return self.take(length as usize * 4).map(|data| (self.time, data));
                 }
             }
         }

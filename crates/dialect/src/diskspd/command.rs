@@ -3,8 +3,8 @@
 
 use super::options::{self, ETW, EVENTS, EXPERIMENT, STATISTICS, help};
 use super::xml;
-use crate::diskspd::{Source, shown};
-use crate::trouble::{Mark, Trouble, typed_hyphens};
+use crate::diskspd::Source;
+use crate::trouble::{Mark, Trouble, quoted, typed_hyphens};
 use model::diskspd::{BLOCK, Cache, Distribution, Flush, Profile, Range, Target, Throughput, TimeSpan};
 
 /// Letters of the options that are allowed together with an XML profile.
@@ -187,7 +187,7 @@ impl CommandLine {
             }
         }
         for (word, place) in words.iter().filter(|(w, _)| w.starts_with("--") && !w.starts_with(DESTROY)) {
-            let why = format!("{} is not an option; `fathom diskspd -?` lists all", shown(word));
+            let why = format!("{} is not an option; `fathom diskspd -?` lists all", quoted(word));
             marks.push(Mark::new(place.clone(), why));
         }
         let Options { mut span, mut target, caching, .. } = all;
@@ -205,7 +205,7 @@ impl CommandLine {
             let bytes = size(value, block).and_then(|bytes| {
                 let fits = u32::try_from(bytes).ok().filter(|b| (1..u32::MAX).contains(b));
                 fits.ok_or_else(|| {
-                    format!("{} is not a block size; type one from 1 byte to below 4G", shown(value))
+                    format!("{} is not a block size; type one from 1 byte to below 4G", quoted(value))
                 })
             });
             match bytes {
@@ -361,14 +361,14 @@ pub(super) fn number(text: &str, least: u32) -> Result<u32, String> {
     // DISKSPD takes no sign.
     let number = number.filter(|_| text.bytes().all(|b| b.is_ascii_digit()));
     number.ok_or_else(|| {
-        format!("{} is not a valid number; type a whole number of at least {least}", shown(text))
+        format!("{} is not a valid number; type a whole number of at least {least}", quoted(text))
     })
 }
 
 /// A size at the beginning of a text, and the rest.
 fn size_before(text: &str, block: u32) -> Result<(u64, &str), String> {
     let wrong = || {
-        format!("{} is not a size; type a whole number of bytes, or one with K, M, G, T or b", shown(text))
+        format!("{} is not a size; type a whole number of bytes, or one with K, M, G, T or b", quoted(text))
     };
     let (number, rest) = leading(text).ok_or_else(wrong)?;
     let factor = match rest.bytes().next().map(|b| b.to_ascii_uppercase()) {
@@ -380,7 +380,7 @@ fn size_before(text: &str, block: u32) -> Result<(u64, &str), String> {
         _ => return Ok((number, rest)),
     };
     let bytes = number.checked_mul(factor);
-    let bytes = bytes.ok_or_else(|| format!("{} is too large; type a smaller size", shown(text)))?;
+    let bytes = bytes.ok_or_else(|| format!("{} is too large; type a smaller size", quoted(text)))?;
     Ok((bytes, &rest[1..]))
 }
 
@@ -390,7 +390,7 @@ pub(super) fn size(text: &str, block: u32) -> Result<u64, String> {
         (bytes, "") => Ok(bytes),
         (_, rest) => Err(format!(
             "{} follows a size; type a whole number of bytes, or one with K, M, G, T or b",
-            shown(rest)
+            quoted(rest)
         )),
     }
 }
@@ -403,7 +403,7 @@ pub(super) fn bounds(text: &str, block: u32) -> Result<(u64, Option<u64>), Strin
     }
     let length = rest
         .strip_prefix(':')
-        .ok_or_else(|| format!("{} follows the base; type a colon between base and length", shown(rest)))?;
+        .ok_or_else(|| format!("{} follows the base; type a colon between base and length", quoted(rest)))?;
     let end = base.checked_add(size(length, block)?);
     end.map(|end| (base, Some(end))).ok_or_else(|| "base and length are too large; type smaller ones".into())
 }
@@ -435,13 +435,13 @@ pub(super) fn distribution(text: &str, block: u32) -> Result<Distribution, Strin
     let (percent, mut rest) = match (text.strip_prefix("pct"), text.strip_prefix("abs")) {
         (Some(rest), _) => (true, rest),
         (_, Some(rest)) => (false, rest),
-        _ => return Err(format!("{} is not a distribution; type -rdpct90/10 or -rdabs90/10G", shown(text))),
+        _ => return Err(format!("{} is not a distribution; type -rdpct90/10 or -rdabs90/10G", quoted(text))),
     };
     let mut ranges = Vec::new();
     loop {
         let io = leading(rest).and_then(|(io, after)| Some((u32::try_from(io).ok()?, after)));
         let (io, after) = io.filter(|(io, _)| *io <= 100).ok_or_else(|| {
-            format!("{} does not begin with a percentage of operations; type one from 0 to 100", shown(rest))
+            format!("{} does not begin with a percentage of operations; type one from 0 to 100", quoted(rest))
         })?;
         let after = after.strip_prefix('/').ok_or_else(|| {
             format!("{io} has no part of the target; type a slash and the size of the part after it")
@@ -455,7 +455,7 @@ pub(super) fn distribution(text: &str, block: u32) -> Result<Distribution, Strin
             Some(next) => rest = next,
             None if after.is_empty() => return Ok(Distribution::from_ranges(percent, ranges)),
             None => {
-                return Err(format!("{} follows a part; type a colon between parts", shown(after)));
+                return Err(format!("{} follows a part; type a colon between parts", quoted(after)));
             }
         }
     }
@@ -464,7 +464,7 @@ pub(super) fn distribution(text: &str, block: u32) -> Result<Distribution, Strin
 /// A percentage of the target at the beginning of a text.
 fn part(text: &str) -> Result<(u64, &str), String> {
     leading(text).filter(|(percent, _)| *percent <= 100).ok_or_else(|| {
-        format!("{} does not begin with a percentage of the target; type one from 1 to 100", shown(text))
+        format!("{} does not begin with a percentage of the target; type one from 1 to 100", quoted(text))
     })
 }
 
@@ -508,7 +508,7 @@ impl Caching {
 }
 
 pub(super) fn alone(value: &str) -> Result<(), String> {
-    if value.is_empty() { Ok(()) } else { Err(format!("it takes no value; leave {} out", shown(value))) }
+    if value.is_empty() { Ok(()) } else { Err(format!("it takes no value; leave {} out", quoted(value))) }
 }
 
 pub(super) fn at_least_one(bytes: u64) -> Result<u64, String> {
@@ -517,7 +517,8 @@ pub(super) fn at_least_one(bytes: u64) -> Result<u64, String> {
 
 pub(super) fn percent(value: &str, least: u32) -> Result<u32, String> {
     let percent = number(value, least).ok().filter(|p| *p <= 100);
-    percent.ok_or_else(|| format!("{} is not a valid percentage; type one from {least} to 100", shown(value)))
+    percent
+        .ok_or_else(|| format!("{} is not a valid percentage; type one from {least} to 100", quoted(value)))
 }
 
 pub(super) fn throughput(value: &str) -> Result<Throughput, String> {
@@ -532,7 +533,7 @@ pub(super) fn flush(value: &str) -> Result<Flush, String> {
         "v" | "V" => Ok(Flush::View),
         "n" | "N" => Ok(Flush::NonVolatile),
         "i" | "I" => Ok(Flush::NonVolatileNoDrain),
-        _ => Err(format!("{} is not a flush mode; type -Nv", shown(value))),
+        _ => Err(format!("{} is not a flush mode; type -Nv", quoted(value))),
     }
 }
 

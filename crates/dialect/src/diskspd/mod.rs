@@ -340,11 +340,5 @@ impl Source {
     }
 }
 
-/// A typed text for a message, shortened if long.
-fn shown(text: &str) -> String {
-    let short: String = text.chars().take(40).map(|c| if c.is_control() { '?' } else { c }).collect();
-    format!("'{short}'")
-}
-
 #[cfg(test)]
 mod tests;

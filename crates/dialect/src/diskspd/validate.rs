@@ -26,7 +26,7 @@ pub(super) fn validate(line: &CommandLine) -> (Vec<Mark>, Vec<String>) {
             ));
         }
         for (number, target) in span.targets.iter().enumerate() {
-            let mut wrong = span_errors(span);
+            let mut wrong = Vec::new();
             target_errors(span, target, &mut wrong);
             order_errors(span, target, &mut wrong);
             wrong.extend(target.distribution.as_ref().and_then(|d| distribution_error(d, target)));
@@ -55,19 +55,16 @@ fn broken<const N: usize>(
     rules.into_iter().filter(|(is_broken, ..)| *is_broken).map(|(_, option, why)| (option, why.into()))
 }
 
-fn span_errors(span: &TimeSpan) -> Vec<Wrong> {
-    let mut wrong = Vec::new();
-    if span.disable_affinity && !span.affinity.is_empty() {
-        wrong.push(("n", "-n and -a parameters cannot be used together; type one of them".into()));
-    }
-    wrong
-}
-
 fn target_errors(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
     let throughput = target.throughput.is_some();
     let (think, burst) = (target.think_ms.unwrap_or(0), target.burst.unwrap_or(0));
     let pooled = span.threads > 0 && span.requests > 0;
     let rules = [
+        (
+            span.disable_affinity && !span.affinity.is_empty(),
+            "n",
+            "-n and -a parameters cannot be used together; type one of them",
+        ),
         (
             span.threads > 0 && target.threads > 1,
             "t",

@@ -4,9 +4,8 @@
 //! Source of names and values: DISKSPD 2.2, `XmlProfileParser/diskspd.xsd` (MIT licence).
 
 use super::options::{ETW, EXPERIMENT, STATISTICS};
-use crate::MAX_FILE_BYTES;
-use crate::diskspd::{Source, shown};
-use crate::trouble::{Mark, Trouble};
+use crate::diskspd::Source;
+use crate::trouble::{Mark, Trouble, quoted};
 use model::diskspd::{Cache, Distribution, Flush, Profile, Range, Target, Throughput, TimeSpan};
 use roxmltree::{Document, Node, ParsingOptions};
 use std::fmt::Display;
@@ -20,9 +19,8 @@ const MAX_NODES: u32 = 500_000;
 /// # Errors
 /// All errors, each with its place.
 pub(super) fn read(name: &str, text: &str, targets: &[String]) -> Result<(Profile, Source), Trouble> {
-    if text.len() > MAX_FILE_BYTES {
-        let why = format!("the file has {} bytes; a profile has {MAX_FILE_BYTES} at most", text.len());
-        return Err(Trouble::new(name, "", vec![Mark::new(0..0, why)]));
+    if let Some(trouble) = Trouble::too_large(name, text, "a profile") {
+        return Err(trouble);
     }
     // A byte order mark is skipped.
     let text = text.trim_start_matches('\u{feff}');
@@ -80,7 +78,7 @@ impl Reader<'_> {
         number.unwrap_or_else(|| {
             let why = format!(
                 "{} is not a valid number here; write a whole number of at least {least}",
-                shown(text)
+                quoted(text)
             );
             self.wrong(node, why);
             N::default()
@@ -100,7 +98,7 @@ impl Reader<'_> {
             "true" | "1" => true,
             "false" | "0" => false,
             other => {
-                let why = format!("{} is not true or false; write true or false", shown(other));
+                let why = format!("{} is not true or false; write true or false", quoted(other));
                 self.wrong(node, why);
                 false
             }

@@ -1,6 +1,6 @@
 //! Access patterns of a job: `rw`, block sizes, random distributions and mixes of directions.
 
-use super::value::triplet;
+use super::value::{percent, triplet};
 use crate::fio::job_file::{Fault, Job};
 use crate::fio::options::ZONED;
 use model::job::{Kind, Mix, Order, PerKind, Positions, Sizes, Strided};
@@ -192,9 +192,8 @@ fn mix(job: &Job) -> Result<Mix, Fault> {
     let Some(option) = job.last("rwmixread", "rwmixwrite") else {
         return Ok(Mix::EVEN);
     };
-    let share = job.number(option)?.and_then(|n| u8::try_from(n).ok()).filter(|n| *n <= 100);
-    let share = share.ok_or_else(|| job.fault(option, "it is not a percentage; type 0 to 100"))?;
-    Ok(Mix::of_percents(if option == "rwmixread" { share } else { 100 - share }, 0))
+    let typed = job.percent(option)?.unwrap_or(0);
+    Ok(Mix::of_percents(if option == "rwmixread" { typed } else { 100 - typed }, 0))
 }
 
 /// Sizes of each direction; a direction that the job does not have gets those of the first one.
@@ -366,11 +365,9 @@ fn random_shares(job: &Job) -> Result<[u32; 3], Fault> {
         shares.iter_mut().zip(triplet(text).map_err(|why| job.fault("percentage_random", why))?)
     {
         let Some(text) = text else { continue };
-        let number =
-            job.units("percentage_random").whole(text.trim_end_matches('%')).ok().filter(|n| *n <= 100);
-        let number =
-            number.ok_or_else(|| job.fault("percentage_random", "it is not a percentage; type 0 to 100"))?;
-        *share = number as u32;
+        let number = job.units("percentage_random").whole(text.trim_end_matches('%'));
+        let number = number.and_then(percent).map_err(|why| job.fault("percentage_random", why))?;
+        *share = number.into();
     }
     Ok(shares)
 }

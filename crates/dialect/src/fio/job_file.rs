@@ -4,7 +4,7 @@
 
 use crate::fio::options;
 use crate::fio::options::{FioOption, How, LOGS};
-use crate::fio::value::{Bare, Size, Units, calculate, switch, time};
+use crate::fio::value::{Bare, Size, Units, calculate, percent, switch, time};
 use crate::trouble::{MAX_SHOWN, Mark};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
@@ -491,6 +491,11 @@ impl Job {
     /// A whole number.
     pub(super) fn number(&self, option: &str) -> Result<Option<u64>, Fault> {
         self.parse(option, |text| self.units(option).whole(text))
+    }
+
+    /// A whole percentage.
+    pub(super) fn percent(&self, option: &str) -> Result<Option<u8>, Fault> {
+        self.number(option)?.map(percent).transpose().map_err(|why| self.fault(option, why))
     }
 
     /// A whole number of 32 bits that is at least `least`.

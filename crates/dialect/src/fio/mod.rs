@@ -19,7 +19,7 @@ mod value;
 pub use self::command::{Ask, CommandLine};
 use crate::names_in_tool::format_for_tool;
 use crate::trouble::{Mark, Trouble};
-use crate::{Language, MAX_FILE_BYTES, Objections, Tool};
+use crate::{Language, Objections, Tool};
 use job_file::{Environment, Location, Machine, Reader, Text};
 use model::name;
 use model::spec::{JobSpec, Typed};
@@ -35,7 +35,7 @@ pub enum Piece {
     File {
         /// Its name in messages; included files are searched in its directory.
         name: String,
-        /// Its whole content, unparsed; parsing refuses more than [`MAX_FILE_BYTES`].
+        /// Its whole content, unparsed; parsing refuses more than [`crate::MAX_FILE_BYTES`].
         text: String,
     },
     /// An option of a job: `--name=value`.
@@ -150,12 +150,8 @@ fn add_pieces(pieces: &[Piece], reader: &mut Reader) -> Result<(), Trouble> {
     for piece in pieces {
         match piece {
             Piece::File { name, text } => {
-                if text.len() > MAX_FILE_BYTES {
-                    // Only the beginning of an oversized file is shown.
-                    let start: String = text.lines().next().unwrap_or_default().chars().take(80).collect();
-                    let message =
-                        format!("the file has {} bytes; a job file has {MAX_FILE_BYTES} at most", text.len());
-                    return Err(Trouble::new(name, &start, vec![Mark::new(0..start.len(), message)]));
+                if let Some(trouble) = Trouble::too_large(name, text, "a job file") {
+                    return Err(trouble);
                 }
                 reader.file(name, text);
             }

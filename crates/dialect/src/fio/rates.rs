@@ -18,8 +18,8 @@ const MAX_WEIGHT: u64 = 1000;
 pub(super) fn pace(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<(), Fault> {
     let positive = |n: u64| Some(n).filter(|n| *n > 0);
     let pairs = rw.kind.writes_after_trims();
-    let poisson = is_second_word(job, "rate_process", ["linear", "poisson"])?;
-    let offload = is_second_word(job, "io_submit_mode", ["inline", "offload"])?;
+    let poisson = has_second_value(job, "rate_process", ["linear", "poisson"])?;
+    let offload = has_second_value(job, "io_submit_mode", ["inline", "offload"])?;
     if pairs && (poisson || offload) {
         let why = "a write of trimwrite waits for its trim, which an open loop cannot do; type rate_process=linear and io_submit_mode=inline";
         return Err(job.fault("rw", why));
@@ -92,9 +92,9 @@ fn refuse_waits_between_directions(job: &Job, stream: &StreamSpec) -> Result<(),
 }
 
 /// Whether an option has the second of its two possible values.
-fn is_second_word(job: &Job, option: &str, words: [&str; 2]) -> Result<bool, Fault> {
-    let at = words.iter().position(|word| job.text(option).is_none_or(|text| text == *word));
-    let [first, second] = words;
+fn has_second_value(job: &Job, option: &str, values: [&str; 2]) -> Result<bool, Fault> {
+    let at = values.iter().position(|value| job.text(option).is_none_or(|text| text == *value));
+    let [first, second] = values;
     at.map(|at| at == 1)
         .ok_or_else(|| job.fault(option, format!("fio has no such value; type {first} or {second}")))
 }

@@ -4,7 +4,7 @@
 
 use super::access::{self, ParsedRw};
 use super::options::OTHER_ENGINES;
-use super::value::{Size, list, mask};
+use super::value::{self, Size, list, mask};
 use super::{files, rates};
 use crate::fio::files::Increment;
 use crate::fio::job_file::{Environment, Fault, Job, Times, is_time_based, times};
@@ -263,14 +263,8 @@ pub(super) fn durability_and_data(job: &Job, rw: &ParsedRw, stream: &mut StreamS
     if fsync.is_some() && fdatasync.is_some() {
         return Err(job.fault("fdatasync", "fathom uses one kind of sync in a job; type fsync or fdatasync"));
     }
-    let share = |option: &str| -> Result<Option<u8>, Fault> {
-        let share = |n: u64| {
-            let fits = u8::try_from(n).ok().filter(|n| *n <= 100);
-            fits.ok_or_else(|| job.fault(option, "it is not a percentage; type 0 to 100"))
-        };
-        Ok(job.number(option)?.map(share).transpose()?.filter(|n| *n > 0))
-    };
-    let (compress, dedup) = (share("buffer_compress_percentage")?, share("dedupe_percentage")?);
+    let compress = job.percent("buffer_compress_percentage")?.filter(|percent| *percent > 0);
+    let dedup = job.percent("dedupe_percentage")?.filter(|percent| *percent > 0);
     let zeros = job.on("zero_buffers", false)?;
     // Every run ends with a flush of its writes anyway.
     for option in ["end_fsync", "fsync_on_close", "end_syncfs"] {
@@ -306,17 +300,17 @@ fn dedup_set_bytes(job: &Job, dedup: u8) -> Result<Option<u64>, Fault> {
         "working_set" => {}
         _ => return Err(job.fault("dedupe_mode", "fio has no such value; type repeat or working_set")),
     }
-    let share = "dedupe_working_set_percentage";
-    let percent = job.number(share)?.unwrap_or(COPIES_PERCENT);
+    let option = "dedupe_working_set_percentage";
+    let percent = job.number(option)?.unwrap_or(COPIES_PERCENT);
     if percent + u64::from(dedup) > 100 {
-        return Err(job.fault(share, "with dedupe_percentage it exceeds 100; type a smaller one"));
+        return Err(job.fault(option, "with dedupe_percentage it exceeds 100; type a smaller one"));
     }
     let Some(Size::Bytes(size)) = job.size("size")? else {
-        return Err(job.fault(share, "it is a percentage of size; type size in bytes too, such as size=1g"));
+        return Err(job.fault(option, "it is a percentage of size; type size in bytes too, such as size=1g"));
     };
     let bytes = (u128::from(size) * u128::from(percent) / 100) as u64 / 4096 * 4096;
     if bytes == 0 {
-        return Err(job.fault(share, "the working set is smaller than 4 KiB; type a larger percentage"));
+        return Err(job.fault(option, "the working set is smaller than 4 KiB; type a larger percentage"));
     }
     Ok(Some(bytes))
 }
@@ -445,7 +439,7 @@ fn clones(
     let grouped = job.on("group_reporting", false)?;
     let is_null = template.create.is_none() && template.cache.is_none();
     let targets = |clone: u32| if is_null { Vec::new() } else { files::paths(job, clone, files) };
-    // Clones at their own offsets have their own blocks; in fio's formats a group is template result anyway.
+    // Clones at their own offsets have their own blocks; in fio's formats a group is one result anyway.
     if count == 1 || !grouped || increment.bytes > 0 {
         if count as usize > model::spec::number::MAX_STREAMS {
             let most = model::spec::number::MAX_STREAMS;
@@ -544,9 +538,10 @@ pub(super) fn verification(
         let (bytes, offsets) = pattern(text, environment).map_err(|why| job.fault(option, why))?;
         Ok(Some(Content::Pattern { bytes, offsets }))
     };
+    let unverified = |content| Verify { content, checks: false, back: None, fatal: false };
     let verified = read("verify_pattern")?;
     let content = match job.text("verify").unwrap_or("none") {
-        "0" | "none" => return Ok((read("buffer_pattern")?.map(only_written), false)),
+        "0" | "none" => return Ok((read("buffer_pattern")?.map(unverified), false)),
         "pattern" => verified
             .ok_or_else(|| job.fault("verify", "it needs a pattern; type verify_pattern=0xdeadbeef too"))?,
         "null" => {
@@ -570,11 +565,6 @@ pub(super) fn verification(
     let back = does && rw.writes() && !only;
     let verify = Verify { content, checks, back: None, fatal };
     Ok((Some(verify), back))
-}
-
-/// A pattern that is written but never verified.
-fn only_written(content: Content) -> Verify {
-    Verify { content, checks: false, back: None, fatal: false }
 }
 
 /// Longest pattern: fio 3.33 allows 512 bytes, later versions whole blocks.
@@ -698,7 +688,7 @@ pub(super) fn priorities(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
         }
         let fault = |option| move |why: String| job.fault(option, why);
         if percent > 0 {
-            let percent = share(percent).map_err(fault("cmdprio_percentage"))?;
+            let percent = value::percent(percent).map_err(fault("cmdprio_percentage"))?;
             all.push(OpPriority {
                 kind: Some(kind),
                 bytes: None,
@@ -725,12 +715,6 @@ fn value_of_direction<'j>(job: &'j Job, option: &str, kind: Kind) -> Result<Opti
 fn cmdprio_number(job: &Job, option: &str, kind: Kind) -> Result<Option<u64>, Fault> {
     let text = value_of_direction(job, option, kind)?;
     text.map(|text| job.units(option).whole(text)).transpose().map_err(|why| job.fault(option, why))
-}
-
-/// A share in whole percent.
-fn share(percent: u64) -> Result<u8, String> {
-    let fits = u8::try_from(percent).ok().filter(|percent| *percent <= 100);
-    fits.ok_or_else(|| "it is not a percentage; type 0 to 100".to_owned())
 }
 
 /// The priority of a direction.
@@ -777,7 +761,7 @@ fn size_priority(job: &Job, kind: Kind, piece: &str) -> Result<Option<OpPriority
         _ => return Err(wrong()),
     };
     let bytes = u32::try_from(number(size)?).map_err(|_| wrong())?;
-    let percent = share(number(percent.trim_end_matches('%'))?).map_err(|why| fault(&why))?;
+    let percent = value::percent(number(percent.trim_end_matches('%'))?).map_err(|why| fault(&why))?;
     Ok((percent > 0).then_some(OpPriority { kind: Some(kind), bytes: Some(bytes), percent, priority }))
 }
 
@@ -857,7 +841,7 @@ pub(super) fn logs(job: &Job) -> Result<Option<Logs>, Fault> {
         coarse @ 0..=MAX_COARSENESS => coarse as u32,
         _ => return Err(job.fault("log_hist_coarseness", "it is out of range; type 0 to 6")),
     };
-    logs.value = value(job)?;
+    logs.value = log_value(job)?;
     logs.offset = job.on("log_offset", false)?;
     logs.priority = job.on("log_prio", false)?;
     logs.issue_time = job.on("log_issue_time", false)?;
@@ -877,7 +861,7 @@ pub(super) fn logs(job: &Job) -> Result<Option<Logs>, Fault> {
 }
 
 /// The latency value of a line that stands for several operations.
-fn value(job: &Job) -> Result<LogValue, Fault> {
+fn log_value(job: &Job) -> Result<LogValue, Fault> {
     // The newer name of the two.
     let option = job.last("log_window_value", "log_max_value").unwrap_or("log_window_value");
     match (option, job.text(option)) {

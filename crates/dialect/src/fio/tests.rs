@@ -330,7 +330,7 @@ fn clones_of_a_group_are_one_result() {
     refused("prioclass=3 prio=1", &["no levels"]);
     refused("prio=8", &["type rt:0"]);
     refused("nrfiles=2 filename_format=$jobname", &["$filenum"]);
-    let turns = |words: &str| stream(&format!("nrfiles=4 {words}")).sharing;
+    let turns = |options: &str| stream(&format!("nrfiles=4 {options}")).sharing;
     let some = |drawn, operations, open| Some(Sharing::Turns { drawn, operations, open });
     assert_eq!(turns("openfiles=2"), some(false, 1, 2));
     assert_eq!((turns("openfiles=8"), turns("")), (Some(Sharing::RoundRobin), Some(Sharing::RoundRobin)));
@@ -342,7 +342,7 @@ fn clones_of_a_group_are_one_result() {
 
 #[test]
 fn verified_blocks_are_read_back_in_a_separate_phase() {
-    let content = |words: &str| stream(words).verify.map(|verify| verify.content);
+    let content = |options: &str| stream(options).verify.map(|verify| verify.content);
     let both = job(
         "[a]\nsize=1m\nrw=write\n[b]\nsize=1m\nrw=randwrite\nverify=md5\n[c]\nstonewall\nsize=1m\nverify=md5\n",
     );
@@ -372,8 +372,8 @@ fn verified_blocks_are_read_back_in_a_separate_phase() {
 
 #[test]
 fn holes_restart_until_the_size_is_moved() {
-    let ends = |words: &str| {
-        let stream = stream(&format!("rw=read:60k {words}"));
+    let ends = |options: &str| {
+        let stream = stream(&format!("rw=read:60k {options}"));
         (stream.passes, stream.limit.bytes)
     };
     assert_eq!(ends("size=256k"), (None, Some(256 << 10)));
@@ -407,9 +407,9 @@ fn operations_of_loops_are_counted_together() {
 
 #[test]
 fn a_file_keeps_its_length_whatever_the_offset_of_a_clone() {
-    let clones = |words: &str| -> Vec<_> {
+    let clones = |options: &str| -> Vec<_> {
         let job =
-            job(&format!("[j]\nrw=write\nbs=1m\nnumjobs=3\noffset_increment=1m\nfilesize=4m\n{words}\n"));
+            job(&format!("[j]\nrw=write\nbs=1m\nnumjobs=3\noffset_increment=1m\nfilesize=4m\n{options}\n"));
         let all = job.phases[0].streams.iter();
         all.map(|s| (s.offset, s.size, s.create.map(|c| c.bytes >> 20), s.limit.bytes.map(|b| b >> 20)))
             .collect()
@@ -428,8 +428,8 @@ fn a_file_keeps_its_length_whatever_the_offset_of_a_clone() {
 
 #[test]
 fn percentages_and_sizes_stop_at_the_end_of_the_file() {
-    let region = |words: &str| {
-        let stream = stream(&format!("bs=4k {words}"));
+    let region = |options: &str| {
+        let stream = stream(&format!("bs=4k {options}"));
         (stream.offset, stream.size)
     };
     assert_eq!(region("filename=f size=10% offset=0%"), (None, Some(25 * 4096)));
@@ -477,8 +477,8 @@ fn kb_base_holds_for_a_section_and_in_order_on_the_command_line() {
 
 #[test]
 fn output_settings_of_a_job_are_kept() {
-    let layout = |words: &str| {
-        let job = job(&format!("[j]\nsize=1m\n{}\n", words.replace(' ', "\n")));
+    let layout = |options: &str| {
+        let job = job(&format!("[j]\nsize=1m\n{}\n", options.replace(' ', "\n")));
         job.typed.map(|typed| typed.phases[0][0].layout.clone()).unwrap_or_default()
     };
     assert!(layout("rw=read").is_default());

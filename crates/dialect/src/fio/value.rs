@@ -199,6 +199,12 @@ impl Expression<'_> {
     }
 }
 
+/// A whole percentage.
+pub(super) fn percent(number: u64) -> Result<u8, String> {
+    let fits = u8::try_from(number).ok().filter(|percent| *percent <= 100);
+    fits.ok_or_else(|| "it is not a percentage; type 0 to 100".to_owned())
+}
+
 /// A switch: on if it has no value.
 pub(super) fn switch(text: &str) -> Result<bool, String> {
     match text.trim() {

@@ -4,8 +4,7 @@
 //! Source: Iometer 1.1.0, User's Guide, and the files that it writes. Files of 2004 and 2006 have fewer
 //! fields and are read too.
 
-use crate::MAX_FILE_BYTES;
-use crate::trouble::{Mark, Trouble};
+use crate::trouble::{Mark, Trouble, quoted};
 use model::job::{Mix, Sizes};
 use model::spec::LineSpec;
 use model::spec::iometer::{Cycle, Step};
@@ -140,9 +139,8 @@ impl Icf {
 /// # Errors
 /// All errors, each with its place.
 pub(super) fn read(name: &str, text: &str) -> Result<Icf, Trouble> {
-    if text.len() > MAX_FILE_BYTES {
-        let why = format!("the file has {} bytes; a configuration has {MAX_FILE_BYTES} at most", text.len());
-        return Err(Trouble::new(name, "", vec![Mark::new(0..0, why)]));
+    if let Some(trouble) = Trouble::too_large(name, text, "a configuration") {
+        return Err(trouble);
     }
     let mut reader = Reader { icf: Icf::default(), marks: Vec::new(), heading: String::new(), skips: false };
     let mut at = 0;
@@ -280,7 +278,7 @@ impl Reader {
         if !known.iter().any(|k| heading.starts_with(k)) {
             return Err(format!(
                 "Iometer has no heading {}; write one of its headings before this",
-                short(heading)
+                quoted(heading)
             ));
         }
         let worker = manager
@@ -291,7 +289,7 @@ impl Reader {
             "worker type" | "target type" if !value.eq_ignore_ascii_case("disk") => {
                 return Err(format!(
                     "{} is not a disk, and fathom only measures disks; remove this worker",
-                    short(value)
+                    quoted(value)
                 ));
             }
             h if h.starts_with("number of outstanding") => {
@@ -333,8 +331,10 @@ impl Reader {
         let workers = self.icf.managers.iter().flat_map(|m| &m.workers);
         for (name, place) in workers.flat_map(|w| &w.specs) {
             if !names.contains(&name.to_lowercase()) && !name.eq_ignore_ascii_case("idle") {
-                let why =
-                    format!("there is no access specification {}; define it, or assign another", short(name));
+                let why = format!(
+                    "there is no access specification {}; define it, or assign another",
+                    quoted(name)
+                );
                 self.marks.push(Mark::new(place.clone(), why));
             }
         }
@@ -420,7 +420,7 @@ fn numbers<const N: usize>(value: &str) -> Result<[u64; N], String> {
 }
 
 fn number(text: &str) -> Result<u64, String> {
-    text.trim().parse().map_err(|_| format!("{} is not a whole number; write one", short(text)))
+    text.trim().parse().map_err(|_| format!("{} is not a whole number; write one", quoted(text)))
 }
 
 fn one_of(text: &str, words: &[&str]) -> Result<String, String> {
@@ -428,11 +428,5 @@ fn one_of(text: &str, words: &[&str]) -> Result<String, String> {
     found
         .or_else(|| entry_at(text, words))
         .map(|word| (*word).to_owned())
-        .ok_or_else(|| format!("{} is not valid here; write {}", short(text), words.join(", ")))
-}
-
-/// A text of the file for a message, shortened.
-pub(super) fn short(text: &str) -> String {
-    let short: String = text.chars().take(40).map(|c| if c.is_control() { '?' } else { c }).collect();
-    format!("'{short}'")
+        .ok_or_else(|| format!("{} is not valid here; write {}", quoted(text), words.join(", ")))
 }

@@ -5,9 +5,9 @@
 mod icf;
 
 use crate::names_in_tool::format_for_tool;
-use crate::trouble::{Mark, Trouble};
+use crate::trouble::{Mark, Trouble, quoted};
 use crate::{Language, Objections, Tool};
-use icf::{Icf, Manager, Rises, Spec, Worker, short};
+use icf::{Icf, Manager, Rises, Spec, Worker};
 use model::job::Sharing;
 use model::spec::iometer::Cycle;
 use model::spec::number::{MAX_DEPTH, MAX_NAME, MAX_PHASES, MAX_TARGETS};
@@ -152,8 +152,8 @@ fn refused(icf: &Icf, places: &[String], is_run: bool) -> Vec<Mark> {
     for manager in icf.managers.iter().filter(elsewhere) {
         let why = format!(
             "the manager {} has another network address than {}, but one call measures only its own machine; remove it, and run a file for it on its host, or write a job for all hosts (docs/how-to/many-hosts.md)",
-            short(&manager.name),
-            short(&first.name)
+            quoted(&manager.name),
+            quoted(&first.name)
         );
         marks.push(Mark::new(manager.place.clone(), why));
     }
@@ -204,7 +204,7 @@ fn refused(icf: &Icf, places: &[String], is_run: bool) -> Vec<Mark> {
         if !path(name).starts_with('/') {
             let why = format!(
                 "{} is not a Linux path; type a file, directory or device for each of {}, as in fathom iometer /c FILE TARGET... (--explain shows the tests)",
-                short(name),
+                quoted(name),
                 names.join(", ")
             );
             marks.push(Mark::new(place.clone(), why));

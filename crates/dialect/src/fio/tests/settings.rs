@@ -48,18 +48,18 @@ fn times_batches_and_seeds() {
 
 #[test]
 fn files_are_evicted_before_each_further_pass() {
-    let evicted = |words: &str| stream(words).evict_each_pass == Some(true);
+    let evicted = |options: &str| stream(options).evict_each_pass == Some(true);
     let timed = "time_based runtime=1";
-    for words in ["rw=read", "rw=rw", "rw=write", "rw=randread", "rw=read ioengine=io_uring iodepth=8"] {
-        assert!(evicted(&format!("{words} {timed}")), "{words}");
-        assert!(!evicted(words), "{words}");
+    for options in ["rw=read", "rw=rw", "rw=write", "rw=randread", "rw=read ioengine=io_uring iodepth=8"] {
+        assert!(evicted(&format!("{options} {timed}")), "{options}");
+        assert!(!evicted(options), "{options}");
     }
     assert!(evicted("rw=read loops=2") && evicted("rw=write io_size=3m") && !evicted("rw=read io_size=512k"));
     assert!(
         !evicted("rw=read io_size=768k numjobs=4 group_reporting"),
         "each of them reads less than its file"
     );
-    for words in [
+    for options in [
         "rw=read invalidate=0",
         "rw=read direct=1",
         "rw=read ioengine=mmap",
@@ -68,7 +68,7 @@ fn files_are_evicted_before_each_further_pass() {
         "rw=randread random_distribution=zipf:1.1",
         "rw=read ioengine=null",
     ] {
-        assert!(!evicted(&format!("{words} {timed}")), "{words}");
+        assert!(!evicted(&format!("{options} {timed}")), "{options}");
     }
 }
 
@@ -77,7 +77,7 @@ fn places_and_engines() {
     let split = stream("cpus_allowed=0-2 cpus_allowed_policy=split").place;
     assert_eq!((split.cpus.as_slice(), split.split), ([0, 1, 2].as_slice(), true));
     assert_eq!(stream("cpumask=5").place.cpus, [0, 2]);
-    let options = |words: &str| stream(words).engine.map(|engine| engine.options).unwrap_or_default();
+    let options = |options: &str| stream(options).engine.map(|engine| engine.options).unwrap_or_default();
     let uring = options("ioengine=io_uring fixedbufs=1 registerfiles=1 sqthread_poll=1 sqthread_poll_cpu=1");
     assert_eq!(uring.into_iter().collect::<Vec<_>>(), [("sqpoll".to_owned(), Some(1))]);
     let plain = options("ioengine=io_uring uncached=1");
@@ -88,20 +88,20 @@ fn places_and_engines() {
 
 #[test]
 fn numa_nodes_of_threads_and_of_memory() {
-    let cpus = |words: &str| stream(words).place.cpus;
+    let cpus = |options: &str| stream(options).place.cpus;
     assert_eq!(cpus("numa_cpu_nodes=1"), [2, 3]);
     assert_eq!(cpus("cpus_allowed=7 numa_cpu_nodes=0-2"), [0, 1, 4, 2, 3], "as in fio, nodes go before CPUs");
     assert_eq!(cpus("numa_cpu_nodes=all"), [0, 1, 4, 2, 3]);
     refused("numa_cpu_nodes=7", &["there is no such NUMA node", "type one of 0-2"]);
     refused("numa_cpu_nodes=2", &["no CPUs"]);
     refused("numa_cpu_nodes=!0", &["!0", "such as 0-1"]);
-    let memory = |words: &str| stream(words).place.memory;
+    let memory = |options: &str| stream(options).place.memory;
     assert_eq!(memory("numa_cpu_nodes=1 numa_mem_policy=bind:0"), Some(MemoryNodes::Bind(vec![0])));
     assert_eq!(memory("numa_mem_policy=prefer:1"), Some(MemoryNodes::Prefer(1)));
     assert_eq!(memory("numa_mem_policy=local"), Some(MemoryNodes::Local));
-    for words in ["interleave", "interleave:all", "interleave:0-2"] {
-        let policy = memory(&format!("numa_mem_policy={words}"));
-        assert_eq!(policy, Some(MemoryNodes::Interleave(vec![0, 1, 2])), "{words}");
+    for options in ["interleave", "interleave:all", "interleave:0-2"] {
+        let policy = memory(&format!("numa_mem_policy={options}"));
+        assert_eq!(policy, Some(MemoryNodes::Interleave(vec![0, 1, 2])), "{options}");
     }
     assert_eq!((memory("numa_mem_policy=default"), memory("numa_cpu_nodes=1")), (None, None));
     refused("numa_mem_policy=prefer", &["type bind:0-1, prefer:0"]);
@@ -110,7 +110,7 @@ fn numa_nodes_of_threads_and_of_memory() {
 
 #[test]
 fn engines_without_data_and_one_that_merges_neighbours() {
-    let engine = |words: &str| stream(words).engine.map(|engine| engine.name).unwrap_or_default();
+    let engine = |options: &str| stream(options).engine.map(|engine| engine.name).unwrap_or_default();
     assert_eq!(engine("ioengine=ftruncate rw=randwrite"), "ftruncate");
     assert_eq!(engine("ioengine=falloc rw=randtrim"), "fallocate");
     refused("ioengine=ftruncate rw=read", &["rw=read", "rw=write or randwrite"]);
@@ -125,7 +125,7 @@ fn data_of_writes() {
     let data = stream("rw=write buffer_compress_percentage=60 dedupe_percentage=30");
     assert_eq!((data.compress, data.dedup), (Some(60), Some(30)));
     assert_eq!(stream("rw=read buffer_compress_percentage=60").compress, None, "nothing is written");
-    let set = |words: &str| stream(&format!("rw=write dedupe_percentage=30 {words}")).dedup_set;
+    let set = |options: &str| stream(&format!("rw=write dedupe_percentage=30 {options}")).dedup_set;
     let half = "dedupe_mode=working_set dedupe_working_set_percentage=50";
     assert_eq!(
         (set(half), set("dedupe_mode=working_set")),
@@ -146,7 +146,7 @@ fn logs_and_their_contents() {
     assert_eq!((kinds(&clat), clat.together), (vec![LogKind::Clat], false));
     assert_eq!(kinds(&logs("write_lat_log=x disable_clat=1 disable_slat=1")), [LogKind::Lat]);
     assert!(logs("write_bw_log=x per_job_logs=0").together);
-    let names = |words: &str| logs(words).files.into_iter().map(|(_, name)| name).collect::<Vec<_>>();
+    let names = |options: &str| logs(options).files.into_iter().map(|(_, name)| name).collect::<Vec<_>>();
     assert_eq!(names("write_bw_log=x write_bw_log"), ["x"], "a log without a name keeps the earlier name");
     assert_eq!(names("write_bw_log write_bw_log=x write_iops_log"), ["x", "j"]);
     let averaged = logs("write_bw_log=x write_iops_log=x log_avg_msec=1000 bwavgtime=250 iopsavgtime=500");
@@ -169,7 +169,7 @@ fn logs_and_their_contents() {
 
 #[test]
 fn ends_that_depend_on_speed() {
-    let steady = |words: &str| stream(words).steady.map(|rule| rule.to_flag());
+    let steady = |options: &str| stream(options).steady.map(|rule| rule.to_flag());
     assert_eq!(steady("ss=iops:10% ss_dur=30s ss_ramp=10").as_deref(), Some("iops:10%:30s:10s"));
     assert_eq!(steady("ss=iops:10%% ss_dur=30s").as_deref(), Some("iops:10%:30s"));
     assert_eq!(
@@ -196,7 +196,7 @@ fn ends_that_depend_on_speed() {
     assert_eq!(stream("rw=randrw max_latency=500,500").max_latency, Some(500_000), "microseconds");
     assert_eq!(stream("max_latency=0").max_latency, None);
     refused("rw=randrw max_latency=500,900", &["one value for all directions"]);
-    let least = |words: &str| stream(words).min_rate.map(|rule| rule.to_flag());
+    let least = |options: &str| stream(options).min_rate.map(|rule| rule.to_flag());
     assert_eq!(least("rate_min=1024").as_deref(), Some("bw:read=1024:1s"));
     assert_eq!(
         least("rw=randrw ratemin=1m,512k ratecycle=500").as_deref(),
@@ -249,8 +249,8 @@ fn each_direction_has_its_own_rate() {
 
 #[test]
 fn poisson_and_offload_are_open_loops() {
-    let open = |words: &str| {
-        let stream = stream(words);
+    let open = |options: &str| {
+        let stream = stream(options);
         (stream.rate, stream.arrivals, stream.limit_iops.is_some() || stream.limit_bandwidth.is_some())
     };
     let poisson = Some(Arrivals::Poisson);
@@ -270,7 +270,7 @@ fn poisson_and_offload_are_open_loops() {
 
 #[test]
 fn a_latency_target_chooses_the_depth() {
-    let target = |words: &str| stream(words).latency_target.map(|target| target.to_flag());
+    let target = |options: &str| stream(options).latency_target.map(|target| target.to_flag());
     let example =
         "ioengine=libaio iodepth=128 latency_target=500000 latency_window=5000000 latency_percentile=99.9";
     assert_eq!(target(example).as_deref(), Some("500000us:99.9%:5s"));
@@ -286,8 +286,8 @@ fn a_latency_target_chooses_the_depth() {
 
 #[test]
 fn tolerated_errors_overlaps_and_queues() {
-    let deep = |words: &str| {
-        let stream = stream(&format!("ioengine=libaio iodepth=16 {words}"));
+    let deep = |options: &str| {
+        let stream = stream(&format!("ioengine=libaio iodepth=16 {options}"));
         (stream.serialize_overlap, stream.batch.map(|batch| batch.complete))
     };
     assert_eq!(deep(""), (None, Some(1)));
@@ -295,20 +295,20 @@ fn tolerated_errors_overlaps_and_queues() {
     assert_eq!(deep("iodepth_low=12 iodepth_batch_complete_min=8"), (None, Some(8)));
     assert_eq!(deep("iodepth_low=99"), (None, Some(1)));
     assert_eq!(stream("serialize_overlap=1").serialize_overlap, None, "one operation overlaps none");
-    let errors = |words: &str| stream(words).max_errors;
+    let errors = |options: &str| stream(options).max_errors;
     assert_eq!((errors(""), errors("continue_on_error=none")), (None, None));
-    for words in [
+    for options in [
         "continue_on_error=all rw=randrw",
         "continue_on_error=io",
         "continue_on_error=read",
         "continue_on_error=write rw=write",
         "continue_on_error=verify rw=read verify=crc32c",
     ] {
-        assert_eq!(errors(words), Some(ALL_ERRORS), "{words}");
+        assert_eq!(errors(options), Some(ALL_ERRORS), "{options}");
     }
-    let ignored = |words: &str| {
-        let stream = stream(words);
-        assert_eq!(stream.max_errors, None, "{words}");
+    let ignored = |options: &str| {
+        let stream = stream(options);
+        assert_eq!(stream.max_errors, None, "{options}");
         stream.ignored_errors.map(|errors| of_ignored_errors(&errors))
     };
     assert_eq!(ignored("continue_on_error=write rw=rw").as_deref(), Some("write:all,sync:all"));
@@ -324,7 +324,7 @@ fn create_only_and_offset_alignment() {
     let created = stream("create_only=1 rw=write");
     assert_eq!((created.limit.operations, created.create.map(|c| c.bytes)), (Some(0), Some(1 << 20)));
     assert_eq!(stream("create_only=0").limit.operations, None);
-    let offset = |words: &str| stream(&format!("filename=f size=0 {words}")).offset;
+    let offset = |options: &str| stream(&format!("filename=f size=0 {options}")).offset;
     assert_eq!(offset("offset=50%"), Some((1 << 19) + 4096));
     assert_eq!(offset("offset=10% offset_align=64k"), Some(128 << 10));
     assert_eq!(offset("offset=4k offset_align=64k"), Some(4096), "an offset in bytes is taken as it is");
@@ -387,7 +387,7 @@ fn single_operations_have_their_own_priorities() {
         priorities("rw=randrw rwmixread=100 cmdprio_percentage=20"),
         [share(read, None, 20, IoPriority::Realtime(0))]
     );
-    for (options, words) in [
+    for (options, part) in [
         ("ioengine=psync cmdprio_percentage=20", "ioengine=io_uring or libaio"),
         ("ioengine=libaio cmdprio_percentage=120", "0 to 100"),
         ("ioengine=libaio cmdprio_percentage=20 cmdprio=8", "from 0 (highest) to 7"),
@@ -396,7 +396,7 @@ fn single_operations_have_their_own_priorities() {
         ("ioengine=libaio cmdprio_bssplit=4k/60/1/0:4k/50/1/1", "100 %"),
         ("ioengine=libaio cmdprio_bssplit=4k", "4k/20/1/0"),
     ] {
-        refused(options, &[words]);
+        refused(options, &[part]);
     }
 }
 
@@ -438,7 +438,7 @@ fn a_mapping_gets_the_advice_of_fio() {
 
 #[test]
 fn a_mix_of_one_direction_has_the_rate_of_that_direction() {
-    let limit = |words: &str| stream(words).limit_bandwidth;
+    let limit = |options: &str| stream(options).limit_bandwidth;
     assert_eq!(limit("rw=randrw rwmixread=100 rate=1m,2m"), Some(RateLimit::All(1_048_576.0)));
     assert_eq!(limit("rw=randrw rwmixread=0 rate=1m,2m"), Some(RateLimit::All(2_097_152.0)));
     assert_eq!(limit("rw=randrw rwmixread=0 rate=1m,"), None, "the writes have none");
@@ -450,12 +450,13 @@ fn messages_name_no_flags_of_fathom() {
         assert!(super::super::options::find(option).is_some(), "{option}");
     }
     // Each fails a check of the whole specification, whose messages name settings.
-    for words in ["rw=randread rate=1m,1m rw_sequencer=identical", "rw=read loops=2 file_service_type=random"]
+    for options in
+        ["rw=randread rate=1m,1m rw_sequencer=identical", "rw=read loops=2 file_service_type=random"]
     {
-        let trouble = super::parsed(&format!("[j]\nsize=1m\n{}\n", words.replace(' ', "\n")));
+        let trouble = super::parsed(&format!("[j]\nsize=1m\n{}\n", options.replace(' ', "\n")));
         assert!(
             !trouble.map_or_else(|e| e.to_string(), |job| job.remarks.concat()).contains("--"),
-            "{words}"
+            "{options}"
         );
     }
 }
