@@ -4,11 +4,10 @@
 //! 2. [`Bins`] counts operations by offset, and splits the device into zones of even density where the distribution differs
 //!    most, until it is near enough.
 
+use crate::profile::count_size;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Maximum number of distinct sizes. Further ones count as the next smaller known size.
-const MAX_DISTINCT_SIZES: usize = 1 << 16;
 /// Size classes of a job at most; enough to keep the distribution close.
 const MAX_SIZE_CLASSES: usize = 98;
 
@@ -31,10 +30,7 @@ pub(super) struct Shares {
 
 impl SizeCounts {
     pub(super) fn add(&mut self, sectors: u32) {
-        let known = self.counts.len() < MAX_DISTINCT_SIZES || self.counts.contains_key(&sectors);
-        let below = || self.counts.range(..sectors).next_back().map_or(sectors, |(size, _)| *size);
-        let size = if known { sectors } else { below() };
-        *self.counts.entry(size).or_default() += 1;
+        count_size(&mut self.counts, sectors, 1);
     }
 
     pub(super) fn join(&mut self, other: &Self) {

@@ -18,6 +18,7 @@ mod pace;
 mod shape;
 mod survey;
 
+use crate::profile::count_size;
 use crate::replay::{Operation, Operations};
 use crate::row::{Names, Row, Task};
 pub use job_file::{Fitted, Head};
@@ -29,8 +30,6 @@ pub use survey::{Gathering, Nothing, Survey};
 
 /// Bins of offsets.
 const BINS: usize = 1 << 16;
-/// Maximum number of distinct sizes.
-const MAX_DISTINCT_SIZES: usize = 1 << 16;
 /// One in this many operations may have an unknown completion.
 const MIN_PER_UNFINISHED: u64 = 1000;
 
@@ -117,9 +116,7 @@ impl Observed {
             return;
         }
         figures.bytes = figures.bytes.saturating_add(u64::from(operation.sectors) * crate::SECTOR);
-        if figures.sizes.len() < MAX_DISTINCT_SIZES || figures.sizes.contains_key(&operation.sectors) {
-            *figures.sizes.entry(operation.sectors).or_default() += 1;
-        }
+        count_size(&mut figures.sizes, operation.sectors, 1);
         let bin = usize::try_from(operation.sector / figures.width).unwrap_or(BINS).min(BINS - 1);
         figures.offsets[bin] += 1;
     }

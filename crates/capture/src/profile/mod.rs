@@ -297,13 +297,22 @@ impl OperationCounts {
     }
 }
 
-/// Maximum number of distinct sizes, more than a kernel makes. Further ones count as the next smaller known size.
+/// Maximum number of distinct sizes, more than a kernel makes.
 const MAX_DISTINCT_SIZES: usize = 1 << 16;
 /// Number of reported frequent sizes.
 const MAX_FREQUENT_SIZES: usize = 6;
 /// Minimum share of a reported frequent size.
 const MIN_FREQUENT_SHARE: f64 = 0.005;
 const SIZE_PERCENTILES: [(&str, f64); 4] = [("10", 0.1), ("50", 0.5), ("90", 0.9), ("99", 0.99)];
+
+/// Adds `count` operations of a size to counts by size. Beyond [`MAX_DISTINCT_SIZES`], a new size counts as the next
+/// smaller known one.
+pub(crate) fn count_size(counts: &mut BTreeMap<u32, u64>, sectors: u32, count: u64) {
+    let is_known = counts.len() < MAX_DISTINCT_SIZES || counts.contains_key(&sectors);
+    let below = || counts.range(..sectors).next_back().map_or(sectors, |(size, _)| *size);
+    let sectors = if is_known { sectors } else { below() };
+    *counts.entry(sectors).or_default() += count;
+}
 
 /// How often each size occurred, in sectors.
 #[derive(Debug, Default)]
@@ -328,10 +337,7 @@ impl SizeCounts {
         if count == 0 {
             return;
         }
-        let known = self.counts.len() < MAX_DISTINCT_SIZES || self.counts.contains_key(&sectors);
-        let below = || self.counts.range(..sectors).next_back().map_or(sectors, |(size, _)| *size);
-        let sectors = if known { sectors } else { below() };
-        *self.counts.entry(sectors).or_default() += count;
+        count_size(&mut self.counts, sectors, count);
     }
 
     /// Returns the size statistics; `None` if no request has a size.
