@@ -378,16 +378,22 @@ pub(super) fn nodes(job: &Job, environment: &dyn Environment, stream: &mut Strea
 
 /// Class and level; a level alone means the best-effort class.
 fn io_priority(job: &Job) -> Result<Option<IoPriority>, Fault> {
-    let level = job.number("prio")?;
-    let text = match (job.number("prioclass")?, level) {
+    let level = job.number("prio")?.map(|level| priority_level(job, "prio", level)).transpose()?;
+    let priority = match (job.number("prioclass")?, level) {
         (None | Some(0), None) => return Ok(None),
-        (Some(1), level) => format!("rt:{}", level.unwrap_or(0)),
-        (None | Some(0 | 2), level) => format!("be:{}", level.unwrap_or(0)),
-        (Some(3), None | Some(0)) => "idle".into(),
+        (Some(1), level) => IoPriority::Realtime(level.unwrap_or(0)),
+        (None | Some(0 | 2), level) => IoPriority::BestEffort(level.unwrap_or(0)),
+        (Some(3), None | Some(0)) => IoPriority::Idle,
         (Some(3), Some(_)) => return Err(job.fault("prio", "the idle class has no levels; leave it out")),
         (Some(_), _) => return Err(job.fault("prioclass", "there is no such class; type 1, 2 or 3")),
     };
-    parsers::io_priority(&text).map(Some).map_err(|why| job.fault("prio", why))
+    Ok(Some(priority))
+}
+
+/// The level of a priority; the kernel has eight.
+fn priority_level(job: &Job, option: &str, level: u64) -> Result<u8, Fault> {
+    let known = u8::try_from(level).ok().filter(|level| *level < 8);
+    known.ok_or_else(|| job.fault(option, "it is out of range; type a level from 0 (highest) to 7"))
 }
 
 /// The order of files. With `openfiles` the files form consecutive groups; a sequential order has groups of
@@ -722,9 +728,7 @@ fn priority_of(job: &Job, kind: Kind) -> Result<IoPriority, Fault> {
     let class = cmdprio_number(job, "cmdprio_class", kind)?.unwrap_or(REAL_TIME);
     let level = cmdprio_number(job, "cmdprio", kind)?.unwrap_or(0);
     let fault = |option: &str, why: &str| Err(job.fault(option, why));
-    let Some(level) = u8::try_from(level).ok().filter(|level| *level < 8) else {
-        return fault("cmdprio", "it is out of range; type a level from 0 (highest) to 7");
-    };
+    let level = priority_level(job, "cmdprio", level)?;
     match class {
         1 => Ok(IoPriority::Realtime(level)),
         2 => Ok(IoPriority::BestEffort(level)),
@@ -781,7 +785,8 @@ pub(super) fn errors(job: &Job, rw: &ParsedRw, checks: bool, stream: &mut Stream
         ignored.clear();
     }
     if let Some(text) = job.text("ignore_error").map(by_direction).filter(|text| !text.is_empty()) {
-        ignored.extend(ignored_errors(&text).map_err(|why| job.fault("ignore_error", why))?);
+        let unknown = "an error is unknown; type names or numbers of errors, such as EIO:ENOSPC,28";
+        ignored.extend(ignored_errors(&text).map_err(|_| job.fault("ignore_error", unknown))?);
     }
     stream.ignored_errors = Some(ignored).filter(|ignored| !ignored.is_empty());
     Ok(())

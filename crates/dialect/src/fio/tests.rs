@@ -328,7 +328,7 @@ fn clones_of_a_group_are_one_result() {
     assert_eq!((first.io_priority, first.nice), (Some(IoPriority::BestEffort(2)), Some(-5)));
     assert_eq!(stream("prioclass=3").place.io_priority, Some(IoPriority::Idle));
     refused("prioclass=3 prio=1", &["no levels"]);
-    refused("prio=8", &["type rt:0"]);
+    refused("prio=8", &["type a level from 0"]);
     refused("nrfiles=2 filename_format=$jobname", &["$filenum"]);
     let turns = |options: &str| stream(&format!("nrfiles=4 {options}")).sharing;
     let some = |drawn, operations, open| Some(Sharing::Turns { drawn, operations, open });
