@@ -1,7 +1,7 @@
 //! The kernel's block events of some devices, read continuously from a tracer instance. Also finds the device and the
 //! events for a target.
 //!
-//! [`BlockEvents`] pairs events to requests and hands these on in the order of their issue. Crate `capture` knows the
+//! [`BlockEvents`] pairs events to requests and passes them on in the order of their issue. Crate `capture` knows the
 //! event format.
 
 use crate::failure::Failure;
@@ -20,7 +20,7 @@ use std::path::Path;
 
 /// Bytes of buffer for each CPU.
 const BUFFER_BYTES: u64 = 4 << 20;
-/// How long requests wait for an older one to complete, so that they are handed on in the order of issue.
+/// How long requests wait for an older one to complete, so that they are passed on in the order of issue.
 const REORDER_NS: u64 = 50_000_000;
 /// Maximum number of tasks that are distinguished. Then the numbering restarts, which bounds memory.
 const MAX_TASKS: usize = 1 << 14;
@@ -41,7 +41,7 @@ pub(crate) struct BlockEvents {
 }
 
 impl BlockEvents {
-    /// Records these devices from now on, and hands requests on soon. First removes instances of killed processes, which
+    /// Records these devices from now on, and passes requests on soon. First removes instances of killed processes, which
     /// would continue to record.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ impl BlockEvents {
         })
     }
 
-    /// Empties all buffers, and hands on the requests whose order is certain, each with the index of its device.
+    /// Empties all buffers, and passes on the requests whose order is certain, each with the index of its device.
     ///
     /// # Errors
     /// Why a buffer cannot be read.
@@ -98,22 +98,22 @@ impl BlockEvents {
         let begun_ns = now_ns();
         self.read()?;
         let sure_ns = std::mem::replace(&mut self.sure_until_ns, begun_ns);
-        self.hand_on(sure_ns, each);
+        self.pass_on(sure_ns, each);
         let names = &self.decoder.names;
         for (at, (_, pairing)) in self.devices.iter_mut().enumerate() {
-            pairing.hand_on(sure_ns, &mut |row| each(at, row, names));
+            pairing.pass_on(sure_ns, &mut |row| each(at, row, names));
         }
         Ok(())
     }
 
-    /// Stops recording, and hands on the rest.
+    /// Stops recording, and passes on the rest.
     ///
     /// # Errors
     /// As [`Self::drain`].
     pub(crate) fn end(&mut self, each: &mut dyn FnMut(usize, &Row, &Names)) -> Known<()> {
         self.tracer.end().map_err(|e| e.to_string())?;
         self.read()?;
-        self.hand_on(u64::MAX, each);
+        self.pass_on(u64::MAX, each);
         let names = &self.decoder.names;
         for (at, (_, pairing)) in self.devices.iter_mut().enumerate() {
             pairing.finish(&mut |row| each(at, row, names));
@@ -129,9 +129,9 @@ impl BlockEvents {
         drained.map_err(|e| e.to_string())
     }
 
-    fn hand_on(&mut self, before_ns: u64, each: &mut dyn FnMut(usize, &Row, &Names)) {
+    fn pass_on(&mut self, before_ns: u64, each: &mut dyn FnMut(usize, &Row, &Names)) {
         let (devices, names) = (&mut self.devices, &mut self.decoder.names);
-        // Rows refer to the names that exist when they are handed on.
+        // Rows refer to the names that exist when they are passed on.
         let mut rows = Vec::new();
         self.merge.before(before_ns, |event| {
             for (at, (traced, pairing)) in devices.iter_mut().enumerate() {

@@ -22,8 +22,8 @@ use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Bytes read at once.
-const READ_BUFFER_BYTES: usize = 256 << 10;
+/// Bytes that are read, printed or exported at once.
+pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 /// Start of the first line of a capture of any version.
 const MAGIC_PREFIX: &[u8] = b"fathom capture ";
 
@@ -42,12 +42,8 @@ pub(crate) fn is_capture(path: &Path) -> bool {
 pub(crate) fn open(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
     let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(path)));
     let file = files::open(path).map_err(|e| usage(format!("{e}{}", cause(&e))))?;
-    Reader::new(BufReader::with_capacity(READ_BUFFER_BYTES, file))
-        .map_err(|e: Unreadable| usage(e.to_string()))
+    Reader::new(BufReader::with_capacity(BUFFER_BYTES, file)).map_err(|e: Unreadable| usage(e.to_string()))
 }
-
-/// Bytes printed at once.
-const PRINT_BUFFER_BYTES: usize = 256 << 10;
 
 /// A request to show a capture.
 #[derive(Debug)]
@@ -171,7 +167,7 @@ fn profile(mut reader: Reader<BufReader<File>>, request: &Request) -> Result<Exi
 
 fn list(mut reader: Reader<BufReader<File>>, request: &Request, form: Events) -> Result<ExitCode, Failure> {
     let mut selection = Selection::new(&request.restriction);
-    let mut out = Vec::with_capacity(PRINT_BUFFER_BYTES + 1024);
+    let mut out = Vec::with_capacity(BUFFER_BYTES + 1024);
     let heading = match form {
         Events::Text => EventLine::heading(),
         Events::Csv => EventLine::csv_heading(),
@@ -198,7 +194,7 @@ fn list(mut reader: Reader<BufReader<File>>, request: &Request, form: Events) ->
                 pid: task.pid,
             };
             out.extend(if form == Events::Csv { line.csv() } else { line.text() }.as_bytes());
-            if out.len() >= PRINT_BUFFER_BYTES && !print(&mut out)? {
+            if out.len() >= BUFFER_BYTES && !print(&mut out)? {
                 return Ok(ExitCode::SUCCESS);
             }
         }
@@ -219,8 +215,6 @@ fn print(out: &mut Vec<u8>) -> Result<bool, Failure> {
 
 /// Name of the export format, and extension of its files.
 pub const IOLOG: &str = "iolog";
-/// Bytes written at once.
-const EXPORT_BUFFER_BYTES: usize = 256 << 10;
 
 /// A request to export a capture.
 #[derive(Debug)]
@@ -275,14 +269,14 @@ pub fn export(request: &Export) -> Result<ExitCode, Failure> {
     let rules = Rules { flag: "-o", spared, replace: request.replace };
     let outlet = rules.decide(&to)?;
     if outlet.is_stdout() {
-        write(request, BufWriter::with_capacity(EXPORT_BUFFER_BYTES, Box::new(Standard)), &to)
+        write(request, BufWriter::with_capacity(BUFFER_BYTES, Box::new(Standard)), &to)
     } else if output::is_stream(&to) {
         Err(Failure::Usage(format!("-o {}: type a file, or - for standard output", name::shown(&to))))
     } else {
         let cannot = |e: io::Error| cannot_write(&to, &e);
         let growing = outlet.grow(&rules)?;
         let file = growing.file().map_err(cannot)?;
-        let code = write(request, BufWriter::with_capacity(EXPORT_BUFFER_BYTES, Box::new(file)), &to)?;
+        let code = write(request, BufWriter::with_capacity(BUFFER_BYTES, Box::new(file)), &to)?;
         growing.finish(&rules)?;
         stdout::text(&format!("{}\n", name::shown(&to)))?;
         Ok(code)

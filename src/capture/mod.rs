@@ -24,7 +24,7 @@ use capture::completeness::completeness;
 use capture::file_requests::Within;
 use capture::foreign::{Language, Trouble};
 use capture::row::{Names, Row};
-use capture_file::{cannot_write, device_name};
+use capture_file::{BUFFER_BYTES, cannot_write, device_name};
 use machine::extents::FileExtents;
 use machine::root::Root;
 use machine::tracer::Tracer;
@@ -467,8 +467,6 @@ fn convert(from: &Path, request: &Request, place: &Place) -> Result<(Origin, End
     Ok((origin, ending))
 }
 
-/// Bytes read at once.
-const READ_BUFFER_BYTES: usize = 256 << 10;
 /// Maximum number of CPUs whose files are searched.
 const MAX_CPUS: u32 = 4096;
 
@@ -500,7 +498,7 @@ pub(crate) fn open_trace(from: &Path) -> Result<Trace, Failure> {
     let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(from)));
     let open = |path: &Path| -> Result<BufReader<File>, Failure> {
         let file = files::open(path).map_err(|e| usage(format!("{e}{}", cause(&e))))?;
-        Ok(BufReader::with_capacity(READ_BUFFER_BYTES, file))
+        Ok(BufReader::with_capacity(BUFFER_BYTES, file))
     };
     let mut first = open(from)?;
     let begins = first.fill_buf().map_err(|e| usage(e.to_string()))?;

@@ -66,7 +66,7 @@ impl Rows {
         }
     }
 
-    /// Hands on all rows until `take` returns false.
+    /// Passes on all rows until `take` returns false.
     fn each(self, mut take: impl FnMut(&[Row], &Names) -> bool) -> Result<Ended, Trouble> {
         match self {
             Self::Capture(mut reader) => {
@@ -170,7 +170,7 @@ pub(crate) fn source(
     Ok(Source::new(from, lanes, depth, is_timed, Arc::clone(counts)))
 }
 
-/// Hands on all operations of a load in order.
+/// Passes on all operations of a load in order.
 fn read(rows: Rows, mut steps: Steps, mut to: Feed, has_stable_file: bool, counts: &Counts) {
     let mut block = Vec::new();
     // A read error ends the replay early, with fewer operations than the original.

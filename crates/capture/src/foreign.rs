@@ -226,10 +226,10 @@ impl Paired {
         let (pairing, names) = (&mut self.pairing, &mut self.names);
         let mut rows = Vec::new();
         self.merge.before(before_ns, |event| pairing.take(event, names, &mut |row| rows.push(*row)));
-        self.hand_on(&rows, into)
+        self.pass_on(&rows, into)
     }
 
-    fn hand_on(&self, rows: &[Row], into: &mut Output<'_>) -> io::Result<()> {
+    fn pass_on(&self, rows: &[Row], into: &mut Output<'_>) -> io::Result<()> {
         for row in rows {
             let flags = self.names.flags_at(row.flags).map_or(0, |flags| into.names.flags(flags));
             let task = self.names.task_at(row.task).map_or(0, |task| into.names.task(task));
@@ -242,7 +242,7 @@ impl Paired {
         self.settle(u64::MAX, into)?;
         let mut rows = Vec::new();
         self.pairing.finish(&mut |row| rows.push(*row));
-        self.hand_on(&rows, into)?;
+        self.pass_on(&rows, into)?;
         let counts = self.pairing.counts;
         ending.events = self.events;
         ending.without_issue = counts.without_issue;

@@ -140,7 +140,7 @@ impl Pairing {
     }
 
     /// Releases the rows that have waited long enough at this time, even without a new event.
-    pub fn hand_on(&mut self, at_ns: u64, each: &mut dyn FnMut(&Row)) {
+    pub fn pass_on(&mut self, at_ns: u64, each: &mut dyn FnMut(&Row)) {
         self.slots.release(at_ns.saturating_sub(self.scope.start_ns), each);
     }
 
@@ -315,25 +315,25 @@ impl Pairing {
         if let Some(slot) = self.slots.pending(number) {
             slot.next = None;
         }
-        let Some(line) = self.in_flight.get_mut(&place) else {
+        let Some(queue) = self.in_flight.get_mut(&place) else {
             self.in_flight.insert(place, InFlightAtPlace { oldest: number, newest: number });
             return;
         };
-        let newest = std::mem::replace(&mut line.newest, number);
+        let newest = std::mem::replace(&mut queue.newest, number);
         match self.slots.pending(newest) {
             Some(slot) => slot.next = Some(number),
             // It was given up meanwhile.
-            None => line.oldest = number,
+            None => queue.oldest = number,
         }
     }
 
     /// Removes the oldest request in flight at a place.
     fn take_oldest(&mut self, place: Place) -> Option<u64> {
         loop {
-            let line = self.in_flight.get_mut(&place)?;
-            let number = line.oldest;
+            let queue = self.in_flight.get_mut(&place)?;
+            let number = queue.oldest;
             match self.slots.next_at_place(number) {
-                Some(next) => line.oldest = next,
+                Some(next) => queue.oldest = next,
                 None => {
                     self.in_flight.remove(&place);
                 }
@@ -347,7 +347,7 @@ impl Pairing {
     /// Gives up requests at this place that may miss their completion: a new request proves it.
     fn give_up_at(&mut self, place: Place) {
         let Some((below, _)) = self.lossy_until else { return };
-        while self.in_flight.get(&place).is_some_and(|line| line.oldest < below) {
+        while self.in_flight.get(&place).is_some_and(|queue| queue.oldest < below) {
             if let Some(number) = self.take_oldest(place) {
                 self.give_up_one(number);
             }
@@ -361,12 +361,12 @@ impl Pairing {
             self.give_up_one(number);
         }
         let slots = &mut self.slots;
-        self.in_flight.retain(|_, line| slots.pending(line.newest).is_some());
-        for lines in [&mut self.asked, &mut self.ending] {
-            for line in lines.values_mut() {
-                line.retain(|number| slots.pending(*number).is_some());
+        self.in_flight.retain(|_, queue| slots.pending(queue.newest).is_some());
+        for queues in [&mut self.asked, &mut self.ending] {
+            for queue in queues.values_mut() {
+                queue.retain(|number| slots.pending(*number).is_some());
             }
-            lines.retain(|_, line| !line.is_empty());
+            queues.retain(|_, queue| !queue.is_empty());
         }
         self.empty.retain(|number| slots.pending(*number).is_some());
         self.requeued.retain(|_, number| slots.pending(*number).is_some());
@@ -388,11 +388,11 @@ fn place(event: &Event) -> Place {
     }
 }
 
-fn pop(lines: &mut HashMap<u64, VecDeque<u64>>, sector: u64) -> Option<u64> {
-    let line = lines.get_mut(&sector)?;
-    let number = line.pop_front();
-    if line.is_empty() {
-        lines.remove(&sector);
+fn pop(queues: &mut HashMap<u64, VecDeque<u64>>, sector: u64) -> Option<u64> {
+    let queue = queues.get_mut(&sector)?;
+    let number = queue.pop_front();
+    if queue.is_empty() {
+        queues.remove(&sector);
     }
     number
 }

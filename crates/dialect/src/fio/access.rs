@@ -281,7 +281,7 @@ fn split(job: &Job, text: &str) -> Result<Sizes, String> {
             return Err("a percentage is not a number; type 4k/60:64k/40".into());
         }
         let share = digits.parse().ok().map(|share: u32| share.min(100)).filter(|share| *share > 0);
-        // As in fio a range stands for its first size.
+        // As in fio only the first size of a range counts.
         let size = size.split_once('-').map_or(size, |(first, _)| first);
         sizes.push((block(job, size)?, share));
         if sizes.len() > MAX_SPLIT {
