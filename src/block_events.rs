@@ -1,7 +1,7 @@
 //! The kernel's block events of some devices, read continuously from a tracer instance. Also finds the device and the
 //! events for a target.
 //!
-//! [`BlockEvents`] pairs events to requests and hands these on in the order of their issue. Crate `capture` knows the
+//! [`BlockEvents`] pairs events to requests and passes them on in the order of their issue. Crate `capture` knows the
 //! event format.
 
 use crate::failure::Failure;
@@ -20,9 +20,9 @@ use trace::{Decoder, Event, OF_REQUESTS, Step};
 
 /// Bytes of buffer for each CPU.
 const BUFFER_BYTES: u64 = 4 << 20;
-/// How long requests wait for an older one to complete, so that they are handed on in the order of issue.
+/// How long requests wait for an older one to complete, so that they are passed on in the order of issue.
 const REORDER_NS: u64 = 50_000_000;
-/// Most tasks that are distinguished. Then the numbering restarts, which bounds memory.
+/// Maximum number of tasks that are distinguished. Then the numbering restarts, which bounds memory.
 const MAX_TASKS: usize = 1 << 14;
 /// The completion of a bio, for devices without requests.
 const BIO_ENDS: (&str, Step) = ("block_bio_complete", Step::Completed);
@@ -41,7 +41,7 @@ pub(crate) struct BlockEvents {
 }
 
 impl BlockEvents {
-    /// Records these devices from now on, and hands requests on soon. First removes instances of killed processes, which
+    /// Records these devices from now on, and passes requests on soon. First removes instances of killed processes, which
     /// would continue to record.
     ///
     /// # Errors
@@ -63,19 +63,22 @@ impl BlockEvents {
         let mut formats = Vec::new();
         // Always record insertions: a request that waited is issued by another task, and only the insertion has its own.
         for (event, step) in OF_REQUESTS.into_iter().chain([BIO_ENDS]) {
-            let all: Vec<String> =
-                devices.iter().filter_map(|of| Some(format!("({})", of.filter(step, event)?))).collect();
+            let all: Vec<String> = devices
+                .iter()
+                .filter_map(|device| Some(format!("({})", device.filter(step, event)?)))
+                .collect();
             if !all.is_empty() {
                 formats.push((step, tracer.record(event, &all.join(" || ")).map_err(|e| e.to_string())?));
             }
         }
         let header = tracer.header_page().map_err(|e| e.to_string())?;
         let decoder = Decoder::new(&header, &formats)
-            .map_err(|why| format!("the kernel's trace is not understood: {why}"))?;
+            .map_err(|why| format!("the kernel's trace has an unknown format: {why}"))?;
         tracer.begin().map_err(|e| e.to_string())?;
         let start_ns = now_ns();
-        let paired =
-            |of: &Traced| (of.clone(), Pairing::new(Scope { unit: of.unit, span: of.span(), start_ns }));
+        let paired = |device: &Traced| {
+            (device.clone(), Pairing::new(Scope { unit: device.unit, span: device.span(), start_ns }))
+        };
         Ok(Self {
             page: vec![0; decoder.page_bytes()],
             tracer,
@@ -87,7 +90,7 @@ impl BlockEvents {
         })
     }
 
-    /// Empties all buffers, and hands on the requests whose order is certain, each with the index of its device.
+    /// Empties all buffers, and passes on the requests whose order is certain, each with the index of its device.
     ///
     /// # Errors
     /// Why a buffer cannot be read.
@@ -95,22 +98,22 @@ impl BlockEvents {
         let begun_ns = now_ns();
         self.read()?;
         let sure_ns = std::mem::replace(&mut self.sure_until_ns, begun_ns);
-        self.hand_on(sure_ns, each);
+        self.pass_on(sure_ns, each);
         let names = &self.decoder.names;
         for (at, (_, pairing)) in self.devices.iter_mut().enumerate() {
-            pairing.hand_on(sure_ns, &mut |row| each(at, row, names));
+            pairing.pass_on(sure_ns, &mut |row| each(at, row, names));
         }
         Ok(())
     }
 
-    /// Stops recording, and hands on the rest.
+    /// Stops recording, and passes on the rest.
     ///
     /// # Errors
     /// As [`Self::drain`].
     pub(crate) fn end(&mut self, each: &mut dyn FnMut(usize, &Row, &Names)) -> Known<()> {
         self.tracer.end().map_err(|e| e.to_string())?;
         self.read()?;
-        self.hand_on(u64::MAX, each);
+        self.pass_on(u64::MAX, each);
         let names = &self.decoder.names;
         for (at, (_, pairing)) in self.devices.iter_mut().enumerate() {
             pairing.finish(&mut |row| each(at, row, names));
@@ -126,9 +129,9 @@ impl BlockEvents {
         drained.map_err(|e| e.to_string())
     }
 
-    fn hand_on(&mut self, before_ns: u64, each: &mut dyn FnMut(usize, &Row, &Names)) {
+    fn pass_on(&mut self, before_ns: u64, each: &mut dyn FnMut(usize, &Row, &Names)) {
         let (devices, names) = (&mut self.devices, &mut self.decoder.names);
-        // Rows refer to the names that exist when they are handed on.
+        // Rows refer to the names that exist when they are passed on.
         let mut rows = Vec::new();
         self.merge.before(before_ns, |event| {
             for (at, (traced, pairing)) in devices.iter_mut().enumerate() {
@@ -258,8 +261,8 @@ pub(crate) struct Subject {
     pub(crate) traced: Traced,
     /// The file of its counters.
     pub(crate) stat_file: String,
-    /// Names of other layers that report the same load again.
-    pub(crate) beside: Vec<String>,
+    /// Names of other layers, which report the same load again.
+    pub(crate) left_out: Vec<String>,
 }
 
 /// Finds the device of a target.
@@ -278,23 +281,23 @@ pub(crate) fn find(root: &Root, target: &Path) -> Result<Subject, Failure> {
     };
     let Some(top) = top else {
         let why = place.blind.or(place.ram).unwrap_or_else(|| "no block device is below it".into());
-        return Err(usage(format!("there is no block device whose requests could be captured: {why}")));
+        return Err(usage(format!("there is no block device to capture: {why}")));
     };
     let disk = disk_of(&place.layers, top)
         .ok_or_else(|| usage(format!("the disk of {} cannot be found", top.name)))?;
     subject(&place, top, disk).ok_or_else(|| {
-        Failure::Refused(format!("the kernel does not say enough of {} to capture it", top.name))
+        Failure::Refused(format!("the kernel does not report enough about {} to capture it", top.name))
     })
 }
 
 fn subject(place: &Place, top: &Layer, disk: &Layer) -> Option<Subject> {
     let traced = Traced::from_layer(&place.layers, top)?;
-    let beside = place.layers.iter().filter(|l| l.number != disk.number && l.number != top.number);
+    let left_out = place.layers.iter().filter(|l| l.number != disk.number && l.number != top.number);
     Some(Subject {
         layer: disk.clone(),
         traced,
         stat_file: top.stat_file.clone(),
-        beside: beside.map(|l| l.name.clone()).collect(),
+        left_out: left_out.map(|l| l.name.clone()).collect(),
     })
 }
 
@@ -312,11 +315,11 @@ impl Subject {
     }
 
     /// Describes the layers left out because they report the same load again; empty if there are none.
-    pub(crate) fn words_of_others(&self) -> String {
-        if self.beside.is_empty() {
+    pub(crate) fn describe_left_out(&self) -> String {
+        if self.left_out.is_empty() {
             return String::new();
         }
-        format!("; the same load at {} is not captured", self.beside.join(", "))
+        format!("; the same load at {} is not captured", self.left_out.join(", "))
     }
 
     /// Whether a file, which may not exist yet, is on this device.

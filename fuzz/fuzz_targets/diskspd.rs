@@ -1,4 +1,4 @@
-//! Command lines and XML profiles of DISKSPD's: any text is a job that contradicts itself nowhere, or a message with its place.
+//! Command lines and XML profiles of DISKSPD: any text is a job without contradictions, or a message with its place.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|text: &str| fathom_io_fuzz::diskspd(text));

@@ -1,4 +1,4 @@
-//! Configuration files of Iometer's: any text is a job that contradicts itself nowhere, or a message with its place.
+//! Configuration files of Iometer: any text is a job without contradictions, or a message with its place.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|text: &str| fathom_io_fuzz::iometer(text));

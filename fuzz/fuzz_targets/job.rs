@@ -1,4 +1,4 @@
-//! Job files and flags: any text is a job that contradicts itself nowhere, or a message with its place.
+//! Job files and flags: any text is a job without contradictions, or a message with its place.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|text: &str| fathom_io_fuzz::job(text));

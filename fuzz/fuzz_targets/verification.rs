@@ -1,4 +1,4 @@
-//! States of a verification: any text is a state whose arithmetic holds everywhere, or a message.
+//! States of a verification: any text is a state whose arithmetic never overflows, or a message.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|text: &str| fathom_io_fuzz::verification(text));

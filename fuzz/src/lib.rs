@@ -9,7 +9,7 @@ use capture::foreign::Language;
 use capture::profile::Profiler;
 use dialect::diskspd::{self, Here};
 use dialect::fio::{self, CommandLine};
-use dialect::iometer::{self, Here as Beside};
+use dialect::iometer::{self, Here as IometerHere};
 use dialect::job;
 use machine::file_systems;
 use model::captured::{Captured, Ending, FORMAT, Origin, Restriction, Unit};
@@ -21,8 +21,8 @@ use trace::pairing::{Merge, Pairing, Scope};
 use trace::row::Names;
 use trace::{Decoder, Step};
 
-/// Job files and flags: any text is a job that contradicts itself nowhere, or a message with its place.
-/// The input is a file, and also the values of flags, one `key value` a line.
+/// Job files and flags: any text is a job without contradictions, or a message with its place.
+/// The input is read as a file, and as values of flags with one `key value` per line.
 pub fn job(text: &str) {
     match job::parse("job.toml", text, |_| Vec::new()) {
         Ok(job) => {
@@ -36,21 +36,21 @@ pub fn job(text: &str) {
             assert!(!trouble.coloured().is_empty());
         }
     }
-    let mut said = JobSpec::default();
+    let mut job = JobSpec::default();
     for line in text.lines() {
         let Some((name, value)) = line.split_once(' ') else { continue };
         let Some(key) = keys::find(name) else { continue };
-        if let Err(why) = key.say(&mut said, [value]) {
+        if let Err(why) = key.say(&mut job, [value]) {
             assert!(why.contains("; type"), "{why}");
         }
     }
-    for problem in said.check() {
+    for problem in job.check() {
         assert!(!problem.in_flags().contains('{') && !problem.in_toml().contains('{'));
     }
 }
 
-/// Job files of fio's: any text is a job that contradicts itself nowhere, or a message with its place.
-/// The input is a file, and also the words of a command line, one a line.
+/// Job files of fio: any text is a job without contradictions, or a message with its place.
+/// The input is read as a file, and as a command line with one word per line.
 pub fn fio(text: &str) {
     let words: Vec<String> = text.lines().map(|line| format!("--{line}")).collect();
     for words in [vec!["job.fio".to_owned()], words] {
@@ -72,47 +72,47 @@ fn read_back_command_line(line: &CommandLine) {
     }
 }
 
-/// Command lines and XML profiles of DISKSPD's: any text is a job that contradicts itself nowhere, or a message with its place. What
-/// is carried out can be printed, and read again as the same.
-/// The input is a profile, and also the words of a command line, one a line.
+/// Command lines and XML profiles of DISKSPD: any text is a job without contradictions, or a message with its place. A
+/// profile that runs can be printed and read again.
+/// The input is read as a profile, and as a command line with one word per line.
 pub fn diskspd(text: &str) {
     let words: Vec<String> = text.lines().map(str::to_owned).collect();
     let profile = ["-Xprofile.xml", "first", "second"].map(str::to_owned).to_vec();
     for words in [profile, words] {
         let here = Here { read: &|_| Ok(text.into()), cpus: &[0, 1], clock: 7 };
-        let said = match diskspd::CommandLine::parse(&words, &here) {
-            Ok(said) => said,
+        let line = match diskspd::CommandLine::parse(&words, &here) {
+            Ok(line) => line,
             Err(trouble) => {
                 assert!(!trouble.to_string().contains('\u{1b}'), "{trouble}");
                 continue;
             }
         };
-        let job = diskspd::job(&said, &[0, 1], &|_| Vec::new());
+        let job = diskspd::job(&line, &[0, 1], &|_| Vec::new());
         if let Ok(Some(job)) = &job {
             assert_eq!(job.check(), []);
             assert!(job.phases.iter().all(|p| !p.streams.is_empty()));
         }
-        let mut xml = said.profile.clone();
+        let mut xml = line.profile.clone();
         xml.xml = true;
         let printed = report::diskspd_profile(&xml);
-        let again = diskspd::CommandLine::parse(
+        let read_back = diskspd::CommandLine::parse(
             &["-Xagain.xml".to_owned()],
             &Here { read: &|_| Ok(printed.clone()), ..here },
         );
         if job.is_ok()
-            && let Ok(again) = again
+            && let Ok(read_back) = read_back
         {
-            assert_eq!(again.profile.spans.len(), said.profile.spans.len());
+            assert_eq!(read_back.profile.spans.len(), line.profile.spans.len());
         }
     }
 }
 
-/// Configuration files of Iometer's: any text is a job that contradicts itself nowhere, or a message with its place.
+/// Configuration files of Iometer: any text is a job without contradictions, or a message with its place.
 pub fn iometer(text: &str) {
     let two = vec!["/first".to_owned(), "/second".to_owned()];
     for places in [Vec::new(), two] {
-        let beside = Beside { places, seconds: Some(1) };
-        match iometer::read("test.icf", text, &beside, &|_| Vec::new()) {
+        let here = IometerHere { places, seconds: Some(1) };
+        match iometer::read("test.icf", text, &here, &|_| Vec::new()) {
             Ok(job) => {
                 assert_eq!(job.check(), []);
                 assert!(job.phases.iter().all(|p| !p.streams.is_empty()));
@@ -143,7 +143,7 @@ pub fn mountinfo(text: &str) {
 }
 
 /// Session files: any bytes are a record or an error, and any record has a report in every format.
-/// The input is a file, and also the lines of one without their checksums, which no fuzzer would guess.
+/// The input is read as a file, and as lines that get the checksums that no fuzzer would guess.
 pub fn session(bytes: &[u8]) {
     check_bytes(bytes);
     let mut file = record::MAGIC.as_bytes().to_vec();
@@ -171,7 +171,7 @@ fn check_bytes(bytes: &[u8]) {
     }
 }
 
-/// Sizes and durations as people type them, and figures as they are shown.
+/// Sizes and durations as users type them, and figures as they are shown.
 pub fn units(text: &str) {
     match units::parse_bytes(text) {
         Ok(bytes) => {
@@ -187,7 +187,7 @@ pub fn units(text: &str) {
     }
 }
 
-/// States of a verification: any text is a state whose arithmetic holds everywhere, or a message.
+/// States of a verification: any text is a state whose arithmetic never overflows, or a message.
 pub fn verification(text: &str) {
     let Ok(state) = State::parse(text) else { return };
     let verification = &state.verification;
@@ -199,12 +199,12 @@ pub fn verification(text: &str) {
 }
 
 /// Captures, traces of other tools and pages of the kernel's trace: any bytes are rows or a reason, and any rows have a profile.
-/// The input is a file, and also what stands behind the header of one; a page; and a trace.
+/// The input is read as a capture file, as blocks after a valid header, as a page, and as a trace of another tool.
 pub fn capture(bytes: &[u8]) {
-    look_at_capture(bytes);
+    check_capture(bytes);
     let whole = Writer::new(Vec::new(), &Origin::default());
     let mut file = whole.and_then(|w| w.finish(&Names::default(), &Ending::default())).unwrap_or_default();
-    // Up to the end of the header, whose length stands behind its letter.
+    // Keeps the header. Its length follows its letter.
     let length = file
         .get(MAGIC.len() + 1..MAGIC.len() + 5)
         .and_then(|b| b.try_into().ok())
@@ -217,7 +217,7 @@ pub fn capture(bytes: &[u8]) {
         file.extend(crc32fast::hash(block).to_le_bytes());
         file.extend(block);
     }
-    look_at_capture(&file);
+    check_capture(&file);
     pages(bytes);
     let Some(language) = Language::detect(bytes) else { return };
     let mut rows = 0_u64;
@@ -232,7 +232,7 @@ pub fn capture(bytes: &[u8]) {
     }
 }
 
-fn look_at_capture(bytes: &[u8]) {
+fn check_capture(bytes: &[u8]) {
     let Ok(mut reader) = Reader::new(bytes) else { return };
     let mut profiler = Profiler::new(&reader.origin, &Restriction::default());
     while reader.block().is_some() {
@@ -257,7 +257,7 @@ fn look_at_capture(bytes: &[u8]) {
     }
 }
 
-/// A capture has a job that the language of jobs takes, or a reason why not.
+/// A capture has a valid fitted job, or a reason why not.
 fn fit(bytes: &[u8]) {
     let rows = |each: &mut dyn FnMut(&[trace::row::Row], &Names)| {
         let mut reader = Reader::new(bytes).ok()?;
@@ -278,7 +278,7 @@ fn fit(bytes: &[u8]) {
     }
 }
 
-/// The header of a page and an event, as a kernel says where their parts are.
+/// Formats of a page and of an event, as a kernel describes them.
 const PAGE: &str = "field: u64 timestamp; offset:0; size:8;\nfield: local_t commit; offset:8; size:8;\nfield: char data; offset:16; size:4080;";
 const EVENT: &str = "ID: 1\nfield:unsigned short common_type; offset:0; size:2;\nfield:int common_pid; offset:4; size:4;\nfield:sector_t sector; offset:8; size:8;\nfield:unsigned int nr_sector; offset:16; size:4;\nfield:char rwbs[8]; offset:20; size:8;\nfield:char comm[16]; offset:28; size:16;";
 
@@ -288,7 +288,7 @@ fn pages(bytes: &[u8]) {
         .replace("field:char comm", "field:int error; offset:28; size:4;\nfield:char other");
     let asked = EVENT.replace("ID: 1", "ID: 3");
     let formats = [(Step::Issued, EVENT.into()), (Step::Completed, completed), (Step::Asked, asked)];
-    let Ok(mut decoder) = Decoder::new(PAGE, &formats) else { panic!("the formats are those above") };
+    let Ok(mut decoder) = Decoder::new(PAGE, &formats) else { panic!("the formats above are valid") };
     let mut merge = Merge::default();
     for page in bytes.chunks(4096) {
         decoder.page(page, &mut |_| (None, false), merge.waiting());

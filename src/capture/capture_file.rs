@@ -1,12 +1,12 @@
-//! Capture files: recognises and opens them, prints their profile or requests (`fathom show`), and exports them as fio's
-//! log of I/O (`fathom export`).
+//! Capture files: recognises and opens them, prints their profile or requests (`fathom show`), and exports them as an iolog
+//! of fio (`fathom export`).
 //!
 //! Files of any length are processed while they are read. Crate `capture` has the format and the figures, crate `report`
 //! the layout.
 
 use crate::failure::{Failure, cause};
 use crate::files::output;
-use crate::files::output::{Replace, Rules, Spared};
+use crate::files::output::{Outlet, Replace, Rules, Spared};
 use crate::{files, stderr, stdout};
 use capture::capture_file::{Reader, Unreadable};
 use capture::completeness::completeness;
@@ -14,7 +14,7 @@ use capture::foreign;
 use capture::profile::{Profiler, Selection};
 use model::captured::{Captured, FORMAT, Origin, Restriction, Unit};
 use model::name;
-use report::{EventLine, Format, Style};
+use report::{EventLine, Format, ReportKind, Style};
 use std::fs::File;
 use std::io;
 use std::io::{BufReader, BufWriter, Write};
@@ -22,8 +22,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use trace::row::RowKind;
 
-/// Bytes read at once.
-const READ_BUFFER_BYTES: usize = 256 << 10;
+/// Bytes that are read, printed or exported at once.
+pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 /// Start of the first line of a capture of any version.
 const MAGIC_PREFIX: &[u8] = b"fathom capture ";
 
@@ -39,12 +39,8 @@ pub(crate) fn is_capture(path: &Path) -> bool {
 pub(crate) fn open(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
     let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(path)));
     let file = files::open(path).map_err(|e| usage(format!("{e}{}", cause(&e))))?;
-    Reader::new(BufReader::with_capacity(READ_BUFFER_BYTES, file))
-        .map_err(|e: Unreadable| usage(e.to_string()))
+    Reader::new(BufReader::with_capacity(BUFFER_BYTES, file)).map_err(|e: Unreadable| usage(e.to_string()))
 }
-
-/// Bytes printed at once.
-const PRINT_BUFFER_BYTES: usize = 256 << 10;
 
 /// A request to show a capture.
 #[derive(Debug)]
@@ -80,7 +76,7 @@ impl Events {
     pub fn from_format(format: &Format, outputs: &[PathBuf]) -> Result<Self, Failure> {
         if !outputs.is_empty() {
             return Err(Failure::Usage(
-                "--events goes to standard output; leave out -o, and send it into a file with >".into(),
+                "--events goes to standard output; leave -o out, and redirect the output with >".into(),
             ));
         }
         match format.name {
@@ -110,21 +106,38 @@ fn code(damage: Option<&str>) -> ExitCode {
     ExitCode::from(u8::from(damage.is_some()))
 }
 
+/// Decides about output files of this kind of report, before anything runs.
+///
+/// # Errors
+/// [`Failure::Usage`] if no format has the extension of a file, or a file may not be written.
+pub(crate) fn decide_outputs<K: ReportKind>(
+    outputs: &[PathBuf],
+    rules: &Rules,
+) -> Result<Vec<Outlet>, Failure> {
+    for path in outputs {
+        if report::by_extension::<K>(path).is_none() && !output::is_stream(path) {
+            return Err(Failure::Usage(format!(
+                "-o {}: no format of {} has this extension; type {}",
+                name::shown(path),
+                K::NAME,
+                report::extensions::<K>()
+            )));
+        }
+    }
+    output::decide_all(outputs, rules)
+}
+
+/// Warns that a capture is damaged and only the part before the damage was used.
+pub(crate) fn warn_of_damage(file: &Path, damage: &str, used: &str) {
+    stderr::say(&format!("fathom: {}: {damage}; only the part before that {used}", name::shown(file)));
+}
+
 fn profile(mut reader: Reader<BufReader<File>>, request: &Request) -> Result<ExitCode, Failure> {
     let format = report::that_writes::<Captured>(request.format).map_err(Failure::Usage)?;
     let mut spared = Spared::default();
     spared.add(&request.file, "the capture itself");
     let rules = Rules { flag: "-o", spared, replace: request.replace };
-    for path in &request.outputs {
-        if report::by_extension::<Captured>(path).is_none() && !output::is_stream(path) {
-            return Err(Failure::Usage(format!(
-                "-o {}: no form of a capture has this extension; type {}",
-                name::shown(path),
-                report::extensions::<Captured>()
-            )));
-        }
-    }
-    let outlets = output::decide_all(&request.outputs, &rules)?;
+    let outlets = decide_outputs::<Captured>(&request.outputs, &rules)?;
     let mut profiler = Profiler::new(&reader.origin, &request.restriction);
     while reader.block().is_some() {
         let (rows, names) = reader.last();
@@ -151,7 +164,7 @@ fn profile(mut reader: Reader<BufReader<File>>, request: &Request) -> Result<Exi
 
 fn list(mut reader: Reader<BufReader<File>>, request: &Request, form: Events) -> Result<ExitCode, Failure> {
     let mut selection = Selection::new(&request.restriction);
-    let mut out = Vec::with_capacity(PRINT_BUFFER_BYTES + 1024);
+    let mut out = Vec::with_capacity(BUFFER_BYTES + 1024);
     let heading = match form {
         Events::Text => EventLine::heading(),
         Events::Csv => EventLine::csv_heading(),
@@ -178,22 +191,19 @@ fn list(mut reader: Reader<BufReader<File>>, request: &Request, form: Events) ->
                 pid: task.pid,
             };
             out.extend(if form == Events::Csv { line.csv() } else { line.text() }.as_bytes());
-            if out.len() >= PRINT_BUFFER_BYTES && !print(&mut out)? {
+            if out.len() >= BUFFER_BYTES && !print(&mut out)? {
                 return Ok(ExitCode::SUCCESS);
             }
         }
     }
     print(&mut out)?;
     if let Some(damage) = &reader.damage {
-        stderr::say(&format!(
-            "fathom: {}: {damage}; what is before that was listed",
-            name::shown(&request.file)
-        ));
+        warn_of_damage(&request.file, damage, "was listed");
     }
     Ok(code(reader.damage.as_deref()))
 }
 
-/// Prints a piece. Returns whether the reader is still there.
+/// Prints a piece. Returns false if standard output is closed.
 fn print(out: &mut Vec<u8>) -> Result<bool, Failure> {
     let shown = stdout::harmless(out, report::Content::Text);
     out.clear();
@@ -202,8 +212,6 @@ fn print(out: &mut Vec<u8>) -> Result<bool, Failure> {
 
 /// Name of the export format, and extension of its files.
 pub const IOLOG: &str = "iolog";
-/// Bytes written at once.
-const EXPORT_BUFFER_BYTES: usize = 256 << 10;
 
 /// A request to export a capture.
 #[derive(Debug)]
@@ -245,7 +253,7 @@ pub fn export(request: &Export) -> Result<ExitCode, Failure> {
         let place = request.to.join(name);
         if place.symlink_metadata().is_ok() {
             return Err(Failure::Usage(format!(
-                "{} is there already and stays as it is; remove it, or name the file with -o",
+                "{} exists and is not replaced; remove it, or name another file with -o",
                 name::shown(&place)
             )));
         }
@@ -258,14 +266,14 @@ pub fn export(request: &Export) -> Result<ExitCode, Failure> {
     let rules = Rules { flag: "-o", spared, replace: request.replace };
     let outlet = rules.decide(&to)?;
     if outlet.is_stdout() {
-        write(request, BufWriter::with_capacity(EXPORT_BUFFER_BYTES, Box::new(Standard)), &to)
+        write(request, BufWriter::with_capacity(BUFFER_BYTES, Box::new(Standard)), &to)
     } else if output::is_stream(&to) {
         Err(Failure::Usage(format!("-o {}: type a file, or - for standard output", name::shown(&to))))
     } else {
         let cannot = |e: io::Error| cannot_write(&to, &e);
         let growing = outlet.grow(&rules)?;
         let file = growing.file().map_err(cannot)?;
-        let code = write(request, BufWriter::with_capacity(EXPORT_BUFFER_BYTES, Box::new(file)), &to)?;
+        let code = write(request, BufWriter::with_capacity(BUFFER_BYTES, Box::new(file)), &to)?;
         growing.finish(&rules)?;
         stdout::text(&format!("{}\n", name::shown(&to)))?;
         Ok(code)
@@ -288,27 +296,32 @@ fn write(request: &Export, to: BufWriter<Box<dyn Write>>, place: &Path) -> Resul
         }
     }
     if log.left_out > 0 {
-        stderr::say(&format!("{} requests were left out, which fio's log has no word for", log.left_out));
+        stderr::say(&format!(
+            "{} requests were left out, because fio's iolog cannot express them",
+            log.left_out
+        ));
     }
     let finished = log.finish().map(|_| ());
     finished.or_else(|e| if e.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(refuse(e)) })?;
     if let Some(damage) = &reader.damage {
-        stderr::say(&format!(
-            "fathom: {}: {damage}; what is before that was exported",
-            name::shown(&request.file)
-        ));
+        warn_of_damage(&request.file, damage, "was exported");
     }
     Ok(code(reader.damage.as_deref()))
 }
 
-/// The subject of the log: the device, or the name in another tool's trace.
-fn device(origin: &Origin) -> String {
-    let name = origin.partition.as_ref().map(|part| part.name.clone());
-    let name = name.or_else(|| origin.device.as_ref().map(|device| device.name.clone()));
-    // fio ends a name at white space.
-    name.map_or_else(|| origin.asked.replace(char::is_whitespace, "_"), |name| format!("/dev/{name}"))
+/// Name of the captured partition or device; `None` for another tool's trace.
+pub(crate) fn device_name(origin: &Origin) -> Option<&str> {
+    let partition = origin.partition.as_ref().map(|part| part.name.as_str());
+    partition.or_else(|| origin.device.as_ref().map(|device| device.name.as_str()))
 }
 
-fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+/// The subject of the log: the device, or the name in another tool's trace.
+fn device(origin: &Origin) -> String {
+    // fio ends a name at white space.
+    let foreign = || origin.asked.replace(char::is_whitespace, "_");
+    device_name(origin).map_or_else(foreign, |name| format!("/dev/{name}"))
+}
+
+pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure::Refused(format!("-o {} cannot be written: {error}{}", name::shown(path), cause(error)))
 }

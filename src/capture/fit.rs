@@ -1,19 +1,19 @@
 //! `fathom fit`: fits a job file to a capture, and checks whether that job behaves like it.
 //!
 //! 1. [`fit`] reads the capture twice, to survey and to gather, and writes the job (crate `capture` makes it).
-//! 2. [`check`] runs the job as another process while a third one captures its device.
+//! 2. [`check`] runs the job in a second process while a third one captures its device.
 //! 3. It compares the two captures, not the job's own counts: both are measured at the driver, from issue to completion.
 
 #[cfg(test)]
 mod tests;
 
-use crate::capture::capture_file;
+use crate::capture::capture_file::{self, decide_outputs, device_name, warn_of_damage};
 use crate::failure::INTERRUPTED;
 use crate::failure::{Failure, cause};
 use crate::files::output;
-use crate::files::output::{Outlet, Replace, Rules, Spared};
+use crate::files::output::{Replace, Rules, Spared};
 use crate::run::is_worker_of;
-use crate::{signals, stderr, stdout};
+use crate::{signals, stdout};
 use capture::completeness::completeness;
 use capture::fit::{Figures, Fitted, Gathering, Head, Observed, Survey};
 use model::captured::Origin;
@@ -98,10 +98,7 @@ pub fn fit(request: &Request) -> Result<ExitCode, Failure> {
         }
     }
     if let Some(damage) = &job.damage {
-        stderr::say(&format!(
-            "fathom: {}: {damage}; the job is fitted to what is before that",
-            name::shown(&request.capture)
-        ));
+        warn_of_damage(&request.capture, damage, "was fitted");
     }
     Ok(ExitCode::from(u8::from(job.damage.is_some())))
 }
@@ -135,12 +132,11 @@ fn fitted(path: &Path, file: &Path) -> Result<Job, Failure> {
     }
     let fitted: Fitted = gathering.finish();
     let origin = first.origin;
-    let device = origin.partition.as_ref().map(|part| part.name.clone());
-    let device = device.or_else(|| origin.device.as_ref().map(|device| device.name.clone()));
+    let device = device_name(&origin).or(origin.imported.as_deref()).unwrap_or("an unknown device");
     let complete = completeness(&origin, first.ending.as_ref());
     let head = Head {
         capture: name::shown(path),
-        device: device.or_else(|| origin.imported.clone()).unwrap_or_else(|| "an unknown device".into()),
+        device: device.to_owned(),
         completeness: complete.word.to_uppercase() + ": " + &complete.sentence,
         damage: first.damage.clone(),
         file: name::shown(file),
@@ -148,20 +144,6 @@ fn fitted(path: &Path, file: &Path) -> Result<Job, Failure> {
     let text = fitted.toml(&head);
     let (end_sector, has_closed_loops) = (fitted.end_sector(), fitted.has_closed_loops());
     Ok(Job { text, damage: first.damage, origin, end_sector, has_closed_loops })
-}
-
-/// Checks the output files of a check before anything runs.
-fn outlets(request: &CheckRequest, rules: &Rules) -> Result<Vec<Outlet>, Failure> {
-    for path in &request.outputs {
-        if report::by_extension::<FitCheck>(path).is_none() && !output::is_stream(path) {
-            return Err(Failure::Usage(format!(
-                "-o {}: no form of a check has this extension; type {}",
-                name::shown(path),
-                report::extensions::<FitCheck>()
-            )));
-        }
-    }
-    output::decide_all(&request.outputs, rules)
 }
 
 /// Preferred place of temporary files: in memory, not on a captured device.
@@ -179,8 +161,9 @@ impl TempDir {
         let memory = Path::new(MEMORY);
         let dir = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
         let dir = dir.join(format!("fathom-fit-{}", std::process::id()));
-        std::fs::create_dir(&dir)
-            .map_err(|e| Failure::Refused(format!("{} cannot be made: {e}{}", dir.display(), cause(&e))))?;
+        std::fs::create_dir(&dir).map_err(|e| {
+            Failure::Refused(format!("{} cannot be created: {e}{}", dir.display(), cause(&e)))
+        })?;
         Ok(Self(dir))
     }
 
@@ -198,7 +181,7 @@ impl Drop for TempDir {
 /// A capture in another process, ended when dropped.
 struct Capturing {
     child: Child,
-    said: ChildStderr,
+    stderr: ChildStderr,
 }
 
 impl Capturing {
@@ -211,10 +194,10 @@ impl Capturing {
         command.args(["capture", "--time", MAX_CAPTURE_TIME, "-o"]).arg(into).arg("--").arg(target);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|e| not_started(&e))?;
-        let Some(said) = child.stderr.take() else {
-            return Err(Failure::Refused("a capture cannot be heard".into()));
+        let Some(stderr) = child.stderr.take() else {
+            return Err(Failure::Refused("the capture process has no output".into()));
         };
-        let mut capturing = Self { child, said };
+        let mut capturing = Self { child, stderr };
         while matches!(capturing.child.try_wait(), Ok(None)) {
             if capture_file::open(into).is_ok() {
                 return Ok(capturing);
@@ -222,7 +205,7 @@ impl Capturing {
             std::thread::sleep(POLL_INTERVAL);
         }
         let mut words = String::new();
-        let _ = capturing.said.read_to_string(&mut words);
+        let _ = capturing.stderr.read_to_string(&mut words);
         let why = words.trim().trim_start_matches("fathom: ").to_owned();
         match capturing.child.wait().ok().and_then(|status| status.code()) {
             Some(2) => Err(Failure::Usage(why)),
@@ -231,14 +214,14 @@ impl Capturing {
         }
     }
 
-    /// Ends the capture in order.
+    /// Ends the capture by SIGINT, and waits for it.
     ///
     /// # Errors
     /// If it cannot be ended, or left no file.
     fn end(mut self) -> Result<(), Failure> {
         self.interrupt();
         let mut words = String::new();
-        let _ = self.said.read_to_string(&mut words);
+        let _ = self.stderr.read_to_string(&mut words);
         let status = self.child.wait().map_err(|e| not_started(&e))?;
         match status.code() {
             // The file itself records whether it is complete.
@@ -269,30 +252,25 @@ impl Drop for Capturing {
 ///
 /// # Errors
 /// If it was interrupted or refused; its message is already on standard error.
-fn run(
-    job: &Path,
-    target: &Path,
-    (destroy, unseen_users): (Option<&OsString>, &[PathBuf]),
-    report: &Path,
-) -> Result<u32, Failure> {
+fn run(job: &Path, request: &CheckRequest, report: &Path) -> Result<u32, Failure> {
     let refuse = |e: io::Error| not_started(&e);
     let mut command = this_program()?;
     command.args(["run", "--format", "json", "--quiet", "--no-history", "--runs", "1", "--attempts", "1"]);
     // Only the requests matter, not the result.
     command.args(["--accept", "A04", "--accept", "A05"]);
-    if let Some(destroy) = destroy {
+    if let Some(destroy) = &request.destroy {
         command.arg("--destroy").arg(destroy);
     }
-    for path in unseen_users {
+    for path in &request.unseen_users {
         command.arg("--unseen-users").arg(path);
     }
-    command.arg("--").arg(job).arg(target);
+    command.arg("--").arg(job).arg(&request.target);
     command.stdin(Stdio::null()).stdout(File::create(report).map_err(refuse)?).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(refuse)?;
     let pid = child.id();
     let mut words = String::new();
-    if let Some(mut said) = child.stderr.take() {
-        let _ = said.read_to_string(&mut words);
+    if let Some(mut stderr) = child.stderr.take() {
+        let _ = stderr.read_to_string(&mut words);
     }
     let why = words.trim().trim_start_matches("fathom: ").to_owned();
     match child.wait().map_err(refuse)?.code() {
@@ -310,7 +288,7 @@ fn this_program() -> Result<Command, Failure> {
 }
 
 fn not_started(error: &io::Error) -> Failure {
-    Failure::Refused(format!("fathom cannot be started once more: {error}{}", cause(error)))
+    Failure::Refused(format!("fathom cannot start itself: {error}{}", cause(error)))
 }
 
 /// Allowed differences, as shares of the original.
@@ -338,7 +316,7 @@ pub fn check(request: &CheckRequest) -> Result<ExitCode, Failure> {
     let mut spared = Spared::default();
     spared.add(&request.capture, "the capture itself");
     let rules = Rules { flag: "-o", spared, replace: request.replace };
-    let outlets = outlets(request, &rules)?;
+    let outlets = decide_outputs::<FitCheck>(&request.outputs, &rules)?;
     let checked = compare(request)?;
     for outlet in outlets.iter().filter(|outlet| !outlet.is_stdout()) {
         let form = report::of_file::<FitCheck>(outlet.path_as_typed(), format).unwrap_or(format);
@@ -353,29 +331,29 @@ pub fn check(request: &CheckRequest) -> Result<ExitCode, Failure> {
 }
 
 fn compare(request: &CheckRequest) -> Result<FitCheck, Failure> {
-    let between = TempDir::new()?;
+    let dir = TempDir::new()?;
     let stop =
         signals::watch(|| ()).map_err(|e| Failure::Refused(format!("signals cannot be waited for: {e}")))?;
-    let here = between.path("job.toml");
-    let job = fitted(&request.capture, &here)?;
-    let file = if let Some(said) = &request.job {
-        said.clone()
+    let fitted_file = dir.path("job.toml");
+    let job = fitted(&request.capture, &fitted_file)?;
+    let file = if let Some(typed) = &request.job {
+        typed.clone()
     } else {
-        std::fs::write(&here, &job.text)
-            .map_err(|e| Failure::Refused(format!("{} cannot be written: {e}", here.display())))?;
-        here
+        std::fs::write(&fitted_file, &job.text)
+            .map_err(|e| Failure::Refused(format!("{} cannot be written: {e}", fitted_file.display())))?;
+        fitted_file
     };
-    let again = between.path("again.capture");
-    let capturing = Capturing::begin(&request.target, &again)?;
-    let allowed = (request.destroy.as_ref(), request.unseen_users.as_slice());
-    let pid = run(&file, &request.target, allowed, &between.path("report.json"))?;
+    let refit = dir.path("again.capture");
+    let capturing = Capturing::begin(&request.target, &refit)?;
+
+    let pid = run(&file, request, &dir.path("report.json"))?;
     if stop.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
     }
     std::thread::sleep(DRAIN_TIME);
     capturing.end()?;
     let (then, _) = observed(&request.capture, job.end_sector, &|_| true)?;
-    let (now, lost) = observed(&again, job.end_sector, &|task| is_worker_of(task, pid))?;
+    let (now, lost) = observed(&refit, job.end_sector, &|task| is_worker_of(task, pid))?;
     let figures = figures(&then, &now, offsets(&request.target, &then, &now));
     let (word, sentence) = FitCheck::answer(&figures);
     let mut notes = notes(&job, &now, lost);
@@ -383,7 +361,7 @@ fn compare(request: &CheckRequest) -> Result<FitCheck, Failure> {
     let is_slower = |figure: &Figure| figure.unit == "ns" && figure.met == Some(false);
     if job.has_closed_loops && figures.iter().any(is_slower) {
         notes.push(
-            "the job has closed loops, which go as fast as the target: where its latencies are others, so are rates and depth".into(),
+            "the job has closed loops, whose speed follows the target: with other latencies, rates and depth differ too".into(),
         );
     }
     Ok(FitCheck {
@@ -417,29 +395,29 @@ fn observed(
     Ok((observed.finish(), lost))
 }
 
-/// The distance of offsets, if the job's offsets are those of the device.
+/// The distance of the offset distributions. Only a block device has comparable offsets.
 fn offsets(target: &Path, then: &Figures, now: &Figures) -> Result<f64, String> {
     if !target.metadata().is_ok_and(|facts| facts.file_type().is_block_device()) {
         return Err(
-            "blocks of a file lie elsewhere on its device; name a block device to compare them".into()
+            "the blocks of a file are elsewhere on its device; name a block device to compare them".into()
         );
     }
     then.distance_of_offsets(now).ok_or_else(|| "nothing was read or written".into())
 }
 
 fn figures(then: &Figures, now: &Figures, offsets: Result<f64, String>) -> Vec<Figure> {
-    let of = |count: &dyn Fn(&Figures) -> u64| [then, now].map(|figures| figures.rate(count(figures)));
-    let counts = |kind: Kind| of(&move |figures: &Figures| figures.counts[kind as usize]);
+    let rates = |count: &dyn Fn(&Figures) -> u64| [then, now].map(|figures| figures.rate(count(figures)));
+    let counts = |kind: Kind| rates(&move |figures: &Figures| figures.counts[kind as usize]);
     let data = |figures: &Figures| figures.counts.iter().sum::<u64>() - figures.counts[Kind::Sync as usize];
     // With few operations, chance outweighs the fit.
     let is_many = |kind: Kind| then.counts[kind as usize] as f64 >= MIN_SHARE * data(then) as f64;
-    let mut out = vec![Figure::share("operations", "per_s", of(&data), RATE)];
+    let mut out = vec![Figure::share("operations", "per_s", rates(&data), RATE)];
     for kind in [Kind::Read, Kind::Write, Kind::Trim] {
         if is_many(kind) {
             out.push(Figure::share(&name_of(kind), "per_s", counts(kind), RATE));
         }
     }
-    out.push(Figure::share("bytes", "bytes_per_s", of(&|figures| figures.bytes), BYTES));
+    out.push(Figure::share("bytes", "bytes_per_s", rates(&|figures| figures.bytes), BYTES));
     let sizes = then.distance_of_sizes(now).ok_or_else(|| "nothing was read or written".to_owned());
     out.push(Figure::distance("sizes", sizes, SIZES));
     out.push(Figure::distance("offsets", offsets, OFFSETS));
@@ -486,14 +464,14 @@ fn name_of(kind: Kind) -> String {
 fn notes(job: &Job, now: &Figures, lost: Option<String>) -> Vec<String> {
     let mut notes: Vec<String> = lost.into_iter().collect();
     if let Some(damage) = &job.damage {
-        notes.push(format!("the capture is {damage}; what is before that is compared"));
+        notes.push(format!("the capture is {damage}; only the part before that is compared"));
     }
     if let Some(tool) = &job.origin.imported {
-        notes.push(format!("the capture is a trace of another tool ({tool}), which may count otherwise"));
+        notes.push(format!("the capture is a trace of another tool ({tool}), which may count differently"));
     }
     if now.of_others > 0 {
         notes.push(format!(
-            "{} operations of other tasks were captured beside the job, and left out",
+            "{} operations of other tasks were captured during the job, and left out",
             show_count(now.of_others as f64)
         ));
     }
@@ -506,11 +484,11 @@ fn differences_within_chance_are_explained() {
     counts[Kind::Write as usize] = 1000;
     counts[Kind::Sync as usize] = 100;
     let figure = |name: &str, fit: f64| Figure::share(name, "per_s", [Some(100.0), Some(fit)], RATE);
-    let said = explained_by_chance(
+    let note = explained_by_chance(
         &counts,
         &[figure("writes", 105.0), figure("flushes", 125.0), figure("reads", 103.0)],
     );
-    assert!(said.is_some_and(|said| said.contains("chance: writes of 1,000 by up to 6.3 %; ")));
+    assert!(note.is_some_and(|note| note.contains("chance: writes of 1,000 by up to 6.3 %; ")));
     assert_eq!(
         explained_by_chance(
             &counts,

@@ -22,6 +22,7 @@ use capture::capture_file::Writer;
 use capture::completeness::completeness;
 use capture::file_requests::Within;
 use capture::foreign::{Language, Trouble};
+use capture_file::{BUFFER_BYTES, cannot_write, device_name};
 use machine::extents::FileExtents;
 use machine::root::Root;
 use machine::tracer::Tracer;
@@ -93,13 +94,13 @@ pub fn capture(request: &Request) -> Result<ExitCode, Failure> {
         )));
     }
     for name in tracer::remove_leftovers() {
-        stderr::say(&format!("removed the tracer's instance {name}, which a killed fathom left behind"));
+        stderr::say(&format!("removed the tracer instance {name} of a killed fathom"));
     }
     let tracer = tracer::Tracer::new(request.buffer_bytes).map_err(|e| refused(&e.to_string()))?;
     let place = place(request)?;
     if subject.holds(&Root::real(), &request.output) {
         stderr::say(&format!(
-            "{} lies on {} itself, so writing it is among what is captured; name a file elsewhere, such as in /dev/shm",
+            "{} is on {} itself, so its own writes are captured too; name a file elsewhere, such as in /dev/shm",
             name::shown(&request.output),
             subject.layer.name
         ));
@@ -107,10 +108,10 @@ pub fn capture(request: &Request) -> Result<ExitCode, Failure> {
     let begin = request.extents.then(|| locate_files(request)).transpose()?;
     let outcome = record_requests(tracer, &subject, request, &place)?;
     let outcome = match begin {
-        Some(begin) => keep(&begin, request, &place, outcome)?,
+        Some(begin) => keep_file_requests(&begin, request, &place, outcome)?,
         None => outcome,
     };
-    tell(&request.output, &outcome)?;
+    print_outcome(&request.output, &outcome)?;
     let complete = completeness(&outcome.origin, Some(&outcome.ending)).word != "incomplete";
     Ok(match (outcome.interrupted, complete) {
         (true, _) => ExitCode::from(INTERRUPTED),
@@ -124,12 +125,12 @@ struct Place {
     rules: Rules,
 }
 
-/// Checks the output file, and creates it only when there is something to write.
+/// Checks whether the output file may be written, without creating it.
 fn place(request: &Request) -> Result<Place, Failure> {
     let path = &request.output;
     if output::is_stream(path) {
         return Err(Failure::Usage(format!(
-            "-o {}: a capture is a file; type the name of one",
+            "-o {}: a capture needs a regular file; type the name of one",
             name::shown(path)
         )));
     }
@@ -142,22 +143,17 @@ fn place(request: &Request) -> Result<Place, Failure> {
     Ok(Place { outlet: rules.decide(path)?, rules })
 }
 
-fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Refused(format!("-o {} cannot be written: {error}{}", name::shown(path), cause(error)))
-}
-
 /// The tracer's refusal, with the reason why it is needed.
 fn refused(why: &str) -> Failure {
     Failure::Refused(format!("requests cannot be captured: {why}"))
 }
 
-fn tell(path: &Path, outcome: &Outcome) -> Result<(), Failure> {
+fn print_outcome(path: &Path, outcome: &Outcome) -> Result<(), Failure> {
     let Outcome { origin, ending, .. } = outcome;
     let complete = completeness(origin, Some(ending));
     let bytes = path.metadata().map_or(0, |facts| facts.len());
     let per_row = if ending.rows == 0 { 0.0 } else { bytes as f64 / ending.rows as f64 };
-    let device = origin.device.as_ref().map_or("", |layer| layer.name.as_str());
-    let device = origin.partition.as_ref().map_or(device, |part| part.name.as_str());
+    let device = device_name(origin).unwrap_or_default();
     let mut text = format!(
         "{}: {}\n{}: {} rows of {device} in {} (ended by {}); {}, {per_row:.1} bytes each\n",
         complete.word.to_uppercase(),
@@ -170,13 +166,13 @@ fn tell(path: &Path, outcome: &Outcome) -> Result<(), Failure> {
     );
     if let Some(pid) = origin.pid {
         text += &format!(
-            "Of process {pid} alone: {} requests of others were left out, {} of whom the process is not known\n",
+            "Only process {pid}: {} requests of other processes were left out, {} of them of unknown processes\n",
             show_count(ending.of_others as f64),
             show_count(ending.of_unknown as f64)
         );
     }
-    if let Some(of) = &ending.of_files {
-        text += &format!("{}\n", of.describe());
+    if let Some(files) = &ending.of_files {
+        text += &format!("{}\n", files.describe());
     }
     text += &format!("`fathom show {}` prints the profile of the load.\n", name::shown(path));
     stdout::text(&text)
@@ -229,7 +225,7 @@ fn record_requests(
     let (mut recording, origin) = begin(tracer, subject, request, place)?;
     let until =
         request.time_ns.map_or_else(|| "until Ctrl-C".into(), |ns| format!("for {}", show_ns(ns as f64)));
-    stderr::say(&format!("capturing {} {until}{}", subject.describe(), subject.words_of_others()));
+    stderr::say(&format!("capturing {} {until}{}", subject.describe(), subject.describe_left_out()));
     let recorded = recording.run(&stop);
     let ended = recorded.and_then(|()| recording.end(subject, &stop));
     let outcome = ended.and_then(|ending| recording.close(ending, origin, &stop));
@@ -374,13 +370,13 @@ impl Sink<'_> {
 fn locate_files(request: &Request) -> Result<FileExtents, Failure> {
     let found = extents::locate_file_extents(&request.target).map_err(|why| {
         Failure::Usage(format!(
-            "--extents: where {} lies cannot be told: {why}; leave --extents out to capture its device",
+            "--extents: the extents of {} are unknown: {why}; leave --extents out to capture its whole device",
             name::shown(&request.target)
         ))
     })?;
     if found.files == 0 {
         stderr::say(&format!(
-            "{} has no file yet; those that are there at the end count",
+            "{} has no file yet; the files at the end of the capture count",
             name::shown(&request.target)
         ));
     }
@@ -388,7 +384,7 @@ fn locate_files(request: &Request) -> Result<FileExtents, Failure> {
 }
 
 /// Keeps only the requests within the extents that were also there at the beginning.
-fn keep(
+fn keep_file_requests(
     begin: &FileExtents,
     request: &Request,
     place: &Place,
@@ -396,14 +392,14 @@ fn keep(
 ) -> Result<Outcome, Failure> {
     let end = locate_files(request)?;
     let bytes = end.stretches.iter().map(|(begin, end)| end - begin).sum();
-    let of = OfFiles {
+    let at_end = OfFiles {
         files: end.files,
         stretches: end.stretches.len() as u64,
         bytes,
         unplaced_bytes: end.unplaced_bytes,
         ..OfFiles::default()
     };
-    let mut within = Within::new(&begin.stretches, &end.stretches, of);
+    let mut within = Within::new(&begin.stretches, &end.stretches, at_end);
     // If it fails, the whole capture is still there.
     rewrite(request, place, &mut within, &mut outcome)?;
     Ok(outcome)
@@ -470,9 +466,7 @@ fn convert(from: &Path, request: &Request, place: &Place) -> Result<(Origin, End
     Ok((origin, ending))
 }
 
-/// Bytes read at once.
-const READ_BUFFER_BYTES: usize = 256 << 10;
-/// Most CPUs whose files are searched.
+/// Maximum number of CPUs whose files are searched.
 const MAX_CPUS: u32 = 4096;
 
 /// An open trace.
@@ -503,12 +497,12 @@ pub(crate) fn open_trace(from: &Path) -> Result<Trace, Failure> {
     let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(from)));
     let open = |path: &Path| -> Result<BufReader<File>, Failure> {
         let file = files::open(path).map_err(|e| usage(format!("{e}{}", cause(&e))))?;
-        Ok(BufReader::with_capacity(READ_BUFFER_BYTES, file))
+        Ok(BufReader::with_capacity(BUFFER_BYTES, file))
     };
     let mut first = open(from)?;
     let begins = first.fill_buf().map_err(|e| usage(e.to_string()))?;
     let language = Language::detect(begins).ok_or_else(|| {
-        usage("it is no trace that fathom knows; type a log of fio (--write_iolog), a file of blktrace or of blkparse, or a CSV file of MSR Cambridge".into())
+        usage("its format is unknown; type an iolog of fio (--write_iolog), a file of blktrace or blkparse, or a CSV file of MSR Cambridge".into())
     })?;
     let mut files = vec![first];
     for other in siblings(from).into_iter().filter(|_| language == Language::Blktrace) {
@@ -540,8 +534,8 @@ fn siblings(from: &Path) -> Vec<PathBuf> {
         return Vec::new();
     };
     let stem = &name[..at + BEFORE.len()];
-    let of = |cpu: u32| OsString::from_vec([stem, cpu.to_string().as_bytes()].concat());
-    let all = (0..MAX_CPUS).map(|cpu| from.with_file_name(of(cpu)));
+    let file_name = |cpu: u32| OsString::from_vec([stem, cpu.to_string().as_bytes()].concat());
+    let all = (0..MAX_CPUS).map(|cpu| from.with_file_name(file_name(cpu)));
     all.filter(|path| path != from && path.is_file()).collect()
 }
 
@@ -552,8 +546,8 @@ fn blktrace_files_of_all_cpus_are_found() -> std::io::Result<()> {
     std::fs::create_dir(&folder)?;
     let files = ["sda.blktrace.0", "sda.blktrace.1", "sda.blktrace.12", "sdb.blktrace.2", "sda.blktrace.x"];
     files.iter().try_for_each(|name| std::fs::write(folder.join(name), ""))?;
-    let of = |name: &str| siblings(&folder.join(name));
-    assert_eq!(of("sda.blktrace.1"), [folder.join("sda.blktrace.0"), folder.join("sda.blktrace.12")]);
-    assert_eq!((of("sdb.blktrace.2"), of("plain")), (Vec::new(), Vec::new()));
+    let others = |name: &str| siblings(&folder.join(name));
+    assert_eq!(others("sda.blktrace.1"), [folder.join("sda.blktrace.0"), folder.join("sda.blktrace.12")]);
+    assert_eq!((others("sdb.blktrace.2"), others("plain")), (Vec::new(), Vec::new()));
     Ok(())
 }

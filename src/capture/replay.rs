@@ -3,9 +3,9 @@
 //! 1. [`scan`] reads the file once for its figures.
 //! 2. [`source`] starts a thread that reads the file again, ahead of the engine.
 //!
-//! `plan::replay` makes the workload of it; crate `capture` decides what requests mean and wait for.
+//! `plan::replay` makes a workload of it. Crate `capture` decides what requests mean and what they wait for.
 
-use crate::capture::capture_file::is_capture;
+use crate::capture::capture_file::{device_name, is_capture};
 use crate::capture::{Trace, capture_file, open_trace};
 use crate::failure::{Failure, cause};
 use capture::capture_file::Reader;
@@ -66,7 +66,7 @@ impl Rows {
         }
     }
 
-    /// Hands on all rows until `take` returns false.
+    /// Passes on all rows until `take` returns false.
     fn each(self, mut take: impl FnMut(&[Row], &Names) -> bool) -> Result<Ended, Trouble> {
         match self {
             Self::Capture(mut reader) => {
@@ -111,15 +111,14 @@ pub(crate) fn scan(path: &Path, changes: &Changes) -> Result<Scanned, Failure> {
     })?;
     if let Some(within) = ending.as_ref().map(|ending| ending.within_sectors).filter(|n| *n > 0) {
         return Err(Failure::Usage(format!(
-            "{}: {within} of its operations begin or end within a sector of 512 bytes, and a replay has whole sectors; `fathom capture --import` takes them for whole ones",
+            "{}: {within} operations begin or end within a sector of 512 bytes, but a replay has whole sectors; `fathom capture --import` rounds them up to whole ones",
             name::shown(path)
         )));
     }
     let load = scan.finish(MOST_LANES);
-    let device = origin.partition.as_ref().map(|part| part.name.clone());
-    let device = device.or_else(|| origin.device.as_ref().map(|device| device.name.clone()));
+    let device = device_name(&origin).or(origin.imported.as_deref()).unwrap_or_default();
     let original = Original {
-        device: device.or_else(|| origin.imported.clone()).unwrap_or_default(),
+        device: device.to_owned(),
         completeness: completeness(&origin, ending.as_ref()).word,
         damage,
         ..load.original()
@@ -144,13 +143,14 @@ pub(crate) fn source(
         != (replay.original.operations(), replay.original.end_bytes)
     {
         return Err(Failure::Refused(format!(
-            "{} has changed since this was planned; begin again",
+            "{} has changed since the run was planned; start again",
             name::shown(&path)
         )));
     }
     let rows = Rows::open(&path)?;
-    let way = ReplaySettings { pace: replay.pace, speed: replay.speed, dense: replay.dense, reach: REACH };
-    let steps = Steps::new((rows.origin(), &replay.changes), load, way);
+    let settings =
+        ReplaySettings { pace: replay.pace, speed: replay.speed, dense: replay.dense, reach: REACH };
+    let steps = Steps::new(rows.origin(), &replay.changes, load, settings);
     let lanes = steps.lanes();
     let (to, from) = feed();
     let (counts_there, is_timed) = (Arc::clone(counts), replay.pace != ReplayPace::Fast);
@@ -170,7 +170,7 @@ pub(crate) fn source(
     Ok(Source::new(from, lanes, depth, is_timed, Arc::clone(counts)))
 }
 
-/// Hands on all operations of a load in order.
+/// Passes on all operations of a load in order.
 fn read(rows: Rows, mut steps: Steps, mut to: Feed, has_stable_file: bool, counts: &Counts) {
     let mut block = Vec::new();
     // A read error ends the replay early, with fewer operations than the original.

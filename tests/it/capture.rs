@@ -248,7 +248,7 @@ fn killed_capture_is_readable_and_cleaned_up_by_the_next() {
     let next =
         stage.fathom(&format!("capture --force --time 100ms -o {}", file(&stage).display()), &device.path);
     assert_eq!(next.code, Some(0), "{next:?}");
-    assert!(next.stderr.contains("removed the tracer's instance") && next.stderr.contains(&name), "{next:?}");
+    assert!(next.stderr.contains("removed the tracer instance") && next.stderr.contains(&name), "{next:?}");
     assert!(!left());
     let empty = stage.fathom("show", &file(&stage));
     assert_eq!(empty.code, Some(0), "{empty:?}");
@@ -470,8 +470,7 @@ fn impossible_captures_are_refused_with_a_reason() {
     }
     let to = stage.path("x.capture");
     let import = |path: &Path| stage.fathom(&format!("capture -o {} --import", to.display()), path);
-    for (text, words) in
-        [("hello\n", "no trace that fathom knows"), ("fio version 3 iolog\nx f add\n", "line 2")]
+    for (text, words) in [("hello\n", "its format is unknown"), ("fio version 3 iolog\nx f add\n", "line 2")]
     {
         let out = import(&put("bad.trace", text.as_bytes()));
         assert_eq!(out.code, Some(2), "{out:?}");

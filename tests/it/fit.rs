@@ -75,13 +75,13 @@ fn captures_that_cannot_be_fitted_are_refused() {
     );
     let text = stage.path("text");
     std::fs::write(&text, "hello\n").unwrap();
-    refused("", &text, "no capture of fathom's");
+    refused("", &text, "not a capture of fathom");
     // Nothing in it, nothing that moves data, all at one moment.
     let log = stage.path("load.iolog");
     let imported = stage.path("log.capture");
     for (lines, why) in [
-        ("", "holds no request"),
-        ("5 /x datasync 0 0\n900 /x datasync 0 0\n", "2 flushes and no request that moves data"),
+        ("", "contains no requests"),
+        ("5 /x datasync 0 0\n900 /x datasync 0 0\n", "2 flushes but no reads or writes"),
         ("5 /x read 0 4096\n", "the same time"),
     ] {
         std::fs::write(&log, format!("fio version 3 iolog\n0 /x add\n0 /x open\n{lines}1000 /x close\n"))

@@ -115,11 +115,11 @@ fn managers_of_one_host_have_separate_rows() {
     std::fs::write(here.join("far.icf"), text("10.0.0.2")).unwrap();
     let by_name = ["bash", "-c", "exec -a /usr/bin/iometer \"$0\" \"$@\""].map(str::to_owned);
     let mut command = stage.command(&by_name, "/c far.icf a b", Path::new(""));
-    check_outcome(&wait(command.current_dir(&here)), 1, &["of another host"]);
+    check_outcome(&wait(command.current_dir(&here)), 1, &["another network address"]);
     check_outcome(
         &iometer(&stage, "/c far.icf a b"),
         1,
-        &["'OTHER' is of another host than 'HOST'", "mpirun"],
+        &["'OTHER' has another network address than 'HOST'", "many-hosts.md"],
     );
     std::fs::write(here.join("x.icf"), text("")).unwrap();
     let out = iometer(&stage, "/c x.icf /r out.csv a b");
@@ -203,5 +203,5 @@ fn explain_lists_tests_without_measuring() {
     let out = iometer(&stage, "--explain /c x.icf a b");
     assert!(out.code == Some(0) && out.stdout.contains("  C: = a\n"), "{out:?}");
     assert!(!stage.folder("here").join("out.csv").exists());
-    check_outcome(&iometer(&stage, "/c x.icf"), 1, &["no path of Linux", "--explain"]);
+    check_outcome(&iometer(&stage, "/c x.icf"), 1, &["not a Linux path", "--explain"]);
 }

@@ -16,11 +16,11 @@ use std::io;
 use std::io::{Read, Write};
 use trace::row::{Flags, Names, Row, RowKind, Task};
 
-/// Most rows of a block.
+/// Maximum number of rows of a block.
 pub const BLOCK_ROWS: usize = 1 << 14;
-/// Most bytes of an uncompressed block, more than [`BLOCK_ROWS`] rows ever need.
+/// Maximum number of bytes of an uncompressed block, more than [`BLOCK_ROWS`] rows ever need.
 const MAX_BLOCK_BYTES: usize = 4 << 20;
-/// Most bytes of a name. Longer names are cut.
+/// Maximum number of bytes of a name. Longer names are cut.
 const MAX_NAME_BYTES: usize = 256;
 /// Flags of a block: rows are ordered by issue; rows have a time in the queue.
 const IN_ORDER: u64 = 1;
@@ -79,7 +79,7 @@ pub fn encode(rows: &[Row], names: &Names, has_queue: bool) -> Vec<u8> {
 /// Why the block is invalid.
 pub fn decode(block: &[u8], names: &mut Names, into: &mut Vec<Row>) -> Result<(), &'static str> {
     let plain = decompress(block)?;
-    decode_rows(&plain, names, into).ok_or("its columns end too early, or hold what fathom does not write")
+    decode_rows(&plain, names, into).ok_or("its columns end early or contain invalid values")
 }
 
 fn decode_rows(plain: &[u8], names: &mut Names, into: &mut Vec<Row>) -> Option<()> {
@@ -233,10 +233,9 @@ fn compress(plain: &[u8]) -> Vec<u8> {
 fn decompress(block: &[u8]) -> Result<Vec<u8>, &'static str> {
     let mut bytes = Bytes { rest: block };
     let length = bytes.number().and_then(|length| usize::try_from(length).ok());
-    let length =
-        length.filter(|length| *length <= MAX_BLOCK_BYTES).ok_or("its length is none that a block has")?;
+    let length = length.filter(|length| *length <= MAX_BLOCK_BYTES).ok_or("its length is too large")?;
     let plain = lz4_flex::block::decompress(bytes.rest, length).map_err(|_| "it cannot be decompressed")?;
-    if plain.len() == length { Ok(plain) } else { Err("it is shorter than it says") }
+    if plain.len() == length { Ok(plain) } else { Err("it is shorter than its header says") }
 }
 
 /// Appends a number.
@@ -296,7 +295,7 @@ impl<'b> Bytes<'b> {
 pub const MAGIC: &[u8] = b"fathom capture 1\n";
 /// Bytes of a frame before its content.
 const FRAME_HEAD_BYTES: usize = 9;
-/// Most bytes in a frame, far more than any block has. Limits the memory that a hostile length can take.
+/// Maximum number of bytes in a frame, far more than any block has. Limits the memory that a hostile length can take.
 const MAX_FRAME_BYTES: usize = 4 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -355,13 +354,11 @@ fn read_frame(from: &mut impl Read, content: &mut Vec<u8>) -> Next {
     }
     let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     let Some(kind) = FrameKind::from_letter(head[0]) else {
-        return Next::Damaged("what stands there is no block of a capture".into());
+        return Next::Damaged("this is not a block of a capture".into());
     };
     let length = word(1) as usize;
     if length > MAX_FRAME_BYTES {
-        return Next::Damaged(format!(
-            "a block of {length} bytes, of which none has more than {MAX_FRAME_BYTES}"
-        ));
+        return Next::Damaged(format!("a block of {length} bytes, but the maximum is {MAX_FRAME_BYTES}"));
     }
     content.clear();
     match from.take(length as u64).read_to_end(content) {
@@ -456,13 +453,13 @@ impl<W: Write> Writer<W> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
     /// It does not begin like a capture.
-    #[error("it is no capture of fathom's")]
+    #[error("it is not a capture of fathom")]
     NoCapture,
     /// Its format version is unknown.
-    #[error("it is a capture of format {0}, and this fathom reads format 1; use the fathom that wrote it")]
+    #[error("it is a capture of format {0}, but this fathom reads format 1; use the fathom that wrote it")]
     Version(String),
     /// Its header is missing or damaged.
-    #[error("it is a capture whose header is {0}, so nothing in it can be read")]
+    #[error("its header is {0}, so the capture cannot be read")]
     Header(String),
 }
 
@@ -535,7 +532,7 @@ impl<R: Read> Reader<R> {
                     self.ending = Some(ending);
                     None
                 }
-                Err(_) => Some(format!("damaged at byte {}: its end is not understood", self.at)),
+                Err(_) => Some(format!("damaged at byte {}: its end is invalid", self.at)),
             },
             Next::Frame(FrameKind::Header) => Some(format!("damaged at byte {}: a second header", self.at)),
             Next::Nothing => Some(format!("cut off at byte {}: its end is missing", self.at)),
@@ -558,7 +555,7 @@ fn unreadable(magic: &[u8]) -> Unreadable {
 }
 
 #[test]
-fn numbers_come_back_and_what_is_cut_off_is_none() {
+fn numbers_come_back_and_truncated_ones_are_refused() {
     for number in [0, 1, 127, 128, 300, 1 << 35, u64::MAX - 1, u64::MAX] {
         let mut out = Vec::new();
         put(&mut out, number);

@@ -17,21 +17,19 @@ const DISCARDS: usize = 11;
 pub fn completeness(origin: &Origin, ending: Option<&Ending>) -> Completeness {
     let unknown = |sentence: String| Completeness { word: "unknown".into(), sentence, counters: Vec::new() };
     if let Some(tool) = &origin.imported {
-        return unknown(format!(
-            "imported from {tool}: there are no counters of the device to compare it with"
-        ));
+        return unknown(format!("imported from {tool}, without device counters to compare it with"));
     }
     let Some(ending) = ending else {
-        return unknown("the file ends before the capture did, so what was lost is not known".into());
+        return unknown("the file ends before the capture did, so its losses are unknown".into());
     };
     match counters(origin, ending) {
         Ok(counters) => judge(origin, ending, counters),
         Err(why) if ending.lost_events == 0 => {
-            unknown(format!("no event was lost, but the device's counters cannot be asked: {why}"))
+            unknown(format!("no event was lost, but the device's counters cannot be read: {why}"))
         }
         Err(why) => Completeness {
             word: "incomplete".into(),
-            sentence: format!("{}; the device's counters cannot be asked: {why}", loss_sentence(ending)),
+            sentence: format!("{}; the device's counters cannot be read: {why}", loss_sentence(ending)),
             counters: Vec::new(),
         },
     }
@@ -45,7 +43,7 @@ fn counters(origin: &Origin, ending: &Ending) -> Known<Vec<Counter>> {
     let queue = origin.device.as_ref().and_then(|device| device.queue.get("iostats"));
     // Bios are counted even if requests are not.
     if origin.unit == Unit::Requests && queue.is_some_and(|text| text.trim() == "0") {
-        return Err("it does not count (iostats is 0)".into());
+        return Err("counting is off (iostats is 0)".into());
     }
     let counted = BlockStat::parse(&after)?.since(&BlockStat::parse(&before)?);
     let counted = counted.ok_or("they went backwards")?;
@@ -88,12 +86,15 @@ fn judge(origin: &Origin, ending: &Ending, counters: Vec<Counter>) -> Completene
         .collect();
     let (word, sentence) = if !missing.is_empty() {
         let loss_sentence = loss_sentence(ending);
-        ("incomplete", format!("by {}, by the device's own counters; {loss_sentence}", missing.join(", ")))
+        (
+            "incomplete",
+            format!("{} missing, by the device's own counters; {loss_sentence}", missing.join(", ")),
+        )
     } else if ending.lost_events > 0 {
         ("incomplete", format!("{}; all completions were seen", loss_sentence(ending)))
     } else if !beyond.is_empty() {
         let more = beyond.join(", ");
-        ("unknown", format!("the events have {more} more than the device counted"))
+        ("unknown", format!("the events contain {more} more than the device counted"))
     } else {
         ("complete", agreement_sentence(origin, ending, &counters))
     };
@@ -113,7 +114,7 @@ fn agreement_sentence(origin: &Origin, ending: &Ending, counters: &[Counter]) ->
     }
     if !exact {
         let edges = show_count(ending.completed.at_edges as f64);
-        sentence += &format!(", but for some of the {edges} that completed while the counters were read");
+        sentence += &format!(", except for some of the {edges} that completed while the counters were read");
     }
     sentence
 }
@@ -130,11 +131,11 @@ fn format_count(count: u64, name: &str) -> String {
 
 fn loss_sentence(ending: &Ending) -> String {
     match ending.lost_events {
-        0 => "the kernel says that no event was lost".into(),
-        loss_sentence => format!(
-            "the kernel wrote over {} of {} events before they were read: use a larger --buffer",
-            show_count(loss_sentence as f64),
-            show_count((ending.events + loss_sentence) as f64)
+        0 => "the kernel reports no lost events".into(),
+        lost => format!(
+            "the kernel overwrote {} of {} events before they were read: use a larger --buffer",
+            show_count(lost as f64),
+            show_count((ending.events + lost) as f64)
         ),
     }
 }
@@ -157,14 +158,14 @@ mod tests {
         Completed { reads: 10, writes: 8, empty_flushes: 2, discards: 1, flushes: 3, at_edges: 0 };
 
     #[test]
-    fn counters_that_agree_are_complete_and_others_are_told_by_how_many() {
+    fn captures_are_complete_if_the_counters_agree() {
         let whole = completeness(&origin(), Some(&ending(ALL, 0)));
         assert_eq!(whole.word, "complete");
         assert!(whole.sentence.contains("10 reads, 10 writes, 1 discard, 3 flushes"), "{}", whole.sentence);
         assert!(whole.sentence.contains("2 of the writes are flushes"), "{}", whole.sentence);
         let some = completeness(&origin(), Some(&ending(Completed { reads: 7, ..ALL }, 6)));
         assert_eq!(some.word, "incomplete");
-        assert!(some.sentence.starts_with("by 3 reads") && some.sentence.contains("6 of 32 events"));
+        assert!(some.sentence.starts_with("3 reads missing") && some.sentence.contains("6 of 32 events"));
         let edge = Completed { reads: 9, at_edges: 1, ..ALL };
         assert_eq!(completeness(&origin(), Some(&ending(edge, 0))).word, "complete");
         let more = completeness(&origin(), Some(&ending(Completed { reads: 12, ..ALL }, 0)));
@@ -173,11 +174,11 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_can_be_held_against_it_is_unknown_and_why() {
+    fn without_counters_completeness_is_unknown() {
         let uncounted = Origin { stat: Some(Err("no such file".into())), ..origin() };
-        let told = completeness(&uncounted, Some(&ending(ALL, 0)));
-        assert_eq!(told.word, "unknown");
-        assert!(told.sentence.contains("no such file"));
+        let result = completeness(&uncounted, Some(&ending(ALL, 0)));
+        assert_eq!(result.word, "unknown");
+        assert!(result.sentence.contains("no such file"));
         assert_eq!(completeness(&uncounted, Some(&ending(ALL, 5))).word, "incomplete");
         assert_eq!(completeness(&origin(), None).word, "unknown");
         let imported = Origin { imported: Some("fio iolog v3".into()), ..origin() };
@@ -185,11 +186,11 @@ mod tests {
     }
 
     #[test]
-    fn a_partition_has_its_writes_with_any_of_the_flushes() {
+    fn writes_of_a_partition_may_include_flushes() {
         let part = Origin { partition: Some(Partition::default()), ..origin() };
         for (writes, word) in [(8, "complete"), (10, "complete"), (7, "incomplete")] {
-            let told = completeness(&part, Some(&ending(Completed { writes, ..ALL }, 0)));
-            assert_eq!(told.word, word, "{}", told.sentence);
+            let result = completeness(&part, Some(&ending(Completed { writes, ..ALL }, 0)));
+            assert_eq!(result.word, word, "{}", result.sentence);
         }
     }
 }

@@ -19,8 +19,8 @@ pub struct Within {
 
 impl Within {
     /// Combines the ranges when the capture began and when it ended.
-    pub fn new(begin: &[(u64, u64)], end: &[(u64, u64)], of: OfFiles) -> Self {
-        Self { ever: union(begin, end), always: intersection(begin, end), seen: of }
+    pub fn new(begin: &[(u64, u64)], end: &[(u64, u64)], seen: OfFiles) -> Self {
+        Self { ever: union(begin, end), always: intersection(begin, end), seen }
     }
 
     /// Counts a request, and returns whether it belongs to the files.
@@ -50,9 +50,9 @@ enum Overlap {
     All,
 }
 
-fn overlap(stretches: &[(u64, u64)], begin: u64, end: u64) -> Overlap {
-    let at = stretches.partition_point(|(_, behind)| *behind <= begin);
-    match stretches.get(at) {
+fn overlap(ranges: &[(u64, u64)], begin: u64, end: u64) -> Overlap {
+    let at = ranges.partition_point(|(_, range_end)| *range_end <= begin);
+    match ranges.get(at) {
         Some((from, to)) if *from <= begin && end <= *to => Overlap::All,
         Some((from, _)) if *from < end => Overlap::Part,
         _ => Overlap::None,
@@ -91,15 +91,16 @@ fn intersection(a: &[(u64, u64)], b: &[(u64, u64)]) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn requests_are_told_by_where_they_are_at_both_times() {
-    let of = |all: &[(u64, u64)]| all.iter().map(|(a, b)| (a * SECTOR, b * SECTOR)).collect::<Vec<_>>();
-    let mut within = Within::new(&of(&[(10, 20), (40, 50)]), &of(&[(15, 30), (40, 50)]), OfFiles::default());
+fn requests_within_the_files_at_either_time_are_kept() {
+    let in_bytes = |all: &[(u64, u64)]| all.iter().map(|(a, b)| (a * SECTOR, b * SECTOR)).collect::<Vec<_>>();
+    let mut within =
+        Within::new(&in_bytes(&[(10, 20), (40, 50)]), &in_bytes(&[(15, 30), (40, 50)]), OfFiles::default());
     let mut keeps = |sector, sectors| within.keeps(&Row { sector, sectors, ..Row::default() });
-    assert!(keeps(15, 5) && keeps(40, 10), "theirs all the time");
-    assert!(keeps(10, 10) && keeps(20, 8) && keeps(10, 20), "theirs at one of the times");
-    assert!(!keeps(0, 10) && !keeps(30, 10) && !keeps(50, 1), "beside them");
-    assert!(!keeps(5, 10) && !keeps(29, 2) && !keeps(0, 100), "over the edge");
-    assert!(!keeps(0, 0) && !keeps(15, 0), "nowhere");
+    assert!(keeps(15, 5) && keeps(40, 10), "in the files all the time");
+    assert!(keeps(10, 10) && keeps(20, 8) && keeps(10, 20), "in the files at one of the times");
+    assert!(!keeps(0, 10) && !keeps(30, 10) && !keeps(50, 1), "next to the files");
+    assert!(!keeps(5, 10) && !keeps(29, 2) && !keeps(0, 100), "across an edge");
+    assert!(!keeps(0, 0) && !keeps(15, 0), "without sectors");
     assert!(!keeps(u64::MAX, u32::MAX));
     let OfFiles { moved, elsewhere, partly, without_place, .. } = within.seen;
     assert_eq!((moved, elsewhere, partly, without_place), (3, 4, 3, 2));

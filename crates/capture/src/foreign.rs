@@ -8,8 +8,8 @@
 //! * MSR Cambridge (SNIA IOTTA), CSV: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`, with
 //!   times in units of 100 ns since 1601, offsets and sizes in bytes.
 //! * fio's iolog (fio's documentation, "Trace file format"), versions 2 and 3 in, version 3 out. Version 2:
-//!   `file action [offset length]`, and `file wait ms length`: what follows does not begin before `ms` since
-//!   fio began, which is what fio does (`read_iolog_get`), not what its documentation says. Version 3: `us
+//!   `file action [offset length]`, and `file wait ms length`: the next operation starts at least `ms` after
+//!   fio did, as in fio's code (`read_iolog_get`) and unlike its documentation. Version 3: `us
 //!   file action [offset length]`, us since the beginning. Each file of a log gets a separate region of 2
 //!   TiB, in the order of their `add` lines. A log has no latencies, tasks or FUA.
 //!
@@ -22,7 +22,7 @@ use trace::pairing::{Merge, Pairing, Scope};
 use trace::row::{Flags, Names, Row, RowKind, Task, op};
 use trace::{Event, Step};
 
-/// Most bytes of a line. A file with longer lines is not a trace.
+/// Maximum number of bytes of a line. A file with longer lines is not a trace.
 const MAX_LINE_BYTES: u64 = 64 << 10;
 /// Events that are ordered at once: traces of several CPUs are out of order by less.
 const ORDERED_AT_ONCE: usize = 1 << 16;
@@ -57,7 +57,7 @@ pub type Put<'p> = &'p mut dyn FnMut(&Row, &Names) -> io::Result<()>;
 impl Language {
     /// Detects the kind from the beginning of a file; `None` for any other file.
     pub fn detect(begins: &[u8]) -> Option<Self> {
-        if begins_like_blktrace(begins) {
+        if is_big_endian(begins).is_some() {
             return Some(Self::Blktrace);
         }
         let text = String::from_utf8_lossy(begins);
@@ -226,10 +226,10 @@ impl Paired {
         let (pairing, names) = (&mut self.pairing, &mut self.names);
         let mut rows = Vec::new();
         self.merge.before(before_ns, |event| pairing.take(event, names, &mut |row| rows.push(*row)));
-        self.hand_on(&rows, into)
+        self.pass_on(&rows, into)
     }
 
-    fn hand_on(&self, rows: &[Row], into: &mut Output<'_>) -> io::Result<()> {
+    fn pass_on(&self, rows: &[Row], into: &mut Output<'_>) -> io::Result<()> {
         for row in rows {
             let flags = self.names.flags_at(row.flags).map_or(0, |flags| into.names.flags(flags));
             let task = self.names.task_at(row.task).map_or(0, |task| into.names.task(task));
@@ -242,7 +242,7 @@ impl Paired {
         self.settle(u64::MAX, into)?;
         let mut rows = Vec::new();
         self.pairing.finish(&mut |row| rows.push(*row));
-        self.hand_on(&rows, into)?;
+        self.pass_on(&rows, into)?;
         let counts = self.pairing.counts;
         ending.events = self.events;
         ending.without_issue = counts.without_issue;
@@ -255,8 +255,8 @@ impl Paired {
 
 /// Whether a line is an event.
 fn is_blkparse_line(line: &str) -> bool {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    words.len() >= 6 && is_device(words[0]) && time_ns(words[3]).is_some()
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    fields.len() >= 6 && is_device(fields[0]) && time_ns(fields[3]).is_some()
 }
 
 fn is_device(word: &str) -> bool {
@@ -295,27 +295,27 @@ fn read_blkparse(from: &mut dyn BufRead, into: &mut Output<'_>, ending: &mut End
             }
             continue;
         }
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let step = match words[5] {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let step = match fields[5] {
             "D" => Step::Issued,
             "C" => Step::Completed,
             "I" => Step::Inserted,
             "R" => Step::Requeued,
             _ => continue,
         };
-        let of = device.get_or_insert_with(|| words[0].to_owned());
-        if *of != words[0] {
-            return Err(lines.error_at("it is of several devices; select one with `blkparse -i`"));
+        let first_device = device.get_or_insert_with(|| fields[0].to_owned());
+        if *first_device != fields[0] {
+            return Err(lines.error_at("it contains several devices; select one with `blkparse -i`"));
         }
-        let (Some(at_ns), Ok(tid)) = (time_ns(words[3]), words[4].parse::<u32>()) else {
-            return Err(lines.error_at("time and process are numbers"));
+        let (Some(at_ns), Ok(tid)) = (time_ns(fields[3]), fields[4].parse::<u32>()) else {
+            return Err(lines.error_at("time and process must be numbers"));
         };
-        let letters = words.get(6).copied().unwrap_or_default();
-        let number = |at: usize| words.get(at).and_then(|word| word.parse::<u64>().ok());
-        let has_place = words.get(8) == Some(&"+");
+        let letters = fields.get(6).copied().unwrap_or_default();
+        let number = |at: usize| fields.get(at).and_then(|word| word.parse::<u64>().ok());
+        let has_place = fields.get(8) == Some(&"+");
         let (sector, sectors) = if has_place { (number(7), number(9)) } else { (Some(0), Some(0)) };
         let (Some(sector), Some(sectors)) = (sector, sectors.and_then(|n| u32::try_from(n).ok())) else {
-            return Err(lines.error_at("sector and sectors are numbers"));
+            return Err(lines.error_at("sector and sectors must be numbers"));
         };
         let last = text_in_brackets(&line);
         let error = if step == Step::Completed { error(last) } else { 0 };
@@ -326,7 +326,7 @@ fn read_blkparse(from: &mut dyn BufRead, into: &mut Output<'_>, ending: &mut End
         paired.add(Event { at_ns, step, op, sector, sectors, flags, task, device: 0 }, into)?;
     }
     if paired.events == 0 {
-        return Err(Trouble::Foreign("it has no request that was issued or completed (D, C)".into()));
+        return Err(Trouble::Foreign("it has no issued or completed request (D, C)".into()));
     }
     Ok(paired.finish(into, ending)?)
 }
@@ -350,13 +350,8 @@ const AHEAD: u32 = 1 << 11;
 const META: u32 = 1 << 12;
 const DISCARD: u32 = 1 << 13;
 const FUA: u32 = 1 << 15;
-/// Most process names that are kept.
+/// Maximum number of process names that are kept.
 const MAX_PROCESS_NAMES: usize = 1 << 20;
-
-/// Whether a file begins like blktrace.
-fn begins_like_blktrace(begins: &[u8]) -> bool {
-    is_big_endian(begins).is_some()
-}
 
 /// Returns whether its numbers are big-endian; `None` if it is not blktrace.
 fn is_big_endian(begins: &[u8]) -> Option<bool> {
@@ -410,12 +405,12 @@ impl Source {
             return Ok(None);
         }
         let error_at = |why: &str| Trouble::Foreign(format!("at byte {}: {why}", self.at));
-        let big_endian = is_big_endian(&head).ok_or_else(|| error_at("there is no event of blktrace"))?;
+        let big_endian = is_big_endian(&head).ok_or_else(|| error_at("this is not a blktrace event"))?;
         let half = |at: usize| number(&head[at..at + 2], big_endian) as u32;
         let word = |at: usize| number(&head[at..at + 4], big_endian) as u32;
         let long = |at: usize| number(&head[at..at + 8], big_endian);
         if word(0) & 0xff != VERSION {
-            return Err(error_at("it is of a version that is not 7"));
+            return Err(error_at("its version is not 7"));
         }
         let mut trailing = vec![0; half(46) as usize];
         if self.from.read_exact(&mut trailing).is_err() {
@@ -466,14 +461,14 @@ fn read_blktrace(
         let Some(step) = step(record.action) else { continue };
         if *device.get_or_insert(record.device) != record.device {
             return Err(Trouble::Foreign(
-                "it is of several devices; select one with `blkparse -i DEVICE -d FILE`".into(),
+                "it contains several devices; select one with `blkparse -i DEVICE -d FILE`".into(),
             ));
         }
         let event = event(step, &record, &mut paired, &processes);
         paired.add(event, into)?;
     }
     if paired.events == 0 {
-        return Err(Trouble::Foreign("it has no request that was issued or completed".into()));
+        return Err(Trouble::Foreign("it has no issued or completed request".into()));
     }
     Ok(paired.finish(into, ending)?)
 }
@@ -563,14 +558,14 @@ fn read_msr(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble
             continue;
         }
         let [time, host, disk, word, offset, size, response] = fields[..] else {
-            return Err(lines.error_at("a line has seven fields"));
+            return Err(lines.error_at("a line needs seven fields"));
         };
         let number = |text: &str| text.parse::<u64>().ok();
         let figures = (number(time), number(offset), number(size), number(response));
         let (Some(time), Some(offset), Some(size), Some(response)) = figures else {
-            return Err(lines.error_at("time, offset, size and response time are numbers"));
+            return Err(lines.error_at("time, offset, size and response time must be numbers"));
         };
-        let Some(rwbs) = msr_kind(word) else { return Err(lines.error_at("the type is Read or Write")) };
+        let Some(rwbs) = msr_kind(word) else { return Err(lines.error_at("the type must be Read or Write")) };
         let task = Task { name: format!("{host}.{disk}"), ..Task::default() };
         if size == 0 {
             continue;
@@ -587,7 +582,7 @@ fn read_msr(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble
 
 /// Bits of the offset within a file.
 const FILE_BITS: u32 = 41;
-/// Most files. Further ones have no region.
+/// Maximum number of files. Further ones have no region.
 const MAX_FILES: usize = 1 << 20;
 /// ns per us, and per ms.
 const US: u64 = 1000;
@@ -600,17 +595,17 @@ fn read_iolog_2(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Tro
     let mut now_ns = 0_u64;
     lines.next()?;
     while let Some(line) = lines.next()? {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match words[..] {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        match fields[..] {
             [file, "wait", ms, ..] => {
                 files.number(file);
-                let ms: u64 = ms.parse().map_err(|_| lines.error_at("wait has no number of ms"))?;
+                let ms: u64 = ms.parse().map_err(|_| lines.error_at("wait needs a number of ms"))?;
                 now_ns = now_ns.max(ms.saturating_mul(MS));
             }
             [file, action, ref place @ ..] => {
                 files.take(file, action, place, now_ns, into, &lines)?;
             }
-            _ => return Err(lines.error_at("a line has a file and an action")),
+            _ => return Err(lines.error_at("a line needs a file and an action")),
         }
     }
     Ok(())
@@ -622,11 +617,11 @@ fn read_iolog_3(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Tro
     let mut files = Regions::default();
     lines.next()?;
     while let Some(line) = lines.next()? {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let [us, file, action, ref place @ ..] = words[..] else {
-            return Err(lines.error_at("a line has a time, a file and an action"));
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [us, file, action, ref place @ ..] = fields[..] else {
+            return Err(lines.error_at("a line needs a time, a file and an action"));
         };
-        let Ok(us) = us.parse::<u64>() else { return Err(lines.error_at("the time is no number of us")) };
+        let Ok(us) = us.parse::<u64>() else { return Err(lines.error_at("the time is not a number of us")) };
         files.take(file, action, place, us.saturating_mul(US), into, &lines)?;
     }
     Ok(())
@@ -661,7 +656,7 @@ impl Regions {
             "trim" => "D",
             "sync" | "datasync" | "sync_file_range" => "FWS",
             "add" | "open" | "close" | "wait" => return Ok(()),
-            _ => return Err(lines.error_at("fio knows no such action")),
+            _ => return Err(lines.error_at("fio has no such action")),
         };
         let task = Task { name: file.to_owned(), ..Task::default() };
         if rwbs == "FWS" {

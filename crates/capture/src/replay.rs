@@ -21,7 +21,7 @@ use std::collections::{BinaryHeap, HashMap};
 use trace::SECTOR;
 use trace::row::{Names, Row, RowKind};
 
-/// Most requested writes with a flush that are not issued. No kernel has more at once.
+/// Maximum number of requested writes with a flush that are not issued. No kernel has more at once.
 const MAX_REQUESTED_FLUSHES: usize = 1 << 16;
 
 /// An operation of the capture.
@@ -147,12 +147,40 @@ impl Operations {
     }
 }
 
-/// Least operations of a task with a lane of its own.
+/// Minimum number of operations of a task with a lane of its own.
 const MIN_LANE_OPERATIONS: u64 = 16;
-/// Most operations in flight that are counted.
+/// Maximum number of operations in flight that are counted.
 const MAX_IN_FLIGHT: usize = 1 << 16;
 /// Bits of the largest reported alignment in sectors: 1 MiB.
 const MAX_ALIGNMENT_BITS: u32 = 11;
+
+/// Returns the alignment in sectors of offsets and sizes whose bitwise OR this is.
+pub(crate) fn alignment_sectors(bits: u64) -> u64 {
+    1 << bits.trailing_zeros().min(MAX_ALIGNMENT_BITS)
+}
+
+/// Operations in flight, in the order of their issue.
+#[derive(Debug, Default)]
+pub(crate) struct InFlight {
+    /// Sum of the times in flight.
+    pub(crate) total_ns: u128,
+    /// Maximum number of operations at once.
+    pub(crate) depth_max: usize,
+    ends: BinaryHeap<Reverse<u64>>,
+}
+
+impl InFlight {
+    pub(crate) fn add(&mut self, issue_ns: u64, done_ns: u64) {
+        self.total_ns += u128::from(done_ns.saturating_sub(issue_ns));
+        while self.ends.peek().is_some_and(|end| end.0 <= issue_ns) {
+            self.ends.pop();
+        }
+        if self.ends.len() < MAX_IN_FLIGHT {
+            self.ends.push(Reverse(done_ns));
+        }
+        self.depth_max = self.depth_max.max(self.ends.len());
+    }
+}
 
 /// Figures of one kind of operation.
 #[derive(Debug, Default)]
@@ -179,11 +207,7 @@ struct Figures {
     first_ns: Option<u64>,
     last_ns: u64,
     kinds: [KindFigures; Kind::ALL.len()],
-    /// Sum of the times in flight, in ns.
-    in_flight_ns: u128,
-    /// Completion times of operations in flight.
-    in_flight: BinaryHeap<Reverse<u64>>,
-    depth_max: usize,
+    in_flight: InFlight,
     extents: Extents,
     end_sector: u64,
     /// All sectors and sizes combined bit by bit. The lowest bit is their alignment.
@@ -251,7 +275,7 @@ impl Figures {
             seen.latency.record(ns);
         }
         if let Some(done_ns) = done_ns {
-            self.add_in_flight(issue_ns, done_ns);
+            self.in_flight.add(issue_ns, done_ns);
         }
         if kind != Kind::Sync {
             self.end_sector = self.end_sector.max(sector.saturating_add(u64::from(sectors)));
@@ -270,17 +294,6 @@ impl Figures {
         }
         self.operations_of_task[task] += 1;
     }
-
-    fn add_in_flight(&mut self, issue_ns: u64, done_ns: u64) {
-        self.in_flight_ns += u128::from(done_ns.saturating_sub(issue_ns));
-        while self.in_flight.peek().is_some_and(|done| done.0 <= issue_ns) {
-            self.in_flight.pop();
-        }
-        if self.in_flight.len() < MAX_IN_FLIGHT {
-            self.in_flight.push(Reverse(done_ns));
-        }
-        self.depth_max = self.depth_max.max(self.in_flight.len());
-    }
 }
 
 impl Load {
@@ -296,7 +309,7 @@ impl Load {
 
     /// Whether any completion time is known.
     pub fn has_completions(&self) -> bool {
-        self.figures.in_flight_ns > 0
+        self.figures.in_flight.total_ns > 0
     }
 
     /// Whether single writes had to be stable at completion.
@@ -313,7 +326,7 @@ impl Load {
     pub fn original(&self) -> Original {
         let figures = &self.figures;
         let elapsed_ns = figures.last_ns.saturating_sub(self.first_ns());
-        let of = |kind: Kind| {
+        let original_kind = |kind: Kind| {
             let seen = &figures.kinds[kind as usize];
             let at = |q| seen.latency.supported_quantile_ns(q);
             OriginalKind {
@@ -331,14 +344,14 @@ impl Load {
         let known = self.has_completions() && elapsed_ns > 0;
         Original {
             elapsed_ns,
-            depth_mean: known.then(|| figures.in_flight_ns as f64 / elapsed_ns as f64),
-            depth_max: figures.depth_max as u32,
+            depth_mean: known.then(|| figures.in_flight.total_ns as f64 / elapsed_ns as f64),
+            depth_max: figures.in_flight.depth_max as u32,
             tasks: figures.operations_of_task.iter().filter(|count| **count > 0).count() as u32,
             footprint_bytes: self.dense.sectors.saturating_mul(SECTOR),
             end_bytes: figures.end_sector.saturating_mul(SECTOR),
-            align_bytes: SECTOR as u32 * (1 << figures.bits.trailing_zeros().min(MAX_ALIGNMENT_BITS)),
+            align_bytes: (SECTOR * alignment_sectors(figures.bits)) as u32,
             sequential_percent: 100.0 * sequential as f64 / moving.max(1) as f64,
-            kinds: Kind::ALL.into_iter().map(of).filter(|kind| kind.operations > 0).collect(),
+            kinds: Kind::ALL.into_iter().map(original_kind).filter(|kind| kind.operations > 0).collect(),
             left_out: self.left_out,
             ..Original::default()
         }
@@ -347,7 +360,7 @@ impl Load {
 
 /// Sectors of a block. Partly touched blocks count as touched, so that 4 KiB alignment is kept.
 const BLOCK_SECTORS: u64 = 8;
-/// Most extents. With more, neighbouring extents merge in ever larger blocks.
+/// Maximum number of extents. With more, neighbouring extents merge in ever larger blocks.
 const MAX_EXTENTS: usize = 1 << 20;
 /// Extents that are collected before they are sorted.
 const MAX_GATHERED: usize = MAX_EXTENTS * 2;
@@ -366,8 +379,8 @@ impl Extents {
     /// Adds an extent.
     fn add(&mut self, sector: u64, sectors: u32) {
         let first = sector / BLOCK_SECTORS;
-        let behind = sector.saturating_add(u64::from(sectors)).div_ceil(BLOCK_SECTORS);
-        let part = self.round_to_blocks((first, behind));
+        let after_last = sector.saturating_add(u64::from(sectors)).div_ceil(BLOCK_SECTORS);
+        let part = self.round_to_blocks(first, after_last);
         match self.all.last_mut() {
             // In many loads most extents continue the last one.
             Some(last) if last.1 == part.0 => last.1 = part.1,
@@ -379,9 +392,9 @@ impl Extents {
         }
     }
 
-    fn round_to_blocks(&self, (first, behind): (u64, u64)) -> (u64, u64) {
+    fn round_to_blocks(&self, first: u64, after_last: u64) -> (u64, u64) {
         let mask = (1_u64 << self.extra_bits) - 1;
-        (first & !mask, behind.saturating_add(mask) & !mask)
+        (first & !mask, after_last.saturating_add(mask) & !mask)
     }
 
     /// Sorts the extents, and merges those that touch.
@@ -402,7 +415,7 @@ impl Extents {
             self.extra_bits += 1;
             let mut all = std::mem::take(&mut self.all);
             for part in &mut all {
-                *part = self.round_to_blocks(*part);
+                *part = self.round_to_blocks(part.0, part.1);
             }
             self.all = all;
         }
@@ -413,9 +426,9 @@ impl Extents {
     fn dense(mut self) -> Dense {
         self.settle();
         let mut sum = 0;
-        let moved = self.all.into_iter().map(|(first, behind)| {
+        let moved = self.all.into_iter().map(|(first, after_last)| {
             let from = sum;
-            sum += behind - first;
+            sum += after_last - first;
             (first * BLOCK_SECTORS, from * BLOCK_SECTORS)
         });
         let moved = moved.collect();
@@ -435,9 +448,9 @@ struct Dense {
 impl Dense {
     /// Returns the new sector. A sector between two extents moves to the beginning of the second.
     fn place(&self, sector: u64) -> u64 {
-        let behind = self.moved.partition_point(|(first, _)| *first <= sector);
-        let next = self.moved.get(behind).map_or(self.sectors, |(_, to)| *to);
-        match behind.checked_sub(1).and_then(|at| self.moved.get(at)) {
+        let following = self.moved.partition_point(|(first, _)| *first <= sector);
+        let next = self.moved.get(following).map_or(self.sectors, |(_, to)| *to);
+        match following.checked_sub(1).and_then(|at| self.moved.get(at)) {
             Some((first, to)) => to.saturating_add(sector - first).min(next),
             None => 0,
         }
@@ -492,7 +505,7 @@ pub struct Steps {
 
 impl Steps {
     /// Starts the second pass over a capture with this header, these changes and this load.
-    pub fn new((origin, changes): (&Origin, &Changes), load: Load, settings: ReplaySettings) -> Self {
+    pub fn new(origin: &Origin, changes: &Changes, load: Load, settings: ReplaySettings) -> Self {
         let chains = (0..load.lanes()).map(|_| Chain::default()).collect();
         Self { operations: Operations::from_origin(origin, changes), load, chains, settings, outside: 0 }
     }
@@ -515,7 +528,7 @@ impl Steps {
                 loop {
                     let sectors =
                         if operation.kind == Kind::Trim { left.min(MAX_TRIM_SECTORS) } else { left };
-                    into.push(step(operation, (sector, sectors), load, chains, settings));
+                    into.push(step(operation, sector, sectors, load, chains, settings));
                     (sector, left) = (sector.saturating_add(sectors), left - sectors);
                     if left == 0 {
                         break;
@@ -537,14 +550,15 @@ fn place(operation: &Operation, load: &Load, settings: &ReplaySettings) -> (u64,
         return (first, u64::from(sectors));
     }
     // The discarded rest may be larger than the target.
-    let behind = load.dense.place(sector.saturating_add(u64::from(sectors)));
-    (first, behind.saturating_sub(first))
+    let end = load.dense.place(sector.saturating_add(u64::from(sectors)));
+    (first, end.saturating_sub(first))
 }
 
 /// Returns the step of an operation on these sectors.
 fn step(
     operation: &Operation,
-    (sector, sectors): (u64, u64),
+    sector: u64,
+    sectors: u64,
     load: &Load,
     chains: &mut [Chain],
     settings: &ReplaySettings,
@@ -576,7 +590,7 @@ fn step(
     }
 }
 
-/// Most known operations of a task in flight. No device takes more. Limits the memory that a hostile file can
+/// Maximum number of known operations of a task in flight. No device takes more. Limits the memory that a hostile file can
 /// take.
 const MAX_CHAINED: usize = 1 << 12;
 
@@ -618,7 +632,7 @@ impl Chain {
 }
 
 #[test]
-fn order_and_neighbours_stay() {
+fn dense_extents_keep_their_order_and_neighbours() {
     let mut extents = Extents::default();
     for (sector, sectors) in [(800, 8), (16, 8), (24, 16), (803, 2), (80_001, 1), (16, 8)] {
         extents.add(sector, sectors);
@@ -634,7 +648,7 @@ fn order_and_neighbours_stay() {
 }
 
 #[test]
-fn many_extents_become_fewer_and_larger_and_lose_nothing() {
+fn too_many_extents_become_fewer_and_larger_ones() {
     let mut extents = Extents::default();
     let many = MAX_GATHERED as u64 + 10;
     (0..many).for_each(|at| extents.add(at * 16, 8));

@@ -6,7 +6,7 @@
 //! `stream` is one stream.
 
 use crate::trouble::{Mark, Trouble, nearest};
-use crate::{Language, MAX_FILE_BYTES, Tool};
+use crate::{Language, Tool};
 use model::job::Every;
 use model::spec::iometer::LINE_KEYS;
 use model::spec::keys::{Counterpart, KEYS, Key, LINE, NAME, OPS, Set, TARGET, TURN};
@@ -34,11 +34,8 @@ pub const AT: &str = "at";
 /// # Errors
 /// All errors, each with line, column and what to type instead.
 pub fn parse(name: &str, text: &str, also: impl Fn(&JobSpec) -> Vec<Problem>) -> Result<JobSpec, Trouble> {
-    if text.len() > MAX_FILE_BYTES {
-        // Only the beginning of an oversized file is shown.
-        let start: String = text.lines().next().unwrap_or_default().chars().take(80).collect();
-        let message = format!("the file has {} bytes; a job file has {MAX_FILE_BYTES} at most", text.len());
-        return Err(Trouble::new(name, &start, vec![Mark::new(0..start.len(), message)]));
+    if let Some(trouble) = Trouble::too_large(name, text, "a job file") {
+        return Err(trouble);
     }
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
@@ -86,7 +83,7 @@ struct NestedTables<'t> {
     streams: Option<&'t Spanned<DeValue<'t>>>,
 }
 
-/// A phase with the levels of its streams.
+/// A phase and its streams.
 struct Part {
     level: Level,
     streams: Vec<Level>,
@@ -120,7 +117,7 @@ fn read_tables(
         levels.push(part.level);
         streams.push(part.streams);
     }
-    let mut marks = settle(&mut levels);
+    let mut marks = set_phase_lengths(&mut levels);
     for (level, streams) in levels.iter().zip(&streams) {
         let mut phase = level.phase.clone();
         phase.streams = streams.iter().map(|s| s.stream.clone()).collect();
@@ -139,7 +136,7 @@ fn point(problem: &Problem, streams: &[Vec<Level>]) -> Mark {
     let mut mark = point_in(level, problem);
     let inherited = mark.span.start < level.head.start;
     if inherited {
-        mark.beside.push((level.head.clone(), "for this stream"));
+        mark.context.push((level.head.clone(), "for this stream"));
     }
     mark
 }
@@ -148,7 +145,7 @@ fn point(problem: &Problem, streams: &[Vec<Level>]) -> Mark {
 fn point_in(level: &Level, problem: &Problem) -> Mark {
     let mut places = problem.keys.iter().filter_map(|key| level.spans.get(key)).cloned();
     let mut mark = Mark::new(places.next().unwrap_or(level.head.clone()), problem.in_toml());
-    mark.beside = places.map(|place| (place, "and this")).collect();
+    mark.context = places.map(|place| (place, "and this")).collect();
     mark
 }
 
@@ -162,7 +159,7 @@ impl Reader {
         if let Some(streams) = inside.streams {
             self.marks.push(Mark::new(
                 streams.span(),
-                "streams stand beside phases here; type [[phase.stream]] behind the [[phase]] they belong to",
+                "streams and phases are on the same level; type [[phase.stream]] after the [[phase]] of each",
             ));
         }
         let mut parts = Vec::new();
@@ -180,7 +177,7 @@ impl Reader {
 
     fn part(&mut self, level: Level, inside: NestedTables<'_>) -> Part {
         let Some(streams) = inside.streams else {
-            self.stream_is_said(&level);
+            self.check_is_defined(&level);
             self.streams += 1;
             return Part { streams: vec![level.clone()], level };
         };
@@ -196,20 +193,20 @@ impl Reader {
             }
             let mut inner = Level { head: stream.span(), ..level.clone() };
             self.settings(table, Rank::Stream, &mut inner);
-            self.stream_is_said(&inner);
+            self.check_is_defined(&inner);
             levels.push(inner);
         }
         Part { level, streams: levels }
     }
 
     /// An empty stream is an error, not a request for defaults.
-    fn stream_is_said(&mut self, level: &Level) {
-        let about_it = |key: &Key| {
+    fn check_is_defined(&mut self, level: &Level) {
+        let is_of_stream = |key: &Key| {
             !matches!(key.set, Set::Job(_) | Set::JobSwitch(_) | Set::Phase(_)) && key.name != TARGET
         };
-        let said = KEYS.iter().any(|key| about_it(key) && level.spans.contains_key(key.name));
-        let said = said || level.spans.contains_key(TURN);
-        if !said && self.marks.is_empty() {
+        let has_key = KEYS.iter().any(|key| is_of_stream(key) && level.spans.contains_key(key.name));
+        let is_defined = has_key || level.spans.contains_key(TURN);
+        if !is_defined && self.marks.is_empty() {
             self.marks.push(Mark::new(
                 level.head.clone(),
                 "no stream is defined here; type at least rw = \"randread\"",
@@ -251,7 +248,7 @@ impl Reader {
     fn settings<'t>(&mut self, table: &'t DeTable<'t>, rank: Rank, level: &mut Level) -> NestedTables<'t> {
         let mut inside = NestedTables::default();
         for (name, value) in table {
-            let said = match (name.get_ref().as_ref(), rank) {
+            let outcome = match (name.get_ref().as_ref(), rank) {
                 (PHASE, Rank::Top) => {
                     inside.phases = Some(value);
                     continue;
@@ -289,27 +286,27 @@ impl Reader {
                     continue;
                 }
             };
-            if let Err(why) = said {
+            if let Err(why) = outcome {
                 self.marks.push(Mark::new(value.span(), why));
             }
         }
         if rank != Rank::Top && level.stream.read_back.is_some() {
-            self.reads_back_alone(table);
+            self.refuse_settings_of_read_back(table);
         }
         inside
     }
 
     /// Refuses settings of a stream that takes all of them from the stream whose blocks it reads. Settings of
     /// outer levels also hold for other streams and are allowed.
-    fn reads_back_alone(&mut self, table: &DeTable<'_>) {
+    fn refuse_settings_of_read_back(&mut self, table: &DeTable<'_>) {
         for (name, _) in table {
             let word = name.get_ref().as_ref();
-            let of_it = keys::find(word)
+            let is_of_stream = keys::find(word)
                 .filter(|key| !READ_BACK.contains(&key.name))
                 .is_some_and(|key| matches!(key.set, Set::Stream(_) | Set::Switch(_) | Set::List { .. }));
-            if of_it || word == LINE {
+            if is_of_stream || word == LINE {
                 let message = format!(
-                    "`{word}` changes nothing of a stream with `read-back`, which reads as the other one wrote; leave it out, or say it of that one"
+                    "`{word}` has no effect on a stream with `read-back`, which reads as the other stream wrote; leave it out, or set it for that stream"
                 );
                 self.marks.push(Mark::new(name.span(), message));
             }
@@ -360,10 +357,10 @@ impl Reader {
     ) {
         let name = key.name;
         let mut one = |value: &DeValue<'_>, span: Range<usize>| {
-            let said = text(value)
+            let added = text(value)
                 .ok_or_else(|| format!("`{name}` takes text, not {}; type it in quotes", kind(value)))
                 .and_then(|text| add(stream, &text).map_err(|why| format!("`{name}`: {why}")));
-            said.map_err(|why| Mark::new(span, why)).err()
+            added.map_err(|why| Mark::new(span, why)).err()
         };
         match value {
             DeValue::Array(list) if list.is_empty() => {
@@ -395,7 +392,7 @@ impl Reader {
         }
     }
 
-    /// Lines as tables, or as the one word that the flag takes.
+    /// Reads lines: each is a table, or the text that the flag takes.
     fn lines(&mut self, value: &Spanned<DeValue<'_>>, stream: &mut StreamSpec) {
         stream.lines.clear();
         let one = [value];
@@ -434,12 +431,12 @@ impl Reader {
                 self.marks.push(Mark::new(name.span(), message));
                 continue;
             };
-            let said = text(value.get_ref())
+            let outcome = text(value.get_ref())
                 .ok_or_else(|| {
                     format!("`{word}` is text or a number, not {}; type it in quotes", kind(value.get_ref()))
                 })
                 .and_then(|text| (key.set)(&mut line, &text).map_err(|why| format!("`{word}`: {why}")));
-            if let Err(why) = said {
+            if let Err(why) = outcome {
                 self.marks.push(Mark::new(value.span(), why));
             }
         }
@@ -449,16 +446,16 @@ impl Reader {
 }
 
 fn stream_name(value: &DeValue<'_>, level: &mut Level) -> Result<(), String> {
-    let said =
+    let name =
         text(value).ok_or_else(|| format!("`name` is text, not {}; type it in quotes", kind(value)))?;
-    level.stream.name = Some(parsers::name(&said).map_err(|why| format!("`name`: {why}"))?);
+    level.stream.name = Some(parsers::name(&name).map_err(|why| format!("`name`: {why}"))?);
     Ok(())
 }
 
 fn turn_length(value: &DeValue<'_>) -> Result<Every, String> {
-    let said = text(value)
+    let length = text(value)
         .ok_or_else(|| format!("`ops` is text or a number, not {}; type it in quotes", kind(value)))?;
-    parsers::every(&said).map_err(|why| format!("`ops`: {why}"))
+    parsers::every(&length).map_err(|why| format!("`ops`: {why}"))
 }
 
 /// Whether a key is allowed in a table of that level.
@@ -476,27 +473,27 @@ fn unknown(word: &str, value: &DeValue<'_>, rank: Rank) -> String {
     let top = "move it to the top of the file, before the first table";
     match (keys::find(word).map(|key| key.set), word) {
         (Some(Set::Job(_) | Set::JobSwitch(_)), _) => {
-            return format!("`{word}` is said of the whole job; {top}");
+            return format!("`{word}` applies to the whole job; {top}");
         }
         (Some(Set::Stream(_) | Set::Switch(_) | Set::List { .. }), _) => {
-            return format!("`{word}` is said of a whole stream; move it above its turns, or leave it out");
+            return format!("`{word}` applies to a whole stream; move it above its turns, or leave it out");
         }
         (Some(_), _) => {
-            return format!("`{word}` is said of a phase; move it above the phase's streams, or to the top");
+            return format!("`{word}` applies to a phase; move it above the phase's streams, or to the top");
         }
-        (None, PHASE) => return format!("a phase cannot stand inside another table; {top}"),
+        (None, PHASE) => return format!("a phase cannot be inside another table; {top}"),
         (None, STREAM) => {
-            return "a stream cannot stand inside another; type [[phase.stream]] for each".into();
+            return "a stream cannot be inside another; type [[phase.stream]] for each".into();
         }
-        (None, TURN) => return "a turn cannot stand inside another; type [[stream.turn]] for each".into(),
-        (None, AT) => return "`at` is said of a phase; move it below [[phase]]".into(),
+        (None, TURN) => return "a turn cannot be inside another; type [[stream.turn]] for each".into(),
+        (None, AT) => return "`at` applies to a phase; move it below [[phase]]".into(),
         (None, _) => {}
     }
-    let said = match value {
+    let typed = match value {
         DeValue::Boolean(on) => Cow::Borrowed(if *on { "1" } else { "0" }),
         value => text(value).unwrap_or_default(),
     };
-    if let Some(meant) = keys::in_other_tools(word, &[&said]).filter(|m| belongs(m.key, rank)) {
+    if let Some(meant) = keys::in_other_tools(word, &[&typed]).filter(|m| belongs(m.key, rank)) {
         return format!("there is no key {}; type {}", show(word), format_as_toml(&meant));
     }
     let own = match rank {
@@ -510,7 +507,7 @@ fn unknown(word: &str, value: &DeValue<'_>, rank: Rank) -> String {
     format!("there is no key {}; {}", show(word), offer(word, &known))
 }
 
-/// The key and value that correspond to another tool's option, as far as they are known.
+/// Formats the key and value that correspond to another tool's option, if known.
 fn format_as_toml(meant: &Counterpart) -> String {
     let quoted = |value: &String| {
         let bare = value.bytes().all(|b| b.is_ascii_digit()) || meant.key.is_switch();
@@ -539,7 +536,7 @@ fn show(word: &str) -> String {
     format!("`{}`", short.escape_debug())
 }
 
-/// The settings of a table, including those of the levels around it.
+/// The settings of a table, including those of the outer levels.
 #[derive(Clone, Default)]
 struct Level {
     phase: PhaseSpec,
@@ -555,7 +552,7 @@ struct Level {
 }
 
 /// Computes the lengths of phases from `at`, or returns the contradictions.
-fn settle(phases: &mut [Level]) -> Vec<Mark> {
+fn set_phase_lengths(phases: &mut [Level]) -> Vec<Mark> {
     if phases.iter().all(|p| p.at.is_none()) {
         return Vec::new();
     }
@@ -579,7 +576,7 @@ fn settle(phases: &mut [Level]) -> Vec<Mark> {
         begin = phase.phase.time.and_then(|time| start?.checked_add(time)?.checked_add(around));
         let Some((at, span)) = next else { continue };
         match (start, begin) {
-            (_, Some(end)) if end > at => marks.push(mark_level(
+            (_, Some(end)) if end > at => marks.push(mark_with_phase_before(
                 span,
                 phase,
                 format!(
@@ -588,7 +585,7 @@ fn settle(phases: &mut [Level]) -> Vec<Mark> {
                     typed(end)
                 ),
             )),
-            (_, Some(end)) if end < at => marks.push(mark_level(
+            (_, Some(end)) if end < at => marks.push(mark_with_phase_before(
                 span,
                 phase,
                 format!(
@@ -601,7 +598,7 @@ fn settle(phases: &mut [Level]) -> Vec<Mark> {
             (_, Some(_)) => {}
             (Some(start), None) => match at.checked_sub(start).and_then(|whole| whole.checked_sub(around)) {
                 Some(time) if (MIN_TIME_NS..=MAX_TIME_NS).contains(&time) => phase.phase.time = Some(time),
-                _ => marks.push(mark_level(
+                _ => marks.push(mark_with_phase_before(
                     span,
                     phase,
                     format!(
@@ -610,10 +607,10 @@ fn settle(phases: &mut [Level]) -> Vec<Mark> {
                     ),
                 )),
             },
-            (None, None) => marks.push(mark_level(
+            (None, None) => marks.push(mark_with_phase_before(
                 span,
                 phase,
-                "nobody knows when the phase before begins; type `time` or `at` for every phase before".into(),
+                "the start of the phase before is unknown; type `time` or `at` for every phase before".into(),
             )),
         }
         begin = Some(at);
@@ -621,9 +618,9 @@ fn settle(phases: &mut [Level]) -> Vec<Mark> {
     marks
 }
 
-fn mark_level(span: std::ops::Range<usize>, before: &Level, message: String) -> Mark {
+fn mark_with_phase_before(span: std::ops::Range<usize>, before: &Level, message: String) -> Mark {
     let place = before.spans.get("time").or_else(|| before.spans.get(AT)).unwrap_or(&before.head);
-    Mark { span, message, beside: vec![(place.clone(), "the phase before")] }
+    Mark { span, message, context: vec![(place.clone(), "the phase before")] }
 }
 
 /// A time as it is typed.
@@ -641,7 +638,7 @@ fn text<'v>(value: &'v DeValue<'_>) -> Option<Cow<'v, str>> {
         DeValue::String(text) => Some(Cow::Borrowed(text)),
         DeValue::Float(number) => Some(Cow::Borrowed(number.as_str())),
         DeValue::Integer(number) if number.radix() == 10 => Some(Cow::Borrowed(number.as_str())),
-        // Beyond 64 bits it keeps its letters, which no parser of numbers takes.
+        // A number above 64 bits keeps its prefix, so that every number parser refuses it.
         DeValue::Integer(number) => Some(match u64::from_str_radix(number.as_str(), number.radix()) {
             Ok(value) => Cow::Owned(value.to_string()),
             Err(_) => Cow::Owned(number.to_string()),
@@ -650,7 +647,7 @@ fn text<'v>(value: &'v DeValue<'_>) -> Option<Cow<'v, str>> {
     }
 }
 
-/// The type of a value in words.
+/// The type of a value, for messages.
 fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "text",
@@ -664,13 +661,13 @@ fn kind(value: &DeValue<'_>) -> &'static str {
 
 /// A time since the start of the job, in ns.
 fn moment(value: &DeValue<'_>) -> Result<u64, String> {
-    let said =
+    let time =
         text(value).ok_or_else(|| format!("`at` is a time, not {}; type it as in \"10s\"", kind(value)))?;
-    parse_duration_ns(&said)
+    parse_duration_ns(&time)
         .map_err(|_| "`at` is not a time; type it from the job's beginning, such as \"10s\"".into())
 }
 
-/// A check without objections.
+/// A caller's check that accepts every job.
 #[cfg(test)]
 fn nothing(_: &JobSpec) -> Vec<Problem> {
     Vec::new()
@@ -737,7 +734,7 @@ fn outer_settings_hold_inside_unless_overridden() {
 }
 
 #[test]
-fn turns_have_keys_and_a_length_of_their_own() {
+fn turns_have_their_own_keys_and_length() {
     use model::job::Every;
     use model::spec::Rw;
     let job = read(
@@ -767,7 +764,7 @@ fn turns_have_keys_and_a_length_of_their_own() {
 }
 
 #[test]
-fn lines_are_tables_or_one_word() {
+fn lines_are_tables_or_text() {
     let words = read("line = [\"share=60,bs=4k\", \"share=40,bs=8k,mix=0\"]");
     let inline = read("line = [{ share = 60, bs = \"4k\" }, { share = 40, bs = \"8k\", mix = 0 }]");
     let tables = read("[[line]]\nshare = 60\nbs = \"4k\"\n[[line]]\nshare = 40\nbs = \"8k\"\nmix = 0\n");
@@ -780,17 +777,17 @@ fn a_read_back_stream_has_no_other_settings() {
     let head = "bs = \"8k\"\n[[phase]]\nrw = \"write\"\nverify = \"stamps\"\n[[phase]]\ntime = 1\n";
     let job =
         read(&format!("{head}[[phase.stream]]\nname = \"back\"\nread-back = 1\nop-log-interval = \"1s\"\n"));
-    assert_eq!(job.phases[1].streams[0].read_back, Some(1), "what is said of all is no slip");
+    assert_eq!(job.phases[1].streams[0].read_back, Some(1), "settings of outer levels are allowed");
     for key in ["depth = 4", "rw = \"read\"", "target = \"x\"", "line = [\"share=100,bs=4k\"]"] {
         let text = format!("{head}[[phase.stream]]\n{key}\nread-back = 1\n");
-        refused(&text, "8:1", &["changes nothing of a stream with `read-back`", "leave it out"]);
+        refused(&text, "8:1", &["has no effect on a stream with `read-back`", "leave it out"]);
     }
     refused(&format!("{head}read-back = 1\n[[phase.stream]]\ndepth = 4\n"), "9:1", &["`depth`"]);
     refused(&format!("{head}depth = 4\nread-back = 1\n"), "7:1", &["`depth`"]);
 }
 
 #[test]
-fn phases_may_say_when_they_begin() {
+fn phases_may_have_a_start_time() {
     let job = read(
         "rw = \"read\"\n[[phase]]\n[[phase]]\nat = \"10s\"\ncooldown = 2\n[[phase]]\nat = 30\ntime = \"5s\"\n",
     );
@@ -849,12 +846,12 @@ fn every_error_has_its_place_and_a_suggestion() {
         ("rw = \"read\"\nmix = 70\n", "2:7", &["`rw = \"randrw\"`", "and this"]),
         ("rw = \"re\u{0}ad\"\n", "1:9", &["type printable characters"]),
         ("[[phase]]\nruns = 3\n", "2:1", &["whole job", "top of the file"]),
-        ("[[phase]]\n[[phase.stream]]\ntime = 3\n", "3:1", &["said of a phase"]),
+        ("[[phase]]\n[[phase.stream]]\ntime = 3\n", "3:1", &["applies to a phase"]),
         ("at = 3\n", "1:1", &["below [[phase]]"]),
         ("[[turn]]\nrw = \"read\"\n[[turn]]\nops = 8\n", "1:1", &["length", "type `ops`"]),
         ("[[turn]]\nops = 0.5\n[[turn]]\nops = 8\n", "2:7", &["less than one"]),
-        ("[[turn]]\nops = 8\ndepth = 3\n", "3:1", &["of a whole stream"]),
-        ("[[turn]]\nops = 8\ntime = 3\n", "3:1", &["of a phase"]),
+        ("[[turn]]\nops = 8\ndepth = 3\n", "3:1", &["applies to a whole stream"]),
+        ("[[turn]]\nops = 8\ntime = 3\n", "3:1", &["applies to a phase"]),
         ("[[turn]]\nops = 8\nrandm = 3\n", "3:1", &["type random"]),
         ("[[turn]]\nops = 8\n[[turn.turn]]\nops = 8\n", "3:8", &["inside another"]),
         ("[[turn]]\nops = 8\nfsync = 1\n[[turn]]\nops = 8\n", "3:9", &["writes nothing"]),
@@ -866,7 +863,7 @@ fn every_error_has_its_place_and_a_suggestion() {
     refused(&format!("{rw}a = {}\n", "[".repeat(10_000)), "2:85", &[]);
     let many = format!("{rw}{}", "[[phase]]\n".repeat(1001));
     refused(&many, "1002:1", &["1000 at most"]);
-    let large = format!("#{}", "x".repeat(MAX_FILE_BYTES));
+    let large = format!("#{}", "x".repeat(crate::MAX_FILE_BYTES));
     refused(&large, "1:1", &["1048577 bytes", "1048576 at most"]);
 }
 
@@ -892,8 +889,8 @@ fn a_terminal_gets_colours_and_no_control_characters_of_the_file() {
 #[test]
 fn objections_of_the_caller_have_a_place() {
     let no_engine = |job: &JobSpec| {
-        let asked = |s: &model::spec::StreamSpec| s.engine.is_some();
-        let found = job.phases.iter().position(|p| p.streams.iter().any(asked));
+        let has_engine = |s: &model::spec::StreamSpec| s.engine.is_some();
+        let found = job.phases.iter().position(|p| p.streams.iter().any(has_engine));
         let problem =
             |phase| Problem { keys: vec!["engine"], phase, stream: 0, message: "{engine x}: no".into() };
         found.map(problem).into_iter().collect()
@@ -911,16 +908,16 @@ fn every_name_of_fio_is_translated_to_a_valid_key() {
             let text = format!("{} = \"{}\"\n", foreign.name, foreign.example);
             let trouble =
                 parse("job.toml", &text, nothing).map_or_else(|e| e.to_string(), |job| panic!("{job:?}"));
-            let (_, told) = trouble.split_once("^ type ").unwrap_or_else(|| panic!("{text}: {trouble}"));
-            let told = told.lines().next().unwrap_or_default();
-            assert!(told.starts_with(&format!("{} = ", key.name)), "{text}: {told}");
-            let again = parse("job.toml", &format!("{told}\n"), nothing);
+            let (_, advice) = trouble.split_once("^ type ").unwrap_or_else(|| panic!("{text}: {trouble}"));
+            let advice = advice.lines().next().unwrap_or_default();
+            assert!(advice.starts_with(&format!("{} = ", key.name)), "{text}: {advice}");
+            let translated = parse("job.toml", &format!("{advice}\n"), nothing);
             // A single setting may contradict a default, but it must be known.
-            let unread = again
+            let unknown = translated
                 .err()
                 .map(|e| e.to_string())
                 .filter(|e| e.contains("no key") || e.contains("is not known"));
-            assert_eq!(unread, None, "{told}");
+            assert_eq!(unknown, None, "{advice}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Languages of workload descriptions: fathom's TOML jobs, fio, DISKSPD and Iometer. Each is read into a
+//! Job languages: fathom's TOML jobs, fio, DISKSPD and Iometer. Each is read into a
 //! [`model::spec::JobSpec`], with error messages that point at the place in the text.
 #![forbid(unsafe_code)]
 
@@ -33,7 +33,7 @@ pub fn of_tool(tool: Tool) -> Option<&'static Language> {
     LANGUAGES.iter().find(|language| language.tool == tool)
 }
 
-/// Largest file in bytes. A thousand streams with every setting take a quarter of it.
+/// Maximum size of a file in bytes. A thousand streams with every setting take a quarter of it.
 pub const MAX_FILE_BYTES: usize = 1 << 20;
 
 /// Checks of a job by the caller, such as whether its engines exist.
@@ -71,8 +71,8 @@ pub struct Language {
     pub tool: Tool,
     /// The file extension, without the point.
     pub extension: &'static str,
-    /// Reads a text. Messages name it as given. The job is checked for contradictions and by the caller's
-    /// objections.
+    /// Parses a text, which messages call by the given name. Checks the job for contradictions, and calls the
+    /// caller's checks.
     pub parse: fn(&str, &str, Objections) -> Result<JobSpec, Trouble>,
 }
 
@@ -98,12 +98,12 @@ const FIO_KEYS: [&str; 15] = [
 /// Tables and keys that only fathom's TOML has. A file with one of them is a job of fathom.
 const FATHOM_KEYS: [&str; 6] = [job::PHASE, job::STREAM, "rw", "bs", "depth", "workers"];
 
-/// The tool whose job file this is; `None` for anything else, and for files larger than [`MAX_FILE_BYTES`].
+/// Detects the tool of a job file; `None` for other files, and for files larger than [`MAX_FILE_BYTES`].
 pub fn what_language(content: &[u8]) -> Option<Tool> {
     if content.len() > MAX_FILE_BYTES {
         return None;
     }
-    let text = text(content)?;
+    let text = decode(content)?;
     let text = text.trim_start_matches('\u{feff}').trim_start();
     if is_diskspd(text) {
         Some(Tool::Diskspd)
@@ -117,7 +117,7 @@ pub fn what_language(content: &[u8]) -> Option<Tool> {
 }
 
 /// The text of a file: UTF-8, or UTF-16 with a byte order mark as Windows writes it.
-fn text(content: &[u8]) -> Option<Cow<'_, str>> {
+fn decode(content: &[u8]) -> Option<Cow<'_, str>> {
     let wide = |unit: fn([u8; 2]) -> u16| {
         let units = content.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
         String::from_utf16(&units.collect::<Vec<_>>()).ok().map(Cow::Owned)
@@ -137,12 +137,12 @@ fn is_diskspd(text: &str) -> bool {
     while let Some((start, end)) =
         [("<?", "?>"), ("<!--", "-->")].into_iter().find(|(s, _)| rest.starts_with(s))
     {
-        let Some((_, behind)) = rest[start.len()..].split_once(end) else { return false };
-        rest = behind.trim_start();
+        let Some((_, after)) = rest[start.len()..].split_once(end) else { return false };
+        rest = after.trim_start();
     }
     let is_root = |name: &str| {
-        let behind = rest.strip_prefix('<').and_then(|r| r.strip_prefix(name));
-        behind.is_some_and(|r| r.starts_with(|c: char| c.is_whitespace() || c == '>'))
+        let after_name = rest.strip_prefix('<').and_then(|r| r.strip_prefix(name));
+        after_name.is_some_and(|r| r.starts_with(|c: char| c.is_whitespace() || c == '>'))
     };
     (is_root("Profile") || is_root("Results")) && rest.contains("<TimeSpan")
 }

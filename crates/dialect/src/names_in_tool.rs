@@ -1,8 +1,8 @@
-//! Messages in the names of the tool whose command line was typed.
+//! Translates messages into the option names of the tool whose command line was typed.
 //!
-//! A message names a setting of fathom, as `{limit-bandwidth}` or `--limit-bandwidth 50m`. Here it gets the name of the option that a user of
-//! the tool types for it: `rate=50m`. A setting without such an option loses its hyphens and is called a setting of fathom, since no user of
-//! the tool can type it there. Commands of fathom between backquotes are left alone.
+//! A message names a setting of fathom, as in `{limit-bandwidth}` or `--limit-bandwidth 50m`. Here it gets the name of the tool's own
+//! option: `rate=50m`. A setting that the tool lacks loses its hyphens and is called a setting of fathom, since the user cannot type it.
+//! Commands of fathom in backquotes are left alone.
 
 use crate::Tool;
 use model::spec::{JobSpec, keys};
@@ -224,6 +224,16 @@ pub fn in_names_of(tool: Tool, text: &str) -> String {
     out + rest
 }
 
+/// Removes fathom's settings in parentheses, such as " (`--bs`)", which users of another tool cannot type.
+pub(crate) fn without_settings(text: &str) -> String {
+    let mut out = text.to_owned();
+    while let Some(start) = out.find(" (`--") {
+        let length = out[start..].find(')').map_or(out.len() - start, |end| end + 1);
+        out.replace_range(start..start + length, "");
+    }
+    out
+}
+
 /// The setting at the beginning of a text, and the rest of the text.
 fn flag(text: &str) -> Option<(&'static keys::Key, &str)> {
     let end = text.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(text.len());
@@ -244,14 +254,20 @@ fn value<'t>(key: &keys::Key, text: &'t str) -> (Option<&'t str>, &'t str) {
 }
 
 #[test]
-fn every_setting_is_one() {
+fn settings_in_parentheses_are_removed() {
+    let text = "limit of each (`--limit-iops`, `--rate`), or 0 (off) (`--bs`)";
+    assert_eq!(without_settings(text), "limit of each, or 0 (off)");
+}
+
+#[test]
+fn every_translated_setting_exists() {
     for (setting, _) in FIO.iter().chain(DISKSPD).chain(IOMETER) {
         assert!(keys::find(setting).is_some(), "{setting}");
     }
 }
 
 #[test]
-fn messages_have_the_names_of_the_tool() {
+fn messages_have_the_option_names_of_the_tool() {
     for (text, expected) in [
         (
             "--limit-bandwidth limits writes, and --rw randrw has none",

@@ -1,11 +1,12 @@
 //! Errors in a text, each shown with file, line, column, the line itself and a caret below the span. Also
 //! suggestions for mistyped words.
 
+use crate::MAX_FILE_BYTES;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::fmt;
 use std::ops::Range;
 
-/// Messages that are shown at most.
+/// Maximum number of messages that are shown.
 pub(crate) const MAX_SHOWN: usize = 20;
 
 /// All errors of a text. `Display` is plain text; [`Trouble::coloured`] is for a terminal.
@@ -24,17 +25,17 @@ pub(crate) struct Mark {
     /// What is wrong, then `; ` and what to type instead.
     pub(crate) message: String,
     /// Further places that explain the error, each with a label.
-    pub(crate) beside: Vec<(Range<usize>, &'static str)>,
+    pub(crate) context: Vec<(Range<usize>, &'static str)>,
 }
 
 impl Mark {
     pub(crate) fn new(span: Range<usize>, message: impl Into<String>) -> Self {
-        Self { span, message: message.into(), beside: Vec::new() }
+        Self { span, message: message.into(), context: Vec::new() }
     }
 }
 
 impl Trouble {
-    /// The messages in the order of their places, without duplicates.
+    /// Orders the messages by place and removes duplicates.
     pub(crate) fn new(name: &str, text: &str, mut marks: Vec<Mark>) -> Self {
         marks.sort_by_key(|mark| mark.span.start);
         let mut kept: Vec<Mark> = Vec::new();
@@ -46,6 +47,18 @@ impl Trouble {
         }
         let name = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
         Self { name, text: text.into(), marks: kept }
+    }
+
+    /// The error about a file of more than [`MAX_FILE_BYTES`]; `None` for a smaller one. `kind` is `a job file` or
+    /// the like.
+    pub(crate) fn too_large(name: &str, text: &str, kind: &str) -> Option<Self> {
+        if text.len() <= MAX_FILE_BYTES {
+            return None;
+        }
+        // Only the beginning of the file is shown.
+        let start: String = text.lines().next().unwrap_or_default().chars().take(80).collect();
+        let message = format!("the file has {} bytes; {kind} has {MAX_FILE_BYTES} at most", text.len());
+        Some(Self::new(name, &start, vec![Mark::new(0..start.len(), message)]))
     }
 
     /// The messages with colours for a terminal.
@@ -64,13 +77,13 @@ impl Trouble {
 
     fn part(&self, mark: &Mark, renderer: &Renderer) -> String {
         let (title, advice) = mark.message.split_once("; ").unwrap_or((&mark.message, ""));
-        let beside = mark
-            .beside
+        let context = mark
+            .context
             .iter()
             .map(|(span, part)| AnnotationKind::Context.span(self.within(span)).label(*part));
         let culprit = AnnotationKind::Primary.span(self.within(&mark.span));
         let culprit = if advice.is_empty() { culprit } else { culprit.label(advice) };
-        let snippet = Snippet::source(&self.text).path(&self.name).annotation(culprit).annotations(beside);
+        let snippet = Snippet::source(&self.text).path(&self.name).annotation(culprit).annotations(context);
         renderer.render(&[Group::with_title(Level::ERROR.no_name().primary_title(title)).element(snippet)])
     }
 
@@ -96,13 +109,19 @@ impl fmt::Display for Trouble {
 
 impl std::error::Error for Trouble {}
 
+/// Quotes a text for a message, shortened and without control characters.
+pub(crate) fn quoted(text: &str) -> String {
+    let short: String = text.chars().take(40).map(|c| if c.is_control() { '?' } else { c }).collect();
+    format!("'{short}'")
+}
+
 /// Dashes that word processors and web pages put in place of `-`: hyphens, figure dash, en dash, em dash,
 /// horizontal bar and minus.
 pub const LONG_DASHES: [char; 7] =
     ['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2015}', '\u{2212}'];
 
-/// The message about a word that begins with such a dash; `None` for any other word and for the name of an
-/// existing file.
+/// The message about a word that begins with such a dash; `None` for any other word and for an existing
+/// file.
 pub(crate) fn typed_hyphens(word: &str) -> Option<String> {
     let is_dash = |c: char| LONG_DASHES.contains(&c);
     let bare = word.trim_start_matches(|c| c == '-' || is_dash(c));
@@ -116,38 +135,38 @@ pub(crate) fn typed_hyphens(word: &str) -> Option<String> {
     let is_long = name.len() > 1 && name.chars().all(|c| c.is_ascii_lowercase() || "-_".contains(c));
     let hyphens = if is_long { "--" } else { "-" };
     Some(format!(
-        "{} begins with a dash (U+{:04X}) in place of a hyphen, as text copied from a web page does; type {hyphens}{bare}",
+        "{} begins with a dash (U+{:04X}) instead of a hyphen, as in text copied from a web page; type {hyphens}{bare}",
         word.escape_debug().to_string().replace("\\u{", "U+").trim_end_matches('}'),
         dash as u32
     ))
 }
 
-/// Longest word, in characters, for which a similar name is searched.
+/// Longest word for which a similar name is searched.
 const MAX_SIMILAR_CHARACTERS: usize = 64;
 
-/// The most similar name whose similarity is at least this (1 means equal).
+/// The most similar name, if its similarity is at least `min_similarity` (1 means equal).
 pub(crate) fn nearest<'n>(
     word: &str,
     names: impl IntoIterator<Item = &'n str>,
-    likeness: f64,
+    min_similarity: f64,
 ) -> Option<&'n str> {
     if word.len() >= MAX_SIMILAR_CHARACTERS {
         return None;
     }
-    let like = |name: &'n str| (strsim::normalized_damerau_levenshtein(word, name), name);
-    let all = names.into_iter().map(like).filter(|(like, _)| *like >= likeness);
-    all.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
+    let rated = |name: &'n str| (strsim::normalized_damerau_levenshtein(word, name), name);
+    let similar = names.into_iter().map(rated).filter(|(similarity, _)| *similarity >= min_similarity);
+    similar.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
 }
 
 #[test]
 fn dashes_are_recognised_and_hyphens_are_not() {
-    for (word, meant) in [
+    for (word, advice) in [
         ("\u{2013}b8K", "type -b8K"),
         ("\u{2014}name=t", "type --name=t"),
         ("\u{2212}r", "type -r"),
         ("\u{2013}-rw", "type --rw"),
     ] {
-        assert!(typed_hyphens(word).is_some_and(|why| why.contains(meant) && why.contains("U+2")), "{word}");
+        assert!(typed_hyphens(word).is_some_and(|why| why.contains(advice) && why.contains("U+2")), "{word}");
     }
     for word in ["-b8K", "--name=t", "file", "a\u{2013}b", "-", ""] {
         assert_eq!(typed_hyphens(word), None, "{word}");

@@ -1,5 +1,5 @@
-//! Checks that the documentation of job files is current: examples are valid jobs, and the documents name
-//! every key and option.
+//! Checks that the documentation of job languages is current: examples are valid jobs, and the documents list
+//! every key and option. `FATHOM_BLESS=1` writes the generated tables anew.
 
 use dialect::diskspd::options as diskspd;
 use dialect::fio::options::{FioOption, How, OPTIONS, OWN, OwnOption};
@@ -16,7 +16,7 @@ fn read(path: &Path) -> String {
 }
 
 #[test]
-fn every_example_is_a_job_that_says_what_it_is_for() {
+fn every_example_is_a_valid_job_with_a_description() {
     let folder = root().join("examples/jobs");
     let entries = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
     let mut names = Vec::new();
@@ -26,7 +26,7 @@ fn every_example_is_a_job_that_says_what_it_is_for() {
         let job = parse(&path.display().to_string(), &text, |_| Vec::new()).unwrap_or_else(|e| panic!("{e}"));
         names.push(job.name.unwrap_or_else(|| panic!("{} has no name", path.display())));
         let comments = text.lines().take_while(|l| l.starts_with("# ")).count();
-        assert_eq!(comments, 2, "{} begins with two lines that say what it is for", path.display());
+        assert_eq!(comments, 2, "{} must begin with two lines of description", path.display());
     }
     names.sort();
     names.dedup();
@@ -34,36 +34,36 @@ fn every_example_is_a_job_that_says_what_it_is_for() {
 }
 
 #[test]
-fn the_document_names_every_key_of_a_line() {
-    holds("docs/reference/job-files.md", "<!-- keys of a line -->\n", &line_keys());
+fn the_keys_of_a_line_are_documented() {
+    check_generated("docs/reference/job-files.md", "<!-- keys of a line -->\n", &line_keys());
 }
 
 #[test]
-fn the_document_says_what_becomes_of_every_option_of_fio() {
-    holds("docs/reference/fio.md", "<!-- own options -->\n", &own_options());
-    holds("docs/reference/fio.md", "<!-- options -->\n", &options());
+fn the_options_of_fio_are_documented() {
+    check_generated("docs/reference/fio.md", "<!-- own options -->\n", &own_options());
+    check_generated("docs/reference/fio.md", "<!-- options -->\n", &options());
 }
 
 #[test]
-fn the_document_says_what_becomes_of_every_option_of_diskspd() {
-    holds("docs/reference/diskspd.md", "<!-- options -->\n", &options_of_diskspd());
+fn the_options_of_diskspd_are_documented() {
+    check_generated("docs/reference/diskspd.md", "<!-- options -->\n", &diskspd_options());
 }
 
-/// Every supported option of DISKSPD is typed in a story or in a test of the parser.
-fn options_of_diskspd() -> String {
+/// The table of DISKSPD's options. Panics if no test types an honoured option.
+fn diskspd_options() -> String {
     let texts =
         ["tests/it/diskspd.rs", "crates/dialect/src/diskspd/tests.rs"].map(|path| read(&root().join(path)));
     let mut out = String::from("\n| option | here | on Linux |\n|---|---|---|\n");
     for diskspd::DiskspdOption { name, value, how } in diskspd::OPTIONS {
         let (word, about) = match how {
-            diskspd::How::Held(about) => ("held", about),
+            diskspd::How::Honoured(about) => ("honoured", about),
             diskspd::How::NoEffect(why) => ("no effect", why),
             diskspd::How::Refused(why) => ("refused", why),
         };
         let typed =
             [format!(" -{name}"), format!("\"-{name}"), format!("--{}", name.trim_start_matches('-'))];
         let is_typed = texts.iter().any(|text| typed.iter().any(|typed| text.contains(typed.as_str())));
-        assert!(word != "held" || is_typed, "no story types -{name}");
+        assert!(word != "honoured" || is_typed, "no test types -{name}");
         out += &format!("| `-{name}{value}` | {word} | {about} |\n")
             .replace("text|xml", "text\\|xml")
             .replace("1|2|3", "1\\|2\\|3");
@@ -71,9 +71,9 @@ fn options_of_diskspd() -> String {
     out + "\n"
 }
 
-/// Asserts that a document has a generated part as it would be made today, or makes it.
+/// Asserts that a document has the current generated part, or writes it.
 #[track_caller]
-fn holds(document: &str, begin: &str, generated: &str) {
+fn check_generated(document: &str, begin: &str, generated: &str) {
     const END: &str = "<!-- end -->\n";
     let path = root().join(document);
     let text = read(&path);
@@ -90,7 +90,7 @@ fn holds(document: &str, begin: &str, generated: &str) {
 }
 
 #[test]
-fn the_jobs_in_the_document_are_jobs() {
+fn the_jobs_in_the_document_are_valid() {
     let text = read(&root().join("docs/reference/job-files.md"));
     let jobs: Vec<&str> =
         text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
@@ -100,25 +100,26 @@ fn the_jobs_in_the_document_are_jobs() {
     }
 }
 
-/// The table of options of jobs.
+/// The table of fio's job options, each honoured one with a test that types it.
 fn options() -> String {
-    let stories = stories();
+    let tests = fio_tests();
     let row = |option: &FioOption| {
         let names = || std::iter::once(option.name).chain(option.aliases.iter().copied());
         let shown: Vec<String> = names().map(|n| format!("`{n}`")).collect();
-        let story = stories.iter().find(|(_, text)| names().any(|name| says(text, name)));
-        (shown.join(", "), option.how, story.map(|(name, _)| name.clone()))
+        let test = tests.iter().find(|(_, text)| names().any(|name| types_option(text, name)));
+        (shown.join(", "), option.how, test.map(|(name, _)| name.clone()))
     };
     let rows: Vec<_> = OPTIONS.iter().map(row).collect();
-    let held = rows.iter().filter(|(_, how, _)| matches!(how, How::Held(_)));
-    let without: Vec<&String> = held.filter(|(.., story)| story.is_none()).map(|(names, ..)| names).collect();
-    assert!(without.is_empty(), "no story types these: {without:?}");
+    let honoured = rows.iter().filter(|(_, how, _)| matches!(how, How::Honoured(_)));
+    let without: Vec<&String> =
+        honoured.filter(|(.., test)| test.is_none()).map(|(names, ..)| names).collect();
+    assert!(without.is_empty(), "no test types these: {without:?}");
     table(rows.into_iter())
 }
 
-/// Stories about fio's language, each with its text: those of the program first, then those of the parser.
-fn stories() -> Vec<(String, String)> {
-    const OF_THE_PROGRAM: [&str; 10] = [
+/// Tests of fio's options, each with its text: integration tests first, then unit tests of the parser.
+fn fio_tests() -> Vec<(String, String)> {
+    const INTEGRATION_TESTS: [&str; 10] = [
         "fio",
         "fio_calls",
         "fio_logs",
@@ -130,23 +131,23 @@ fn stories() -> Vec<(String, String)> {
         "fio_rules",
         "fio_replay",
     ];
-    let of_program = OF_THE_PROGRAM.map(|name| (name, root().join(format!("tests/it/{name}.rs"))));
-    let mut of_parser: Vec<PathBuf> = std::fs::read_dir(root().join("crates/dialect/src/fio"))
+    let integration_tests = INTEGRATION_TESTS.map(|name| (name, root().join(format!("tests/it/{name}.rs"))));
+    let mut unit_tests: Vec<PathBuf> = std::fs::read_dir(root().join("crates/dialect/src/fio"))
         .unwrap_or_else(|e| panic!("{e}"))
         .map(|entry| entry.unwrap_or_else(|e| panic!("{e}")).path())
         .collect();
-    of_parser.extend(
+    unit_tests.extend(
         ["order", "settings"].map(|name| root().join(format!("crates/dialect/src/fio/tests/{name}.rs"))),
     );
-    of_parser.retain(|path| path.is_file());
-    of_parser.sort();
-    let files = of_program.into_iter().chain(of_parser.into_iter().map(|path| ("dialect", path)));
+    unit_tests.retain(|path| path.is_file());
+    unit_tests.sort();
+    let files = integration_tests.into_iter().chain(unit_tests.into_iter().map(|path| ("dialect", path)));
     let mut all = Vec::new();
     for (module, path) in files {
         let text = read(&path);
-        for story in text.split("#[test]\n").skip(1) {
-            // Constants below a story are of what follows it.
-            let body = story.split("\n}\n").next().unwrap_or_default();
+        for test in text.split("#[test]\n").skip(1) {
+            // Constants after a test belong to the next one.
+            let body = test.split("\n}\n").next().unwrap_or_default();
             let name =
                 body.split_once("fn ").and_then(|(_, rest)| rest.split_once('(')).map(|(name, _)| name);
             let typed = body.replace("\\n", "\n");
@@ -157,7 +158,7 @@ fn stories() -> Vec<(String, String)> {
 }
 
 /// Whether a text types an option.
-fn says(text: &str, option: &str) -> bool {
+fn types_option(text: &str, option: &str) -> bool {
     text.match_indices(option).any(|(at, _)| {
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
         let before = text[..at].chars().next_back();
@@ -177,19 +178,19 @@ fn own_options() -> String {
     table(OWN.iter().map(row))
 }
 
-/// Options with what becomes of each, and for those that are held the story that types it.
+/// A table of options with how each is handled, and the test that types it.
 fn table(rows: impl Iterator<Item = (String, How, Option<String>)>) -> String {
-    let mut out = String::from("\n| option | here | what becomes of it |\n|---|---|---|\n");
-    for (names, how, story) in rows {
+    let mut out = String::from("\n| option | here | effect or reason |\n|---|---|---|\n");
+    for (names, how, test) in rows {
         let (word, about) = match how {
-            How::Held(about) => {
-                let by = story.map_or_else(String::new, |story| format!(" (`{story}`)"));
-                ("held", about.to_owned() + &by)
+            How::Honoured(about) => {
+                let by = test.map_or_else(String::new, |test| format!(" (`{test}`)"));
+                ("honoured", about.to_owned() + &by)
             }
             How::NoEffect(why) => ("no effect", why.to_owned()),
             How::Only(values, why) => {
                 let values: Vec<String> = values.iter().map(|v| format!("`{v}`")).collect();
-                ("refused", format!("taken as {} alone: {why}", values.join(" or ")))
+                ("refused", format!("except {}: {why}", values.join(" or ")))
             }
             How::Refused(why) => ("refused", why.to_owned()),
         };

@@ -62,10 +62,10 @@ pub const EVENTS: [(&str, &str, Kind); 22] = [
     ("block", "block_rq_issue", Kind::Request),
 ];
 
-/// Most recent request ends that a sequential request may follow: a file is read in several places at once,
+/// Number of recent request ends that a sequential request may follow: a file is read in several places at once,
 /// and writes are interleaved with the journal.
 const MAX_SEQUENTIAL_ENDS: usize = 16;
-/// Most events that wait to be sorted: 64 MiB.
+/// Maximum number of events that wait to be sorted: 64 MiB.
 const MAX_WAITING: usize = 2_000_000;
 
 /// An event with the fields that are used.
@@ -74,10 +74,11 @@ struct Event {
     time_ns: u64,
     thread: u32,
     kind: Kind,
-    /// For a fork the child, for an open its flags, for a request its first sector.
+    /// The child of a fork, the flags of an open, the first sector of a request.
     value: u64,
-    /// For a request its sectors, and whether it writes.
-    request: (u64, bool),
+    /// Sectors of a request, and whether it writes.
+    sectors: u64,
+    is_write: bool,
 }
 
 /// The fields of an event.
@@ -181,7 +182,8 @@ impl CommandTrace {
                 thread: reader.thread.number(record) as u32,
                 kind: reader.kind,
                 value: reader.value.number(record),
-                request: (reader.sectors.number(record), rwbs.contains(&b'W')),
+                sectors: reader.sectors.number(record),
+                is_write: rwbs.contains(&b'W'),
             });
         }
     }
@@ -200,7 +202,7 @@ impl CommandTrace {
 
     fn count(&mut self, event: &Event) {
         if event.kind == Kind::Request {
-            return self.request(event.value, event.request);
+            return self.request(event);
         }
         if !self.followed.contains(&event.thread) {
             return;
@@ -231,12 +233,13 @@ impl CommandTrace {
         }
     }
 
-    fn request(&mut self, sector: u64, (sectors, writes): (u64, bool)) {
+    fn request(&mut self, event: &Event) {
+        let Event { value: sector, sectors, is_write, .. } = *event;
         // A flush has no data.
         if sectors == 0 {
             return;
         }
-        let at = usize::from(writes);
+        let at = usize::from(is_write);
         let Requests { count, sequential } = &mut self.seen.requests[at];
         *count += 1;
         let end = sector.saturating_add(sectors);
@@ -316,7 +319,7 @@ impl Calls {
         self.counts.keys().map(|(thread, _)| *thread).filter(move |one| last.replace(*one) != Some(*one))
     }
 
-    /// Returns how often each thread made each call, and starts anew.
+    /// Returns how often each thread made each call, and resets the counts.
     pub fn take(&mut self) -> BTreeMap<(u32, u64), u64> {
         std::mem::take(&mut self.counts)
     }
@@ -389,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn syncs_and_opens_of_descendants_count_and_those_of_others_do_not() -> Result<(), Foreign> {
+    fn only_syncs_and_opens_of_descendants_count() -> Result<(), Foreign> {
         let mut trace = CommandTrace::new(HEADER, &formats(), 10, [0x4000, 0x1000])?;
         let events = [
             event(1, 10, 20, 0, b""),

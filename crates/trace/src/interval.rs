@@ -101,15 +101,15 @@ impl Times {
     }
 
     fn take(&mut self) -> Latencies {
-        let figures = |of: &mut Histogram| {
+        let figures = |histogram: &mut Histogram| {
             let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / MS);
-            let latency = of.max_ns().map(|max| Latency {
-                requests: of.count(),
-                p50_ms: ms(of.supported_quantile_ns(0.5)),
-                p99_ms: ms(of.supported_quantile_ns(0.99)),
+            let latency = histogram.max_ns().map(|max| Latency {
+                requests: histogram.count(),
+                p50_ms: ms(histogram.supported_quantile_ns(0.5)),
+                p99_ms: ms(histogram.supported_quantile_ns(0.99)),
                 max_ms: max as f64 / MS,
             });
-            of.clear();
+            histogram.clear();
             latency
         };
         Latencies {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_of_a_device_and_sizes_depth_and_order_of_a_process() {
+    fn devices_have_latencies_and_processes_have_sizes_and_depth() {
         let mut names = Names::default();
         let mut interval = Interval::new(2, false);
         for at in 0..2000 {
@@ -215,7 +215,7 @@ mod tests {
         }
         interval.add(1, &row(&mut names, 41, "WS", 0, 256, 5), &names);
         interval.add(1, &row(&mut names, 41, "FF", 0, 0, 700), &names);
-        // What never completed has no time.
+        // A request that never completed has no latency.
         interval.add(1, &Row { latency_ns: None, ..row(&mut names, 41, "R", 0, 8, 0) }, &names);
         let (devices, processes) = (interval.latencies(), interval.processes(2.0));
         assert_eq!(devices[0], Latencies::default());
@@ -224,27 +224,28 @@ mod tests {
         let near = |ms: Option<f64>, is: f64| ms.is_some_and(|ms| (ms - is).abs() < is * 0.01);
         assert!(near(read.p50_ms, 1.0) && near(read.p99_ms, 1.98), "{read:?}");
         let flush = devices[1].flush.map(|f| (f.requests, f.p50_ms, f.max_ms));
-        assert_eq!(flush, Some((1, None, 0.7)), "one says nothing of a percentile");
+        assert_eq!(flush, Some((1, None, 0.7)), "one request has no percentiles");
         let reader = &processes[&40];
         // 2000 requests of 1.0005 ms on average in 2 s.
         assert!((reader.depth_mean - 1.0005).abs() < 1e-9, "{reader:?}");
-        let told = reader.read.map(|r| (r.per_s, r.p50_bytes, r.max_bytes, r.sequential_percent));
-        assert_eq!(told, Some((1000.0, 4096, 4096, 25.0)));
+        let figures = reader.read.map(|r| (r.per_s, r.p50_bytes, r.max_bytes, r.sequential_percent));
+        assert_eq!(figures, Some((1000.0, 4096, 4096, 25.0)));
         let writer = &processes[&41];
         assert_eq!((writer.read, writer.flush_per_s), (None, 0.5));
         assert_eq!(writer.write.map(|w| w.mb_per_s), Some(0.065_536));
     }
 
     #[test]
-    fn the_next_interval_begins_with_nothing_but_where_the_last_request_ended() {
+    fn an_interval_keeps_only_the_last_ends_of_the_one_before() {
         let mut names = Names::default();
         let mut interval = Interval::new(1, true);
         interval.add(0, &row(&mut names, 7, "R", 0, 8, 1), &names);
         let first = interval.processes(1.0);
         interval.add(0, &row(&mut names, 7, "R", 8, 8, 1), &names);
         let second = interval.processes(1.0);
-        let sequential =
-            |of: &BTreeMap<u32, ProcessRequests>| of.get(&8).and_then(|p| Some(p.read?.sequential_percent));
+        let sequential = |processes: &BTreeMap<u32, ProcessRequests>| {
+            processes.get(&8).and_then(|p| Some(p.read?.sequential_percent))
+        };
         assert_eq!((sequential(&first), sequential(&second)), (Some(0.0), Some(100.0)));
         assert!(interval.processes(1.0).is_empty());
         let [latencies] = interval.latencies()[..] else { panic!() };

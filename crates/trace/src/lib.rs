@@ -67,7 +67,7 @@ impl Field {
     }
 }
 
-/// A record's format.
+/// The format of a record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Format {
     /// Its number in records; 0 for the page's header.
@@ -121,14 +121,14 @@ fn field(text: &str) -> Option<(String, Field)> {
 }
 
 fn foreign(line: &str) -> Foreign {
-    Foreign(format!("the kernel's format has a line that is not understood: {line}"))
+    Foreign(format!("the kernel's format has an unknown line: {line}"))
 }
 
 /// Records were lost before this page.
 const MISSED: u64 = 1 << 31;
 /// The number of lost records follows the records.
 const STORED: u64 = 1 << 30;
-/// The other bits of the commit word: bytes in use.
+/// The bits of the commit word with the number of bytes in use.
 const IN_USE: u64 = STORED - 1;
 /// Bits of the time in a record's word.
 const DELTA_BITS: u32 = 27;
@@ -186,8 +186,8 @@ impl<'p> Records<'p> {
         let commit = layout.commit.number(page);
         let whole = page.get(layout.data..).unwrap_or_default();
         let used = usize::try_from(commit & IN_USE).unwrap_or(usize::MAX).min(whole.len());
-        let (data, behind) = whole.split_at(used);
-        let stored = Field { offset: 0, size: layout.commit.size }.number(behind);
+        let (data, rest) = whole.split_at(used);
+        let stored = Field { offset: 0, size: layout.commit.size }.number(rest);
         let missed = match (commit & MISSED != 0, commit & STORED != 0) {
             (false, _) => 0,
             // Without space for their number, at least one is lost.
@@ -253,9 +253,9 @@ impl<'p> Iterator for Records<'p> {
                     self.at = self.at.next_multiple_of(4);
                     return Some((self.time, data));
                 }
-                words => {
+                length => {
                     self.time = self.time.wrapping_add(delta);
-                    return self.take(words as usize * 4).map(|data| (self.time, data));
+                    return self.take(length as usize * 4).map(|data| (self.time, data));
                 }
             }
         }
@@ -355,7 +355,7 @@ impl Decoder {
         for (step, text) in formats {
             let format = Format::parse(text)?;
             id = format.field("common_type")?;
-            let of = EventFields {
+            let fields = EventFields {
                 step: *step,
                 pid: format.field("common_pid")?,
                 sector: format.field("sector")?,
@@ -365,7 +365,7 @@ impl Decoder {
                 device: format.has("dev"),
                 comm: format.has("comm").filter(|field| field.size == 16),
             };
-            event_fields.push((format.id, of));
+            event_fields.push((format.id, fields));
         }
         let layout = Layout::parse(header_page)?;
         let (names, tasks) = (Names::default(), HashMap::new());
@@ -405,12 +405,12 @@ impl Decoder {
     }
 
     fn event(&mut self, at: usize, at_ns: u64, record: &[u8], ask: AskTask<'_>) -> Event {
-        let of = &self.event_fields[at].1;
-        let (sector, sectors) = (of.sector.number(record), of.sectors.number(record) as u32);
-        let letters = of.rwbs.bytes(record).unwrap_or_default();
-        let error = of.error.map_or(0, |field| field.signed(record));
-        let (step, comm, device) = (of.step, of.comm, of.device);
-        let tid = of.pid.number(record) as u32;
+        let fields = &self.event_fields[at].1;
+        let (sector, sectors) = (fields.sector.number(record), fields.sectors.number(record) as u32);
+        let letters = fields.rwbs.bytes(record).unwrap_or_default();
+        let error = fields.error.map_or(0, |field| field.signed(record));
+        let (step, comm, device) = (fields.step, fields.comm, fields.device);
+        let tid = fields.pid.number(record) as u32;
         let length = letters.iter().position(|b| *b == 0).unwrap_or(letters.len()).min(12);
         let letters = &letters[..length];
         let op = op(letters, sectors);
@@ -443,8 +443,8 @@ impl Decoder {
         }
         let length = name.iter().position(|b| *b == 0).unwrap_or(name.len());
         let (pid, kernel) = ask(tid);
-        let name_of = String::from_utf8_lossy(&name[..length]).into_owned();
-        let number = self.names.task(&Task { tid, pid, kernel, name: name_of });
+        let text = String::from_utf8_lossy(&name[..length]).into_owned();
+        let number = self.names.task(&Task { tid, pid, kernel, name: text });
         self.tasks.insert((tid, name), number);
         number
     }
@@ -495,11 +495,11 @@ pub(crate) mod tests {
     }
 
     /// A page with these data after its header.
-    pub(crate) fn page(time: u64, flags: u64, data: &[u8], behind: u64) -> Vec<u8> {
+    pub(crate) fn page(time: u64, flags: u64, data: &[u8], trailing: u64) -> Vec<u8> {
         let mut page = time.to_ne_bytes().to_vec();
         page.extend((data.len() as u64 | flags).to_ne_bytes());
         page.extend(data);
-        page.extend(behind.to_ne_bytes());
+        page.extend(trailing.to_ne_bytes());
         page.resize(4096, 0);
         page
     }
@@ -538,7 +538,7 @@ pub(crate) mod tests {
     fn lost_records_are_counted() -> Result<(), Foreign> {
         let layout = Layout::parse(HEADER)?;
         let missed =
-            |flags, behind| Records::parse(&page(7, flags, &record(1, b"abcd"), behind), &layout).missed;
+            |flags, trailing| Records::parse(&page(7, flags, &record(1, b"abcd"), trailing), &layout).missed;
         assert_eq!(missed(0, 137), 0);
         assert_eq!(missed(MISSED | STORED, 137), 137);
         assert_eq!(missed(MISSED, 137), 1);

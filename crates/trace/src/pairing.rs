@@ -1,7 +1,7 @@
 //! Pairing: events become requests, and requests become rows in the order of their issue.
 //!
 //! 1. [`Merge`] orders the events of all CPUs. Each CPU's buffer is in order. Once all buffers were read,
-//!    every event older than the start of the reading before is present: a record that was being written then
+//!    every event older than the start of the previous reading is present: a record that was being written then
 //!    has been finished since.
 //! 2. [`Pairing`] matches a completion with the oldest request in flight of its operation at its sector.
 //! 3. `Slots` holds requests in flight, and releases rows in the order of their issue.
@@ -19,7 +19,7 @@ use crate::{Event, Step};
 use model::captured::{Completed, Op, Unit};
 use std::collections::{HashMap, VecDeque};
 
-/// After lost events, requests that were in flight before are waited for no longer than this.
+/// How long to wait for requests in flight after events were lost.
 pub const PATIENCE_NS: u64 = 5_000_000_000;
 /// How much later than the completion event the kernel may count a request, unless a task is stopped in
 /// between.
@@ -46,7 +46,7 @@ pub struct Scope {
     pub start_ns: u64,
 }
 
-/// Counts along with the rows.
+/// Counts of the pairing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Completions without an issue.
@@ -84,7 +84,7 @@ pub struct Pairing {
 }
 
 impl Pairing {
-    /// Starts without events.
+    /// Creates a pairing without events.
     pub fn new(scope: Scope) -> Self {
         Self {
             scope,
@@ -139,8 +139,8 @@ impl Pairing {
         self.slots.wait_at_most(ns);
     }
 
-    /// Releases the rows that have waited long enough at this time. For times without events.
-    pub fn hand_on(&mut self, at_ns: u64, each: &mut dyn FnMut(&Row)) {
+    /// Releases the rows that have waited long enough at this time, even without a new event.
+    pub fn pass_on(&mut self, at_ns: u64, each: &mut dyn FnMut(&Row)) {
         self.slots.release(at_ns.saturating_sub(self.scope.start_ns), each);
     }
 
@@ -302,9 +302,9 @@ impl Pairing {
 
     /// Whether a time is between the two readings of the counters. Counts completions during a reading.
     fn is_between(&mut self, at_ns: u64) -> bool {
-        let edge =
-            |(before, after): (u64, u64)| (before.saturating_sub(COUNTING_DELAY_NS)..=after).contains(&at_ns);
-        let at_edge = self.counters_read_at.into_iter().flatten().any(edge);
+        let mut readings = self.counters_read_at.into_iter().flatten();
+        let at_edge = readings
+            .any(|(before, after)| (before.saturating_sub(COUNTING_DELAY_NS)..=after).contains(&at_ns));
         self.counts.completed.at_edges += u64::from(at_edge);
         let began = self.counters_read_at[0].is_none_or(|(before, _)| at_ns >= before);
         began && self.counters_read_at[1].is_none_or(|(before, _)| at_ns < before)
@@ -315,25 +315,25 @@ impl Pairing {
         if let Some(slot) = self.slots.pending(number) {
             slot.next = None;
         }
-        let Some(line) = self.in_flight.get_mut(&place) else {
+        let Some(queue) = self.in_flight.get_mut(&place) else {
             self.in_flight.insert(place, InFlightAtPlace { oldest: number, newest: number });
             return;
         };
-        let newest = std::mem::replace(&mut line.newest, number);
+        let newest = std::mem::replace(&mut queue.newest, number);
         match self.slots.pending(newest) {
             Some(slot) => slot.next = Some(number),
             // It was given up meanwhile.
-            None => line.oldest = number,
+            None => queue.oldest = number,
         }
     }
 
     /// Removes the oldest request in flight at a place.
     fn take_oldest(&mut self, place: Place) -> Option<u64> {
         loop {
-            let line = self.in_flight.get_mut(&place)?;
-            let number = line.oldest;
-            match self.slots.behind(number) {
-                Some(next) => line.oldest = next,
+            let queue = self.in_flight.get_mut(&place)?;
+            let number = queue.oldest;
+            match self.slots.next_at_place(number) {
+                Some(next) => queue.oldest = next,
                 None => {
                     self.in_flight.remove(&place);
                 }
@@ -347,7 +347,7 @@ impl Pairing {
     /// Gives up requests at this place that may miss their completion: a new request proves it.
     fn give_up_at(&mut self, place: Place) {
         let Some((below, _)) = self.lossy_until else { return };
-        while self.in_flight.get(&place).is_some_and(|line| line.oldest < below) {
+        while self.in_flight.get(&place).is_some_and(|queue| queue.oldest < below) {
             if let Some(number) = self.take_oldest(place) {
                 self.give_up_one(number);
             }
@@ -361,12 +361,12 @@ impl Pairing {
             self.give_up_one(number);
         }
         let slots = &mut self.slots;
-        self.in_flight.retain(|_, line| slots.pending(line.newest).is_some());
-        for lines in [&mut self.asked, &mut self.ending] {
-            for line in lines.values_mut() {
-                line.retain(|number| slots.pending(*number).is_some());
+        self.in_flight.retain(|_, queue| slots.pending(queue.newest).is_some());
+        for queues in [&mut self.asked, &mut self.ending] {
+            for queue in queues.values_mut() {
+                queue.retain(|number| slots.pending(*number).is_some());
             }
-            lines.retain(|_, line| !line.is_empty());
+            queues.retain(|_, queue| !queue.is_empty());
         }
         self.empty.retain(|number| slots.pending(*number).is_some());
         self.requeued.retain(|_, number| slots.pending(*number).is_some());
@@ -388,11 +388,11 @@ fn place(event: &Event) -> Place {
     }
 }
 
-fn pop(lines: &mut HashMap<u64, VecDeque<u64>>, sector: u64) -> Option<u64> {
-    let line = lines.get_mut(&sector)?;
-    let number = line.pop_front();
-    if line.is_empty() {
-        lines.remove(&sector);
+fn pop(queues: &mut HashMap<u64, VecDeque<u64>>, sector: u64) -> Option<u64> {
+    let queue = queues.get_mut(&sector)?;
+    let number = queue.pop_front();
+    if queue.is_empty() {
+        queues.remove(&sector);
     }
     number
 }
@@ -418,7 +418,7 @@ impl Merge {
     }
 }
 
-/// Most requests that wait for an older one to complete. With more, the older one is released after them.
+/// Maximum number of requests that wait for an older one to complete. With more, the older one is released after them.
 const MAX_WAITING_REQUESTS: usize = 1 << 20;
 
 /// The state of a request.
@@ -489,7 +489,7 @@ impl Slots {
     }
 
     /// Returns the next request at the same place, in any state.
-    pub(super) fn behind(&self, number: u64) -> Option<u64> {
+    pub(super) fn next_at_place(&self, number: u64) -> Option<u64> {
         match number.checked_sub(self.first) {
             Some(at) => self.queue.get(usize::try_from(at).ok()?)?.next,
             None => self.late.get(&number)?.next,
@@ -534,7 +534,7 @@ impl Slots {
 }
 
 #[test]
-fn events_come_in_order_and_no_sooner_than_they_are_sure() {
+fn events_come_in_order_once_none_can_precede_them() {
     use crate::Step;
     use model::captured::Op;
     let event = |at_ns| Event {
@@ -558,7 +558,7 @@ fn events_come_in_order_and_no_sooner_than_they_are_sure() {
 }
 
 #[test]
-fn rows_leave_in_the_order_of_their_issue_and_one_that_never_ends_holds_nobody_up_for_ever() {
+fn rows_leave_in_the_order_of_their_issue_and_a_stuck_one_does_not_block_them() {
     let row = |issue_ns| Row { issue_ns, ..Row::default() };
     let mut slots = Slots::default();
     let [stuck, two, three] = [1, 2, 3].map(|at| slots.push(row(at)));
@@ -581,7 +581,7 @@ fn rows_leave_in_the_order_of_their_issue_and_one_that_never_ends_holds_nobody_u
 }
 
 #[test]
-fn where_nobody_waits_for_long_one_that_takes_long_leaves_behind_the_others() {
+fn with_a_limit_a_slow_request_leaves_after_the_others() {
     let mut slots = Slots::default();
     slots.wait_at_most(50);
     let [slow, quick] = [10, 20].map(|issue_ns| slots.push(Row { issue_ns, ..Row::default() }));

@@ -109,7 +109,7 @@ pub fn op(letters: &[u8], sectors: u32) -> Op {
     }
 }
 
-/// Most distinct tasks and most distinct flags. Further ones count as the last. Limits the memory that a
+/// Maximum number of distinct tasks, and of distinct flags. Further ones count as the last. Limits the memory that a
 /// hostile file can take.
 const MAX_NAMES: usize = 1 << 18;
 
@@ -194,7 +194,7 @@ fn number_of<T: Clone + Eq + std::hash::Hash>(all: &mut Vec<T>, by: &mut HashMap
 }
 
 #[test]
-fn the_letters_of_the_kernel_are_told_apart() {
+fn kernel_letters_give_the_operation() {
     let table = [
         ("R", Op::Read),
         ("RA", Op::Read),
@@ -208,8 +208,8 @@ fn the_letters_of_the_kernel_are_told_apart() {
         ("ZR", Op::Other),
         ("", Op::Other),
     ];
-    for (letters, meant) in table {
-        assert_eq!(Flags::parse(letters).op(8), meant, "{letters}");
+    for (letters, op) in table {
+        assert_eq!(Flags::parse(letters).op(8), op, "{letters}");
     }
     assert_eq!((Flags::parse("FWS").op(0), Flags::parse("N").op(0)), (Op::Flush, Op::Other));
     let all = Flags::parse("FWFSM");
@@ -219,7 +219,7 @@ fn the_letters_of_the_kernel_are_told_apart() {
 }
 
 #[test]
-fn each_has_one_number() {
+fn tasks_and_flags_have_one_number_each() {
     let mut names = Names::default();
     let fio = Task { tid: 7, pid: Some(5), name: "fio".into(), ..Task::default() };
     let worker = Task { tid: 8, kernel: true, name: "kworker/0:1".into(), ..Task::default() };

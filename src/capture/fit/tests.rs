@@ -1,4 +1,4 @@
-//! `fathom run` accepts every job that is fitted to a capture, also to rows that no device produces.
+//! `fathom run` accepts every job that is fitted to a capture, even of rows that no device produces.
 
 use capture::fit::{Gathering, Head, Survey};
 use model::captured::{Origin, Unit};
@@ -13,37 +13,38 @@ impl Random {
         self.0 % most.max(1)
     }
 
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+    fn pick<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len() as u64) as usize]
     }
 }
 
-/// Rows of a load that is drawn, mostly ordinary and at times beyond all bounds.
+/// Rows of a random load, mostly ordinary and sometimes with extreme values.
 fn rows(random: &mut Random, names: &mut Names) -> Vec<Row> {
     let letters = ["R", "WS", "D", "FWFSM", "WFS", "N", "FF", "?"];
     let tasks: Vec<u32> = (0..=random.below(12))
         .map(|tid| {
-            let name = random.of(&["fio", "kworker/0:1", "a\"b\\c", "\u{1b}[2J", "", "iou-wrk-7"]).to_owned();
+            let name =
+                random.pick(&["fio", "kworker/0:1", "a\"b\\c", "\u{1b}[2J", "", "iou-wrk-7"]).to_owned();
             names.task(&Task { tid: tid as u32, name, ..Task::default() })
         })
         .collect();
-    let far = random.of(&[1_u64 << 20, 1 << 30, u64::MAX]);
-    let gap = random.of(&[0_u64, 10, 500_000, 1 << 50]);
-    let align = random.of(&[1_u64, 8, 2048]);
+    let far = random.pick(&[1_u64 << 20, 1 << 30, u64::MAX]);
+    let gap = random.pick(&[0_u64, 10, 500_000, 1 << 50]);
+    let align = random.pick(&[1_u64, 8, 2048]);
     let (mut at, mut last) = (0_u64, 0_u64);
-    (0..random.of(&[1, 30, 3000]))
+    (0..random.pick(&[1, 30, 3000]))
         .map(|_| {
             at = at.saturating_add(random.below(gap + 1));
             let is_asked = random.below(9) == 0;
             let kind = if is_asked { RowKind::Asked } else { RowKind::Request };
-            let flags = names.flags(&Flags { kind, ..Flags::parse(random.of(&letters)) });
-            let sectors = random.of(&[8, 8, 8, 64, 1024, 0, u32::MAX]) / align as u32 * align as u32;
-            let goes_on = random.below(3) > 0;
-            let sector = if goes_on { last } else { random.below(far) / align * align };
+            let flags = names.flags(&Flags { kind, ..Flags::parse(random.pick(&letters)) });
+            let sectors = random.pick(&[8, 8, 8, 64, 1024, 0, u32::MAX]) / align as u32 * align as u32;
+            let continues = random.below(3) > 0;
+            let sector = if continues { last } else { random.below(far) / align * align };
             last = sector.saturating_add(u64::from(sectors));
-            let latency = random.of(&[0, 100, 80_000, 1 << 33, u64::MAX]);
+            let latency = random.pick(&[0, 100, 80_000, 1 << 33, u64::MAX]);
             let latency_ns = (random.below(20) > 0).then_some(latency);
-            let task = random.of(&tasks);
+            let task = random.pick(&tasks);
             Row { issue_ns: at, latency_ns, queued_ns: None, sector, sectors, flags, task }
         })
         .collect()
@@ -56,7 +57,7 @@ fn every_capture_gives_a_valid_job_or_a_reason() {
     for _ in 0..1500 {
         let mut names = Names::default();
         let rows = rows(&mut random, &mut names);
-        let origin = Origin { unit: random.of(&[Unit::Requests, Unit::Bios]), ..Origin::default() };
+        let origin = Origin { unit: random.pick(&[Unit::Requests, Unit::Bios]), ..Origin::default() };
         let mut survey = Survey::new(&origin);
         survey.add(&rows, &names);
         let mut gathering = match Gathering::new(&origin, survey, &names) {

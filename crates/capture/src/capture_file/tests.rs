@@ -76,7 +76,7 @@ proptest! {
     }
 
     #[test]
-    fn a_byte_that_is_another_is_found(at in 0_usize..4000, other in 1_u8..) {
+    fn a_changed_byte_is_found(at in 0_usize..4000, other in 1_u8..) {
         let rows: Vec<Row> = (0..500).map(row).collect();
         let mut bytes = file(&rows, false);
         let at = at % bytes.len();
@@ -105,9 +105,9 @@ fn a_truncated_file_has_all_its_complete_blocks() {
 #[test]
 fn other_files_and_other_versions_are_distinguished() {
     let why = |bytes: &[u8]| read(bytes).map_or_else(|why| why.to_string(), |_| "read".into());
-    assert_eq!(why(b"fathom session 1\n"), "it is no capture of fathom's");
+    assert_eq!(why(b"fathom session 1\n"), "it is not a capture of fathom");
     assert!(why(b"fathom capture 2\n").contains("format 2"));
-    assert!(why(b"").contains("no capture") && why(b"\x7fELF").contains("no capture"));
+    assert!(why(b"").contains("not a capture") && why(b"\x7fELF").contains("not a capture"));
     // An impossible length, as the other byte order gives.
     let mut hostile = file(&[], false);
     let at = MAGIC.len();

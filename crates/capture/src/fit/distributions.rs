@@ -22,7 +22,7 @@ const BUCKET_HALF_WIDTH: f64 = 1.0 / 128.0;
 
 const QUANTILE_PERCENTAGES: [f64; 17] =
     [0.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 98.0, 99.0, 99.5, 99.9, 100.0];
-/// The overhead of any program between a completion and its next operation, which running the job adds again:
+/// The overhead of any program between a completion and its next operation, which the job has as well:
 /// this quantile of the pauses, and at most this many ns.
 const OVERHEAD_QUANTILE: f64 = 0.01;
 const MAX_OVERHEAD_NS: u64 = 10_000;
@@ -101,8 +101,8 @@ fn quantiles(observed: &Histogram, mean: f64) -> Law {
     }
     let known = all.clone();
     let share = move |ns: f64| {
-        let behind = known.partition_point(|q| q.ns as f64 <= ns);
-        match (behind.checked_sub(1).and_then(|at| known.get(at)), known.get(behind)) {
+        let next = known.partition_point(|q| q.ns as f64 <= ns);
+        match (next.checked_sub(1).and_then(|at| known.get(at)), known.get(next)) {
             (Some(low), Some(high)) => {
                 let part = (ns - low.ns as f64) / (high.ns as f64 - low.ns as f64);
                 (low.percent + (high.percent - low.percent) * part) / 100.0
@@ -120,16 +120,16 @@ pub(super) fn distance(observed: &Histogram, at: &dyn Fn(f64) -> f64, from_ns: f
     let all = observed.count().max(1) as f64;
     let (mut before, mut worst) = (0.0, 0.0_f64);
     for (ns, count) in observed.counts() {
-        let behind = before + count as f64 / all;
+        let after = before + count as f64 / all;
         if (ns as f64) < from_ns {
-            before = behind;
+            before = after;
             continue;
         }
         // Inside a bucket the distribution is unknown; this is its middle.
         let [low, high] =
             [1.0 - BUCKET_HALF_WIDTH, 1.0 + BUCKET_HALF_WIDTH].map(|factor| at(ns as f64 * factor));
-        worst = worst.max(low - before).max((before - high).max(behind - high));
-        before = behind;
+        worst = worst.max(low - before).max((before - high).max(after - high));
+        before = after;
     }
     worst
 }
@@ -150,7 +150,7 @@ const LENGTHS_S: [f64; 2] = [0.01, 0.1];
 const MAX_INDEPENDENT_IDC: [f64; 2] = [1.5, 2.0];
 /// Largest dispersion of even arrivals.
 const MAX_EVEN_IDC: f64 = 0.3;
-/// Least growth of the dispersion from the short to the long length with times off: if gaps confirm it, and
+/// Minimum growth of the dispersion from the short to the long length with times off: if gaps confirm it, and
 /// if they do not.
 const MIN_CONFIRMED_GROWTH: f64 = 1.02;
 const MIN_GROWTH: f64 = 1.1;

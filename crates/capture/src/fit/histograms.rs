@@ -4,10 +4,10 @@
 //! 2. [`Bins`] counts operations by offset, and splits the device into zones of even density where the distribution differs
 //!    most, until it is near enough.
 
+use crate::profile::count_size;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-/// Most distinct sizes. Further ones count as the next smaller known size.
-const MAX_DISTINCT_SIZES: usize = 1 << 16;
 /// Size classes of a job at most; enough to keep the distribution close.
 const MAX_SIZE_CLASSES: usize = 98;
 
@@ -30,10 +30,7 @@ pub(super) struct Shares {
 
 impl SizeCounts {
     pub(super) fn add(&mut self, sectors: u32) {
-        let known = self.counts.len() < MAX_DISTINCT_SIZES || self.counts.contains_key(&sectors);
-        let below = || self.counts.range(..sectors).next_back().map_or(sectors, |(size, _)| *size);
-        let size = if known { sectors } else { below() };
-        *self.counts.entry(size).or_default() += 1;
+        count_size(&mut self.counts, sectors, 1);
     }
 
     pub(super) fn join(&mut self, other: &Self) {
@@ -130,11 +127,11 @@ pub(super) fn to_parts(classes: &[(u32, u64)], operations: u64) -> Vec<(u32, u64
 
 /// Number of bins of a span.
 const BIN_COUNT: u64 = 4096;
-/// Least alignment of bins in sectors: 4 KiB.
+/// Minimum alignment of bins in sectors: 4 KiB.
 const MIN_BIN_SECTORS: u64 = 8;
-/// Most sectors of a span: 2 ZiB, more than any device has.
+/// Maximum number of sectors of a span: 2 ZiB, more than any device has.
 const MAX_SPAN_SECTORS: u64 = 1 << 52;
-/// Most zones of a stream.
+/// Maximum number of zones of a stream.
 const MAX_ZONES: usize = 48;
 /// Distances (Kolmogorov-Smirnov) that are near enough: the first, or the 95 % quantile of random differences
 /// (the second, divided by the root of the number of operations), and at most the third.
@@ -183,16 +180,16 @@ impl Bins {
         self.counts.iter_mut().zip(&other.counts).for_each(|(mine, theirs)| *mine += theirs);
     }
 
-    /// Returns the range of bins with operations; all bins without any.
-    pub(super) fn filled(&self) -> (usize, usize) {
+    /// Returns the range of bins with operations; all bins if there are none.
+    pub(super) fn filled(&self) -> Range<usize> {
         let first = self.counts.iter().position(|count| *count > 0).unwrap_or(0);
         let last = self.counts.iter().rposition(|count| *count > 0);
-        (first, last.map_or(self.counts.len(), |last| last + 1))
+        first..last.map_or(self.counts.len(), |last| last + 1)
     }
 
     /// Returns the zones of a range of bins, and the largest difference of the two distribution functions.
-    pub(super) fn zones(&self, (from, after_last): (usize, usize)) -> (Vec<Zone>, f64) {
-        let counts = self.counts.get(from..after_last).unwrap_or_default();
+    pub(super) fn zones(&self, range: Range<usize>) -> (Vec<Zone>, f64) {
+        let counts = self.counts.get(range).unwrap_or_default();
         let mut sums = vec![0_u64];
         sums.extend(counts.iter().scan(0, |sum, count| {
             *sum += count;
@@ -261,5 +258,5 @@ fn two_zones_are_recovered() {
     hot.add((1 << 30) - 1);
     let (zones, distance) = hot.zones(hot.filled());
     assert!(zones.contains(&Zone { bins: 1, operations: 1000 }) && distance < 0.004, "{zones:?}");
-    assert_eq!(Bins::over(5, 5, 8).zones((0, 1)).0.len(), 1);
+    assert_eq!(Bins::over(5, 5, 8).zones(0..1).0.len(), 1);
 }

@@ -10,8 +10,9 @@ use crate::fit::distributions::Law;
 use crate::fit::pace::{Loop, Pacing, Side, Signs};
 use crate::fit::shape::{Entry, Shape, format_number};
 use crate::fit::survey::{
-    Class, DATA_KINDS, Gathered, Gathering, KindFigures, LONG_RUN, Load, Part, Surveyed, align,
+    Class, DATA_KINDS, Gathered, Gathering, KindFigures, LONG_RUN, Load, Part, Surveyed,
 };
+use crate::replay::alignment_sectors;
 use model::job::{Arrivals, Kind, ThinkLaw};
 use model::spec::number::{MAX_DEPTH, MAX_RATE, MAX_STREAMS, MAX_TIME_NS};
 use model::spec::pace::of_think;
@@ -19,7 +20,7 @@ use model::spec::parsers::of_arrivals;
 use model::units::{show_bytes, show_count, show_ns};
 use std::fmt::Write as _;
 
-/// Least operations for a dispersion.
+/// Minimum number of operations for a dispersion.
 const MIN_OPERATIONS: u64 = 50;
 /// Shares of a part's operations and bytes below which a direction has no stream of its own.
 const RARE_SHARE: f64 = 0.02;
@@ -74,7 +75,7 @@ pub struct Fitted {
 /// Operations of one direction that become a stream.
 struct Flow<'a> {
     kind: Kind,
-    of: &'a KindFigures,
+    figures: &'a KindFigures,
     class: Class,
     /// Whether they are in long runs.
     long: bool,
@@ -121,7 +122,7 @@ impl Fitted {
             operations: all.data + all.syncs,
             tasks: surveyed.parts.iter().map(|part| part.tasks).sum(),
             span_ns,
-            writes: gathered.iter().any(|of| of.whole.kinds[1..].iter().any(|kind| kind.count() > 0)),
+            writes: gathered.iter().any(|part| part.whole.kinds[1..].iter().any(|kind| kind.count() > 0)),
             end_bytes: all.span.map_or(0, |(_, end)| end.saturating_mul(trace::SECTOR)),
             ..Self::default()
         };
@@ -138,9 +139,9 @@ impl Fitted {
                 loads.iter().filter(|(load, _)| load.kinds[1].count() == 0).map(|(load, _)| load.syncs).sum();
             let by_syncs = |at: &usize| (loads[*at].0.syncs, loads[*at].0.kinds[1].count());
             let host = (0..loads.len()).filter(|at| loads[*at].0.kinds[1].count() > 0).max_by_key(by_syncs);
-            let about = |(of, (load, what)): (usize, (_, _))| {
+            let about = |(index, (load, what)): (usize, (_, _))| {
                 let load: &Load = load;
-                let (writes, is_host) = (load.kinds[1].count(), host == Some(of));
+                let (writes, is_host) = (load.kinds[1].count(), host == Some(index));
                 let of_others = if is_host && writer == Some(at) { foreign_syncs } else { 0 };
                 let own = load.syncs + if is_host { bare } else { 0 };
                 let syncs = if writes > 0 { own + of_others } else { 0 };
@@ -167,17 +168,17 @@ impl Fitted {
     }
 
     fn remark(&mut self, surveyed: &Surveyed, lost_syncs: u64) {
-        let mut say = |count: u64, what: &str| {
+        let mut add = |count: u64, what: &str| {
             if count > 0 {
                 self.remarks.push(format!("{} {what}", show_count(count as f64)));
             }
         };
-        say(surveyed.left_out, "requests are left out: a job has no operation for them.");
-        say(lost_syncs, "flushes are left out: nothing is written that they could stand behind.");
-        say(surveyed.large, "operations are larger than 1 GiB, and count as that.");
-        say(
+        add(surveyed.left_out, "requests are left out: a job has no operation for them.");
+        add(lost_syncs, "flushes are left out: there are no writes to flush.");
+        add(surveyed.large, "operations larger than 1 GiB count as 1 GiB.");
+        add(
             surveyed.unfinished,
-            "operations have no known completion: think times and depths of their tasks are not known.",
+            "operations have no known completion: think times and depths of their tasks are unknown.",
         );
     }
 }
@@ -270,7 +271,7 @@ impl LoadOfPart<'_> {
             show_count(self.load.syncs as f64)
         )];
         if name == "other tasks" {
-            about.push("Each of them did less than 1 % of the operations, 2 % of the bytes and 5 % of the flushes, or came behind 16 others".into());
+            about.push("Each has less than 1 % of the operations, 2 % of the bytes and 5 % of the flushes, or 16 tasks have more operations".into());
         }
         let full: String =
             format!("{name}{}{what}", self.what).chars().take(model::spec::number::MAX_NAME).collect();
@@ -279,7 +280,7 @@ impl LoadOfPart<'_> {
 
     /// Returns a stream for each direction, and a separate one for long runs.
     fn open(&self) -> Vec<StreamText> {
-        let sectors = align(self.load.kinds.iter().fold(0, |bits, of| bits | of.bits));
+        let sectors = alignment_sectors(self.load.kinds.iter().fold(0, |bits, kind| bits | kind.bits));
         let (flows, rare) = self.flows();
         let writes = |flow: &Flow<'_>| if flow.kind == Kind::Write { flow.class.operations() } else { 0 };
         let most_writes =
@@ -302,11 +303,11 @@ impl LoadOfPart<'_> {
             stream.entries.extend(shape.entries());
             self.arrive(&mut stream, flow, shape.operations());
             let depth = self.open_loop_depth(&shape);
-            let most = self.load.pacing.most;
+            let most = self.load.pacing.depth_max();
             stream.entries.push(Entry::bare(
                 "depth",
                 &depth.to_string(),
-                format!("room; {most} were in flight at most"),
+                format!("upper limit; at most {most} were in flight"),
             ));
             stream.entries.extend(Self::calls(&self.load.pacing, &shape, depth));
             let host =
@@ -329,27 +330,35 @@ impl LoadOfPart<'_> {
     fn flows(&self) -> (Vec<Flow<'_>>, Vec<(Kind, Class)>) {
         let (mut flows, mut rare) = (Vec::new(), Vec::new());
         let (data, bytes) = (self.load.data() as f64, self.load.bytes());
-        for (kind, of) in DATA_KINDS.into_iter().zip(&self.load.kinds).filter(|(_, of)| of.count() > 0) {
-            let whole = of.whole();
-            let is_rare = (of.count() as f64) < RARE_SHARE * data && whole.sizes.bytes() < RARE_SHARE * bytes;
+        for (kind, figures) in
+            DATA_KINDS.into_iter().zip(&self.load.kinds).filter(|(_, figures)| figures.count() > 0)
+        {
+            let whole = figures.whole();
+            let is_rare =
+                (figures.count() as f64) < RARE_SHARE * data && whole.sizes.bytes() < RARE_SHARE * bytes;
             if is_rare && kind != Kind::Trim {
                 rare.push((kind, whole));
                 continue;
             }
-            flows.extend(of.divided().into_iter().map(|(class, long)| Flow { kind, of, class, long }));
+            flows.extend(figures.divided().into_iter().map(|(class, long)| Flow {
+                kind,
+                figures,
+                class,
+                long,
+            }));
         }
         (flows, rare)
     }
 
     fn arrive(&self, stream: &mut StreamText, flow: &Flow<'_>, count: u64) {
-        let of = flow.of;
+        let figures = flow.figures;
         let rate = count as f64 / (self.active_ns as f64 / 1e9);
-        let seen = of.arriving.dispersion(self.active_ns);
-        let share = (flow.class.operations() as f64 / of.count().max(1) as f64).min(1.0);
+        let seen = figures.arriving.dispersion(self.active_ns);
+        let share = (flow.class.operations() as f64 / figures.count().max(1) as f64).min(1.0);
         // Few operations do not determine their arrivals.
         let idc = seen
             .map(|idc| distributions::dispersion_of_share(idc, share).filter(|_| count >= MIN_OPERATIONS));
-        let fit = distributions::fit_bursts(rate, &of.arriving.gaps, idc);
+        let fit = distributions::fit_bursts(rate, &figures.arriving.gaps, idc);
         let signs = self.load.pacing.signs(self.active_ns);
         stream.entries.push(Entry::bare(
             "rate",
@@ -365,7 +374,7 @@ impl LoadOfPart<'_> {
         let near = fit
             .distance
             .filter(|_| share >= 1.0)
-            .map_or_else(String::new, |d| format!("; KS of the times between {d:.3}"));
+            .map_or_else(String::new, |d| format!("; KS of the gaps {d:.3}"));
         let [short, long] =
             [0, 1].map(|at| format!("{} (fit {})", format_figure(idc[at]), format_figure(Some(fit.idc[at]))));
         let comment = format!("IDC {short} in 10 ms, {long} in 100 ms{near}");
@@ -374,14 +383,19 @@ impl LoadOfPart<'_> {
 
     /// Returns the depth for an open loop.
     fn open_loop_depth(&self, shape: &Shape<'_>) -> u32 {
-        self.load.pacing.most.saturating_mul(DEPTH_FACTOR).max(MIN_DEPTH).min(max_depth_in_memory(shape))
+        self.load
+            .pacing
+            .depth_max()
+            .saturating_mul(DEPTH_FACTOR)
+            .max(MIN_DEPTH)
+            .min(max_depth_in_memory(shape))
     }
 
     /// Returns `batch`, the operations of one call, if they came that way and none continues another: the
     /// kernel would merge those into one request.
     pub(super) fn calls(pacing: &Pacing, shape: &Shape<'_>, depth: u32) -> Option<Entry> {
         let mean = pacing.in_a_call().filter(|_| !shape.is_in_runs())?;
-        let comment = format!("{} were issued at once in the mean", format_number(mean));
+        let comment = format!("{} were issued at once on average", format_number(mean));
         let batch = (mean.round() as u32).min(depth);
         (batch > 1).then(|| Entry::text("batch", &batch.to_string(), comment))
     }
@@ -404,7 +418,7 @@ impl LoadOfPart<'_> {
             format!("{} writes, {} flushes", show_count(writes as f64), show_count(syncs as f64));
         if self.of_others > 0 {
             comment += &format!(
-                ", {} of them asked for by tasks that write nothing",
+                ", {} of them requested by tasks that write nothing",
                 show_count(self.of_others as f64)
             );
         }
@@ -424,7 +438,7 @@ impl LoadOfPart<'_> {
     pub(super) fn stable_entry(&self) -> Option<Entry> {
         let (stable, writes) = (self.load.stable, self.load.kinds[1].count());
         let comment = format!(
-            "{} of {} writes are stable at once, with a flush",
+            "{} of {} writes are stable on completion, with a flush",
             show_count(stable as f64),
             show_count(writes as f64)
         );
@@ -489,12 +503,16 @@ impl LoadOfPart<'_> {
     /// Returns the shape of all directions together.
     pub(super) fn shape<'c>(&self, classes: &'c [Class]) -> Shape<'c> {
         let kinds = &self.load.kinds;
-        let long: u64 = kinds.iter().map(|of| of.classes[1].operations()).sum();
+        let long: u64 = kinds.iter().map(|kind| kind.classes[1].operations()).sum();
         let all: u64 = kinds.iter().map(KindFigures::count).sum();
-        let directions = kinds.iter().filter(|of| of.count() > 0).count();
+        let directions = kinds.iter().filter(|kind| kind.count() > 0).count();
         let sequential = directions == 1 && long as f64 >= MOSTLY_LONG_SHARE * all as f64;
-        let of = DATA_KINDS.into_iter().zip(classes).collect();
-        Shape::from_classes(of, align(kinds.iter().fold(0, |bits, of| bits | of.bits)), sequential)
+        let by_kind = DATA_KINDS.into_iter().zip(classes).collect();
+        Shape::from_classes(
+            by_kind,
+            alignment_sectors(kinds.iter().fold(0, |bits, kind| bits | kind.bits)),
+            sequential,
+        )
     }
 
     /// Returns the most operations in flight within the memory limit.
@@ -509,37 +527,37 @@ impl LoadOfPart<'_> {
             100.0 * signs.overlapping,
             format_figure(signs.idc[0])
         );
-        let most = self.load.pacing.most.clamp(1, max_depth_in_memory(shape));
-        let mut say = |entry: Entry| stream.entries.push(entry);
+        let most = self.load.pacing.depth_max().clamp(1, max_depth_in_memory(shape));
+        let mut push = |entry: Entry| stream.entries.push(entry);
         match chosen {
             Loop::Open => 1,
             Loop::Full => {
-                say(Entry::bare("depth", &most.to_string(), "its queue was kept full".into()));
+                push(Entry::bare("depth", &most.to_string(), "the queue was kept full".into()));
                 1
             }
             Loop::Paced => {
                 let rate = shape.operations() as f64 / (self.active_ns as f64 / 1e9);
-                say(Entry::bare("depth", "1", why));
-                say(Entry::bare(
+                push(Entry::bare("depth", "1", why));
+                push(Entry::bare(
                     "limit-iops",
                     &format_number(rate.min(MAX_RATE)),
-                    "even, by a clock: what is late is made up for".into(),
+                    "at even times, by a clock: delays are made up for".into(),
                 ));
                 1
             }
             Loop::Thinking { law, burst, mean_burst } => {
                 let depth = if *burst > 1 { most } else { 1 };
-                say(Entry::bare("depth", &depth.to_string(), why));
+                push(Entry::bare("depth", &depth.to_string(), why));
                 if law.think.mean_ns == 0 {
                     return 1;
                 }
                 let factor = f64::from(*burst) / mean_burst.max(1.0);
                 let (think, comment) = format_think(law, factor);
-                say(Entry::text("think", &think, comment));
+                push(Entry::text("think", &think, comment));
                 if *burst > 1 {
-                    let comment = format!("{mean_burst:.2} at once in the mean");
-                    say(Entry::bare("burst", &burst.to_string(), comment));
-                    Self::calls(&self.load.pacing, shape, depth).into_iter().for_each(say);
+                    let comment = format!("{mean_burst:.2} at once on average");
+                    push(Entry::bare("burst", &burst.to_string(), comment));
+                    Self::calls(&self.load.pacing, shape, depth).into_iter().for_each(push);
                 }
                 *burst
             }
@@ -552,7 +570,7 @@ fn format_think(law: &Law, factor: f64) -> (String, String) {
     let (text, fits) = format_law(law, factor);
     let mean = show_ns((law.think.mean_ns + law.overhead_ns) as f64);
     let taken = show_ns(law.overhead_ns as f64);
-    (text, format!("mean {mean}, less {taken} that any program takes; {fits}"))
+    (text, format!("mean {mean}, less {taken} of overhead that any program has; {fits}"))
 }
 
 /// Formats a distribution of times, multiplied by `factor`, and how well it fits.
@@ -571,7 +589,7 @@ pub(super) fn format_law(law: &Law, factor: f64) -> (String, String) {
     }
     let near = law.distance.map_or_else(|| "all within 10 %".into(), |distance| format!("KS {distance:.3}"));
     let scaled = if (factor - 1.0).abs() > 0.005 {
-        format!(", times {factor:.3}, since bursts are whole")
+        format!(", times {factor:.3}, since a burst is a whole number")
     } else {
         String::new()
     };
@@ -609,10 +627,12 @@ impl LoadOfPart<'_> {
         let cycles = sides.iter().map(|(_, side)| side.turns).min().unwrap_or(1).max(1);
         let mut stream = self.named("");
         let turns = sides.map(|(about, side)| about.turn(side, cycles));
-        let depth =
-            sides.iter().map(|(about, side)| side.pacing.most.min(about.max_depth())).max().unwrap_or(1);
-        let comment =
-            format!("{depth} were in flight at most; one thing after the other, {cycles} times each");
+        let depth = sides
+            .iter()
+            .map(|(about, side)| side.pacing.depth_max().min(about.max_depth()))
+            .max()
+            .unwrap_or(1);
+        let comment = format!("at most {depth} were in flight; the turns alternate {cycles} times");
         stream.entries.push(Entry::bare("depth", &depth.max(1).to_string(), comment));
         stream.entries.extend(sides.iter().find_map(|(about, side)| {
             let classes = about.classes();
@@ -630,7 +650,7 @@ impl LoadOfPart<'_> {
         let operations = shape.operations();
         let length = operations as f64 / cycles as f64;
         let range =
-            side.lengths.map_or_else(String::new, |(least, most)| format!(", {least} to {most} in one"));
+            side.lengths.map_or_else(String::new, |(least, most)| format!(", {least} to {most} in each"));
         let mut out = vec![Entry::bare(
             "ops",
             &format_fraction(length.max(1.0)),
@@ -647,14 +667,15 @@ impl LoadOfPart<'_> {
             // All turns together take as long as in the capture.
             let factor = side.periods.count() as f64 / cycles as f64 / bursts(length.max(1.0), burst);
             let (period, fits) = format_law(&law, factor);
-            let [mean, think] =
-                [&side.periods, &side.pacing.think].map(|of| show_ns(of.mean_ns().unwrap_or(0.0)));
-            let comment =
-                format!("mean {mean}, {think} of it idle (as `think` it goes as fast as its target); {fits}");
+            let [mean, think] = [&side.periods, &side.pacing.think]
+                .map(|histogram| show_ns(histogram.mean_ns().unwrap_or(0.0)));
+            let comment = format!(
+                "mean {mean}, {think} of it idle (`think` instead would follow the speed of the target); {fits}"
+            );
             out.push(Entry::text("period", &period, comment));
         }
         if burst > 1.0 {
-            let comment = format!("{mean_burst:.2} at once in the mean");
+            let comment = format!("{mean_burst:.2} at once on average");
             out.push(Entry::bare("burst", &burst.to_string(), comment));
         }
         out.extend(self.flushes(shape.of_kind(Kind::Write), true));
@@ -684,39 +705,39 @@ impl Fitted {
     /// Returns the text of the job file.
     pub fn toml(&self, head: &Head) -> String {
         let mut out = String::new();
-        let mut say = |line: &str| {
+        let mut comment = |line: &str| {
             let _ = writeln!(out, "# {}", one_line(line));
         };
-        say(&format!(
-            "A job that behaves like {}, by fathom fit {}",
+        comment(&format!(
+            "A job that behaves like {}, made by fathom fit {}",
             head.capture,
             env!("CARGO_PKG_VERSION")
         ));
-        say(&format!(
+        comment(&format!(
             "{} operations of {} in {}, tasks: {}",
             show_count(self.operations as f64),
             head.device,
             show_ns(self.span_ns as f64),
             self.tasks,
         ));
-        say(&head.completeness);
+        comment(&head.completeness);
         if let Some(damage) = &head.damage {
-            say(&format!("The capture is {damage}; this is fitted to what is before that"));
+            comment(&format!("The capture is {damage}; the job is fitted to the part before that"));
         }
-        self.remarks.iter().for_each(|remark| say(remark));
-        say(&format!(
+        self.remarks.iter().for_each(|remark| comment(remark));
+        comment(&format!(
             "Run:     fathom run {} TARGET   (it touches the first {})",
             head.file,
             show_bytes(self.end_bytes)
         ));
         if self.writes {
-            say(
-                "It writes: to a device or a file that is there it needs --destroy NAME; in a directory it makes a test file",
+            comment(
+                "It writes: a device or an existing file needs --destroy NAME; in a directory it creates a test file",
             );
         }
-        say(&format!("Compare: fathom fit --check {} TARGET", head.capture));
-        say(
-            "KS: largest difference of the distribution functions of capture and job. IDC: Var N / E N of the number in a stretch of time",
+        comment(&format!("Compare: fathom fit --check {} TARGET", head.capture));
+        comment(
+            "KS: largest difference of the distribution functions of capture and job. IDC: variance divided by mean of the operations per interval",
         );
         let file = head.capture.rsplit('/').next().unwrap_or_default();
         let name: String = format!("fit of {file}").chars().filter(|c| !c.is_control()).collect();

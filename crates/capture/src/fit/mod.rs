@@ -18,6 +18,7 @@ mod pace;
 mod shape;
 mod survey;
 
+use crate::profile::count_size;
 use crate::replay::{Operation, Operations};
 pub use job_file::{Fitted, Head};
 use model::captured::Origin;
@@ -29,8 +30,6 @@ use trace::row::{Names, Row, Task};
 
 /// Bins of offsets.
 const BINS: usize = 1 << 16;
-/// Most distinct sizes.
-const MAX_DISTINCT_SIZES: usize = 1 << 16;
 /// One in this many operations may have an unknown completion.
 const MIN_PER_UNFINISHED: u64 = 1000;
 
@@ -45,7 +44,7 @@ pub struct Observed {
     unfinished: u64,
 }
 
-/// What they were like.
+/// Figures of the observed operations.
 #[derive(Clone, Debug)]
 pub struct Figures {
     /// From the first issue to the last completion, in ns.
@@ -96,12 +95,12 @@ impl Observed {
             self.operations.add(row, names, &mut |operation| all.push(*operation));
             let selected = names.task_at(row.task).is_some_and(is_selected);
             for operation in &all {
-                if selected { self.take(operation) } else { self.figures.of_others += 1 }
+                if selected { self.add_operation(operation) } else { self.figures.of_others += 1 }
             }
         }
     }
 
-    fn take(&mut self, operation: &Operation) {
+    fn add_operation(&mut self, operation: &Operation) {
         let figures = &mut self.figures;
         self.first_ns = Some(self.first_ns.map_or(operation.issue_ns, |first| first.min(operation.issue_ns)));
         self.last_ns = self.last_ns.max(operation.done_ns.unwrap_or(operation.issue_ns));
@@ -117,9 +116,7 @@ impl Observed {
             return;
         }
         figures.bytes = figures.bytes.saturating_add(u64::from(operation.sectors) * trace::SECTOR);
-        if figures.sizes.len() < MAX_DISTINCT_SIZES || figures.sizes.contains_key(&operation.sectors) {
-            *figures.sizes.entry(operation.sectors).or_default() += 1;
-        }
+        count_size(&mut figures.sizes, operation.sectors, 1);
         let bin = usize::try_from(operation.sector / figures.width).unwrap_or(BINS).min(BINS - 1);
         figures.offsets[bin] += 1;
     }
@@ -129,7 +126,7 @@ impl Observed {
         &self.figures.latencies[kind as usize]
     }
 
-    /// What they were like.
+    /// Returns the figures.
     pub fn finish(self) -> Figures {
         let elapsed_ns = self.last_ns.saturating_sub(self.first_ns.unwrap_or(0));
         let all: u64 = self.figures.counts.iter().sum();
@@ -152,10 +149,10 @@ impl Figures {
         let mut keys: Vec<u32> = all.copied().collect();
         keys.sort_unstable();
         keys.dedup();
-        let of = |figures: &Self| {
+        let counts = |figures: &Self| {
             keys.iter().map(|key| figures.sizes.get(key).copied().unwrap_or(0)).collect::<Vec<_>>()
         };
-        distance(&of(self), &of(other))
+        distance(&counts(self), &counts(other))
     }
 
     /// Returns the distance (Kolmogorov-Smirnov) of the offsets of reads and writes, in 65,536 bins; `None`

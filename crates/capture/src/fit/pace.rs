@@ -1,4 +1,4 @@
-//! Pacing: whether a part is an open or a closed loop, and how long it thinks.
+//! Pacing: whether a part is an open or a closed loop, and its think times.
 //!
 //! 1. [`Pacing`] follows the operations of a part: overlap, busy intervals in which something is in flight,
 //!    and the pauses between them.
@@ -10,19 +10,15 @@
 use crate::fit::distributions;
 use crate::fit::distributions::Law;
 use crate::profile::timing::ArrivalCounter;
-use crate::replay::Operation;
+use crate::replay::{InFlight, Operation};
 use model::histogram::Histogram;
 use model::job::Kind;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
-/// Most operations in flight that are counted.
-const MAX_IN_FLIGHT: usize = 1 << 14;
 /// Share of overlapping operations below which a part is serial.
 const MAX_SERIAL_OVERLAP: f64 = 0.05;
 /// Index of dispersion in 10 ms below which arrivals are not independent.
 const MAX_REGULAR_IDC: f64 = 0.7;
-/// Least share of time with operations in flight, and least mean depth as a share of the deepest queue, of a
+/// Minimum share of time with operations in flight, and minimum mean depth as a share of the deepest queue, of a
 /// queue that is kept full.
 const MIN_BUSY_SHARE: f64 = 0.9;
 const MIN_FULL_DEPTH: f64 = 0.75;
@@ -37,7 +33,7 @@ const MAX_CLOCK_MEDIAN_DEVIATION: f64 = 0.03;
 /// Largest mean delay of the other operations of a busy interval, in latencies of the first one, if all are
 /// issued at once.
 const MAX_AT_ONCE_DELAY: f64 = 0.25;
-/// Least mean depth while busy, as a share of the deepest queue, of a task that submits as much as it may.
+/// Minimum mean depth while busy, as a share of the deepest queue, of a task that refills its queue.
 const MIN_FILLING_DEPTH: f64 = 0.25;
 /// Share of the overlap of independent arrivals below which operations wait for each other; and the least
 /// expected overlaps for this test.
@@ -45,17 +41,15 @@ const MAX_WAITING_OVERLAP: f64 = 0.25;
 const MIN_EXPECTED_OVERLAPS: f64 = 20.0;
 /// Largest gap in ns between operations that one call submitted: a separate call takes longer.
 const MAX_CALL_GAP_NS: u64 = 3_000;
-/// Least mean operations of a call that count as several.
+/// Minimum mean number of operations of a call that count as several.
 const MIN_CALL_OPERATIONS: f64 = 1.5;
-/// Least operations for a decision.
+/// Minimum number of operations for a decision.
 const MIN_OPERATIONS: u64 = 20;
 
 /// The operations of a part in time.
 #[derive(Debug, Default)]
 pub(super) struct Pacing {
-    in_flight: BinaryHeap<Reverse<u64>>,
-    /// Most operations in flight at once.
-    pub(super) most: u32,
+    in_flight: InFlight,
     /// Begin and end of the current busy interval.
     busy_interval: Option<(u64, u64)>,
     /// When the first operation of the busy interval completes.
@@ -78,7 +72,6 @@ pub(super) struct Pacing {
     delay_sum: f64,
     unfinished: u64,
     busy_ns: u128,
-    in_flight_ns: u128,
 }
 
 /// How operations of a part are submitted.
@@ -101,7 +94,7 @@ pub(super) enum Loop {
     },
 }
 
-/// The figures behind a decision.
+/// The figures that a decision is based on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Signs {
     /// Share of operations that overlap others of the part.
@@ -152,7 +145,7 @@ impl Pacing {
             self.busy_interval_count += 1;
             self.busy_intervals.add(at_ns);
         }
-        self.add_in_flight(at_ns, end_ns);
+        self.in_flight.add(at_ns, end_ns);
     }
 
     fn begin(&mut self, at_ns: u64, end_ns: u64) {
@@ -161,21 +154,15 @@ impl Pacing {
         self.has_data = false;
     }
 
-    fn add_in_flight(&mut self, at_ns: u64, end_ns: u64) {
-        self.in_flight_ns += u128::from(end_ns - at_ns);
-        while self.in_flight.peek().is_some_and(|end| end.0 <= at_ns) {
-            self.in_flight.pop();
-        }
-        if self.in_flight.len() < MAX_IN_FLIGHT {
-            self.in_flight.push(Reverse(end_ns));
-        }
-        self.most = self.most.max(self.in_flight.len() as u32);
+    /// Returns the most operations in flight at once.
+    pub(super) fn depth_max(&self) -> u32 {
+        self.in_flight.depth_max as u32
     }
 
     /// Returns the figures over this active time.
     pub(super) fn signs(&self, active_ns: u64) -> Signs {
-        let of = if self.is_serial() { &self.all } else { &self.busy_intervals };
-        Signs { overlapping: self.overlaps(), idc: of.dispersion(active_ns) }
+        let arrivals = if self.is_serial() { &self.all } else { &self.busy_intervals };
+        Signs { overlapping: self.overlaps(), idc: arrivals.dispersion(active_ns) }
     }
 
     /// Returns the share of data operations that begin while another one is in flight.
@@ -194,10 +181,13 @@ impl Pacing {
             return Loop::Open;
         }
         let busy_ns = self.busy_ns();
-        let depth = if busy_ns > 0.0 { self.in_flight_ns as f64 / busy_ns } else { 0.0 };
+        let depth = if busy_ns > 0.0 { self.in_flight.total_ns as f64 / busy_ns } else { 0.0 };
         let whole_ns = active_ns.max(1) as f64;
-        let most = f64::from(self.most);
-        if busy_ns >= MIN_BUSY_SHARE * whole_ns && self.most >= 2 && depth >= MIN_FULL_DEPTH * most {
+        let most = f64::from(self.depth_max());
+        if busy_ns >= MIN_BUSY_SHARE * whole_ns
+            && self.in_flight.depth_max >= 2
+            && depth >= MIN_FULL_DEPTH * most
+        {
             return Loop::Full;
         }
         let [short, long] = self.all.dispersion(active_ns);
@@ -239,7 +229,7 @@ impl Pacing {
 
     /// Whether the operations of a busy interval are issued as soon as the queue has room.
     pub(super) fn is_filling(&self) -> bool {
-        self.in_flight_ns as f64 >= MIN_FILLING_DEPTH * f64::from(self.most) * self.busy_ns()
+        self.in_flight.total_ns as f64 >= MIN_FILLING_DEPTH * f64::from(self.depth_max()) * self.busy_ns()
     }
 
     /// Returns the mean data operations of a busy interval.
@@ -276,7 +266,7 @@ impl Pacing {
     }
 }
 
-/// Least turns for their length.
+/// Minimum number of turns of a known length.
 const MIN_TURNS: u64 = 3;
 
 /// One of the two things that a task does in turn.

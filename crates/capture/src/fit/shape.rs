@@ -1,7 +1,7 @@
 //! The shape of a stream: its sizes, order, offsets and runs as keys of a job file, each with how well it
 //! fits.
 //!
-//! [`Shape`] takes the histograms of sizes and offsets and writes the keys `rw`, `mix`, `bs`, `offset`, `size`, `random`, `align`, `run-length` and
+//! [`Shape`] turns the histograms of sizes and offsets into the keys `rw`, `mix`, `bs`, `offset`, `size`, `random`, `align`, `run-length` and
 //! `interleaved`.
 
 use crate::fit::histograms::{MILLION, Shares, to_parts};
@@ -10,10 +10,10 @@ use model::job::Kind;
 use model::units::{show_bytes, show_count};
 use trace::SECTOR;
 
-/// Least mean length of runs for `run-length`, and for `interleaved`.
+/// Minimum mean length of runs for `run-length`, and for `interleaved`.
 const MIN_RUN_LENGTH: f64 = 1.1;
 const MIN_INTERLEAVED_RUN_LENGTH: f64 = 1.3;
-/// Least mean share of the region that one of many sequential runs covers.
+/// Minimum mean share of the region that one of many sequential runs covers.
 const MIN_RUN_COVERAGE: f64 = 0.5;
 
 /// The operations of one stream.
@@ -104,25 +104,26 @@ impl<'a> Shape<'a> {
         let parts = to_parts(&shares, self.operations());
         let part = |at: u32| parts.iter().find(|(kind, _)| *kind == at).map_or(0, |(_, part)| *part);
         let text = [0, 1, 2].map(|at| percent(part(at))).join("/");
-        let words = counts.map(|count| show_count(count as f64));
+        let shown = counts.map(|count| show_count(count as f64));
         Some(Entry::text(
             "mix",
             &text,
-            format!("{} reads, {} writes, {} trims", words[0], words[1], words[2]),
+            format!("{} reads, {} writes, {} trims", shown[0], shown[1], shown[2]),
         ))
     }
 
     fn sizes(&self) -> Entry {
         let shares = |class: &Class| class.sizes.shares(self.align as u32);
-        let of: Vec<(Kind, Shares)> = self.kinds.iter().map(|(kind, class)| (*kind, shares(class))).collect();
-        let worst = of.iter().map(|(_, shares)| shares.distance).fold(0.0, f64::max);
-        let text = match of.as_slice() {
+        let by_kind: Vec<(Kind, Shares)> =
+            self.kinds.iter().map(|(kind, class)| (*kind, shares(class))).collect();
+        let worst = by_kind.iter().map(|(_, shares)| shares.distance).fold(0.0, f64::max);
+        let text = match by_kind.as_slice() {
             [(_, only)] => format_size_shares(only),
             several => {
-                let one = |(kind, shares): &(Kind, Shares)| {
+                let format = |(kind, shares): &(Kind, Shares)| {
                     format!("{}={}", kind.word(), format_size_shares(shares))
                 };
-                several.iter().map(one).collect::<Vec<_>>().join(",")
+                several.iter().map(format).collect::<Vec<_>>().join(",")
             }
         };
         let mean = self.all.sizes.bytes() / self.operations().max(1) as f64;
@@ -149,10 +150,10 @@ impl<'a> Shape<'a> {
         let (align, most) = (self.align * SECTOR, self.largest());
         let bins = &self.all.bins;
         let filled = bins.filled();
-        let (zones, distance) = bins.zones(filled);
-        let offset = bins.first.saturating_add(filled.0 as u64 * bins.width).saturating_mul(SECTOR);
+        let (zones, distance) = bins.zones(filled.clone());
+        let offset = bins.first.saturating_add(filled.start as u64 * bins.width).saturating_mul(SECTOR);
         let width = bins.width * SECTOR;
-        let all: u64 = (filled.1 - filled.0) as u64 * width;
+        let all: u64 = filled.len() as u64 * width;
         // Zones count offsets where the largest operation fits. It may extend beyond the last one, but not
         // beyond what was touched.
         let left = end.saturating_mul(SECTOR).saturating_sub(offset);
@@ -169,7 +170,7 @@ impl<'a> Shape<'a> {
             first += zone.bins * width;
         }
         let mut out = vec![
-            Entry::text("offset", &format_bytes(offset), "first byte touched, to within a bin".into()),
+            Entry::text("offset", &format_bytes(offset), "first byte touched, rounded to a bin".into()),
             Entry::text("size", &format_bytes(room), "up to the last byte touched".into()),
         ];
         if kept.len() > 1 {
@@ -180,7 +181,7 @@ impl<'a> Shape<'a> {
                 format!("{}/{}", percent(part(at)), format_bytes(*bytes))
             };
             let text: Vec<String> = (0..).zip(&kept).map(one).collect();
-            let comment = format!("{} zones of {} bins; KS {distance:.3}", kept.len(), filled.1 - filled.0);
+            let comment = format!("{} zones of {} bins; KS {distance:.3}", kept.len(), filled.len());
             out.push(Entry::text("random", &format!("zones:{}", text.join(",")), comment));
         }
         let smallest = self.kinds.iter().filter_map(|(_, class)| class.sizes.smallest()).min().unwrap_or(0);
@@ -188,7 +189,7 @@ impl<'a> Shape<'a> {
             out.push(Entry::text(
                 "align",
                 &format_bytes(align),
-                "what all places and sizes are multiples of".into(),
+                "common divisor of all offsets and sizes".into(),
             ));
         }
         out
@@ -201,12 +202,12 @@ impl<'a> Shape<'a> {
             let comment = format!("{} runs", show_count(self.all.begun as f64));
             out.push(Entry::bare("run-length", &format_number(length), comment));
             if self.kinds.len() > 1 {
-                out.push(Entry::text("positions", "own", "runs are of one direction".into()));
+                out.push(Entry::text("positions", "own", "each run has one direction".into()));
             }
         }
         let at_once = self.all.at_once();
         if at_once > 1 && (length >= MIN_INTERLEAVED_RUN_LENGTH || self.is_sequential) {
-            let comment = "operations that go on come so many behind each other, in the mean";
+            let comment = "mean distance between two operations of a run, in operations";
             out.push(Entry::bare("interleaved", &at_once.to_string(), comment.into()));
         }
         out

@@ -9,7 +9,7 @@ use crate::fit::histograms::{Bins, SizeCounts};
 use crate::fit::pace::{Pacing, Side};
 use crate::profile::offsets::SequenceCounter;
 use crate::profile::timing::ArrivalCounter;
-use crate::replay::{Operation, Operations};
+use crate::replay::{Operation, Operations, alignment_sectors};
 use model::captured::Origin;
 use model::job::{Changes, Kind};
 use std::cmp::Reverse;
@@ -20,13 +20,13 @@ use trace::row::{Names, Row};
 const OWN_OPERATIONS: f64 = 0.01;
 const OWN_BYTES: f64 = 0.02;
 const OWN_SYNCS: f64 = 0.05;
-/// Most parts. Each may become several streams, which are threads.
+/// Maximum number of parts. Each may become several streams, which are threads.
 const MAX_PARTS: usize = 16;
-/// Least tasks of one name that become one part: the workers of one program.
+/// Minimum number of tasks of one name that become one part: the workers of one program.
 const MANY_TASKS: usize = 9;
 /// Largest operation of a job, in sectors: 1 GiB. Larger ones, which are discards, count as this.
 pub(super) const MAX_OPERATION_SECTORS: u32 = 1 << 21;
-/// Name of the part of all tasks that have no part of their own.
+/// Name of the part with all tasks that do not form another part.
 const OTHER_TASKS: &str = "other tasks";
 
 /// Operations of a part or a task.
@@ -82,16 +82,14 @@ pub(super) struct Surveyed {
 /// Why a job cannot be fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Nothing {
-    /// It holds no requests.
-    #[error("it holds no request, so there is nothing to fit a job to")]
+    /// It contains no requests.
+    #[error("it contains no requests, so there is nothing to fit")]
     Requests,
-    /// It holds flushes and nothing else.
-    #[error(
-        "it holds {0} flushes and no request that moves data; a job makes writes stable, and there are none"
-    )]
+    /// It contains only flushes.
+    #[error("it contains {0} flushes but no reads or writes, and a job needs some")]
     Data(u64),
-    /// All of it happened at one moment.
-    #[error("all of its requests have the same time, so no rate can be told")]
+    /// All requests have the same time.
+    #[error("all requests have the same time, so their rate is unknown")]
     Time,
 }
 
@@ -106,7 +104,7 @@ impl Survey {
         }
     }
 
-    /// Takes rows of a block, whose names these are.
+    /// Adds the rows of a block.
     pub fn add(&mut self, rows: &[Row], names: &Names) {
         let Self { operations, tasks, unfinished, large } = self;
         for row in rows {
@@ -183,8 +181,7 @@ impl Surveyed {
     /// Assigns tasks to parts: the busiest first, many tasks of one name together, and the rest together.
     fn divide(&mut self, tasks: &[Observations], names: &Names) {
         let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-        for (task, seen) in tasks.iter().enumerate().filter(|(_, seen)| seen.operations() > 0) {
-            let _ = seen;
+        for (task, _) in tasks.iter().enumerate().filter(|(_, seen)| seen.operations() > 0) {
             let name = names.task_at(task as u32).map_or("", |task| stem(&task.name));
             groups.entry(name).or_default().push(task);
         }
@@ -222,18 +219,18 @@ impl Surveyed {
         }
         if others.tasks > 0 {
             let at = self.parts.len() as u16;
-            self.part_of_task.iter_mut().filter(|of| **of == u16::MAX).for_each(|of| *of = at);
+            self.part_of_task.iter_mut().filter(|part| **part == u16::MAX).for_each(|part| *part = at);
             self.parts.push(others);
         }
     }
 
-    /// Whether it is enough for a stream.
+    /// Whether a task has enough operations for its own stream.
     fn is_own(&self, seen: &Observations) -> bool {
-        let part = |of: u64, all: u64| if all == 0 { 0.0 } else { of as f64 / all as f64 };
+        let share = |own: u64, all: u64| if all == 0 { 0.0 } else { own as f64 / all as f64 };
         seen.data > 0
-            && (part(seen.operations(), self.all.operations()) >= OWN_OPERATIONS
-                || part(seen.bytes, self.all.bytes) >= OWN_BYTES
-                || part(seen.syncs, self.all.syncs) >= OWN_SYNCS)
+            && (share(seen.operations(), self.all.operations()) >= OWN_OPERATIONS
+                || share(seen.bytes, self.all.bytes) >= OWN_BYTES
+                || share(seen.syncs, self.all.syncs) >= OWN_SYNCS)
     }
 }
 
@@ -258,17 +255,15 @@ fn stem(name: &str) -> &str {
 
 /// Kinds with offsets, in the order of their indices.
 pub(super) const DATA_KINDS: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
-/// Least operations of a long run.
+/// Minimum number of operations of a long run.
 pub(super) const LONG_RUN: u64 = 8;
-/// Least operations of a busy interval with many operations; and most that are kept until it ends.
+/// Minimum number of operations of a busy interval with many, and maximum number that is kept until it ends.
 const MANY_OPERATIONS: u64 = 8;
 const MAX_KEPT_OPERATIONS: usize = 1 << 13;
 /// Factor above the expected number from which numbers belong to another distribution.
 const BURST_FACTOR: f64 = 2.0;
-/// Least share of a task's operations in each of the two, if it does two things.
+/// Minimum share of each of the two activities of a task that does two things.
 const MIN_SIDE_SHARE: f64 = 0.1;
-/// Bits of the largest reported alignment in sectors: 1 MiB.
-const MAX_ALIGNMENT_BITS: u32 = 11;
 
 /// The second pass.
 #[derive(Debug)]
@@ -344,7 +339,7 @@ impl Gathering {
         Ok(Self { operations: Operations::from_origin(origin, &Changes::default()), surveyed, parts })
     }
 
-    /// Takes rows of a block, whose names these are.
+    /// Adds the rows of a block.
     pub fn add(&mut self, rows: &[Row], names: &Names) {
         let Self { operations, surveyed, parts } = self;
         let first_ns = surveyed.all.first_ns.unwrap_or(0);
@@ -357,11 +352,6 @@ impl Gathering {
             });
         }
     }
-}
-
-/// Returns the alignment of offsets and sizes, in sectors.
-pub(super) fn align(bits: u64) -> u64 {
-    1 << bits.trailing_zeros().min(MAX_ALIGNMENT_BITS)
 }
 
 impl Gathered {
@@ -445,8 +435,8 @@ impl Gathered {
 
 impl Load {
     fn from_part(part: &Part) -> Self {
-        let (first, behind) = part.seen.span.unwrap_or((0, 1));
-        let bins = Bins::over(first, behind, align(part.seen.bits));
+        let (first, after_last) = part.seen.span.unwrap_or((0, 1));
+        let bins = Bins::over(first, after_last, alignment_sectors(part.seen.bits));
         let class = || Class { bins: bins.clone(), ..Class::default() };
         let kind = |_| KindFigures { classes: [class(), class()], ..KindFigures::default() };
         Self { kinds: DATA_KINDS.map(kind), pacing: Pacing::default(), syncs: 0, stable: 0 }
@@ -459,23 +449,23 @@ impl Load {
 
     /// Bytes of reads, writes and trims.
     pub(super) fn bytes(&self) -> f64 {
-        self.kinds.iter().flat_map(|of| &of.classes).map(|class| class.sizes.bytes()).sum()
+        self.kinds.iter().flat_map(|kind| &kind.classes).map(|class| class.sizes.bytes()).sum()
     }
 
     fn add(&mut self, operation: &Operation, at_ns: u64) {
         self.pacing.add(operation, at_ns);
         self.stable += u64::from(operation.is_stable);
-        let Some(of) = self.kinds.get_mut(operation.kind as usize) else {
+        let Some(figures) = self.kinds.get_mut(operation.kind as usize) else {
             self.syncs += 1;
             return;
         };
-        of.arriving.add(at_ns);
-        of.bits |= operation.sector | u64::from(operation.sectors.min(MAX_OPERATION_SECTORS));
+        figures.arriving.add(at_ns);
+        figures.bits |= operation.sector | u64::from(operation.sectors.min(MAX_OPERATION_SECTORS));
         let sectors = operation.sectors.min(MAX_OPERATION_SECTORS);
         let row = Row { sector: operation.sector, sectors, ..Row::default() };
-        let position = of.following.add(&row);
+        let position = figures.following.add(&row);
         let is_long = position.number >= LONG_RUN;
-        let class = &mut of.classes[usize::from(is_long)];
+        let class = &mut figures.classes[usize::from(is_long)];
         class.sizes.add(sectors);
         class.bins.add(operation.sector);
         let (begin, end) = (operation.sector, row.end());

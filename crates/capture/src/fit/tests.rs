@@ -42,7 +42,7 @@ impl Load {
     }
 
     /// A request at a time in us.
-    fn add(&mut self, at_us: f64, letters: &str, (sector, sectors): (u64, u32), task: u32, took_us: f64) {
+    fn add(&mut self, at_us: f64, letters: &str, sector: u64, sectors: u32, task: u32, took_us: f64) {
         let flags = self.names.flags(&Flags::parse(letters));
         let latency_ns = Some((took_us * 1000.0) as u64);
         self.rows.push(Row {
@@ -124,7 +124,7 @@ fn typed_us(text: &str) -> f64 {
 }
 
 #[test]
-fn independent_arrivals_in_two_zones_are_found_with_their_rate() {
+fn poisson_arrivals_in_two_zones_are_recovered() {
     let mut load = Load::new();
     let task = load.task("oltp", 7);
     let mut at = 0.0;
@@ -136,7 +136,7 @@ fn independent_arrivals_in_two_zones_are_found_with_their_rate() {
         let place = load.random.next() * if hot { 0.1 } else { 0.9 } + if hot { 0.0 } else { 0.1 };
         let sectors = if load.random.next() < 0.004 { 128 } else { 8 };
         let sector = (place * f64::from(span)) as u64 / 8 * 8;
-        load.add(at, "RS", (sector, sectors), task, 300.0);
+        load.add(at, "RS", sector, sectors, task, 300.0);
     }
     let job = load.fitted().unwrap_or_else(|e| panic!("{e}"));
     near(number(&job, "oltp", "rate"), 2000.0, 0.02);
@@ -166,7 +166,7 @@ fn independent_arrivals_in_two_zones_are_found_with_their_rate() {
 }
 
 #[test]
-fn a_closed_loop_is_found_with_its_think_time_and_its_flushes() {
+fn a_closed_loop_is_recovered_with_think_time_and_flushes() {
     let mut load = Load::new();
     let task = load.task("log", 7);
     let (mut at, mut sector) = (0.0, 0);
@@ -176,7 +176,7 @@ fn a_closed_loop_is_found_with_its_think_time_and_its_flushes() {
         let think = load.random.lognormal(400.0, 0.6);
         thought += think;
         at += think;
-        load.add(at, "WS", (sector, 8), task, 100.0);
+        load.add(at, "WS", sector, 8, task, 100.0);
         at += 100.0;
         sector += 8;
         if write % 3 == 2 {
@@ -209,7 +209,7 @@ fn batches_are_recovered_and_flushes_of_others_follow_writes() {
         // Geometric, of mean 4.
         loop {
             let sector = (load.random.next() * 100_000.0) as u64 * 8;
-            load.add(at + within, "W", (sector, 8), writer, 50.0);
+            load.add(at + within, "W", sector, 8, writer, 50.0);
             within += 1.0;
             if load.random.next() < 0.25 {
                 break;
@@ -223,7 +223,7 @@ fn batches_are_recovered_and_flushes_of_others_follow_writes() {
     near(batch.and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{job}")), 4.0, 0.15);
     near(number(&job, "writer", "fdatasync"), 4.0, 0.05);
     assert_eq!(value(&job, "writer", "batch"), Some("4"), "{job}");
-    assert!(job.contains("asked for by tasks that write nothing"), "{job}");
+    assert!(job.contains("requested by tasks that write nothing"), "{job}");
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn a_task_that_does_two_things_in_turn_has_turns() {
     for checkpoint in 0..60_u32 {
         for _ in 0..50 + checkpoint % 3 {
             at += load.random.exponential(300.0);
-            load.add(at, "WS", (wal % 8000, 80), task, 100.0);
+            load.add(at, "WS", wal % 8000, 80, task, 100.0);
             at += 110.0;
             wal += 80;
             load.flush(at, task, 100.0);
@@ -244,7 +244,7 @@ fn a_task_that_does_two_things_in_turn_has_turns() {
         for write in 0..400 {
             let sector = (1 << 20) + (load.random.next() * 1e5) as u64 * 8;
             // As a queue of 100 goes through it.
-            load.add(at + f64::from(write / 100) * 200.0, "W", (sector, 8), task, 210.0);
+            load.add(at + f64::from(write / 100) * 200.0, "W", sector, 8, task, 210.0);
         }
         at += 900.0;
         load.flush(at, task, 500.0);
@@ -262,7 +262,7 @@ fn a_task_that_does_two_things_in_turn_has_turns() {
     near(in_turn(&job, 0, "fdatasync"), 1.0, 0.001);
     near(in_turn(&job, 1, "fdatasync"), 400.0, 0.001);
     near(in_turn(&job, 1, "burst"), 400.0, 0.001);
-    assert!(job.contains("50 to 52 in one") && job.contains("rw = \"randwrite\""), "{job}");
+    assert!(job.contains("50 to 52 in each") && job.contains("rw = \"randwrite\""), "{job}");
     // What is before a checkpoint belongs to it, and not to the commits.
     let table = job.split("[[stream.turn]]\n").nth(2).unwrap_or_default();
     assert!(table.contains("period = \"") && table.contains("2.09 ms of it idle"), "{job}");
@@ -274,7 +274,7 @@ fn clocks_and_thinking_are_distinguished_and_runs_are_recovered() {
     let (clocked, reader) = (load.task("clocked", 7), load.task("reader", 8));
     for tick in 0..20_000_u64 {
         let took = 100.0 + 200.0 * load.random.next();
-        load.add(tick as f64 * 1000.0, "WS", ((1 << 30) + (tick % 997) * 64, 8), clocked, took);
+        load.add(tick as f64 * 1000.0, "WS", (1 << 30) + (tick % 997) * 64, 8, clocked, took);
     }
     // Three runs at once, of 5 in the mean.
     let mut heads = [0_u64; 3];
@@ -285,7 +285,7 @@ fn clocks_and_thinking_are_distinguished_and_runs_are_recovered() {
         if load.random.next() < 0.2 {
             heads[head] = (load.random.next() * 1e6) as u64 * 64;
         }
-        load.add(at, "R", (heads[head], 8), reader, 300.0);
+        load.add(at, "R", heads[head], 8, reader, 300.0);
         heads[head] += 8;
     }
     let job = load.fitted().unwrap_or_else(|e| panic!("{e}"));
@@ -295,26 +295,20 @@ fn clocks_and_thinking_are_distinguished_and_runs_are_recovered() {
 }
 
 #[test]
-fn rare_tasks_are_one_stream_and_late_tasks_begin_late() {
+fn rare_tasks_are_one_stream_and_late_tasks_start_late() {
     let mut load = Load::new();
     let (main, late) = (load.task("main", 1), load.task("late", 2));
     for at in 0..20_000 {
         let when = f64::from(at) * 500.0 + 400.0 * load.random.next();
-        load.add(when, "R", (u64::from(at as u32) * 7919 % 50_000 * 8, 8), main, 600.0);
+        load.add(when, "R", u64::from(at as u32) * 7919 % 50_000 * 8, 8, main, 600.0);
     }
     for at in 0..2000 {
-        load.add(
-            6e6 + f64::from(at) * 1000.0,
-            "W",
-            (u64::from(at as u32) * 7919 % 50_000 * 8, 8),
-            late,
-            100.0,
-        );
+        load.add(6e6 + f64::from(at) * 1000.0, "W", u64::from(at as u32) * 7919 % 50_000 * 8, 8, late, 100.0);
     }
     for rare in 0..5 {
         let task = load.task(&format!("rare{}", ["a", "b", "c", "d", "e"][rare]), 10 + rare as u32);
         (0..20)
-            .for_each(|at| load.add(f64::from(at) * 1e5, "R", (u64::from(at as u32) * 8000, 8), task, 100.0));
+            .for_each(|at| load.add(f64::from(at) * 1e5, "R", u64::from(at as u32) * 8000, 8, task, 100.0));
     }
     let job = load.fitted().unwrap_or_else(|e| panic!("{e}"));
     assert!(value(&job, "other tasks", "rate").is_some() && job.contains("5 tasks"), "{job}");
@@ -328,11 +322,11 @@ fn a_brief_part_keeps_its_operations_at_any_time() {
         let mut load = Load::new();
         let (main, brief) = (load.task("main", 1), load.task("brief", 2));
         for at in 0..=2000_u32 {
-            load.add(f64::from(at) * 5000.0, "R", (u64::from(at) * 7919 % 5000 * 8, 8), main, 60.0);
+            load.add(f64::from(at) * 5000.0, "R", u64::from(at) * 7919 % 5000 * 8, 8, main, 60.0);
         }
         for at in 0..100_u32 {
             let when = (moment_us + f64::from(at)).min(1e7);
-            load.add(when, "W", (u64::from(at) * 7919 % 5000 * 8, 8), brief, 300.0);
+            load.add(when, "W", u64::from(at) * 7919 % 5000 * 8, 8, brief, 300.0);
         }
         let job = load.fitted().unwrap_or_else(|e| panic!("{e}"));
         let us = |key: &str| value(&job, "brief", key).map(typed_us);
@@ -354,6 +348,6 @@ fn an_empty_capture_is_an_error() {
     assert_eq!(flushes.fitted(), Err(Nothing::Data(10)));
     let mut moment = Load::new();
     let task = moment.task("one", 1);
-    moment.add(5.0, "R", (0, 8), task, 0.0);
+    moment.add(5.0, "R", 0, 8, task, 0.0);
     assert_eq!(moment.fitted(), Err(Nothing::Time));
 }

@@ -6,7 +6,7 @@ use model::captured::{Op, Origin, Profile, Restriction};
 use std::io::Cursor;
 
 fn convert_all(files: &[&[u8]]) -> Result<(Vec<Row>, Names, Ending), String> {
-    let language = Language::detect(files[0]).ok_or("nobody knows it")?;
+    let language = Language::detect(files[0]).ok_or("unknown format")?;
     let mut rows = Vec::new();
     let from = files.iter().map(|file| Box::new(Cursor::new(file.to_vec())) as Box<dyn BufRead>).collect();
     let converted = language.convert(from, &mut |row, _| {
@@ -30,17 +30,19 @@ const V3: &str = "fio version 3 iolog\n0 /dev/sda add\n0 /dev/sda open\n5 /dev/s
     900 /dev/sda write 8192 1000\n1000 /dev/sda datasync 0 0\n2000 /dev/sda trim 0 65536\n2000 /dev/sda close\n";
 
 /// An event of blktrace.
-fn record(high_first: bool, time: u64, place: (u64, u32), action: u32, behind: &[u8]) -> Vec<u8> {
-    record_of(high_first, time, place, action, (0, behind))
+fn record(high_first: bool, time: u64, sector: u64, bytes: u32, action: u32, trailing: &[u8]) -> Vec<u8> {
+    record_with_error(high_first, time, sector, bytes, action, 0, trailing)
 }
 
 /// An event of blktrace with the error that the kernel put into it.
-fn record_of(
+fn record_with_error(
     high_first: bool,
     time: u64,
-    (sector, bytes): (u64, u32),
+    sector: u64,
+    bytes: u32,
     action: u32,
-    (error, behind): (i16, &[u8]),
+    error: i16,
+    trailing: &[u8],
 ) -> Vec<u8> {
     let mut out = Vec::new();
     let mut put = |bytes: &mut Vec<u8>| {
@@ -56,30 +58,30 @@ fn record_of(
     for word in [bytes, action, 42, 0x80_0000, 0] {
         put(&mut word.to_le_bytes().to_vec());
     }
-    for half in [error.cast_unsigned(), behind.len() as u16] {
+    for half in [error.cast_unsigned(), trailing.len() as u16] {
         put(&mut half.to_le_bytes().to_vec());
     }
-    out.extend(behind);
+    out.extend(trailing);
     out
 }
 
 #[test]
-fn logs_of_fio_are_read_and_written_as_they_were() -> Result<(), String> {
+fn iologs_of_fio_come_back_unchanged() -> Result<(), String> {
     let all = convert(V3)?;
-    let told: Vec<(u64, u64, u32)> =
+    let rows_read: Vec<(u64, u64, u32)> =
         all.0.iter().map(|row| (row.issue_ns, row.sector, row.sectors)).collect();
-    assert_eq!(told, [(5000, 8, 8), (900_000, 16, 2), (1_000_000, 0, 0), (2_000_000, 0, 128)]);
+    assert_eq!(rows_read, [(5000, 8, 8), (900_000, 16, 2), (1_000_000, 0, 0), (2_000_000, 0, 128)]);
     assert_eq!(profile(&all).flushes.asked, 1);
     let mut export = Export::new(Vec::new(), "/dev/sda", true).map_err(|e| e.to_string())?;
     for row in &all.0 {
         export.add(row, &all.1).map_err(|e| e.to_string())?;
     }
-    let again = String::from_utf8(export.finish().map_err(|e| e.to_string())?).unwrap_or_default();
+    let exported = String::from_utf8(export.finish().map_err(|e| e.to_string())?).unwrap_or_default();
     // A log of sectors: what was written in part is written whole.
-    assert_eq!(again, V3.replace("8192 1000", "8192 1024"));
+    assert_eq!(exported, V3.replace("8192 1000", "8192 1024"));
     let v2 = "fio version 2 iolog\nf add\ng add\nf open\nf read 0 4096\nf wait 250 0\ng write 0 512\n";
-    let told: Vec<(u64, u64)> = convert(v2)?.0.iter().map(|row| (row.issue_ns, row.sector)).collect();
-    assert_eq!(told, [(0, 0), (250_000_000, 1 << 32)]);
+    let rows_read: Vec<(u64, u64)> = convert(v2)?.0.iter().map(|row| (row.issue_ns, row.sector)).collect();
+    assert_eq!(rows_read, [(0, 0), (250_000_000, 1 << 32)]);
     Ok(())
 }
 
@@ -99,22 +101,22 @@ fn traces_of_msr_have_their_response_times() -> Result<(), String> {
 }
 
 #[test]
-fn what_blkparse_prints_is_paired() -> Result<(), String> {
+fn blkparse_output_is_paired() -> Result<(), String> {
     let text = "  8,0    3        1     0.000000000   697  G   W 223490 + 8 [kjournald]\n\
         \x20 8,0    3        2     0.000036983   697  D   W 223490 + 8 [kjournald]\n\
         \x20 8,0    1        1     0.000040000   700  D  FF  [kworker/1:0]\n\
         \x20 8,0    1        2     0.000050000     0  C  FF 0 + 0 [0]\n\
         \x20 8,0    3        3     0.009507758     0  C   W 223490 + 8 [0]\nCPU3 (8,0):\n Reads Queued: 0\n";
     let all = convert(text)?;
-    let told: Vec<_> = all.0.iter().map(|row| (row.issue_ns, row.latency_ns, row.sectors)).collect();
-    assert_eq!(told, [(0, Some(9_470_775), 8), (3017, Some(10_000), 0)]);
+    let rows_read: Vec<_> = all.0.iter().map(|row| (row.issue_ns, row.latency_ns, row.sectors)).collect();
+    assert_eq!(rows_read, [(0, Some(9_470_775), 8), (3017, Some(10_000), 0)]);
     assert_eq!(all.1.task_at(all.0[0].task).map(|task| task.name.as_str()), Some("kjournald"));
     assert_eq!(all.2.without_completion, 0);
     Ok(())
 }
 
 #[test]
-fn names_with_spaces_and_errors_of_blkparse_are_as_they_are_printed() -> Result<(), String> {
+fn blkparse_names_with_spaces_and_errors_are_kept() -> Result<(), String> {
     let text = "  8,0    3        1     0.000000000   697  D   R 100 + 8 [Web Content]\n\
         \x20 8,0    3        2     0.000010000   698  D   R 200 + 8 [a [b] c]\n\
         \x20 8,0    3        3     0.000020000   699  D   R 300 + 8 [last]\n\
@@ -124,26 +126,27 @@ fn names_with_spaces_and_errors_of_blkparse_are_as_they_are_printed() -> Result<
     let (rows, names, _) = convert(text)?;
     let task = |row: &Row| names.task_at(row.task).map(|task| task.name.clone()).unwrap_or_default();
     let error = |row: &Row| names.flags_at(row.flags).map_or(0, |flags| flags.error);
-    let told: Vec<_> = rows.iter().map(|row| (task(row), error(row))).collect();
-    assert_eq!(told, [("Web Content".into(), -5), ("a [b] c".into(), -28), ("last".into(), 0)]);
+    let rows_read: Vec<_> = rows.iter().map(|row| (task(row), error(row))).collect();
+    assert_eq!(rows_read, [("Web Content".into(), -5), ("a [b] c".into(), -28), ("last".into(), 0)]);
     Ok(())
 }
 
 #[test]
-fn files_of_blktrace_are_read_in_either_byte_order_and_of_several_cpus() -> Result<(), String> {
+fn blktrace_files_of_several_cpus_are_read_in_either_byte_order() -> Result<(), String> {
     const ISSUE: u32 = 7 | 1 << 22;
     const COMPLETE: u32 = 8 | 1 << 23;
     let (read, write) = (1 << 16, (1 << 1 | 1 << 3 | 1 << 15) << 16);
     for high_first in [false, true] {
-        let mut first = record(high_first, 0, (0, 0), 1 << 26, b"postgres\0\0\0\0");
-        first.extend(record(high_first, 1000, (8, 4096), ISSUE | read, &[]));
-        first.extend(record(high_first, 5000, (64, 8192), COMPLETE | write, &[]));
-        let mut second = record(high_first, 2000, (64, 8192), ISSUE | write, &[]);
-        second.extend(record_of(high_first, 4000, (8, 4096), COMPLETE | read, (-5, &[])));
-        second.extend(&record(high_first, 6000, (8, 4096), COMPLETE | read, &[])[..20]);
+        let mut first = record(high_first, 0, 0, 0, 1 << 26, b"postgres\0\0\0\0");
+        first.extend(record(high_first, 1000, 8, 4096, ISSUE | read, &[]));
+        first.extend(record(high_first, 5000, 64, 8192, COMPLETE | write, &[]));
+        let mut second = record(high_first, 2000, 64, 8192, ISSUE | write, &[]);
+        second.extend(record_with_error(high_first, 4000, 8, 4096, COMPLETE | read, -5, &[]));
+        second.extend(&record(high_first, 6000, 8, 4096, COMPLETE | read, &[])[..20]);
         let (rows, names, _) = convert_all(&[&first, &second])?;
-        let told: Vec<_> = rows.iter().map(|r| (r.issue_ns, r.latency_ns, r.sector, r.sectors)).collect();
-        assert_eq!(told, [(0, Some(3000), 8, 8), (1000, Some(3000), 64, 16)]);
+        let rows_read: Vec<_> =
+            rows.iter().map(|r| (r.issue_ns, r.latency_ns, r.sector, r.sectors)).collect();
+        assert_eq!(rows_read, [(0, Some(3000), 8, 8), (1000, Some(3000), 64, 16)]);
         assert_eq!(names.flags_at(rows[0].flags).map(|f| f.error), Some(-5));
         assert_eq!(names.flags_at(rows[1].flags).map(|f| (f.rwbs.as_str(), f.error)), Some(("WFS", 0)));
         assert_eq!(names.task_at(rows[1].task).map(|t| t.name.as_str()), Some("postgres"));
@@ -152,16 +155,18 @@ fn files_of_blktrace_are_read_in_either_byte_order_and_of_several_cpus() -> Resu
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn errors_name_their_place() {
     let why = |text: &str| convert(text).map_or_else(|why| why, |_| "converted".into());
-    assert!(why("fio version 3 iolog\n0 f add\nx f read 0 1\n").starts_with("line 3: the time is no number"));
+    assert!(
+        why("fio version 3 iolog\n0 f add\nx f read 0 1\n").starts_with("line 3: the time is not a number")
+    );
     assert!(why("fio version 3 iolog\n0 f fly 0 1\n").contains("no such action: '0 f fly 0 1'"));
     assert!(why("fio version 2 iolog\nf read 0\n").contains("an offset and a length"));
     assert!(why("fio version 3 iolog\n0 f read 99999999999999 1\n").contains("beyond 2 TiB"));
     assert!(why("1,h,0,Read,0,512,1\n1,h,0,Read,0,x,1\n").starts_with("line 2"));
-    assert!(why("8,0 0 1 0.000000000 1 Q R 0 + 8 [a]\n").contains("no request that was issued"));
-    assert_eq!(why("hello\n"), "nobody knows it");
-    let mut trace = record(false, 0, (8, 512), 7 | 1 << 16, &[]);
+    assert!(why("8,0 0 1 0.000000000 1 Q R 0 + 8 [a]\n").contains("no issued or completed request"));
+    assert_eq!(why("hello\n"), "unknown format");
+    let mut trace = record(false, 0, 8, 512, 7 | 1 << 16, &[]);
     trace.extend([0x55; 48]);
     let why = convert_all(&[&trace]).map_or_else(|why| why, |_| String::new());
     assert!(why.contains("at byte 48"), "{why}");

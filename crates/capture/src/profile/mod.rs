@@ -186,17 +186,17 @@ impl RowFilter {
 const LATENCY_PERCENTILES: [(&str, f64); 3] = [("50", 0.5), ("99", 0.99), ("99.9", 0.999)];
 
 /// Summarizes recorded latencies; `None` without any.
-fn latency(of: &Histogram) -> Option<Latency> {
+fn latency(histogram: &Histogram) -> Option<Latency> {
     let percentiles = LATENCY_PERCENTILES
         .iter()
-        .map(|(name, q)| ((*name).to_owned(), of.supported_quantile_ns(*q)))
+        .map(|(name, q)| ((*name).to_owned(), histogram.supported_quantile_ns(*q)))
         .collect();
     Some(Latency {
-        count: of.count(),
-        min: of.min_ns()?,
-        mean: of.mean_ns()?,
+        count: histogram.count(),
+        min: histogram.min_ns()?,
+        mean: histogram.mean_ns()?,
         percentiles,
-        max: of.max_ns()?,
+        max: histogram.max_ns()?,
     })
 }
 
@@ -223,60 +223,60 @@ struct OperationCounts {
 /// Requests by operation.
 #[derive(Debug, Default)]
 struct Operations {
-    of: BTreeMap<Op, Box<OperationCounts>>,
+    by_op: BTreeMap<Op, Box<OperationCounts>>,
 }
 
 impl Operations {
     fn add(&mut self, op: Op, row: &Row, flags: &Flags) {
-        let of = self.of.entry(op).or_insert_with(|| Box::new(OperationCounts::new()));
-        of.requests += 1;
-        of.bytes = of.bytes.saturating_add(row.bytes());
+        let counts = self.by_op.entry(op).or_insert_with(|| Box::new(OperationCounts::new()));
+        counts.requests += 1;
+        counts.bytes = counts.bytes.saturating_add(row.bytes());
         for &letter in flags.rwbs.as_bytes().get(1..).unwrap_or_default() {
             match letter {
-                b'A' => of.read_ahead += 1,
-                b'M' => of.metadata += 1,
-                b'S' => of.synchronous += 1,
+                b'A' => counts.read_ahead += 1,
+                b'M' => counts.metadata += 1,
+                b'S' => counts.synchronous += 1,
                 _ => {}
             }
         }
-        of.fua += u64::from(op == Op::Write && flags.has_fua());
-        of.sizes.add(row.sectors);
+        counts.fua += u64::from(op == Op::Write && flags.has_fua());
+        counts.sizes.add(row.sectors);
         if let Some(ns) = row.latency_ns {
-            of.latency.record(ns);
+            counts.latency.record(ns);
         }
         if let Some(ns) = row.queued_ns {
-            of.queued.record(ns);
+            counts.queued.record(ns);
         }
     }
 
     /// Adds a read or write, in the order of issue, to the sequence statistics. Other operations are left
     /// out.
     fn follow(&mut self, op: Op, row: &Row) {
-        if let Some(of) = self.of.get_mut(&op).filter(|_| matches!(op, Op::Read | Op::Write)) {
-            of.sequence.add(row);
+        if let Some(counts) = self.by_op.get_mut(&op).filter(|_| matches!(op, Op::Read | Op::Write)) {
+            counts.sequence.add(row);
         }
     }
 
     fn finish(self, requests: u64, duration_ns: u64) -> Vec<Operation> {
         let seconds = duration_ns as f64 / 1e9;
         let per_s = |figure: f64| if seconds > 0.0 { figure / seconds } else { 0.0 };
-        let to_operation = |(op, of): (Op, Box<OperationCounts>)| Operation {
+        let to_operation = |(op, counts): (Op, Box<OperationCounts>)| Operation {
             op,
-            requests: of.requests,
-            share: share(of.requests, requests),
-            bytes: of.bytes,
-            iops: per_s(of.requests as f64),
-            mb_per_s: per_s(of.bytes as f64 / 1e6),
-            fua: of.fua,
-            read_ahead: of.read_ahead,
-            metadata: of.metadata,
-            synchronous: of.synchronous,
-            sizes: of.sizes.finish(),
-            sequence: of.sequence.finish(),
-            latency_ns: latency(&of.latency),
-            queued_ns: latency(&of.queued),
+            requests: counts.requests,
+            share: share(counts.requests, requests),
+            bytes: counts.bytes,
+            iops: per_s(counts.requests as f64),
+            mb_per_s: per_s(counts.bytes as f64 / 1e6),
+            fua: counts.fua,
+            read_ahead: counts.read_ahead,
+            metadata: counts.metadata,
+            synchronous: counts.synchronous,
+            sizes: counts.sizes.finish(),
+            sequence: counts.sequence.finish(),
+            latency_ns: latency(&counts.latency),
+            queued_ns: latency(&counts.queued),
         };
-        self.of.into_iter().map(to_operation).collect()
+        self.by_op.into_iter().map(to_operation).collect()
     }
 }
 
@@ -297,13 +297,22 @@ impl OperationCounts {
     }
 }
 
-/// Most distinct sizes, more than a kernel makes. Further ones count as the next smaller known size.
+/// Maximum number of distinct sizes, more than a kernel makes.
 const MAX_DISTINCT_SIZES: usize = 1 << 16;
 /// Number of reported frequent sizes.
 const MAX_FREQUENT_SIZES: usize = 6;
-/// Least share of a reported frequent size.
+/// Minimum share of a reported frequent size.
 const MIN_FREQUENT_SHARE: f64 = 0.005;
 const SIZE_PERCENTILES: [(&str, f64); 4] = [("10", 0.1), ("50", 0.5), ("90", 0.9), ("99", 0.99)];
+
+/// Adds `count` operations of a size to counts by size. Beyond [`MAX_DISTINCT_SIZES`], a new size counts as the next
+/// smaller known one.
+pub(crate) fn count_size(counts: &mut BTreeMap<u32, u64>, sectors: u32, count: u64) {
+    let is_known = counts.len() < MAX_DISTINCT_SIZES || counts.contains_key(&sectors);
+    let below = || counts.range(..sectors).next_back().map_or(sectors, |(size, _)| *size);
+    let sectors = if is_known { sectors } else { below() };
+    *counts.entry(sectors).or_default() += count;
+}
 
 /// How often each size occurred, in sectors.
 #[derive(Debug, Default)]
@@ -328,10 +337,7 @@ impl SizeCounts {
         if count == 0 {
             return;
         }
-        let known = self.counts.len() < MAX_DISTINCT_SIZES || self.counts.contains_key(&sectors);
-        let below = || self.counts.range(..sectors).next_back().map_or(sectors, |(size, _)| *size);
-        let sectors = if known { sectors } else { below() };
-        *self.counts.entry(sectors).or_default() += count;
+        count_size(&mut self.counts, sectors, count);
     }
 
     /// Returns the size statistics; `None` if no request has a size.
@@ -367,7 +373,7 @@ impl SizeCounts {
     }
 }
 
-/// Most reported owners.
+/// Maximum number of reported owners.
 const MAX_OWNERS: usize = 5;
 
 /// Flushes, and who requested them.
@@ -408,8 +414,8 @@ impl FlushCounts {
         owners.sort_by_key(|(task, asked)| (std::cmp::Reverse(*asked), *task));
         owners.truncate(MAX_OWNERS);
         let owner = |(task, asked): (u32, u64)| {
-            let of = names.task_at(task).cloned().unwrap_or_default();
-            Owner { name: of.name, tid: of.tid, asked, writes_each: writes(task) as f64 / asked as f64 }
+            let owner = names.task_at(task).cloned().unwrap_or_default();
+            Owner { name: owner.name, tid: owner.tid, asked, writes_each: writes(task) as f64 / asked as f64 }
         };
         Flushes {
             at_device: self.at_device,
@@ -421,7 +427,7 @@ impl FlushCounts {
     }
 }
 
-/// Least requests of a task whose gaps are recorded, and most tasks with recorded gaps.
+/// Minimum number of requests of a task whose gaps are recorded, and maximum number of such tasks.
 const MIN_GAP_REQUESTS: u64 = 16;
 const MAX_TASKS_WITH_GAPS: usize = 256;
 /// Share of overlapping requests from which a task is not serial.

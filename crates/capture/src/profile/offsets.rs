@@ -14,7 +14,7 @@ use roaring::RoaringTreemap;
 use trace::recent_ends::{Ends, RECENT_ENDS};
 use trace::row::Row;
 
-/// Least requests of a run that counts as a stream.
+/// Minimum number of requests of a run that counts as a stream.
 const MIN_STREAM_REQUESTS: u64 = 3;
 
 /// The end of a request, where another one may begin.
@@ -116,9 +116,13 @@ impl SequenceCounter {
         for at in 0..RECENT_ENDS {
             self.close(at);
         }
-        let figures = |of: &Histogram| {
-            let of_all = [of.mean_ns(), of.quantile_ns(0.5).map(|m| m as f64), of.max_ns().map(|m| m as f64)];
-            of_all.map(|figure| figure.unwrap_or(0.0))
+        let figures = |histogram: &Histogram| {
+            let all = [
+                histogram.mean_ns(),
+                histogram.quantile_ns(0.5).map(|m| m as f64),
+                histogram.max_ns().map(|m| m as f64),
+            ];
+            all.map(|figure| figure.unwrap_or(0.0))
         };
         Some(Sequence {
             share: share(self.sequential, self.requests),
@@ -135,15 +139,15 @@ impl SequenceCounter {
 const BLOCK_SECTORS: u64 = 8;
 /// Number of zones of a device.
 const ZONES: usize = 1024;
-/// Most blocks of one request: no request has more than 4 GiB.
+/// Maximum number of blocks of one request: no request has more than 4 GiB.
 const MAX_REQUEST_BLOCKS: u64 = 1 << 20;
-/// Most bytes of a set. A full set takes no more blocks, and the figures are lower bounds.
+/// Maximum number of bytes of a set. A full set takes no more blocks, and the figures are lower bounds.
 const MAX_SET_BYTES: usize = 64 << 20;
 /// Number of added ranges between checks of its size.
 const RANGES_BETWEEN_CHECKS: u32 = 256;
-/// Least blocks of one request that are added as a range at once.
+/// Minimum number of blocks of one request that are added as a range at once.
 const MIN_RANGE_BLOCKS: u64 = 16;
-/// Most blocks that wait to be added together.
+/// Maximum number of blocks that wait to be added together.
 const MAX_WAITING_BLOCKS: usize = 1 << 15;
 
 /// A set of blocks. Many blocks are added at once, in order: single ones would each touch another part of
@@ -270,15 +274,15 @@ fn two_interleaved_files_are_two_runs_and_random_requests_none() {
         side_by_side.add(&row(at * 8));
         side_by_side.add(&row(1_000_000 + at * 8));
     }
-    let told = side_by_side.finish().unwrap_or_default();
-    assert_eq!((told.share, told.runs, told.run_requests), (0.99, 2, [100.0; 3]));
-    assert_eq!(told.streams[1].to_bits(), 2.0_f64.to_bits());
+    let sequence = side_by_side.finish().unwrap_or_default();
+    assert_eq!((sequence.share, sequence.runs, sequence.run_requests), (0.99, 2, [100.0; 3]));
+    assert_eq!(sequence.streams[1].to_bits(), 2.0_f64.to_bits());
     let mut random = SequenceCounter::default();
     for at in 0..500_u64 {
         random.add(&row(at.wrapping_mul(7919) % 4096 * 16));
     }
-    let told = random.finish().unwrap_or_default();
-    assert_eq!((told.share, told.runs, told.streams), (0.0, 0, [0.0; 2]));
+    let sequence = random.finish().unwrap_or_default();
+    assert_eq!((sequence.share, sequence.runs, sequence.streams), (0.0, 0, [0.0; 2]));
     assert_eq!(SequenceCounter::default().finish(), None);
 }
 
@@ -292,9 +296,9 @@ fn touched_blocks_count_once() {
     touched.add(Op::Write, &row(8, 8));
     touched.add(Op::Write, &row((1 << 21) - 9, 2));
     touched.add(Op::Discard, &row(0, 1 << 20));
-    let told = touched.finish();
-    assert_eq!((told.read_bytes, told.write_bytes, told.bytes), (8192, 12_288, 16_384));
-    assert_eq!(told.span_bytes, 1 << 30);
-    assert!((told.reuse - 9.0 / 4.0).abs() < 1e-9 && told.half_in == Some(1.0 / 1024.0));
+    let footprint = touched.finish();
+    assert_eq!((footprint.read_bytes, footprint.write_bytes, footprint.bytes), (8192, 12_288, 16_384));
+    assert_eq!(footprint.span_bytes, 1 << 30);
+    assert!((footprint.reuse - 9.0 / 4.0).abs() < 1e-9 && footprint.half_in == Some(1.0 / 1024.0));
     assert_eq!(FootprintCounter::new(None).finish().half_in, None);
 }

@@ -5,7 +5,7 @@ use model::captured::Partition;
 use trace::row::{Flags, Task};
 
 /// One request in three is a write of 16 KiB, the others are reads of 4 KiB; each takes 50 us, one every 100 us.
-fn profile(restriction: &Restriction) -> Profile {
+fn profile_of_load(restriction: &Restriction) -> Profile {
     let mut names = Names::default();
     let [read, write] = ["RS", "WFS"].map(|rwbs| names.flags(&Flags::parse(rwbs)));
     let asked = names.flags(&Flags { kind: RowKind::Asked, ..Flags::parse("FWS") });
@@ -30,9 +30,9 @@ fn profile(restriction: &Restriction) -> Profile {
 
 #[test]
 fn a_known_load_has_its_figures() {
-    let told = profile(&Restriction::default());
-    assert_eq!((told.requests, told.duration_ns, told.late), (3003, 300_000_000, 0));
-    let [read, write, flush] = &told.operations[..] else { panic!("{told:?}") };
+    let profile = profile_of_load(&Restriction::default());
+    assert_eq!((profile.requests, profile.duration_ns, profile.late), (3003, 300_000_000, 0));
+    let [read, write, flush] = &profile.operations[..] else { panic!("{profile:?}") };
     assert_eq!((read.op, read.requests, read.bytes), (Op::Read, 2000, 2000 * 4096));
     assert_eq!((write.fua, write.synchronous, flush.requests), (1000, 1000, 3));
     let sizes = write.sizes.clone().unwrap_or_default();
@@ -41,27 +41,27 @@ fn a_known_load_has_its_figures() {
     assert!((read.iops - 2000.0 / 0.3).abs() < 1e-6);
     let p50 = read.latency_ns.as_ref().and_then(|latency| latency.percentiles["50"]);
     assert_eq!(p50, Some(50_000));
-    assert_eq!(told.footprint.bytes, 2000 * 4096 + 1000 * 16_384);
-    assert!((0.45..0.55).contains(&told.footprint.half_in.unwrap_or(0.0)));
-    let depth = told.depth.unwrap_or_default();
+    assert_eq!(profile.footprint.bytes, 2000 * 4096 + 1000 * 16_384);
+    assert!((0.45..0.55).contains(&profile.footprint.half_in.unwrap_or(0.0)));
+    let depth = profile.depth.unwrap_or_default();
     assert!((depth.mean - 0.5).abs() < 0.01 && depth.max == 2, "{depth:?}");
-    assert_eq!(told.of_kernel_workers, 1003);
-    assert_eq!((told.flushes.at_device, told.flushes.asked), (3, 3));
-    assert!((told.flushes.owners[0].writes_each - 1000.0 / 3.0).abs() < 1e-6);
-    let think = told.tasks[0].think_ns.as_ref().map(|think| (think.min, think.max));
-    assert_eq!((told.tasks[0].name.as_str(), think), ("reader", Some((50_000, 150_000))));
-    assert_eq!(told.tasks[1].think_ns, None, "a kernel worker thinks for others");
+    assert_eq!(profile.of_kernel_workers, 1003);
+    assert_eq!((profile.flushes.at_device, profile.flushes.asked), (3, 3));
+    assert!((profile.flushes.owners[0].writes_each - 1000.0 / 3.0).abs() < 1e-6);
+    let think = profile.tasks[0].think_ns.as_ref().map(|think| (think.min, think.max));
+    assert_eq!((profile.tasks[0].name.as_str(), think), ("reader", Some((50_000, 150_000))));
+    assert_eq!(profile.tasks[1].think_ns, None, "a kernel worker waits for other tasks");
 }
 
 #[test]
-fn a_restriction_holds_for_all_figures() {
+fn a_restriction_applies_to_all_figures() {
     let half =
         Restriction { from_ns: Some(150_000_000), task: Some("reader".into()), ..Restriction::default() };
-    let told = profile(&half);
-    assert_eq!((told.requests, told.duration_ns, told.operations.len()), (1000, 150_000_000, 1));
-    assert_eq!((told.tasks.len(), told.flushes.at_device), (1, 0));
-    let nobody = profile(&Restriction { task: Some("nobody".into()), ..Restriction::default() });
-    assert_eq!((nobody.requests, nobody.operations.len()), (0, 0));
+    let profile = profile_of_load(&half);
+    assert_eq!((profile.requests, profile.duration_ns, profile.operations.len()), (1000, 150_000_000, 1));
+    assert_eq!((profile.tasks.len(), profile.flushes.at_device), (1, 0));
+    let unknown = profile_of_load(&Restriction { task: Some("unknown".into()), ..Restriction::default() });
+    assert_eq!((unknown.requests, unknown.operations.len()), (0, 0));
 }
 
 #[test]
@@ -72,6 +72,6 @@ fn a_flush_of_a_device_without_requests_is_its_owners() {
     let mut profiler =
         Profiler::new(&Origin { unit: Unit::Bios, ..Origin::default() }, &Restriction::default());
     profiler.add(&[Row { flags, task, latency_ns: Some(5), ..Row::default() }], &names);
-    let told = profiler.finish(None, &names).flushes;
-    assert_eq!((told.at_device, told.asked, told.owners[0].name.as_str()), (1, 1, "postgres"));
+    let profile = profiler.finish(None, &names).flushes;
+    assert_eq!((profile.at_device, profile.asked, profile.owners[0].name.as_str()), (1, 1, "postgres"));
 }

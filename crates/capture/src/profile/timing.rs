@@ -17,13 +17,14 @@ use trace::row::Row;
 
 /// Intervals for counting requests, in ns.
 const INTERVALS_NS: [u64; 2] = [10_000_000, 100_000_000];
-/// Least intervals for a dispersion.
+/// Minimum number of intervals for a dispersion.
 const MIN_INTERVALS: u64 = 10;
 
 /// Arrivals of one kind of request.
 #[derive(Debug, Default)]
 pub(crate) struct ArrivalCounter {
-    of: &'static str,
+    /// All requests, reads, or writes.
+    label: &'static str,
     last_ns: Option<u64>,
     /// Times between consecutive arrivals.
     pub(crate) gaps: Histogram,
@@ -48,7 +49,7 @@ pub(super) struct ArrivalCounts {
 
 impl ArrivalCounts {
     pub(super) fn new(from_ns: u64) -> Self {
-        let arrivals = |of| ArrivalCounter { of, ..ArrivalCounter::default() };
+        let arrivals = |label| ArrivalCounter { label, ..ArrivalCounter::default() };
         Self { from_ns, arrivals: ["all", "read", "write"].map(arrivals) }
     }
 
@@ -65,7 +66,12 @@ impl ArrivalCounts {
     pub(super) fn finish(self, duration_ns: u64) -> Vec<Arrivals> {
         let reported = self.arrivals.into_iter().filter_map(|arrivals| {
             let [idc_10ms, idc_100ms] = arrivals.dispersion(duration_ns);
-            Some(Arrivals { of: arrivals.of.into(), gap_ns: latency(&arrivals.gaps)?, idc_10ms, idc_100ms })
+            Some(Arrivals {
+                of: arrivals.label.into(),
+                gap_ns: latency(&arrivals.gaps)?,
+                idc_10ms,
+                idc_100ms,
+            })
         });
         reported.collect()
     }
@@ -104,21 +110,21 @@ impl Counts {
     }
 
     /// Returns Var N / E N over complete intervals, including those without requests.
-    fn dispersion(mut self, stretches: u64) -> Option<f64> {
-        if stretches < MIN_INTERVALS {
+    fn dispersion(mut self, intervals: u64) -> Option<f64> {
+        if intervals < MIN_INTERVALS {
             return None;
         }
         // The last interval may be incomplete.
-        if self.interval < stretches {
+        if self.interval < intervals {
             self.close();
         }
-        let count = stretches as f64;
+        let count = intervals as f64;
         let mean = self.sum / count;
         (mean > 0.0).then(|| (self.squares / count - mean * mean).max(0.0) / mean)
     }
 }
 
-/// Most requests that are counted in flight, more than any device takes.
+/// Maximum number of requests that are counted in flight, more than any device takes.
 const MAX_IN_FLIGHT: usize = 1 << 18;
 /// Depths up to this one have separate classes. Above, classes end at powers of two.
 const MAX_SINGLE_DEPTH: u64 = 2;
@@ -202,16 +208,16 @@ fn bounds(class: u64) -> (u64, u64) {
     if class <= MAX_SINGLE_DEPTH { (class, class) } else { ((1 << (class - 2)) + 1, 1 << (class - 1)) }
 }
 
-/// Most intervals.
+/// Maximum number of intervals.
 const MAX_STEPS: usize = 256;
 /// Initial length of an interval, ns.
 const INITIAL_STEP_NS: u64 = 1_000_000;
-/// Most rows of offsets while counting, far more than are drawn, since a load may use a small part of a large
+/// Maximum number of rows of offsets while counting, far more than are drawn, since a load may use a small part of a large
 /// device.
 const MAX_ROWS: usize = 4096;
 
 const INITIAL_ROW_BYTES: u64 = 4096;
-/// Most reported rows of offsets, between the first and the last touched one.
+/// Maximum number of reported rows of offsets, between the first and the last touched one.
 const MAX_REPORTED_ROWS: usize = 96;
 
 /// The requests of one operation by interval.
@@ -280,8 +286,8 @@ impl TimeSeries {
             self.kinds.iter().filter_map(|kind| kind.steps.iter().rposition(|s| s.requests > 0)).max()?;
         let steps = (duration_ns.div_ceil(self.step_ns) as usize).clamp(last + 1, MAX_STEPS.max(last + 1));
         let places = self.places(steps);
-        let of = self.kinds.into_iter().map(|kind| kind.into_series(steps)).collect();
-        Some(Course { step_ns: self.step_ns, steps, of, places })
+        let series = self.kinds.into_iter().map(|kind| kind.into_series(steps)).collect();
+        Some(Course { step_ns: self.step_ns, steps, of: series, places })
     }
 
     /// Returns where reads and writes began, in rows of equal size between the first and the last touched
@@ -381,14 +387,14 @@ impl OpSteps {
 }
 
 #[test]
-fn evenly_spaced_requests_have_no_dispersion_and_bursts_much() {
+fn even_requests_have_no_dispersion_and_bursts_have_much() {
     let mut even = ArrivalCounts::new(0);
     (0..10_000_u64).for_each(|at| even.add(Op::Read, at * 100_000));
     let reported = even.finish(1_000_000_000);
     assert_eq!((reported.len(), reported[0].of.as_str(), reported[1].of.as_str()), (2, "all", "read"));
     assert_eq!((reported[0].gap_ns.mean, reported[0].idc_10ms), (100_000.0, Some(0.0)));
     let mut burst = ArrivalCounts::new(0);
-    // Every tenth stretch has all of a thousand.
+    // Every tenth interval has a thousand.
     (0..10_000_u64).for_each(|at| burst.add(Op::Write, at / 1000 * 100_000_000 + at % 1000));
     let reported = burst.finish(1_000_000_000);
     assert!(reported[0].idc_10ms.is_some_and(|idc| (idc - 900.0).abs() < 1.0), "{reported:?}");
@@ -430,24 +436,24 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_lost_however_long_it_takes_and_wherever_it_goes() {
-        let mut going = TimeSeries::new(0);
+    fn merged_intervals_and_rows_keep_all_requests() {
+        let mut series = TimeSeries::new(0);
         for i in 0..10_000 {
-            going.add(if i % 4 == 0 { Op::Write } else { Op::Read }, &row(i, 1000 + i % 64));
+            series.add(if i % 4 == 0 { Op::Write } else { Op::Read }, &row(i, 1000 + i % 64));
         }
-        going.add(Op::Flush, &row(9_000, 0));
-        let course = going.finish(10_000_000_000).unwrap_or_else(|| panic!("none"));
+        series.add(Op::Flush, &row(9_000, 0));
+        let course = series.finish(10_000_000_000).unwrap_or_else(|| panic!("none"));
         assert_eq!((course.step_ns, course.steps), (64_000_000, 157));
         let all: Vec<(Op, u64, u64)> = course
             .of
             .iter()
-            .map(|of| (of.op, of.requests.iter().sum(), of.bytes.iter().sum::<u64>()))
+            .map(|series| (series.op, series.requests.iter().sum(), series.bytes.iter().sum::<u64>()))
             .collect();
         assert_eq!(
             all,
             [(Op::Read, 7500, 7500 * 4096), (Op::Write, 2500, 2500 * 4096), (Op::Flush, 1, 4096)]
         );
-        // Each stretch has 64 requests, whose latencies are their times.
+        // Each interval has 64 requests, whose latencies are their times.
         let mean = course.of[0].latency_mean_ns[10].unwrap_or_default();
         assert!((mean - 671_500.0).abs() < 1500.0, "{mean}");
         let places = course.places.unwrap_or_else(|| panic!("no places"));
@@ -461,15 +467,15 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_device_is_told_in_few_rows_and_no_request_in_none() {
-        let mut going = TimeSeries::new(0);
-        going.add(Op::Read, &row(0, 0));
-        going.add(Op::Read, &row(1, 8 << 20));
-        let places = going.finish(0).and_then(|course| course.places).unwrap_or_else(|| panic!("no places"));
+    fn a_wide_device_has_few_rows() {
+        let mut series = TimeSeries::new(0);
+        series.add(Op::Read, &row(0, 0));
+        series.add(Op::Read, &row(1, 8 << 20));
+        let places = series.finish(0).and_then(|course| course.places).unwrap_or_else(|| panic!("no places"));
         assert!(places.rows <= MAX_REPORTED_ROWS && places.row_bytes * places.rows as u64 > 8 << 40);
         assert_eq!(places.of[0].1.len(), 2);
         assert_eq!(TimeSeries::new(0).finish(1_000_000_000), None);
-        // What has no place has a course all the same.
+        // Requests without an offset have a time series too.
         let mut flushes = TimeSeries::new(5);
         flushes.add(Op::Flush, &row(0, 0));
         assert!(flushes.finish(1_000_000).is_some_and(|course| course.places.is_none() && course.steps == 1));

@@ -3,6 +3,7 @@
 use crate::replay::*;
 use model::captured::{Origin, Unit};
 use model::job::{Changes, Kind, ReplayPace};
+use std::ops::Range;
 use trace::row::{Flags, Names, Row, RowKind, Task};
 
 /// Rows of tasks, written down.
@@ -13,21 +14,16 @@ struct Rows {
 }
 
 impl Rows {
-    fn add(&mut self, task: &str, rwbs: &str, times: (u64, u64), (sector, sectors): (u64, u32)) {
-        self.push(task, &Flags::parse(rwbs), times, (sector, sectors));
+    fn add(&mut self, task: &str, rwbs: &str, times: Range<u64>, sector: u64, sectors: u32) {
+        self.push(task, &Flags::parse(rwbs), times, sector, sectors);
     }
 
-    fn ask(&mut self, task: &str, rwbs: &str, times: (u64, u64), place: (u64, u32)) {
-        self.push(task, &Flags { kind: RowKind::Asked, ..Flags::parse(rwbs) }, times, place);
+    fn ask(&mut self, task: &str, rwbs: &str, times: Range<u64>, sector: u64, sectors: u32) {
+        self.push(task, &Flags { kind: RowKind::Asked, ..Flags::parse(rwbs) }, times, sector, sectors);
     }
 
-    fn push(
-        &mut self,
-        task: &str,
-        flags: &Flags,
-        (issue_ns, done_ns): (u64, u64),
-        (sector, sectors): (u64, u32),
-    ) {
+    fn push(&mut self, task: &str, flags: &Flags, times: Range<u64>, sector: u64, sectors: u32) {
+        let Range { start: issue_ns, end: done_ns } = times;
         let task = self.names.task(&Task { name: task.into(), ..Task::default() });
         let flags = self.names.flags(flags);
         let latency_ns = Some(done_ns - issue_ns);
@@ -40,9 +36,9 @@ impl Rows {
         scan.finish(256)
     }
 
-    fn steps(&self, origin: &Origin, way: ReplaySettings) -> Vec<Step> {
+    fn steps(&self, origin: &Origin, settings: ReplaySettings) -> Vec<Step> {
         let mut into = Vec::new();
-        Steps::new((origin, &Changes::default()), self.load(origin), way).add(
+        Steps::new(origin, &Changes::default(), self.load(origin), settings).add(
             &self.rows,
             &self.names,
             &mut into,
@@ -59,18 +55,18 @@ fn waits(steps: &[Step]) -> Vec<(u32, u64)> {
 }
 
 #[test]
-fn each_waits_for_the_last_that_had_completed_of_its_task() {
+fn an_operation_waits_for_the_last_completed_one_of_its_task() {
     let mut rows = Rows::default();
     // 16 before, so that each task has a lane of its own.
     for task in ["a", "b"] {
-        (0..16).for_each(|at| rows.add(task, "R", (1000 + at, 1001 + at), (at * 8, 8)));
+        (0..16).for_each(|at| rows.add(task, "R", 1000 + at..1001 + at, at * 8, 8));
     }
-    rows.add("a", "R", (2000, 2500), (0, 8));
-    rows.add("b", "R", (2100, 2200), (8, 8));
-    rows.add("a", "R", (2300, 2400), (16, 8));
-    rows.add("a", "R", (2450, 2600), (24, 8));
-    rows.add("a", "R", (2700, 2800), (32, 8));
-    rows.add("b", "R", (2900, 2950), (40, 8));
+    rows.add("a", "R", 2000..2500, 0, 8);
+    rows.add("b", "R", 2100..2200, 8, 8);
+    rows.add("a", "R", 2300..2400, 16, 8);
+    rows.add("a", "R", 2450..2600, 24, 8);
+    rows.add("a", "R", 2700..2800, 32, 8);
+    rows.add("b", "R", 2900..2950, 40, 8);
     let steps = rows.steps(&Origin::default(), DEPENDENT);
     assert_eq!(waits(&steps[..2]), [(0, 0), (1, 0)]);
     assert_eq!(
@@ -97,21 +93,21 @@ fn each_waits_for_the_last_that_had_completed_of_its_task() {
 #[test]
 fn few_requests_of_many_tasks_share_a_lane() {
     let mut rows = Rows::default();
-    (0..40_u64).for_each(|at| rows.add(&format!("cc{at}"), "R", (at * 10, at * 10 + 5), (0, 8)));
+    (0..40_u64).for_each(|at| rows.add(&format!("cc{at}"), "R", at * 10..at * 10 + 5, 0, 8));
     let load = rows.load(&Origin::default());
     assert_eq!((load.lanes(), load.original().tasks), (1, 40));
     assert_eq!(waits(&rows.steps(&Origin::default(), DEPENDENT)[..3]), [(0, 0), (1, 5), (1, 5)]);
 }
 
 #[test]
-fn flushes_are_those_that_were_asked_for() {
+fn requested_flushes_are_replayed() {
     let mut rows = Rows::default();
-    rows.ask("db", "FWS", (0, 90), (0, 0));
-    rows.add("kworker/0:1", "FF", (10, 80), (0, 0));
+    rows.ask("db", "FWS", 0..90, 0, 0);
+    rows.add("kworker/0:1", "FF", 10..80, 0, 0);
     // A write that needs a flush, which began when it was queued.
-    rows.ask("jbd2", "FWFSM", (100, 400), (64, 8));
-    rows.add("kworker/0:1", "FF", (110, 290), (0, 0));
-    rows.add("jbd2", "FWFSM", (300, 390), (64, 8));
+    rows.ask("jbd2", "FWFSM", 100..400, 64, 8);
+    rows.add("kworker/0:1", "FF", 110..290, 0, 0);
+    rows.add("jbd2", "FWFSM", 300..390, 64, 8);
     let origin = Origin::default();
     let steps = rows.steps(&origin, DEPENDENT);
     let kinds: Vec<_> =
@@ -123,38 +119,39 @@ fn flushes_are_those_that_were_asked_for() {
     // Bios are their owners', and a flush of theirs is all that is known of it.
     let origin = Origin { unit: Unit::Bios, ..Origin::default() };
     let mut bios = Rows::default();
-    bios.add("db", "FWS", (0, 90), (0, 0));
-    bios.add("db", "FWFS", (100, 200), (64, 8));
+    bios.add("db", "FWS", 0..90, 0, 0);
+    bios.add("db", "FWFS", 100..200, 64, 8);
     let kinds: Vec<_> = bios.steps(&origin, DEPENDENT).iter().map(|step| (step.kind, step.after)).collect();
     assert_eq!(kinds, [(Kind::Sync, 0), (Kind::Sync, 1), (Kind::Write, 1)]);
 }
 
 #[test]
-fn what_is_moved_together_keeps_its_sizes_and_discards_outside_are_left_out() {
+fn dense_replays_keep_sizes_and_leave_out_discards_outside() {
     let mut rows = Rows::default();
-    rows.add("a", "D", (0, 1), (0, 64));
-    rows.add("a", "W", (2, 3), (1 << 30, 16));
-    rows.add("a", "R", (4, 5), ((1 << 30) + 16, 8));
-    rows.add("a", "D", (6, 7), (1 << 20, 1 << 30));
-    let way = ReplaySettings { dense: true, ..DEPENDENT };
+    rows.add("a", "D", 0..1, 0, 64);
+    rows.add("a", "W", 2..3, 1 << 30, 16);
+    rows.add("a", "R", 4..5, (1 << 30) + 16, 8);
+    rows.add("a", "D", 6..7, 1 << 20, 1 << 30);
+    let settings = ReplaySettings { dense: true, ..DEPENDENT };
     let mut into = Vec::new();
-    let mut steps = Steps::new((&Origin::default(), &Changes::default()), rows.load(&Origin::default()), way);
+    let mut steps =
+        Steps::new(&Origin::default(), &Changes::default(), rows.load(&Origin::default()), settings);
     steps.add(&rows.rows, &rows.names, &mut into);
     let places: Vec<_> = into.iter().map(|step| (step.kind, step.offset, step.length)).collect();
     assert_eq!(places, [(Kind::Write, 0, 8192), (Kind::Read, 8192, 4096), (Kind::Trim, 0, 12_288)]);
     assert_eq!((steps.outside, waits(&into)), (1, vec![(0, 2), (1, 1), (1, 1)]));
     // In place, a discard is as many as its length needs.
     let mut large = Rows::default();
-    large.add("a", "D", (6, 7), (0, (1 << 22) - 1));
+    large.add("a", "D", 6..7, 0, (1 << 22) - 1);
     let straight = large.steps(&Origin::default(), DEPENDENT);
     assert_eq!(straight.iter().map(|s| s.length).collect::<Vec<_>>(), [1 << 30, (1 << 30) - 512]);
 }
 
 #[test]
-fn what_no_request_stands_for_is_counted_and_nothing_panics() {
+fn unsupported_requests_are_counted_without_panic() {
     let mut rows = Rows::default();
-    rows.add("a", "N", (0, 1), (0, 0));
-    rows.add("a", "R", (5, 6), (u64::MAX - 3, u32::MAX));
+    rows.add("a", "N", 0..1, 0, 0);
+    rows.add("a", "R", 5..6, u64::MAX - 3, u32::MAX);
     rows.rows.push(Row { flags: 99, task: 99, ..Row::default() });
     let load = rows.load(&Origin::default());
     assert_eq!((load.operations(), load.original().left_out), (1, 1));
@@ -164,18 +161,18 @@ fn what_no_request_stands_for_is_counted_and_nothing_panics() {
 }
 
 #[test]
-fn offsets_are_divided_and_rounded_and_kinds_left_out() {
+fn offsets_are_divided_and_rounded_and_kinds_are_left_out() {
     let mut rows = Rows::default();
-    rows.add("a", "R", (0, 5), (100, 3));
-    rows.add("a", "W", (10, 15), (16, 8));
-    rows.add("a", "D", (20, 25), (64, 8));
+    rows.add("a", "R", 0..5, 100, 3);
+    rows.add("a", "W", 10..15, 16, 8);
+    rows.add("a", "D", 20..25, 64, 8);
     let changed = |unit: Unit, changes: &Changes| {
         let origin = Origin { unit, ..Origin::default() };
         let mut scan = Scan::new(&origin, changes);
         scan.add(&rows.rows, &rows.names);
         let mut steps = Vec::new();
-        let way = ReplaySettings { pace: ReplayPace::Fast, ..DEPENDENT };
-        Steps::new((&origin, changes), scan.finish(256), way).add(&rows.rows, &rows.names, &mut steps);
+        let settings = ReplaySettings { pace: ReplayPace::Fast, ..DEPENDENT };
+        Steps::new(&origin, changes, scan.finish(256), settings).add(&rows.rows, &rows.names, &mut steps);
         steps.iter().map(|step| (step.kind, step.offset / 512, step.length / 512)).collect::<Vec<_>>()
     };
     let halves = Changes { divide: 2, align_bytes: 4096, skip: vec![Kind::Trim] };

@@ -3,20 +3,20 @@
 
 use super::options::{self, ETW, EVENTS, EXPERIMENT, STATISTICS, help};
 use super::xml;
-use crate::diskspd::{Source, shown};
-use crate::trouble::{Mark, Trouble, typed_hyphens};
+use crate::diskspd::Source;
+use crate::trouble::{Mark, Trouble, quoted, typed_hyphens};
 use model::diskspd::{BLOCK, Cache, Distribution, Flush, Profile, Range, Target, Throughput, TimeSpan};
 
 /// Letters of the options that are allowed together with an XML profile.
 const XML_LETTERS: &str = ":CdRvWXz";
 /// The option of fathom that allows overwriting.
 const DESTROY: &str = "--destroy";
-/// The error for a second end of the region.
-const TWICE: &str = "where it ends is said twice; type -BBASE:LENGTH or -fSIZE, once";
+/// The error if the end of the region is given twice.
+const TWICE: &str = "the end of the region is given twice; type either -BBASE:LENGTH or -fSIZE";
 /// Operations between two progress messages of a thread if `-P` has no number.
 const PROGRESS: u32 = 65_536;
 
-/// What is asked for.
+/// What a command line asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Ask {
     /// Run the profile.
@@ -28,20 +28,20 @@ pub enum Ask {
     Print(String),
 }
 
-/// What a command line needs of its surroundings.
+/// What parsing needs to know about the machine.
 pub struct Here<'h> {
     /// Reads a file as text.
     pub read: &'h dyn Fn(&str) -> Result<String, String>,
     /// The usable CPUs in their order; empty if threads are not bound.
     pub cpus: &'h [u32],
-    /// The seed for a seed from the clock.
+    /// The seed if `-z` has no number.
     pub clock: u32,
 }
 
 /// A command line, or an XML profile.
 #[derive(Clone, Debug, Default)]
 pub struct CommandLine {
-    /// What is asked for.
+    /// What to do.
     pub ask: Ask,
     /// Time spans and output settings, from the options or from the file of `-X`.
     pub profile: Profile,
@@ -55,7 +55,7 @@ pub struct CommandLine {
     pub(super) source: Source,
 }
 
-/// Options of all targets while they are read.
+/// The options that were read so far, which hold for all targets.
 #[derive(Default)]
 struct Options {
     span: TimeSpan,
@@ -76,26 +76,26 @@ impl CommandLine {
         if words.iter().any(|word| word == "-?") {
             return Ok(Self { ask: Ask::Print(help()), source, ..Self::default() });
         }
-        let mut said = Self { source, ..Self::default() };
+        let mut line = Self { source, ..Self::default() };
         let mut marks = Vec::new();
-        let targets = said.targets(&mut marks);
+        let targets = line.targets(&mut marks);
         if let Some(file) = words.iter().find_map(|word| word.strip_prefix("-X")) {
-            said.refuse_xml_options(&mut marks);
+            line.refuse_xml_options(&mut marks);
             if !marks.is_empty() {
-                return Err(said.source.trouble(marks));
+                return Err(line.source.trouble(marks));
             }
-            said.xml(file, &targets, here)?;
+            line.xml(file, &targets, here)?;
         } else {
-            said.options(targets, here, &mut marks);
+            line.options(targets, here, &mut marks);
             if !marks.is_empty() {
-                return Err(said.source.trouble(marks));
+                return Err(line.source.trouble(marks));
             }
         }
-        said.profile.command = words.join(" ");
-        Ok(said)
+        line.profile.command = words.join(" ");
+        Ok(line)
     }
 
-    /// The targets after all options. The option that allows overwriting may be anywhere.
+    /// Collects the targets, which follow all options. Only `--destroy` may be anywhere.
     fn targets(&mut self, marks: &mut Vec<Mark>) -> Vec<String> {
         let mut targets = Vec::new();
         for (word, place) in &self.source.words {
@@ -111,7 +111,7 @@ impl CommandLine {
             } else if !word.starts_with('-') {
                 targets.push(word.clone());
             } else if !targets.is_empty() {
-                let why = format!("{word} stands behind a target; type options before targets");
+                let why = format!("{word} follows a target; type options before targets");
                 marks.push(Mark::new(place.clone(), why));
             }
         }
@@ -129,18 +129,18 @@ impl CommandLine {
             } else if XML_LETTERS.contains(letter) || word.starts_with(DESTROY) {
                 continue;
             } else {
-                format!("{word} does not go with -X; write it into the profile, or leave it out")
+                format!("{word} cannot be combined with -X; write it into the profile, or leave it out")
             };
             marks.push(Mark::new(place.clone(), why));
         }
     }
 
-    /// Reads an XML profile and the options next to it.
+    /// Reads an XML profile, and applies the options of the command line to it.
     fn xml(&mut self, file: &str, targets: &[String], here: &Here) -> Result<(), Trouble> {
-        let mut beside = Self { source: self.source.clone(), ..Self::default() };
+        let mut line = Self { source: self.source.clone(), ..Self::default() };
         let mut marks = Vec::new();
-        let said = |letter: &str| self.source.words.iter().any(|(w, _)| w.starts_with(letter));
-        beside.options(Vec::new(), here, &mut marks);
+        let is_typed = |letter: &str| self.source.words.iter().any(|(w, _)| w.starts_with(letter));
+        line.options(Vec::new(), here, &mut marks);
         let text = (here.read)(file).map_err(|why| {
             self.source.trouble(vec![Mark::new(self.source.place(0, 0, "X"), format!("-X{file}: {why}"))])
         });
@@ -148,7 +148,7 @@ impl CommandLine {
             return Err(self.source.trouble(marks));
         }
         let (mut profile, source) = xml::read(file, &text?, targets)?;
-        let typed = &beside.profile;
+        let typed = &line.profile;
         let own = typed.spans.first().cloned().unwrap_or_default();
         for span in &mut profile.spans {
             for (letter, to, from) in [
@@ -157,7 +157,7 @@ impl CommandLine {
                 ("-C", &mut span.cooldown_s, own.cooldown_s),
                 ("-z", &mut span.seed, own.seed),
             ] {
-                if said(letter) {
+                if is_typed(letter) {
                     *to = from;
                 }
             }
@@ -171,7 +171,7 @@ impl CommandLine {
             profile.xml = typed.xml;
         }
         profile.verbose |= typed.verbose;
-        (self.ask, self.profile, self.source) = (beside.ask, profile, source);
+        (self.ask, self.profile, self.source) = (line.ask, profile, source);
         self.read.push(file.to_owned());
         Ok(())
     }
@@ -187,7 +187,7 @@ impl CommandLine {
             }
         }
         for (word, place) in words.iter().filter(|(w, _)| w.starts_with("--") && !w.starts_with(DESTROY)) {
-            let why = format!("{} is no option; `fathom diskspd -?` lists them", shown(word));
+            let why = format!("{} is not an option; `fathom diskspd -?` lists all", quoted(word));
             marks.push(Mark::new(place.clone(), why));
         }
         let Options { mut span, mut target, caching, .. } = all;
@@ -205,7 +205,7 @@ impl CommandLine {
             let bytes = size(value, block).and_then(|bytes| {
                 let fits = u32::try_from(bytes).ok().filter(|b| (1..u32::MAX).contains(b));
                 fits.ok_or_else(|| {
-                    format!("{} is no block; type a size from 1 byte to below 4G", shown(value))
+                    format!("{} is not a block size; type one from 1 byte to below 4G", quoted(value))
                 })
             });
             match bytes {
@@ -220,8 +220,7 @@ impl CommandLine {
     }
 
     fn option(&mut self, word: &str, all: &mut Options, here: &Here) -> Result<(), String> {
-        let said = word.strip_prefix('-').unwrap_or(word);
-        let mut chars = said.chars();
+        let mut chars = word.strip_prefix('-').unwrap_or(word).chars();
         let (letter, value) = (chars.next().unwrap_or('\0'), chars.as_str());
         if matches!(letter, 'B' | 'f') {
             return all.region(letter, value);
@@ -239,14 +238,14 @@ impl CommandLine {
             'v' => match value {
                 "" => self.profile.verbose = true,
                 "s" => return Err(STATISTICS.into()),
-                _ => return Err("it has no value; type -v".into()),
+                _ => return Err("it takes no value; type -v".into()),
             },
             'P' => self.profile.progress = if value.is_empty() { PROGRESS } else { number(value, 1)? },
             'l' => {
                 alone(value)?;
                 let large = options::OPTIONS.iter().find(|o| o.name == "l");
                 if let Some(options::How::NoEffect(why)) = large.map(|o| o.how) {
-                    self.remarks.push(format!("-l changes nothing here: {why}"));
+                    self.remarks.push(format!("-l has no effect here: {why}"));
                 }
                 target.large_pages = true;
             }
@@ -272,15 +271,15 @@ impl CommandLine {
             'g' => target.throughput = Some(throughput(value)?),
             'p' => (target.parallel, ()) = (true, alone(value)?),
             'N' => target.flush = Some(flush(value)?),
-            'S' => value.chars().try_for_each(|c| caching.say(c)).and_then(|()| caching.bare(value))?,
-            'h' => alone(value).and_then(|()| caching.say('h'))?,
+            'S' => value.chars().try_for_each(|c| caching.add(c)).and_then(|()| caching.bare(value))?,
+            'h' => alone(value).and_then(|()| caching.add('h'))?,
             'Z' => data(value, span, target)?,
             'r' => order_random(value, target)?,
             's' => order_sequential(value, target)?,
             'e' => return Err(ETW.into()),
             'y' => return Err(EVENTS.into()),
             ':' => return Err(EXPERIMENT.into()),
-            _ => return Err("there is no such option; `fathom diskspd -?` lists them".into()),
+            _ => return Err("DISKSPD has no such option; `fathom diskspd -?` lists all".into()),
         }
         if target.priority > 3 {
             return Err("there are three priorities; type -I1, -I2 or -I3".into());
@@ -303,7 +302,7 @@ impl CommandLine {
             "" if value == "p" => {}
             _ => {
                 return Err(
-                    "there is no such format; type -Rtext or -Rxml, with p behind the R to print the profile"
+                    "there is no such format; type -Rtext or -Rxml, or -Rptext or -Rpxml to print the profile"
                         .into(),
                 );
             }
@@ -319,7 +318,7 @@ impl Options {
         match letter {
             'B' => {
                 if *base {
-                    return Err("where it begins is said twice; type -B once".into());
+                    return Err("the start of the region is given twice; type -B once".into());
                 }
                 let (first, last) = bounds(value, target.block)?;
                 if last.is_some() && *end {
@@ -334,14 +333,14 @@ impl Options {
                 }
                 (target.end, *end) = (size(value, target.block)?, true);
             }
-            _ if value.is_empty() => return Err("it has no value; type a size, or the letters r, s".into()),
+            _ if value.is_empty() => return Err("it needs a value; type a size, or the letters r, s".into()),
             _ => {
                 for hint in value.chars() {
                     match hint {
                         'r' => target.random_hint = true,
                         's' => target.sequential_hint = true,
                         't' => target.temporary_hint = true,
-                        _ => return Err(format!("{hint} is no hint; type r or s, or a size")),
+                        _ => return Err(format!("{hint} is not a hint; type r or s, or a size")),
                     }
                 }
             }
@@ -361,13 +360,16 @@ pub(super) fn number(text: &str, least: u32) -> Result<u32, String> {
     let number = text.parse::<u32>().ok().filter(|n| *n >= least);
     // DISKSPD takes no sign.
     let number = number.filter(|_| text.bytes().all(|b| b.is_ascii_digit()));
-    number.ok_or_else(|| format!("{} is no number; type a whole number from {least} on", shown(text)))
+    number.ok_or_else(|| {
+        format!("{} is not a valid number; type a whole number of at least {least}", quoted(text))
+    })
 }
 
 /// A size at the beginning of a text, and the rest.
 fn size_before(text: &str, block: u32) -> Result<(u64, &str), String> {
-    let wrong =
-        || format!("{} is no size; type a whole number of bytes, or one with K, M, G, T or b", shown(text));
+    let wrong = || {
+        format!("{} is not a size; type a whole number of bytes, or one with K, M, G, T or b", quoted(text))
+    };
     let (number, rest) = leading(text).ok_or_else(wrong)?;
     let factor = match rest.bytes().next().map(|b| b.to_ascii_uppercase()) {
         Some(b'K') => 1 << 10,
@@ -378,7 +380,7 @@ fn size_before(text: &str, block: u32) -> Result<(u64, &str), String> {
         _ => return Ok((number, rest)),
     };
     let bytes = number.checked_mul(factor);
-    let bytes = bytes.ok_or_else(|| format!("{} goes beyond all sizes; type a smaller one", shown(text)))?;
+    let bytes = bytes.ok_or_else(|| format!("{} is too large; type a smaller size", quoted(text)))?;
     Ok((bytes, &rest[1..]))
 }
 
@@ -387,8 +389,8 @@ pub(super) fn size(text: &str, block: u32) -> Result<u64, String> {
     match size_before(text, block)? {
         (bytes, "") => Ok(bytes),
         (_, rest) => Err(format!(
-            "{} stands behind a size; type a whole number of bytes, or one with K, M, G, T or b",
-            shown(rest)
+            "{} follows a size; type a whole number of bytes, or one with K, M, G, T or b",
+            quoted(rest)
         )),
     }
 }
@@ -399,12 +401,11 @@ pub(super) fn bounds(text: &str, block: u32) -> Result<(u64, Option<u64>), Strin
     if rest.is_empty() {
         return Ok((base, None));
     }
-    let length = rest.strip_prefix(':').ok_or_else(|| {
-        format!("{} stands behind the base; type a colon between base and length", shown(rest))
-    })?;
+    let length = rest
+        .strip_prefix(':')
+        .ok_or_else(|| format!("{} follows the base; type a colon between base and length", quoted(rest)))?;
     let end = base.checked_add(size(length, block)?);
-    end.map(|end| (base, Some(end)))
-        .ok_or_else(|| "base and length go beyond all sizes; type smaller ones".into())
+    end.map(|end| (base, Some(end))).ok_or_else(|| "base and length are too large; type smaller ones".into())
 }
 
 /// CPUs, each after its group unless that is 0: `1,4,g1,2`.
@@ -424,7 +425,7 @@ pub(super) fn affinity(text: &str) -> Result<Vec<(u32, u32)>, String> {
     }
     let ends_in_group = text.rsplit(',').next().is_some_and(|last| last.starts_with('g'));
     if cpus.is_empty() || ends_in_group {
-        return Err("a group stands before its CPUs; type numbers of CPUs behind it, such as g0,0,1".into());
+        return Err("a group has no CPUs; type their numbers after it, such as g0,0,1".into());
     }
     Ok(cpus)
 }
@@ -434,27 +435,27 @@ pub(super) fn distribution(text: &str, block: u32) -> Result<Distribution, Strin
     let (percent, mut rest) = match (text.strip_prefix("pct"), text.strip_prefix("abs")) {
         (Some(rest), _) => (true, rest),
         (_, Some(rest)) => (false, rest),
-        _ => return Err(format!("{} is no distribution; type -rdpct90/10 or -rdabs90/10G", shown(text))),
+        _ => return Err(format!("{} is not a distribution; type -rdpct90/10 or -rdabs90/10G", quoted(text))),
     };
     let mut ranges = Vec::new();
     loop {
-        let io = leading(rest).and_then(|(io, behind)| Some((u32::try_from(io).ok()?, behind)));
-        let (io, behind) = io.filter(|(io, _)| *io <= 100).ok_or_else(|| {
-            format!("{} does not begin with a percentage of operations; type one from 0 to 100", shown(rest))
+        let io = leading(rest).and_then(|(io, after)| Some((u32::try_from(io).ok()?, after)));
+        let (io, after) = io.filter(|(io, _)| *io <= 100).ok_or_else(|| {
+            format!("{} does not begin with a percentage of operations; type one from 0 to 100", quoted(rest))
         })?;
-        let behind = behind
-            .strip_prefix('/')
-            .ok_or_else(|| format!("{io} has no part of the target; type a slash and its size behind it"))?;
-        let (length, behind) = if percent { part(behind)? } else { size_before(behind, block)? };
+        let after = after.strip_prefix('/').ok_or_else(|| {
+            format!("{io} has no part of the target; type a slash and the size of the part after it")
+        })?;
+        let (length, after) = if percent { part(after)? } else { size_before(after, block)? };
         if length == 0 {
             return Err("a part of the target is empty; type a larger one, or leave it out".into());
         }
         ranges.push(Range { io, length });
-        match behind.strip_prefix(':') {
+        match after.strip_prefix(':') {
             Some(next) => rest = next,
-            None if behind.is_empty() => return Ok(Distribution::from_ranges(percent, ranges)),
+            None if after.is_empty() => return Ok(Distribution::from_ranges(percent, ranges)),
             None => {
-                return Err(format!("{} stands behind a part; type a colon between parts", shown(behind)));
+                return Err(format!("{} follows a part; type a colon between parts", quoted(after)));
             }
         }
     }
@@ -463,11 +464,11 @@ pub(super) fn distribution(text: &str, block: u32) -> Result<Distribution, Strin
 /// A percentage of the target at the beginning of a text.
 fn part(text: &str) -> Result<(u64, &str), String> {
     leading(text).filter(|(percent, _)| *percent <= 100).ok_or_else(|| {
-        format!("{} does not begin with a percentage of the target; type one from 1 to 100", shown(text))
+        format!("{} does not begin with a percentage of the target; type one from 1 to 100", quoted(text))
     })
 }
 
-/// The properties given by `-S` and `-h`; each may be given once.
+/// Caching modes of `-S` and `-h`; each may be given once.
 #[derive(Default)]
 pub(super) struct Caching {
     pub(super) cache: Option<Cache>,
@@ -476,7 +477,7 @@ pub(super) struct Caching {
 }
 
 impl Caching {
-    pub(super) fn say(&mut self, letter: char) -> Result<(), String> {
+    pub(super) fn add(&mut self, letter: char) -> Result<(), String> {
         let cached = self.cache.is_some();
         let twice = match letter {
             'b' | 'r' => cached,
@@ -484,12 +485,10 @@ impl Caching {
             'm' => self.mapped || self.cache == Some(Cache::Off),
             'u' => cached || self.mapped,
             'w' => self.write_through,
-            _ => return Err(format!("{letter} is no way to cache; type letters of b, h, m, u and w")),
+            _ => return Err(format!("{letter} is not a caching mode; type letters of b, h, m, u and w")),
         };
         if twice {
-            return Err(format!(
-                "{letter} conflicts with what was said of caches before it; type one of them"
-            ));
+            return Err(format!("{letter} conflicts with an earlier caching mode; type only one of them"));
         }
         match letter {
             'b' => self.cache = Some(Cache::Cached),
@@ -504,21 +503,22 @@ impl Caching {
 
     /// `-S` without a letter is `-Su`.
     pub(super) fn bare(&mut self, value: &str) -> Result<(), String> {
-        if value.is_empty() { self.say('u') } else { Ok(()) }
+        if value.is_empty() { self.add('u') } else { Ok(()) }
     }
 }
 
 pub(super) fn alone(value: &str) -> Result<(), String> {
-    if value.is_empty() { Ok(()) } else { Err(format!("it has no value; leave {} out", shown(value))) }
+    if value.is_empty() { Ok(()) } else { Err(format!("it takes no value; leave {} out", quoted(value))) }
 }
 
 pub(super) fn at_least_one(bytes: u64) -> Result<u64, String> {
-    if bytes > 0 { Ok(bytes) } else { Err("it is 0; type a size from 1 on".into()) }
+    if bytes > 0 { Ok(bytes) } else { Err("it is 0; type a size of at least 1".into()) }
 }
 
 pub(super) fn percent(value: &str, least: u32) -> Result<u32, String> {
     let percent = number(value, least).ok().filter(|p| *p <= 100);
-    percent.ok_or_else(|| format!("{} is no percentage; type one from {least} to 100", shown(value)))
+    percent
+        .ok_or_else(|| format!("{} is not a valid percentage; type one from {least} to 100", quoted(value)))
 }
 
 pub(super) fn throughput(value: &str) -> Result<Throughput, String> {
@@ -533,7 +533,7 @@ pub(super) fn flush(value: &str) -> Result<Flush, String> {
         "v" | "V" => Ok(Flush::View),
         "n" | "N" => Ok(Flush::NonVolatile),
         "i" | "I" => Ok(Flush::NonVolatileNoDrain),
-        _ => Err(format!("{} is no way to flush; type -Nv", shown(value))),
+        _ => Err(format!("{} is not a flush mode; type -Nv", quoted(value))),
     }
 }
 
@@ -560,9 +560,7 @@ pub(super) fn order_random(value: &str, target: &mut Target) -> Result<(), Strin
     if let Some(share) = value.strip_prefix('s') {
         let share = percent(share, 1)?;
         if target.random_percent == 0 && target.alignment.is_some() {
-            return Err(
-                "-s is there already; use -r to specify IO alignment beside -rs, and leave -s out".into()
-            );
+            return Err("-s is given too; use -r to specify IO alignment with -rs, and leave -s out".into());
         }
         if !matches!(target.random_percent, 0 | 100) {
             return Err("mixed random/sequential IO is specified multiple times; type -rs once".into());
@@ -599,7 +597,7 @@ pub(super) fn order_sequential(value: &str, target: &mut Target) -> Result<(), S
 }
 
 #[test]
-fn sizes_are_whole_and_blocks_are_those_of_b() {
+fn sizes_are_whole_numbers_of_bytes_or_blocks() {
     let all: Vec<_> = ["23", "4k", "4K", "1m", "2G", "1T", "8b"].map(|t| size(t, 4096)).to_vec();
     let expected = [23, 4096, 4096, 1 << 20, 2 << 30, 1 << 40, 32768].map(Ok);
     assert_eq!(all, expected);
@@ -609,35 +607,35 @@ fn sizes_are_whole_and_blocks_are_those_of_b() {
 }
 
 #[test]
-fn bounds_are_a_base_and_a_length() {
-    let of = |text| bounds(text, 1 << 16);
-    assert_eq!((of("5m"), of("5m:1m")), (Ok((5 << 20, None)), Ok((5 << 20, Some(6 << 20)))));
+fn bounds_have_a_base_and_a_length() {
+    let parse = |text| bounds(text, 1 << 16);
+    assert_eq!((parse("5m"), parse("5m:1m")), (Ok((5 << 20, None)), Ok((5 << 20, Some(6 << 20)))));
     for bad in ["5mx", "5m:", "5m:j", "5m:1x", "5m:1mx", "", "1:18446744073709551615"] {
-        assert!(of(bad).is_err(), "{bad}");
+        assert!(parse(bad).is_err(), "{bad}");
     }
 }
 
 #[test]
-fn groups_stand_before_their_cpus() {
-    let of = |text| affinity(text).map_err(|e| e.contains("; type"));
-    assert_eq!(of("1,4,6"), Ok(vec![(0, 1), (0, 4), (0, 6)]));
-    assert_eq!(of("g0,1,4,6,g1,2,5,7"), Ok(vec![(0, 1), (0, 4), (0, 6), (1, 2), (1, 5), (1, 7)]));
+fn cpus_follow_their_group() {
+    let parse = |text| affinity(text).map_err(|e| e.contains("; type"));
+    assert_eq!(parse("1,4,6"), Ok(vec![(0, 1), (0, 4), (0, 6)]));
+    assert_eq!(parse("g0,1,4,6,g1,2,5,7"), Ok(vec![(0, 1), (0, 4), (0, 6), (1, 2), (1, 5), (1, 7)]));
     for bad in ["g0", "gg", "g,0,1,2", "1,", "g1,0,", "g1,0,g", "g1,0,g2", "x", "g0,300", "g70000,1", "1,,2"]
     {
-        assert_eq!(of(bad), Err(true), "{bad}");
+        assert_eq!(parse(bad), Err(true), "{bad}");
     }
 }
 
 #[test]
-fn parts_have_shares_and_holes_have_none() {
-    let of = |text: &str| {
+fn the_rest_of_the_target_gets_the_rest_of_the_operations() {
+    let parse = |text: &str| {
         let found = distribution(text, 1 << 16).map_err(|e| e.contains("; type"))?;
         Ok((found.percent, found.ranges.iter().map(|r| (r.io, r.length)).collect::<Vec<_>>()))
     };
-    assert_eq!(of("pct10/10:10/10:0/10"), Ok((true, vec![(10, 10), (10, 10), (0, 10), (80, 70)])));
+    assert_eq!(parse("pct10/10:10/10:0/10"), Ok((true, vec![(10, 10), (10, 10), (0, 10), (80, 70)])));
     let giga = 1 << 30;
     assert_eq!(
-        of("abs10/1G:10/1G:0/100G"),
+        parse("abs10/1G:10/1G:0/100G"),
         Ok((false, vec![(10, giga), (10, giga), (0, 100 * giga), (80, 0)]))
     );
     for bad in [
@@ -667,6 +665,6 @@ fn parts_have_shares_and_holes_have_none() {
         "abs10/0",
         "abs60/10g:10/0",
     ] {
-        assert_eq!(of(bad), Err(true), "{bad}");
+        assert_eq!(parse(bad), Err(true), "{bad}");
     }
 }

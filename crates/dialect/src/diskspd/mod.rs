@@ -1,9 +1,9 @@
-//! DISKSPD: its command lines and XML profiles as jobs. What Linux does not have is refused by the name of
-//! the option, with the reason and what to type instead.
+//! DISKSPD: its command lines and XML profiles as jobs. An option that Linux does not support is refused by
+//! its name, with the reason and what to type instead.
 //!
-//! `command` or `xml` reads a profile, `validate` checks it against DISKSPD's rules and against what is
-//! supported here, and this module makes phases and streams of it. [`options`] is the table of all options.
-//! The reference is DISKSPD's source and published tests, since it does not run on Linux.
+//! `command` or `xml` reads a profile. `validate` checks it against DISKSPD's rules, and for settings that
+//! are not supported here. This module turns it into phases and streams. [`options`] is the table of all
+//! options. The reference is DISKSPD's source and published tests, since it does not run on Linux.
 
 mod command;
 pub mod options;
@@ -28,8 +28,8 @@ pub(crate) const LANGUAGE: Language = Language { tool: Tool::Diskspd, extension:
 /// Reads an XML profile.
 fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
     let (profile, source) = xml::read(name, text, &[])?;
-    let said = CommandLine { profile, source, ..CommandLine::default() };
-    let mut job = job(&said, &[], also)?.unwrap_or_default();
+    let line = CommandLine { profile, source, ..CommandLine::default() };
+    let mut job = job(&line, &[], also)?.unwrap_or_default();
     // In repeated measurements the workers are reported together.
     job.phases.iter_mut().flat_map(|phase| &mut phase.streams).for_each(|stream| stream.each_worker = None);
     Ok(job)
@@ -40,29 +40,29 @@ fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
 ///
 /// # Errors
 /// All errors, each with its place and what to type instead.
-pub fn job(said: &CommandLine, cpus: &[u32], also: Objections) -> Result<Option<JobSpec>, Trouble> {
-    let (mut marks, warnings) = validate::validate(said);
-    if said.ask != Ask::Profile {
-        marks.extend(validate::refused(said));
+pub fn job(line: &CommandLine, cpus: &[u32], also: Objections) -> Result<Option<JobSpec>, Trouble> {
+    let (mut marks, warnings) = validate::validate(line);
+    if line.ask != Ask::Profile {
+        marks.extend(validate::refused(line));
     }
     if !marks.is_empty() {
-        return Err(said.source.trouble(marks));
+        return Err(line.source.trouble(marks));
     }
-    if said.ask == Ask::Profile {
+    if line.ask == Ask::Profile {
         return Ok(None);
     }
-    let mut job = job_spec(&said.profile, cpus);
+    let mut job = job_spec(&line.profile, cpus);
     let problems = job.check().into_iter().chain(also(&job));
     let marks: Vec<Mark> = problems
         .map(|problem| {
             let message = problem.spelled(|key, value| format_for_tool(Tool::Diskspd, key, value));
-            Mark::new(said.source.place(problem.phase, problem.stream, "\0"), message)
+            Mark::new(line.source.place(problem.phase, problem.stream, "\0"), message)
         })
         .collect();
     if !marks.is_empty() {
-        return Err(said.source.trouble(marks));
+        return Err(line.source.trouble(marks));
     }
-    job.remarks = said.remarks.iter().cloned().chain(warnings).collect();
+    job.remarks = line.remarks.iter().cloned().chain(warnings).collect();
     Ok(Some(job))
 }
 
@@ -112,13 +112,13 @@ fn bound_to(span: &TimeSpan, cpus: &[u32], threads: &[u32]) -> Vec<u32> {
         all = cpus.to_vec();
     }
     let (Some(first), count) = (threads.first().copied(), all.len()) else { return all };
-    let of = |thread: u32| (thread as usize).checked_rem(count).unwrap_or(0);
+    let cpu_index = |thread: u32| (thread as usize).checked_rem(count).unwrap_or(0);
     let is_row = (first..).zip(threads).all(|(next, thread)| next == *thread);
     if is_row {
-        all.rotate_left(of(first));
+        all.rotate_left(cpu_index(first));
         return all;
     }
-    threads.iter().filter_map(|thread| all.get(of(*thread)).copied()).collect()
+    threads.iter().filter_map(|thread| all.get(cpu_index(*thread)).copied()).collect()
 }
 
 /// The stream of a target, or of the identical targets of the pool's threads.
@@ -145,9 +145,9 @@ fn stream(span: &TimeSpan, target: &Target, pool: &Pool) -> StreamSpec {
     };
     order(target, workers, &mut stream);
     region(target, &mut stream);
-    pace(target, u64::from(workers) * u64::from(targets), &mut stream);
+    limit_rate(target, u64::from(workers) * u64::from(targets), &mut stream);
     if target.write_percent > 0 {
-        written(span, target, &mut stream);
+        set_write_data(span, target, &mut stream);
     }
     stream
 }
@@ -226,7 +226,7 @@ fn region(target: &Target, stream: &mut StreamSpec) {
 }
 
 /// Limits the throughput. The limit is that of all threads on all targets; each gets its share.
-fn pace(target: &Target, lanes: u64, stream: &mut StreamSpec) {
+fn limit_rate(target: &Target, lanes: u64, stream: &mut StreamSpec) {
     match target.throughput {
         Some(Throughput::Iops(iops)) => {
             stream.limit_iops = Some(RateLimit::All(f64::from(iops) * lanes as f64));
@@ -277,7 +277,7 @@ fn priority(target: &Target) -> Option<IoPriority> {
 }
 
 /// The contents of writes, and their flushes.
-fn written(span: &TimeSpan, target: &Target, stream: &mut StreamSpec) {
+fn set_write_data(span: &TimeSpan, target: &Target, stream: &mut StreamSpec) {
     match &target.buffer_file {
         Some(file) if target.buffer > 0 => stream.data = Some(file.clone()),
         _ if target.buffer > 0 => {
@@ -338,12 +338,6 @@ impl Source {
     fn trouble(&self, marks: Vec<Mark>) -> Trouble {
         Trouble::new(&self.name, &self.text, marks)
     }
-}
-
-/// A typed text for a message, shortened if long.
-fn shown(text: &str) -> String {
-    let short: String = text.chars().take(40).map(|c| if c.is_control() { '?' } else { c }).collect();
-    format!("'{short}'")
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ fn refusal_text(parse_job: Result<JobSpec, Trouble>) -> String {
 #[track_caller]
 fn wrong(options: &str) -> String {
     let line = format!("{options} testfile.dat");
-    parse_job(&line).err().unwrap_or_else(|| panic!("{line} is taken")).to_string()
+    parse_job(&line).err().unwrap_or_else(|| panic!("{line} is accepted")).to_string()
 }
 
 /// Options, and the state they result in.
@@ -272,7 +272,7 @@ fn states_equal_those_of_diskspd_s_tables() {
         let span = span(options);
         assert!(holds(&span, &span.targets[0]), "{options}: {span:?}");
     }
-    assert_eq!(STATES.len(), 70, "as many expectations carry over");
+    assert_eq!(STATES.len(), 70, "number of expectations that apply here");
     let all = profile("-P345 -v -Rxml testfile.dat testfile2.dat");
     assert_eq!((all.progress, all.verbose, all.xml), (345, true, true));
     assert_eq!(
@@ -295,7 +295,7 @@ fn refusals_of_diskspd_have_a_suggestion() {
     // A place, the option, and a suggestion.
     let why = wrong("-b4K -t0");
     assert!(
-        why.contains("1:6") && why.contains("incorrectly provided option: -t0") && why.contains("from 1 on"),
+        why.contains("1:6") && why.contains("incorrectly provided option: -t0") && why.contains("at least 1"),
         "{why}"
     );
 }
@@ -304,17 +304,17 @@ fn refusals_of_diskspd_have_a_suggestion() {
 fn options_that_linux_lacks_are_refused_by_name() {
     for (options, word) in [
         ("-x", "completion routines"),
-        ("-Sr", "-Su for neither"),
+        ("-Sr", "-Su to bypass both"),
         ("-ft", "tmpfs"),
         ("-Sm -Nn -w100", "-Nv"),
         ("-Smw", "-Sm with -Nv"),
         ("-ePROCESS", "fathom capture"),
         ("-ysname", "from a script"),
-        ("-:1", "without an experiment"),
-        ("-vs", "fathom show last"),
+        ("-:1", "no experimental flags"),
+        ("-vs", "no such statistics"),
         ("-ag1,2", "lscpu"),
         ("-frs", "-fr or -fs"),
-        ("-rs50 -r4k -b64k", "block's size"),
+        ("-rs50 -r4k -b64k", "at least the block size"),
         ("-g5 -i5 -j5", "leave them out"),
         ("-d0", "-d1"),
         ("-c0", "-c1G"),
@@ -322,7 +322,7 @@ fn options_that_linux_lacks_are_refused_by_name() {
         let why = wrong(options);
         assert!(why.contains(word), "{options}: {why}");
     }
-    for (path, word) in [("#5", "/dev/sdb"), ("F:", "lsblk"), ("F:\\testfile4.dat", "path of Windows")] {
+    for (path, word) in [("#5", "/dev/sdb"), ("F:", "lsblk"), ("F:\\testfile4.dat", "Windows path")] {
         // The mark is at the target.
         let why = refusal_text(parse_job(&format!("-w0 -r first {path}")));
         assert!(why.contains(word) && why.contains("1:14"), "{why}");
@@ -345,9 +345,9 @@ fn each_option_becomes_its_setting() {
         ("-Sw -w100", "dsync", None),
         ("-Sm -o8", "mmap", Some("mmap")),
     ] {
-        let one = stream(options);
+        let stream = stream(options);
         assert_eq!(
-            (word(&one), one.engine.map(|e| e.name)),
+            (word(&stream), stream.engine.map(|e| e.name)),
             (Some(cache), engine.map(str::to_owned)),
             "{options}"
         );
@@ -388,7 +388,7 @@ fn orders_are_those_of_diskspd() {
     // Seven of ten operations are sequential.
     let runs = stream("-rs30 -r -rdpct90/10 -w50");
     let chance = runs.run_length.map(|length| 1.0 - 1.0 / length);
-    assert!(chance.is_some_and(|goes_on| (goes_on - 0.7).abs() < 1e-9) && runs.mix_by_run == Some(true));
+    assert!(chance.is_some_and(|chance| (chance - 0.7).abs() < 1e-9) && runs.mix_by_run == Some(true));
     assert!(matches!(runs.random, Some(Order::Zones(_))) && stream("-r -rdpct90/10").run_length.is_none());
     let parts = stream("-r -rdabs90/10G:0/10G:5/20G");
     let words = parts.random.map(|o| o.describe()).unwrap_or_default();
@@ -442,10 +442,10 @@ fn likely_mistakes_have_a_warning() {
 }
 
 #[test]
-fn printing_needs_no_linux_and_help_names_every_option() {
-    let asked = parse_line("-Rpxml -Sr -x a").unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!((asked.ask.clone(), asked.profile.xml), (Ask::Profile, true));
-    assert_eq!(job(&asked, &[], &|_| Vec::new()).ok(), Some(None), "nothing is measured");
+fn a_profile_is_printed_without_checks_and_help_lists_every_option() {
+    let printed = parse_line("-Rpxml -Sr -x a").unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((printed.ask.clone(), printed.profile.xml), (Ask::Profile, true));
+    assert_eq!(job(&printed, &[], &|_| Vec::new()).ok(), Some(None), "nothing is measured");
     assert_eq!(parse_line("-Rp a").map(|s| (s.ask, s.profile.xml)).ok(), Some((Ask::Profile, false)));
     let Ok(CommandLine { ask: Ask::Print(help), .. }) = parse_line("-?") else { panic!() };
     for option in super::options::OPTIONS {

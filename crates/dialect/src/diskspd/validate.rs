@@ -1,5 +1,5 @@
-//! Checks of a DISKSPD profile: what DISKSPD refuses on any system, what it warns of, and what Linux or
-//! fathom cannot carry out.
+//! Checks of a DISKSPD profile: what DISKSPD refuses on any system, what it warns about, and what Linux or
+//! fathom cannot do.
 
 use super::command::{Ask, CommandLine};
 use crate::diskspd::TARGET;
@@ -9,29 +9,29 @@ use model::diskspd::{Cache, Distribution, Flush, Target, TimeSpan};
 use model::spec::number::{MAX_BLOCK_BYTES, MAX_DEPTH, MAX_STREAMS, MAX_TARGETS, MAX_WORKERS};
 use std::collections::BTreeSet;
 
-/// An error, and the option that is marked.
+/// The option to mark, and the error.
 type Wrong = (&'static str, String);
 
 /// The errors and warnings of a profile.
-pub(super) fn validate(said: &CommandLine) -> (Vec<Mark>, Vec<String>) {
+pub(super) fn validate(line: &CommandLine) -> (Vec<Mark>, Vec<String>) {
     let (mut marks, mut warnings) = (Vec::new(), Vec::new());
-    let all = |why: &str| Mark::new(0..said.source.text.len(), why);
-    if said.profile.spans.is_empty() {
+    let all = |why: &str| Mark::new(0..line.source.text.len(), why);
+    if line.profile.spans.is_empty() {
         marks.push(all("no timespans specified; write a TimeSpan into the profile"));
     }
-    for (at, span) in said.profile.spans.iter().enumerate() {
+    for (at, span) in line.profile.spans.iter().enumerate() {
         if span.targets.is_empty() {
             marks.push(all(
-                "you need to provide at least one target; type a file or a device behind the options",
+                "you need to provide at least one target; type a file or a device after the options",
             ));
         }
         for (number, target) in span.targets.iter().enumerate() {
-            let mut wrong = of_span(span);
-            of_target(span, target, &mut wrong);
-            of_order(span, target, &mut wrong);
-            wrong.extend(target.distribution.as_ref().and_then(|d| of_distribution(d, target)));
-            of_memory(span, target, &mut wrong);
-            if said.ask != Ask::Profile && target.path.starts_with('*') {
+            let mut wrong = Vec::new();
+            target_errors(span, target, &mut wrong);
+            order_errors(span, target, &mut wrong);
+            wrong.extend(target.distribution.as_ref().and_then(|d| distribution_error(d, target)));
+            memory_errors(span, target, &mut wrong);
+            if line.ask != Ask::Profile && target.path.starts_with('*') {
                 let why = format!(
                     "template target '{}' was not substituted - all template targets must be substituted to run a profile; type as many targets",
                     target.path
@@ -39,7 +39,7 @@ pub(super) fn validate(said: &CommandLine) -> (Vec<Mark>, Vec<String>) {
                 wrong.push(("X", why));
             }
             for (option, why) in wrong {
-                marks.push(Mark::new(said.source.place(at, number, option), why));
+                marks.push(Mark::new(line.source.place(at, number, option), why));
             }
             warnings.extend(warning(span, target).map(str::to_owned));
         }
@@ -48,19 +48,23 @@ pub(super) fn validate(said: &CommandLine) -> (Vec<Mark>, Vec<String>) {
     (marks, warnings)
 }
 
-fn of_span(span: &TimeSpan) -> Vec<Wrong> {
-    let mut wrong = Vec::new();
-    if span.disable_affinity && !span.affinity.is_empty() {
-        wrong.push(("n", "-n and -a parameters cannot be used together; type one of them".into()));
-    }
-    wrong
+/// The errors of the rules whose condition holds.
+fn broken<const N: usize>(
+    rules: [(bool, &'static str, impl Into<String>); N],
+) -> impl Iterator<Item = Wrong> {
+    rules.into_iter().filter(|(is_broken, ..)| *is_broken).map(|(_, option, why)| (option, why.into()))
 }
 
-fn of_target(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
+fn target_errors(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
     let throughput = target.throughput.is_some();
     let (think, burst) = (target.think_ms.unwrap_or(0), target.burst.unwrap_or(0));
     let pooled = span.threads > 0 && span.requests > 0;
     let rules = [
+        (
+            span.disable_affinity && !span.affinity.is_empty(),
+            "n",
+            "-n and -a parameters cannot be used together; type one of them",
+        ),
         (
             span.threads > 0 && target.threads > 1,
             "t",
@@ -87,11 +91,7 @@ fn of_target(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
             "p",
             "-p parallel IO cannot be used with -O outstanding requests per thread; type -o instead",
         ),
-        (
-            pooled && target.weight == 0,
-            "O",
-            "a non-zero target Weight must be specified; write one from 1 on",
-        ),
+        (pooled && target.weight == 0, "O", "a non-zero target Weight must be specified; write at least 1"),
         (
             pooled && target.thread_targets.iter().any(|(thread, _)| *thread >= span.threads),
             "O",
@@ -108,10 +108,10 @@ fn of_target(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
             "maximum (-f) target offset must be greater than base (-B); type a larger -f",
         ),
     ];
-    wrong.extend(rules.into_iter().filter(|(broken, ..)| *broken).map(|(_, at, why)| (at, why.to_owned())));
+    wrong.extend(broken(rules));
 }
 
-fn of_order(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
+fn order_errors(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
     let random = target.random_percent > 0;
     let several = span.threads > 1 || target.threads > 1;
     let stride = target.thread_stride > 0;
@@ -132,11 +132,11 @@ fn of_order(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
             "-T has no effect unless multiple threads per target are used; type -t2 or more, or leave it out",
         ),
     ];
-    wrong.extend(rules.into_iter().filter(|(broken, ..)| *broken).map(|(_, at, why)| (at, why.to_owned())));
+    wrong.extend(broken(rules));
 }
 
 /// The first error in the shares of operations by parts of the target.
-fn of_distribution(all: &Distribution, target: &Target) -> Option<Wrong> {
+fn distribution_error(all: &Distribution, target: &Target) -> Option<Wrong> {
     let block = u64::from(target.block);
     let (mut io, mut covered) = (0, 0_u64);
     for (at, range) in all.ranges.iter().enumerate() {
@@ -194,7 +194,7 @@ fn of_distribution(all: &Distribution, target: &Target) -> Option<Wrong> {
     })
 }
 
-fn of_memory(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
+fn memory_errors(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
     if target.buffer > 0 && target.buffer < target.block.into() {
         let why = format!(
             "custom write buffer (-Z) is smaller than the block size. Write buffer size: {} block size: {}; type a larger -Z",
@@ -219,10 +219,10 @@ fn of_memory(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
             "memory mapped flush mode (-N) can only be specified with memory mapped IO (-Sm); type -Sm too",
         ),
     ];
-    wrong.extend(rules.into_iter().filter(|(broken, ..)| *broken).map(|(_, at, why)| (at, why.to_owned())));
+    wrong.extend(broken(rules));
 }
 
-/// The warning about a valid setting that is mostly a mistake.
+/// The warning about a valid setting that is usually a mistake.
 fn warning(span: &TimeSpan, target: &Target) -> Option<&'static str> {
     let several = span.threads > 1 || target.threads > 1;
     if target.random_percent > 0 {
@@ -236,28 +236,28 @@ fn warning(span: &TimeSpan, target: &Target) -> Option<&'static str> {
     }
 }
 
-/// Intervals of all threads on all targets at most, since a session keeps each.
+/// Maximum number of intervals of all threads on all targets, since a session keeps each.
 const MAX_BUCKETS: u64 = 200_000;
 /// Longest time in seconds: a day.
 const MAX_TIME_S: u32 = 86_400;
 
-/// All settings that cannot be carried out.
-pub(super) fn refused(said: &CommandLine) -> Vec<Mark> {
+/// The errors for all settings that Linux or fathom does not support.
+pub(super) fn refused(line: &CommandLine) -> Vec<Mark> {
     let mut marks = Vec::new();
-    let seeds: Vec<u32> = said.profile.spans.iter().map(|s| s.seed).collect();
-    for (at, span) in said.profile.spans.iter().enumerate() {
+    let seeds: Vec<u32> = line.profile.spans.iter().map(|s| s.seed).collect();
+    for (at, span) in line.profile.spans.iter().enumerate() {
         for (number, target) in span.targets.iter().enumerate() {
             let span_refusals = if number == 0 { span_refusals(span, &seeds) } else { Vec::new() };
-            let sizes = said.profile.spans.iter().flat_map(|s| &s.targets);
+            let sizes = line.profile.spans.iter().flat_map(|s| &s.targets);
             let mut other = sizes.filter(|t| t.path == target.path).map(|t| t.create);
             let all = span_refusals
                 .into_iter()
                 .chain(path_refusal(target))
                 .chain(target_refusals(span, target))
                 .chain(other.any(|size| size != target.create).then(|| {
-                    ("c", "a file has one size here, that of its first time span; write the same size into all of them".to_owned())
+                    ("c", "fathom creates a file once, for its first time span; write the same size into all of them".to_owned())
                 }));
-            marks.extend(all.map(|(option, why)| Mark::new(said.source.place(at, number, option), why)));
+            marks.extend(all.map(|(option, why)| Mark::new(line.source.place(at, number, option), why)));
         }
     }
     marks
@@ -269,14 +269,14 @@ fn span_refusals(span: &TimeSpan, seeds: &[u32]) -> Vec<Wrong> {
         span.thread_count().saturating_mul(if span.threads > 0 { span.targets.len() as u64 } else { 1 });
     let longest = span.duration_s.max(span.warmup_s).max(span.cooldown_s);
     let foreign = span.affinity.iter().find(|(group, _)| *group > 0);
-    let of_thread = span.threads.max(span.targets.iter().map(|t| t.threads).max().unwrap_or(0));
+    let threads_of_target = span.threads.max(span.targets.iter().map(|t| t.threads).max().unwrap_or(0));
     let rules = [
         (span.completion_routines, "x", ROUTINES.to_owned()),
-        (span.duration_s == 0, "d", "nothing can be said of no time at all; type -d1 or more".into()),
+        (span.duration_s == 0, "d", "the measured window has no length; type -d1 or more".into()),
         (
             longest > MAX_TIME_S,
             "d",
-            format!("a time is {MAX_TIME_S} seconds at most here; type a shorter one"),
+            format!("a time is longer than {MAX_TIME_S} seconds; type a shorter one"),
         ),
         (
             foreign.is_some(),
@@ -286,20 +286,20 @@ fn span_refusals(span: &TimeSpan, seeds: &[u32]) -> Vec<Wrong> {
         (
             span.iops && buckets.saturating_mul(lanes) > MAX_BUCKETS,
             "D",
-            format!("of all threads together {MAX_BUCKETS} intervals are kept; type longer ones"),
+            format!("all threads together have at most {MAX_BUCKETS} intervals; type longer ones"),
         ),
         (
             seeds.iter().any(|seed| seed != &span.seed),
             "z",
-            "all time spans have one seed here; write the same RandSeed into each".into(),
+            "fathom uses one seed for all time spans; write the same RandSeed into each".into(),
         ),
         (
             span.requests > 0 && span.threads == 0,
             "O",
-            "-O is of threads that -F makes; type -o for those of -t".into(),
+            "-O only applies to threads of -F; type -o for those of -t".into(),
         ),
         (
-            of_thread > MAX_WORKERS,
+            threads_of_target > MAX_WORKERS,
             if span.threads > 0 { "F" } else { "t" },
             format!("there are too many threads; type {MAX_WORKERS} at most"),
         ),
@@ -309,8 +309,7 @@ fn span_refusals(span: &TimeSpan, seeds: &[u32]) -> Vec<Wrong> {
             format!("there are too many targets; type {MAX_TARGETS} at most"),
         ),
     ];
-    let broken = rules.into_iter().filter(|(broken, ..)| *broken).map(|(_, at, why)| (at, why));
-    broken.chain(if of_thread > MAX_WORKERS { None } else { pool_refusal(span) }).collect()
+    broken(rules).chain(if threads_of_target > MAX_WORKERS { None } else { pool_refusal(span) }).collect()
 }
 
 /// The error in the targets of threads made by `-F`.
@@ -323,22 +322,22 @@ fn pool_refusal(span: &TimeSpan) -> Option<Wrong> {
             format!("thread {thread} has no target; write a ThreadTarget for it, or fewer threads"),
         ));
     }
-    let of = |at: &usize| span.targets.get(*at);
+    let target = |at: &usize| span.targets.get(*at);
     let differs = pools.iter().any(|pool| {
-        let mut alike = pool.targets.iter().filter_map(|(at, _)| of(at).map(alike_but_for_path));
+        let mut alike = pool.targets.iter().filter_map(|(at, _)| target(at).map(without_path));
         let first = alike.next();
         alike.any(|other| Some(&other) != first.as_ref())
     });
     if differs {
         return Some((
             "O",
-            "targets of one thread are alike here, but for their paths and weights; write a ThreadTarget for each, so that every thread has targets that are alike, or ThreadsPerFile in place of ThreadCount".into(),
+            "the targets of a thread may only differ in path and weight; write a ThreadTarget for each, so that every thread has such targets, or ThreadsPerFile instead of ThreadCount".into(),
         ));
     }
     if pools.len() > MAX_STREAMS {
         return Some((
             "O",
-            format!("threads have too many different targets; write {MAX_STREAMS} sets of them at most"),
+            format!("threads have too many different sets of targets; write {MAX_STREAMS} at most"),
         ));
     }
     // Workers of several streams share neither a position nor the count of their starting places.
@@ -351,16 +350,16 @@ fn pool_refusal(span: &TimeSpan) -> Option<Wrong> {
         .collect();
     let in_order =
         |target: &Target| target.random_percent == 0 && (target.interlocked || target.thread_stride > 0);
-    several.iter().filter_map(of).any(in_order).then(|| {
+    several.iter().filter_map(target).any(in_order).then(|| {
         (
             "O",
-            "threads that share a position, or begin one behind the other, have the same targets here; leave -si and -T out, or write the same ThreadTargets into all of them".into(),
+            "threads with -si or -T need the same targets; leave -si and -T out, or write the same ThreadTargets into all of them".into(),
         )
     })
 }
 
 /// The target without the settings that may differ within a thread.
-fn alike_but_for_path(target: &Target) -> Target {
+fn without_path(target: &Target) -> Target {
     Target { path: String::new(), weight: 1, thread_targets: Vec::new(), ..target.clone() }
 }
 
@@ -374,21 +373,21 @@ fn path_refusal(target: &Target) -> Option<Wrong> {
     if has_letter && chars.as_str().starts_with(":\\") {
         return Some((
             TARGET,
-            format!("{path} is a path of Windows; type one of this machine, such as /data/testfile.dat"),
+            format!("{path} is a Windows path; type one of this machine, such as /data/testfile.dat"),
         ));
     }
     if is_drive {
         Some((
             TARGET,
             format!(
-                "{path} is a drive of Windows; type the device itself, such as /dev/sdb (`fathom devices` lists them)"
+                "{path} is a Windows drive; type the device itself, such as /dev/sdb (`fathom devices` lists them)"
             ),
         ))
     } else if is_volume {
         Some((
             TARGET,
             format!(
-                "{path} is a volume of Windows; type the device below a file system, such as /dev/sdb1 (`lsblk` lists them)"
+                "{path} is a Windows volume; type the device below a file system, such as /dev/sdb1 (`lsblk` lists them)"
             ),
         ))
     } else {
@@ -408,50 +407,51 @@ fn target_refusals(span: &TimeSpan, target: &Target) -> Vec<Wrong> {
         (
             target.sequential_hint && target.random_hint,
             "f",
-            "the kernel is told one order of accesses; type -fr or -fs".into(),
+            "the kernel takes only one of the two hints; type -fr or -fs".into(),
         ),
         (
             target.mapped && target.write_through,
             "S",
-            "a mapping has no writes that could go through; type -Sm with -Nv, which flushes each".into(),
+            "a mapping has no write-through; type -Sm with -Nv, which flushes each write".into(),
         ),
         (
             mixed && target.step() < target.block.into(),
             "r",
-            "sequential operations go on at the end of the one before here; type -r with the block's size or more".into(),
+            "sequential operations continue at the end of the last one; type -r with at least the block size"
+                .into(),
         ),
         (
             target.throughput.is_some() && think,
             "g",
-            "DISKSPD leaves -i and -j out beside -g; leave them out, or -g".into(),
+            "DISKSPD ignores -i and -j with -g; leave them out, or leave -g out".into(),
         ),
-        (target.parallel && think, "p", "-p and -i both say what a burst is; leave one of them out".into()),
+        (target.parallel && think, "p", "-p and -i both define bursts; leave one of them out".into()),
         (
             target.alignment == Some(0) && span.thread_count() > 1,
             "s",
-            "threads that stay in one place are all in the same here; type -t1 with -s0".into(),
+            "with -s0 all threads would use the same block; type -t1 too".into(),
         ),
         (
             u64::from(target.block) > MAX_BLOCK_BYTES,
             "b",
-            format!("an operation has {MAX_BLOCK_BYTES} bytes at most here; type a smaller -b"),
+            format!("an operation has at most {MAX_BLOCK_BYTES} bytes; type a smaller -b"),
         ),
         (
             target.random_percent > 0 && target.step() > MAX_BLOCK_BYTES,
             "r",
-            format!("an alignment has {MAX_BLOCK_BYTES} bytes at most here; type a smaller one"),
+            format!("an alignment has at most {MAX_BLOCK_BYTES} bytes; type a smaller one"),
         ),
         (depth > MAX_DEPTH, "o", format!("too many operations are in flight; type {MAX_DEPTH} at most")),
         (
             target.random_percent > 0 && target.alignment == Some(0),
             "r",
-            "invalid alignment passed to -r; type one from 1 on".into(),
+            "invalid alignment passed to -r; type one of at least 1".into(),
         ),
         (
             target.create == Some(0),
             "c",
-            "a file of 0 bytes has nothing to touch; type a size, such as -c1G".into(),
+            "a file of 0 bytes has nothing to read or write; type a size, such as -c1G".into(),
         ),
     ];
-    rules.into_iter().filter(|(broken, ..)| *broken).map(|(_, at, why)| (at, why)).collect()
+    broken(rules).collect()
 }

@@ -4,11 +4,12 @@
 //! Source of names and values: DISKSPD 2.2, `XmlProfileParser/diskspd.xsd` (MIT licence).
 
 use super::options::{ETW, EXPERIMENT, STATISTICS};
-use crate::MAX_FILE_BYTES;
-use crate::diskspd::{Source, shown};
-use crate::trouble::{Mark, Trouble};
+use crate::diskspd::Source;
+use crate::trouble::{Mark, Trouble, quoted};
 use model::diskspd::{Cache, Distribution, Flush, Profile, Range, Target, Throughput, TimeSpan};
 use roxmltree::{Document, Node, ParsingOptions};
+use std::fmt::Display;
+use std::str::FromStr;
 
 /// Elements of a profile at most. A hundred targets in a hundred time spans have fewer.
 const MAX_NODES: u32 = 500_000;
@@ -18,9 +19,8 @@ const MAX_NODES: u32 = 500_000;
 /// # Errors
 /// All errors, each with its place.
 pub(super) fn read(name: &str, text: &str, targets: &[String]) -> Result<(Profile, Source), Trouble> {
-    if text.len() > MAX_FILE_BYTES {
-        let why = format!("the file has {} bytes; a profile has {MAX_FILE_BYTES} at most", text.len());
-        return Err(Trouble::new(name, "", vec![Mark::new(0..0, why)]));
+    if let Some(trouble) = Trouble::too_large(name, text, "a profile") {
+        return Err(trouble);
     }
     // A byte order mark is skipped.
     let text = text.trim_start_matches('\u{feff}');
@@ -33,7 +33,7 @@ pub(super) fn read(name: &str, text: &str, targets: &[String]) -> Result<(Profil
         let column =
             line.char_indices().nth((at.col as usize).saturating_sub(1)).map_or(line.len(), |(i, _)| i);
         let place = if line.is_empty() { text.len()..text.len() } else { start + column..start + column };
-        Trouble::new(name, text, vec![Mark::new(place, format!("this is no XML: {why}"))])
+        Trouble::new(name, text, vec![Mark::new(place, format!("this is not XML: {why}"))])
     })?;
     let mut reader = Reader { marks: Vec::new(), targets };
     let (profile, places) = reader.root(document.root_element());
@@ -47,8 +47,8 @@ pub(super) fn read(name: &str, text: &str, targets: &[String]) -> Result<(Profil
 /// Places of the targets of each time span.
 type Places = Vec<Vec<std::ops::Range<usize>>>;
 
-/// The text of an element.
-fn text_of<'a>(node: Node<'a, '_>) -> &'a str {
+/// The trimmed text in an element; empty without any.
+fn element_text<'a>(node: Node<'a, '_>) -> &'a str {
     node.text().unwrap_or_default().trim()
 }
 
@@ -69,16 +69,16 @@ impl Reader<'_> {
 
     fn unknown(&mut self, node: Node) {
         let name = node.tag_name().name();
-        self.wrong(node, format!("there is no such element: {name}; take it away"));
+        self.wrong(node, format!("DISKSPD has no element {name}; remove it"));
     }
 
-    fn number<N: std::str::FromStr + Default + PartialOrd + Copy>(&mut self, node: Node, least: N) -> N {
-        let text = text_of(node);
+    fn number<N: FromStr + Display + Default + PartialOrd + Copy>(&mut self, node: Node, least: N) -> N {
+        let text = element_text(node);
         let number = text.parse::<N>().ok().filter(|n| *n >= least);
         number.unwrap_or_else(|| {
             let why = format!(
-                "{} is no number that can stand here; write a whole one that is large enough",
-                shown(text)
+                "{} is not a valid number here; write a whole number of at least {least}",
+                quoted(text)
             );
             self.wrong(node, why);
             N::default()
@@ -88,17 +88,17 @@ impl Reader<'_> {
     fn percent(&mut self, node: Node, least: u32) -> u32 {
         let percent = self.number(node, least);
         if percent > 100 {
-            self.wrong(node, "it is more than all; write a percentage from 0 to 100");
+            self.wrong(node, "it is above 100 %; write a percentage from 0 to 100");
         }
         percent.min(100)
     }
 
-    fn yes(&mut self, node: Node) -> bool {
-        match text_of(node) {
+    fn boolean(&mut self, node: Node) -> bool {
+        match element_text(node) {
             "true" | "1" => true,
             "false" | "0" => false,
             other => {
-                let why = format!("{} is neither; write true or false", shown(other));
+                let why = format!("{} is not true or false; write true or false", quoted(other));
                 self.wrong(node, why);
                 false
             }
@@ -107,7 +107,7 @@ impl Reader<'_> {
 
     /// Refuses a known element unless it is off.
     fn must_be_off(&mut self, node: Node, why: &str) {
-        if !matches!(text_of(node), "false" | "0") {
+        if !matches!(element_text(node), "false" | "0") {
             self.wrong(node, why);
         }
     }
@@ -119,9 +119,9 @@ impl Reader<'_> {
                 if let Some(profile) = elements(root).find(|n| n.tag_name().name() == "Profile") {
                     return self.profile(profile);
                 }
-                self.wrong(root, "these results have no profile; name the profile itself");
+                self.wrong(root, "these results contain no profile; type the name of the profile itself");
             }
-            _ => self.wrong(root, "this is no profile of DISKSPD; its first element is Profile"),
+            _ => self.wrong(root, "this is not a DISKSPD profile; write Profile as the first element"),
         }
         (Profile::default(), Vec::new())
     }
@@ -131,17 +131,17 @@ impl Reader<'_> {
         for child in elements(node) {
             match child.tag_name().name() {
                 "Progress" => profile.progress = self.number(child, 0),
-                "Verbose" => profile.verbose = self.yes(child),
+                "Verbose" => profile.verbose = self.boolean(child),
                 "VerboseStats" => self.must_be_off(child, STATISTICS),
                 "ExperimentFlags" => self.must_be_off(child, EXPERIMENT),
                 "ETW" => self.wrong(child, ETW),
-                "ResultFormat" => match text_of(child) {
+                "ResultFormat" => match element_text(child) {
                     "xml" => profile.xml = true,
                     "text" => profile.xml = false,
                     _ => self.wrong(child, "there is no such format; write text or xml"),
                 },
                 "PrecreateFiles" => {
-                    let rule = text_of(child);
+                    let rule = element_text(child);
                     let known = [
                         "UseMaxSize",
                         "CreateOnlyFilesWithConstantSizes",
@@ -173,11 +173,11 @@ impl Reader<'_> {
         let (mut span, mut places) = (TimeSpan::default(), Vec::new());
         for child in elements(node) {
             match child.tag_name().name() {
-                "CompletionRoutines" => span.completion_routines = self.yes(child),
-                "MeasureLatency" => span.latency = self.yes(child),
-                "CalculateIopsStdDev" => span.iops = self.yes(child),
-                "DisableAffinity" => span.disable_affinity = self.yes(child),
-                "RandomWriteData" => span.random_writes = self.yes(child),
+                "CompletionRoutines" => span.completion_routines = self.boolean(child),
+                "MeasureLatency" => span.latency = self.boolean(child),
+                "CalculateIopsStdDev" => span.iops = self.boolean(child),
+                "DisableAffinity" => span.disable_affinity = self.boolean(child),
+                "RandomWriteData" => span.random_writes = self.boolean(child),
                 "Duration" => span.duration_s = self.number(child, 0),
                 "Warmup" => span.warmup_s = self.number(child, 0),
                 "Cooldown" => span.cooldown_s = self.number(child, 0),
@@ -233,8 +233,8 @@ impl Reader<'_> {
                 "Random" => random = Some(self.number(child, 1)),
                 "RandomRatio" => target.random_percent = self.percent(child, 1),
                 "Distribution" => target.distribution = self.distribution(child),
-                "InterlockedSequential" => target.interlocked = self.yes(child),
-                "ParallelAsyncIO" => target.parallel = self.yes(child),
+                "InterlockedSequential" => target.interlocked = self.boolean(child),
+                "ParallelAsyncIO" => target.parallel = self.boolean(child),
                 "ThreadStride" => target.thread_stride = self.number(child, 0),
                 "BaseFileOffset" => target.base = self.number(child, 0),
                 "MaxFileSize" => target.end = self.number(child, 0),
@@ -253,7 +253,7 @@ impl Reader<'_> {
                 }
                 "Weight" => target.weight = self.number(child, 0),
                 "ThreadTargets" => self.thread_targets(child, &mut target),
-                name => self.way(child, name, &mut target),
+                name => self.open_mode(child, name, &mut target),
             }
         }
         if let Some(align) = random {
@@ -262,7 +262,7 @@ impl Reader<'_> {
             target.random_percent = if target.random_percent == 0 { 100 } else { target.random_percent };
         } else {
             if target.random_percent > 0 {
-                self.wrong(node, "RandomRatio is the share of what Random says; write a Random too");
+                self.wrong(node, "RandomRatio needs a Random; write both");
             }
             target.alignment = stride;
         }
@@ -270,28 +270,28 @@ impl Reader<'_> {
     }
 
     /// Reads how a target is opened and what is written to it.
-    fn way(&mut self, child: Node, name: &str, target: &mut Target) {
+    fn open_mode(&mut self, child: Node, name: &str, target: &mut Target) {
         match name {
-            "SequentialScan" => target.sequential_hint = self.yes(child),
-            "RandomAccess" => target.random_hint = self.yes(child),
-            "TemporaryFile" => target.temporary_hint = self.yes(child),
-            "UseLargePages" => target.large_pages = self.yes(child),
+            "SequentialScan" => target.sequential_hint = self.boolean(child),
+            "RandomAccess" => target.random_hint = self.boolean(child),
+            "TemporaryFile" => target.temporary_hint = self.boolean(child),
+            "UseLargePages" => target.large_pages = self.boolean(child),
             "DisableAllCache" => {
-                if self.yes(child) {
+                if self.boolean(child) {
                     (target.cache, target.write_through) = (Cache::Off, true);
                 }
             }
             "DisableOSCache" => {
-                target.cache = if self.yes(child) { Cache::Off } else { target.cache };
+                target.cache = if self.boolean(child) { Cache::Off } else { target.cache };
             }
             "DisableLocalCache" => {
-                target.cache = if self.yes(child) { Cache::Remote } else { target.cache };
+                target.cache = if self.boolean(child) { Cache::Remote } else { target.cache };
             }
-            "WriteThrough" => target.write_through |= self.yes(child),
-            "MemoryMappedIo" => target.mapped = self.yes(child),
+            "WriteThrough" => target.write_through |= self.boolean(child),
+            "MemoryMappedIo" => target.mapped = self.boolean(child),
             "FlushType" => {
-                let said = text_of(child);
-                target.flush = Flush::ALL.iter().find(|(word, ..)| *word == said).map(|(.., flush)| *flush);
+                let typed = element_text(child);
+                target.flush = Flush::ALL.iter().find(|(word, ..)| *word == typed).map(|(.., flush)| *flush);
                 if target.flush.is_none() {
                     self.wrong(child, "there is no such flush; write ViewOfFile");
                 }
@@ -303,7 +303,7 @@ impl Reader<'_> {
 
     /// The path, or the target of the command line with that number.
     fn path(&mut self, node: Node) -> String {
-        let path = text_of(node);
+        let path = element_text(node);
         let number = path.strip_prefix('*').map(|n| n.parse::<usize>().ok().filter(|n| *n > 0));
         match number {
             Some(Some(number)) => self.targets.get(number - 1).cloned().unwrap_or_else(|| path.to_owned()),
@@ -325,7 +325,7 @@ impl Reader<'_> {
             Some("Percent") if more.is_none() => true,
             Some("Absolute") if more.is_none() => false,
             _ => {
-                self.wrong(node, "a distribution is of one kind; write Percent or Absolute into it");
+                self.wrong(node, "a distribution needs exactly one kind; write Percent or Absolute into it");
                 return None;
             }
         };
@@ -337,16 +337,16 @@ impl Reader<'_> {
                 ("Range", Some(io)) => {
                     let length: u64 = self.number(range, u64::from(percent));
                     if percent && length > 100 {
-                        self.wrong(range, "it is more than all of the target; write a percentage up to 100");
+                        self.wrong(range, "it is above 100 % of the target; write a percentage up to 100");
                     }
                     ranges.push(Range { io, length });
                 }
-                ("Range", None) => self.wrong(range, "it has no share of the operations; write IO=\"10\""),
+                ("Range", None) => self.wrong(range, "it has no percentage of operations; write IO=\"10\""),
                 _ => self.unknown(range),
             }
         }
         if ranges.is_empty() {
-            self.wrong(node, "a distribution has no range; write one at least");
+            self.wrong(node, "a distribution has no range; write at least one");
             return None;
         }
         Some(Distribution::from_ranges(percent, ranges))
@@ -382,7 +382,7 @@ impl Reader<'_> {
     fn content(&mut self, node: Node, target: &mut Target) {
         let mut random = false;
         for child in elements(node) {
-            match (child.tag_name().name(), text_of(child)) {
+            match (child.tag_name().name(), element_text(child)) {
                 ("Pattern", "sequential") => {}
                 ("Pattern", "zero") => target.zeros = true,
                 ("Pattern", "random") => random = true,
@@ -393,7 +393,7 @@ impl Reader<'_> {
                     for source in elements(child) {
                         match source.tag_name().name() {
                             "SizeInBytes" => target.buffer = self.number(source, 1),
-                            "FilePath" => target.buffer_file = Some(text_of(source).to_owned()),
+                            "FilePath" => target.buffer_file = Some(element_text(source).to_owned()),
                             _ => self.unknown(source),
                         }
                     }
@@ -402,7 +402,10 @@ impl Reader<'_> {
             }
         }
         if random != (target.buffer > 0) {
-            self.wrong(node, "the pattern random and its RandomDataSource go together; write both");
+            self.wrong(
+                node,
+                "the pattern random needs a RandomDataSource, and only that pattern; write both",
+            );
         }
     }
 }

@@ -1,33 +1,33 @@
 //! Access patterns of a job: `rw`, block sizes, random distributions and mixes of directions.
 
-use super::value::triplet;
+use super::value::{percent, triplet};
 use crate::fio::job_file::{Fault, Job};
 use crate::fio::options::ZONED;
 use model::job::{Kind, Mix, Order, PerKind, Positions, Sizes, Strided};
 use model::spec::number::{MAX_BLOCK_BYTES, MAX_SPLIT};
 use model::spec::{Rw, StreamSpec, kinds, operations};
 
-/// Most bytes of one call to Linux (`MAX_RW_COUNT`).
+/// Maximum number of bytes of one call to Linux (`MAX_RW_COUNT`).
 const KERNEL_MOST: u64 = 0x7fff_f000;
 /// fio's default block size.
 pub(super) const BLOCK_BYTES: u32 = 4096;
 
 /// The parsed option `rw`.
 pub(super) struct ParsedRw {
-    pub(super) rw: Rw,
+    pub(super) kind: Rw,
     /// Bytes that are skipped after each operation, backwards if negative; for random accesses, operations at
     /// each offset.
     pub(super) step: i64,
 }
 
 /// Reads in order, and reads and writes.
-pub(super) const READS: ParsedRw = ParsedRw { rw: Rw::Read, step: 0 };
-pub(super) const BOTH: ParsedRw = ParsedRw { rw: Rw::Rw, step: 0 };
+pub(super) const READS: ParsedRw = ParsedRw { kind: Rw::Read, step: 0 };
+pub(super) const BOTH: ParsedRw = ParsedRw { kind: Rw::Rw, step: 0 };
 
 impl ParsedRw {
     /// Indices of its directions: reads, writes, trims.
     pub(super) fn directions(&self) -> &'static [usize] {
-        match self.rw {
+        match self.kind {
             Rw::Read | Rw::Randread => &[0],
             Rw::Write | Rw::Randwrite => &[1],
             Rw::Trim | Rw::Randtrim => &[2],
@@ -52,18 +52,18 @@ impl ParsedRw {
     }
 }
 
-/// Order and direction.
-pub(super) fn way(job: &Job) -> Result<ParsedRw, Fault> {
+/// Parses `rw`. With `verify_only`, writes become reads.
+pub(super) fn parse_rw(job: &Job) -> Result<ParsedRw, Fault> {
     let text = job.text("rw").unwrap_or("read");
     let (word, number) = text.split_once(':').unwrap_or((text, ""));
     let fault = |why: &str| Err(job.fault("rw", why));
-    let rw = match word {
+    let kind = match word {
         "readwrite" => Rw::Rw,
         _ => match Rw::WORDS.iter().find(|(known, _)| *known == word) {
-            Some((_, rw)) => *rw,
+            Some((_, kind)) => *kind,
             None => {
                 return fault(
-                    "it is no direction; type read, write, rw, trim, trimwrite, randread, randwrite, randrw, randtrim or randtrimwrite",
+                    "fio has no such pattern; type read, write, rw, trim, trimwrite, randread, randwrite, randrw, randtrim or randtrimwrite",
                 );
             }
         },
@@ -75,28 +75,29 @@ pub(super) fn way(job: &Job) -> Result<ParsedRw, Fault> {
         let bytes = job.units("rw").whole(digits).map_err(|why| job.fault("rw", why))?;
         sign * i64::try_from(bytes).unwrap_or(i64::MAX)
     };
-    if rw.is_random() && u32::try_from(step).is_err() {
+    if kind.is_random() && u32::try_from(step).is_err() {
         return fault(
-            "it is how many operations follow each other from a random offset on; type one such as rw=randread:8",
+            "the number of operations at each random offset is not valid; type one such as rw=randread:8",
         );
     }
-    if rw == Rw::Randtrimwrite && step > 1 {
+    if kind == Rw::Randtrimwrite && step > 1 {
         return fault(
-            "operations from an offset on are counted with the writes between them; leave the number out",
+            "fathom does not support several operations at each random offset of randtrimwrite; leave the number out",
         );
     }
-    // Writes become reads.
-    let rw = match rw {
+
+    let kind = match kind {
         Rw::Write | Rw::Trimwrite if job.on("verify_only", false)? => Rw::Read,
         Rw::Randwrite | Rw::Randtrimwrite if job.on("verify_only", false)? => Rw::Randread,
         Rw::Rw | Rw::Randrw if job.on("verify_only", false)? => {
-            return Err(
-                job.fault("verify_only", "what a mix would write is not told; type rw=write or randwrite")
-            );
+            return Err(job.fault(
+                "verify_only",
+                "fathom does not know which blocks a mix writes; type rw=write or randwrite",
+            ));
         }
-        rw => rw,
+        kind => kind,
     };
-    Ok(ParsedRw { rw, step })
+    Ok(ParsedRw { kind, step })
 }
 
 /// The jobs if none of them writes or trims.
@@ -104,8 +105,10 @@ pub(super) fn only_reading(jobs: Vec<Job>) -> Result<Vec<Job>, Fault> {
     for job in &jobs {
         if job.is_replay() {
             only_reading_log(job)?;
-        } else if way(job)?.directions() != [0] {
-            return Err(job.fault("rw", "it writes, and --readonly is said; leave one of them out"));
+        } else if parse_rw(job)?.directions() != [0] {
+            return Err(
+                job.fault("rw", "the job writes, but --readonly forbids writes; leave one of them out")
+            );
         }
     }
     Ok(jobs)
@@ -117,47 +120,47 @@ fn only_reading_log(job: &Job) -> Result<(), Fault> {
     if [Kind::Write, Kind::Trim].iter().all(|kind| skip.contains(kind)) {
         return Ok(());
     }
-    let why =
-        "--readonly is said, and what a log writes is not known before; type replay_skip=write,trim too";
+    let why = "--readonly forbids writes, and the log may contain some; type replay_skip=write,trim too";
     Err(job.fault("read_iolog", why))
 }
 
-/// Sets everything about blocks.
-pub(super) fn say(job: &Job, way: &ParsedRw, stream: &mut StreamSpec) -> Result<(), Fault> {
-    stream.rw = Some(way.rw);
-    if way.rw.is_mixed() {
+/// Sets direction, mix, sizes and order of the blocks.
+pub(super) fn set_blocks(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<(), Fault> {
+    stream.rw = Some(rw.kind);
+    if rw.kind.is_mixed() {
         stream.mix = Some(mix(job)?);
     }
-    let sizes = sizes(job, way)?;
-    let align = job.same_for("ba", way.directions(), |text| job.units("ba").whole(text))?.filter(|a| *a > 0);
+    let sizes = sizes(job, rw)?;
+    let align = job.same_for("ba", rw.directions(), |text| job.units("ba").whole(text))?.filter(|a| *a > 0);
     stream.align = align;
-    if way.rw.is_random() {
-        let fixed = used(&sizes, way).all(|s| matches!(s, Sizes::Fixed(_)))
-            && used(&sizes, way).all(|s| s.least() == used(&sizes, way).next().map_or(0, Sizes::least));
-        let row = u32::try_from(way.step).ok().filter(|n| *n > 1);
+    if rw.kind.is_random() {
+        let fixed = used_sizes(&sizes, rw).all(|s| matches!(s, Sizes::Fixed(_)))
+            && used_sizes(&sizes, rw)
+                .all(|s| s.least() == used_sizes(&sizes, rw).next().map_or(0, Sizes::least));
+        let row = u32::try_from(rw.step).ok().filter(|n| *n > 1);
         if is_identical(job)? && row.is_some() {
-            if !fixed || way.rw.is_mixed() {
-                let why = "operations on one offset have one direction and one size; type such a job, or rw_sequencer=sequential";
+            if !fixed || rw.kind.is_mixed() {
+                let why = "identical needs a single direction and block size; type rw_sequencer=sequential, or a job without a mix";
                 return Err(job.fault("rw_sequencer", why));
             }
             stream.times = row;
         } else {
             stream.consecutive = row;
         }
-        stream.random = Some(law(job, way, fixed, align.is_some())?);
-        if stream.random == Some(Order::Once) && !used(&sizes, way).all(fill) {
+        stream.random = Some(random_order(job, rw, fixed, align.is_some())?);
+        if stream.random == Some(Order::Once) && !used_sizes(&sizes, rw).all(covers_blocks) {
             let option = if job.text("bssplit").is_some() { "bssplit" } else { "bsrange" };
             let why =
-                "a size is no multiple of the smallest, so blocks would be left out; type norandommap too";
+                "a size is not a multiple of the smallest, so a pass would miss blocks; type norandommap too";
             return Err(job.fault(option, why));
         }
     } else {
-        steps(job, way, &sizes, stream)?;
+        set_step(job, rw, &sizes, stream)?;
     }
     // Each direction continues from its own last operation if it is sequential.
     let is_partly_random = matches!(stream.random, Some(Order::Mixed(_) | Order::MixedEach(_)));
-    let goes_on = stream.random.is_none() || is_partly_random || stream.consecutive.is_some();
-    stream.positions = Some(Positions::Own).filter(|_| way.rw.is_mixed() && goes_on);
+    let continues = stream.random.is_none() || is_partly_random || stream.consecutive.is_some();
+    stream.positions = Some(Positions::Own).filter(|_| rw.kind.is_mixed() && continues);
     stream.bs = Some(sizes);
     Ok(())
 }
@@ -167,12 +170,12 @@ fn is_identical(job: &Job) -> Result<bool, Fault> {
     match job.text("rw_sequencer") {
         None | Some("sequential") => Ok(false),
         Some("identical") => Ok(true),
-        Some(_) => Err(job.fault("rw_sequencer", "it is sequential or identical; type one of them")),
+        Some(_) => Err(job.fault("rw_sequencer", "fio has no such value; type sequential or identical")),
     }
 }
 
-/// Whether operations of these sizes leave no part of a block out.
-fn fill(sizes: &Sizes) -> bool {
+/// Whether operations of these sizes cover whole blocks.
+fn covers_blocks(sizes: &Sizes) -> bool {
     match sizes {
         Sizes::Split(split) => split.iter().all(|(size, _)| size % sizes.least().max(1) == 0),
         Sizes::Fixed(_) | Sizes::Range(..) => true,
@@ -180,23 +183,22 @@ fn fill(sizes: &Sizes) -> bool {
 }
 
 /// Sizes of the directions that `rw` has.
-fn used<'s>(sizes: &'s PerKind<Sizes>, way: &ParsedRw) -> impl Iterator<Item = &'s Sizes> + use<'s> {
+fn used_sizes<'s>(sizes: &'s PerKind<Sizes>, rw: &ParsedRw) -> impl Iterator<Item = &'s Sizes> + use<'s> {
     let all = [&sizes.read, &sizes.write, &sizes.trim];
-    way.directions().iter().filter_map(move |at| all.get(*at).copied())
+    rw.directions().iter().filter_map(move |at| all.get(*at).copied())
 }
 
 fn mix(job: &Job) -> Result<Mix, Fault> {
     let Some(option) = job.last("rwmixread", "rwmixwrite") else {
         return Ok(Mix::EVEN);
     };
-    let share = job.number(option)?.and_then(|n| u8::try_from(n).ok()).filter(|n| *n <= 100);
-    let share = share.ok_or_else(|| job.fault(option, "it is no share; type 0 to 100"))?;
-    Ok(Mix::of_percents(if option == "rwmixread" { share } else { 100 - share }, 0))
+    let typed = job.percent(option)?.unwrap_or(0);
+    Ok(Mix::of_percents(if option == "rwmixread" { typed } else { 100 - typed }, 0))
 }
 
 /// Sizes of each direction; a direction that the job does not have gets those of the first one.
-fn sizes(job: &Job, way: &ParsedRw) -> Result<PerKind<Sizes>, Fault> {
-    let of = |direction: usize| -> Result<Sizes, Fault> {
+fn sizes(job: &Job, rw: &ParsedRw) -> Result<PerKind<Sizes>, Fault> {
+    let sizes_of = |direction: usize| -> Result<Sizes, Fault> {
         let get = |option: &'static str| -> Result<Option<&str>, Fault> {
             let Some(text) = job.text(option) else { return Ok(None) };
             Ok(triplet(text).map_err(|why| job.fault(option, why))?.get(direction).copied().flatten())
@@ -210,40 +212,40 @@ fn sizes(job: &Job, way: &ParsedRw) -> Result<PerKind<Sizes>, Fault> {
         let size = get("bs")?.map(|text| block(job, text)).transpose().map_err(|why| job.fault("bs", why))?;
         Ok(Sizes::Fixed(size.unwrap_or(BLOCK_BYTES)))
     };
-    match way.directions() {
+    match rw.directions() {
         // In sequential orders each half of a pair has its own size in fio, so the halves would diverge.
-        [write, trim] if way.rw.writes_after_trims() => match of(*trim)? {
-            sizes if way.rw.is_random() || of(*write)? == sizes => Ok(PerKind::all(sizes)),
-            _ => Err(job.fault("bs", "a write is of the bytes that were trimmed; type one size for both")),
+        [write, trim] if rw.kind.writes_after_trims() => match sizes_of(*trim)? {
+            sizes if rw.kind.is_random() || sizes_of(*write)? == sizes => Ok(PerKind::all(sizes)),
+            _ => Err(job.fault("bs", "each write has the size of its trim; type one size for both")),
         },
         [read, write] => {
-            let read = of(*read)?;
-            Ok(PerKind { trim: read.clone(), write: of(*write)?, read })
+            let read = sizes_of(*read)?;
+            Ok(PerKind { trim: read.clone(), write: sizes_of(*write)?, read })
         }
-        one => of(one.first().copied().unwrap_or(0)).map(PerKind::all),
+        directions => sizes_of(directions.first().copied().unwrap_or(0)).map(PerKind::all),
     }
 }
 
 fn block(job: &Job, text: &str) -> Result<u32, String> {
-    let said = ["bssplit", "bsrange", "bs"].into_iter().find(|option| job.text(option).is_some());
-    let bytes = job.units(said.unwrap_or("bs")).whole(text)?;
+    let typed = ["bssplit", "bsrange", "bs"].into_iter().find(|option| job.text(option).is_some());
+    let bytes = job.units(typed.unwrap_or("bs")).whole(text)?;
     if (1..=MAX_BLOCK_BYTES).contains(&bytes) {
         return Ok(bytes as u32);
     }
     if bytes > KERNEL_MOST {
-        return Err("one call to Linux moves at most 2 GiB less 4 KiB; type bs=1g or less".into());
+        return Err("one call to Linux moves at most 2 GiB - 4 KiB; type bs=1g or less".into());
     }
-    Err("an operation has 1 byte to 1 GiB; type such a size".into())
+    Err("a block has 1 byte to 1 GiB; type such a size".into())
 }
 
 fn range(job: &Job, text: &str) -> Result<Sizes, String> {
     let (least, most) = text
         .split_once(['-', ':'])
-        .ok_or("it is no range; type the smallest and the largest size, such as 4k-64k")?;
+        .ok_or("it is not a range; type the smallest and the largest size, such as 4k-64k")?;
     match (block(job, least)?, block(job, most)?) {
         (least, most) if least == most => Ok(Sizes::Fixed(least)),
         (least, most) if least < most => multiples(job, least, most),
-        _ => Err("it runs backwards; type the smaller size first".into()),
+        _ => Err("the first size is larger than the second; type the smaller one first".into()),
     }
 }
 
@@ -252,7 +254,7 @@ fn range(job: &Job, text: &str) -> Result<Sizes, String> {
 fn multiples(job: &Job, least: u32, most: u32) -> Result<Sizes, String> {
     if job.on("bs_unaligned", false).is_ok_and(|on| on) {
         return Err(
-            "sizes of a range are multiples of the smallest; leave bs_unaligned out, or type bssplit".into(),
+            "fathom only uses multiples of the smallest size of a range; leave bs_unaligned out, or type bssplit".into(),
         );
     }
     let rest = most % least;
@@ -261,7 +263,7 @@ fn multiples(job: &Job, least: u32, most: u32) -> Result<Sizes, String> {
     }
     let count = most / least;
     if count as usize >= MAX_SPLIT {
-        return Err("the largest size is no multiple of the smallest; type one that is".into());
+        return Err("the largest size is not a multiple of the smallest; type one that is".into());
     }
     let whole = (1..=count).map(|n| (n * least, least));
     Ok(Sizes::Split(whole.chain([(most, rest)]).collect()))
@@ -276,22 +278,22 @@ fn split(job: &Job, text: &str) -> Result<Sizes, String> {
         // As in fio a share is its leading whole number, and 0 without one.
         let digits = share.trim().split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
         if digits.is_empty() && !share.trim().is_empty() {
-            return Err("a share is no percentage; type 4k/60:64k/40".into());
+            return Err("a percentage is not a number; type 4k/60:64k/40".into());
         }
         let share = digits.parse().ok().map(|share: u32| share.min(100)).filter(|share| *share > 0);
-        // As in fio a range stands for its first size.
+        // As in fio only the first size of a range counts.
         let size = size.split_once('-').map_or(size, |(first, _)| first);
         sizes.push((block(job, size)?, share));
         if sizes.len() > MAX_SPLIT {
             return Err(format!("there are more than {MAX_SPLIT} sizes; leave some out"));
         }
     }
-    let said: u32 = sizes.iter().filter_map(|s| s.1).sum();
+    let given: u32 = sizes.iter().filter_map(|s| s.1).sum();
     let open = sizes.iter().filter(|s| s.1.is_none()).count() as u32;
-    if said > 100 && open > 0 {
-        return Err("the shares sum to more than 100; type shares that sum to 100".into());
+    if given > 100 && open > 0 {
+        return Err("the percentages add up to more than 100; type some that add up to 100".into());
     }
-    let each = 100_u32.saturating_sub(said) / open.max(1);
+    let each = 100_u32.saturating_sub(given) / open.max(1);
     let mut sizes: Vec<(u32, u32)> =
         sizes.into_iter().map(|(size, share)| (size, share.unwrap_or(each))).collect();
     // As in fio the largest share is what the others leave of 100.
@@ -303,7 +305,7 @@ fn split(job: &Job, text: &str) -> Result<Sizes, String> {
         *share = if at == largest { left } else { left.min(*share) };
         left -= *share;
     }
-    if !job.on("bs_unaligned", false).map_err(|fault| fault.1)? {
+    if !job.on("bs_unaligned", false).map_err(|fault| fault.message)? {
         let least = sizes.iter().map(|s| s.0).min().unwrap_or(1);
         for (size, _) in &mut sizes {
             *size -= *size % least;
@@ -319,28 +321,29 @@ fn split(job: &Job, text: &str) -> Result<Sizes, String> {
         }
     }
     match split.as_slice() {
-        [] => Err("no size has a share; type 4k/60:64k/40".into()),
+        [] => Err("every size has 0 %; type 4k/60:64k/40".into()),
         [(size, _)] => Ok(Sizes::Fixed(*size)),
         _ => Ok(Sizes::Split(split)),
     }
 }
 
 /// How random offsets are drawn.
-fn law(job: &Job, way: &ParsedRw, fixed: bool, aligned: bool) -> Result<Order, Fault> {
-    let words = job.text("random_distribution").unwrap_or("random");
+fn random_order(job: &Job, rw: &ParsedRw, fixed: bool, aligned: bool) -> Result<Order, Fault> {
+    let typed = job.text("random_distribution").unwrap_or("random");
     // As in fio a shift register of that many states reaches each block of one size once.
     let register = job.text("random_generator") == Some("lfsr") && fixed;
     let may_repeat = (job.on("norandommap", false)? && !register) || aligned;
     let shares = random_shares(job)?;
-    let used: Vec<u32> = way.directions().iter().filter_map(|at| shares.get(*at).copied()).collect();
+    let used: Vec<u32> = rw.directions().iter().filter_map(|at| shares.get(*at).copied()).collect();
     let is_partly_random = used.iter().any(|share| *share < 100);
-    if words != "random" {
+    if typed != "random" {
         if is_partly_random {
-            return Err(
-                job.fault("percentage_random", "it goes with uniform offsets; leave random_distribution out")
-            );
+            return Err(job.fault(
+                "percentage_random",
+                "it works only with uniform offsets; leave random_distribution out",
+            ));
         }
-        return distribution(words).map_err(|why| job.fault("random_distribution", why));
+        return distribution(typed).map_err(|why| job.fault("random_distribution", why));
     }
     if is_partly_random {
         let [read, write, trim] = shares.map(f64::from);
@@ -362,10 +365,9 @@ fn random_shares(job: &Job) -> Result<[u32; 3], Fault> {
         shares.iter_mut().zip(triplet(text).map_err(|why| job.fault("percentage_random", why))?)
     {
         let Some(text) = text else { continue };
-        let number =
-            job.units("percentage_random").whole(text.trim_end_matches('%')).ok().filter(|n| *n <= 100);
-        let number = number.ok_or_else(|| job.fault("percentage_random", "it is no share; type 0 to 100"))?;
-        *share = number as u32;
+        let number = job.units("percentage_random").whole(text.trim_end_matches('%'));
+        let number = number.and_then(percent).map_err(|why| job.fault("percentage_random", why))?;
+        *share = number.into();
     }
     Ok(shares)
 }
@@ -373,26 +375,26 @@ fn random_shares(job: &Job) -> Result<[u32; 3], Fault> {
 /// The remark on partly sequential jobs that were to access each block once.
 pub(super) fn remarks(jobs: &[Job]) -> Option<String> {
     let differs = |job: &Job| {
-        let is_random = way(job).is_ok_and(|way| way.rw.is_random());
+        let is_random = parse_rw(job).is_ok_and(|rw| rw.kind.is_random());
         let has_map = job.on("norandommap", false).is_ok_and(|on| !on);
         is_random && has_map && random_shares(job).is_ok_and(|all| all.iter().any(|share| *share < 100))
     };
-    let remark = "percentage_random: a random operation may touch a block again, as with norandommap=1; fio skips the blocks that it touched";
+    let remark = "percentage_random: a random operation may repeat a block, as with norandommap=1; fio skips the blocks that it has touched";
     jobs.iter().any(differs).then(|| remark.into())
 }
 
 fn distribution(text: &str) -> Result<Order, String> {
     if text.contains(',') {
-        return Err("directions differ in it, which one stream cannot; type one law for all".into());
+        return Err("fathom uses one distribution for all directions; type only one".into());
     }
     let (name, rest) = text.split_once(':').unwrap_or((text, ""));
     match name {
         "zipf" | "pareto" | "normal" if rest.contains(':') => {
-            Err(format!("the hottest block is not moved to a place of its own; type {name}:{}", rest.split(':').next().unwrap_or_default()))
+            Err(format!("fathom does not support a center of the distribution; type {name}:{}", rest.split(':').next().unwrap_or_default()))
         }
         "zipf" | "pareto" | "normal" => operations::random(&format!("{name}:{rest}")),
-        "zoned" | "zoned_abs" => translate_zones(rest, name == "zoned_abs").and_then(|words| operations::random(&format!("zones:{words}"))),
-        _ => Err("it is no law that is known here; type random, zipf:1.1, pareto:0.2, normal:10 or zoned:60/10:40/90".into()),
+        "zoned" | "zoned_abs" => translate_zones(rest, name == "zoned_abs").and_then(|zones| operations::random(&format!("zones:{zones}"))),
+        _ => Err("fathom does not know this distribution; type random, zipf:1.1, pareto:0.2, normal:10 or zoned:60/10:40/90".into()),
     }
 }
 
@@ -401,29 +403,30 @@ fn translate_zones(text: &str, absolute: bool) -> Result<String, String> {
     let mut zones = Vec::new();
     let mut taken = 0.0;
     for piece in text.split(':') {
-        let (access, size) = piece.split_once('/').ok_or("a zone has two shares; type zoned:60/10:40/90")?;
+        let (access, size) =
+            piece.split_once('/').ok_or("a zone needs two percentages; type zoned:60/10:40/90")?;
         taken += size.trim_end_matches('%').parse::<f64>().unwrap_or(0.0);
         zones.push((access.trim_end_matches('%'), size.trim_end_matches('%')));
     }
     let left = (100.0 - taken).max(0.0);
-    let words = zones.iter().map(|(access, size)| match *size {
+    let translated = zones.iter().map(|(access, size)| match *size {
         "" if absolute => Err("a zone has no size; type zoned_abs:60/10g:40/90g".to_owned()),
         "" => Ok(format!("{access}/{left}")),
         // A bare number would be a percentage here.
         size if absolute && size.bytes().all(|b| b.is_ascii_digit()) => Ok(format!("{access}/{size}b")),
         size => Ok(format!("{access}/{size}")),
     });
-    Ok(words.collect::<Result<Vec<_>, _>>()?.join(","))
+    Ok(translated.collect::<Result<Vec<_>, _>>()?.join(","))
 }
 
 /// Holes and backward steps of a sequential order.
-fn steps(job: &Job, way: &ParsedRw, sizes: &PerKind<Sizes>, stream: &mut StreamSpec) -> Result<(), Fault> {
-    match way.step {
+fn set_step(job: &Job, rw: &ParsedRw, sizes: &PerKind<Sizes>, stream: &mut StreamSpec) -> Result<(), Fault> {
+    match rw.step {
         0 => {}
         hole if hole > 0 => stream.hole = Some(hole.unsigned_abs()),
         back => {
             // fio counts from the end of an operation, fathom from its start.
-            let mut all = used(sizes, way);
+            let mut all = used_sizes(sizes, rw);
             let size = all.next().filter(|s| matches!(s, Sizes::Fixed(_)) && all.all(|other| other == *s));
             let size = size.map(|s| u64::from(s.least()));
             if size == Some(back.unsigned_abs()) {
@@ -432,7 +435,7 @@ fn steps(job: &Job, way: &ParsedRw, sizes: &PerKind<Sizes>, stream: &mut StreamS
             }
             let stride = size.and_then(|size| back.unsigned_abs().checked_sub(size)).filter(|s| *s > 0);
             let (Some(size), Some(stride)) = (size, stride) else {
-                return Err(job.fault("rw", "it does not go backwards; type a number above the size of an operation, such as rw=read:-8k with bs=4k"));
+                return Err(job.fault("rw", "a step back needs one block size, and must be larger than it; type for example rw=read:-8k with bs=4k"));
             };
             stream.backwards = Some(true);
             stream.stride = Some(stride).filter(|s| *s != size);
@@ -444,30 +447,28 @@ fn steps(job: &Job, way: &ParsedRw, sizes: &PerKind<Sizes>, stream: &mut StreamS
 /// Zones of a job; `None` if the whole region is one.
 pub(super) fn strided_zones(
     job: &Job,
-    way: &ParsedRw,
+    rw: &ParsedRw,
     files: u32,
-    one: &StreamSpec,
+    stream: &StreamSpec,
 ) -> Result<Option<Strided>, Fault> {
     let bytes = job.bytes("zonesize")?.filter(|bytes| *bytes > 0);
     match (job.text("zonemode"), bytes) {
         (None | Some("none"), None) => {
             let alone = ["zonerange", "zoneskip"].into_iter().find(|option| job.text(option).is_some());
             return alone.map_or(Ok(None), |option| {
-                Err(job.fault(
-                    option,
-                    "it is about zones; type zonemode=strided and zonesize too, or leave it out",
-                ))
+                Err(job
+                    .fault(option, "it needs zones; type zonemode=strided and zonesize too, or leave it out"))
             });
         }
         (Some("none"), Some(_)) => {
-            return Err(job.fault("zonesize", "it goes with zonemode=strided; type that, or leave it out"));
+            return Err(job.fault("zonesize", "it needs zonemode=strided; type that too, or leave it out"));
         }
         (Some("strided"), None) => {
-            return Err(job.fault("zonemode", "it says no size of a zone; type zonesize=256m too"));
+            return Err(job.fault("zonemode", "strided needs the size of a zone; type zonesize=256m too"));
         }
         (None | Some("strided"), Some(_)) => {}
         (Some("zbd"), _) => return Err(job.fault("zonemode", ZONED)),
-        (Some(_), _) => return Err(job.fault("zonemode", "it is no mode; type none or strided")),
+        (Some(_), _) => return Err(job.fault("zonemode", "fio has no such value; type none or strided")),
     }
     let bytes = bytes.unwrap_or(0);
     let range_bytes = job.bytes("zonerange")?.filter(|range| *range > 0).unwrap_or(bytes);
@@ -475,44 +476,51 @@ pub(super) fn strided_zones(
     if files > 1 {
         return Err(job.fault(
             "zonesize",
-            "of several files fio makes no zones of its own; leave it out, or type one file",
+            "fathom only supports zones of a single file; leave it out, or type one file",
         ));
     }
-    if way.has_number() {
+    if rw.has_number() {
         return Err(
-            job.fault("rw", "holes, ways backwards and rows do not go with zones; leave the number out")
+            job.fault("rw", "fathom does not combine zones with a number in rw; leave the number out")
         );
     }
     if job.text("random_distribution").is_some_and(|law| law != "random") {
-        return Err(
-            job.fault("random_distribution", "in a zone offsets are uniform; leave it out, or the zones")
-        );
+        return Err(job.fault(
+            "random_distribution",
+            "offsets within a zone are always uniform; leave it out, or leave the zones out",
+        ));
     }
     let sizes = |bs: &PerKind<Sizes>| [&bs.read, &bs.write, &bs.trim].map(Sizes::fixed);
-    let cut =
-        one.bs.as_ref().into_iter().flat_map(sizes).flatten().any(|size| range_bytes % u64::from(size) > 0);
+    let cut = stream
+        .bs
+        .as_ref()
+        .into_iter()
+        .flat_map(sizes)
+        .flatten()
+        .any(|size| range_bytes % u64::from(size) > 0);
     if cut {
         let option = if job.text("zonerange").is_some() { "zonerange" } else { "zonesize" };
-        return Err(job.fault(option, "an operation would lie in two zones; type a multiple of its size"));
+        return Err(job
+            .fault(option, "an operation would cross the end of a zone; type a multiple of the block size"));
     }
-    let both = way.rw.writes_after_trims() || (way.rw.is_mixed() && !way.rw.is_random());
+    let both = rw.kind.writes_after_trims() || (rw.kind.is_mixed() && !rw.kind.is_random());
     if both && bytes > range_bytes {
-        let why = "fio begins with a zone again when as many bytes were moved as it has, of both directions; type no more than zonerange";
+        let why = "fio counts both directions together and would start the zone again; type at most the bytes of zonerange";
         return Err(job.fault("zonesize", why));
     }
     Ok(Some(Strided { bytes, range_bytes, skip_bytes }))
 }
 
-/// The bytes that a job with zones moves: as many as its region has, round after round; if the end of the
-/// region cuts off a zone, the bytes of one round, after which fio ends.
-pub(super) fn bytes_in_all(zones: Strided, region_bytes: u64, one: &StreamSpec, pairs: bool) -> u64 {
+/// The bytes that a job with zones moves: the size of its region. If the end of the region cuts off a zone,
+/// fio ends after one round over the zones.
+pub(super) fn zoned_bytes(zones: Strided, region_bytes: u64, stream: &StreamSpec, pairs: bool) -> u64 {
     let times = if pairs { 2 } else { 1 };
-    let size = one.bs.as_ref().and_then(|bs| bs.write.fixed()).map_or(1, u64::from);
+    let size = stream.bs.as_ref().and_then(|bs| bs.write.fixed()).map_or(1, u64::from);
     let all = region_bytes / size * size * times;
     if zones.cut_off(region_bytes) == 0 {
         return all;
     }
-    let in_order = one.random.is_none();
+    let in_order = stream.random.is_none();
     let last = if in_order { zones.last_bytes(region_bytes, size, times) } else { 0 };
     if last == zones.moved(size * times) {
         // The part that is cut off would not have been reached.

@@ -1,17 +1,18 @@
-//! fio's command line, parsed as fio's getopt does: options of jobs, options of fio itself and job files in
+//! fio's command line, parsed as fio's getopt does: job options, options of fio itself and job files in
 //! any order. Also fio's help texts.
 
 use super::Piece;
-use super::options::How::{Held, NoEffect, Only, Refused};
+use super::options::How::{Honoured, NoEffect, Only, Refused};
 use super::options::{self, OPTIONS, OWN, OwnOption};
 use super::value::{Bare, time};
 use crate::fio::job_file::visible;
 use crate::fio::options::{FioOption, OTHER_ENGINES};
 use crate::fio::streams::{ENGINE_OPTIONS, ENGINES};
+use crate::names_in_tool::without_settings;
 use crate::trouble::typed_hyphens;
 use model::spec::Idle;
 
-/// What the command line asks for.
+/// What a command line asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Ask {
     /// Run the jobs.
@@ -21,7 +22,7 @@ pub enum Ask {
     Parse,
     /// Print the jobs as one command line.
     ShowCommand,
-    /// The version of fio whose language and formats these are.
+    /// Print the version of fio that this command follows.
     Version,
     /// Print a help text.
     Print(String),
@@ -30,9 +31,9 @@ pub enum Ask {
 /// A command line of fio.
 #[derive(Clone, Debug, Default)]
 pub struct CommandLine {
-    /// What is asked.
+    /// What to do.
     pub ask: Ask,
-    /// Options of jobs in their order, followed by the job files, which fio reads last.
+    /// Job options in their order, followed by the job files, which fio reads last.
     pub pieces: Vec<Piece>,
     /// The sections that are run; all if none is named.
     pub sections: Vec<String>,
@@ -56,7 +57,7 @@ pub struct CommandLine {
     pub remarks: Vec<String>,
 }
 
-/// Options of jobs whose value may be omitted; for any other the value may be the next word.
+/// Job options whose value may be omitted. Any other takes the next word if it has no `=`.
 const SWITCHES: [&str; 17] = [
     "bs_unaligned",
     "norandommap",
@@ -117,9 +118,9 @@ impl CommandLine {
                 }
                 continue;
             };
-            let (said, value) =
+            let (typed, value) =
                 bare.split_once('=').map_or((bare, None), |(name, value)| (name, Some(value)));
-            let name = completed(said);
+            let name = complete(typed);
             let mut value_or_next = || {
                 let value = value.map(str::to_owned).or_else(|| rest.next().cloned());
                 value.ok_or_else(|| format!("--{name} has no value; type --{name}=VALUE"))
@@ -131,7 +132,7 @@ impl CommandLine {
                 } else {
                     value.unwrap_or_default().to_owned()
                 };
-                line.say(option, &value, &mut formats)?;
+                line.apply(option, &value, &mut formats)?;
             } else {
                 let known = options::find(name).map(|option| option.name);
                 let value = match known {
@@ -147,28 +148,28 @@ impl CommandLine {
         }
         line.formats = formats.names();
         if line.pieces.is_empty() && line.ask == Ask::Measure {
-            return Err("there is no job; type the name of a job file, or --name=NAME with options behind it (fathom fio --help lists more)".into());
+            return Err("there is no job; type a job file, or --name=NAME followed by its options (`fathom fio --help` lists more)".into());
         }
         Ok(line)
     }
 
-    /// Takes an option of fio itself.
-    fn say(&mut self, option: &OwnOption, value: &str, formats: &mut Formats) -> Result<(), String> {
+    /// Applies an option of fio itself.
+    fn apply(&mut self, option: &OwnOption, value: &str, formats: &mut Formats) -> Result<(), String> {
         let name = option.name;
         match option.how {
-            Refused(why) | Only(_, why) => return Err(format!("--{name} cannot be carried out; {why}")),
-            NoEffect(why) => self.remarks.push(format!("--{name} changes nothing here: {why}")),
-            Held(_) => match name {
+            Refused(why) | Only(_, why) => return Err(format!("--{name} is not supported: {why}")),
+            NoEffect(why) => self.remarks.push(format!("--{name} has no effect here: {why}")),
+            Honoured(_) => match name {
                 "parse-only" => self.ask = Ask::Parse,
                 "showcmd" => self.ask = Ask::ShowCommand,
                 "version" => self.ask = Ask::Version,
                 "help" => self.ask = Ask::Print(page()),
-                "cmdhelp" => self.ask = Ask::Print(of_option(value)?),
-                "enghelp" => self.ask = Ask::Print(of_engine(value)?),
+                "cmdhelp" => self.ask = Ask::Print(option_help(value)?),
+                "enghelp" => self.ask = Ask::Print(engine_help(value)?),
                 "output" => self.output = Some(value.into()),
                 "minimal" => (formats.normal, formats.terse) = (false, true),
                 "append-terse" => formats.terse = true,
-                "output-format" => formats.say(value)?,
+                "output-format" => formats.parse_list(value)?,
                 "terse-version" => formats.version = terse(value)?,
                 // As in fio other words are accepted.
                 "eta" => self.quiet = value == "never",
@@ -186,7 +187,7 @@ impl CommandLine {
 
 impl Formats {
     /// Replaces the formats by those of a list.
-    fn say(&mut self, list: &str) -> Result<(), String> {
+    fn parse_list(&mut self, list: &str) -> Result<(), String> {
         (self.normal, self.terse, self.json) = (false, false, None);
         for word in list.split(',') {
             match word.trim() {
@@ -196,7 +197,7 @@ impl Formats {
                 "json+" => self.json = Some("fio-json+"),
                 other => {
                     return Err(format!(
-                        "--output-format={other}: there is no such output; type normal, terse, json or json+"
+                        "--output-format={other}: there is no such format; type normal, terse, json or json+"
                     ));
                 }
             }
@@ -214,7 +215,8 @@ impl Formats {
 /// Time between two outputs, in ns.
 fn interval(value: &str) -> Result<u64, String> {
     let ns = time(value, Bare::Seconds).map_err(|why| format!("--status-interval={value}: {why}"))?;
-    let often = || format!("--status-interval={value}: it is a second or more; type --status-interval=1");
+    let often =
+        || format!("--status-interval={value}: it must be at least a second; type --status-interval=1");
     Some(ns).filter(|ns| *ns >= 1_000_000_000).ok_or_else(often)
 }
 
@@ -224,7 +226,7 @@ fn idle(value: &str) -> Result<Option<Idle>, String> {
         "system" => Ok(Some(Idle::All)),
         "percpu" => Ok(Some(Idle::Each)),
         _ => Err(format!(
-            "--idle-prof={value}: time without work is the kernel's and needs no calibration; type none, system or percpu"
+            "--idle-prof={value}: fathom reads idle times from the kernel, without calibration; type none, system or percpu"
         )),
     }
 }
@@ -239,8 +241,8 @@ fn terse(value: &str) -> Result<&'static str, String> {
     }
 }
 
-/// The only option that begins with a word, as getopt completes it; otherwise the word itself.
-fn completed(word: &str) -> &str {
+/// Completes an unambiguous prefix of an option like getopt; otherwise returns the word itself.
+fn complete(word: &str) -> &str {
     if word == "h" {
         return "help";
     }
@@ -256,23 +258,23 @@ fn completed(word: &str) -> &str {
 /// The page of `--help`.
 pub(super) fn page() -> String {
     let mut out = String::from(
-        "fathom fio [OPTIONS] [OPTIONS OF JOBS] [JOB FILES]\n\n\
-         Carries job files and command lines of fio 3.33 out: one run, fio's output, fio's exit codes, files with fio's names.\n\
-         What fathom makes of the numbers is in the key \"fathom\" of JSON, on standard error beside text, and in\n\
-         `fathom show last`. fathom called by the name fio is this command.\n\n",
+        "fathom fio [OPTIONS] [JOB OPTIONS] [JOB FILES]\n\n\
+         Runs job files and command lines of fio 3.33 once, with fio's output, exit codes and file names.\n\
+         fathom's verdict is in the key \"fathom\" of JSON, on standard error with text, and in `fathom show last`.\n\
+         A link to fathom with the name fio is the same command.\n\n",
     );
     for option in OWN {
-        let Held(about) = option.how else { continue };
+        let Honoured(about) = option.how else { continue };
         let value = option.value.map_or_else(String::new, |value| format!("={value}"));
         out += &format!("  --{}{value}\n          {about}\n", option.name);
     }
-    out + "\nOptions of jobs: --cmdhelp lists them, --cmdhelp=OPTION says what becomes of one, `fathom help reference/fio` prints all.\n"
+    out + "\nJob options: --cmdhelp lists them, --cmdhelp=OPTION explains one, `fathom help reference/fio` prints them all.\n"
 }
 
-/// How an option of a job is handled; all options if none or `all` is named.
-pub(super) fn of_option(name: &str) -> Result<String, String> {
+/// How a job option is handled; all options if `name` is empty or `all`.
+pub(super) fn option_help(name: &str) -> Result<String, String> {
     if name.is_empty() || name == "all" {
-        return Ok(lines(OPTIONS.iter()));
+        return Ok(option_lines(OPTIONS.iter()));
     }
     let option = options::find(name).ok_or_else(|| {
         let near = options::nearest(name).map_or("all", |near| near);
@@ -283,19 +285,16 @@ pub(super) fn of_option(name: &str) -> Result<String, String> {
     Ok(format!("{:>20}: {}\n{alias}", option.name, about(option)))
 }
 
-/// The engines; the options of one where it is named.
-pub(super) fn of_engine(name: &str) -> Result<String, String> {
+/// The engines if `name` is empty, otherwise the options of that engine.
+pub(super) fn engine_help(name: &str) -> Result<String, String> {
     if name.is_empty() {
         let names = ENGINES.iter().map(|(engine, here)| format!("\t{engine:12}{here}\n"));
-        return Ok(format!(
-            "IO engines, and the engine of fathom that each is:\n{}",
-            names.collect::<String>()
-        ));
+        return Ok(format!("IO engines, and their names in fathom:\n{}", names.collect::<String>()));
     }
     if ENGINES.iter().any(|(engine, _)| *engine == name) {
         let its = ENGINE_OPTIONS.iter().filter(|(_, engines)| engines.contains(&name));
-        let lines = lines(its.filter_map(|(option, _)| options::find(option)));
-        return Ok(if lines.is_empty() { format!("{name} has no options of its own here\n") } else { lines });
+        let lines = option_lines(its.filter_map(|(option, _)| options::find(option)));
+        return Ok(if lines.is_empty() { format!("{name} has no options of its own\n") } else { lines });
     }
     let other = OTHER_ENGINES.iter().find(|(engine, ..)| *engine == name);
     let why = other.map_or("fio has no such engine; type --enghelp", |(_, why, _)| why);
@@ -303,14 +302,14 @@ pub(super) fn of_engine(name: &str) -> Result<String, String> {
 }
 
 /// A line for each option.
-fn lines<'o>(of: impl Iterator<Item = &'o FioOption>) -> String {
-    of.fold(String::new(), |all, option| all + &format!("{:24}: {}\n", option.name, about(option)))
+fn option_lines<'o>(options: impl Iterator<Item = &'o FioOption>) -> String {
+    options.fold(String::new(), |all, option| all + &format!("{:24}: {}\n", option.name, about(option)))
 }
 
 fn about(option: &FioOption) -> String {
     match option.how {
-        Held(what) => what.into(),
-        NoEffect(why) => format!("changes nothing: {why}"),
+        Honoured(what) => without_settings(what),
+        NoEffect(why) => format!("no effect: {why}"),
         Only(values, why) => format!("only {}: {why}", values.join(" or ")),
         Refused(why) => format!("refused: {why}"),
     }
@@ -327,11 +326,11 @@ fn line(words: &str) -> Result<CommandLine, String> {
 #[cfg(test)]
 fn parse_words(words: &str) -> Vec<String> {
     let pieces = line(words).unwrap_or_else(|why| panic!("{words}: {why}")).pieces;
-    let said = pieces.into_iter().map(|piece| match piece {
+    let shown = pieces.into_iter().map(|piece| match piece {
         Piece::File { name, .. } => name,
         Piece::Option { name, value } => format!("{name}={value}"),
     });
-    said.collect()
+    shown.collect()
 }
 
 #[test]
@@ -352,22 +351,22 @@ fn values_follow_an_equals_sign_or_a_space_and_files_are_last() {
 }
 
 #[test]
-fn names_are_completed_where_only_one_begins_so() {
-    assert_eq!(completed("ioeng"), "ioengine");
-    assert_eq!(completed("rw"), "rw", "one that is a name is that one");
-    assert_eq!(completed("iodep"), "iodep", "several begin so");
-    assert_eq!(completed("xyzzy"), "xyzzy");
+fn unambiguous_prefixes_of_options_are_completed() {
+    assert_eq!(complete("ioeng"), "ioengine");
+    assert_eq!(complete("rw"), "rw", "an exact name");
+    assert_eq!(complete("iodep"), "iodep", "an ambiguous prefix");
+    assert_eq!(complete("xyzzy"), "xyzzy");
     assert_eq!(line("-h").map(|l| l.ask), Ok(Ask::Print(page())));
 }
 
 #[test]
-fn outputs_have_the_order_of_fio() {
+fn formats_are_in_the_order_of_fio() {
     let formats = |words: &str| line(&format!("{words} --name=x")).map(|l| l.formats);
     assert_eq!(formats(""), Ok(vec!["fio"]));
     assert_eq!(formats("--minimal --terse-version=5"), Ok(vec!["fio-terse-5"]));
     assert_eq!(formats("--output-format=normal,json+,json,terse"), Ok(vec!["fio-terse", "fio-json+", "fio"]));
     assert_eq!(formats("--append-terse --terse-version 2"), Ok(vec!["fio-terse-2", "fio"]));
-    for (words, cure) in [
+    for (words, advice) in [
         ("--output-format=xml", "type normal, terse, json or json+"),
         ("--terse-version=1", "type 2, 3, 4 or 5"),
         ("--idle-prof=calibrate", "type none, system or percpu"),
@@ -377,13 +376,13 @@ fn outputs_have_the_order_of_fio() {
         ("no.fio", "not there"),
     ] {
         let why = line(words).map_or_else(|why| why, |line| panic!("{words}: {line:?}"));
-        assert!(why.contains(cure), "{words}: {why}");
+        assert!(why.contains(advice), "{words}: {why}");
     }
     assert!(line("").is_err());
 }
 
 #[test]
-fn switches_are_options_and_no_option_of_fio_itself_is_one_of_jobs() {
+fn switches_are_job_options_and_options_of_fio_itself_are_not() {
     for name in SWITCHES {
         assert!(options::find(name).is_some_and(|option| option.name == name), "{name}");
     }
@@ -395,22 +394,22 @@ fn switches_are_options_and_no_option_of_fio_itself_is_one_of_jobs() {
 #[test]
 fn every_option_and_every_engine_has_help() {
     for name in OPTIONS.iter().map(|option| option.name) {
-        assert!(of_option(name).is_ok_and(|text| text.contains(name)), "{name}");
-        assert!(of_option("all").is_ok_and(|text| text.contains(name)), "{name}");
+        assert!(option_help(name).is_ok_and(|text| text.contains(name)), "{name}");
+        assert!(option_help("all").is_ok_and(|text| text.contains(name)), "{name}");
     }
     for (engine, _) in ENGINES {
         assert!(
-            of_engine(engine).is_ok() && of_engine("").is_ok_and(|text| text.contains(engine)),
+            engine_help(engine).is_ok() && engine_help("").is_ok_and(|text| text.contains(engine)),
             "{engine}"
         );
     }
     for (option, engines) in ENGINE_OPTIONS {
         assert!(options::find(option).is_some(), "{option}");
-        assert!(engines.iter().all(|e| of_engine(e).is_ok_and(|text| text.contains(option))), "{option}");
+        assert!(engines.iter().all(|e| engine_help(e).is_ok_and(|text| text.contains(option))), "{option}");
     }
     assert_eq!(
-        of_option("iodepht"),
+        option_help("iodepht"),
         Err("--cmdhelp=iodepht: there is no such option; type --cmdhelp=iodepth".into())
     );
-    assert!(of_engine("rbd").is_err_and(|why| why.contains("client of its own")));
+    assert!(engine_help("rbd").is_err_and(|why| why.contains("no client for it")));
 }

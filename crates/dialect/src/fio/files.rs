@@ -11,29 +11,29 @@ use model::spec::StreamSpec;
 /// Sets the region of each file, how missing files are created, and what ends the job.
 pub(super) fn region(
     job: &Job,
-    way: &ParsedRw,
-    (files, environment): (u32, &dyn Environment),
+    rw: &ParsedRw,
+    files: u32,
+    environment: &dyn Environment,
     times: Times,
-    one: &mut StreamSpec,
+    stream: &mut StreamSpec,
 ) -> Result<Increment, Fault> {
-    let nothing = one.engine.as_ref().is_some_and(|e| e.name == "null");
+    let is_null = stream.engine.as_ref().is_some_and(|e| e.name == "null");
     if job.text("filesize").is_some_and(|text| text.contains('-')) {
-        let why = "fio draws a size for each file, and the files of a job have one size here; type one size";
+        let why = "fathom gives all files of a job the same size; type one size";
         return Err(job.fault("filesize", why));
     }
     if job.on("fill_device", false)? && !on_devices(job, files, environment) {
-        let why =
-            "fathom never fills a file system: it keeps 5 % free; type a size, or a block device as filename";
+        let why = "fathom never fills a file system, and keeps 5 % free; type a size, or a block device as filename";
         return Err(job.fault("fill_device", why));
     }
-    let shares = Shares { job, environment, files, least: least(one) };
+    let shares = Shares { job, environment, files, least: smallest_block(stream) };
     let each = job.bytes("filesize")?.filter(|s| *s > 0);
     let offset = match job.size("offset")? {
         Some(Size::Percent(percent)) => shares.offset(percent)?,
         Some(Size::Bytes(bytes)) => bytes,
         None => 0,
     };
-    one.offset = Some(offset).filter(|o| *o > 0);
+    stream.offset = Some(offset).filter(|o| *o > 0);
     let typed_size =
         match job.text("size").filter(|text| !text.starts_with('(')).and_then(|text| text.rsplit_once('-')) {
             // fio takes the last number of a range.
@@ -43,54 +43,56 @@ pub(super) fn region(
     let (size, part) = match (typed_size, each) {
         // The whole file, as without `size`.
         (None | Some(Size::Percent(0.0 | 100.0)), _) => (None, None),
-        (Some(Size::Bytes(bytes)), _) => (Some(shares.cut(bytes, offset)).filter(|s| *s > 0), None),
+        (Some(Size::Bytes(bytes)), _) => {
+            (Some(shares.limit_to_device(bytes, offset)).filter(|s| *s > 0), None)
+        }
         (Some(Size::Percent(percent)), Some(each)) => {
             let bytes = (each as f64 * percent / 100.0) as u64;
             let bytes = bytes.min(each.saturating_sub(offset));
             (None, Some(bytes / u64::from(shares.least) * u64::from(shares.least)).filter(|bytes| *bytes > 0))
         }
-        (Some(Size::Percent(percent)), None) => (None, Some(shares.of_each("size", percent, offset)?)),
+        (Some(Size::Percent(percent)), None) => (None, Some(shares.bytes_of_each("size", percent, offset)?)),
     };
     // A file of that size includes the bytes before the offset.
-    let rest = each.map(|each| each.saturating_sub(one.offset.unwrap_or(0)));
+    let rest = each.map(|each| each.saturating_sub(stream.offset.unwrap_or(0)));
     if rest == Some(0) {
-        return Err(job.fault("offset", "it is beyond the filesize; type less"));
+        return Err(job.fault("offset", "it is not below filesize; type a smaller one"));
     }
     let file = part.or(rest).or(size.map(|size| size / u64::from(files)));
     if file == Some(0) {
-        return Err(job.fault("size", "it leaves nothing for each file; type more"));
+        return Err(job.fault("size", "each file would have 0 bytes; type a larger one"));
     }
-    if nothing && file.is_none() {
-        return Err(job.fault("size", "the engine null has no file whose size it could take; type size=1g"));
+    if is_null && file.is_none() {
+        return Err(job.fault("size", "ioengine=null has no file, so a size is needed; type size=1g"));
     }
-    one.size = file;
-    // Data that is verified was written before, so a missing file is not created.
-    let checks = one.verify.as_ref().is_some_and(|verify| verify.checks);
+    stream.size = file;
+    // A file to verify must already have been written, so a missing one is not created.
+    let checks = stream.verify.as_ref().is_some_and(|verify| verify.checks);
     let makes = job.on("allow_file_create", true)? && !checks;
     // Percentages are of existing files.
-    if let (false, Some(file), true) = (nothing, file, makes && (part.is_none() || shares.are_missing())) {
-        let bytes = file.saturating_add(one.offset.unwrap_or(0));
-        one.create = Some(Create { bytes, filling: filling(job, way)?, unlink: job.on("unlink", false)? });
+    if let (false, Some(file), true) = (is_null, file, makes && (part.is_none() || shares.are_missing())) {
+        let bytes = file.saturating_add(stream.offset.unwrap_or(0));
+        stream.create = Some(Create { bytes, filling: filling(job, rw)?, unlink: job.on("unlink", false)? });
     }
-    ends(&shares, way, (size, each), times, one)?;
-    repeat_first_block(&shares, way, one)?;
-    shares.increment(one)
+    set_end(&shares, rw, size, each, times, stream)?;
+    repeat_first_block(&shares, rw, stream)?;
+    shares.increment(stream)
 }
 
-/// Steps back by the size of an operation: fio repeats the first block.
-fn repeat_first_block(shares: &Shares, way: &ParsedRw, one: &mut StreamSpec) -> Result<(), Fault> {
-    if way.step >= 0 || way.rw.is_random() || one.backwards.is_some() {
+/// Repeats the first block, as fio does if a step back is as large as a block.
+fn repeat_first_block(shares: &Shares, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<(), Fault> {
+    if rw.step >= 0 || rw.kind.is_random() || stream.backwards.is_some() {
         return Ok(());
     }
-    if let Some(passes) = one.passes.take() {
-        let region = shares.region("rw", one)?;
-        one.limit.bytes = Some(region.saturating_mul(passes.into()));
+    if let Some(passes) = stream.passes.take() {
+        let region = shares.region("rw", stream)?;
+        stream.limit.bytes = Some(region.saturating_mul(passes.into()));
     }
-    one.size = Some(shares.least.into());
+    stream.size = Some(shares.least.into());
     Ok(())
 }
 
-/// By how much the start of each clone follows that of the one before.
+/// The distance between the starts of two consecutive clones.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Increment {
     pub(super) bytes: u64,
@@ -112,18 +114,18 @@ fn on_devices(job: &Job, files: u32, environment: &dyn Environment) -> bool {
 }
 
 /// The smallest operation in bytes.
-fn least(one: &StreamSpec) -> u32 {
+fn smallest_block(stream: &StreamSpec) -> u32 {
     let sizes = |bs: &PerKind<Sizes>| [&bs.read, &bs.write, &bs.trim].map(Sizes::least).into_iter().min();
-    one.bs.as_ref().and_then(sizes).unwrap_or(1).max(1)
+    stream.bs.as_ref().and_then(sizes).unwrap_or(1).max(1)
 }
 
 /// The largest operation in bytes.
-fn most(one: &StreamSpec) -> u32 {
+fn largest_block(stream: &StreamSpec) -> u32 {
     let sizes = |bs: &PerKind<Sizes>| [&bs.read, &bs.write, &bs.trim].map(Sizes::most).into_iter().max();
-    one.bs.as_ref().and_then(sizes).unwrap_or(1)
+    stream.bs.as_ref().and_then(sizes).unwrap_or(1)
 }
 
-/// Percentages of the files of a job, which exist and are alike.
+/// Computes percentages of the files of a job, which must exist and have the same length.
 struct Shares<'j> {
     job: &'j Job,
     environment: &'j dyn Environment,
@@ -134,12 +136,12 @@ struct Shares<'j> {
 
 impl Shares<'_> {
     /// A percentage of each file in bytes, at most the part after the offset, in whole operations.
-    fn of_each(&self, option: &str, percent: f64, offset: u64) -> Result<u64, Fault> {
+    fn bytes_of_each(&self, option: &str, percent: f64, offset: u64) -> Result<u64, Fault> {
         let length = self.length(option)?;
         let bytes = ((length as f64 * percent / 100.0) as u64).min(length.saturating_sub(offset));
         let operations = bytes / u64::from(self.least);
         if operations == 0 {
-            return Err(self.job.fault(option, "it is less than one operation; type more"));
+            return Err(self.job.fault(option, "it is less than one block; type a larger one"));
         }
         Ok(operations * u64::from(self.least))
     }
@@ -153,11 +155,13 @@ impl Shares<'_> {
         let offset = (self.length("offset")? as f64 * percent / 100.0) as u64;
         let align = self.job.bytes("offset_align")?.filter(|a| *a > 0).unwrap_or(self.least.into());
         let next = offset.checked_next_multiple_of(align);
-        next.ok_or_else(|| self.job.fault("offset_align", "it is more than any file has; type less"))
+        next.ok_or_else(|| {
+            self.job.fault("offset_align", "the aligned offset is beyond 2^64; type a smaller one")
+        })
     }
 
-    /// The total size; a device only has the part after the offset.
-    fn cut(&self, size: u64, offset: u64) -> u64 {
+    /// Limits the size of a device to the part after the offset.
+    fn limit_to_device(&self, size: u64, offset: u64) -> u64 {
         if !on_devices(self.job, self.files, self.environment) {
             return size;
         }
@@ -169,10 +173,10 @@ impl Shares<'_> {
     }
 
     /// Bytes of the region in all files together.
-    fn region(&self, option: &str, one: &StreamSpec) -> Result<u64, Fault> {
-        let each = match one.size {
+    fn region(&self, option: &str, stream: &StreamSpec) -> Result<u64, Fault> {
+        let each = match stream.size {
             Some(size) => size,
-            None => self.length(option)?.saturating_sub(one.offset.unwrap_or(0)),
+            None => self.length(option)?.saturating_sub(stream.offset.unwrap_or(0)),
         };
         Ok(each.saturating_mul(self.files.into()))
     }
@@ -180,10 +184,10 @@ impl Shares<'_> {
     /// Whether operations with holes restart at the beginning of a file until its size is moved, as in fio:
     /// only if the region is a whole file and the last operation neither ends exactly at its end nor would
     /// exceed it.
-    fn wraps(&self, one: &StreamSpec) -> bool {
-        let Some(hole) = one.hole.filter(|_| one.offset.is_none()) else { return false };
+    fn wraps(&self, stream: &StreamSpec) -> bool {
+        let Some(hole) = stream.hole.filter(|_| stream.offset.is_none()) else { return false };
         let length = self.length("size").ok();
-        let Some(region) = one.size.or(length) else { return false };
+        let Some(region) = stream.size.or(length) else { return false };
         let least = u64::from(self.least);
         let is_whole = length.is_none_or(|length| length <= region);
         let after_last_hole = region % least.saturating_add(hole);
@@ -200,14 +204,14 @@ impl Shares<'_> {
 
     /// The increment of offsets. A percentage is of the file as the clone finds it: files that the first
     /// clone creates exist for the others.
-    fn increment(&self, one: &StreamSpec) -> Result<Increment, Fault> {
+    fn increment(&self, stream: &StreamSpec) -> Result<Increment, Fault> {
         let percent = match self.job.size("offset_increment")? {
             None => return Ok(Increment { bytes: 0, align: 1 }),
             Some(Size::Bytes(bytes)) => return Ok(Increment { bytes, align: 1 }),
             Some(Size::Percent(percent)) => percent,
         };
         let align = self.job.bytes("offset_align")?.filter(|a| *a > 0).unwrap_or(u64::from(self.least));
-        let length = match one.create {
+        let length = match stream.create {
             Some(create) if self.are_missing() => {
                 if own_files(self.job) {
                     0
@@ -225,22 +229,22 @@ impl Shares<'_> {
         let clones = if own_files(self.job) { self.job.count("numjobs", 1)?.unwrap_or(1) } else { 1 };
         let mut length = None;
         for path in (0..clones).flat_map(|clone| paths(self.job, clone, self.files)) {
-            let is = self.environment.length(&path).map_err(|why| {
-                self.job.fault(option, format!("{path}: {why}, and a share is of what is there; type a size"))
+            let bytes = self.environment.length(&path).map_err(|why| {
+                self.job.fault(option, format!("a percentage needs the length of {path}: {why}; type a size"))
             })?;
-            if length.is_some_and(|length| length != is) {
-                let why = "the files have several lengths, of which it is not the same share; type a size";
+            if length.is_some_and(|length| length != bytes) {
+                let why = "the files have different lengths, so a percentage is ambiguous; type a size";
                 return Err(self.job.fault(option, why));
             }
-            length = Some(is);
+            length = Some(bytes);
         }
         Ok(length.unwrap_or(0))
     }
 }
 
 /// The contents of created files. Files that are only written need none.
-fn filling(job: &Job, way: &ParsedRw) -> Result<Filling, Fault> {
-    if !way.only_writes() || job.on("overwrite", false)? {
+fn filling(job: &Job, rw: &ParsedRw) -> Result<Filling, Fault> {
+    if !rw.only_writes() || job.on("overwrite", false)? {
         return Ok(Filling::Data);
     }
     match job.text("fallocate").unwrap_or("native") {
@@ -248,7 +252,7 @@ fn filling(job: &Job, way: &ParsedRw) -> Result<Filling, Fault> {
         "none" | "0" => Ok(Filling::Nothing),
         "truncate" => Ok(Filling::Hole),
         "keep" => Ok(Filling::Reserved),
-        _ => Err(job.fault("fallocate", "fio has no such way; type native, posix, keep, truncate or none")),
+        _ => Err(job.fault("fallocate", "fio has no such value; type native, posix, keep, truncate or none")),
     }
 }
 
@@ -258,89 +262,94 @@ pub(super) fn has_io_size(job: &Job) -> Result<bool, Fault> {
 }
 
 /// The bytes of `io_size`. A percentage is of the bytes of one pass over all files; 100 % is no limit.
-fn io_size(shares: &Shares, size: Option<u64>, one: &StreamSpec) -> Result<Option<u64>, Fault> {
+fn io_size(shares: &Shares, size: Option<u64>, stream: &StreamSpec) -> Result<Option<u64>, Fault> {
     let job = shares.job;
     let percent = match job.size("io_size")? {
         Some(Size::Bytes(bytes)) => return Ok(Some(bytes).filter(|bytes| *bytes > 0)),
         None | Some(Size::Percent(0.0 | 100.0)) => return Ok(None),
         Some(Size::Percent(percent)) => percent,
     };
-    let share = (shares.region("io_size", one)? as f64 * percent / 100.0) as u64;
+    let share = (shares.region("io_size", stream)? as f64 * percent / 100.0) as u64;
     Ok(Some(size.map_or(share, |size| size.min(share))))
 }
 
 /// Sets what ends the job: passes, bytes or operations; only the time if it is `time_based`.
-fn ends(
+fn set_end(
     shares: &Shares,
-    way: &ParsedRw,
-    (size, each): (Option<u64>, Option<u64>),
+    rw: &ParsedRw,
+    size: Option<u64>,
+    file_size: Option<u64>,
     times: Times,
-    one: &mut StreamSpec,
+    stream: &mut StreamSpec,
 ) -> Result<(), Fault> {
     let job = shares.job;
     // A trim and its write count as one operation.
-    let all = |n: u64| if way.rw.writes_after_trims() { n.saturating_mul(2) } else { n };
+    let all = |n: u64| if rw.kind.writes_after_trims() { n.saturating_mul(2) } else { n };
     let loops = job.count("loops", 1)?.unwrap_or(1);
     let operations = job.number("number_ios")?.filter(|n| *n > 0);
-    one.limit.operations = operations.map(|n| all(n.saturating_mul(loops.into())));
+    stream.limit.operations = operations.map(|n| all(n.saturating_mul(loops.into())));
     if job.on("create_only", false)? {
         // Only its files are created.
-        one.limit.operations = Some(0);
+        stream.limit.operations = Some(0);
     }
     if is_time_based(job)? {
         return Ok(());
     }
     if times.ramp > 0 && times.runtime.is_none() {
-        return Err(job.fault("ramp_time", "fio counts what it moves in the ramp to the size, and fathom does not; type time_based and runtime"));
+        return Err(job.fault(
+            "ramp_time",
+            "fio counts the ramp as part of the size, but fathom does not; type time_based and runtime",
+        ));
     }
     // Without io_size a job moves at most the bytes of its files after the offset.
     let files = u64::from(shares.files);
-    let within = one.size.map_or(u64::MAX, |each| each.saturating_mul(files));
-    let is_part = |size: &u64| each.is_some_and(|each| each.saturating_mul(files) != *size);
+    let within = stream.size.map_or(u64::MAX, |each| each.saturating_mul(files));
+    let is_part = |size: &u64| file_size.is_some_and(|each| each.saturating_mul(files) != *size);
     let size_alone = size.filter(is_part).map(|size| size.min(within));
-    let io_size = io_size(shares, size, one)?;
+    let io_size = io_size(shares, size, stream)?;
     let amount = io_size.or(size_alone);
     let passes_over = amount.zip(size).is_some_and(|(amount, size)| amount > size);
-    if one.positions == Some(Positions::Own) && (loops > 1 || passes_over) {
+    if stream.positions == Some(Positions::Own) && (loops > 1 || passes_over) {
         // If one direction of a mix reaches the end, fio restarts both.
-        one.positions = Some(Positions::OwnRestart);
+        stream.positions = Some(Positions::OwnRestart);
     }
-    if way.rw.writes_after_trims() && amount.zip(one.size).is_some_and(|(amount, size)| amount > size) {
-        let why = "beyond the end of the region fio counts trims and writes together; type loops, or time_based and runtime";
+    if rw.kind.writes_after_trims() && amount.zip(stream.size).is_some_and(|(amount, size)| amount > size) {
+        let why = "fathom does not support io_size above size with trimwrite; type loops, or time_based and runtime";
         return Err(job.fault("io_size", why));
     }
-    if one.strided.is_some() && loops > 1 {
-        return Err(job.fault("loops", "each of them would begin at the first zone again; type io_size"));
+    if stream.strided.is_some() && loops > 1 {
+        return Err(job.fault("loops", "fathom does not combine loops with zones; type io_size"));
     }
-    match (amount, one.strided) {
+    match (amount, stream.strided) {
         (None, Some(zones)) => {
-            let region = match one.size {
+            let region = match stream.size {
                 Some(size) => size,
-                None => shares.length("zonesize")?.saturating_sub(one.offset.unwrap_or(0)),
+                None => shares.length("zonesize")?.saturating_sub(stream.offset.unwrap_or(0)),
             };
-            one.limit.bytes = Some(access::bytes_in_all(zones, region, one, way.rw.writes_after_trims()));
+            stream.limit.bytes =
+                Some(access::zoned_bytes(zones, region, stream, rw.kind.writes_after_trims()));
         }
         (Some(bytes), _) => {
             // As in fio the last operation may exceed io_size, but not the size.
-            let least = u64::from(least(one));
+            let least = u64::from(smallest_block(stream));
             let whole = if io_size.is_some() { bytes.div_ceil(least) } else { bytes / least } * least;
             if whole == 0 {
-                return Err(job.fault("io_size", "it is less than one operation; type more"));
+                return Err(job.fault("io_size", "it is less than one block; type a larger one"));
             }
-            one.limit.bytes = Some(all(whole).saturating_mul(u64::from(loops)));
+            stream.limit.bytes = Some(all(whole).saturating_mul(u64::from(loops)));
         }
-        (None, None) if shares.wraps(one) => {
-            // If the size is no multiple of the number of files, the files have less in total, but fio moves
+        (None, None) if shares.wraps(stream) => {
+            // If the size is not a multiple of the number of files, the files have less in total, but fio moves
             // the full size.
-            let region = size.map_or_else(|| shares.region("size", one), Ok)?;
+            let region = size.map_or_else(|| shares.region("size", stream), Ok)?;
             let least = u64::from(shares.least);
             // fio starts an operation while any of these bytes are left.
             let whole = region.saturating_mul(loops.into()).div_ceil(least).saturating_mul(least);
             // The last operation may have the largest size, and must not exceed the bytes.
-            let rest = u64::from(most(one).saturating_sub(shares.least));
-            one.limit.bytes = Some(all(whole).saturating_sub(rest));
+            let rest = u64::from(largest_block(stream).saturating_sub(shares.least));
+            stream.limit.bytes = Some(all(whole).saturating_sub(rest));
         }
-        (None, None) => one.passes = Some(loops),
+        (None, None) => stream.passes = Some(loops),
     }
     Ok(())
 }
@@ -390,13 +399,13 @@ pub(super) fn refuse_directories(job: &Job, environment: &dyn Environment) -> Re
 
 /// Number of files of each clone.
 pub(super) fn files(job: &Job) -> Result<u32, Fault> {
-    let asked = job.count("nrfiles", 1)?;
+    let count = job.count("nrfiles", 1)?;
     if let Some(names) = job.text("filename") {
         let named = split(names);
         if named.iter().any(|n| n.is_empty() || n == "-") {
             return Err(job.fault(
                 "filename",
-                "a name is missing, or it is standard input; type names with : between them",
+                "a name is empty, or means standard input (-); type names separated by :",
             ));
         }
         return Ok(u32::try_from(named.len()).unwrap_or(u32::MAX));
@@ -404,19 +413,19 @@ pub(super) fn files(job: &Job) -> Result<u32, Fault> {
     if job.section.starts_with("/dev/") {
         return Ok(1);
     }
-    let files = asked.unwrap_or(1);
+    let files = count.unwrap_or(1);
     if files as usize > model::spec::number::MAX_TARGETS {
         let most = model::spec::number::MAX_TARGETS;
-        return Err(job.fault("nrfiles", format!("a stream has {most} targets at most; type less")));
+        return Err(job.fault("nrfiles", format!("a job has at most {most} files; type a smaller number")));
     }
     let format = job.text("filename_format").unwrap_or(FORMAT);
     if files > 1 && !format.contains("$filenum") {
-        return Err(job.fault("filename_format", "all files would have one name; type $filenum in it"));
+        return Err(job.fault("filename_format", "all files would have the same name; type $filenum in it"));
     }
     Ok(files)
 }
 
-/// Whether each clone has files of its own.
+/// Whether each clone has its own files.
 pub(super) fn own_files(job: &Job) -> bool {
     paths(job, 0, 1) != paths(job, 1, 1)
 }

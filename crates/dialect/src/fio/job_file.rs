@@ -4,7 +4,7 @@
 
 use crate::fio::options;
 use crate::fio::options::{FioOption, How, LOGS};
-use crate::fio::value::{Bare, Size, Units, calculate, switch, time};
+use crate::fio::value::{Bare, Size, Units, calculate, percent, switch, time};
 use crate::trouble::{MAX_SHOWN, Mark};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
@@ -13,11 +13,11 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use sys::open_file;
 
-/// Included files at most, which also ends circular includes.
+/// Maximum number of included files, which also ends circular includes.
 const MAX_INCLUDED_FILES: usize = 256;
-/// Options at most, including those of included files.
+/// Maximum number of options, including those of included files.
 const MAX_OPTIONS: usize = 100_000;
-/// Sections at most; fio itself starts fewer jobs.
+/// Maximum number of sections; fio itself starts fewer jobs.
 const MAX_SECTIONS: usize = 4096;
 /// Keywords for numbers of the machine.
 const KEYWORDS: [&str; 3] = ["$pagesize", "$mb_memory", "$ncpus"];
@@ -43,16 +43,16 @@ pub(super) struct Assignment {
     pub(super) option: &'static FioOption,
     /// Empty if no value was typed.
     pub(super) value: String,
-    pub(super) spot: Location,
+    pub(super) location: Location,
 }
 
 /// A section with its options.
 #[derive(Clone, Debug)]
 pub(super) struct Section {
     pub(super) name: String,
-    pub(super) spot: Location,
-    pub(super) said: Vec<Assignment>,
-    /// Whether it waits for all sections before it, as the first one of a further job file.
+    pub(super) location: Location,
+    pub(super) assignments: Vec<Assignment>,
+    /// Whether it waits for all sections before it. The first section of a second job file does.
     pub(super) walled: bool,
     /// Whether it is from the command line, where `kb_base` applies only to the options after it.
     pub(super) in_order: bool,
@@ -72,7 +72,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl Section {
-    /// Whether it has defaults for the sections after it.
+    /// Whether its options are defaults for the sections after it.
     pub(super) fn is_global(&self) -> bool {
         self.name.starts_with("global")
     }
@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a job file. Sections of a further file wait for those before.
+    /// Reads a job file. The first section of a second file waits for all before it.
     pub(super) fn file(&mut self, name: &str, text: &str) {
         let from = self.sections.len();
         let had_jobs = self.sections.iter().any(|s| !s.is_global());
@@ -102,27 +102,33 @@ impl<'a> Reader<'a> {
     }
 
     /// Opens a section.
-    pub(super) fn section(&mut self, name: &str, spot: Location) {
-        self.open(Section { name: name.into(), spot, said: Vec::new(), walled: false, in_order: false });
+    pub(super) fn add_section(&mut self, name: &str, location: Location) {
+        self.open(Section {
+            name: name.into(),
+            location,
+            assignments: Vec::new(),
+            walled: false,
+            in_order: false,
+        });
     }
 
     /// Opens the section of options that precede the first name on the command line.
-    pub(super) fn defaults(&mut self, spot: Location) {
+    pub(super) fn add_defaults(&mut self, location: Location) {
         let name = "global".to_owned();
-        self.open(Section { name, spot, said: Vec::new(), walled: false, in_order: true });
+        self.open(Section { name, location, assignments: Vec::new(), walled: false, in_order: true });
     }
 
     /// Opens a section by the option `name`, which is also an option of the job.
-    pub(super) fn named(&mut self, name: &str, spot: Location) {
+    pub(super) fn add_job(&mut self, name: &str, location: Location) {
         let mut section = Section {
             name: name.into(),
-            spot: spot.clone(),
-            said: Vec::new(),
+            location: location.clone(),
+            assignments: Vec::new(),
             walled: false,
             in_order: true,
         };
         if let Some(option) = options::find("name").filter(|_| !section.is_global()) {
-            section.said.push(Assignment { option, value: name.into(), spot });
+            section.assignments.push(Assignment { option, value: name.into(), location });
         }
         self.open(section);
     }
@@ -132,7 +138,7 @@ impl<'a> Reader<'a> {
             self.sections.push(section);
         } else if self.marks.is_empty() {
             let why = format!("there are more than {MAX_SECTIONS} sections; leave some out");
-            self.mark(section.spot, why);
+            self.mark(section.location, why);
         }
     }
 
@@ -148,64 +154,63 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let cut = whole.split([';', '#']).next().unwrap_or_default().trim_end();
-            let spot = Location { text: index, span: start..start + cut.len() };
+            let location = Location { text: index, span: start..start + cut.len() };
             if cut.len() < whole.len() && (cut.starts_with("filename") || cut.starts_with("directory")) {
-                let behind = &whole[cut.len()..];
-                if !behind.starts_with(char::is_whitespace) {
+                let after = &whole[cut.len()..];
+                if !after.starts_with(char::is_whitespace) {
                     self.remarks.push(format!(
-                        "{name}: what stands behind ; or # is a comment, so '{}' is all of it",
+                        "{name}: the text after ; or # is a comment, so only '{}' is used",
                         visible(cut)
                     ));
                 }
             }
-            self.line(cut, spot, open, is_included);
+            self.line(cut, location, open, is_included);
         }
     }
 
-    fn line(&mut self, line: &str, spot: Location, open: &mut bool, is_included: bool) {
+    fn line(&mut self, line: &str, location: Location, open: &mut bool, is_included: bool) {
         if let Some(rest) = line.strip_prefix('[') {
             match rest.split_once(']') {
                 Some((name, _)) if is_included => {
                     self.mark(
-                        spot,
+                        location,
                         format!(
-                            "an included file has no sections, so not [{}] either; take the line out",
+                            "an included file cannot have a section such as [{}]; remove the line",
                             visible(name)
                         ),
                     );
                 }
                 Some((name, _)) if !name.is_empty() => {
                     *open = true;
-                    self.section(name, spot);
+                    self.add_section(name, location);
                 }
-                _ => self.mark(spot, "a section has a name in brackets; type [NAME]"),
+                _ => self.mark(location, "a section needs a name in brackets; type [NAME]"),
             }
         } else if let Some(file) = line.strip_prefix("include ") {
-            self.include(file.trim(), spot, open);
+            self.include(file.trim(), location, open);
         } else if !*open {
-            self.mark(spot, "an option stands in a section; type [global] or [NAME] above it");
+            self.mark(location, "this option is not in a section; type [global] or [NAME] above it");
         } else {
             let (name, value) = line.split_once('=').unwrap_or((line, ""));
-            self.say(name.trim_end(), value.trim_start(), spot);
+            self.add_option(name.trim_end(), value.trim_start(), location);
         }
     }
 
-    fn include(&mut self, file: &str, spot: Location, open: &mut bool) {
+    fn include(&mut self, file: &str, location: Location, open: &mut bool) {
         // Beyond the maximum no file is opened, which is reported once.
         self.included += 1;
         if self.included > MAX_INCLUDED_FILES {
             if self.included == MAX_INCLUDED_FILES + 1 {
-                let why = format!(
-                    "more than {MAX_INCLUDED_FILES} files are included, one in another; take a line out"
-                );
-                self.mark(spot, why);
+                let why =
+                    format!("more than {MAX_INCLUDED_FILES} files are included; remove an include line");
+                self.mark(location, why);
             }
             return;
         }
-        let by = self.texts.get(spot.text).map(|t| t.name.clone()).unwrap_or_default();
+        let by = self.texts.get(location.text).map(|t| t.name.clone()).unwrap_or_default();
         match self.environment.include(&by, file) {
             Err(why) => self.mark(
-                spot,
+                location,
                 format!("'{}' cannot be included: {why}; type the path of a file", visible(file)),
             ),
             Ok(text) => {
@@ -217,36 +222,36 @@ impl<'a> Reader<'a> {
     }
 
     /// Adds an option to the last section.
-    pub(super) fn say(&mut self, name: &str, value: &str, spot: Location) {
+    pub(super) fn add_option(&mut self, name: &str, value: &str, location: Location) {
         self.options += 1;
         if self.options > MAX_OPTIONS {
             if self.options == MAX_OPTIONS + 1 {
-                self.mark(spot, format!("there are more than {MAX_OPTIONS} options; leave some out"));
+                self.mark(location, format!("there are more than {MAX_OPTIONS} options; leave some out"));
             }
             return;
         }
         let Some(option) = options::find(name) else {
             let message = unknown(name, self.marks.len() < MAX_SHOWN);
-            return self.mark(spot, message);
+            return self.mark(location, message);
         };
-        let value = match self.substituted(option, value) {
+        let value = match self.substitute(option, value) {
             Ok(value) => value,
-            Err(why) => return self.mark(spot, why),
+            Err(why) => return self.mark(location, why),
         };
         match option.how {
-            How::Refused(why) => return self.mark(spot, refusal(option, &value, why)),
+            How::Refused(why) => return self.mark(location, refusal(option, &value, why)),
             How::Only(values, why) if !values.contains(&value.trim()) => {
-                return self.mark(spot, refusal(option, &value, why));
+                return self.mark(location, refusal(option, &value, why));
             }
             _ => {}
         }
         if let Some(section) = self.sections.last_mut() {
-            section.said.push(Assignment { option, value, spot });
+            section.assignments.push(Assignment { option, value, location });
         }
     }
 
     /// The value with variables and keywords replaced.
-    fn substituted(&self, option: &FioOption, value: &str) -> Result<String, String> {
+    fn substitute(&self, option: &FioOption, value: &str) -> Result<String, String> {
         let mut out = String::new();
         let mut rest = value;
         while let Some((before, (name, after))) =
@@ -254,7 +259,7 @@ impl<'a> Reader<'a> {
         {
             let known = self.environment.variable(name).ok_or_else(|| {
                 format!(
-                    "{}: the variable {} is not set; type {}=VALUE before the command",
+                    "{}: the environment variable {} is not set; type {}=VALUE before the command",
                     option.name,
                     visible(name),
                     visible(name)
@@ -270,7 +275,7 @@ impl<'a> Reader<'a> {
             let number = self
                 .environment
                 .number(keyword)
-                .map_err(|why| format!("{keyword} is not known: {why}; type a number"))?;
+                .map_err(|why| format!("the value of {keyword} is unknown: {why}; type a number"))?;
             out = out.replace(keyword, &number.to_string());
             replaced = true;
         }
@@ -278,8 +283,8 @@ impl<'a> Reader<'a> {
         Ok(sum.filter(|_| replaced).unwrap_or(out))
     }
 
-    pub(super) fn mark(&mut self, spot: Location, message: impl Into<String>) {
-        self.marks.push((spot.text, Mark::new(spot.span, message)));
+    pub(super) fn mark(&mut self, location: Location, message: impl Into<String>) {
+        self.marks.push((location.text, Mark::new(location.span, message)));
     }
 }
 
@@ -287,26 +292,25 @@ impl<'a> Reader<'a> {
 /// the message is shown, since a file of unknown options would take long.
 fn unknown(name: &str, is_shown: bool) -> String {
     if let Some(engine) = options::engine_of(name) {
-        return format!("{name} belongs to fio's engine {engine}, which fathom has not; leave the job out");
+        return format!(
+            "{name} belongs to ioengine={engine}, which fathom does not support; leave the job out"
+        );
     }
     match is_shown.then(|| options::nearest(name)).flatten() {
         Some(near) => format!("fio has no option '{}'; type {near}", visible(name)),
         None => {
-            format!(
-                "fio has no option '{}'; `fathom help reference/fio` lists those that it has",
-                visible(name)
-            )
+            format!("fio has no option '{}'; `fathom help reference/fio` lists all", visible(name))
         }
     }
 }
 
 fn refusal(option: &FioOption, value: &str, why: &str) -> String {
-    let said = if value.is_empty() { String::new() } else { format!("={}", visible(value)) };
+    let typed = if value.is_empty() { String::new() } else { format!("={}", visible(value)) };
     let (why, advice) = why.split_once("; ").map_or((why, None), |(w, a)| (w, Some(a)));
     match advice {
-        Some(advice) => format!("{}{said}: {why}; {advice}", option.name),
+        Some(advice) => format!("{}{typed}: {why}; {advice}", option.name),
         // The whole reason is a suggestion.
-        None => format!("{}{said} cannot be carried out; {why}", option.name),
+        None => format!("{}{typed} is not supported; {why}", option.name),
     }
 }
 
@@ -316,18 +320,22 @@ pub(super) fn visible(text: &str) -> String {
 }
 
 /// An error with its place.
-pub(super) type Fault = (Location, String);
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) location: Location,
+    pub(super) message: String,
+}
 
 /// A job with all options that hold for it.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     /// The name of its section, which names its files.
     pub(super) section: String,
-    pub(super) spot: Location,
+    pub(super) location: Location,
     /// Whether it waits for all jobs before it.
     pub(super) walled: bool,
     /// Options by their names in the table.
-    said: BTreeMap<&'static str, JobOption>,
+    options: BTreeMap<&'static str, JobOption>,
     /// Options of its own section.
     pub(super) own: Vec<Assignment>,
 }
@@ -349,35 +357,35 @@ pub(super) fn jobs(sections: &[Section], named: &[String]) -> Result<Vec<Job>, F
     let mut jobs = Vec::new();
     let mut order = 0;
     for section in sections {
-        let mut said = defaults.clone();
+        let mut options = defaults.clone();
         let mut units = default_units;
         if !section.in_order {
             // fio sorts the options of a job file first: the last kb_base holds for the whole section.
-            for one in section.said.iter().filter(|one| one.option.name == BASE) {
+            for one in section.assignments.iter().filter(|one| one.option.name == BASE) {
                 units = units_of_base(one)?;
             }
         }
-        for one in &section.said {
+        for one in &section.assignments {
             order += 1;
             if one.option.name == BASE {
                 units = units_of_base(one)?;
             }
             let mut one = one.clone();
             // Each line adds files to those before, including those of [global].
-            if let Some(before) = said.get(one.option.name).filter(|_| one.option.name == "filename") {
+            if let Some(before) = options.get(one.option.name).filter(|_| one.option.name == "filename") {
                 one.value = format!("{}:{}", before.assignment.value, one.value);
             }
             // A log without a name keeps the earlier name.
             let keeps = one.value.trim().is_empty() && LOGS.contains(&one.option.name);
-            if !(keeps && said.contains_key(one.option.name)) {
-                said.insert(one.option.name, JobOption { at: order, assignment: one, units });
+            if !(keeps && options.contains_key(one.option.name)) {
+                options.insert(one.option.name, JobOption { at: order, assignment: one, units });
             }
         }
         if section.is_global() {
-            (defaults, default_units) = (said, units);
+            (defaults, default_units) = (options, units);
         } else if named.is_empty() || named.contains(&section.name) {
-            let Section { name: section, spot, said: own, walled, .. } = section.clone();
-            jobs.push(Job { section, spot, walled, said, own });
+            let Section { name: section, location, assignments: own, walled, .. } = section.clone();
+            jobs.push(Job { section, location, walled, options, own });
         }
     }
     Ok(jobs)
@@ -391,8 +399,8 @@ fn units_of_base(one: &Assignment) -> Result<Units, Fault> {
         "1024" => Ok(Units::USUAL),
         "1000" => Ok(Units { base: 1000 }),
         other => {
-            let why = format!("{BASE}={}: it is 1024 or 1000; type one of them", visible(other));
-            Err((one.spot.clone(), why))
+            let why = format!("{BASE}={}: fio has no such value; type 1024 or 1000", visible(other));
+            Err(Fault { location: one.location.clone(), message: why })
         }
     }
 }
@@ -401,27 +409,30 @@ fn units_of_base(one: &Assignment) -> Result<Units, Fault> {
 pub(super) fn remarks(jobs: &[Job]) -> Vec<String> {
     let mut by_reason: BTreeMap<&'static str, Vec<&'static str>> = BTreeMap::new();
     let mut out = Vec::new();
-    for JobOption { assignment: said, .. } in jobs.iter().flat_map(|j| j.said.values()) {
-        if let How::NoEffect(why) = said.option.how {
+    for JobOption { assignment, .. } in jobs.iter().flat_map(|j| j.options.values()) {
+        if let How::NoEffect(why) = assignment.option.how {
             let names = by_reason.entry(why).or_default();
-            if !names.contains(&said.option.name) {
-                names.push(said.option.name);
+            if !names.contains(&assignment.option.name) {
+                names.push(assignment.option.name);
             }
         }
     }
     for (why, names) in by_reason {
-        let verb = if names.len() == 1 { "changes" } else { "change" };
-        out.push(format!("{} {verb} nothing here: {why}", names.join(", ")));
+        let verb = if names.len() == 1 { "has" } else { "have" };
+        out.push(format!("{} {verb} no effect here: {why}", names.join(", ")));
     }
     for job in jobs {
-        for JobOption { assignment: said, .. } in
-            job.said.values().filter(|s| s.units.notable(&s.assignment.value))
+        for JobOption { assignment, .. } in
+            job.options.values().filter(|s| s.units.is_misleading(&s.assignment.value))
         {
             let remark = format!(
                 "{}={}: as in fio, kib, mib and gib are powers of ten; k, m and g are powers of two",
-                said.option.name, said.value
+                assignment.option.name, assignment.value
             );
-            if said.option.name != "description" && said.option.name != "filename" && !out.contains(&remark) {
+            if assignment.option.name != "description"
+                && assignment.option.name != "filename"
+                && !out.contains(&remark)
+            {
                 out.push(remark);
             }
         }
@@ -432,12 +443,12 @@ pub(super) fn remarks(jobs: &[Job]) -> Vec<String> {
 impl Job {
     /// The units of suffixes in the value of an option.
     pub(super) fn units(&self, option: &str) -> Units {
-        self.said.get(option).map_or(Units::USUAL, |said| said.units)
+        self.options.get(option).map_or(Units::USUAL, |typed| typed.units)
     }
 
     /// The value of an option of the table; empty if it was typed without one.
     pub(super) fn text(&self, option: &str) -> Option<&str> {
-        self.said.get(option).map(|said| said.assignment.value.trim())
+        self.options.get(option).map(|typed| typed.assignment.value.trim())
     }
 
     /// Whether it replays a log.
@@ -445,9 +456,9 @@ impl Job {
         self.text("read_iolog").is_some_and(|file| !file.is_empty())
     }
 
-    /// The one of two equivalent options that was typed last.
+    /// Returns which of two equivalent options was typed last.
     pub(super) fn last<'o>(&self, first: &'o str, second: &'o str) -> Option<&'o str> {
-        let at = |option| self.said.get(option).map(|said| said.at);
+        let at = |option| self.options.get(option).map(|typed| typed.at);
         let last = if at(first) >= at(second) { first } else { second };
         at(last).map(|_| last)
     }
@@ -455,35 +466,39 @@ impl Job {
     /// The name of the job.
     pub(super) fn name(&self) -> &str {
         // A name from [global] is not the name of a single job.
-        let own = self.own.iter().rfind(|said| said.option.name == "name" && !said.value.trim().is_empty());
-        own.map_or(&self.section, |said| said.value.trim())
+        let own =
+            self.own.iter().rfind(|typed| typed.option.name == "name" && !typed.value.trim().is_empty());
+        own.map_or(&self.section, |typed| typed.value.trim())
     }
 
     /// An error at the place of an option, or of the job if the option was not typed.
     pub(super) fn fault(&self, option: &str, why: impl AsRef<str>) -> Fault {
-        let said = self.said.get(option).map(|said| &said.assignment);
-        let spot = said.map_or(&self.spot, |said| &said.spot).clone();
-        match said {
-            Some(said) if said.value.is_empty() => (spot, format!("{option}: {}", why.as_ref())),
-            Some(said) => (spot, format!("{option}={}: {}", visible(&said.value), why.as_ref())),
-            None => (spot, format!("{option}: {}", why.as_ref())),
-        }
+        let typed = self.options.get(option).map(|typed| &typed.assignment);
+        let location = typed.map_or(&self.location, |typed| &typed.location).clone();
+        let value = typed.filter(|typed| !typed.value.is_empty());
+        let value = value.map_or_else(String::new, |typed| format!("={}", visible(&typed.value)));
+        Fault { location, message: format!("{option}{value}: {}", why.as_ref()) }
     }
 
-    fn read<T>(
+    fn parse<T>(
         &self,
         option: &str,
-        read: impl FnOnce(&str) -> Result<T, String>,
+        parse: impl FnOnce(&str) -> Result<T, String>,
     ) -> Result<Option<T>, Fault> {
-        self.text(option).map(read).transpose().map_err(|why| self.fault(option, why))
+        self.text(option).map(parse).transpose().map_err(|why| self.fault(option, why))
     }
 
     /// A whole number.
     pub(super) fn number(&self, option: &str) -> Result<Option<u64>, Fault> {
-        self.read(option, |text| self.units(option).whole(text))
+        self.parse(option, |text| self.units(option).whole(text))
     }
 
-    /// A whole number of 32 bits of at least `least`.
+    /// A whole percentage.
+    pub(super) fn percent(&self, option: &str) -> Result<Option<u8>, Fault> {
+        self.number(option)?.map(percent).transpose().map_err(|why| self.fault(option, why))
+    }
+
+    /// A whole number of 32 bits that is at least `least`.
     pub(super) fn count(&self, option: &str, least: u32) -> Result<Option<u32>, Fault> {
         let count = |n: u64| {
             u32::try_from(n).ok().filter(|n| *n >= least).ok_or_else(|| {
@@ -495,16 +510,16 @@ impl Job {
 
     /// Bytes, or a percentage of what exists.
     pub(super) fn size(&self, option: &str) -> Result<Option<Size>, Fault> {
-        self.read(option, |text| self.units(option).size(text))
+        self.parse(option, |text| self.units(option).size(text))
     }
 
-    /// Bytes alone.
+    /// Bytes; percentages are refused.
     pub(super) fn bytes(&self, option: &str) -> Result<Option<u64>, Fault> {
         match self.size(option)? {
             Some(Size::Bytes(bytes)) => Ok(Some(bytes)),
             // 100 % is the default.
             Some(Size::Percent(100.0)) if option == "io_size" => Ok(None),
-            Some(Size::Percent(_)) => Err(self.fault(option, "it is no share of a file here; type a size")),
+            Some(Size::Percent(_)) => Err(self.fault(option, "fathom takes no percentage here; type a size")),
             None => Ok(None),
         }
     }
@@ -512,15 +527,15 @@ impl Job {
     /// A time in ns.
     pub(super) fn time(&self, option: &str, bare: Bare) -> Result<Option<u64>, Fault> {
         if self.text(option).is_some_and(|text| text.starts_with('(')) {
-            let why = "in parentheses fio takes each number for microseconds; type the time without them";
+            let why = "fio reads numbers in parentheses as microseconds; type the time without them";
             return Err(self.fault(option, why));
         }
-        self.read(option, |text| time(text, bare))
+        self.parse(option, |text| time(text, bare))
     }
 
     /// A switch.
     pub(super) fn on(&self, option: &str, default: bool) -> Result<bool, Fault> {
-        Ok(self.read(option, switch)?.unwrap_or(default))
+        Ok(self.parse(option, switch)?.unwrap_or(default))
     }
 
     /// The values of the directions of a job, which must be equal.
@@ -531,23 +546,23 @@ impl Job {
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Result<Option<T>, Fault> {
         let Some(text) = self.text(option) else { return Ok(None) };
-        let said = crate::fio::value::triplet(text).map_err(|why| self.fault(option, why))?;
+        let by_direction = crate::fio::value::triplet(text).map_err(|why| self.fault(option, why))?;
         let mut values = Vec::new();
-        for value in directions.iter().filter_map(|at| said.get(*at)) {
+        for value in directions.iter().filter_map(|at| by_direction.get(*at)) {
             values.push(value.map(&read).transpose().map_err(|why| self.fault(option, why))?);
         }
         let first = values.pop().flatten();
         if values.iter().all(|v| *v == first) {
             return Ok(first);
         }
-        Err(self.fault(option, "directions differ in it, which one stream cannot; type one value for all"))
+        Err(self.fault(option, "fathom uses one value for all directions; type only one"))
     }
 }
 
 /// Largest included file in bytes.
 const MAX_INCLUDED_BYTES: u64 = crate::MAX_FILE_BYTES as u64;
 
-/// What parsing needs of the machine.
+/// What parsing needs to know about the machine.
 pub(super) trait Environment {
     /// The value that the process was started with; `None` if it is unset or not UTF-8.
     fn variable(&self, name: &str) -> Option<String>;
@@ -565,11 +580,11 @@ pub(super) trait Environment {
     fn include(&self, by: &str, name: &str) -> Result<String, String>;
     /// The NUMA nodes that have memory, such as `0-1`.
     fn nodes(&self) -> Result<String, String>;
-    /// The CPUs of one of them, such as `0-3,8`; empty where it has none.
+    /// The CPUs of a NUMA node, such as `0-3,8`; empty if it has none.
     fn cpus_of_node(&self, node: u32) -> Result<String, String>;
 }
 
-/// Answers from the running system: its environment, `/proc`, `/sys` and files.
+/// The running system: its environment, `/proc`, `/sys` and files.
 pub(super) struct Machine;
 
 impl Environment for Machine {
@@ -598,7 +613,7 @@ impl Environment for Machine {
             return Ok(facts.len());
         }
         if !facts.file_type().is_block_device() {
-            return Err("it is neither file nor block device".into());
+            return Err("it is neither a file nor a block device".into());
         }
         let device = std::fs::File::open(name).and_then(|mut device| device.seek(SeekFrom::End(0)));
         device.map_err(|e| e.to_string())
@@ -653,7 +668,7 @@ fn cpus(list: &str) -> Result<u64, String> {
         .split(',')
         .map(count)
         .sum::<Option<u64>>()
-        .ok_or_else(|| format!("'{list}' is no list of CPUs"))
+        .ok_or_else(|| format!("'{list}' is not a list of CPUs"))
 }
 
 fn memory_mib(text: &str) -> Result<u64, String> {
@@ -677,7 +692,7 @@ pub(super) struct Times {
 /// The times of a job.
 pub(super) fn times(job: &Job) -> Result<Times, Fault> {
     if job.text("startdelay").is_some_and(|text| text.contains('-')) {
-        return Err(job.fault("startdelay", "a delay is not drawn here; type one time"));
+        return Err(job.fault("startdelay", "fathom does not draw a random delay; type one time"));
     }
     let runtime = job.time("runtime", Bare::Seconds)?.filter(|t| *t > 0);
     let times = Times {
@@ -689,13 +704,13 @@ pub(super) fn times(job: &Job) -> Result<Times, Fault> {
         [("runtime", runtime.unwrap_or(0)), ("ramp_time", times.ramp), ("startdelay", times.delay)]
     {
         if time > MAX_JOB_TIME_NS {
-            return Err(job.fault(option, "it is more than a year; type less"));
+            return Err(job.fault(option, "it is more than a year; type a shorter time"));
         }
     }
     Ok(times)
 }
 
-/// Whether a job ends only by its time. As in fio a job without a time ends by its size even if it is
+/// Whether a job ends only by its time. As in fio, a job without a run time ends by its size even if it is
 /// `time_based`.
 pub(super) fn is_time_based(job: &Job) -> Result<bool, Fault> {
     Ok(job.on("time_based", false)? && job.time("runtime", Bare::Seconds)?.is_some_and(|time| time > 0))

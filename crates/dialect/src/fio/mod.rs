@@ -1,5 +1,5 @@
-//! fio: its job files and command lines as jobs with the same meaning. What cannot be expressed is refused by
-//! the name of the option, with the reason and what to type instead.
+//! fio: its job files and command lines as jobs with the same meaning. An option that fathom cannot honour is
+//! refused by its name, with the reason and what to type instead.
 //!
 //! A text becomes sections and then jobs with their defaults (`job_file`), each job becomes streams
 //! (`streams`, with `access` and `files`), and these become phases (`phases`). `options` is the table of all
@@ -19,7 +19,7 @@ mod value;
 pub use self::command::{Ask, CommandLine};
 use crate::names_in_tool::format_for_tool;
 use crate::trouble::{Mark, Trouble};
-use crate::{Language, MAX_FILE_BYTES, Objections, Tool};
+use crate::{Language, Objections, Tool};
 use job_file::{Environment, Location, Machine, Reader, Text};
 use model::name;
 use model::spec::{JobSpec, Typed};
@@ -35,7 +35,7 @@ pub enum Piece {
     File {
         /// Its name in messages; included files are searched in its directory.
         name: String,
-        /// Its whole content, unparsed; parsing refuses more than [`MAX_FILE_BYTES`].
+        /// Its whole content, unparsed; parsing refuses more than [`crate::MAX_FILE_BYTES`].
         text: String,
     },
     /// An option of a job: `--name=value`.
@@ -72,9 +72,10 @@ pub fn as_one_line(line: &CommandLine) -> Result<String, Trouble> {
         if !section.is_global() {
             words.push(word("name", &argument(&section.name)));
         }
-        let is_told = |said: &&job_file::Assignment| said.option.name == "name" && said.value == section.name;
-        let rest = section.said.iter().filter(|said| !is_told(said));
-        words.extend(rest.map(|said| word(said.option.name, &argument(&said.value))));
+        let is_name =
+            |typed: &&job_file::Assignment| typed.option.name == "name" && typed.value == section.name;
+        let rest = section.assignments.iter().filter(|typed| !is_name(typed));
+        words.extend(rest.map(|typed| word(typed.option.name, &argument(&typed.value))));
     }
     Ok(words.join(" "))
 }
@@ -86,7 +87,7 @@ fn argument(value: &str) -> String {
 
 fn read_in(line: &CommandLine, also: Objections, environment: &dyn Environment) -> Result<JobSpec, Trouble> {
     let mut reader = read_sections(&line.pieces, environment)?;
-    let at = |fault: job_file::Fault| (fault.0.text, Mark::new(fault.0.span, fault.1));
+    let at = |fault: job_file::Fault| (fault.location.text, Mark::new(fault.location.span, fault.message));
     let jobs = job_file::jobs(&reader.sections, &line.sections)
         .and_then(|jobs| if line.readonly { access::only_reading(jobs) } else { Ok(jobs) })
         .map_err(|fault| trouble(&reader.texts, vec![at(fault)]))?;
@@ -112,10 +113,13 @@ fn read_in(line: &CommandLine, also: Objections, environment: &dyn Environment) 
         .map(|problem| {
             let job =
                 from.get(problem.phase).and_then(|p| p.get(problem.stream)).and_then(|at| jobs.get(*at));
-            let spot = job.map(|job| job.spot.clone()).unwrap_or_default();
+            let location = job.map(|job| job.location.clone()).unwrap_or_default();
             (
-                spot.text,
-                Mark::new(spot.span, problem.spelled(|key, value| format_for_tool(Tool::Fio, key, value))),
+                location.text,
+                Mark::new(
+                    location.span,
+                    problem.spelled(|key, value| format_for_tool(Tool::Fio, key, value)),
+                ),
             )
         })
         .collect();
@@ -133,25 +137,21 @@ fn read_in(line: &CommandLine, also: Objections, environment: &dyn Environment) 
 /// All parts as sections, if they have no errors.
 fn read_sections<'a>(pieces: &[Piece], environment: &'a dyn Environment) -> Result<Reader<'a>, Trouble> {
     let mut reader = Reader::new(environment);
-    gather(pieces, &mut reader)?;
+    add_pieces(pieces, &mut reader)?;
     let marks = std::mem::take(&mut reader.marks);
     if marks.is_empty() { Ok(reader) } else { Err(trouble(&reader.texts, marks)) }
 }
 
 /// Reads all parts into sections.
-fn gather(pieces: &[Piece], reader: &mut Reader) -> Result<(), Trouble> {
-    let line = shown(pieces);
+fn add_pieces(pieces: &[Piece], reader: &mut Reader) -> Result<(), Trouble> {
+    let line = shown_options(pieces);
     let mut at = 0;
     let mut text = None;
     for piece in pieces {
         match piece {
             Piece::File { name, text } => {
-                if text.len() > MAX_FILE_BYTES {
-                    // Only the beginning of an oversized file is shown.
-                    let start: String = text.lines().next().unwrap_or_default().chars().take(80).collect();
-                    let message =
-                        format!("the file has {} bytes; a job file has {MAX_FILE_BYTES} at most", text.len());
-                    return Err(Trouble::new(name, &start, vec![Mark::new(0..start.len(), message)]));
+                if let Some(trouble) = Trouble::too_large(name, text, "a job file") {
+                    return Err(trouble);
                 }
                 reader.file(name, text);
             }
@@ -161,16 +161,16 @@ fn gather(pieces: &[Piece], reader: &mut Reader) -> Result<(), Trouble> {
                     reader.texts.len() - 1
                 });
                 let end = at + word(name, value).len();
-                let spot = Location { text: index, span: at..end };
+                let location = Location { text: index, span: at..end };
                 at = end + 1;
                 if name == "name" {
-                    reader.named(value, spot);
+                    reader.add_job(value, location);
                 } else {
                     // Options before the first name are defaults.
                     if reader.sections.is_empty() {
-                        reader.defaults(spot.clone());
+                        reader.add_defaults(location.clone());
                     }
-                    reader.say(name, value, spot);
+                    reader.add_option(name, value, location);
                 }
             }
         }
@@ -184,7 +184,7 @@ fn word(name: &str, value: &str) -> String {
 }
 
 /// The options of a command line, one after another.
-fn shown(pieces: &[Piece]) -> String {
+fn shown_options(pieces: &[Piece]) -> String {
     let words = pieces.iter().filter_map(|piece| match piece {
         Piece::Option { name, value } => Some(word(name, value)),
         Piece::File { .. } => None,

@@ -1,7 +1,7 @@
-//! The tables of fio's options and how each is handled. Job files, command lines and docs/reference/fio.md
-//! use them.
+//! The tables of fio's options and how each is handled. Job files, command lines, `--cmdhelp` and
+//! docs/reference/fio.md use them.
 
-use How::{Held, NoEffect, Only, Refused};
+use How::{Honoured, NoEffect, Only, Refused};
 
 /// An option of a job, and how it is handled.
 #[derive(Debug)]
@@ -10,18 +10,18 @@ pub struct FioOption {
     pub name: &'static str,
     /// Its other names.
     pub aliases: &'static [&'static str],
-    /// What becomes of it.
+    /// How it is handled.
     pub how: How,
 }
 
 /// How an option is handled.
 #[derive(Clone, Copy, Debug)]
 pub enum How {
-    /// It is carried out, in this way.
-    Held(&'static str),
-    /// It has no effect, for this reason, which is reported once.
+    /// It works as in fio: its effect here.
+    Honoured(&'static str),
+    /// It is accepted and has no effect, for this reason. A remark reports the reason once.
     NoEffect(&'static str),
-    /// It is accepted with these values, which have no effect, and refused with any other, for this reason.
+    /// It is accepted with these values, which have no effect. Any other value is refused for this reason.
     Only(&'static [&'static str], &'static str),
     /// It is refused: why, and what to type instead.
     Refused(&'static str),
@@ -35,237 +35,266 @@ const fn option(name: &'static str, aliases: &'static [&'static str], how: How) 
 pub(super) const LOGS: [&str; 4] = ["write_bw_log", "write_hist_log", "write_iops_log", "write_lat_log"];
 /// Values of a switch that is off.
 const OFF: &[&str] = &["0", "false"];
-const MERGE: &str = "traces are not merged; type a job with read_iolog for each, and leave it out";
-const TRACE: &str = "no latency is left out of a measurement; there is nothing to save";
-pub(super) const ZONED: &str = "zones of a device are not told apart; leave it out, or give zones of random offsets by random_distribution=zoned:";
-const STATE: &str = "fathom steps between no states of verification; type `fathom verify`";
-const SPRANDOM: &str =
-    "preconditioning writes the whole device twice here; type `fathom run --precondition`, and leave it out";
-const PLACEMENT: &str =
-    "places of data are named by NVMe commands, which only the engine io_uring_cmd passes on; leave it out";
+const MERGE: &str = "fathom does not merge traces; type one job with read_iolog for each trace instead";
+const TRACE: &str = "fathom always measures every latency and every rate";
+pub(super) const ZONED: &str = "fathom does not support zoned devices; leave it out";
+const STATE: &str = "fathom does not resume a verification from fio's state file; leave it out";
+const SPRANDOM: &str = "fathom does not precondition within a job; fill the device by a job with rw=write and loops=2 before, and leave it out";
+const PLACEMENT: &str = "data placement needs NVMe commands, which fathom does not send; leave it out";
 const CGROUP: &str =
-    "fathom enters a cgroup of its own; begin it inside the one that you mean, and leave this out";
-const ROOTS: &str = "type `sudo -u USER fathom`, and leave it out";
+    "fathom runs in a cgroup of its own; start it inside the cgroup that you need, and leave it out";
+const ROOTS: &str = "fathom does not change its user; start it with `sudo -u USER`, and leave it out";
 
 /// Every option of fio 3.33 for files and block devices in the order of its help, followed by those of 3.42.
 pub const OPTIONS: &[FioOption] = &[
+    option("description", &[], Honoured("printed in text and terse output, and as `desc` in JSON")),
+    option("name", &[], Honoured("the name of the result")),
     option(
-        "description",
+        "wait_for",
         &[],
-        Held("a line of the text, a field at the end of terse lines, and the key desc of the JSON"),
+        Honoured("starts after the named job; refused if other jobs run at the same time as that job"),
     ),
-    option("name", &[], Held("the name of the result")),
-    option("wait_for", &[], Held("a new phase, where the job named is all that runs before")),
-    option("filename", &[], Held("the targets, with `:` between them")),
-    option("lockfile", &[], Only(&["none"], "files are not locked; leave it out")),
-    option("directory", &[], Held("where files are made; several are given to clones in turn")),
+    option("filename", &[], Honoured("files or devices, separated by `:` (`--target`)")),
+    option("lockfile", &[], Only(&["none"], "fathom does not lock files; leave it out")),
+    option("directory", &[], Honoured("directory of the files; clones take several directories in turn")),
     option(
         "filename_format",
         &[],
-        Held("names of files: $jobname, $jobnum and $filenum; directories in it are made"),
+        Honoured("file names with $jobname, $jobnum and $filenum; missing directories are created"),
     ),
-    option("unique_filename", &[], NoEffect("it is for clients over a network")),
-    option(
-        "opendir",
-        &[],
-        Refused("fathom takes no files out of a directory by itself; name them by filename"),
-    ),
+    option("unique_filename", &[], NoEffect("it only matters for fio's network clients")),
+    option("opendir", &[], Refused("fathom does not pick files from a directory; name them with filename")),
     option(
         "rw",
         &["readwrite"],
-        Held(
-            "--rw; a number behind it leaves holes or goes backwards, and of random offsets is --consecutive; of trimwrite a write waits for its trim, and ends and rates count pairs",
+        Honoured(
+            "access pattern (`--rw`); a number after it is a hole, a step back, or operations per random offset (`--hole`, `--backwards`, `--consecutive`); in trimwrite each write waits for its trim, and limits count pairs",
         ),
     ),
-    option("bs", &["blocksize"], Held("--bs")),
-    option("ba", &["blockalign"], Held("--align, and no block is kept from coming again")),
-    option("bsrange", &["blocksize_range"], Held("--bs as a range")),
-    option("bssplit", &[], Held("--bs as sizes with shares")),
+    option("bs", &["blocksize"], Honoured("block size (`--bs`)")),
+    option("ba", &["blockalign"], Honoured("alignment of random offsets (`--align`); blocks may repeat")),
+    option("bsrange", &["blocksize_range"], Honoured("range of block sizes (`--bs`)")),
+    option("bssplit", &[], Honoured("block sizes with percentages (`--bs`)")),
     option(
         "bs_unaligned",
         &["blocksize_unaligned"],
-        Held("of sizes with shares, which are multiples of the smallest else"),
+        Honoured("keeps the sizes of bssplit exact; without it they are multiples of the smallest one"),
     ),
-    option("bs_is_seq_rand", &[], Only(OFF, "sizes go by direction here; leave it out")),
-    option("randrepeat", &[], Held("--seed: the same in every call unless 0")),
-    option("randseed", &[], Held("--seed")),
-    option("norandommap", &[], Held("--random uniform: blocks may come again; without it --random once")),
-    option("softrandommap", &[], NoEffect("the order in which each block comes once takes no memory here")),
-    option("ignore_error", &[], Held("--ignore-errors; they are counted and told all the same")),
+    option("bs_is_seq_rand", &[], Only(OFF, "block sizes depend on the direction here; leave it out")),
+    option("randrepeat", &[], Honoured("the same offsets in every call unless 0 (`--seed`)")),
+    option("randseed", &[], Honoured("seed of all random numbers (`--seed`)")),
+    option(
+        "norandommap",
+        &[],
+        Honoured(
+            "blocks may repeat (`--random uniform`); without it each block comes once per pass (`--random once`)",
+        ),
+    ),
+    option("softrandommap", &[], NoEffect("fathom needs no memory for a random map")),
+    option(
+        "ignore_error",
+        &[],
+        Honoured("errors that do not end the job (`--ignore-errors`); they are counted and reported"),
+    ),
     option(
         "rw_sequencer",
         &[],
-        Held("identical with rw=randread:8 is --times: so many operations on each offset"),
+        Honoured("with rw=randread:8, identical repeats each random offset eight times (`--times`)"),
     ),
-    option("ioengine", &[], Held("--engine")),
-    option("iodepth", &[], Held("--depth; 1 where the engine does one operation at a time, as in fio")),
-    option("iodepth_batch", &["iodepth_batch_submit"], Held("--batch SUBMIT")),
-    option("iodepth_batch_complete_min", &["iodepth_batch_complete"], Held("--batch ,COMPLETE")),
-    option("iodepth_batch_complete_max", &[], NoEffect("all that has completed is taken at once")),
+    option("ioengine", &[], Honoured("I/O engine (`--engine`)")),
+    option("iodepth", &[], Honoured("queue depth (`--depth`); 1 with a synchronous engine, as in fio")),
+    option(
+        "iodepth_batch",
+        &["iodepth_batch_submit"],
+        Honoured("operations per submission call (`--batch`)"),
+    ),
+    option(
+        "iodepth_batch_complete_min",
+        &["iodepth_batch_complete"],
+        Honoured("completions that one call waits for (`--batch`)"),
+    ),
+    option("iodepth_batch_complete_max", &[], NoEffect("fathom takes all finished operations at once")),
     option(
         "iodepth_low",
         &[],
-        Held("how far a full queue is emptied before it is filled again: completions of --batch"),
+        Honoured("depth to which a full queue drains before it is refilled (`--batch`)"),
     ),
-    option("serialize_overlap", &[], Held("--serialize-overlap")),
+    option(
+        "serialize_overlap",
+        &[],
+        Honoured("an operation waits for those in flight on the same blocks (`--serialize-overlap`)"),
+    ),
     option(
         "io_submit_mode",
         &[],
-        Held(
-            "offload with a rate is --rate: an open loop, whose latency counts from the arrival; without one the worker submits by itself as soon as there is room",
+        Honoured(
+            "offload with a rate is an open loop (`--rate`): latency counts from the intended arrival; without a rate it has no effect",
         ),
     ),
-    option("size", &[], Held("--size of each file, and --passes or --bytes")),
-    option("io_size", &["io_limit"], Held("--bytes")),
+    option("size", &[], Honoured("size of the region and bytes to move (`--size`, `--passes`, `--bytes`)")),
+    option("io_size", &["io_limit"], Honoured("bytes to move (`--bytes`)")),
     option(
         "fill_device",
         &["fill_fs"],
-        Held("of a block device all of it; refused for files: fathom never fills a file system"),
+        Honoured("uses a whole block device; refused for files, since fathom never fills a file system"),
     ),
-    option("filesize", &[], Held("the size of each file")),
-    option("file_append", &[], Only(OFF, "files are not appended to; leave it out")),
-    option("offset", &[], Held("--offset; a share of a file that is not there yet is 0, as in fio")),
-    option("offset_increment", &[], Held("--offset of each clone")),
-    option("offset_align", &[], Held("what an offset in percent is a multiple of")),
-    option("number_ios", &[], Held("--ops")),
+    option("filesize", &[], Honoured("size of each file")),
+    option("file_append", &[], Only(OFF, "fathom does not append to files; leave it out")),
+    option(
+        "offset",
+        &[],
+        Honoured("first byte (`--offset`); a percentage of a missing file is 0, as in fio"),
+    ),
+    option("offset_increment", &[], Honoured("distance between the offsets of clones (`--offset`)")),
+    option("offset_align", &[], Honoured("alignment of an offset in percent")),
+    option("number_ios", &[], Honoured("number of operations (`--ops`)")),
     option(
         "random_generator",
         &[],
-        Held("fathom draws with its own; lfsr touches each block once, whatever norandommap says"),
+        Honoured(
+            "lfsr touches each block once even with norandommap; otherwise fathom uses its own generator",
+        ),
     ),
-    option("random_distribution", &[], Held("--random zipf, pareto, normal or zones")),
-    option("percentage_random", &[], Held("--random mixed; random operations may touch a block again")),
-    option("allrandrepeat", &[], NoEffect("one seed decides all that is random")),
-    option("nrfiles", &["nr_files"], Held("that many targets")),
+    option("random_distribution", &[], Honoured("distribution of random offsets (`--random`)")),
+    option(
+        "percentage_random",
+        &[],
+        Honoured("percentage of random operations (`--random mixed`); they may repeat blocks"),
+    ),
+    option("allrandrepeat", &[], NoEffect("one seed determines all random numbers")),
+    option("nrfiles", &["nr_files"], Honoured("number of files of each clone")),
     option(
         "file_service_type",
         &[],
-        Held(
-            "--sharing round-robin or random, with N operations in a row; sequential is one file after another",
-        ),
+        Honoured("which file is next, after N operations (`--sharing`): roundrobin, random or sequential"),
     ),
     option(
         "openfiles",
         &[],
-        Held("files in groups of that size, one group after another; all are open at once"),
+        Honoured("number of files used at a time, one group after another; all are open"),
     ),
     option(
         "fallocate",
         &[],
-        Held(
-            "whether a file that is only written is allocated before: with its length, beyond its end (keep), or as a hole (truncate)",
+        Honoured(
+            "how a file that is only written is allocated: to its length, beyond its end (keep), as a hole (truncate), or not at all (none) (`--create`)",
         ),
     ),
-    option("fadvise_hint", &[], Held("--advice where the page cache is used; 1 unless it is said otherwise")),
-    option("fsync", &[], Held("--fsync")),
-    option("fdatasync", &[], Held("--fdatasync")),
-    option("write_barrier", &[], Only(OFF, "no write is a barrier; type fsync=N or fdatasync=N")),
+    option("fadvise_hint", &[], Honoured("advice to the page cache (`--advice`) [default: 1]")),
+    option("fsync", &[], Honoured("fsync after every N writes (`--fsync`)")),
+    option("fdatasync", &[], Honoured("fdatasync after every N writes (`--fdatasync`)")),
+    option("write_barrier", &[], Only(OFF, "fathom has no barrier writes; type fsync=N or fdatasync=N")),
     option(
         "sync_file_range",
         &[],
-        Refused("ranges are not flushed by these rules; type fsync=N or fdatasync=N"),
+        Refused("fathom does not flush ranges by fio's rules; type fsync=N or fdatasync=N"),
     ),
-    option("direct", &[], Held("--cache direct or buffered")),
-    option("atomic", &[], Held("the option atomic of the engines io_uring, libaio and vsync")),
-    option("buffered", &[], Held("--cache buffered or direct")),
-    option("overwrite", &[], Held("files that are only written are laid out before")),
-    option("loops", &[], Held("--passes, or so many times the bytes")),
-    option("numjobs", &["thread_number"], Held("--clones, or a stream for each clone")),
-    option("startdelay", &[], Held("--delay")),
-    option("runtime", &["timeout"], Held("--time")),
-    option("time_based", &[], Held("no end by --passes or --bytes; nothing without runtime, as in fio")),
-    option("verify_only", &[], Held("what would be written is read and compared")),
-    option("ramp_time", &[], Held("--warmup")),
-    option("clocksource", &[], NoEffect("fathom uses the best clock that the machine has, and tests it")),
+    option("direct", &[], Honoured("O_DIRECT (`--cache`)")),
+    option("atomic", &[], Honoured("atomic writes (RWF_ATOMIC) with ioengine=io_uring, libaio or pvsync2")),
+    option("buffered", &[], Honoured("through the page cache (`--cache`)")),
+    option("overwrite", &[], Honoured("fills new files with data before the first write")),
+    option("loops", &[], Honoured("number of passes (`--passes`), or a multiple of the bytes")),
+    option("numjobs", &["thread_number"], Honoured("number of clones (`--clones`)")),
+    option("startdelay", &[], Honoured("time before the job starts (`--delay`)")),
+    option("runtime", &["timeout"], Honoured("run time (`--time`)")),
+    option("time_based", &[], Honoured("ends by runtime alone; no effect without runtime, as in fio")),
+    option("verify_only", &[], Honoured("reads and compares the blocks instead of writing them")),
+    option("ramp_time", &[], Honoured("time before the measured window (`--warmup`)")),
+    option("clocksource", &[], NoEffect("fathom chooses the best clock of the machine, and tests it")),
     option("mem", &["iomem"], NoEffect("buffers are aligned pages of memory")),
     option("mem_align", &["iomem_align", "iomemalign"], NoEffect("buffers are aligned to pages")),
     option(
         "verify",
         &[],
-        Held(
-            "--verify: each byte is compared with what was written at its place, which all methods come to; blocks are not readable by fio",
+        Honoured(
+            "compares every byte whatever the method (`--verify`); fio cannot verify these blocks, except with verify=pattern",
         ),
     ),
-    option("do_verify", &[], Held("what was written is read back in a phase of its own")),
-    option("verify_interval", &[], NoEffect("every byte is compared")),
+    option("do_verify", &[], Honoured("reads the written blocks back after the job")),
+    option("verify_interval", &[], NoEffect("fathom compares every byte")),
     option("verify_offset", &[], NoEffect("blocks have no header")),
-    option("verify_pattern", &[], Held("--verify pattern; %o is the offset of the operation")),
-    option("verify_fatal", &[], Held("the first difference ends it; else they are counted, 1000 at most")),
-    option("verify_dump", &[], NoEffect("the first difference is told with its file, offset and byte")),
     option(
-        "verify_async",
+        "verify_pattern",
         &[],
-        NoEffect("workers compare by themselves, behind the stamp of the completion"),
+        Honoured("pattern of the blocks (`--verify pattern`); %o is the offset of the operation"),
     ),
     option(
-        "verify_async_cpus",
+        "verify_fatal",
         &[],
-        NoEffect("workers compare by themselves, behind the stamp of the completion"),
+        Honoured("the first difference ends the job; otherwise differences are counted, up to 1000"),
     ),
-    option("verify_backlog", &[], NoEffect("all is read back when all is written")),
-    option("verify_backlog_batch", &[], NoEffect("all is read back when all is written")),
-    option("experimental_verify", &[], NoEffect("what is read back is drawn again, as it was written")),
-    option("verifysort", &[], NoEffect("fio has taken it without using it since 3.7")),
-    option("verifysort_nr", &[], NoEffect("fio has taken it without using it since 3.7")),
+    option("verify_dump", &[], NoEffect("fathom reports the file, offset and byte of the first difference")),
+    option("verify_async", &[], NoEffect("workers compare after the timestamp of the completion")),
+    option("verify_async_cpus", &[], NoEffect("workers compare after the timestamp of the completion")),
+    option("verify_backlog", &[], NoEffect("fathom reads back after all writes")),
+    option("verify_backlog_batch", &[], NoEffect("fathom reads back after all writes")),
+    option("experimental_verify", &[], NoEffect("fathom generates the expected data again")),
+    option("verifysort", &[], NoEffect("fio has ignored it since 3.7")),
+    option("verifysort_nr", &[], NoEffect("fio has ignored it since 3.7")),
     option("verify_state_load", &[], Only(OFF, STATE)),
-    option("verify_state_save", &[], NoEffect("blocks can be checked by any later call with verify_only")),
+    option("verify_state_save", &[], NoEffect("a later call with verify_only needs no state")),
     option(
         "trim_percentage",
         &[],
-        Only(
-            OFF,
-            "trims do not follow writes here; type rw=randtrim or randtrimwrite, or `fathom run --rw randrw --mix 60/30/10`",
-        ),
+        Only(OFF, "fathom does not trim after writes of a fio job; type rw=randtrim or randtrimwrite"),
     ),
-    option("trim_verify_zero", &[], NoEffect("it goes with trim_percentage")),
-    option("trim_backlog", &[], NoEffect("it goes with trim_percentage")),
-    option("trim_backlog_batch", &[], NoEffect("it goes with trim_percentage")),
-    option("write_iolog", &[], Held("what was read, written and trimmed, as fio's iolog of version 3")),
+    option("trim_verify_zero", &[], NoEffect("it needs trim_percentage, which is refused")),
+    option("trim_backlog", &[], NoEffect("it needs trim_percentage, which is refused")),
+    option("trim_backlog_batch", &[], NoEffect("it needs trim_percentage, which is refused")),
+    option("write_iolog", &[], Honoured("writes the operations as an iolog of version 3")),
     option(
         "read_iolog",
         &[],
-        Held(
-            "--replay: an iolog of version 2 or 3, or a file of blktrace; clones take several with `:` between them in turn",
+        Honoured(
+            "replays an iolog of version 2 or 3, or a blktrace file (`--replay`); clones take several, separated by `:`, in turn",
         ),
     ),
-    option("read_iolog_chunked", &[], NoEffect("a log is read while it is carried out")),
+    option("read_iolog_chunked", &[], NoEffect("fathom reads the log while it replays it")),
     option(
         "replay_no_stall",
         &[],
-        Held("--pace fast; else timed: an open loop, whose latency counts from the times of the log"),
+        Honoured(
+            "as fast as possible (`--pace fast`); otherwise an open loop whose latency counts from the times in the log",
+        ),
     ),
-    option("replay_redirect", &[], Held("the target; else the file that the log names")),
-    option("replay_scale", &[], Held("--replay-scale, in whole sectors")),
-    option("replay_align", &[], Held("--replay-align; sizes of a trace are rounded up to it too, as in fio")),
-    option("replay_time_scale", &[], Held("--speed, in percent")),
-    option("replay_skip", &[], Held("--replay-skip; of an iolog too, of which fio leaves nothing out")),
+    option("replay_redirect", &[], Honoured("target of the replay; otherwise the file named in the log")),
+    option("replay_scale", &[], Honoured("divisor of offsets, in whole sectors (`--replay-scale`)")),
+    option(
+        "replay_align",
+        &[],
+        Honoured("alignment of offsets (`--replay-align`); sizes of a trace are rounded up too, as in fio"),
+    ),
+    option("replay_time_scale", &[], Honoured("factor of times in percent (`--speed`)")),
+    option(
+        "replay_skip",
+        &[],
+        Honoured("operations to leave out (`--replay-skip`); works for iologs too, unlike in fio"),
+    ),
     option("merge_blktrace_file", &[], Refused(MERGE)),
     option("merge_blktrace_scalars", &[], Refused(MERGE)),
     option("merge_blktrace_iters", &[], Refused(MERGE)),
     option(
         "exec_prerun",
         &[],
-        Refused("fathom runs no other programs; run it before by yourself, and leave this out"),
+        Refused("fathom runs no other programs; run the program before the job, and leave it out"),
     ),
     option(
         "exec_postrun",
         &[],
-        Refused("fathom runs no other programs; run it afterwards by yourself, and leave this out"),
+        Refused("fathom runs no other programs; run the program after the job, and leave it out"),
     ),
     option(
         "ioscheduler",
         &[],
-        Refused("fathom changes no setting of a device; set it in /sys/block, and leave this out"),
+        Refused(
+            "fathom changes no device settings; write the scheduler into /sys/block/DEVICE/queue/scheduler, and leave it out",
+        ),
     ),
-    option(
-        "zonemode",
-        &[],
-        Held("strided is --strided; zbd is refused: zones of a device are not told apart"),
-    ),
-    option("zonesize", &[], Held("--strided SIZE: bytes that are moved in a zone")),
+    option("zonemode", &[], Honoured("zones of a region (`--strided`); zbd is refused")),
+    option("zonesize", &[], Honoured("bytes to move in each zone (`--strided`)")),
     option("zonecapacity", &[], Refused(ZONED)),
-    option("zonerange", &[], Held("--strided ,RANGE: bytes of a zone")),
-    option("zoneskip", &[], Held("--strided ,,SKIP: bytes left out behind a zone")),
+    option("zonerange", &[], Honoured("size of each zone (`--strided`)")),
+    option("zoneskip", &[], Honoured("bytes to skip after each zone (`--strided`)")),
     option("read_beyond_wp", &[], Only(OFF, ZONED)),
     option("max_open_zones", &[], Only(OFF, ZONED)),
     option("job_max_open_zones", &[], Only(OFF, ZONED)),
@@ -273,204 +302,222 @@ pub const OPTIONS: &[FioOption] = &[
     option("zone_reset_threshold", &[], Refused(ZONED)),
     option("zone_reset_frequency", &[], Refused(ZONED)),
     option("lockmem", &[], Refused("fathom locks no memory; leave it out")),
-    option("rwmixread", &[], Held("--mix")),
-    option("rwmixwrite", &[], Held("--mix")),
-    option("nice", &[], Held("--nice")),
-    option("prio", &[], Held("--io-priority")),
-    option("prioclass", &[], Held("--io-priority")),
-    option("thinktime", &[], Held("--think")),
-    option("thinktime_spin", &[], Held("--think-spin")),
-    option("thinktime_blocks", &[], Held("--burst")),
+    option("rwmixread", &[], Honoured("percentage of a mix (`--mix`)")),
+    option("rwmixwrite", &[], Honoured("percentage of a mix (`--mix`)")),
+    option("nice", &[], Honoured("niceness of the workers (`--nice`)")),
+    option("prio", &[], Honoured("I/O priority (`--io-priority`)")),
+    option("prioclass", &[], Honoured("I/O priority (`--io-priority`)")),
+    option("thinktime", &[], Honoured("pause between operations (`--think`)")),
+    option("thinktime_spin", &[], Honoured("part of the pause that keeps the CPU busy (`--think-spin`)")),
+    option("thinktime_blocks", &[], Honoured("operations between two pauses (`--burst`)")),
     option(
         "thinktime_blocks_type",
         &[],
-        Held(
-            "either way a burst has so many operations as it is submitted, of which none follows before all have completed",
-        ),
+        Honoured("both values count submissions, and a pause starts after the last completion"),
     ),
-    option("thinktime_iotime", &[], Held("--burst-time, from the end of a pause on")),
+    option(
+        "thinktime_iotime",
+        &[],
+        Honoured("time between two pauses, from the end of a pause (`--burst-time`)"),
+    ),
     option(
         "rate",
         &[],
-        Held("--limit-bandwidth; of a mix that of each direction, of which one may have none"),
+        Honoured("bandwidth limit of each direction, which may be empty for one (`--limit-bandwidth`)"),
     ),
     option(
         "rate_min",
         &["ratemin"],
-        Held("--min-rate bw; the run ends with an error as soon as one job is slower"),
+        Honoured("minimum bandwidth (`--min-rate`); a slower job ends the run with an error"),
     ),
     option(
         "rate_process",
         &[],
-        Held(
-            "poisson is --rate with --arrivals poisson: an open loop, whose latency counts from the arrival",
+        Honoured(
+            "poisson is an open loop (`--rate`, `--arrivals poisson`): latency counts from the intended arrival",
         ),
     ),
-    option("rate_cycle", &["ratecycle"], Held("the time over which --min-rate is taken")),
-    option("rate_ignore_thinktime", &[], Only(OFF, "pauses and rates do not go together; type one of them")),
+    option("rate_cycle", &["ratecycle"], Honoured("period of rate_min and rate_iops_min (`--min-rate`)")),
+    option(
+        "rate_ignore_thinktime",
+        &[],
+        Only(OFF, "fathom does not combine thinktime and rate; type only one of them"),
+    ),
     option(
         "rate_iops",
         &[],
-        Held(
-            "--limit-iops, of a mix as rate; where sizes vary as many bytes as that many of the smallest have, as in fio",
+        Honoured(
+            "IOPS limit of each direction (`--limit-iops`); with varying sizes it limits the bytes of that many of the smallest size, as in fio",
         ),
     ),
     option(
         "rate_iops_min",
         &[],
-        Held("--min-rate iops; the run ends with an error as soon as one job is slower"),
+        Honoured("minimum IOPS (`--min-rate`); a slower job ends the run with an error"),
     ),
     option(
         "max_latency",
         &[],
-        Held("--max-latency; the run ends with an error as soon as a read, a write or a trim took longer"),
+        Honoured("a slower read, write or trim ends the run with an error (`--max-latency`)"),
     ),
-    option("latency_target", &[], Held("--latency-target; the figures are of the last window")),
-    option("latency_window", &[], Held("the window of --latency-target")),
-    option("latency_percentile", &[], Held("the share of --latency-target")),
-    option("latency_run", &[], Held("--latency-target with :run behind it")),
-    option("invalidate", &[], Held("--cold, and --evict-each-pass where there are several")),
-    option("sync", &[], Held("--cache sync, dsync and the like")),
-    option("write_hint", &[], NoEffect("it is a label of the data's lifetime, and fathom gives writes none")),
-    option("create_serialize", &[], NoEffect("files are made one after another")),
-    option("create_fsync", &[], NoEffect("files are made stable before the first run")),
-    option("create_on_open", &[], NoEffect("files are made before the first run")),
-    option("create_only", &[], Held("the files are made, and nothing is done in them")),
-    option("allow_file_create", &[], Held("whether a file that is missing is made")),
-    option("allow_mounted_write", &[], NoEffect("what is mounted is never written")),
-    option("pre_read", &[], Only(OFF, "files are not read before; type invalidate=0 and run it twice")),
-    option("cpumask", &[], Held("--cpus")),
-    option("cpus_allowed", &[], Held("--cpus")),
-    option("cpus_allowed_policy", &[], Held("--pin where it is split")),
-    option("numa_cpu_nodes", &[], Held("--cpus, those of the nodes")),
-    option("numa_mem_policy", &[], Held("--memory-nodes")),
+    option(
+        "latency_target",
+        &[],
+        Honoured(
+            "searches the depth that meets a latency (`--latency-target`); the results are those of the last window",
+        ),
+    ),
+    option("latency_window", &[], Honoured("window of latency_target")),
+    option("latency_percentile", &[], Honoured("percentage of operations that must meet latency_target")),
+    option("latency_run", &[], Honoured("continues after the search; all windows count")),
+    option(
+        "invalidate",
+        &[],
+        Honoured(
+            "evicts the file before the run and before each further pass (`--cold`, `--evict-each-pass`)",
+        ),
+    ),
+    option("sync", &[], Honoured("O_SYNC or O_DSYNC (`--cache`)")),
+    option("write_hint", &[], NoEffect("fathom gives writes no lifetime hint")),
+    option("create_serialize", &[], NoEffect("fathom creates files one after another")),
+    option("create_fsync", &[], NoEffect("fathom syncs files after creating them")),
+    option("create_on_open", &[], NoEffect("fathom creates files before the first run")),
+    option("create_only", &[], Honoured("creates the files and measures nothing")),
+    option("allow_file_create", &[], Honoured("whether missing files are created")),
+    option("allow_mounted_write", &[], NoEffect("fathom never writes a mounted device")),
+    option(
+        "pre_read",
+        &[],
+        Only(OFF, "fathom does not read files into the cache; type invalidate=0, and run the job twice"),
+    ),
+    option("cpumask", &[], Honoured("CPUs of the workers (`--cpus`)")),
+    option("cpus_allowed", &[], Honoured("CPUs of the workers (`--cpus`)")),
+    option("cpus_allowed_policy", &[], Honoured("split gives each worker its own CPU (`--pin`)")),
+    option("numa_cpu_nodes", &[], Honoured("CPUs of these NUMA nodes (`--cpus`)")),
+    option("numa_mem_policy", &[], Honoured("NUMA nodes of the buffers (`--memory-nodes`)")),
     option(
         "end_fsync",
         &[],
-        Held(
-            "what was written is flushed at the end of every run, timed apart from the operations; its error is the error of the job",
+        Honoured(
+            "flushes at the end of the run and times it separately; an error of the flush fails the job",
         ),
     ),
     option(
         "fsync_on_close",
         &[],
-        Held(
-            "what was written is flushed at the end of every run, timed apart from the operations; its error is the error of the job",
+        Honoured(
+            "flushes at the end of the run and times it separately; an error of the flush fails the job",
         ),
     ),
-    option("unlink", &[], Held("files that fathom made are removed at the end")),
-    option(
-        "unlink_each_loop",
-        &[],
-        Only(OFF, "files stay for the next call; leave it out and remove them by yourself"),
-    ),
-    option("exitall", &[], Held("--ends-others")),
+    option("unlink", &[], Honoured("removes files that fathom created at the end")),
+    option("unlink_each_loop", &[], Only(OFF, "fathom keeps files between passes; leave it out")),
+    option("exitall", &[], Honoured("the end of this job ends others (`--ends-others`)")),
     option(
         "exit_what",
         &[],
-        Held("which jobs end with one that has exitall: its group, those that run beside it, or all"),
+        Honoured("jobs that exitall ends: the same group, those running at the same time, or all"),
     ),
-    option("exitall_on_error", &[], NoEffect("where a worker fails all of them end")),
-    option("stonewall", &["wait_for_previous"], Held("a new phase")),
-    option("new_group", &[], Held("another group in fio's formats")),
+    option("exitall_on_error", &[], NoEffect("the failure of one worker ends all")),
+    option("stonewall", &["wait_for_previous"], Honoured("waits for all jobs before it")),
+    option("new_group", &[], Honoured("starts a new group in the output")),
     option("thread", &["threads"], NoEffect("workers are threads")),
-    option("per_job_logs", &[], Held("0 for one file of all jobs")),
-    option("write_bw_log", &[], Held("files PREFIX_bw.N.log of bandwidth, one for each job")),
-    option("bwavgtime", &[], Held("interval of the bandwidth log, where it is shorter than log_avg_msec")),
+    option("per_job_logs", &[], Honoured("0 writes one file for all jobs")),
+    option("write_bw_log", &[], Honoured("bandwidth log PREFIX_bw.N.log of each job")),
+    option("bwavgtime", &[], Honoured("interval of the bandwidth log, if shorter than log_avg_msec")),
     option(
         "write_lat_log",
         &[],
-        Held(
-            "files PREFIX_lat.N.log and PREFIX_clat.N.log of latencies; PREFIX_slat.N.log is empty, since no time passes before the submission that is not in the others",
+        Honoured(
+            "latency logs PREFIX_lat.N.log and PREFIX_clat.N.log; PREFIX_slat.N.log is empty, since submission is not timed separately",
         ),
     ),
-    option("write_iops_log", &[], Held("files PREFIX_iops.N.log of operations per second")),
-    option(
-        "iopsavgtime",
-        &[],
-        Held("interval of the log of operations per second, where it is shorter than log_avg_msec"),
-    ),
-    option("log_entries", &[], NoEffect("logs grow as they need")),
-    option("log_avg_msec", &[], Held("--op-log-interval")),
-    option("log_hist_msec", &[], Held("interval of histograms")),
-    option("log_hist_coarseness", &[], Held("fewer columns of histograms")),
+    option("write_iops_log", &[], Honoured("IOPS log PREFIX_iops.N.log of each job")),
+    option("iopsavgtime", &[], Honoured("interval of the IOPS log, if shorter than log_avg_msec")),
+    option("log_entries", &[], NoEffect("logs have no size limit")),
+    option("log_avg_msec", &[], Honoured("interval of the logs (`--op-log-interval`)")),
+    option("log_hist_msec", &[], Honoured("interval of the histogram log")),
+    option("log_hist_coarseness", &[], Honoured("fewer columns in the histogram log")),
     option(
         "write_hist_log",
         &[],
-        Held("files PREFIX_clat_hist.N.log of histograms; what is left at the end is a line of its own"),
+        Honoured("histogram log PREFIX_clat_hist.N.log; its last line has the rest"),
     ),
-    option("log_max_value", &[], Held("largest instead of mean latencies")),
+    option("log_max_value", &[], Honoured("logs the maximum latency of each interval instead of the mean")),
     option(
         "log_window_value",
         &[],
-        Held("mean, largest or both latencies of an interval (fio 3.38 and newer)"),
+        Honoured("logs the mean latency of each interval, the maximum, or both (fio 3.38 and newer)"),
     ),
-    option("log_issue_time", &[], Held("a column with the time of the submission (fio 3.38 and newer)")),
-    option("log_offset", &[], Held("a column with the offset")),
-    option("log_prio", &[], Held("the priority in full")),
-    option("log_compression", &[], NoEffect("logs are kept as they are")),
-    option("log_compression_cpus", &[], NoEffect("logs are kept as they are")),
+    option("log_issue_time", &[], Honoured("adds a column with the submission time (fio 3.38 and newer)")),
+    option("log_offset", &[], Honoured("adds a column with the offset")),
+    option("log_prio", &[], Honoured("logs the full priority")),
+    option("log_compression", &[], NoEffect("fathom does not compress logs")),
+    option("log_compression_cpus", &[], NoEffect("fathom does not compress logs")),
     option(
         "log_store_compressed",
         &[],
-        Only(OFF, "logs are written as text, which `gzip` makes smaller afterwards; leave it out"),
+        Only(OFF, "fathom writes logs as text; leave it out, and run `gzip` afterwards"),
     ),
-    option("log_unix_epoch", &[], Held("times count from 1970")),
-    option("log_alternate_epoch", &[], Held("times count from 1970")),
+    option("log_unix_epoch", &[], Honoured("times in logs count from 1970")),
+    option("log_alternate_epoch", &[], Honoured("times in logs count from 1970")),
     option(
         "log_alternate_epoch_clock_id",
         &[],
-        Only(&["0"], "times count from the beginning, or from 1970 (clock 0); leave it out"),
+        Only(&["0"], "times in logs count from the start of the job or from 1970 (clock 0); leave it out"),
     ),
-    option(
-        "block_error_percentiles",
-        &[],
-        Only(OFF, "errors of trims are counted, not ranked; leave it out"),
-    ),
-    option("group_reporting", &[], Held("clones are one result, and in fio's formats all jobs of a group")),
-    option("stats", &[], NoEffect("every job is measured")),
-    option("zero_buffers", &[], Held("--zeros")),
-    option("refill_buffers", &[], NoEffect("every write has data of its own")),
-    option("scramble_buffers", &[], NoEffect("every write has data of its own")),
-    option("buffer_pattern", &[], Held("what is written; never compared")),
-    option("buffer_compress_percentage", &[], Held("--compress")),
+    option("block_error_percentiles", &[], Only(OFF, "fathom only counts trim errors; leave it out")),
+    option("group_reporting", &[], Honoured("reports clones, and all jobs of a group, as one result")),
+    option("stats", &[], NoEffect("fathom measures every job")),
+    option("zero_buffers", &[], Honoured("writes zeros (`--zeros`)")),
+    option("refill_buffers", &[], NoEffect("every write has new data")),
+    option("scramble_buffers", &[], NoEffect("every write has new data")),
+    option("buffer_pattern", &[], Honoured("pattern of writes; never compared")),
+    option("buffer_compress_percentage", &[], Honoured("compressible percentage of writes (`--compress`)")),
     option(
         "buffer_compress_chunk",
         &[],
-        NoEffect("each 4 KiB are as compressible as asked for, and so is every larger chunk"),
+        NoEffect("every 4 KiB has the requested compressibility, and so has every larger chunk"),
     ),
-    option("dedupe_percentage", &[], Held("--dedup")),
-    option("dedupe_mode", &[], Held("--dedup-set where it is working_set")),
-    option("dedupe_working_set_percentage", &[], Held("--dedup-set, of the size")),
-    option("dedupe_global", &[], Held("--dedup-shared, among jobs that run at once")),
+    option("dedupe_percentage", &[], Honoured("percentage of duplicate blocks (`--dedup`)")),
+    option("dedupe_mode", &[], Honoured("working_set copies a fixed set of blocks (`--dedup-set`)")),
     option(
-        "clat_percentiles",
+        "dedupe_working_set_percentage",
         &[],
-        Held("whether clat_ns has percentiles in fio's formats; 1 unless it is said otherwise"),
+        Honoured("size of the set, in percent of size (`--dedup-set`)"),
     ),
+    option("dedupe_global", &[], Honoured("jobs that run at the same time share the set (`--dedup-shared`)")),
+    option("clat_percentiles", &[], Honoured("whether clat_ns has percentiles [default: 1]")),
     option(
         "lat_percentiles",
         &[],
-        Held("whether lat_ns has percentiles; terse lines have these instead of those of clat"),
+        Honoured("whether lat_ns has percentiles; terse lines then have these instead of those of clat"),
     ),
     option(
         "slat_percentiles",
         &[],
-        NoEffect("the time of the submission is part of clat, so slat_ns has no samples"),
+        NoEffect("submission is not timed separately, so slat_ns has no samples"),
     ),
-    option("percentile_list", &[], Held("the percentiles of fio's formats, 20 at most")),
-    option("significant_figures", &[], NoEffect("figures are shown as far as they are certain")),
-    option("disk_util", &[], NoEffect("the counters of every disk below are always read")),
+    option("percentile_list", &[], Honoured("percentiles in the output, up to 20")),
+    option("significant_figures", &[], NoEffect("fathom rounds results to their precision")),
+    option("disk_util", &[], NoEffect("fathom always reads the counters of all disks below the target")),
     option("gtod_reduce", &[], NoEffect(TRACE)),
-    option("disable_lat", &[], Held("no log of it; figures have every latency")),
-    option("disable_clat", &[], Held("no log of it; figures have every latency")),
-    option("disable_slat", &[], Held("no log of it")),
+    option("disable_lat", &[], Honoured("writes no log of it; results still include every latency")),
+    option("disable_clat", &[], Honoured("writes no log of it; results still include every latency")),
+    option("disable_slat", &[], Honoured("writes no log of it")),
     option("disable_bw_measurement", &["disable_bw"], NoEffect(TRACE)),
     option("gtod_cpu", &[], NoEffect(TRACE)),
-    option("unified_rw_reporting", &[], Held("directions as one in fio's formats")),
-    option("continue_on_error", &[], Held("--max-errors all, for reads, writes or both; the exit code is 0")),
-    option("error_dump", &[], NoEffect("errors are counted by their kind")),
-    option("profile", &[], Refused("type `fathom bench --profile`, or `fathom recipe`")),
+    option("unified_rw_reporting", &[], Honoured("mixed reports all directions as one")),
+    option(
+        "continue_on_error",
+        &[],
+        Honoured("continues after errors of reads, writes or both (`--max-errors`); the exit code is 0"),
+    ),
+    option("error_dump", &[], NoEffect("fathom counts errors by kind")),
+    option(
+        "profile",
+        &[],
+        Refused("fathom has no built-in fio profiles; type the options of the job itself"),
+    ),
     option("cgroup", &[], Refused(CGROUP)),
     option("cgroup_nodelete", &[], Refused(CGROUP)),
     option("cgroup_weight", &[], Refused(CGROUP)),
@@ -479,102 +526,104 @@ pub const OPTIONS: &[FioOption] = &[
     option(
         "kb_base",
         &[],
-        Held(
-            "what k, m and g stand for: in the whole section of a job file, on the command line in the options after it; with 1000 the text has units of 1000 first",
+        Honoured(
+            "meaning of k, m and g, in a whole section of a job file or in later options of a command line; with 1000 the text prints decimal units first",
         ),
     ),
-    option("unit_base", &[], Held("rates of the text in bits where it is 1")),
+    option("unit_base", &[], Honoured("1 prints rates in bits")),
     option("hugepage-size", &[], NoEffect("buffers are aligned pages of memory")),
-    option("flow_id", &[], Held("group of --flow")),
+    option("flow_id", &[], Honoured("group of flow (`--flow`)")),
     option(
         "flow",
         &[],
-        Held(
-            "--flow: a job that is ahead of its share of the operations waits, from its first one to its end",
-        ),
+        Honoured("a job that is ahead of its share of the operations waits for the others (`--flow`)"),
     ),
-    option("flow_watermark", &[], NoEffect("fio has taken it without using it since 3.23")),
-    option("flow_sleep", &[], Held("pause of --flow, while operations in flight go on")),
-    option("steadystate", &["ss"], Held("--steady-state, for each clone unless they are one group")),
-    option("steadystate_duration", &["ss_dur"], Held("the window of --steady-state")),
-    option("steadystate_ramp_time", &["ss_ramp"], Held("the time before the window of --steady-state")),
+    option("flow_watermark", &[], NoEffect("fio has ignored it since 3.23")),
+    option("flow_sleep", &[], Honoured("how long a job waits that is ahead of its share (`--flow`)")),
+    option(
+        "steadystate",
+        &["ss"],
+        Honoured("ends the job when it is steady (`--steady-state`): each clone, or all of a group"),
+    ),
+    option("steadystate_duration", &["ss_dur"], Honoured("window of steadystate")),
+    option("steadystate_ramp_time", &["ss_ramp"], Honoured("time before the window of steadystate")),
     option(
         "steadystate_check_interval",
         &["ss_interval"],
-        Held("time of each value of --steady-state (fio 3.37 and newer)"),
+        Honoured("interval of each value of steadystate (fio 3.37 and newer)"),
     ),
-    option("hipri", &[], Held("the engine's option iopoll or hipri")),
-    option("hipri_percentage", &[], Only(&["100"], "all operations are polled for, or none; leave it out")),
-    option("uncached", &[], Held("the engine's option dontcache")),
-    option("nowait", &[], Held("the option nowait of the engine vsync")),
-    option("fixedbufs", &[], Held("io_uring registers its buffers unless it is left out")),
-    option("registerfiles", &[], Held("io_uring registers its files unless it is left out")),
-    option("sqthread_poll", &[], Held("io_uring:sqpoll")),
-    option("sqthread_poll_cpu", &[], Held("io_uring:sqpoll=N")),
-    option("nonvectored", &[], NoEffect("io_uring has one buffer for each operation")),
+    option("hipri", &[], Honoured("polls for completions")),
+    option("hipri_percentage", &[], Only(&["100"], "fathom polls for all operations or none; leave it out")),
+    option("uncached", &[], Honoured("uncached I/O (RWF_DONTCACHE)")),
+    option("nowait", &[], Honoured("RWF_NOWAIT with ioengine=pvsync2")),
+    option("fixedbufs", &[], Honoured("registers the buffers with io_uring")),
+    option("registerfiles", &[], Honoured("registers the files with io_uring")),
+    option("sqthread_poll", &[], Honoured("a kernel thread submits (SQPOLL)")),
+    option("sqthread_poll_cpu", &[], Honoured("CPU of the thread of sqthread_poll")),
+    option("nonvectored", &[], NoEffect("an operation has one buffer")),
     option(
         "force_async",
         &[],
-        Only(OFF, "operations are not forced into threads of the kernel; leave it out"),
+        Only(OFF, "fathom does not force operations into kernel threads; leave it out"),
     ),
-    option("userspace_reap", &[], NoEffect("completions are taken by io_getevents")),
+    option("userspace_reap", &[], NoEffect("fathom takes completions with io_getevents")),
     option(
         "cmdprio_percentage",
         &[],
-        Held(
-            "--op-priority, of reads and writes; latencies of each priority stand apart in the output, as in fio",
+        Honoured(
+            "percentage of reads and writes with another priority (`--op-priority`); the output lists latencies by priority, as in fio",
         ),
     ),
-    option(
-        "cmdprio_class",
-        &[],
-        Held("the class of --op-priority; real-time where nothing is said, as in fio"),
-    ),
-    option("cmdprio", &[], Held("the level of --op-priority")),
-    option("cmdprio_bssplit", &[], Held("--op-priority for each size")),
+    option("cmdprio_class", &[], Honoured("class of that priority (`--op-priority`) [default: real-time]")),
+    option("cmdprio", &[], Honoured("level of that priority (`--op-priority`)")),
+    option("cmdprio_bssplit", &[], Honoured("percentage and priority for each block size (`--op-priority`)")),
     // Newer than fio 3.33, from the source of 3.42.
     option(
         "end_syncfs",
         &[],
-        Held("as end_fsync: what the job wrote is flushed at the end of every run; what others wrote is not"),
+        Honoured("as end_fsync: flushes the files of the job, not the whole file system"),
     ),
-    option("filetype", &[], NoEffect("the kernel says what a file is")),
-    option("comm", &[], NoEffect("it is the name of a process, and workers are threads")),
+    option("filetype", &[], NoEffect("fathom asks the kernel for the file type")),
+    option("comm", &[], NoEffect("it names a process, and workers are threads")),
     option("libaio_vectored", &[], NoEffect("an operation has one buffer")),
-    option("percentage_sequential", &[], NoEffect("fio takes it without using it")),
-    option("rwmixcycle", &[], NoEffect("fio takes it without using it")),
-    option("verify_header_seed", &[], NoEffect("blocks have no header, and every byte is compared")),
-    option("verify_write_sequence", &[], NoEffect("blocks have no header, and every byte is compared")),
-    option("verify_policy", &[], Only(&["completed"], "every completed write is compared; leave it out")),
-    option("verify_pattern_interval", &[], Only(OFF, "a pattern begins with each operation; leave it out")),
-    option("ramp_size", &[], Only(OFF, "a ramp ends after a time; type ramp_time")),
-    option("priohint", &[], Only(OFF, "operations have a class and a level; leave it out")),
-    option("thinkcycles", &[], Only(OFF, "a pause has a time; type thinktime and thinktime_spin")),
+    option("percentage_sequential", &[], NoEffect("fio ignores it")),
+    option("rwmixcycle", &[], NoEffect("fio ignores it")),
+    option("verify_header_seed", &[], NoEffect("blocks have no header, and fathom compares every byte")),
+    option("verify_write_sequence", &[], NoEffect("blocks have no header, and fathom compares every byte")),
+    option("verify_policy", &[], Only(&["completed"], "fathom compares every completed write; leave it out")),
     option(
-        "random_sequence_stride",
+        "verify_pattern_interval",
         &[],
-        Only(OFF, "random offsets are uniform or follow a law; leave it out"),
+        Only(OFF, "the pattern starts again with each operation; leave it out"),
     ),
-    option("num_range", &[], Only(&["1"], "a trim has one range; leave it out")),
-    option("job_start_clock_id", &[], Only(OFF, "the start is a time of the clock of the day; leave it out")),
+    option("ramp_size", &[], Only(OFF, "fathom only ends a ramp by time; type ramp_time")),
+    option("priohint", &[], Only(OFF, "fathom passes no priority hints; leave it out")),
+    option(
+        "thinkcycles",
+        &[],
+        Only(OFF, "fathom only measures pauses in time; type thinktime and thinktime_spin"),
+    ),
+    option("random_sequence_stride", &[], Only(OFF, "fathom does not stride random offsets; leave it out")),
+    option("num_range", &[], Only(&["1"], "fathom trims one range per operation; leave it out")),
+    option("job_start_clock_id", &[], Only(OFF, "fathom reports the start as wall-clock time; leave it out")),
     option("sprandom", &[], Only(OFF, SPRANDOM)),
-    option("spr_num_regions", &[], NoEffect("it goes with sprandom")),
-    option("spr_op", &[], NoEffect("it goes with sprandom")),
-    option("spr_cs", &[], NoEffect("it goes with sprandom")),
+    option("spr_num_regions", &[], NoEffect("it needs sprandom, which is refused")),
+    option("spr_op", &[], NoEffect("it needs sprandom, which is refused")),
+    option("spr_cs", &[], NoEffect("it needs sprandom, which is refused")),
     option("recover_zbd_write_error", &[], Only(OFF, ZONED)),
     option("write_zone_remainder", &[], Only(OFF, ZONED)),
     option("fdp", &[], Only(OFF, PLACEMENT)),
     option("dataplacement", &["data_placement"], Only(&["none"], PLACEMENT)),
-    option("plid_select", &["fdp_pli_select"], NoEffect("it goes with dataplacement")),
-    option("plids", &["fdp_pli"], NoEffect("it goes with dataplacement")),
-    option("dp_scheme", &[], NoEffect("it goes with dataplacement")),
+    option("plid_select", &["fdp_pli_select"], NoEffect("it needs dataplacement, which is refused")),
+    option("plids", &["fdp_pli"], NoEffect("it needs dataplacement, which is refused")),
+    option("dp_scheme", &[], NoEffect("it needs dataplacement, which is refused")),
 ];
 
 /// Engines of fio that are not supported, with the reason and their own options.
 pub(super) const OTHER_ENGINES: &[(&str, &str, &[&str])] = &[
     (
         "io_uring_cmd",
-        "it passes commands through to an NVMe device; type ioengine=io_uring on the block device",
+        "fathom sends no NVMe commands; type ioengine=io_uring on the block device",
         &[
             "cmd_type",
             "write_mode",
@@ -590,7 +639,7 @@ pub(super) const OTHER_ENGINES: &[(&str, &str, &[&str])] = &[
     ),
     (
         "sg",
-        "it passes SCSI commands through; type ioengine=psync on the block device",
+        "fathom sends no SCSI commands; type ioengine=psync on the block device",
         &["sg_write_mode", "readfua", "writefua", "stream_id"],
     ),
     ("cpuio", "it does no I/O; leave the job out", &["cpuload", "cpuchunks", "cpumode", "exit_on_io_done"]),
@@ -625,7 +674,7 @@ pub(super) const OTHER_ENGINES: &[(&str, &str, &[&str])] = &[
     ("rbd", CLUSTER, &[]),
     (
         "http",
-        "it speaks to object stores; mount the store, and name a file there",
+        "fathom has no client for object stores; mount the store, and name a file in it",
         &[
             "http_host",
             "http_user",
@@ -646,25 +695,29 @@ pub(super) const OTHER_ENGINES: &[(&str, &str, &[&str])] = &[
     ("gfapi_async", CLUSTER, &[]),
     ("libhdfs", CLUSTER, &["namenode", "hdfsdirectory", "chunk_size"]),
     ("dfs", CLUSTER, &["cont", "object_class"]),
-    ("nfs", "it has a client of its own; mount the share, and name a file there", &["nfs_url"]),
-    ("nbd", "it has a client of its own; attach the device by nbd-client, and name it", &["uri"]),
-    ("libiscsi", "it has a client of its own; attach the device by iscsiadm, and name it", &[]),
+    ("nfs", "fathom has no NFS client; mount the share, and name a file in it", &["nfs_url"]),
+    ("nbd", "fathom has no NBD client; attach the device with nbd-client, and name it", &["uri"]),
+    ("libiscsi", "fathom has no iSCSI client; attach the device with iscsiadm, and name it", &[]),
     ("ime_psync", CLUSTER, &[]),
     ("ime_psyncv", CLUSTER, &[]),
     ("ime_aio", CLUSTER, &[]),
-    ("mtd", "raw flash is not measured; leave the job out", &["skip_bad"]),
+    ("mtd", "fathom does not measure raw flash; leave the job out", &["skip_bad"]),
     ("dev-dax", MEMORY, &[]),
     ("pmemblk", MEMORY, &[]),
     ("libpmem", MEMORY, &[]),
-    ("libcufile", "memory of graphics cards is not used; type ioengine=psync", &["gpu_dev_ids", "cuda_io"]),
-    ("libzbc", "zoned devices have no interface of their own here; leave the job out", &[]),
-    ("libblkio", "it is a library of drivers; type ioengine=io_uring on the block device", &[]),
+    ("libcufile", "fathom does not use GPU memory; type ioengine=psync", &["gpu_dev_ids", "cuda_io"]),
+    ("libzbc", "fathom does not support zoned devices; leave the job out", &[]),
+    ("libblkio", "fathom has no user-space drivers; type ioengine=io_uring on the block device", &[]),
     (
         "xnvme",
-        "it is a library of drivers; type ioengine=io_uring on the block device",
+        "fathom has no user-space drivers; type ioengine=io_uring on the block device",
         &["xnvme_async", "xnvme_sync", "xnvme_admin", "xnvme_dev_nsid", "xnvme_iovec"],
     ),
-    ("e4defrag", "it defragments files; leave the job out", &["donorname", "inplace"]),
+    (
+        "e4defrag",
+        "it defragments files instead of measuring I/O; leave the job out",
+        &["donorname", "inplace"],
+    ),
     ("filecreate", FILES, &[]),
     ("dircreate", FILES, &[]),
     ("dirstat", FILES, &[]),
@@ -676,18 +729,18 @@ pub(super) const OTHER_ENGINES: &[(&str, &str, &[&str])] = &[
         "fathom runs no other programs; leave the job out",
         &["program", "arguments", "grace_time", "std_redirect"],
     ),
-    ("external", "fathom loads no engines; leave the job out", &[]),
-    ("cpp_null", "fathom loads no engines; type ioengine=null", &[]),
-    ("solarisaio", "it is of another operating system; type ioengine=libaio", &[]),
-    ("windowsaio", "it is of another operating system; type ioengine=libaio", &[]),
+    ("external", "fathom loads no external engines; leave the job out", &[]),
+    ("cpp_null", "fathom loads no external engines; type ioengine=null", &[]),
+    ("solarisaio", "it exists only on another operating system; type ioengine=libaio", &[]),
+    ("windowsaio", "it exists only on another operating system; type ioengine=libaio", &[]),
 ];
 
 const NETWORK: &str = "it measures a network, not storage; leave the job out";
 const CLUSTER: &str =
-    "it has a client of its own; mount the file system or map the device, and name a file or device there";
+    "fathom has no client for it; mount the file system or map the device, and name a file or the device";
 const MEMORY: &str =
-    "persistent memory is measured as a block device or file system on it; type ioengine=mmap or libaio";
-const FILES: &str = "it measures the making of files, not I/O in them; leave the job out";
+    "fathom measures persistent memory through a block device or file system; type ioengine=mmap or libaio";
+const FILES: &str = "it measures operations on directories, not I/O; leave the job out";
 
 /// An option of fio itself.
 #[derive(Debug)]
@@ -696,7 +749,7 @@ pub struct OwnOption {
     pub name: &'static str,
     /// Name of its value; `None` if it takes none.
     pub value: Option<&'static str>,
-    /// What becomes of it.
+    /// How it is handled.
     pub how: How,
 }
 
@@ -704,64 +757,59 @@ const fn own(name: &'static str, value: Option<&'static str>, how: How) -> OwnOp
     OwnOption { name, value, how }
 }
 
-const REMOTE: &str =
-    "fathom measures the machine that it runs on; type `ssh HOST fathom fio ...`, and leave it out";
+const REMOTE: &str = "fathom measures only its own machine; type `ssh HOST fathom fio ...`, and leave it out";
 const TRIGGER: &str = "fathom runs no other programs; leave it out";
-const LINE: &str = "progress is one line on standard error, where that is a terminal";
+const LINE: &str = "progress is one line on standard error, if that is a terminal";
 
-/// Every option of fio 3.33 itself in the order of its help, and one of fathom.
+/// Every option of fio 3.33 itself in the order of its help, and `destroy`, which only fathom has.
 pub const OWN: &[OwnOption] = &[
-    own("debug", Some("WORDS"), NoEffect("`fathom show last --verbose` prints what happened")),
-    own("parse-only", None, Held("Read the jobs, say what is wrong with them, and stop")),
+    own("debug", Some("WORDS"), NoEffect("`fathom show last --verbose` prints the details of the run")),
+    own("parse-only", None, Honoured("Check the jobs without running them")),
     own(
         "merge-blktrace-only",
         None,
-        Refused(
-            "fathom merges no traces; replay each by `fathom capture --import` and `fathom run`, and leave it out",
-        ),
+        Refused("fathom does not merge traces; type one job with read_iolog for each trace instead"),
     ),
-    own("output", Some("FILE"), Held("Write the output to a file")),
+    own("output", Some("FILE"), Honoured("Write the output to a file")),
     own(
         "bandwidth-log",
         None,
-        Held(
-            "Write the bandwidth of all jobs together, by half seconds, to agg-read_bw.log, agg-write_bw.log and agg-trim_bw.log",
+        Honoured(
+            "Write the total bandwidth of all jobs every 500 ms to agg-read_bw.log, agg-write_bw.log and agg-trim_bw.log",
         ),
     ),
-    own("minimal", None, Held("Write terse output")),
-    own("append-terse", None, Held("Write terse output too")),
+    own("minimal", None, Honoured("Write terse output")),
+    own("append-terse", None, Honoured("Write terse output in addition")),
     own(
         "output-format",
         Some("TYPE"),
-        Held("Write normal, terse, json or json+; several with commas between them"),
+        Honoured("Write normal, terse, json or json+; several separated by commas"),
     ),
-    own("terse-version", Some("2|3|4|5"), Held("Version of the terse output [default: 3]")),
-    own("version", None, Held("Print the version of fio whose language and output these are")),
-    own("help", None, Held("Print this page")),
-    own("cpuclock-test", None, Refused("the clock is tested in every measurement; leave it out")),
-    own("crctest", Some("TYPE"), Refused("fathom has none of fio's checksums; leave it out")),
-    own("cmdhelp", Some("OPTION|all"), Held("Print what becomes of an option of a job")),
-    own("enghelp", Some("ENGINE"), Held("Print the engines, or the options of one")),
-    own("showcmd", None, Held("Write the jobs as one command line, and stop")),
+    own("terse-version", Some("2|3|4|5"), Honoured("Version of the terse output [default: 3]")),
+    own("version", None, Honoured("Print the version of fio that this command follows")),
+    own("help", None, Honoured("Print this page")),
+    own("cpuclock-test", None, Refused("fathom tests the clock in every measurement; leave it out")),
+    own("crctest", Some("TYPE"), Refused("fathom does not use fio's checksums; leave it out")),
+    own("cmdhelp", Some("OPTION|all"), Honoured("Print how a job option is handled")),
+    own("enghelp", Some("ENGINE"), Honoured("Print the engines, or the options of one")),
+    own("showcmd", None, Honoured("Write the jobs as one command line, and stop")),
     own(
         "eta",
         Some("always|never|auto"),
-        Held(
-            "Whether progress is shown: on standard error, and only where that is a terminal; any other word is auto",
-        ),
+        Honoured("Whether to show progress on standard error if that is a terminal"),
     ),
     own("eta-newline", Some("TIME"), NoEffect(LINE)),
     own("eta-interval", Some("TIME"), NoEffect(LINE)),
     own(
         "status-interval",
         Some("TIME"),
-        Held("Write the output so far each time so many seconds have passed, and all of it at the end"),
+        Honoured("Write the results so far at this interval, and all of them at the end"),
     ),
-    own("readonly", None, Held("Refuse jobs that write")),
-    own("section", Some("NAME"), Held("Carry this section of a job file out; may be repeated")),
-    own("alloc-size", Some("KB"), NoEffect("memory is taken as it is needed")),
-    own("warnings-fatal", None, NoEffect("what is wrong is never a warning")),
-    own("max-jobs", Some("NUMBER"), NoEffect("memory is taken as it is needed")),
+    own("readonly", None, Honoured("Refuse jobs that write")),
+    own("section", Some("NAME"), Honoured("Run only this section of the job file; may be repeated")),
+    own("alloc-size", Some("KB"), NoEffect("fathom allocates memory as needed")),
+    own("warnings-fatal", None, NoEffect("every mistake in a job is an error")),
+    own("max-jobs", Some("NUMBER"), NoEffect("fathom allocates memory as needed")),
     own("server", Some("ARGUMENTS"), Refused(REMOTE)),
     own("daemonize", Some("FILE"), Refused(REMOTE)),
     own("client", Some("HOST"), Refused(REMOTE)),
@@ -769,23 +817,19 @@ pub const OWN: &[OwnOption] = &[
     own(
         "idle-prof",
         Some("none|system|percpu"),
-        Held("Tell the time without work of all CPUs, or of each, as the kernel counts it"),
+        Honoured("Report the idle time of all CPUs together, or of each CPU, by the kernel's count"),
     ),
-    own(
-        "inflate-log",
-        Some("FILE"),
-        Refused("fathom writes no logs of fio's; type `zcat`, and leave it out"),
-    ),
+    own("inflate-log", Some("FILE"), Refused("fathom does not read compressed fio logs; leave it out")),
     own("trigger-file", Some("FILE"), Refused(TRIGGER)),
     own("trigger-timeout", Some("TIME"), Refused(TRIGGER)),
     own("trigger", Some("COMMAND"), Refused(TRIGGER)),
     own("trigger-remote", Some("COMMAND"), Refused(TRIGGER)),
-    own("aux-path", Some("DIRECTORY"), NoEffect("sessions are kept where `fathom list` finds them")),
+    own("aux-path", Some("DIRECTORY"), NoEffect("fathom keeps its files in its history (`fathom list`)")),
     own(
         "destroy",
         Some("NAME"),
-        Held(
-            "Allow overwriting a file that fathom did not make (its path) or a block device (its name or serial); may be repeated. fio has no such option: where its command line cannot be changed, set FATHOM_DESTROY to its path, with : between several",
+        Honoured(
+            "Allow overwriting a file that fathom did not create (its path) or a block device (its name or serial number); may be repeated. fio has no such option: if a command line cannot be changed, set FATHOM_DESTROY to the paths, separated by :",
         ),
     ),
 ];
@@ -802,16 +846,16 @@ pub(super) fn engine_of(name: &str) -> Option<&'static str> {
 
 /// The most similar name, if any is similar.
 pub(super) fn nearest(word: &str) -> Option<&'static str> {
-    const LIKENESS: f64 = 0.6;
+    const MIN_SIMILARITY: f64 = 0.6;
     crate::trouble::nearest(
         word,
         OPTIONS.iter().flat_map(|o| o.aliases.iter().chain([&o.name]).copied()),
-        LIKENESS,
+        MIN_SIMILARITY,
     )
 }
 
 #[test]
-fn names_are_unique_and_every_reason_has_a_suggestion() {
+fn names_are_unique_and_each_refusal_has_a_suggestion() {
     let mut names: Vec<&str> =
         OPTIONS.iter().flat_map(|o| o.aliases.iter().chain([&o.name]).copied()).collect();
     names.extend(OTHER_ENGINES.iter().flat_map(|(_, _, options)| options.iter().copied()));
@@ -821,8 +865,8 @@ fn names_are_unique_and_every_reason_has_a_suggestion() {
     assert_eq!(names.len(), all);
     for option in OPTIONS {
         let (Refused(why) | Only(_, why)) = option.how else { continue };
-        let says = [";", "type "].iter().any(|mark| why.contains(mark));
-        assert!(says, "{}: {why}", option.name);
+        let has_suggestion = [";", "type "].iter().any(|mark| why.contains(mark));
+        assert!(has_suggestion, "{}: {why}", option.name);
     }
     assert_eq!((nearest("iodepht"), nearest("readwrit")), (Some("iodepth"), Some("readwrite")));
     assert_eq!((nearest("xyzzyqq"), engine_of("http_host")), (None, Some("http")));

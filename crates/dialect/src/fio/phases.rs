@@ -36,8 +36,8 @@ fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fau
     let mut groups: Vec<Vec<(usize, Streams)>> = Vec::new();
     for (at, streams) in read {
         let Some(job) = jobs.get(at) else { continue };
-        let beside: Vec<&Job> = present.iter().filter_map(|(at, _)| jobs.get(*at)).collect();
-        let waits = waits(job, &beside, jobs.get(..at).unwrap_or_default())?;
+        let running: Vec<&Job> = present.iter().filter_map(|(at, _)| jobs.get(*at)).collect();
+        let waits = waits(job, &running, jobs.get(..at).unwrap_or_default())?;
         if !present.is_empty() && (waits || job.walled || job.on("stonewall", false)?) {
             groups.push(std::mem::take(&mut present));
         }
@@ -47,46 +47,46 @@ fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fau
     let mut is_over = false;
     for group in groups {
         let mut phase = phase_times(jobs, &group)?;
-        steady_apart(jobs, &group)?;
+        refuse_group_steadystate(jobs, &group)?;
         let mut places = Vec::new();
-        let (mut backs, mut of_backs) = (PhaseSpec::default(), Vec::new());
+        let (mut read_backs, mut read_back_places) = (PhaseSpec::default(), Vec::new());
         for (at, mut streams) in group {
             for stream in &mut streams.all {
                 let end = end_of_window(streams.times);
                 stream.limit.time_ns = streams.times.runtime.filter(|_| end != phase.time);
             }
             places.extend(std::iter::repeat_n(at, streams.all.len()));
-            for (index, stream) in (phase.streams.len()..).zip(&streams.all).filter(|_| streams.back) {
+            for (index, stream) in (phase.streams.len()..).zip(&streams.all).filter(|_| streams.reads_back) {
                 let read_back = u32::try_from(index + 1).ok();
-                backs.streams.push(StreamSpec {
+                read_backs.streams.push(StreamSpec {
                     name: stream.name.clone(),
                     read_back,
                     ..StreamSpec::default()
                 });
-                of_backs.push(at);
+                read_back_places.push(at);
             }
             phase.streams.extend(streams.all);
             if let (true, Some(job)) = (phase.streams.len() > MAX_STREAMS, jobs.get(at)) {
-                return Err(job.fault("numjobs", format!("more than {MAX_STREAMS} jobs at once are not told apart; type group_reporting, or stonewall")));
+                return Err(job.fault("numjobs", format!("fathom reports at most {MAX_STREAMS} jobs at a time; type group_reporting, or stonewall")));
             }
         }
         if is_over {
             // No further phase starts; their files are created like those of all others.
             phase.streams.iter_mut().for_each(|stream| stream.limit.operations = Some(0));
-            backs.streams.clear();
+            read_backs.streams.clear();
         }
         is_over |= exits(jobs, &places, &mut phase.streams)?;
-        leave_lone_flows(&mut phase.streams);
+        drop_lone_flows(&mut phase.streams);
         spec.phases.push(phase);
         from.push(places);
-        if !backs.streams.is_empty() {
-            spec.phases.push(backs);
-            from.push(of_backs);
+        if !read_backs.streams.is_empty() {
+            spec.phases.push(read_backs);
+            from.push(read_back_places);
         }
         if let (true, Some(job)) = (spec.phases.len() > MAX_PHASES, jobs.first()) {
             return Err(job.fault(
                 "stonewall",
-                format!("more than {MAX_PHASES} jobs one after another; divide the file"),
+                format!("fathom runs at most {MAX_PHASES} jobs one after another; split the file"),
             ));
         }
     }
@@ -118,7 +118,7 @@ fn exits(jobs: &[Job], places: &[usize], streams: &mut [StreamSpec]) -> Result<b
                 1 => stream.ends_others = None,
                 same if same == groups.len() => {}
                 _ => {
-                    let why = "jobs of other groups run beside this one, and go on where its own ends; type exit_what=stonewall, or leave new_group out";
+                    let why = "fathom cannot end one group while another one runs; type exit_what=stonewall, or leave new_group out";
                     return Err(job.fault("exitall", why));
                 }
             },
@@ -131,8 +131,8 @@ fn exits(jobs: &[Job], places: &[usize], streams: &mut [StreamSpec]) -> Result<b
     Ok(is_over)
 }
 
-/// Removes flow shares of jobs without others to share with, which wait for none in fio either.
-fn leave_lone_flows(streams: &mut [StreamSpec]) {
+/// Removes flow shares of jobs that have no other job to share with. In fio these do not wait either.
+fn drop_lone_flows(streams: &mut [StreamSpec]) {
     let workers = |group: u32| -> u32 {
         let same = streams.iter().filter(|s| s.flow.is_some_and(|flow| flow.group == group));
         same.map(|s| s.workers.unwrap_or(1)).sum()
@@ -144,19 +144,19 @@ fn leave_lone_flows(streams: &mut [StreamSpec]) {
     }
 }
 
-/// Whether a job waits for the jobs before it: all of them or none.
-fn waits(job: &Job, beside: &[&Job], before: &[Job]) -> Result<bool, Fault> {
+/// Whether a job waits for `running`, the jobs that would run at the same time: for all of them or none.
+fn waits(job: &Job, running: &[&Job], before: &[Job]) -> Result<bool, Fault> {
     let Some(name) = job.text("wait_for").filter(|name| *name != "none") else { return Ok(false) };
     if !before.iter().any(|b| b.name() == name) {
-        return Err(job.fault("wait_for", "there is no such job before this one; type the name of one"));
+        return Err(job.fault("wait_for", "no earlier job has this name; type the name of one"));
     }
     // Jobs that do not run at the same time have ended.
-    let its = beside.iter().filter(|b| b.name() == name).count();
-    if its > 0 && its < beside.len() {
-        let why = "other jobs run beside that one, and a phase has one end; type stonewall";
+    let named = running.iter().filter(|b| b.name() == name).count();
+    if named > 0 && named < running.len() {
+        let why = "other jobs run at the same time as that one; type stonewall to wait for all of them";
         return Err(job.fault("wait_for", why));
     }
-    Ok(its > 0)
+    Ok(named > 0)
 }
 
 /// The common times of jobs that run at once, since a phase has only one time.
@@ -168,13 +168,13 @@ fn phase_times(jobs: &[Job], group: &[(usize, Streams)]) -> Result<PhaseSpec, Fa
         if streams.times.ramp != first.ramp {
             return Err(job.fault(
                 "ramp_time",
-                "jobs that run at once have one ramp here; type the same for all, or stonewall",
+                "jobs that run at the same time need the same ramp_time; type one for all, or stonewall",
             ));
         }
         if first.ramp > 0 && streams.times.delay != first.delay {
             return Err(job.fault(
                 "startdelay",
-                "jobs that run at once end their ramps together here; type the same for all, or leave ramp_time out",
+                "jobs with ramp_time that run at the same time need the same startdelay; type one for all, or leave ramp_time out",
             ));
         }
     }
@@ -194,8 +194,8 @@ fn end_of_window(times: Times) -> Option<u64> {
     times.runtime.map(|runtime| runtime.saturating_add(delay))
 }
 
-/// Refuses a common steady state of jobs that are not one stream.
-fn steady_apart(jobs: &[Job], group: &[(usize, Streams)]) -> Result<(), Fault> {
+/// Refuses a steady state of a whole group, unless the group is one stream.
+fn refuse_group_steadystate(jobs: &[Job], group: &[(usize, Streams)]) -> Result<(), Fault> {
     let mut grouped = 0;
     for (at, streams) in group {
         let Some(job) = jobs.get(*at) else { continue };
@@ -206,7 +206,7 @@ fn steady_apart(jobs: &[Job], group: &[(usize, Streams)]) -> Result<(), Fault> {
             grouped += streams.all.len();
         }
         if grouped > 1 {
-            let why = "jobs of one group become steady together, and here each by itself; type new_group for each, or leave group_reporting out";
+            let why = "fathom checks each job of a group alone, not all together; type new_group for each, or leave group_reporting out";
             return Err(job.fault("steadystate", why));
         }
     }
@@ -224,17 +224,14 @@ fn seed(jobs: &[Job]) -> Result<Option<u64>, Fault> {
         };
         if seeds.first().is_some_and(|first| *first != seed) {
             let option = if job.text("randseed").is_some() { "randseed" } else { "randrepeat" };
-            return Err(job.fault(
-                option,
-                "one seed decides all that is random; type the same for all jobs, in [global]",
-            ));
+            return Err(job.fault(option, "fathom uses one seed for all jobs; type one value in [global]"));
         }
         seeds.push(seed);
     }
     Ok(seeds.first().copied().flatten())
 }
 
-/// Whether the page cache is dropped before.
+/// Whether files are evicted from the page cache before the run.
 fn cold(jobs: &[Job]) -> Result<Option<bool>, Fault> {
     let mut cold = None;
     for job in jobs.iter().filter(|j| j.text("ioengine") != Some("null")) {
@@ -242,7 +239,7 @@ fn cold(jobs: &[Job]) -> Result<Option<bool>, Fault> {
         if cold.is_some_and(|before| before != invalidate) {
             return Err(job.fault(
                 "invalidate",
-                "the page cache is emptied for all jobs or for none; type the same for all, in [global]",
+                "fathom evicts the files of all jobs or of none; type one value in [global]",
             ));
         }
         cold = Some(invalidate);
@@ -256,16 +253,16 @@ pub(super) fn remarks(jobs: &[Job]) -> Option<String> {
         let is_based = job.on("time_based", false).is_ok_and(|on| on);
         is_based && is_time_based(job).is_ok_and(|on| !on)
     };
-    let remark = "time_based changes nothing without runtime: the job ends when it has moved its size";
+    let remark = "time_based has no effect without runtime: the job ends when it has moved its size";
     jobs.iter().any(has_no_time).then(|| remark.into())
 }
 
 /// The typed options of each stream of each phase.
 pub(super) fn typed(sections: &[Section], jobs: &[Job], from: &[Vec<usize>]) -> Result<Typed, Fault> {
-    let of_jobs = groups(jobs)?.into_iter().zip(jobs).map(|(group, job)| stream(group, job));
-    let of_jobs: Vec<TypedStream> = of_jobs.collect::<Result<_, _>>()?;
-    let phase = |at: &Vec<usize>| at.iter().filter_map(|job| of_jobs.get(*job)).cloned().collect();
-    let globals = sections.iter().filter(|s| s.is_global()).flat_map(|s| &s.said);
+    let typed_jobs = groups(jobs)?.into_iter().zip(jobs).map(|(group, job)| stream(group, job));
+    let typed_jobs: Vec<TypedStream> = typed_jobs.collect::<Result<_, _>>()?;
+    let phase = |at: &Vec<usize>| at.iter().filter_map(|job| typed_jobs.get(*job)).cloned().collect();
+    let globals = sections.iter().filter(|s| s.is_global()).flat_map(|s| &s.assignments);
     Ok(Typed { defaults: options(globals), phases: from.iter().map(phase).collect(), ..Typed::default() })
 }
 
@@ -274,9 +271,10 @@ fn stream(group: usize, job: &Job) -> Result<TypedStream, Fault> {
         "none" | "0" => false,
         "mixed" | "1" => true,
         _ => {
-            return Err(
-                job.fault("unified_rw_reporting", "directions are told apart, or as one; type none or mixed")
-            );
+            return Err(job.fault(
+                "unified_rw_reporting",
+                "fathom reports directions separately or as one; type none or mixed",
+            ));
         }
     };
     let joins = job.on("group_reporting", false)?;
@@ -299,7 +297,7 @@ fn layout(job: &Job) -> Result<FioLayout, Fault> {
     layout.bits = match job.text("unit_base").unwrap_or("0") {
         "0" | "8" => false,
         "1" => true,
-        _ => return Err(job.fault("unit_base", "it is 8 for bytes or 1 for bits; type one of them")),
+        _ => return Err(job.fault("unit_base", "fio has no such value; type 8 for bytes or 1 for bits")),
     };
     if let Some(list) = job.text("percentile_list") {
         let ranks = percentiles(list).map_err(|why| job.fault("percentile_list", why))?;
@@ -321,9 +319,9 @@ fn groups(jobs: &[Job]) -> Result<Vec<usize>, Fault> {
 }
 
 /// Each option with the last typed value; `filename` with the names of all lines.
-pub(super) fn options<'a>(said: impl IntoIterator<Item = &'a Assignment>) -> Options {
+pub(super) fn options<'a>(assignments: impl IntoIterator<Item = &'a Assignment>) -> Options {
     let mut out = Options::new();
-    for Assignment { option, value, .. } in said.into_iter().filter(|said| !said.value.is_empty()) {
+    for Assignment { option, value, .. } in assignments.into_iter().filter(|typed| !typed.value.is_empty()) {
         let before = out.iter().position(|(name, _)| name == option.name).map(|at| out.remove(at).1);
         let value = match before.filter(|_| option.name == "filename") {
             Some(before) => format!("{before}:{value}"),

@@ -11,59 +11,64 @@ use model::spec::number::{MAX_RATE, MAX_TIME_NS, MIN_TIME_NS};
 use model::spec::pace::RateLimit;
 use model::spec::{StreamSpec, pace};
 
-/// Largest weight that fio takes.
+/// Largest weight that fio accepts.
 const MAX_WEIGHT: u64 = 1000;
 
 /// Sets the rates and pauses of a job.
-pub(super) fn pace(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<(), Fault> {
+pub(super) fn pace(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<(), Fault> {
     let positive = |n: u64| Some(n).filter(|n| *n > 0);
-    let pairs = way.rw.writes_after_trims();
-    let poisson = is_second_word(job, "rate_process", ["linear", "poisson"])?;
-    let offload = is_second_word(job, "io_submit_mode", ["inline", "offload"])?;
+    let pairs = rw.kind.writes_after_trims();
+    let poisson = has_second_value(job, "rate_process", ["linear", "poisson"])?;
+    let offload = has_second_value(job, "io_submit_mode", ["inline", "offload"])?;
     if pairs && (poisson || offload) {
-        let why = "a write that waits for its trim is no arrival; type rate_process=linear and io_submit_mode=inline";
+        let why = "a write of trimwrite waits for its trim, which an open loop cannot do; type rate_process=linear and io_submit_mode=inline";
         return Err(job.fault("rw", why));
     }
-    if offload && one.depth == Some(1) && job.count("iodepth", 1)?.is_some_and(|depth| depth > 1) {
-        let why = "an engine that does one operation at a time is not carried out by several threads; type ioengine=libaio, or numjobs for each";
+    if offload && stream.depth == Some(1) && job.count("iodepth", 1)?.is_some_and(|depth| depth > 1) {
+        let why = "fathom does not run a synchronous engine in several threads of one clone; type ioengine=libaio, or numjobs";
         return Err(job.fault("io_submit_mode", why));
     }
-    if let Some(rates) = Rates::from_job(job, way)? {
+    if let Some(rates) = Rates::from_job(job, rw)? {
         if poisson || offload {
-            let said = if offload { "io_submit_mode" } else { "rate_process" };
+            let option = if offload { "io_submit_mode" } else { "rate_process" };
             let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Constant };
-            rates.arrive(said, arrivals, one)?;
+            rates.set_open_loop(option, arrivals, stream)?;
         } else {
-            rates.limit(one)?;
+            rates.set_limits(stream)?;
         }
     }
-    one.flow = flow(job)?;
-    go_by_nothing_else(job, one)?;
+    stream.flow = flow(job)?;
+    refuse_waits_between_directions(job, stream)?;
     let think = job.time("thinktime", Bare::Microseconds)?.and_then(positive);
     if think.is_some() {
-        one.think = think.map(Think::fixed);
-        one.burst = job.count("thinktime_blocks", 1)?;
-        one.burst_time = job.time("thinktime_iotime", Bare::Seconds)?.and_then(positive);
-        one.think_spin = job.time("thinktime_spin", Bare::Microseconds)?.and_then(positive);
-        if one.think_spin > think {
-            return Err(job.fault("thinktime_spin", "it is a part of thinktime, and longer; type less"));
+        stream.think = think.map(Think::fixed);
+        stream.burst = job.count("thinktime_blocks", 1)?;
+        stream.burst_time = job.time("thinktime_iotime", Bare::Seconds)?.and_then(positive);
+        stream.think_spin = job.time("thinktime_spin", Bare::Microseconds)?.and_then(positive);
+        if stream.think_spin > think {
+            return Err(job.fault("thinktime_spin", "it is longer than thinktime; type a shorter time"));
         }
-        if one.burst_time.is_some() && (pairs || one.serialize_overlap.is_some() || one.flow.is_some()) {
-            let why = "operations wait for others here beside pauses; type thinktime_blocks";
+        if stream.burst_time.is_some()
+            && (pairs || stream.serialize_overlap.is_some() || stream.flow.is_some())
+        {
+            let why =
+                "fathom does not combine it with trimwrite, serialize_overlap or flow; type thinktime_blocks";
             return Err(job.fault("thinktime_iotime", why));
         }
         if !job.text("thinktime_blocks_type").is_none_or(|text| ["complete", "issue"].contains(&text)) {
-            return Err(job.fault("thinktime_blocks_type", "it is complete or issue; type one of them"));
+            return Err(job.fault("thinktime_blocks_type", "fio has no such value; type complete or issue"));
         }
         if pairs {
-            let Some(blocks) = one.burst.filter(|n| n.is_multiple_of(2)) else {
-                let why = "no pause comes between a trim and its write; type an even thinktime_blocks";
+            let Some(blocks) = stream.burst.filter(|n| n.is_multiple_of(2)) else {
+                let why = "a pause cannot separate a trim from its write; type an even thinktime_blocks";
                 return Err(job.fault("thinktime", why));
             };
-            one.burst = Some(blocks / 2);
+            stream.burst = Some(blocks / 2);
         }
-        if one.limit_bandwidth.is_some() || one.limit_iops.is_some() || one.rate.is_some() {
-            return Err(job.fault("thinktime", "pauses and rates do not go together; type one of them"));
+        if stream.limit_bandwidth.is_some() || stream.limit_iops.is_some() || stream.rate.is_some() {
+            return Err(
+                job.fault("thinktime", "fathom does not combine pauses and rates; type only one of them")
+            );
         }
     } else {
         job.count("thinktime_blocks", 0)?;
@@ -71,145 +76,148 @@ pub(super) fn pace(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<()
     Ok(())
 }
 
-/// Refuses limits for all directions together if each direction has its own rate.
-fn go_by_nothing_else(job: &Job, one: &StreamSpec) -> Result<(), Fault> {
-    let each = [one.limit_iops, one.limit_bandwidth].iter().flatten().any(|limit| limit.each().is_some());
-    let beside = [("flow", one.flow.is_some()), ("serialize_overlap", one.serialize_overlap == Some(true))];
-    match beside.into_iter().find(|(_, said)| *said && each) {
+/// Refuses options that make directions wait for each other if each direction has its own rate.
+fn refuse_waits_between_directions(job: &Job, stream: &StreamSpec) -> Result<(), Fault> {
+    let each =
+        [stream.limit_iops, stream.limit_bandwidth].iter().flatten().any(|limit| limit.each().is_some());
+    let waiting =
+        [("flow", stream.flow.is_some()), ("serialize_overlap", stream.serialize_overlap == Some(true))];
+    match waiting.into_iter().find(|(_, is_typed)| *is_typed && each) {
         Some((option, _)) => {
-            let why = "directions of a mix go by rates of their own, and wait for nothing else; type a job for each direction, or leave it out";
+            let why = "fathom does not combine it with rates of a mix; type a job for each direction, or leave it out";
             Err(job.fault(option, why))
         }
         None => Ok(()),
     }
 }
 
-/// Whether the second of an option's two words was typed.
-fn is_second_word(job: &Job, option: &str, words: [&str; 2]) -> Result<bool, Fault> {
-    let said = words.iter().position(|word| job.text(option).is_none_or(|text| text == *word));
-    let [first, second] = words;
-    said.map(|at| at == 1)
-        .ok_or_else(|| job.fault(option, format!("it is {first} or {second}; type one of them")))
+/// Whether an option has the second of its two possible values.
+fn has_second_value(job: &Job, option: &str, values: [&str; 2]) -> Result<bool, Fault> {
+    let at = values.iter().position(|value| job.text(option).is_none_or(|text| text == *value));
+    let [first, second] = values;
+    at.map(|at| at == 1)
+        .ok_or_else(|| job.fault(option, format!("fio has no such value; type {first} or {second}")))
 }
 
 /// Rates of the directions of a job.
 struct Rates<'j> {
     job: &'j Job,
-    way: &'j ParsedRw,
+    rw: &'j ParsedRw,
     option: &'static str,
     /// Rates of reads, writes and trims; 0 for no limit or if the job has no such operations.
-    of: [u64; 3],
+    per_second: [u64; 3],
 }
 
 impl<'j> Rates<'j> {
-    /// The typed rates; `None` if no direction has one.
-    fn from_job(job: &'j Job, way: &'j ParsedRw) -> Result<Option<Self>, Fault> {
+    /// Reads `rate` or `rate_iops`; `None` if no direction of the job has a rate.
+    fn from_job(job: &'j Job, rw: &'j ParsedRw) -> Result<Option<Self>, Fault> {
         let mut found = None;
         for option in ["rate", "rate_iops"] {
             let Some(text) = job.text(option) else { continue };
-            let said = triplet(text).map_err(|why| job.fault(option, why))?;
-            let mut of = [0; 3];
-            for (of, text) in of.iter_mut().zip(said) {
+            let values = triplet(text).map_err(|why| job.fault(option, why))?;
+            let mut per_second = [0; 3];
+            for (per_second, text) in per_second.iter_mut().zip(values) {
                 let rate = text.map_or(Ok(0), |text| job.units(option).whole(text));
-                *of = rate.map_err(|why| job.fault(option, why))?;
+                *per_second = rate.map_err(|why| job.fault(option, why))?;
             }
-            if of == [0; 3] {
+            if per_second == [0; 3] {
                 continue;
             }
             if found.is_some() {
-                let why = "fio limits bytes or operations, and not both; type rate or rate_iops";
+                let why = "fio limits either bytes or operations; type rate or rate_iops";
                 return Err(job.fault(option, why));
             }
-            found = Some(Self { job, way, option, of });
+            found = Some(Self { job, rw, option, per_second });
         }
         let Some(mut rates) = found else { return Ok(None) };
-        for (at, rate) in rates.of.iter_mut().enumerate() {
-            if !way.directions().contains(&at) {
+        for (at, rate) in rates.per_second.iter_mut().enumerate() {
+            if !rw.directions().contains(&at) {
                 *rate = 0;
             }
         }
-        Ok(Some(rates).filter(|rates| rates.of != [0; 3]))
+        Ok(Some(rates).filter(|rates| rates.per_second != [0; 3]))
     }
 
-    /// Sets them as limits of a closed loop.
-    fn limit(self, one: &mut StreamSpec) -> Result<(), Fault> {
-        let sizes = one.bs.clone().unwrap_or(PerKind::all(Sizes::Fixed(BLOCK_BYTES)));
+    /// Sets the rates as limits of a closed loop.
+    fn set_limits(self, stream: &mut StreamSpec) -> Result<(), Fault> {
+        let sizes = stream.bs.clone().unwrap_or(PerKind::all(Sizes::Fixed(BLOCK_BYTES)));
         let sizes = [sizes.read, sizes.write, sizes.trim];
         // As in fio, operations of several sizes are limited by the bytes of as many of the smallest size.
         let is_bytes = |at: usize| self.option == "rate" || sizes[at].fixed().is_none();
         let factor = |at: usize| if self.option == "rate" { 1.0 } else { f64::from(sizes[at].least()) };
-        let bytes = |at: usize| if is_bytes(at) { self.of[at] as f64 * factor(at) } else { 0.0 };
-        let iops = |at: usize| if is_bytes(at) { 0.0 } else { self.of[at] as f64 };
-        let limit = |all: [f64; 3]| match (all, self.way.directions()) {
+        let bytes = |at: usize| if is_bytes(at) { self.per_second[at] as f64 * factor(at) } else { 0.0 };
+        let iops = |at: usize| if is_bytes(at) { 0.0 } else { self.per_second[at] as f64 };
+        let limit = |all: [f64; 3]| match (all, self.rw.directions()) {
             ([0.0, 0.0, 0.0], _) => None,
             // A mix of only reads or only writes has one direction.
             ([read, write, _], [0, 1])
-                if one.mix == Some(Mix::of_percents(100, 0)) || one.mix == Some(Mix::of_percents(0, 0)) =>
+                if stream.mix == Some(Mix::of_percents(100, 0))
+                    || stream.mix == Some(Mix::of_percents(0, 0)) =>
             {
-                let rate = if one.mix == Some(Mix::of_percents(100, 0)) { read } else { write };
+                let rate = if stream.mix == Some(Mix::of_percents(100, 0)) { read } else { write };
                 Some(rate).filter(|rate| *rate > 0.0).map(RateLimit::All)
             }
             ([read, write, trim], [_, _]) => Some(RateLimit::Each(PerKind { read, write, trim })),
             (all, _) => Some(RateLimit::All(all.iter().sum())),
         };
-        if !self.way.rw.writes_after_trims() {
+        if !self.rw.kind.writes_after_trims() {
             let (operations, bytes) = (limit([0, 1, 2].map(iops)), limit([0, 1, 2].map(bytes)));
-            (one.limit_iops, one.limit_bandwidth) = (operations, bytes);
+            (stream.limit_iops, stream.limit_bandwidth) = (operations, bytes);
             return Ok(());
         }
         // A pair of trim and write is limited by its write, as in fio, which has no rate for the trims.
-        let [_, write, trim] = self.of;
+        let [_, write, trim] = self.per_second;
         if trim > 0 && (write == 0 || trim < write) {
-            let why = "fio lets a trim and its write go at the rate of writes, and never looks at that of trims; type the same for both";
+            let why = "fio ignores the rate of trims in trimwrite; type the same rate for writes and trims";
             return Err(self.job.fault(self.option, why));
         }
         let both = |rate: f64| Some(rate * 2.0).filter(|rate| *rate > 0.0).map(RateLimit::All);
-        (one.limit_iops, one.limit_bandwidth) = (both(iops(1)), both(bytes(1)));
+        (stream.limit_iops, stream.limit_bandwidth) = (both(iops(1)), both(bytes(1)));
         Ok(())
     }
 
-    /// Sets them as arrivals of operations that do not wait for others: with random times, or submitted by
-    /// other threads.
-    fn arrive(self, said: &str, arrivals: Arrivals, one: &mut StreamSpec) -> Result<(), Fault> {
+    /// Sets the rates as arrivals of an open loop.
+    fn set_open_loop(self, option: &str, arrivals: Arrivals, stream: &mut StreamSpec) -> Result<(), Fault> {
         let job = self.job;
-        let sizes = one.bs.clone().unwrap_or(PerKind::all(Sizes::Fixed(BLOCK_BYTES)));
+        let sizes = stream.bs.clone().unwrap_or(PerKind::all(Sizes::Fixed(BLOCK_BYTES)));
         let mut each = [0.0; 3];
         for (at, sizes) in [sizes.read, sizes.write, sizes.trim].iter().enumerate() {
             each[at] = match (self.option, sizes.fixed()) {
-                ("rate_iops", _) => self.of[at] as f64,
-                (_, Some(size)) => self.of[at] as f64 / f64::from(size),
-                (_, None) if self.of[at] == 0 => 0.0,
+                ("rate_iops", _) => self.per_second[at] as f64,
+                (_, Some(size)) => self.per_second[at] as f64 / f64::from(size),
+                (_, None) if self.per_second[at] == 0 => 0.0,
                 (_, None) => {
-                    let why = "bytes of several sizes are no arrivals a second; type rate_iops";
+                    let why =
+                        "an open loop with several block sizes needs operations per second; type rate_iops";
                     return Err(job.fault("rate", why));
                 }
             };
         }
-        if self.way.directions().iter().any(|at| self.of[*at] == 0) {
-            let why = "one direction of the mix comes at times of its own and the other waits for nothing; type a job for each direction, or rate_process=linear";
+        if self.rw.directions().iter().any(|at| self.per_second[*at] == 0) {
+            let why = "an open loop needs a rate for each direction of the mix; type a job for each direction, or rate_process=linear";
             return Err(job.fault(self.option, why));
         }
         let all = each.iter().sum();
         if !(all > 0.0 && all <= MAX_RATE) {
-            return Err(job.fault(said, "the rate is out of range; type rate_iops=1000"));
+            return Err(job.fault(option, "the rate is out of range; type rate_iops=1000"));
         }
-        if self.way.rw.is_mixed() {
-            one.mix = Percent::nearest(100.0 * each[0] / all)
+        if self.rw.kind.is_mixed() {
+            stream.mix = Percent::nearest(100.0 * each[0] / all)
                 .map(|read_percent| Mix { read_percent, trim_percent: Percent::NONE });
         }
-        (one.rate, one.arrivals) = (Some(all), Some(arrivals));
+        (stream.rate, stream.arrivals) = (Some(all), Some(arrivals));
         Ok(())
     }
 }
 
-/// Its share of the operations of concurrent jobs.
+/// The share of a job in the operations of all concurrent jobs.
 fn flow(job: &Job) -> Result<Option<Flow>, Fault> {
     let group = job.count("flow_id", 0)?.unwrap_or(0);
     let pause_ns = job.number("flow_sleep")?.unwrap_or(0).saturating_mul(1000);
     match job.number("flow")?.unwrap_or(0) {
         0 => Ok(None),
         weight @ 1..=MAX_WEIGHT => Ok(Some(Flow { weight: weight as u32, group, pause_ns })),
-        _ => Err(job.fault("flow", format!("it is 0 to {MAX_WEIGHT}; type such a weight"))),
+        _ => Err(job.fault("flow", format!("it is out of range; type a weight from 0 to {MAX_WEIGHT}"))),
     }
 }
 
@@ -219,13 +227,13 @@ const STEADY: &str = "iops_slope:0.01%";
 const CYCLE_MS: u64 = 1000;
 const MS_NS: u64 = 1_000_000;
 
-/// Sets what ends a job or chooses its depth, depending on its speed.
-pub(super) fn rules(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<(), Fault> {
-    one.steady = steady(job)?;
-    one.min_rate = min_rate(job, way)?;
+/// Sets the rules that end a job or choose its depth by its speed.
+pub(super) fn rules(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<(), Fault> {
+    stream.steady = steady(job)?;
+    stream.min_rate = min_rate(job, rw)?;
     let micros = |text: &str| crate::fio::value::time(text, Bare::Microseconds);
-    one.max_latency = job.same_for("max_latency", way.directions(), micros)?.filter(|ns| *ns > 0);
-    one.latency_target = latency_target(job, one.rate.is_some())?;
+    stream.max_latency = job.same_for("max_latency", rw.directions(), micros)?.filter(|ns| *ns > 0);
+    stream.latency_target = latency_target(job, stream.rate.is_some())?;
     Ok(())
 }
 
@@ -233,17 +241,15 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
     let window_ns = job.time("steadystate_duration", Bare::Seconds)?.unwrap_or(0);
     let after_ns = job.time("steadystate_ramp_time", Bare::Seconds)?.unwrap_or(0);
     let every_ns = job.time("steadystate_check_interval", Bare::Seconds)?.unwrap_or(Steady::EVERY_NS);
-    let said = job.text("steadystate");
+    let typed = job.text("steadystate");
     if window_ns == 0 {
-        return match said {
-            // fio would check nothing, which is surely a mistake.
-            Some(_) => {
-                Err(job.fault("steadystate", "fio looks for it over no time at all; type ss_dur=60s too"))
-            }
+        return match typed {
+            // fio would check nothing, which is surely not intended.
+            Some(_) => Err(job.fault("steadystate", "it needs a window; type ss_dur=60s too")),
             None => Ok(None),
         };
     }
-    let (name, limit) = said.unwrap_or(STEADY).split_once(':').unwrap_or((said.unwrap_or(STEADY), ""));
+    let (name, limit) = typed.unwrap_or(STEADY).split_once(':').unwrap_or((typed.unwrap_or(STEADY), ""));
     let fault = |why: &str| job.fault("steadystate", why);
     let (what, slope) = pace::named(name).map_err(|why| fault(&why))?;
     // As in fio, everything after the sign is ignored: Python's configuration parsers double it.
@@ -256,28 +262,28 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
         }
     };
     let limit = limit.filter(|limit| limit.is_finite() && *limit > 0.0);
-    let limit = limit.ok_or_else(|| fault("it has no limit above 0; type one such as iops:10%"))?;
+    let limit = limit.ok_or_else(|| fault("it needs a limit above 0; type one such as iops:10%"))?;
     for (option, time) in [("steadystate_duration", window_ns), ("steadystate_ramp_time", after_ns)] {
         if time > MAX_TIME_NS {
-            return Err(job.fault(option, "it is more than a day; type less"));
+            return Err(job.fault(option, "it is more than a day; type a shorter time"));
         }
     }
     if every_ns < Steady::EVERY_NS || window_ns / every_ns < 2 {
-        let why = "it has less than two values, of which each covers a second or ss_interval; type more";
+        let why = "it must cover two values of a second (or ss_interval) each; type a longer time";
         return Err(job.fault("steadystate_duration", why));
     }
     Ok(Some(Steady { quantity: what, slope, limit, percent, window_ns, after_ns, every_ns }))
 }
 
-fn min_rate(job: &Job, way: &ParsedRw) -> Result<Option<MinRate>, Fault> {
+fn min_rate(job: &Job, rw: &ParsedRw) -> Result<Option<MinRate>, Fault> {
     let every_ns = job.number("rate_cycle")?.unwrap_or(CYCLE_MS).saturating_mul(MS_NS);
     let mut found = None;
     let rates = |option: &str| -> Result<[u64; 3], Fault> {
         let mut rates = [0; 3];
         let Some(text) = job.text(option) else { return Ok(rates) };
-        let said = triplet(text).map_err(|why| job.fault(option, why))?;
-        for at in way.directions() {
-            let text = said.get(*at).copied().flatten();
+        let values = triplet(text).map_err(|why| job.fault(option, why))?;
+        for at in rw.directions() {
+            let text = values.get(*at).copied().flatten();
             let rate = text.map_or(Ok(0), |text| job.units(option).whole(text));
             rates[*at] = rate.map_err(|why| job.fault(option, why))?;
         }
@@ -288,7 +294,7 @@ fn min_rate(job: &Job, way: &ParsedRw) -> Result<Option<MinRate>, Fault> {
     {
         let (least, most) = (rates(option)?, rates(most)?);
         if least.iter().zip(most).any(|(least, most)| most > 0 && *least > most) {
-            return Err(job.fault(option, "it is more than the job may do by its rate; type less"));
+            return Err(job.fault(option, "it is higher than the limit of the rate; type a lower one"));
         }
         let [read, write, trim] = least;
         let least = PerKind { read, write, trim };
@@ -298,7 +304,7 @@ fn min_rate(job: &Job, way: &ParsedRw) -> Result<Option<MinRate>, Fault> {
         if found.is_some() {
             return Err(job.fault(
                 option,
-                "the least rate is in bytes or in operations; type rate_min or rate_iops_min",
+                "a job has one minimum, of bytes or of operations; type rate_min or rate_iops_min",
             ));
         }
         if !(MS_NS..=MAX_TIME_NS).contains(&every_ns) {
@@ -315,19 +321,22 @@ fn latency_target(job: &Job, is_open: bool) -> Result<Option<LatencyTarget>, Fau
     let goes_on = job.on("latency_run", false)?;
     let percent = job.text("latency_percentile").map_or(Some(100.0), |text| text.trim().parse::<f64>().ok());
     let percent = percent.filter(|percent| *percent > 0.0 && *percent <= 100.0);
-    let percent = percent
-        .ok_or_else(|| job.fault("latency_percentile", "it is no share; type one above 0 and up to 100"))?;
+    let percent = percent.ok_or_else(|| {
+        job.fault("latency_percentile", "it is not a percentage; type one above 0 and up to 100")
+    })?;
     if ns == 0 {
         return Ok(None);
     }
     if !(MIN_TIME_NS..=MAX_TIME_NS).contains(&window_ns) {
-        return Err(job.fault(
-            "latency_target",
-            "it needs windows in which operations are counted; type latency_window=5s",
-        ));
+        return Err(
+            job.fault("latency_target", "it needs a window to count operations in; type latency_window=5s")
+        );
     }
     if is_open {
-        return Err(job.fault("latency_target", "a depth is not searched for where operations wait for nobody; leave rate_process and io_submit_mode out"));
+        return Err(job.fault(
+            "latency_target",
+            "an open loop has no depth to search; leave rate_process and io_submit_mode out",
+        ));
     }
     Ok(Some(LatencyTarget { ns, percent, window_ns, goes_on }))
 }

@@ -1,5 +1,5 @@
-//! Replay of a log by a job of fio (`read_iolog` and its options). fio keeps the times of a log unless told
-//! otherwise; here they become arrivals of an open loop.
+//! Replay of a log by a job of fio (`read_iolog` and its options). fio keeps the times of a log by default;
+//! here they become arrivals of an open loop.
 
 use super::access::{BOTH, READS};
 use super::streams::{self, Streams};
@@ -55,21 +55,21 @@ const REFUSED: [(&str, &str); 13] = [
     ("thinktime", PACED),
     ("flow", PACED),
     ("latency_target", PACED),
-    ("verify", "what a log reads and writes is not compared; leave it out"),
-    ("verify_only", "what a log reads and writes is not compared; leave it out"),
-    ("zonemode", "a log has offsets of its own; leave it out"),
-    ("number_ios", "a log is carried out to its end; type runtime=10, or leave it out"),
-    ("ramp_time", "a log has no part that does not count; leave it out"),
-    ("create_only", "a log makes no files; leave it out"),
-    ("buffer_pattern", "what a log writes is not told by a pattern; leave it out"),
+    ("verify", "fathom does not verify a replay; leave it out"),
+    ("verify_only", "fathom does not verify a replay; leave it out"),
+    ("zonemode", "the log defines the offsets; leave it out"),
+    ("number_ios", "a replay ends with its log; type runtime=10, or leave it out"),
+    ("ramp_time", "every operation of a replay counts; leave it out"),
+    ("create_only", "a replay has no files to create; leave it out"),
+    ("buffer_pattern", "fathom writes no pattern in a replay; leave it out"),
 ];
 
 const PACED: &str =
-    "a log has times of its own; type replay_time_scale=50 or replay_no_stall=1, or leave it out";
-/// Magic number of each event of blktrace, without the version in the lowest byte.
+    "the log defines the times; type replay_time_scale=50 or replay_no_stall=1, or leave it out";
+/// Magic number of each blktrace event, without the version in the lowest byte.
 const MAGIC: [u8; 3] = [0x65, 0x61, 0x74];
 
-/// Remarks on options that define operations although a log does, without duplicates.
+/// Remarks on options that have no effect because the log defines the operations, without duplicates.
 pub(super) fn remarks(jobs: &[Job]) -> Vec<String> {
     let mut all: Vec<String> = jobs.iter().filter(|job| job.is_replay()).filter_map(remark).collect();
     all.dedup();
@@ -77,11 +77,14 @@ pub(super) fn remarks(jobs: &[Job]) -> Vec<String> {
 }
 
 fn remark(job: &Job) -> Option<String> {
-    let said = |option: &&&str| job.text(option).is_some() && **option != "group_reporting";
-    let said: Vec<&str> = OPERATION_OPTIONS.iter().filter(said).copied().collect();
-    let verb = if said.len() == 1 { "changes" } else { "change" };
-    (!said.is_empty()).then(|| {
-        format!("{} {verb} nothing in a replay: its operations are those of read_iolog", said.join(", "))
+    let is_typed = |option: &&&str| job.text(option).is_some() && **option != "group_reporting";
+    let typed: Vec<&str> = OPERATION_OPTIONS.iter().filter(is_typed).copied().collect();
+    let verb = if typed.len() == 1 { "has" } else { "have" };
+    (!typed.is_empty()).then(|| {
+        format!(
+            "{} {verb} no effect in a replay: the log of read_iolog defines the operations",
+            typed.join(", ")
+        )
     })
 }
 
@@ -92,49 +95,50 @@ pub(super) fn replays(job: &Job, environment: &dyn Environment) -> Result<Stream
     }
     let redirect = job.text("replay_redirect").filter(|path| !path.is_empty());
     if redirect.is_none() && job.text("directory").is_some() {
-        let why = "a log names its files by itself; type replay_redirect=PATH, or leave it out";
+        let why = "the log names the files; type replay_redirect=PATH, or leave it out";
         return Err(job.fault("directory", why));
     }
     let files = files::split(job.text("read_iolog").unwrap_or_default());
-    let mut one = StreamSpec { name: Some(streams::name(job)?), ..StreamSpec::default() };
-    let deep = streams::engine(job, &READS, &mut one)?;
-    streams::depth(job, deep, &mut one)?;
-    one.serialize_overlap = None;
-    one.advice = streams::advice(job, &READS, &one)?;
-    streams::advise_mapping(&READS, &mut one);
-    streams::durability_and_data(job, &BOTH, &mut one)?;
-    (one.fsync, one.fdatasync) = (None, None);
-    streams::place(job, &mut one)?;
-    streams::nodes(job, environment, &mut one)?;
-    priorities(job, &BOTH, &mut one)?;
-    errors(job, &BOTH, false, &mut one)?;
-    rules(job, &BOTH, &mut one)?;
+    let mut stream = StreamSpec { name: Some(streams::name(job)?), ..StreamSpec::default() };
+    let deep = streams::engine(job, &READS, &mut stream)?;
+    streams::depth(job, deep, &mut stream)?;
+    stream.serialize_overlap = None;
+    stream.advice = streams::advice(job, &READS, &stream)?;
+    streams::advise_mapping(&READS, &mut stream);
+    streams::durability_and_data(job, &BOTH, &mut stream)?;
+    (stream.fsync, stream.fdatasync) = (None, None);
+    streams::place(job, &mut stream)?;
+    streams::nodes(job, environment, &mut stream)?;
+    priorities(job, &BOTH, &mut stream)?;
+    errors(job, &BOTH, false, &mut stream)?;
+    rules(job, &BOTH, &mut stream)?;
     let times = times(job)?;
-    one.delay = Some(times.delay).filter(|delay| *delay > 0);
-    one.ends_others = job.on("exitall", false)?.then_some(true);
-    one.log_interval = logs(job)?.map(|logs| logs.interval_ns());
+    stream.delay = Some(times.delay).filter(|delay| *delay > 0);
+    stream.ends_others = job.on("exitall", false)?.then_some(true);
+    stream.log_interval = logs(job)?.map(|logs| logs.interval_ns());
     // The engine null accesses nothing.
-    one.target = redirect.filter(|_| one.cache.is_some()).map(str::to_owned).into_iter().collect();
+    stream.target = redirect.filter(|_| stream.cache.is_some()).map(str::to_owned).into_iter().collect();
     let count = job.count("numjobs", 1)?.unwrap_or(1);
     if count as usize > MAX_STREAMS {
-        return Err(
-            job.fault("numjobs", format!("{MAX_STREAMS} logs are carried out at once at most; type less"))
-        );
+        return Err(job.fault(
+            "numjobs",
+            format!("fathom replays at most {MAX_STREAMS} logs at once; type a smaller number"),
+        ));
     }
     let clone = |clone: usize| -> Result<StreamSpec, Fault> {
         let file = files.get(clone % files.len().max(1)).cloned().unwrap_or_default();
         let is_trace = begins_as_trace(job, &file, environment)?;
-        if is_trace && redirect.is_none() && one.cache.is_some() {
-            let why = "a trace names its devices by numbers, which may be those of others by now; type replay_redirect=/dev/NAME too";
+        if is_trace && redirect.is_none() && stream.cache.is_some() {
+            let why = "the device numbers in a trace may belong to other devices now; type replay_redirect=/dev/NAME too";
             return Err(job.fault("read_iolog", why));
         }
         // As in fio a trace has its own depth by default.
-        let depth = one.depth.filter(|_| !(is_trace && deep && job.text("iodepth").is_none()));
-        let batch = one.batch.filter(|_| depth.is_some());
-        Ok(StreamSpec { replay: Some(replay_spec(job, &file)?), depth, batch, ..one.clone() })
+        let depth = stream.depth.filter(|_| !(is_trace && deep && job.text("iodepth").is_none()));
+        let batch = stream.batch.filter(|_| depth.is_some());
+        Ok(StreamSpec { replay: Some(replay_spec(job, &file)?), depth, batch, ..stream.clone() })
     };
     let all = (0..count as usize).map(clone).collect::<Result<_, _>>()?;
-    Ok(Streams { all, times, back: false })
+    Ok(Streams { all, times, reads_back: false })
 }
 
 fn is_typed(job: &Job, option: &str) -> bool {
@@ -143,36 +147,40 @@ fn is_typed(job: &Job, option: &str) -> bool {
 
 /// The settings of a replay.
 fn replay_spec(job: &Job, file: &str) -> Result<ReplaySpec, Fault> {
-    let mut said = ReplaySpec {
+    let mut replay = ReplaySpec {
         file: parsers::path(file).map_err(|why| job.fault("read_iolog", why))?,
         ..ReplaySpec::default()
     };
     let stalls = !job.on("replay_no_stall", false)?;
-    said.pace = Some(if stalls { ReplayPace::Timed } else { ReplayPace::Fast });
+    replay.pace = Some(if stalls { ReplayPace::Timed } else { ReplayPace::Fast });
     // As in fio it has no effect if the times of the log are ignored.
     let percent = job.count("replay_time_scale", 1)?.filter(|_| stalls);
-    said.speed = percent.map(|percent| f64::from(percent) / 100.0);
-    let changes = &mut said.changes;
+    replay.speed = percent.map(|percent| f64::from(percent) / 100.0);
+    let changes = &mut replay.changes;
     changes.divide = job.number("replay_scale")?.unwrap_or(0);
     changes.align_bytes = job.bytes("replay_align")?.unwrap_or(0);
     if changes.align_bytes > 0 && !(changes.align_bytes.is_power_of_two() && changes.align_bytes >= 512) {
-        return Err(job.fault("replay_align", "offsets are whole sectors; type a power of two from 512 on"));
+        return Err(
+            job.fault("replay_align", "offsets are whole sectors; type a power of two of at least 512")
+        );
     }
     if changes.divide > 1 && changes.align_bytes == 0 {
-        let why = "divided offsets are not those of sectors any more; type replay_align=4096 too";
+        let why = "divided offsets may not be whole sectors; type replay_align=4096 too";
         return Err(job.fault("replay_scale", why));
     }
     if let Some(text) = job.text("replay_skip").filter(|text| !text.is_empty()) {
         changes.skip = kinds(text).map_err(|why| job.fault("replay_skip", why))?;
     }
-    Ok(said)
+    Ok(replay)
 }
 
-/// Whether a file is a trace of blktrace; refused if it is no log of fio either.
+/// Whether a file is a blktrace file. A file that is not an iolog either is refused.
 fn begins_as_trace(job: &Job, file: &str, environment: &dyn Environment) -> Result<bool, Fault> {
     let fault = |why: &str| job.fault("read_iolog", why);
     if file == "-" {
-        return Err(fault("a log is read twice, and standard input cannot be; write it to a file"));
+        return Err(fault(
+            "fathom reads a log twice, which standard input does not allow; write it to a file",
+        ));
     }
     let begins = environment
         .bytes(file, b"fio version 3 iolog".len())
@@ -181,8 +189,6 @@ fn begins_as_trace(job: &Job, file: &str, environment: &dyn Environment) -> Resu
         b"fio version 2 iolog" | b"fio version 3 iolog" => Ok(false),
         [_, c, b, a, ..] if [*a, *b, *c] == MAGIC => Ok(true),
         [a, b, c, _, ..] if [*a, *b, *c] == MAGIC => Ok(true),
-        _ => Err(fault(
-            "it is neither an iolog of version 2 or 3 nor a file of blktrace; type the name of one",
-        )),
+        _ => Err(fault("it is neither an iolog of version 2 or 3 nor a blktrace file; type the name of one")),
     }
 }

@@ -4,7 +4,7 @@
 
 use super::access::{self, ParsedRw};
 use super::options::OTHER_ENGINES;
-use super::value::{Size, list, mask};
+use super::value::{self, Size, list, mask};
 use super::{files, rates};
 use crate::fio::files::Increment;
 use crate::fio::job_file::{Environment, Fault, Job, Times, is_time_based, times};
@@ -20,7 +20,7 @@ use model::spec::{EngineSpec, LogKind, LogValue, Logs, StreamSpec, parsers};
 
 /// The default engine.
 const ENGINE: &str = "psync";
-/// Default percentage of the size of which copies are made.
+/// Default size of the set of blocks that are copied, as a percentage of the job's size.
 const COPIES_PERCENT: u64 = 5;
 
 /// Supported engines of fio, and their names in fathom.
@@ -57,43 +57,43 @@ pub(super) const ENGINE_OPTIONS: &[(&str, &[&str])] = &[
 pub(super) struct Streams {
     pub(super) all: Vec<StreamSpec>,
     pub(super) times: Times,
-    /// Whether further streams read back their blocks after they end.
-    pub(super) back: bool,
+    /// Whether the written blocks are read back afterwards.
+    pub(super) reads_back: bool,
 }
 
 /// The streams of a job.
 pub(super) fn streams(job: &Job, environment: &dyn Environment) -> Result<Streams, Fault> {
-    let way = access::way(job)?;
-    let mut one = StreamSpec { name: Some(name(job)?), ..StreamSpec::default() };
-    access::say(job, &way, &mut one)?;
-    let deep = engine(job, &way, &mut one)?;
-    depth(job, deep, &mut one)?;
-    rates::pace(job, &way, &mut one)?;
-    one.advice = advice(job, &way, &one)?;
-    advise_mapping(&way, &mut one);
-    let (verify, back) = checked(job, &way, environment)?;
-    one.verify = verify;
-    durability_and_data(job, &way, &mut one)?;
-    place(job, &mut one)?;
-    nodes(job, environment, &mut one)?;
-    priorities(job, &way, &mut one)?;
+    let rw = access::parse_rw(job)?;
+    let mut stream = StreamSpec { name: Some(name(job)?), ..StreamSpec::default() };
+    access::set_blocks(job, &rw, &mut stream)?;
+    let deep = engine(job, &rw, &mut stream)?;
+    depth(job, deep, &mut stream)?;
+    rates::pace(job, &rw, &mut stream)?;
+    stream.advice = advice(job, &rw, &stream)?;
+    advise_mapping(&rw, &mut stream);
+    let (verify, back) = verification(job, &rw, environment)?;
+    stream.verify = verify;
+    durability_and_data(job, &rw, &mut stream)?;
+    place(job, &mut stream)?;
+    nodes(job, environment, &mut stream)?;
+    priorities(job, &rw, &mut stream)?;
     let times = times(job)?;
-    rules(job, &way, &mut one)?;
-    let checks = back || one.verify.as_ref().is_some_and(|verify| verify.checks);
-    errors(job, &way, checks, &mut one)?;
+    rules(job, &rw, &mut stream)?;
+    let checks = back || stream.verify.as_ref().is_some_and(|verify| verify.checks);
+    errors(job, &rw, checks, &mut stream)?;
     if !job.text("exit_what").is_none_or(|what| ["group", "stonewall", "all"].contains(&what)) {
-        return Err(job.fault("exit_what", "it is group, stonewall or all; type one of them"));
+        return Err(job.fault("exit_what", "fio has no such value; type group, stonewall or all"));
     }
-    one.ends_others = job.on("exitall", false)?.then_some(true);
-    one.delay = Some(times.delay).filter(|d| *d > 0);
-    one.log_interval = logs(job)?.map(|logs| logs.interval_ns());
+    stream.ends_others = job.on("exitall", false)?.then_some(true);
+    stream.delay = Some(times.delay).filter(|d| *d > 0);
+    stream.log_interval = logs(job)?.map(|logs| logs.interval_ns());
     let files = files::files(job)?;
     files::refuse_directories(job, environment)?;
-    one.strided = access::strided_zones(job, &way, files, &one)?;
-    let increment = files::region(job, &way, (files, environment), times, &mut one)?;
-    one.evict_each_pass = evicts_each_pass(job, &way, files, &one)?.then_some(true);
-    sharing(job, files, &mut one)?;
-    Ok(Streams { all: clones(job, &one, files, increment)?, times, back })
+    stream.strided = access::strided_zones(job, &rw, files, &stream)?;
+    let increment = files::region(job, &rw, files, environment, times, &mut stream)?;
+    stream.evict_each_pass = evicts_each_pass(job, &rw, files, &stream)?.then_some(true);
+    sharing(job, files, &mut stream)?;
+    Ok(Streams { all: clones(job, &stream, files, increment)?, times, reads_back: back })
 }
 
 pub(super) fn name(job: &Job) -> Result<String, Fault> {
@@ -101,38 +101,38 @@ pub(super) fn name(job: &Job) -> Result<String, Fault> {
 }
 
 /// Sets the engine, its options and the open mode; returns whether it takes several operations at a time.
-pub(super) fn engine(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<bool, Fault> {
-    let said = job.text("ioengine").unwrap_or(ENGINE);
-    let Some((_, name)) = ENGINES.iter().find(|(engine, _)| *engine == said) else {
-        let other = OTHER_ENGINES.iter().find(|(engine, ..)| *engine == said);
+pub(super) fn engine(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<bool, Fault> {
+    let engine = job.text("ioengine").unwrap_or(ENGINE);
+    let Some((_, name)) = ENGINES.iter().find(|(fio_name, _)| *fio_name == engine) else {
+        let other = OTHER_ENGINES.iter().find(|(fio_name, ..)| *fio_name == engine);
         let why = other.map_or(
             "fio has no such engine; type psync, libaio, io_uring, posixaio, mmap or null",
             |(_, why, _)| *why,
         );
         return Err(job.fault("ioengine", why));
     };
-    if said == "ftruncate" && !way.only_writes() {
-        let why = "ioengine=ftruncate sets lengths, each as a write; type rw=write or randwrite";
+    if engine == "ftruncate" && !rw.only_writes() {
+        let why = "ioengine=ftruncate only writes; type rw=write or randwrite";
         return Err(job.fault("rw", why));
     }
-    // Operations that the kernel cannot do asynchronously, fio does synchronously.
-    let trims_in_call = ["libaio", "posixaio"].contains(&said) && way.directions().contains(&2);
-    if trims_in_call && way.writes() {
+    // fio does trims synchronously if the engine has no asynchronous ones.
+    let trims_in_call = ["libaio", "posixaio"].contains(&engine) && rw.directions().contains(&2);
+    if trims_in_call && rw.writes() {
         let why = format!(
-            "{said} has no trims: fio does them in the call, beside its writes in flight; type ioengine=io_uring or psync"
+            "{engine} has no asynchronous trims, so fathom does not mix them with writes; type ioengine=io_uring or psync"
         );
         return Err(job.fault("ioengine", why));
     }
-    let options = engine_options(job, said)?;
+    let options = engine_options(job, engine)?;
     let name = if trims_in_call { &"sync" } else { name };
-    one.engine = Some(EngineSpec { name: (*name).into(), options });
-    one.cache = match *name {
+    stream.engine = Some(EngineSpec { name: (*name).into(), options });
+    stream.cache = match *name {
         // Nothing is opened.
         "null" => None,
         "mmap" => Some(Cache::Mmap),
         _ => Some(cache(job)?),
     };
-    Ok(DEEP.contains(&said) && !trims_in_call)
+    Ok(DEEP.contains(&engine) && !trims_in_call)
 }
 
 fn engine_options(job: &Job, engine: &str) -> Result<Options, Fault> {
@@ -156,8 +156,10 @@ fn engine_options(job: &Job, engine: &str) -> Result<Options, Fault> {
             continue;
         }
         if !engines.contains(&engine) {
-            let why =
-                format!("it goes with ioengine={}; type that engine, or leave it out", engines.join(" or "));
+            let why = format!(
+                "it works only with ioengine={}; type that engine, or leave it out",
+                engines.join(" or ")
+            );
             return Err(job.fault(option, why));
         }
         match *option {
@@ -185,60 +187,61 @@ fn cache(job: &Job) -> Result<Cache, Fault> {
         ("sync" | "1" | "", false) => Cache::Sync,
         ("dsync", true) => Cache::DirectDsync,
         ("dsync", false) => Cache::Dsync,
-        _ => return Err(job.fault("sync", "it is no way to open a file; type none, sync or dsync")),
+        _ => return Err(job.fault("sync", "fio has no such value; type none, sync or dsync")),
     })
 }
 
 /// The advice to the kernel about the order of accesses: the actual order by default.
-pub(super) fn advice(job: &Job, way: &ParsedRw, one: &StreamSpec) -> Result<Option<Advice>, Fault> {
-    let own = if way.rw.is_random() { Advice::Random } else { Advice::Sequential };
-    let said = match job.text("fadvise_hint").unwrap_or("1") {
+pub(super) fn advice(job: &Job, rw: &ParsedRw, stream: &StreamSpec) -> Result<Option<Advice>, Fault> {
+    let own = if rw.kind.is_random() { Advice::Random } else { Advice::Sequential };
+    let hint = match job.text("fadvise_hint").unwrap_or("1") {
         "1" | "true" | "" => Some(own),
         "0" | "false" | "none" => None,
         "random" => Some(Advice::Random),
         "sequential" => Some(Advice::Sequential),
-        _ => return Err(job.fault("fadvise_hint", "it is no hint; type 0, 1, random or sequential")),
+        _ => return Err(job.fault("fadvise_hint", "fio has no such value; type 0, 1, random or sequential")),
     };
     // Direct I/O does not use the page cache, and some engines open no file.
-    Ok(said.filter(|_| one.cache.is_some_and(|cache| !cache.is_direct())))
+    Ok(hint.filter(|_| stream.cache.is_some_and(|cache| !cache.is_direct())))
 }
 
-/// Gives the same advice for a mapping, which as in fio depends only on whether the job is random: without it
-/// a page fault also maps and reads neighbouring pages.
-pub(super) fn advise_mapping(way: &ParsedRw, one: &mut StreamSpec) {
-    if let (Some(Cache::Mmap), Some(_), Some(engine)) = (one.cache, one.advice, &mut one.engine) {
-        let word = if way.rw.is_random() { "random" } else { "sequential" };
+/// Gives the same advice for a mapping. As in fio it depends only on whether the job is random. Without it
+/// a page fault also maps and reads the neighbouring pages.
+pub(super) fn advise_mapping(rw: &ParsedRw, stream: &mut StreamSpec) {
+    if let (Some(Cache::Mmap), Some(_), Some(engine)) = (stream.cache, stream.advice, &mut stream.engine) {
+        let word = if rw.kind.is_random() { "random" } else { "sequential" };
         engine.options.insert(word.into(), None);
     }
 }
 
 /// Whether fio evicts a file before each further pass: when a sequential job reaches the end, when a random
 /// map is full, and when the file is opened for another loop.
-fn evicts_each_pass(job: &Job, way: &ParsedRw, files: u32, one: &StreamSpec) -> Result<bool, Fault> {
-    let in_memory = one.cache.is_some_and(|cache| !cache.is_direct() && cache != Cache::Mmap);
-    let is_map = one.random == Some(Order::Once);
-    let in_order = one.random.is_none();
+fn evicts_each_pass(job: &Job, rw: &ParsedRw, files: u32, stream: &StreamSpec) -> Result<bool, Fault> {
+    let in_memory = stream.cache.is_some_and(|cache| !cache.is_direct() && cache != Cache::Mmap);
+    let is_map = stream.random == Some(Order::Once);
+    let in_order = stream.random.is_none();
     let another = if is_time_based(job)? {
-        is_map || (in_order && one.hole.is_none() && one.strided.is_none())
+        is_map || (in_order && stream.hole.is_none() && stream.strided.is_none())
     } else {
-        let region = one.size.map(|size| size.saturating_mul(files.into()));
-        let is_more = one.limit.bytes.zip(region).is_some_and(|(amount, region)| amount > region);
+        let region = stream.size.map(|size| size.saturating_mul(files.into()));
+        let is_more = stream.limit.bytes.zip(region).is_some_and(|(amount, region)| amount > region);
         let goes_beyond = is_more && files::has_io_size(job)?;
         (is_map || in_order) && (job.count("loops", 1)?.unwrap_or(1) > 1 || goes_beyond)
     };
-    let repeats_block = in_order && way.step < 0 && one.backwards.is_none();
+    let repeats_block = in_order && rw.step < 0 && stream.backwards.is_none();
     Ok(job.on("invalidate", true)? && in_memory && another && !repeats_block)
 }
 
-pub(super) fn depth(job: &Job, deep: bool, one: &mut StreamSpec) -> Result<(), Fault> {
-    let asked = job.count("iodepth", 1)?.unwrap_or(1);
-    if asked > MAX_DEPTH {
-        return Err(
-            job.fault("iodepth", format!("a worker has {MAX_DEPTH} operations in flight at most; type less"))
-        );
+pub(super) fn depth(job: &Job, deep: bool, stream: &mut StreamSpec) -> Result<(), Fault> {
+    let typed = job.count("iodepth", 1)?.unwrap_or(1);
+    if typed > MAX_DEPTH {
+        return Err(job.fault(
+            "iodepth",
+            format!("a job has at most {MAX_DEPTH} operations in flight; type a smaller depth"),
+        ));
     }
     // As in fio, which prints no message.
-    let depth = if deep { asked } else { 1 };
+    let depth = if deep { typed } else { 1 };
     let submit = match job.count("iodepth_batch", 0)?.unwrap_or(1) {
         0 => depth,
         n => n.min(depth),
@@ -248,127 +251,117 @@ pub(super) fn depth(job: &Job, deep: bool, one: &mut StreamSpec) -> Result<(), F
     // fio treats 0 as 1 when anything is in flight.
     let least = job.count("iodepth_batch_complete_min", 0)?.unwrap_or(1).max(1);
     let complete = least.max(depth.saturating_sub(low)).min(depth);
-    one.serialize_overlap = (job.on("serialize_overlap", false)? && depth > 1).then_some(true);
-    one.depth = Some(depth);
-    one.batch = Some(Batch { submit, complete });
+    stream.serialize_overlap = (job.on("serialize_overlap", false)? && depth > 1).then_some(true);
+    stream.depth = Some(depth);
+    stream.batch = Some(Batch { submit, complete });
     Ok(())
 }
 
-pub(super) fn durability_and_data(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<(), Fault> {
+pub(super) fn durability_and_data(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<(), Fault> {
     let fsync = job.count("fsync", 0)?.filter(|n| *n > 0);
     let fdatasync = job.count("fdatasync", 0)?.filter(|n| *n > 0);
     if fsync.is_some() && fdatasync.is_some() {
-        return Err(
-            job.fault("fdatasync", "a stream makes its writes stable by one call; type fsync or fdatasync")
-        );
+        return Err(job.fault("fdatasync", "fathom uses one kind of sync in a job; type fsync or fdatasync"));
     }
-    let share = |option: &str| -> Result<Option<u8>, Fault> {
-        let share = |n: u64| {
-            let fits = u8::try_from(n).ok().filter(|n| *n <= 100);
-            fits.ok_or_else(|| job.fault(option, "it is no share; type 0 to 100"))
-        };
-        Ok(job.number(option)?.map(share).transpose()?.filter(|n| *n > 0))
-    };
-    let (compress, dedup) = (share("buffer_compress_percentage")?, share("dedupe_percentage")?);
+    let compress = job.percent("buffer_compress_percentage")?.filter(|percent| *percent > 0);
+    let dedup = job.percent("dedupe_percentage")?.filter(|percent| *percent > 0);
     let zeros = job.on("zero_buffers", false)?;
     // Every run ends with a flush of its writes anyway.
     for option in ["end_fsync", "fsync_on_close", "end_syncfs"] {
         job.on(option, false)?;
     }
-    if !way.writes() {
+    if !rw.writes() {
         // As in fio these apply only to writes.
         return Ok(());
     }
-    (one.fsync, one.fdatasync) = (fsync.map(Every::writes), fdatasync.map(Every::writes));
-    if one.verify.is_some() {
+    (stream.fsync, stream.fdatasync) = (fsync.map(Every::writes), fdatasync.map(Every::writes));
+    if stream.verify.is_some() {
         // Verified blocks have their own data.
         return Ok(());
     }
     if zeros {
-        one.zeros = Some(true);
+        stream.zeros = Some(true);
     } else {
-        (one.compress, one.dedup) = (compress, dedup);
-        one.dedup_set = dedup.map_or(Ok(None), |dedup| set_of_copies(job, dedup))?;
+        (stream.compress, stream.dedup) = (compress, dedup);
+        stream.dedup_set = dedup.map_or(Ok(None), |dedup| dedup_set_bytes(job, dedup))?;
         if job.on("dedupe_global", false)? {
-            let why = "it is about working sets; type dedupe_percentage=30 and dedupe_mode=working_set too, or leave it out";
-            one.dedup_set.ok_or_else(|| job.fault("dedupe_global", why))?;
-            one.dedup_shared = Some(true);
+            let why = "it needs a working set; type dedupe_percentage=30 and dedupe_mode=working_set too, or leave it out";
+            stream.dedup_set.ok_or_else(|| job.fault("dedupe_global", why))?;
+            stream.dedup_shared = Some(true);
         }
     }
     Ok(())
 }
 
-/// Bytes of which copies are made: as in fio a percentage of the size.
-fn set_of_copies(job: &Job, dedup: u8) -> Result<Option<u64>, Fault> {
+/// Bytes of the set of blocks that are copied: as in fio, a percentage of the job's size.
+fn dedup_set_bytes(job: &Job, dedup: u8) -> Result<Option<u64>, Fault> {
     match job.text("dedupe_mode").unwrap_or("repeat") {
         "repeat" => return Ok(None),
         "working_set" => {}
-        _ => return Err(job.fault("dedupe_mode", "it is no way to copy; type repeat or working_set")),
+        _ => return Err(job.fault("dedupe_mode", "fio has no such value; type repeat or working_set")),
     }
-    let share = "dedupe_working_set_percentage";
-    let percent = job.number(share)?.unwrap_or(COPIES_PERCENT);
+    let option = "dedupe_working_set_percentage";
+    let percent = job.number(option)?.unwrap_or(COPIES_PERCENT);
     if percent + u64::from(dedup) > 100 {
-        return Err(
-            job.fault(share, "what copies are of is no copy, so both are 100 together at most; type less")
-        );
+        return Err(job.fault(option, "with dedupe_percentage it exceeds 100; type a smaller one"));
     }
     let Some(Size::Bytes(size)) = job.size("size")? else {
-        return Err(job.fault(share, "it is a share of the size; type size=1g or the like"));
+        return Err(job.fault(option, "it is a percentage of size; type size in bytes too, such as size=1g"));
     };
     let bytes = (u128::from(size) * u128::from(percent) / 100) as u64 / 4096 * 4096;
     if bytes == 0 {
-        return Err(job.fault(share, "it is less than a block of 4 KiB; type more"));
+        return Err(job.fault(option, "the working set is smaller than 4 KiB; type a larger percentage"));
     }
     Ok(Some(bytes))
 }
 
-pub(super) fn place(job: &Job, one: &mut StreamSpec) -> Result<(), Fault> {
+pub(super) fn place(job: &Job, stream: &mut StreamSpec) -> Result<(), Fault> {
     let cpus = match job.last("cpus_allowed", "cpumask") {
         Some("cpumask") => Some(("cpumask", mask(job.text("cpumask").unwrap_or_default()))),
         Some(option) => Some((option, Ok(list(job.text(option).unwrap_or_default())))),
         None => None,
     };
     if let Some((option, text)) = cpus {
-        let read = text.and_then(|text| parsers::cpus(&mut one.place.cpus, &text));
+        let read = text.and_then(|text| parsers::cpus(&mut stream.place.cpus, &text));
         read.map_err(|why| job.fault(option, why))?;
     }
     match job.text("cpus_allowed_policy") {
         None | Some("shared") => {}
-        Some("split") if one.place.cpus.is_empty() => {
-            return Err(
-                job.fault("cpus_allowed_policy", "it divides CPUs that are named; type cpus_allowed too")
-            );
+        Some("split") if stream.place.cpus.is_empty() => {
+            return Err(job.fault("cpus_allowed_policy", "split needs a list of CPUs; type cpus_allowed too"));
         }
-        Some("split") => one.place.split = true,
-        Some(_) => return Err(job.fault("cpus_allowed_policy", "it is shared or split; type one of them")),
+        Some("split") => stream.place.split = true,
+        Some(_) => {
+            return Err(job.fault("cpus_allowed_policy", "fio has no such value; type shared or split"));
+        }
     }
     if let Some(text) = job.text("nice") {
-        one.place.nice = Some(parsers::nice(text).map_err(|why| job.fault("nice", why))?);
+        stream.place.nice = Some(parsers::nice(text).map_err(|why| job.fault("nice", why))?);
     }
-    one.place.io_priority = io_priority(job)?;
+    stream.place.io_priority = io_priority(job)?;
     Ok(())
 }
 
 /// Binds threads to the CPUs of NUMA nodes, whatever CPUs are named, and sets where their memory is
 /// allocated.
-pub(super) fn nodes(job: &Job, environment: &dyn Environment, one: &mut StreamSpec) -> Result<(), Fault> {
+pub(super) fn nodes(job: &Job, environment: &dyn Environment, stream: &mut StreamSpec) -> Result<(), Fault> {
     let all = |list: &str| if list == "all" { environment.nodes() } else { Ok(list.into()) };
     if let Some(text) = job.text("numa_cpu_nodes") {
         let fault = |why: String| job.fault("numa_cpu_nodes", why);
         let list = all(text).map_err(fault)?;
         let mut nodes = Vec::new();
-        let wrong = |_| fault(format!("{text} is no list of NUMA nodes; type their numbers, such as 0-1"));
+        let wrong = |_| fault(format!("{text} is not a list of NUMA nodes; type their numbers, such as 0-1"));
         parsers::cpus(&mut nodes, &list).map_err(wrong)?;
-        one.place.cpus.clear();
-        one.place.split = false;
+        stream.place.cpus.clear();
+        stream.place.split = false;
         for node in nodes {
             let cpus = environment.cpus_of_node(node).map_err(fault)?;
             // A node with only memory has no CPUs.
             if !cpus.is_empty() {
-                parsers::cpus(&mut one.place.cpus, &cpus).map_err(fault)?;
+                parsers::cpus(&mut stream.place.cpus, &cpus).map_err(fault)?;
             }
         }
-        if one.place.cpus.is_empty() {
+        if stream.place.cpus.is_empty() {
             return Err(fault("these nodes have no CPUs; type others".into()));
         }
     }
@@ -379,27 +372,33 @@ pub(super) fn nodes(job: &Job, environment: &dyn Environment, one: &mut StreamSp
         Some((how, list)) => format!("{how}:{}", all(list).map_err(fault)?),
         None => text.into(),
     };
-    one.place.memory = Some(parsers::memory_nodes(&policy).map_err(fault)?);
+    stream.place.memory = Some(parsers::memory_nodes(&policy).map_err(fault)?);
     Ok(())
 }
 
 /// Class and level; a level alone means the best-effort class.
 fn io_priority(job: &Job) -> Result<Option<IoPriority>, Fault> {
-    let level = job.number("prio")?;
-    let text = match (job.number("prioclass")?, level) {
+    let level = job.number("prio")?.map(|level| priority_level(job, "prio", level)).transpose()?;
+    let priority = match (job.number("prioclass")?, level) {
         (None | Some(0), None) => return Ok(None),
-        (Some(1), level) => format!("rt:{}", level.unwrap_or(0)),
-        (None | Some(0 | 2), level) => format!("be:{}", level.unwrap_or(0)),
-        (Some(3), None | Some(0)) => "idle".into(),
+        (Some(1), level) => IoPriority::Realtime(level.unwrap_or(0)),
+        (None | Some(0 | 2), level) => IoPriority::BestEffort(level.unwrap_or(0)),
+        (Some(3), None | Some(0)) => IoPriority::Idle,
         (Some(3), Some(_)) => return Err(job.fault("prio", "the idle class has no levels; leave it out")),
-        (Some(_), _) => return Err(job.fault("prioclass", "it is no class; type 1, 2 or 3")),
+        (Some(_), _) => return Err(job.fault("prioclass", "there is no such class; type 1, 2 or 3")),
     };
-    parsers::io_priority(&text).map(Some).map_err(|why| job.fault("prio", why))
+    Ok(Some(priority))
+}
+
+/// The level of a priority; the kernel has eight.
+fn priority_level(job: &Job, option: &str, level: u64) -> Result<u8, Fault> {
+    let known = u8::try_from(level).ok().filter(|level| *level < 8);
+    known.ok_or_else(|| job.fault(option, "it is out of range; type a level from 0 (highest) to 7"))
 }
 
 /// The order of files. With `openfiles` the files form consecutive groups; a sequential order has groups of
 /// one file.
-fn sharing(job: &Job, files: u32, one: &mut StreamSpec) -> Result<(), Fault> {
+fn sharing(job: &Job, files: u32, stream: &mut StreamSpec) -> Result<(), Fault> {
     let (order, count) = match job.text("file_service_type").unwrap_or("roundrobin").split_once(':') {
         Some((order, count)) => (order, Some(count)),
         None => (job.text("file_service_type").unwrap_or("roundrobin"), None),
@@ -407,7 +406,9 @@ fn sharing(job: &Job, files: u32, one: &mut StreamSpec) -> Result<(), Fault> {
     let fault = |why: &str| job.fault("file_service_type", why);
     let operations = match count.map(|text| job.units("file_service_type").whole(text)) {
         None => 1,
-        Some(Ok(count)) => u32::try_from(count.max(1)).map_err(|_| fault("it is too many; type less"))?,
+        Some(Ok(count)) => {
+            u32::try_from(count.max(1)).map_err(|_| fault("the number is too large; type a smaller one"))?
+        }
         Some(Err(why)) => return Err(fault(&why)),
     };
     let open = job.count("openfiles", 1)?.map_or(files, |open| open.min(files));
@@ -417,83 +418,97 @@ fn sharing(job: &Job, files: u32, one: &mut StreamSpec) -> Result<(), Fault> {
         "roundrobin" | "random" => Sharing::Turns { drawn: order == "random", operations, open },
         "sequential" => Sharing::Turns { drawn: false, operations: 1, open: 1 },
         "zipf" | "pareto" | "normal" | "gauss" if files > 1 => {
-            return Err(fault("files are drawn alike here; type roundrobin, random or sequential"));
+            return Err(fault(
+                "fathom chooses all files equally often; type roundrobin, random or sequential",
+            ));
         }
         "zipf" | "pareto" | "normal" | "gauss" => Sharing::RoundRobin,
-        _ => return Err(fault("fio has no such order; type roundrobin, random or sequential")),
+        _ => return Err(fault("fio has no such value; type roundrobin, random or sequential")),
     };
-    one.sharing = Some(sharing).filter(|_| files > 1);
+    stream.sharing = Some(sharing).filter(|_| files > 1);
     Ok(())
 }
 
 /// One stream for all clones if they are reported together, otherwise one for each.
-fn clones(job: &Job, one: &StreamSpec, files: u32, increment: Increment) -> Result<Vec<StreamSpec>, Fault> {
+fn clones(
+    job: &Job,
+    template: &StreamSpec,
+    files: u32,
+    increment: Increment,
+) -> Result<Vec<StreamSpec>, Fault> {
     let count = job.count("numjobs", 1)?.unwrap_or(1);
     if count > MAX_WORKERS {
-        return Err(job.fault("numjobs", format!("a stream has {MAX_WORKERS} workers at most; type less")));
+        return Err(
+            job.fault("numjobs", format!("a job has at most {MAX_WORKERS} clones; type a smaller number"))
+        );
     }
     let grouped = job.on("group_reporting", false)?;
-    let nothing = one.create.is_none() && one.cache.is_none();
-    let targets = |clone: u32| if nothing { Vec::new() } else { files::paths(job, clone, files) };
+    let is_null = template.create.is_none() && template.cache.is_none();
+    let targets = |clone: u32| if is_null { Vec::new() } else { files::paths(job, clone, files) };
     // Clones at their own offsets have their own blocks; in fio's formats a group is one result anyway.
     if count == 1 || !grouped || increment.bytes > 0 {
         if count as usize > model::spec::number::MAX_STREAMS {
             let most = model::spec::number::MAX_STREAMS;
             return Err(job.fault(
                 "numjobs",
-                format!("more than {most} clones are not told apart; type group_reporting too"),
+                format!("fathom reports at most {most} clones separately; type group_reporting too"),
             ));
         }
         let has_length = job.bytes("filesize")?.is_some_and(|bytes| bytes > 0);
         let clone = |clone: u32| {
-            let first = one.offset.unwrap_or(0);
+            let first = template.offset.unwrap_or(0);
             let offset = increment.offset(first, clone);
-            let mut stream =
-                StreamSpec { target: targets(clone), offset: Some(offset).filter(|o| *o > 0), ..one.clone() };
+            let mut stream = StreamSpec {
+                target: targets(clone),
+                offset: Some(offset).filter(|o| *o > 0),
+                ..template.clone()
+            };
             if has_length {
                 // The length of the file is unchanged, so the clone has the part after its offset.
-                stream.size = one.size.map(|size| size.saturating_sub(offset - first));
+                stream.size = template.size.map(|size| size.saturating_sub(offset - first));
                 if stream.size == Some(0) {
-                    let why = "a clone begins beyond the filesize; type less, or fewer clones";
+                    let why =
+                        "a clone begins at or beyond filesize; type a smaller increment, or fewer clones";
                     return Err(job.fault("offset_increment", why));
                 }
                 if !files::has_io_size(job)? {
                     let within = stream.size.map(|size| size.saturating_mul(u64::from(files)));
                     stream.limit.bytes =
-                        one.limit.bytes.map(|bytes| within.map_or(bytes, |most| bytes.min(most)));
+                        template.limit.bytes.map(|bytes| within.map_or(bytes, |most| bytes.min(most)));
                 }
             } else {
                 stream.create =
-                    one.create.map(|c| Create { bytes: c.bytes.saturating_add(offset - first), ..c });
+                    template.create.map(|c| Create { bytes: c.bytes.saturating_add(offset - first), ..c });
             }
             Ok(stream)
         };
         return (0..count).map(clone).collect();
     }
-    let own = !nothing && files::own_files(job);
+    let own = !is_null && files::own_files(job);
     let target: Vec<String> = (0..if own { count } else { 1 }).flat_map(targets).collect();
     if target.len() > model::spec::number::MAX_TARGETS {
         let most = model::spec::number::MAX_TARGETS;
-        return Err(
-            job.fault("numjobs", format!("a stream has {most} targets at most; type a filename, or less"))
-        );
+        return Err(job.fault(
+            "numjobs",
+            format!("the clones have at most {most} files; type a filename, or fewer clones"),
+        ));
     }
     let all = |n: u64| n.saturating_mul(u64::from(count));
     let mut stream = StreamSpec {
         target,
         workers: Some(count),
         clones: Some(if own { Clones::Own } else { Clones::Same }),
-        limit_iops: one.limit_iops.map(|limit| limit.times(count.into())),
-        rate: one.rate.map(|n| n * f64::from(count)),
-        limit_bandwidth: one.limit_bandwidth.map(|limit| limit.times(count.into())),
-        ..one.clone()
+        limit_iops: template.limit_iops.map(|limit| limit.times(count.into())),
+        rate: template.rate.map(|n| n * f64::from(count)),
+        limit_bandwidth: template.limit_bandwidth.map(|limit| limit.times(count.into())),
+        ..template.clone()
     };
     stream.limit.bytes = stream.limit.bytes.map(all);
     stream.limit.operations = stream.limit.operations.map(all);
     Ok(vec![stream])
 }
 
-/// Methods of fio that are stored as a checksum in the block.
+/// Verification methods of fio that store a checksum in the block.
 const CHECKSUMS: [&str; 17] = [
     "md5",
     "crc64",
@@ -519,9 +534,9 @@ const SEED: u64 = 0x6669_6f20_7665_7266;
 
 /// Sets the verification of a stream. Returns whether another stream reads the blocks back afterwards. A
 /// stream that only verifies is changed to reads.
-pub(super) fn checked(
+pub(super) fn verification(
     job: &Job,
-    way: &ParsedRw,
+    rw: &ParsedRw,
     environment: &dyn Environment,
 ) -> Result<(Option<Verify>, bool), Fault> {
     let read = |option: &str| -> Result<Option<Content>, Fault> {
@@ -529,11 +544,12 @@ pub(super) fn checked(
         let (bytes, offsets) = pattern(text, environment).map_err(|why| job.fault(option, why))?;
         Ok(Some(Content::Pattern { bytes, offsets }))
     };
+    let unverified = |content| Verify { content, checks: false, back: None, fatal: false };
     let verified = read("verify_pattern")?;
     let content = match job.text("verify").unwrap_or("none") {
-        "0" | "none" => return Ok((read("buffer_pattern")?.map(only_written), false)),
+        "0" | "none" => return Ok((read("buffer_pattern")?.map(unverified), false)),
         "pattern" => verified
-            .ok_or_else(|| job.fault("verify", "it says no pattern; type verify_pattern=0xdeadbeef too"))?,
+            .ok_or_else(|| job.fault("verify", "it needs a pattern; type verify_pattern=0xdeadbeef too"))?,
         "null" => {
             return Err(job.fault("verify", "nothing would be compared; type verify=crc32c, or leave it out"));
         }
@@ -544,22 +560,17 @@ pub(super) fn checked(
         _ => {
             return Err(job.fault(
                 "verify",
-                "it is no method of fio's; type verify=crc32c, md5, sha256, xxhash or pattern",
+                "fio has no such method; type verify=crc32c, md5, sha256, xxhash or pattern",
             ));
         }
     };
     let (does, only) = (job.on("do_verify", true)?, job.on("verify_only", false)?);
     // Reads of a mix may find blocks that were not written yet.
-    let checks = only || way.directions() == [0];
+    let checks = only || rw.directions() == [0];
     let fatal = job.on("verify_fatal", false)?;
-    let back = does && way.writes() && !only;
+    let back = does && rw.writes() && !only;
     let verify = Verify { content, checks, back: None, fatal };
     Ok((Some(verify), back))
-}
-
-/// A pattern that is written but never verified.
-fn only_written(content: Content) -> Verify {
-    Verify { content, checks: false, back: None, fatal: false }
 }
 
 /// Longest pattern: fio 3.33 allows 512 bytes, later versions whole blocks.
@@ -577,26 +588,26 @@ pub(super) fn pattern(text: &str, environment: &dyn Environment) -> Result<Patte
     while let Some(first) = rest.chars().next() {
         rest = match first {
             '"' => {
-                let (inside, behind) = quoted(rest, '"')?;
+                let (inside, rest) = quoted(rest, '"')?;
                 bytes.extend(inside.bytes());
-                behind
+                rest
             }
             '\'' => {
-                let (file, behind) = quoted(rest, '\'')?;
+                let (file, rest) = quoted(rest, '\'')?;
                 bytes.extend(
                     environment
                         .bytes(file, MAX_PATTERN_BYTES)
                         .map_err(|e| format!("{file} cannot be read: {e}; type the name of a file"))?,
                 );
-                behind
+                rest
             }
             '%' => {
-                let behind = rest
+                let rest = rest
                     .strip_prefix("%o")
-                    .ok_or("only %o stands for something, the offset; type it or a number")?;
+                    .ok_or("only %o, the offset, is supported; type it or a number")?;
                 offsets.push(bytes.len());
                 bytes.extend([0; OFFSET_BYTES]);
-                behind
+                rest
             }
             _ => pattern_number(rest, &mut bytes)?,
         };
@@ -605,7 +616,7 @@ pub(super) fn pattern(text: &str, environment: &dyn Environment) -> Result<Patte
         }
     }
     if bytes.is_empty() {
-        Err("it has no bytes; type 0xdeadbeef or \"abc\"".into())
+        Err("it is empty; type 0xdeadbeef or \"abc\"".into())
     } else {
         Ok((bytes, offsets))
     }
@@ -614,19 +625,19 @@ pub(super) fn pattern(text: &str, environment: &dyn Environment) -> Result<Patte
 /// The text between two quotes, and the rest.
 fn quoted(text: &str, quote: char) -> Result<(&str, &str), String> {
     let inside = text.strip_prefix(quote).unwrap_or(text);
-    inside.split_once(quote).ok_or_else(|| format!("it does not end; type {quote} behind it"))
+    inside.split_once(quote).ok_or_else(|| format!("a closing {quote} is missing; type it at the end"))
 }
 
 /// A number, and the rest: hexadecimal digits in their order, a decimal number with its lowest byte first.
 fn pattern_number<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Result<&'t str, String> {
-    let not = || "it is no pattern; type 0xdeadbeef, \"abc\", 'file', %o or several of them".to_owned();
+    let not = || "it is not a pattern; type 0xdeadbeef, \"abc\", 'file', %o or several of them".to_owned();
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         let mut count = digits.bytes().take_while(u8::is_ascii_hexdigit).count();
         // The zero of the next number: 0xff0x14.
         if count > 0 && digits[..count].ends_with('0') && digits[count..].starts_with(['x', 'X']) {
             count -= 1;
         }
-        let (digits, behind) = digits.split_at(count);
+        let (digits, rest) = digits.split_at(count);
         // With an odd number of digits the first one is a byte.
         let (odd, pairs) = digits.split_at(count % 2);
         let read = |pair: &str| u8::from_str_radix(pair, 16).map_err(|_| not());
@@ -636,7 +647,7 @@ fn pattern_number<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Result<&'t str, Str
         for at in (0..pairs.len()).step_by(2) {
             bytes.push(read(&pairs[at..at + 2])?);
         }
-        return if count == 0 { Err(not()) } else { Ok(behind) };
+        return if count == 0 { Err(not()) } else { Ok(rest) };
     }
     let sign = usize::from(text.starts_with('-'));
     let mut end = sign + text[sign..].bytes().take_while(u8::is_ascii_digit).count();
@@ -644,12 +655,12 @@ fn pattern_number<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Result<&'t str, Str
     if end > sign + 1 && text[..end].ends_with('0') && text[end..].starts_with(['x', 'X']) {
         end -= 1;
     }
-    let (digits, behind) = text.split_at(end);
+    let (digits, rest) = text.split_at(end);
     let value: i32 = digits.parse().map_err(|_| not())?;
     let all = value.to_le_bytes();
     let used = all.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1);
     bytes.extend(&all[..used]);
-    Ok(behind)
+    Ok(rest)
 }
 
 /// Engines that support priorities of single operations.
@@ -660,27 +671,30 @@ const PRIORITY_OPTIONS: [&str; 4] = ["cmdprio_percentage", "cmdprio_bssplit", "c
 const REAL_TIME: u64 = 1;
 
 /// Sets which operations have their own priority.
-pub(super) fn priorities(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Result<(), Fault> {
-    let Some(said) = PRIORITY_OPTIONS.into_iter().find(|option| job.text(option).is_some()) else {
+pub(super) fn priorities(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<(), Fault> {
+    let Some(typed) = PRIORITY_OPTIONS.into_iter().find(|option| job.text(option).is_some()) else {
         return Ok(());
     };
     if !job.text("ioengine").is_some_and(|engine| PRIORITY_ENGINES.contains(&engine)) {
-        let why = "it goes with ioengine=io_uring or libaio; type one of them, or prio and prioclass";
-        return Err(job.fault(said, why));
+        let why = "it works only with ioengine=io_uring or libaio; type one of them, or prio and prioclass";
+        return Err(job.fault(typed, why));
     }
     let mut all = Vec::new();
-    let mix = one.mix;
+    let mix = stream.mix;
     let does =
-        |kind: &Kind| way.directions().contains(&(*kind as usize)) && mix.is_none_or(|mix| mix.does(*kind));
+        |kind: &Kind| rw.directions().contains(&(*kind as usize)) && mix.is_none_or(|mix| mix.does(*kind));
     for kind in Kind::MOVING.into_iter().filter(does) {
         let percent = cmdprio_number(job, "cmdprio_percentage", kind)?.unwrap_or(0);
-        let split = of(job, "cmdprio_bssplit", kind)?;
+        let split = value_of_direction(job, "cmdprio_bssplit", kind)?;
         if percent > 0 && split.is_some() {
-            return Err(job.fault("cmdprio_bssplit", "it excludes cmdprio_percentage; type one of them"));
+            return Err(job.fault(
+                "cmdprio_bssplit",
+                "it cannot be combined with cmdprio_percentage; type only one of them",
+            ));
         }
         let fault = |option| move |why: String| job.fault(option, why);
         if percent > 0 {
-            let percent = share(percent).map_err(fault("cmdprio_percentage"))?;
+            let percent = value::percent(percent).map_err(fault("cmdprio_percentage"))?;
             all.push(OpPriority {
                 kind: Some(kind),
                 bytes: None,
@@ -689,30 +703,24 @@ pub(super) fn priorities(job: &Job, way: &ParsedRw, one: &mut StreamSpec) -> Res
             });
         }
         for piece in split.into_iter().flat_map(|split| split.split(':')) {
-            all.extend(of_size(job, kind, piece)?);
+            all.extend(size_priority(job, kind, piece)?);
         }
     }
-    parsers::check(&all).map_err(|why| job.fault(said, why))?;
-    one.op_priorities = Some(all).filter(|all| !all.is_empty());
+    parsers::check(&all).map_err(|why| job.fault(typed, why))?;
+    stream.op_priorities = Some(all).filter(|all| !all.is_empty());
     Ok(())
 }
 
 /// The value of an option for a direction: one value is for both, a second one for writes.
-fn of<'j>(job: &'j Job, option: &str, kind: Kind) -> Result<Option<&'j str>, Fault> {
+fn value_of_direction<'j>(job: &'j Job, option: &str, kind: Kind) -> Result<Option<&'j str>, Fault> {
     let Some(text) = job.text(option) else { return Ok(None) };
-    let said = triplet(text).map_err(|why| job.fault(option, why))?;
-    Ok(said.get(kind as usize).copied().flatten())
+    let values = triplet(text).map_err(|why| job.fault(option, why))?;
+    Ok(values.get(kind as usize).copied().flatten())
 }
 
 fn cmdprio_number(job: &Job, option: &str, kind: Kind) -> Result<Option<u64>, Fault> {
-    let text = of(job, option, kind)?;
+    let text = value_of_direction(job, option, kind)?;
     text.map(|text| job.units(option).whole(text)).transpose().map_err(|why| job.fault(option, why))
-}
-
-/// A share in whole percent.
-fn share(percent: u64) -> Result<u8, String> {
-    let fits = u8::try_from(percent).ok().filter(|percent| *percent <= 100);
-    fits.ok_or_else(|| "it is no share; type 0 to 100".to_owned())
 }
 
 /// The priority of a direction.
@@ -720,29 +728,28 @@ fn priority_of(job: &Job, kind: Kind) -> Result<IoPriority, Fault> {
     let class = cmdprio_number(job, "cmdprio_class", kind)?.unwrap_or(REAL_TIME);
     let level = cmdprio_number(job, "cmdprio", kind)?.unwrap_or(0);
     let fault = |option: &str, why: &str| Err(job.fault(option, why));
-    let Some(level) = u8::try_from(level).ok().filter(|level| *level < 8) else {
-        return fault("cmdprio", "it is 0 to 7, of which 0 goes first; type such a level");
-    };
+    let level = priority_level(job, "cmdprio", level)?;
     match class {
         1 => Ok(IoPriority::Realtime(level)),
         2 => Ok(IoPriority::BestEffort(level)),
         3 if level == 0 => Ok(IoPriority::Idle),
         3 => fault("cmdprio", "the idle class has no levels; leave it out"),
-        _ => fault("cmdprio_class", "it is no class; type 1, 2 or 3"),
+        _ => fault("cmdprio_class", "there is no such class; type 1, 2 or 3"),
     }
 }
 
 /// `4k/20` with the priority of the options, `4k/20/1/0` with its own; `None` for a share of 0.
-fn of_size(job: &Job, kind: Kind, piece: &str) -> Result<Option<OpPriority>, Fault> {
+fn size_priority(job: &Job, kind: Kind, piece: &str) -> Result<Option<OpPriority>, Fault> {
     let fault = |why: &str| job.fault("cmdprio_bssplit", why);
-    let wrong = || fault("a size has a share, or a share, a class and a level; type 4k/20 or 4k/20/1/0");
-    let words: Vec<&str> = piece.split('/').map(str::trim).collect();
+    let wrong =
+        || fault("a size needs a percentage, or a percentage, class and level; type 4k/20 or 4k/20/1/0");
+    let fields: Vec<&str> = piece.split('/').map(str::trim).collect();
     let number = |text: &str| job.units("cmdprio_bssplit").whole(text).map_err(|why| fault(&why));
-    let (size, percent, priority) = match *words.as_slice() {
+    let (size, percent, priority) = match *fields.as_slice() {
         [size, percent] => (size, percent, priority_of(job, kind)?),
-        [.., hint] if words.len() == 5 && number(hint)? > 0 => {
+        [.., hint] if fields.len() == 5 && number(hint)? > 0 => {
             return Err(fault(
-                "hints of command duration limits are not passed on; leave the fifth number out, or type 0",
+                "fathom passes no hints of command duration limits; leave the fifth number out, or type 0",
             ));
         }
         [size, percent, class, level] | [size, percent, class, level, _] => {
@@ -758,29 +765,30 @@ fn of_size(job: &Job, kind: Kind, piece: &str) -> Result<Option<OpPriority>, Fau
         _ => return Err(wrong()),
     };
     let bytes = u32::try_from(number(size)?).map_err(|_| wrong())?;
-    let percent = share(number(percent.trim_end_matches('%'))?).map_err(|why| fault(&why))?;
+    let percent = value::percent(number(percent.trim_end_matches('%'))?).map_err(|why| fault(&why))?;
     Ok((percent > 0).then_some(OpPriority { kind: Some(kind), bytes: Some(bytes), percent, priority }))
 }
 
-/// Sets which errors end the job; by default as elsewhere in fathom.
-pub(super) fn errors(job: &Job, way: &ParsedRw, checks: bool, one: &mut StreamSpec) -> Result<(), Fault> {
+/// Sets which errors do not end the job. By default fathom's own rules apply.
+pub(super) fn errors(job: &Job, rw: &ParsedRw, checks: bool, stream: &mut StreamSpec) -> Result<(), Fault> {
     let mut ignored = match job.text("continue_on_error") {
         None | Some("none" | "0") => Vec::new(),
         Some(text) => {
             let all = tolerated(job, checks, text)?;
-            if way.directions().iter().all(|direction| all.contains(&Kind::ALL[*direction])) {
-                one.max_errors = Some(ALL_ERRORS);
+            if rw.directions().iter().all(|direction| all.contains(&Kind::ALL[*direction])) {
+                stream.max_errors = Some(ALL_ERRORS);
             }
             all.into_iter().map(|kind| IgnoredError { kind: Some(kind), errno: None }).collect()
         }
     };
-    if one.max_errors == Some(ALL_ERRORS) {
+    if stream.max_errors == Some(ALL_ERRORS) {
         ignored.clear();
     }
     if let Some(text) = job.text("ignore_error").map(by_direction).filter(|text| !text.is_empty()) {
-        ignored.extend(ignored_errors(&text).map_err(|why| job.fault("ignore_error", why))?);
+        let unknown = "an error is unknown; type names or numbers of errors, such as EIO:ENOSPC,28";
+        ignored.extend(ignored_errors(&text).map_err(|_| job.fault("ignore_error", unknown))?);
     }
-    one.ignored_errors = Some(ignored).filter(|ignored| !ignored.is_empty());
+    stream.ignored_errors = Some(ignored).filter(|ignored| !ignored.is_empty());
     Ok(())
 }
 
@@ -795,7 +803,7 @@ fn tolerated(job: &Job, checks: bool, text: &str) -> Result<Vec<Kind>, Fault> {
         "verify" if checks => Ok(Kind::ALL.to_vec()),
         _ => Err(job.fault(
             "continue_on_error",
-            "it is none, read, write, io, all, or verify where something is compared; type one of them",
+            "fio has no such value, or nothing is verified; type none, read, write, io or all",
         )),
     }
 }
@@ -820,7 +828,7 @@ pub(super) fn logs(job: &Job) -> Result<Option<Logs>, Fault> {
         let Some(prefix) = job.text(option) else { continue };
         let prefix = if prefix.is_empty() { job.name() } else { prefix };
         for kind in kinds {
-            let disabled = DISABLED.iter().find(|(_, of)| of == kind);
+            let disabled = DISABLED.iter().find(|(_, log)| log == kind);
             if !disabled.map_or(Ok(false), |(switch, _)| job.on(switch, false))? {
                 logs.files.push((*kind, prefix.to_owned()));
             }
@@ -836,9 +844,9 @@ pub(super) fn logs(job: &Job) -> Result<Option<Logs>, Fault> {
     logs.histogram_ms = job.number("log_hist_msec")?.unwrap_or(0);
     logs.coarseness = match job.number("log_hist_coarseness")?.unwrap_or(0) {
         coarse @ 0..=MAX_COARSENESS => coarse as u32,
-        _ => return Err(job.fault("log_hist_coarseness", "it is 0 to 6; type one of them")),
+        _ => return Err(job.fault("log_hist_coarseness", "it is out of range; type 0 to 6")),
     };
-    logs.value = value(job)?;
+    logs.value = log_value(job)?;
     logs.offset = job.on("log_offset", false)?;
     logs.priority = job.on("log_prio", false)?;
     logs.issue_time = job.on("log_issue_time", false)?;
@@ -846,24 +854,26 @@ pub(super) fn logs(job: &Job) -> Result<Option<Logs>, Fault> {
     logs.together = !job.on("per_job_logs", true)?;
     if logs.files.iter().any(|(kind, _)| *kind == LogKind::ClatHist) && logs.histogram_ms == 0 {
         // As in fio, which then writes an empty file.
-        return Err(job.fault("write_hist_log", "a histogram stands for a time; type log_hist_msec=1000 too"));
+        return Err(
+            job.fault("write_hist_log", "a histogram log needs an interval; type log_hist_msec=1000 too")
+        );
     }
     let has_latencies = logs.files.iter().any(|(kind, _)| *kind == LogKind::Lat || *kind == LogKind::Clat);
     if logs.issue_time && !(logs.offset && has_latencies) {
-        return Err(job.fault("log_issue_time", "it goes with write_lat_log and log_offset=1; type both too"));
+        return Err(job.fault("log_issue_time", "it needs write_lat_log and log_offset=1; type both too"));
     }
     Ok(Some(logs).filter(|logs| !logs.files.is_empty()))
 }
 
 /// The latency value of a line that stands for several operations.
-fn value(job: &Job) -> Result<LogValue, Fault> {
+fn log_value(job: &Job) -> Result<LogValue, Fault> {
     // The newer name of the two.
     let option = job.last("log_window_value", "log_max_value").unwrap_or("log_window_value");
     match (option, job.text(option)) {
         (_, None) | ("log_window_value", Some("avg")) => Ok(LogValue::Mean),
         ("log_window_value", Some("max")) => Ok(LogValue::Largest),
         ("log_window_value", Some("both")) => Ok(LogValue::Both),
-        ("log_window_value", _) => Err(job.fault(option, "it is avg, max or both; type one of them")),
+        ("log_window_value", _) => Err(job.fault(option, "fio has no such value; type avg, max or both")),
         _ => Ok(if job.on(option, false)? { LogValue::Largest } else { LogValue::Mean }),
     }
 }
@@ -871,16 +881,16 @@ fn value(job: &Job) -> Result<LogValue, Fault> {
 #[test]
 fn patterns_are_read_as_fio_reads_them() {
     use crate::fio::job_file::Machine;
-    let of = |text: &str| pattern(text, &Machine).map(|(bytes, _)| bytes);
+    let bytes = |text: &str| pattern(text, &Machine).map(|(bytes, _)| bytes);
     // The examples of fio's lib/pattern.c.
-    assert_eq!(of("\"abcd\""), Ok(b"abcd".to_vec()));
-    assert_eq!(of("-1024"), Ok(vec![0x00, 0xfc, 0xff, 0xff]));
-    assert_eq!(of("66"), Ok(vec![0x42]));
-    assert_eq!(of("0xFF0X1"), Ok(vec![0xff, 0x01]));
-    assert_eq!(of("\"123\"0xFFeeCC"), Ok(vec![0x31, 0x32, 0x33, 0xff, 0xee, 0xcc]));
+    assert_eq!(bytes("\"abcd\""), Ok(b"abcd".to_vec()));
+    assert_eq!(bytes("-1024"), Ok(vec![0x00, 0xfc, 0xff, 0xff]));
+    assert_eq!(bytes("66"), Ok(vec![0x42]));
+    assert_eq!(bytes("0xFF0X1"), Ok(vec![0xff, 0x01]));
+    assert_eq!(bytes("\"123\"0xFFeeCC"), Ok(vec![0x31, 0x32, 0x33, 0xff, 0xee, 0xcc]));
     let seventh = vec![0xf6, 0xff, 0xff, 0xff, 0xab, 0x31, 0, 0, 0, 0, 0, 0, 0, 0, 0x32];
     assert_eq!(pattern("-100xab\"1\"%o\"2\"", &Machine), Ok((seventh, vec![6])));
-    assert_eq!(of("0"), Ok(vec![0]));
+    assert_eq!(bytes("0"), Ok(vec![0]));
     for bad in [
         "",
         "abc",
@@ -891,6 +901,6 @@ fn patterns_are_read_as_fio_reads_them() {
         "'/nowhere/at/all'",
         &format!("\"{}\"", "a".repeat(MAX_PATTERN_BYTES + 1)),
     ] {
-        assert!(of(bad).is_err_and(|e| e.contains("; type")), "{bad}");
+        assert!(bytes(bad).is_err_and(|e| e.contains("; type")), "{bad}");
     }
 }

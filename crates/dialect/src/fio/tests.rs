@@ -122,7 +122,7 @@ fn shown(options: &model::spec::Options) -> String {
 }
 
 #[test]
-fn a_job_with_only_a_size_is_as_in_fio() {
+fn a_job_with_only_a_size_has_the_defaults_of_fio() {
     let job = job("[reader]\nsize=64m\n");
     assert_eq!((job.name.as_deref(), job.phases.len(), job.cold), (Some("reader"), 1, Some(true)));
     assert!(job.seed.is_some(), "offsets are the same in every call");
@@ -141,16 +141,19 @@ fn defaults_hold_for_the_sections_below() {
     let job = job(
         "; by hand\n[global]\nbs=8k\nioengine=libaio\niodepth=4 ; deep\nfilename=/dev/sda:/dev/sd\\:b\n\n[one]\nrw=randread\n[global]\nbs = 16k\n[two]\nstonewall\nrw=write\niodepth=2\n",
     );
-    let of = |phase: usize| job.phases[phase].streams[0].clone();
+    let stream = |phase: usize| job.phases[phase].streams[0].clone();
     assert_eq!(job.phases.len(), 2);
     assert_eq!(
-        (of(0).bs, of(1).bs),
+        (stream(0).bs, stream(1).bs),
         (Some(PerKind::all(Sizes::Fixed(8192))), Some(PerKind::all(Sizes::Fixed(16384))))
     );
-    assert_eq!((of(0).depth, of(1).depth, of(1).name.as_deref()), (Some(4), Some(2), Some("two")));
-    assert_eq!(of(0).target, ["/dev/sda", "/dev/sd:b"]);
-    assert_eq!(of(0).sharing, Some(Sharing::RoundRobin));
-    assert_eq!(of(0).create, None, "without a size there is nothing to make");
+    assert_eq!(
+        (stream(0).depth, stream(1).depth, stream(1).name.as_deref()),
+        (Some(4), Some(2), Some("two"))
+    );
+    assert_eq!(stream(0).target, ["/dev/sda", "/dev/sd:b"]);
+    assert_eq!(stream(0).sharing, Some(Sharing::RoundRobin));
+    assert_eq!(stream(0).create, None, "without a size no file is created");
 }
 
 #[test]
@@ -161,10 +164,10 @@ fn variables_keywords_and_includes_are_replaced() {
     assert_eq!((stream.cache, stream.clones), (Some(Cache::Direct), Some(Clones::Same)));
     for (text, words) in [
         ("[a]\nfilename=${NOPE}\n", ["NOPE is not set", "NOPE=VALUE"]),
-        ("[a]\nsize=$mb_memory\n", ["$mb_memory is not known", "type a number"]),
+        ("[a]\nsize=$mb_memory\n", ["value of $mb_memory is unknown", "type a number"]),
         ("[a]\ninclude none.inc\n", ["cannot be included", "there is none"]),
-        ("[a]\ninclude loop.inc\n", ["more than 256 files", "take a line out"]),
-        ("[a]\ninclude sections.inc\n", ["has no sections", "[no]"]),
+        ("[a]\ninclude loop.inc\n", ["more than 256 files", "remove an include line"]),
+        ("[a]\ninclude sections.inc\n", ["cannot have a section", "[no]"]),
     ] {
         let trouble = parsed(text).map_or_else(|e| e.to_string(), |job| panic!("{job:?}"));
         assert!(words.iter().all(|w| trouble.contains(w)), "{text}: {trouble}");
@@ -175,18 +178,30 @@ fn variables_keywords_and_includes_are_replaced() {
 fn blocks_are_accessed_as_in_fio() {
     assert_eq!(stream("rw=randread").random, Some(Order::Once), "the random map");
     assert_eq!(stream("rw=randread norandommap").random, Some(Order::Random));
-    assert_eq!(stream("rw=randwrite blockalign=16k").random, Some(Order::Random), "which it turns off");
+    assert_eq!(
+        stream("rw=randwrite blockalign=16k").random,
+        Some(Order::Random),
+        "blockalign turns the map off"
+    );
     assert_eq!(stream("rw=randread random_distribution=zipf:1.2").random, Some(Order::Zipf(1.2)));
     assert_eq!(stream("rw=randread norandommap percentage_random=30").random, Some(Order::Mixed(30.0)));
     let mixed = stream("rw=randrw rwmixread=20 rwmixwrite=70 bs=4k,8k norandommap=1");
-    assert_eq!(mixed.mix, Some(Mix::of_percents(30, 0)), "what is said last holds");
+    assert_eq!(mixed.mix, Some(Mix::of_percents(30, 0)), "the last option wins");
     let sizes = mixed.bs.unwrap_or_else(|| panic!("no sizes"));
     assert_eq!((sizes.read, sizes.write), (Sizes::Fixed(4096), Sizes::Fixed(8192)));
     let mix = |options: &str| (stream(options).rw, stream(options).positions);
-    assert_eq!(mix("rw=rw"), (Some(Rw::Rw), Some(Positions::Own)), "each direction on from its own");
+    assert_eq!(
+        mix("rw=rw"),
+        (Some(Rw::Rw), Some(Positions::Own)),
+        "each direction continues at its own position"
+    );
     assert_eq!(mix("rw=readwrite"), mix("rw=rw"));
     assert_eq!(mix("rw=randrw norandommap percentage_random=9"), (Some(Rw::Randrw), Some(Positions::Own)));
-    assert_eq!((mix("rw=randrw").1, mix("rw=write").1), (None, None), "none goes on, or there is one");
+    assert_eq!(
+        (mix("rw=randrw").1, mix("rw=write").1),
+        (None, None),
+        "no direction continues, or there is only one"
+    );
     assert_eq!(stream("rw=rw loops=2 time_based runtime=1").positions, Some(Positions::Own));
     for words in ["rw=rw loops=2", "rw=rw io_size=2m"] {
         assert_eq!(stream(words).positions, Some(Positions::OwnRestart), "{words}");
@@ -194,13 +209,15 @@ fn blocks_are_accessed_as_in_fio() {
     let each = PerKind { read: 100.0, write: 50.0, trim: 50.0 };
     assert_eq!(stream("rw=randrw percentage_random=100,50").random, Some(Order::MixedEach(each)));
     assert_eq!(stream("rw=randread percentage_random=20%").random, Some(Order::Mixed(20.0)));
-    let told = |words: &str| job(&format!("[j]\nsize=1m\n{}\n", words.replace(' ', "\n"))).remarks.join("\n");
-    assert!(told("rw=randread percentage_random=20").contains("touch a block again"));
-    assert!(!told("rw=randread percentage_random=20 norandommap").contains("percentage_random"));
+    let remarks =
+        |words: &str| job(&format!("[j]\nsize=1m\n{}\n", words.replace(' ', "\n"))).remarks.join("\n");
+    assert!(remarks("rw=randread percentage_random=20").contains("repeat a block"));
+    assert!(!remarks("rw=randread percentage_random=20 norandommap").contains("percentage_random"));
     assert!(
-        told("time_based").contains("without runtime") && !told("time_based runtime=1").contains("without")
+        remarks("time_based").contains("without runtime")
+            && !remarks("time_based runtime=1").contains("without")
     );
-    refused("rw=rw:-8k bs=4k,2k", &["backwards"]);
+    refused("rw=rw:-8k bs=4k,2k", &["one block size"]);
     let split = stream("rw=randwrite norandommap bssplit=4k/60:8k/:16k/");
     assert_eq!(split.bs.map(|b| b.write), Some(Sizes::Split(vec![(4096, 60), (8192, 20), (16384, 20)])));
     assert_eq!(stream("rw=read:512k bs=1m").hole, Some(512 << 10));
@@ -223,10 +240,10 @@ fn blocks_are_accessed_as_in_fio() {
     refused("end_fsync=maybe", &["end_fsync=maybe"]);
     assert_eq!(stream("rw=write end_syncfs=1"), stream("rw=write"), "and so with fio 3.42's option");
     refused("rw=randread:-8", &["rw=randread:-8", "type one such as rw=randread:8"]);
-    refused("rw=randread:5g", &["follow each other"]);
-    refused("rw=raed", &["no direction"]);
-    refused("rw=randread random_distribution=zipf:1.2:0.5", &["hottest", "zipf:1.2"]);
-    refused("rw=read:-2k bs=4k", &["backwards"]);
+    refused("rw=randread:5g", &["at each random offset"]);
+    refused("rw=raed", &["no such pattern"]);
+    refused("rw=randread random_distribution=zipf:1.2:0.5", &["center", "zipf:1.2"]);
+    refused("rw=read:-2k bs=4k", &["rw=read:-8k"]);
 }
 
 #[test]
@@ -235,10 +252,10 @@ fn engines_and_depths_are_those_of_fio() {
     let words = uring.engine.as_ref().map(model::spec::EngineSpec::to_flag);
     assert_eq!(words.as_deref(), Some("io_uring:iopoll,plain-buffers"));
     assert_eq!((uring.depth, uring.batch), (Some(32), Some(Batch { submit: 8, complete: 1 })));
-    assert_eq!(stream("ioengine=psync iodepth=32").depth, Some(1), "it has one, whatever is asked for");
+    assert_eq!(stream("ioengine=psync iodepth=32").depth, Some(1), "a synchronous engine has one");
     assert_eq!(stream("ioengine=mmap").cache, Some(Cache::Mmap));
     assert_eq!(stream("sync=dsync buffered=0").cache, Some(Cache::DirectDsync));
-    assert_eq!(stream("direct=1 buffered=1").cache, Some(Cache::Buffered), "what is said last holds");
+    assert_eq!(stream("direct=1 buffered=1").cache, Some(Cache::Buffered), "the last option wins");
     let null = stream("ioengine=null iodepth=0x10");
     assert_eq!((null.target.len(), null.cache, null.depth), (0, None, Some(16)));
     let trims = stream("rw=randtrim ioengine=libaio iodepth=8 direct=1");
@@ -251,7 +268,7 @@ fn engines_and_depths_are_those_of_fio() {
     refused("ioengine=http", &["object stores", "mount"]);
     refused("ioengine=foo", &["no such engine", "type psync"]);
     refused("hipri=1", &["ioengine=io_uring or pvsync2"]);
-    refused("http_host=x", &["fio's engine http"]);
+    refused("http_host=x", &["ioengine=http"]);
 }
 
 #[test]
@@ -262,7 +279,7 @@ fn clones_of_a_group_are_one_result() {
     assert_eq!(
         (own.limit.operations, own.limit_iops),
         (Some(30), Some(RateLimit::All(300.0))),
-        "for each of them"
+        "multiplied by the clones"
     );
     let apart = job("[j]\nsize=1m\nnumjobs=2\noffset_increment=1m\nfilename=f\n");
     let offsets: Vec<_> =
@@ -274,7 +291,7 @@ fn clones_of_a_group_are_one_result() {
         (["/a/j-0".to_owned(), "/a/j-1".to_owned()].as_slice(), Some(512 << 10))
     );
     assert_eq!(stream("unlink=1").create.map(|create| create.unlink), Some(true));
-    assert_eq!(stream("size=100%").size, None, "all that is there");
+    assert_eq!(stream("size=100%").size, None, "the whole file");
     let half = stream("filename=f:g size=50% offset=10%");
     assert_eq!(
         (half.size, half.offset, half.create),
@@ -282,7 +299,7 @@ fn clones_of_a_group_are_one_result() {
         "a whole number of blocks, and the next block"
     );
     refused("size=50%", &["there is none", "type a size"]);
-    refused("size=50% filename=f:shorter", &["several lengths"]);
+    refused("size=50% filename=f:shorter", &["different lengths"]);
     assert_eq!((stream("io_size=50%").limit.bytes, stream("io_size=0%").passes), (Some(1 << 19), Some(1)));
     assert_eq!(
         stream("nrfiles=2 filesize=4m io_size=50%").limit.bytes,
@@ -303,36 +320,37 @@ fn clones_of_a_group_are_one_result() {
     let offsets: Vec<_> = tenths.phases[0].streams.iter().map(|s| s.offset).collect();
     assert_eq!(offsets, [None, Some(106_496), Some(212_992)], "rounded up to whole blocks");
     let apart = job("[j]\nsize=1m\nnumjobs=2\noffset_increment=1m\nfilename=f\ngroup_reporting\n");
-    assert_eq!(apart.phases[0].streams.len(), 2, "each has blocks of its own");
+    assert_eq!(apart.phases[0].streams.len(), 2, "each has its own blocks");
     let two = job("[a]\nsize=1m\nexitall\n[b]\nsize=1m\n");
     assert_eq!(two.phases[0].streams.iter().map(|s| s.ends_others).collect::<Vec<_>>(), [Some(true), None]);
-    assert_eq!(stream("exitall").ends_others, None, "there is none to end");
+    assert_eq!(stream("exitall").ends_others, None, "there is no other job");
     let first = stream("prio=2 nice=-5").place;
     assert_eq!((first.io_priority, first.nice), (Some(IoPriority::BestEffort(2)), Some(-5)));
     assert_eq!(stream("prioclass=3").place.io_priority, Some(IoPriority::Idle));
     refused("prioclass=3 prio=1", &["no levels"]);
-    refused("prio=8", &["type rt:0"]);
+    refused("prio=8", &["type a level from 0"]);
     refused("nrfiles=2 filename_format=$jobname", &["$filenum"]);
-    let turns = |words: &str| stream(&format!("nrfiles=4 {words}")).sharing;
+    let turns = |options: &str| stream(&format!("nrfiles=4 {options}")).sharing;
     let some = |drawn, operations, open| Some(Sharing::Turns { drawn, operations, open });
     assert_eq!(turns("openfiles=2"), some(false, 1, 2));
     assert_eq!((turns("openfiles=8"), turns("")), (Some(Sharing::RoundRobin), Some(Sharing::RoundRobin)));
     assert_eq!(turns("file_service_type=sequential:4"), some(false, 1, 1));
     assert_eq!(turns("file_service_type=roundrobin:3"), some(false, 3, 4));
     assert_eq!(turns("file_service_type=random:3 openfiles=2"), some(true, 3, 2));
-    refused("nrfiles=4 file_service_type=zipf:1.1", &["drawn alike"]);
+    refused("nrfiles=4 file_service_type=zipf:1.1", &["equally often"]);
 }
 
 #[test]
 fn verified_blocks_are_read_back_in_a_separate_phase() {
-    let content = |words: &str| stream(words).verify.map(|verify| verify.content);
+    let content = |options: &str| stream(options).verify.map(|verify| verify.content);
     let both = job(
         "[a]\nsize=1m\nrw=write\n[b]\nsize=1m\nrw=randwrite\nverify=md5\n[c]\nstonewall\nsize=1m\nverify=md5\n",
     );
     let back = |at: usize| both.phases[at].streams.iter().map(|s| s.read_back).collect::<Vec<_>>();
     assert_eq!([back(0), back(1), back(2)], [vec![None, None], vec![Some(2)], vec![None]]);
-    let checks =
-        |at: usize, of: usize| both.phases[at].streams[of].verify.as_ref().map(|verify| verify.checks);
+    let checks = |phase: usize, stream: usize| {
+        both.phases[phase].streams[stream].verify.as_ref().map(|verify| verify.checks)
+    };
     assert_eq!((checks(0, 0), checks(0, 1), checks(2, 0)), (None, Some(false), Some(true)));
     assert_eq!(
         both.phases[0].streams[1].verify.as_ref().map(|v| &v.content),
@@ -345,8 +363,8 @@ fn verified_blocks_are_read_back_in_a_separate_phase() {
     let bytes = Some(Content::Pattern { bytes: vec![0xde, 0xad], offsets: Vec::new() });
     assert_eq!(content("rw=write verify=pattern verify_pattern=0xdead do_verify=0"), bytes);
     assert_eq!(content("rw=write buffer_pattern=0xdead"), bytes);
-    let of_file = Some(Content::Pattern { bytes: b"from a file".to_vec(), offsets: Vec::new() });
-    assert_eq!(content("rw=write buffer_pattern='data'"), of_file);
+    let from_file = Some(Content::Pattern { bytes: b"from a file".to_vec(), offsets: Vec::new() });
+    assert_eq!(content("rw=write buffer_pattern='data'"), from_file);
     refused("verify=pattern", &["verify_pattern=0xdeadbeef"]);
     refused("verify=md4", &["crc32c"]);
     refused("buffer_pattern='none'", &["cannot be read"]);
@@ -354,8 +372,8 @@ fn verified_blocks_are_read_back_in_a_separate_phase() {
 
 #[test]
 fn holes_restart_until_the_size_is_moved() {
-    let ends = |words: &str| {
-        let stream = stream(&format!("rw=read:60k {words}"));
+    let ends = |options: &str| {
+        let stream = stream(&format!("rw=read:60k {options}"));
         (stream.passes, stream.limit.bytes)
     };
     assert_eq!(ends("size=256k"), (None, Some(256 << 10)));
@@ -389,9 +407,9 @@ fn operations_of_loops_are_counted_together() {
 
 #[test]
 fn a_file_keeps_its_length_whatever_the_offset_of_a_clone() {
-    let clones = |words: &str| -> Vec<_> {
+    let clones = |options: &str| -> Vec<_> {
         let job =
-            job(&format!("[j]\nrw=write\nbs=1m\nnumjobs=3\noffset_increment=1m\nfilesize=4m\n{words}\n"));
+            job(&format!("[j]\nrw=write\nbs=1m\nnumjobs=3\noffset_increment=1m\nfilesize=4m\n{options}\n"));
         let all = job.phases[0].streams.iter();
         all.map(|s| (s.offset, s.size, s.create.map(|c| c.bytes >> 20), s.limit.bytes.map(|b| b >> 20)))
             .collect()
@@ -410,15 +428,19 @@ fn a_file_keeps_its_length_whatever_the_offset_of_a_clone() {
 
 #[test]
 fn percentages_and_sizes_stop_at_the_end_of_the_file() {
-    let of = |words: &str| {
-        let stream = stream(&format!("bs=4k {words}"));
+    let region = |options: &str| {
+        let stream = stream(&format!("bs=4k {options}"));
         (stream.offset, stream.size)
     };
-    assert_eq!(of("filename=f size=10% offset=0%"), (None, Some(25 * 4096)));
-    assert_eq!(of("filename=f size=10% offset=95%"), (Some(244 * 4096), Some(12 * 4096)));
-    assert_eq!(of("filename=/dev/small size=512k offset=768k"), (Some(768 << 10), Some(256 << 10)));
-    assert_eq!(of("filename=/dev/small size=512k"), (None, Some(512 << 10)));
-    assert_eq!(of("filename=f size=512k offset=768k"), (Some(768 << 10), Some(512 << 10)), "a file grows");
+    assert_eq!(region("filename=f size=10% offset=0%"), (None, Some(25 * 4096)));
+    assert_eq!(region("filename=f size=10% offset=95%"), (Some(244 * 4096), Some(12 * 4096)));
+    assert_eq!(region("filename=/dev/small size=512k offset=768k"), (Some(768 << 10), Some(256 << 10)));
+    assert_eq!(region("filename=/dev/small size=512k"), (None, Some(512 << 10)));
+    assert_eq!(
+        region("filename=f size=512k offset=768k"),
+        (Some(768 << 10), Some(512 << 10)),
+        "a file grows"
+    );
 }
 
 #[test]
@@ -455,8 +477,8 @@ fn kb_base_holds_for_a_section_and_in_order_on_the_command_line() {
 
 #[test]
 fn output_settings_of_a_job_are_kept() {
-    let layout = |words: &str| {
-        let job = job(&format!("[j]\nsize=1m\n{}\n", words.replace(' ', "\n")));
+    let layout = |options: &str| {
+        let job = job(&format!("[j]\nsize=1m\n{}\n", options.replace(' ', "\n")));
         job.typed.map(|typed| typed.phases[0][0].layout.clone()).unwrap_or_default()
     };
     assert!(layout("rw=read").is_default());
@@ -522,13 +544,13 @@ fn a_job_that_waits_for_all_others_starts_a_phase() {
         "[global]\nsize=1m\nfilename=f\n[w]\nrw=write\n[r]\nwait_for=w\n[s]\nwait_for=r\n[t]\nwait_for=w\n";
     let job = job(wait);
     assert_eq!(job.phases.iter().map(|p| p.streams.len()).collect::<Vec<_>>(), [1, 1, 2]);
-    let beside = parsed("[global]\nsize=1m\n[a]\n[b]\n[c]\nwait_for=a\n");
-    assert!(beside.is_err_and(|e| e.to_string().contains("type stonewall")));
-    refused("wait_for=x", &["no such job"]);
+    let concurrent = parsed("[global]\nsize=1m\n[a]\n[b]\n[c]\nwait_for=a\n");
+    assert!(concurrent.is_err_and(|e| e.to_string().contains("type stonewall")));
+    refused("wait_for=x", &["no earlier job"]);
 }
 
 #[test]
-fn words_of_a_command_line_are_sections_too() {
+fn a_command_line_has_sections_too() {
     let two = "--bs=8k --name=a --size=1m --name=b --size=2m --rw=write";
     let all = read_line(&parse_words(two)).unwrap_or_else(|e| panic!("{e}"));
     let streams = &all.phases[0].streams;
@@ -541,13 +563,13 @@ fn words_of_a_command_line_are_sections_too() {
     let wrong = trouble("--name=a --iodepht=3");
     assert!(wrong.contains("--> command line:1:10") && wrong.contains("type iodepth"), "{wrong}");
     let writes = trouble(&format!("{two} --readonly"));
-    assert!(writes.contains("rw=write") && writes.contains("--readonly is said"), "{writes}");
+    assert!(writes.contains("rw=write") && writes.contains("--readonly forbids writes"), "{writes}");
     let two = read_line(&parse_words("f.fio --name=a --size=1m")).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(two.phases.len(), 2, "a further file waits for what stands before it");
+    assert_eq!(two.phases.len(), 2, "a second file waits for all before it");
 }
 
 #[test]
-fn job_files_are_shown_as_one_line_that_a_shell_takes() {
+fn job_files_become_one_quoted_command_line() {
     let text =
         "[global]\nrw=randread\nstonewall\n[one job]\nfilename=a b\n[two]\nblocksize=4k\ndescription=it's\n";
     let mut line = CommandLine::of_file("x.fio", text);
@@ -564,14 +586,14 @@ fn job_files_are_shown_as_one_line_that_a_shell_takes() {
 fn every_error_has_its_place_and_a_suggestion() {
     for (text, place, words) in [
         ("", "1:1", ["there is no job", "[NAME]"]),
-        ("bs=4k\n", "1:1", ["in a section", "[global]"]),
+        ("bs=4k\n", "1:1", ["not in a section", "[global]"]),
         ("[a\n", "1:1", ["name in brackets", "[NAME]"]),
         ("[a]\nsize=4kx\n", "2:1", ["'4kx'", "type one such as 4096"]),
-        ("[a]\nsize=10%\n", "2:1", ["a share is of what is there", "type a size"]),
+        ("[a]\nsize=10%\n", "2:1", ["a percentage needs the length", "type a size"]),
         ("[a]\nreadwrit=read\n", "2:1", ["no option 'readwrit'", "type readwrite"]),
         ("[a]\nverify=null\n", "2:1", ["verify=null", "crc32c"]),
-        ("[a]\n  merge_blktrace_file=x\n", "2:3", ["merge_blktrace_file=x", "not merged"]),
-        ("[a]\nsize=1m\nfsync=1\nfdatasync=1\nrw=write\n", "4:1", ["fsync or fdatasync", "one call"]),
+        ("[a]\n  merge_blktrace_file=x\n", "2:3", ["merge_blktrace_file=x", "does not merge traces"]),
+        ("[a]\nsize=1m\nfsync=1\nfdatasync=1\nrw=write\n", "4:1", ["fsync or fdatasync", "one kind of sync"]),
         ("[a]\nsize=1m\niodepth=0\n", "3:1", ["out of range", "from 1"]),
     ] {
         let trouble = parsed(text).map_or_else(|e| e.to_string(), |job| panic!("{text:?} is {job:?}"));
@@ -591,12 +613,12 @@ fn a_job_is_named_by_its_section_or_its_own_name() {
 fn options_without_effect_are_reported_once() {
     let job = job("[global]\nthread\ngtod_reduce=1\n[a]\nsize=1mib\n[b]\nsize=1m\nthread=1\nfilename=x;y\n");
     let all = job.remarks.join("\n");
-    assert_eq!(all.matches("thread changes nothing").count(), 1, "{all}");
-    assert!(all.contains("powers of ten") && all.contains("'filename=x' is all of it"), "{all}");
+    assert_eq!(all.matches("thread has no effect").count(), 1, "{all}");
+    assert!(all.contains("powers of ten") && all.contains("only 'filename=x' is used"), "{all}");
 }
 
 #[test]
-fn every_supported_option_is_read() {
+fn honoured_options_are_read_and_others_are_not() {
     let sources = [
         include_str!("access.rs"),
         include_str!("files.rs"),
@@ -607,11 +629,11 @@ fn every_supported_option_is_read() {
         include_str!("streams.rs"),
     ];
     for option in OPTIONS {
-        let asked = sources.iter().any(|s| s.contains(&format!("\"{}\"", option.name)));
+        let is_read = sources.iter().any(|s| s.contains(&format!("\"{}\"", option.name)));
         match option.how {
-            How::Held(_) => assert!(asked, "{} is held, and nobody asks for it", option.name),
+            How::Honoured(_) => assert!(is_read, "{} is honoured but never read", option.name),
             _ => {
-                assert!(!asked || option.name == "description", "{} is asked for, and not held", option.name);
+                assert!(!is_read || option.name == "description", "{} is read but not honoured", option.name);
             }
         }
     }
@@ -636,17 +658,17 @@ fn typed_options_are_kept_by_their_main_names() {
 #[test]
 fn groups_begin_as_in_fio_and_jobs_join_those_before_them() {
     let typed = |text: &str| job(&format!("[global]\nsize=1m\n{text}")).typed.unwrap_or_default();
-    let told = |text: &str| -> Vec<(usize, bool)> {
+    let groups = |text: &str| -> Vec<(usize, bool)> {
         typed(text).phases.iter().flatten().map(|stream| (stream.group, stream.joins)).collect()
     };
     assert_eq!(
-        told(
+        groups(
             "group_reporting\n[a]\nstonewall\n[b]\n[c]\nnew_group\n[d]\nstonewall\n[e]\ngroup_reporting=0\n"
         ),
         [(0, true), (0, true), (1, true), (2, true), (2, false)]
     );
     assert_eq!(
-        told("[a]\nnumjobs=2\n[b]\nnumjobs=2\ngroup_reporting\n"),
+        groups("[a]\nnumjobs=2\n[b]\nnumjobs=2\ngroup_reporting\n"),
         [(0, false), (0, false), (0, true)]
     );
     let mixed = |value: &str| typed(&format!("[a]\nunified_rw_reporting={value}\n")).phases[0][0].mixed;

@@ -1,8 +1,8 @@
 //! Values in fio's syntax: numbers with units, times, percentages, lists by direction, and arithmetic in
 //! parentheses. A value that fio would read only in part (`4kx` as 4k) is an error.
 //!
-//! `kib`, `mib` and the like are powers of ten in fio unless `kb_base=1000`, which makes them powers of two
-//! and `k`, `m` powers of ten. [`Units::notable`] detects values whose unit is misleading.
+//! `kib`, `mib` and `gib` are powers of ten in fio unless `kb_base=1000`, which makes them powers of two
+//! and `k`, `m` powers of ten. [`Units::is_misleading`] detects values whose unit is misleading.
 
 /// Deepest nesting of parentheses.
 const MAX_DEPTH: u32 = 40;
@@ -34,7 +34,7 @@ impl Units {
     pub(super) const USUAL: Self = Self { base: 1024 };
 
     /// Whether a value has a misleading unit.
-    pub(super) fn notable(self, text: &str) -> bool {
+    pub(super) fn is_misleading(self, text: &str) -> bool {
         let text = text.to_ascii_lowercase();
         self.base == 1024 && ["kib", "mib", "gib", "tib", "pib"].iter().any(|unit| text.contains(unit))
     }
@@ -47,7 +47,7 @@ impl Units {
             let share = text.trim_end_matches('%').parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p));
             return share
                 .map(Size::Percent)
-                .ok_or_else(|| not(text, "a share; type a number from 0% to 100%"));
+                .ok_or_else(|| not(text, "a percentage; type a number from 0% to 100%"));
         }
         self.whole(text).map(Size::Bytes)
     }
@@ -100,7 +100,7 @@ pub(super) fn time(text: &str, bare: Bare) -> Result<u64, String> {
         ("d", _) => Some(86_400e9),
         _ => None,
     };
-    // In parentheses fio takes each number for microseconds, whatever the option.
+    // fio reads numbers in parentheses as microseconds, whatever the option.
     let alone = (!text.trim().starts_with('(')).then(|| Units::number(text, factor)).flatten();
     let value = alone.ok_or_else(|| not(text, advice))?;
     if (0.0..=9.0e18).contains(&value) { Ok(value as u64) } else { Err(not(text, advice)) }
@@ -115,7 +115,7 @@ pub(super) fn calculate(text: &str) -> Option<String> {
     let text = text.to_ascii_lowercase();
     let mut expression = Expression { rest: &text, factor: &bare };
     let value = expression.sum(0).filter(|v| v.is_finite() && expression.rest.trim().is_empty())?;
-    // It calculates with whole numbers.
+    // `bc` calculates with whole numbers.
     Some(format!("{:.0}", value.trunc()))
 }
 
@@ -199,6 +199,12 @@ impl Expression<'_> {
     }
 }
 
+/// A whole percentage.
+pub(super) fn percent(number: u64) -> Result<u8, String> {
+    let fits = u8::try_from(number).ok().filter(|percent| *percent <= 100);
+    fits.ok_or_else(|| "it is not a percentage; type 0 to 100".to_owned())
+}
+
 /// A switch: on if it has no value.
 pub(super) fn switch(text: &str) -> Result<bool, String> {
     match text.trim() {
@@ -208,8 +214,8 @@ pub(super) fn switch(text: &str) -> Result<bool, String> {
     }
 }
 
-/// Values for reads, writes and trims: one value is for all, the second of two for writes and trims; an empty
-/// one keeps the default.
+/// Values for reads, writes and trims: a single value is for all, the second of two for writes and trims. An
+/// empty one keeps the default.
 pub(super) fn triplet(text: &str) -> Result<[Option<&str>; 3], String> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     let some = |text: &&str| (!text.is_empty()).then(|| (*text).to_owned());
@@ -222,7 +228,7 @@ pub(super) fn triplet(text: &str) -> Result<[Option<&str>; 3], String> {
     }
 }
 
-/// Most ranks of `percentile_list`.
+/// Maximum number of ranks of `percentile_list`.
 const MAX_RANKS: usize = 20;
 
 /// Ranks of percentiles, ascending, and the maximum number of decimals. As in fio the list ends before a rank
@@ -270,7 +276,7 @@ fn not(text: &str, what: &str) -> String {
 
 #[test]
 fn sizes_are_those_of_fio() {
-    let of = |text: &str| Units::USUAL.size(text);
+    let parse = |text: &str| Units::USUAL.size(text);
     for (text, bytes) in [
         ("4096", 4096),
         ("4k", 4096),
@@ -285,27 +291,32 @@ fn sizes_are_those_of_fio() {
         ("(1g + 1m) ", (1 << 30) + (1 << 20)),
         ("(2^10*(3-1))", 2048),
     ] {
-        assert_eq!(of(text), Ok(Size::Bytes(bytes)), "{text}");
+        assert_eq!(parse(text), Ok(Size::Bytes(bytes)), "{text}");
     }
-    assert_eq!((of("20%"), of("100%%")), (Ok(Size::Percent(20.0)), Ok(Size::Percent(100.0))));
+    assert_eq!((parse("20%"), parse("100%%")), (Ok(Size::Percent(20.0)), Ok(Size::Percent(100.0))));
     let si = Units { base: 1000 };
     assert_eq!((si.size("1m"), si.size("1mib")), (Ok(Size::Bytes(1_000_000)), Ok(Size::Bytes(1 << 20))));
-    assert!(Units::USUAL.notable("1MiB") && !si.notable("1MiB") && !Units::USUAL.notable("1mi"));
+    assert!(
+        Units::USUAL.is_misleading("1MiB") && !si.is_misleading("1MiB") && !Units::USUAL.is_misleading("1mi")
+    );
     for bad in
         ["", "4kx", "1e3", "4*1024", "k", "-1", "(1", "1)", "-1%", "101%", "(1/0)", "0x", "9999999999999p"]
     {
-        assert!(of(bad).is_err_and(|e| e.contains("; type")), "{bad}");
+        assert!(parse(bad).is_err_and(|e| e.contains("; type")), "{bad}");
     }
-    assert!(of(&"(".repeat(300)).is_err() && of(&format!("({})", "-".repeat(300))).is_err());
+    assert!(parse(&"(".repeat(300)).is_err() && parse(&format!("({})", "-".repeat(300))).is_err());
 }
 
 #[test]
-fn times_have_seconds_or_microseconds_where_nothing_is_said() {
-    let of = |text: &str| time(text, Bare::Seconds);
-    assert_eq!((of("60"), of("500ms"), of("1m")), (Ok(60_000_000_000), Ok(500_000_000), Ok(60_000_000_000)));
-    assert_eq!((of("2h"), of("10us")), (Ok(7_200_000_000_000), Ok(10_000)));
+fn a_time_without_unit_is_in_the_unit_of_its_option() {
+    let parse = |text: &str| time(text, Bare::Seconds);
+    assert_eq!(
+        (parse("60"), parse("500ms"), parse("1m")),
+        (Ok(60_000_000_000), Ok(500_000_000), Ok(60_000_000_000))
+    );
+    assert_eq!((parse("2h"), parse("10us")), (Ok(7_200_000_000_000), Ok(10_000)));
     assert_eq!(time("100", Bare::Microseconds), Ok(100_000));
-    assert!(of("1min").is_err() && of("").is_err() && of("(2*30)").is_err());
+    assert!(parse("1min").is_err() && parse("").is_err() && parse("(2*30)").is_err());
 }
 
 #[test]
@@ -326,7 +337,7 @@ fn directions_are_separated_by_commas() {
 }
 
 #[test]
-fn percentiles_are_sorted_with_the_decimals_that_were_typed() {
+fn percentiles_are_sorted_and_keep_their_decimals() {
     assert_eq!(percentiles("99.9:50:97"), Ok((vec![50.0, 97.0, 99.9], 1)));
     assert_eq!(percentiles("50:99.999:100"), Ok((vec![50.0, 99.999, 100.0], 3)));
     assert_eq!(percentiles("50:0:99"), Ok((vec![50.0], 0)));

@@ -4,8 +4,7 @@
 //! Source: Iometer 1.1.0, User's Guide, and the files that it writes. Files of 2004 and 2006 have fewer
 //! fields and are read too.
 
-use crate::MAX_FILE_BYTES;
-use crate::trouble::{Mark, Trouble};
+use crate::trouble::{Mark, Trouble, quoted};
 use model::job::{Mix, Sizes};
 use model::spec::LineSpec;
 use model::spec::iometer::{Cycle, Step};
@@ -140,9 +139,8 @@ impl Icf {
 /// # Errors
 /// All errors, each with its place.
 pub(super) fn read(name: &str, text: &str) -> Result<Icf, Trouble> {
-    if text.len() > MAX_FILE_BYTES {
-        let why = format!("the file has {} bytes; a configuration has {MAX_FILE_BYTES} at most", text.len());
-        return Err(Trouble::new(name, "", vec![Mark::new(0..0, why)]));
+    if let Some(trouble) = Trouble::too_large(name, text, "a configuration") {
+        return Err(trouble);
     }
     let mut reader = Reader { icf: Icf::default(), marks: Vec::new(), heading: String::new(), skips: false };
     let mut at = 0;
@@ -223,7 +221,7 @@ impl Reader {
             "disk cycling" | "target cycling" => icf.targets = rises(value, false)?,
             "queue depth cycling" => icf.outstanding = rises(value, true)?,
             "test type" => {
-                icf.cycle = match of_number(value, &Cycle::ALL) {
+                icf.cycle = match entry_at(value, &Cycle::ALL) {
                     Some((_, cycle)) => *cycle,
                     None => Cycle::parse(value)?,
                 }
@@ -252,12 +250,12 @@ impl Reader {
                 let name = value.split_once(',').map_or(value, |(_, name)| name).trim().to_owned();
                 icf.managers.push(Manager { name, address: String::new(), workers: Vec::new(), place });
             }
-            _ => return self.of_worker(&heading, value, place),
+            _ => return self.worker_value(&heading, value, place),
         }
         Ok(())
     }
 
-    fn of_worker(&mut self, heading: &str, value: &str, place: Range<usize>) -> Result<(), String> {
+    fn worker_value(&mut self, heading: &str, value: &str, place: Range<usize>) -> Result<(), String> {
         let manager = self.icf.managers.last_mut();
         if heading == "worker" {
             let manager =
@@ -279,19 +277,19 @@ impl Reader {
             ["worker type", "number of outstanding", "disk maximum size", "assigned access specs", "target"];
         if !known.iter().any(|k| heading.starts_with(k)) {
             return Err(format!(
-                "the heading {} is none of Iometer's; write one of its own before this",
-                short(heading)
+                "Iometer has no heading {}; write one of its headings before this",
+                quoted(heading)
             ));
         }
         let worker = manager
             .and_then(|m| m.workers.last_mut())
-            .ok_or("this is of a worker; write 'Worker before it")?;
+            .ok_or("this belongs to a worker; write 'Worker before it")?;
         let fields: Vec<&str> = value.split(',').map(str::trim).collect();
         match heading {
             "worker type" | "target type" if !value.eq_ignore_ascii_case("disk") => {
                 return Err(format!(
-                    "{} is no disk, and fathom measures disks alone; take this worker away",
-                    short(value)
+                    "{} is not a disk, and fathom only measures disks; remove this worker",
+                    quoted(value)
                 ));
             }
             h if h.starts_with("number of outstanding") => {
@@ -325,7 +323,8 @@ impl Reader {
         for spec in &self.icf.specs {
             let sum: u32 = spec.lines.iter().map(|line| line.share).sum();
             if sum != 100 {
-                let why = format!("the shares of its lines sum to {sum}; write lines that sum to 100");
+                let why =
+                    format!("the percentages of its lines add up to {sum}; write lines that add up to 100");
                 self.marks.push(Mark::new(spec.place.clone(), why));
             }
         }
@@ -333,8 +332,8 @@ impl Reader {
         for (name, place) in workers.flat_map(|w| &w.specs) {
             if !names.contains(&name.to_lowercase()) && !name.eq_ignore_ascii_case("idle") {
                 let why = format!(
-                    "there is no access specification {}; write it down, or assign another",
-                    short(name)
+                    "there is no access specification {}; define it, or assign another",
+                    quoted(name)
                 );
                 self.marks.push(Mark::new(place.clone(), why));
             }
@@ -349,7 +348,7 @@ fn line(value: &str) -> Result<LineSpec, String> {
         u8::try_from(n)
             .ok()
             .filter(|n| *n <= 100)
-            .ok_or_else(|| format!("{n} {what} is no percentage; write 0 to 100"))
+            .ok_or_else(|| format!("{n} {what} is not a percentage; write 0 to 100"))
     };
     if size == 0 || size.max(align).max(reply) > MAX_BLOCK_BYTES {
         return Err(format!("an operation has 1 to {MAX_BLOCK_BYTES} bytes; write another size"));
@@ -377,28 +376,29 @@ fn count(value: &str) -> usize {
 }
 
 /// The entry that an old file gives by its number.
-fn of_number<'t, T>(text: &str, all: &'t [T]) -> Option<&'t T> {
+fn entry_at<'t, T>(text: &str, all: &'t [T]) -> Option<&'t T> {
     all.get(text.trim().parse::<usize>().ok()?)
 }
 
 /// `start [end] step LAW`.
 fn rises(value: &str, has_end: bool) -> Result<Rises, String> {
     let fields: Vec<&str> = value.split([' ', '\t', ',']).filter(|f| !f.is_empty()).collect();
-    let (end, by, law) =
-        match (fields.as_slice(), has_end) {
-            ([_, end, by, law], true) => (Some(*end), *by, *law),
-            ([_, by, law], false) => (None, *by, *law),
-            _ => return Err(
-                "it is start, end of the queue's depth alone, step and LINEAR or EXPONENTIAL; write these"
-                    .into(),
-            ),
-        };
+    let (end, by, law) = match (fields.as_slice(), has_end) {
+        ([_, end, by, law], true) => (Some(*end), *by, *law),
+        ([_, by, law], false) => (None, *by, *law),
+        _ => {
+            let end = if has_end { "end, " } else { "" };
+            return Err(format!(
+                "the line needs start, {end}step and LINEAR or EXPONENTIAL; write all of them"
+            ));
+        }
+    };
     let least = |text: &str| {
         let number = number(text)?;
         u32::try_from(number)
             .ok()
             .filter(|n| *n > 0)
-            .ok_or_else(|| format!("{number} is out of range; write one from 1 on"))
+            .ok_or_else(|| format!("{number} is out of range; write at least 1"))
     };
     Ok(Rises {
         start: least(fields[0])?,
@@ -420,19 +420,13 @@ fn numbers<const N: usize>(value: &str) -> Result<[u64; N], String> {
 }
 
 fn number(text: &str) -> Result<u64, String> {
-    text.trim().parse().map_err(|_| format!("{} is no whole number; write one", short(text)))
+    text.trim().parse().map_err(|_| format!("{} is not a whole number; write one", quoted(text)))
 }
 
 fn one_of(text: &str, words: &[&str]) -> Result<String, String> {
     let found = words.iter().find(|word| word.eq_ignore_ascii_case(text.trim()));
     found
-        .or_else(|| of_number(text, words))
+        .or_else(|| entry_at(text, words))
         .map(|word| (*word).to_owned())
-        .ok_or_else(|| format!("{} is none of them; write {}", short(text), words.join(", ")))
-}
-
-/// A text of the file for a message, shortened.
-pub(super) fn short(text: &str) -> String {
-    let short: String = text.chars().take(40).map(|c| if c.is_control() { '?' } else { c }).collect();
-    format!("'{short}'")
+        .ok_or_else(|| format!("{} is not valid here; write {}", quoted(text), words.join(", ")))
 }

@@ -5,9 +5,9 @@
 mod icf;
 
 use crate::names_in_tool::format_for_tool;
-use crate::trouble::{Mark, Trouble};
+use crate::trouble::{Mark, Trouble, quoted};
 use crate::{Language, Objections, Tool};
-use icf::{Icf, Manager, Rises, Spec, Worker, short};
+use icf::{Icf, Manager, Rises, Spec, Worker};
 use model::job::Sharing;
 use model::spec::iometer::Cycle;
 use model::spec::number::{MAX_DEPTH, MAX_NAME, MAX_PHASES, MAX_TARGETS};
@@ -27,7 +27,7 @@ fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
 /// Settings of the command line that a file does not contain.
 #[derive(Clone, Debug, Default)]
 pub struct Here {
-    /// Replacements of the targets in the order of first mention; empty if the targets are paths.
+    /// Replacements for the targets in the order of first mention; empty if the targets are paths.
     pub places: Vec<String>,
     /// The run time in seconds, if given.
     pub seconds: Option<u64>,
@@ -89,7 +89,7 @@ const MAX_TIME_S: u64 = 86_400;
 /// The whole job. Its targets are those of the file, or `places` in the order of first mention.
 ///
 /// # Errors
-/// Settings that cannot be carried out, with their places.
+/// The errors for settings that fathom does not support, with their places.
 fn job_spec(icf: &Icf, places: &[String]) -> Result<JobSpec, Vec<Mark>> {
     let marks = refused(icf, places, true);
     if !marks.is_empty() {
@@ -99,17 +99,17 @@ fn job_spec(icf: &Icf, places: &[String]) -> Result<JobSpec, Vec<Mark>> {
     let (mut phases, mut typed) = (Vec::new(), Vec::new());
     for at in 0..workers(icf).map(|(_, w)| icf.assigned(w).len()).max().unwrap_or(0) {
         for loads in cycle_tests(icf, at) {
-            let told = loads.iter().map(|load| worker_entry(load, at)).collect::<Vec<TypedStream>>();
-            let place = |load: &Load| stream(icf, load, (&names, places));
-            let streams: Vec<StreamSpec> = loads.iter().map(place).collect();
+            let entries = loads.iter().map(|load| worker_entry(load, at)).collect::<Vec<TypedStream>>();
+            let to_stream = |load: &Load| stream(icf, load, &names, places);
+            let streams: Vec<StreamSpec> = loads.iter().map(to_stream).collect();
             let (time, warmup) = (icf.seconds * SECOND_NS, icf.ramp_seconds * SECOND_NS);
             phases.push(PhaseSpec { time: Some(time), warmup: Some(warmup), cooldown: None, streams });
-            typed.push(told);
+            typed.push(entries);
         }
     }
     if phases.is_empty() || phases.len() > MAX_PHASES {
         let why = format!(
-            "there are {} tests; a job has 1 to {MAX_PHASES}, so assign other access specifications, or use larger steps",
+            "the file has {} tests, but a job needs 1 to {MAX_PHASES}; assign other access specifications, or use larger steps",
             phases.len()
         );
         let place = icf.managers.first().map_or(0..0, |manager| manager.place.clone());
@@ -141,7 +141,7 @@ fn result_file_options(icf: &Icf) -> Options {
     out
 }
 
-/// Settings that cannot be carried out.
+/// The errors for settings that fathom does not support.
 fn refused(icf: &Icf, places: &[String], is_run: bool) -> Vec<Mark> {
     let mut marks = Vec::new();
     let Some((first, _)) = workers(icf).next() else {
@@ -151,25 +151,25 @@ fn refused(icf: &Icf, places: &[String], is_run: bool) -> Vec<Mark> {
     let elsewhere = |m: &&Manager| !m.workers.is_empty() && !m.address.eq_ignore_ascii_case(&first.address);
     for manager in icf.managers.iter().filter(elsewhere) {
         let why = format!(
-            "the manager {} is of another host than {}, by its network address, and one call measures the machine that it runs on; take it away and run a file with it alone on that host, or write what all hosts do as a job for `mpirun fathom run` (docs/how-to/many-hosts.md)",
-            short(&manager.name),
-            short(&first.name)
+            "the manager {} has another network address than {}, but one call measures only its own machine; remove it, and run a file for it on its host, or write a job for all hosts (docs/how-to/many-hosts.md)",
+            quoted(&manager.name),
+            quoted(&first.name)
         );
         marks.push(Mark::new(manager.place.clone(), why));
     }
     if icf.seconds == 0 && is_run {
-        let why = "its run time is 0, which ends by hand there; write seconds, or type /t SECONDS";
+        let why = "the run time is 0, which means until stopped by hand; write seconds, or type /t SECONDS";
         marks.push(Mark::new(first.place.clone(), why));
     }
     if icf.seconds.max(icf.ramp_seconds) > MAX_TIME_S {
         let why =
-            format!("its run time or its ramp up is longer than a day; write {MAX_TIME_S} seconds at most");
+            format!("the run time or the ramp up is longer than a day; write {MAX_TIME_S} seconds at most");
         marks.push(Mark::new(first.place.clone(), why));
     }
     let names = names(icf);
     if !places.is_empty() && places.len() != names.len() {
         let why = format!(
-            "its workers name {} targets ({}), and {} are typed; type as many",
+            "the workers name {} targets ({}), but {} are given; type as many",
             names.len(),
             names.join(", "),
             places.len()
@@ -189,22 +189,22 @@ fn refused(icf: &Icf, places: &[String], is_run: bool) -> Vec<Mark> {
             wrong(format!("too many operations are in flight; write {MAX_DEPTH} at most"));
         }
         if icf.assigned(worker).is_empty() {
-            wrong("it has no access specification; write 'Assigned access specs with a name".into());
+            wrong("the worker has no access specification; write 'Assigned access specs with a name".into());
         }
         if name(icf, manager, worker).chars().count() > MAX_NAME {
             wrong(format!(
-                "its name is too long, with that of its manager where there are several; write {MAX_NAME} characters at most"
+                "its name (with its manager's, if there are several) is too long; write {MAX_NAME} characters at most"
             ));
         }
         if worker.seed.is_some_and(|seed| seeds.iter().any(|other| *other != seed)) {
-            wrong("all workers have one seed here; write the same into each".into());
+            wrong("fathom uses one seed for all workers; write the same into each".into());
         }
     }
     for (name, place) in workers(icf).flat_map(|(_, w)| &w.targets).filter(|_| places.is_empty() && is_run) {
         if !path(name).starts_with('/') {
             let why = format!(
-                "{} is no path of Linux; type a file, directory or device for each of {}, as in fathom iometer /c FILE TARGET... (--explain shows the tests)",
-                short(name),
+                "{} is not a Linux path; type a file, directory or device for each of {}, as in fathom iometer /c FILE TARGET... (--explain shows the tests)",
+                quoted(name),
                 names.join(", ")
             );
             marks.push(Mark::new(place.clone(), why));
@@ -256,7 +256,7 @@ fn worker_entry(load: &Load, at: usize) -> TypedStream {
 }
 
 /// The stream of a worker in a test.
-fn stream(icf: &Icf, load: &Load, (names, places): (&[String], &[String])) -> StreamSpec {
+fn stream(icf: &Icf, load: &Load, names: &[String], places: &[String]) -> StreamSpec {
     let Load { manager, worker, spec, outstanding, .. } = *load;
     let place = |(name, _): &(String, _)| {
         let at = names.iter().position(|known| known == name);
@@ -299,15 +299,15 @@ struct Load<'i> {
     outstanding: u32,
 }
 
-/// The tests with the access specification of this number of each worker.
+/// The tests in which each worker uses its access specification of this number.
 fn cycle_tests(icf: &Icf, at: usize) -> Vec<Vec<Load<'_>>> {
     let all = active(icf, at);
     if all.is_empty() {
         return Vec::new();
     }
     let in_one = (0..icf.managers.len()).map(|m| all.iter().filter(|l| l.number == m).count()).max();
-    let by_workers = |of_each: usize| first_workers(&all, of_each);
-    let by_targets = |of: &[Load]| up_to(icf.targets, of.iter().map(|l| l.targets).max().unwrap_or(0));
+    let by_workers = |count: usize| first_workers(&all, count);
+    let by_targets = |loads: &[Load]| up_to(icf.targets, loads.iter().map(|l| l.targets).max().unwrap_or(0));
     match icf.cycle {
         Cycle::Normal => vec![all.clone()],
         Cycle::Targets => by_targets(&all).into_iter().map(|n| at_most(&all, n)).collect(),
@@ -317,8 +317,8 @@ fn cycle_tests(icf: &Icf, at: usize) -> Vec<Vec<Load<'_>>> {
             some.flat_map(|some| by_targets(&some).into_iter().map(move |n| at_most(&some, n))).collect()
         }
         Cycle::IncrementParallel => {
-            let of = |m: usize| all.iter().filter(|l| l.number == m).map(|l| l.targets).sum();
-            let most = (0..icf.managers.len()).map(of).max().unwrap_or(0);
+            let targets = |m: usize| all.iter().filter(|l| l.number == m).map(|l| l.targets).sum();
+            let most = (0..icf.managers.len()).map(targets).max().unwrap_or(0);
             up_to(icf.targets, most).into_iter().map(|n| filled(&all, n, true)).collect()
         }
         Cycle::IncrementSerial => {
@@ -335,7 +335,7 @@ fn cycle_tests(icf: &Icf, at: usize) -> Vec<Vec<Load<'_>>> {
 
 /// Workers with an access specification of this number, on all of their targets.
 fn active(icf: &Icf, at: usize) -> Vec<Load<'_>> {
-    let of = |(number, manager)| {
+    let loads = |(number, manager)| {
         let load = move |worker| {
             let spec = icf.assigned(worker).get(at).copied()??;
             let (targets, outstanding) = (worker.targets.len(), worker.outstanding);
@@ -343,7 +343,7 @@ fn active(icf: &Icf, at: usize) -> Vec<Load<'_>> {
         };
         manager.workers.iter().filter_map(load)
     };
-    icf.managers.iter().enumerate().flat_map(of).collect()
+    icf.managers.iter().enumerate().flat_map(loads).collect()
 }
 
 /// The steps up to the maximum, which is always the last step.
@@ -374,11 +374,11 @@ fn with_depth<'i>(all: &[Load<'i>], outstanding: u32) -> Vec<Load<'i>> {
 }
 
 /// Assigns this many targets, filling one worker after the other: for each manager, or for all together.
-fn filled<'i>(all: &[Load<'i>], targets: usize, of_each: bool) -> Vec<Load<'i>> {
+fn filled<'i>(all: &[Load<'i>], targets: usize, by_manager: bool) -> Vec<Load<'i>> {
     let (mut left, mut number) = (targets, None);
     let mut out = Vec::new();
     for load in all {
-        if of_each && number.replace(load.number) != Some(load.number) {
+        if by_manager && number.replace(load.number) != Some(load.number) {
             left = targets;
         }
         let own = load.targets.min(left);
@@ -407,7 +407,7 @@ fn explain_tests(icf: &Icf, places: &[String]) -> String {
         let place = match places.get(at) {
             Some(place) => place.as_str(),
             None if path(target).starts_with('/') => path(target),
-            None => "(no path of Linux; type one for it as a TARGET)",
+            None => "(not a Linux path; type one for it as a TARGET)",
         };
         out += &format!("  {target} = {place}\n");
     }

@@ -107,10 +107,10 @@ fn a_worker_follows_its_specification_on_its_targets() {
         first.lines.iter().map(|l| (l.share, l.bs.most(), l.random, l.delay, l.burst, l.align)).collect();
     assert_eq!(lines, [(22, 512, 100.0, 0, 1, 0), (78, 65_536, 30.0, 2_000_000, 4, 4096)]);
     let typed = job.typed.unwrap_or_default();
-    let told = &typed.phases[1][2].options;
+    let options = &typed.phases[1][2].options;
     assert!(
-        told.contains(&("worker".into(), "Worker 3".into()))
-            && told.contains(&("specification".into(), "Backup".into()))
+        options.contains(&("worker".into(), "Worker 3".into()))
+            && options.contains(&("specification".into(), "Backup".into()))
     );
     assert!(
         typed.defaults.contains(&("description".into(), "three workers  cycling".into())),
@@ -136,7 +136,7 @@ fn a_worker_follows_its_specification_on_its_targets() {
 }
 
 #[test]
-fn access_specifications_are_read_by_themselves() {
+fn access_specifications_are_read_alone() {
     let all = specs("x.icf", &file("NORMAL")).unwrap_or_else(|e| panic!("{e}"));
     let names: Vec<&str> = all.iter().map(|s| s.name.as_str()).collect();
     assert_eq!(names, ["4K OLTP", "Web; 70%", "Backup", "Mixed"]);
@@ -149,16 +149,16 @@ fn unsupported_settings_have_their_place() {
     let text = file("NORMAL");
     for (from, to, words) in [
         ("\tNORMAL\n", "\tSIDEWAYS\n", &["x.icf:", "type one of NORMAL"] as &[&str]),
-        ("\t4096,100,67,100,0,1,0,0", "\t4096,90,67,100,0,1,0,0", &["sum to 90"]),
+        ("\t4096,100,67,100,0,1,0,0", "\t4096,90,67,100,0,1,0,0", &["add up to 90"]),
         ("\t4096,100,67,100,0,1,0,0", "\t4096,100,167,100,0,1,0,0", &["167 % reads", "0 to 100"]),
         ("\t4096,100,67,100,0,1,0,0", "\t4096,100,67", &["there are 3 numbers", "write 8"]),
-        ("'Worker type\n\tDISK", "'Worker type\n\tNETWORK,TCP", &["no disk"]),
+        ("'Worker type\n\tDISK", "'Worker type\n\tNETWORK,TCP", &["is not a disk"]),
         ("\t4,DISABLED,1", "\t4,ENABLED,1", &["DISABLED"]),
         ("\tBackup\n\tMixed\n", "\tBackup\n\tOther\n", &["no access specification 'Other'"]),
         ("\t0          0          2", "\t0 0 0", &["/t SECONDS"]),
         ("\t0          0          2", "\t99999999999 0 0", &["longer than a day"]),
-        ("'Bar chart", "'END results display\n'Bar chart", &["the heading 'bar chart 1 statistic' is none"]),
-        ("\t1          8          2", "\t0 8 2", &["from 1 on"]),
+        ("'Bar chart", "'END results display\n'Bar chart", &["no heading 'bar chart 1 statistic'"]),
+        ("\t1          8          2", "\t0 8 2", &["at least 1"]),
         ("'Manager ID, manager name\n\t1,HOST\n", "", &["a worker has no manager"]),
     ] {
         let changed = text.replacen(from, to, 1);
@@ -167,15 +167,18 @@ fn unsupported_settings_have_their_place() {
         assert!(words.iter().all(|w| why.contains(w)), "{to}: {why}");
     }
     let why = refusal_text(parse_job(&text, &[]));
-    assert!(why.contains("'C:' is no path") && why.contains("fathom iometer /c FILE TARGET"), "{why}");
+    assert!(
+        why.contains("'C:' is not a Linux path") && why.contains("fathom iometer /c FILE TARGET"),
+        "{why}"
+    );
     let why = refusal_text(parse_job(&text, &["/a"]));
-    assert!(why.contains("name 2 targets (C:, D:), and 1 are typed"), "{why}");
+    assert!(why.contains("name 2 targets (C:, D:), but 1 are given"), "{why}");
     let long = text.replace("'END access", &format!("{}'END access", "x".repeat(1 << 20)));
     assert!(parse_job(&long, &[]).is_err_and(|e| e.contains("at most")));
 }
 
 #[test]
-fn half_random_lines_are_random_in_part() {
+fn half_random_lines_are_partly_random() {
     let job = parse_job(&file("NORMAL"), &["/a", "/b"]).unwrap_or_else(|e| panic!("{e}"));
     let line = &job.phases[3].streams[0].lines[0];
     assert!((line.random - 50.0).abs() < f64::EPSILON && line.reply == 512);
@@ -208,12 +211,12 @@ fn managers_of_one_host_are_groups_of_workers_and_each_has_its_steps() {
     assert_eq!(serial[3], ["HOST Worker 1: 2", "HOST Worker 2: 1", "OTHER Worker 1: 1"]);
     assert_eq!((parallel.len(), serial.len()), (3 + 5 + 2 + 2, 6 + 8 + 4 + 4));
     let typed = job("NORMAL").typed.unwrap_or_default();
-    let told = |stream: usize, name: &str| {
+    let option = |stream: usize, name: &str| {
         let options = &typed.phases[0][stream].options;
         options.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()).unwrap_or_default()
     };
     assert_eq!(
-        (told(3, "manager"), told(3, "manager number"), told(3, "worker")),
+        (option(3, "manager"), option(3, "manager number"), option(3, "worker")),
         ("OTHER".into(), "1".into(), "Worker 2".into())
     );
 }
@@ -226,14 +229,16 @@ fn a_manager_of_another_host_is_refused_by_name() {
         let why = refusal_text(parse_job(&two_managers("NORMAL", addresses), &["/a", "/b"]));
         assert_eq!(why.is_empty(), is_one_host, "{why}");
         assert!(
-            is_one_host || (why.contains("'OTHER' is of another host than 'HOST'") && why.contains("mpirun")),
+            is_one_host
+                || (why.contains("'OTHER' has another network address than 'HOST'")
+                    && why.contains("many-hosts.md")),
             "{why}"
         );
     }
 }
 
 #[test]
-fn files_of_1998_have_numbers_in_place_of_words_and_specifications_without_names() {
+fn files_of_1998_have_numbers_instead_of_words_and_specifications_without_names() {
     let old = file("0")
         .replace("Version 1.1.0", "Version 1998.01.05")
         .replace("'Default Disk Workers to Spawn\n\tNUMBER_OF_CPUS", "'Default Workers to Spawn\n\t0")
@@ -264,21 +269,21 @@ fn more_than_a_hundred_tests_are_a_job() {
 }
 
 #[test]
-fn tests_are_explained_without_paths_for_the_targets_of_windows() {
-    let told = |places: &[&str]| {
+fn tests_are_explained_without_paths_for_windows_targets() {
+    let explained = |places: &[&str]| {
         let places = places.iter().map(|p| (*p).to_owned()).collect();
         explain("x.icf", &file("CYCLE_OUTSTANDING_IOS"), &Here { places, seconds: None })
             .unwrap_or_else(|e| panic!("{e}"))
     };
-    let bare = told(&[]);
+    let bare = explained(&[]);
     for line in [
         "test type CYCLE_OUTSTANDING_IOS: 16 tests of 2 s after 1 s of ramp up, 48 s in all",
-        "  C: = (no path of Linux",
+        "  C: = (not a Linux path",
         "    100 % of the operations: 4 KiB, 67 % reads, 100 % random",
         "  Worker 1: 4K OLTP, 8 outstanding on each of C:, D:",
     ] {
         assert!(bare.contains(line), "no {line:?} in:\n{bare}");
     }
     assert!(bare.contains("a pause of 2 ms after 4 operations, aligned to 4 KiB"), "{bare}");
-    assert!(told(&["/a", "/b"]).contains("  D: = /b"));
+    assert!(explained(&["/a", "/b"]).contains("  D: = /b"));
 }

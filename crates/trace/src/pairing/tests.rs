@@ -2,20 +2,20 @@
 
 use crate::pairing::*;
 
-/// A story of events: step, time, sector, sectors, letters, task.
-struct Story {
+/// A load of events: step, time, sector, sectors, letters, task.
+struct Load {
     names: Names,
     pairing: Pairing,
     rows: Vec<Row>,
 }
 
-impl Story {
+impl Load {
     fn new(unit: Unit, span: Option<(u64, u64)>) -> Self {
         let scope = Scope { unit, span, start_ns: 1000 };
         Self { names: Names::default(), pairing: Pairing::new(scope), rows: Vec::new() }
     }
 
-    fn event(&mut self, step: Step, at_ns: u64, (sector, sectors): (u64, u32), rwbs: &str, tid: u32) {
+    fn event(&mut self, step: Step, at_ns: u64, sector: u64, sectors: u32, rwbs: &str, tid: u32) {
         let flags = Flags::parse(rwbs);
         let op = flags.op(sectors);
         let flags = self.names.flags(&flags);
@@ -27,40 +27,40 @@ impl Story {
     fn paired(&mut self) -> Vec<(u64, Option<u64>, u64, u32, String, u32)> {
         self.pairing.finish(&mut |row| self.rows.push(*row));
         let names = &self.names;
-        let told = |row: &Row| {
+        let summary = |row: &Row| {
             let flags = names.flags_at(row.flags).cloned().unwrap_or_default();
             let kind = if flags.kind == RowKind::Asked { "asked " } else { "" };
             let tid = names.task_at(row.task).map_or(0, |task| task.tid);
             (row.issue_ns, row.latency_ns, row.sector, row.sectors, format!("{kind}{}", flags.rwbs), tid)
         };
-        self.rows.iter().map(told).collect()
+        self.rows.iter().map(summary).collect()
     }
 }
 
 const NOWHERE: u64 = u64::MAX;
 
 #[test]
-fn completions_belong_to_the_oldest_of_their_place_and_rows_come_in_order_of_issue() {
-    let mut story = Story::new(Unit::Requests, None);
-    story.event(Step::Issued, 1, (8, 8), "R", 1);
-    story.event(Step::Issued, 2, (8, 8), "R", 2);
-    story.event(Step::Issued, 3, (16, 8), "WS", 3);
-    story.event(Step::Completed, 5, (16, 8), "WS", 0);
-    assert!(story.rows.is_empty());
-    story.event(Step::Completed, 6, (8, 8), "R", 0);
-    story.event(Step::Completed, 9, (8, 8), "R", 0);
-    story.event(Step::Completed, 9, (99, 8), "R", 0);
-    let told = story.paired();
-    assert_eq!(told[0], (1, Some(5), 8, 8, "R".into(), 1));
-    assert_eq!(told[1], (2, Some(7), 8, 8, "R".into(), 2));
-    assert_eq!(told[2], (3, Some(2), 16, 8, "WS".into(), 3));
-    assert_eq!((told.len(), story.pairing.counts.without_issue), (3, 1));
+fn a_completion_belongs_to_the_oldest_request_at_its_sector() {
+    let mut load = Load::new(Unit::Requests, None);
+    load.event(Step::Issued, 1, 8, 8, "R", 1);
+    load.event(Step::Issued, 2, 8, 8, "R", 2);
+    load.event(Step::Issued, 3, 16, 8, "WS", 3);
+    load.event(Step::Completed, 5, 16, 8, "WS", 0);
+    assert!(load.rows.is_empty());
+    load.event(Step::Completed, 6, 8, 8, "R", 0);
+    load.event(Step::Completed, 9, 8, 8, "R", 0);
+    load.event(Step::Completed, 9, 99, 8, "R", 0);
+    let rows = load.paired();
+    assert_eq!(rows[0], (1, Some(5), 8, 8, "R".into(), 1));
+    assert_eq!(rows[1], (2, Some(7), 8, 8, "R".into(), 2));
+    assert_eq!(rows[2], (3, Some(2), 16, 8, "WS".into(), 3));
+    assert_eq!((rows.len(), load.pairing.counts.without_issue), (3, 1));
 }
 
 #[test]
-fn a_commit_of_a_journal_has_its_owner_and_nothing_is_left_over() {
-    let mut story = Story::new(Unit::Requests, None);
-    story.event(Step::Asked, 1, (229_396, 2), "FWFSM", 7);
+fn a_journal_commit_belongs_to_the_task_that_requested_it() {
+    let mut load = Load::new(Unit::Requests, None);
+    load.event(Step::Asked, 1, 229_396, 2, "FWFSM", 7);
     for (step, at, place, rwbs, tid) in [
         (Step::Issued, 2, (0, 0), "FF", 9),
         (Step::Completed, 3, (NOWHERE, 0), "FF", 0),
@@ -70,7 +70,7 @@ fn a_commit_of_a_journal_has_its_owner_and_nothing_is_left_over() {
         (Step::Completed, 8, (NOWHERE, 0), "FF", 0),
         (Step::Completed, 9, (229_396, 0), "WSM", 0),
     ] {
-        story.event(step, at, place, rwbs, tid);
+        load.event(step, at, place.0, place.1, rwbs, tid);
     }
     let expected = [
         (1, Some(8), 229_396, 2, "asked FWFSM".to_owned(), 7),
@@ -78,89 +78,89 @@ fn a_commit_of_a_journal_has_its_owner_and_nothing_is_left_over() {
         (4, Some(1), 229_396, 2, "FWFSM".into(), 7),
         (6, Some(2), 0, 0, "FF".into(), 9),
     ];
-    assert_eq!(story.paired(), expected);
-    let counts = story.pairing.counts;
+    assert_eq!(load.paired(), expected);
+    let counts = load.pairing.counts;
     assert_eq!((counts.without_issue, counts.without_completion), (0, 0));
     let Completed { writes, flushes, empty_flushes, .. } = counts.completed;
     assert_eq!((writes, flushes, empty_flushes), (1, 2, 0));
 }
 
 #[test]
-fn a_flush_without_data_is_counted_as_the_kernel_does_and_fua_of_the_device_has_no_end_of_its_own() {
-    let mut story = Story::new(Unit::Requests, None);
-    story.event(Step::Asked, 1, (0, 0), "FWS", 7);
-    story.event(Step::Issued, 2, (0, 0), "FF", 9);
-    story.event(Step::Completed, 3, (NOWHERE, 0), "FF", 0);
-    story.event(Step::Completed, 4, (0, 0), "WS", 0);
-    story.event(Step::Asked, 5, (64, 8), "WFS", 7);
-    story.event(Step::Issued, 6, (64, 8), "WFS", 7);
-    story.event(Step::Completed, 8, (64, 8), "WFS", 0);
+fn empty_flushes_count_as_in_the_kernel_and_device_fua_has_no_separate_end() {
+    let mut load = Load::new(Unit::Requests, None);
+    load.event(Step::Asked, 1, 0, 0, "FWS", 7);
+    load.event(Step::Issued, 2, 0, 0, "FF", 9);
+    load.event(Step::Completed, 3, NOWHERE, 0, "FF", 0);
+    load.event(Step::Completed, 4, 0, 0, "WS", 0);
+    load.event(Step::Asked, 5, 64, 8, "WFS", 7);
+    load.event(Step::Issued, 6, 64, 8, "WFS", 7);
+    load.event(Step::Completed, 8, 64, 8, "WFS", 0);
     let expected = [
         (1, Some(3), 0, 0, "asked FWS".to_owned(), 7),
         (2, Some(1), 0, 0, "FF".into(), 9),
         (6, Some(2), 64, 8, "WFS".into(), 7),
     ];
-    assert_eq!(story.paired(), expected);
-    let Completed { writes, flushes, empty_flushes, .. } = story.pairing.counts.completed;
+    assert_eq!(load.paired(), expected);
+    let Completed { writes, flushes, empty_flushes, .. } = load.pairing.counts.completed;
     assert_eq!((writes, flushes, empty_flushes), (1, 1, 1));
 }
 
 #[test]
-fn parts_and_returns_to_the_queue_are_one_request() {
-    let mut story = Story::new(Unit::Requests, None);
-    story.event(Step::Inserted, 0, (8, 16), "R", 5);
-    story.event(Step::Issued, 1, (8, 16), "R", 9);
-    story.event(Step::Completed, 2, (8, 8), "R", 0);
-    story.event(Step::Requeued, 3, (16, 8), "R", 0);
-    story.event(Step::Issued, 4, (16, 8), "R", 9);
-    story.event(Step::Completed, 7, (16, 8), "R", 0);
-    assert_eq!(story.paired(), [(1, Some(6), 8, 16, "R".into(), 5)]);
-    assert_eq!(story.rows[0].queued_ns, Some(1));
-    let counts = story.pairing.counts;
+fn partial_completions_and_requeues_are_one_request() {
+    let mut load = Load::new(Unit::Requests, None);
+    load.event(Step::Inserted, 0, 8, 16, "R", 5);
+    load.event(Step::Issued, 1, 8, 16, "R", 9);
+    load.event(Step::Completed, 2, 8, 8, "R", 0);
+    load.event(Step::Requeued, 3, 16, 8, "R", 0);
+    load.event(Step::Issued, 4, 16, 8, "R", 9);
+    load.event(Step::Completed, 7, 16, 8, "R", 0);
+    assert_eq!(load.paired(), [(1, Some(6), 8, 16, "R".into(), 5)]);
+    assert_eq!(load.rows[0].queued_ns, Some(1));
+    let counts = load.pairing.counts;
     assert_eq!((counts.requeued, counts.completed.reads, counts.without_issue), (1, 1, 0));
 }
 
 #[test]
-fn where_events_were_lost_nothing_is_paired_with_what_it_is_not() {
-    let mut story = Story::new(Unit::Requests, None);
-    story.event(Step::Issued, 1, (8, 8), "R", 1);
-    story.event(Step::Issued, 2, (16, 8), "R", 1);
-    story.event(Step::Lost, 3, (0, 40), "", 0);
+fn lost_events_cause_no_wrong_pairs() {
+    let mut load = Load::new(Unit::Requests, None);
+    load.event(Step::Issued, 1, 8, 8, "R", 1);
+    load.event(Step::Issued, 2, 16, 8, "R", 1);
+    load.event(Step::Lost, 3, 0, 40, "", 0);
     // Its completion was lost: this is another one.
-    story.event(Step::Issued, 50, (8, 8), "R", 1);
-    story.event(Step::Completed, 60, (8, 8), "R", 0);
-    story.event(Step::Issued, PATIENCE_NS + 100, (24, 8), "R", 1);
-    story.event(Step::Completed, PATIENCE_NS + 110, (24, 8), "R", 0);
-    let told = story.paired();
-    let latencies: Vec<_> = told.iter().map(|row| row.1).collect();
+    load.event(Step::Issued, 50, 8, 8, "R", 1);
+    load.event(Step::Completed, 60, 8, 8, "R", 0);
+    load.event(Step::Issued, PATIENCE_NS + 100, 24, 8, "R", 1);
+    load.event(Step::Completed, PATIENCE_NS + 110, 24, 8, "R", 0);
+    let rows = load.paired();
+    let latencies: Vec<_> = rows.iter().map(|row| row.1).collect();
     assert_eq!(latencies, [None, None, Some(10), Some(10)]);
-    assert_eq!(story.pairing.counts.without_completion, 2);
-    assert_eq!(story.pairing.counts.completed.reads, 2);
+    assert_eq!(load.pairing.counts.without_completion, 2);
+    assert_eq!(load.pairing.counts.completed.reads, 2);
 }
 
 #[test]
-fn a_partition_has_its_sectors_from_its_beginning_and_no_other() {
-    let mut story = Story::new(Unit::Requests, Some((2048, 1000)));
+fn a_partition_has_only_its_own_sectors() {
+    let mut load = Load::new(Unit::Requests, Some((2048, 1000)));
     for sector in [2047, 2048, 3047, 3048] {
-        story.event(Step::Issued, 1, (sector, 1), "R", 1);
-        story.event(Step::Completed, 3, (sector, 1), "R", 0);
+        load.event(Step::Issued, 1, sector, 1, "R", 1);
+        load.event(Step::Completed, 3, sector, 1, "R", 0);
     }
-    let sectors: Vec<u64> = story.paired().iter().map(|row| row.2).collect();
+    let sectors: Vec<u64> = load.paired().iter().map(|row| row.2).collect();
     assert_eq!(sectors, [0, 999]);
-    assert_eq!(story.pairing.counts.completed.reads, 2);
+    assert_eq!(load.pairing.counts.completed.reads, 2);
 }
 
 #[test]
-fn only_what_completes_between_the_readings_is_held_against_the_counters() {
-    let mut story = Story::new(Unit::Bios, None);
+fn only_completions_between_the_readings_are_counted() {
+    let mut load = Load::new(Unit::Bios, None);
     let ms = |n: u64| n * 2 * COUNTING_DELAY_NS;
-    story.pairing.counters_read_first(1000 + ms(2), 1010 + ms(2));
-    story.pairing.counters_read_last(1000 + ms(8), 1010 + ms(8));
+    load.pairing.counters_read_first(1000 + ms(2), 1010 + ms(2));
+    load.pairing.counters_read_last(1000 + ms(8), 1010 + ms(8));
     for at in [1, 2, 5, 8, 9] {
-        story.event(Step::Issued, ms(at) - 5, (8, 8), "R", 1);
-        story.event(Step::Completed, ms(at) + 5, (8, 0), "R", 0);
+        load.event(Step::Issued, ms(at) - 5, 8, 8, "R", 1);
+        load.event(Step::Completed, ms(at) + 5, 8, 0, "R", 0);
     }
-    let counted = story.pairing.counts.completed;
+    let counted = load.pairing.counts.completed;
     assert_eq!((counted.reads, counted.at_edges), (2, 2));
-    assert_eq!(story.paired().len(), 5);
+    assert_eq!(load.paired().len(), 5);
 }

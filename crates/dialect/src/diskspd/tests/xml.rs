@@ -36,19 +36,18 @@ const XML: &str = r#"<Profile>
   </TimeSpans>
 </Profile>"#;
 
-fn with_xml(text: &str, line: &str) -> Result<JobSpec, Trouble> {
-    let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-    let said = CommandLine::parse(&words, &here(&|_| Ok(text.into())))?;
-    Ok(job(&said, &[], &|_| Vec::new())?.unwrap_or_default())
+fn with_xml(text: &str, words: &str) -> Result<JobSpec, Trouble> {
+    let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+    let line = CommandLine::parse(&words, &here(&|_| Ok(text.into())))?;
+    Ok(job(&line, &[], &|_| Vec::new())?.unwrap_or_default())
 }
 
 /// Three threads. The first and the last have the same two files, the second has two others. Each gets its
 /// settings.
-fn pool(of_each: [&str; 3]) -> String {
-    let target = |(path, more): (&str, &str)| {
-        format!("<Target><Path>{path}</Path><RequestCount>1</RequestCount>{more}</Target>")
-    };
-    let targets: String = ["a", "b", "c"].into_iter().zip(of_each).map(target).collect();
+fn pool(settings: [&str; 3]) -> String {
+    let target =
+        |(path, more)| format!("<Target><Path>{path}</Path><RequestCount>1</RequestCount>{more}</Target>");
+    let targets: String = ["a", "b", "c"].into_iter().zip(settings).map(target).collect();
     format!(
         "<Profile><TimeSpans><TimeSpan><Duration>1</Duration><ThreadCount>3</ThreadCount><RequestCount>6</RequestCount><Targets>{targets}</Targets></TimeSpan></TimeSpans></Profile>"
     )
@@ -65,7 +64,7 @@ fn threads(all: &[(u32, u32)]) -> String {
 #[test]
 fn a_profile_has_several_time_spans_and_templates() {
     let all = with_xml(XML, "-Xp.xml -d4 -z9 one two").unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!((all.phases.len(), all.seed), (2, Some(9)), "the seed of the command line goes before");
+    assert_eq!((all.phases.len(), all.seed), (2, Some(9)), "the command line overrides the profile");
     let times: Vec<_> = all.phases.iter().map(|p| (p.time, p.cooldown)).collect();
     assert_eq!(times, [(Some(4_000_000_000), Some(1_000_000_000)), (Some(4_000_000_000), Some(0))]);
     let paths =
@@ -83,13 +82,13 @@ fn a_profile_has_several_time_spans_and_templates() {
 #[test]
 fn errors_of_a_profile_have_their_place() {
     for (from, to, words) in [
-        ("<Duration>2<", "<Duration>two<", &["p.xml:7:7", "whole one"] as &[&str]),
+        ("<Duration>2<", "<Duration>two<", &["p.xml:7:7", "a whole number"] as &[&str]),
         ("<MeasureLatency>true", "<MeasureLatency>maybe", &["p.xml:", "true or false"]),
-        ("<Cooldown>1</Cooldown>", "<Cold>1</Cold>", &["there is no such element: Cold"]),
+        ("<Cooldown>1</Cooldown>", "<Cold>1</Cold>", &["no element Cold"]),
         ("<RandomRatio>60", "<RandomRatio>160", &["0 to 100"]),
         ("unit=\"IOPS\"", "unit=\"MBPS\"", &["BPMS or IOPS"]),
-        ("</TimeSpans>", "", &["this is no XML"]),
-        ("<Profile>", "<!DOCTYPE x [<!ENTITY a \"b\">]><Profile>", &["this is no XML"]),
+        ("</TimeSpans>", "", &["this is not XML"]),
+        ("<Profile>", "<!DOCTYPE x [<!ENTITY a \"b\">]><Profile>", &["this is not XML"]),
         ("<Verbose>false</Verbose>", "<ETW><Process>true</Process></ETW>", &["fathom capture"]),
         ("<Range IO=\"90\">10<", "<Range IO=\"90\">110<", &["up to 100"]),
         ("<Path>b<", "<Path>*0<", &["write *1"]),
@@ -125,9 +124,9 @@ fn threads_have_their_own_targets_and_weights() {
         &format!("{random}{}", threads(&[(1, 7)])),
     ]);
     let words: Vec<String> = ["-Xp.xml"].map(str::to_owned).to_vec();
-    let said = CommandLine::parse(&words, &here(&|_| Ok(text.clone()))).unwrap_or_else(|e| panic!("{e}"));
-    let all = job(&said, &[4, 5, 6], &|_| Vec::new()).unwrap_or_else(|e| panic!("{e}")).unwrap_or_default();
-    let of = |stream: &model::spec::StreamSpec| {
+    let line = CommandLine::parse(&words, &here(&|_| Ok(text.clone()))).unwrap_or_else(|e| panic!("{e}"));
+    let all = job(&line, &[4, 5, 6], &|_| Vec::new()).unwrap_or_else(|e| panic!("{e}")).unwrap_or_default();
+    let summary = |stream: &model::spec::StreamSpec| {
         (
             stream.target.join(" "),
             stream.workers,
@@ -136,7 +135,7 @@ fn threads_have_their_own_targets_and_weights() {
             stream.place.cpus.clone(),
         )
     };
-    let streams: Vec<_> = all.phases[0].streams.iter().map(of).collect();
+    let streams: Vec<_> = all.phases[0].streams.iter().map(summary).collect();
     let weighted = |weights: &[u32]| Some(Sharing::Weighted(weights.to_vec()));
     assert_eq!(streams[0], ("a b".into(), Some(2), Some(6), weighted(&[3, 1]), vec![4, 6]));
     assert_eq!(streams[1], ("a c".into(), Some(1), Some(6), weighted(&[3, 7]), vec![5, 6, 4]));
@@ -148,8 +147,8 @@ fn unsupported_settings_of_pool_threads_are_refused() {
     let own = |thread: u32| threads(&[(thread, 1)]);
     let shared = "<InterlockedSequential>true</InterlockedSequential>";
     let sizes = "<BlockSize>4096</BlockSize>";
-    for (of_each, word) in [
-        (["", sizes, ""], "alike here"),
+    for (settings, word) in [
+        (["", sizes, ""], "only differ in path and weight"),
         ([&own(0) as &str, &own(0), &own(1)], "thread 2 has no target"),
         (["", "", &threads(&[(9, 1)])], "illegal thread"),
         (
@@ -162,7 +161,7 @@ fn unsupported_settings_of_pool_threads_are_refused() {
         ),
         (["<Weight>0</Weight>", "", ""], "non-zero target Weight"),
     ] {
-        let why = refusal_text(with_xml(&pool(of_each), "-Xp.xml"));
+        let why = refusal_text(with_xml(&pool(settings), "-Xp.xml"));
         assert!(why.contains(word), "{word}: {why}");
     }
     // Threads without common targets may differ in everything.

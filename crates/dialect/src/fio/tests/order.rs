@@ -6,7 +6,7 @@ use model::spec::Rw;
 use model::spec::pace::RateLimit;
 
 #[test]
-fn a_write_follows_each_trim_and_ends_and_rates_count_both() {
+fn a_write_follows_each_trim_and_limits_count_both() {
     let pairs = stream("rw=trimwrite:8k bs=4k");
     assert_eq!((pairs.rw, pairs.hole, pairs.passes), (Some(Rw::Trimwrite), Some(8192), Some(1)));
     let random = stream("rw=randtrimwrite bs=4k,4k,8k");
@@ -24,12 +24,12 @@ fn a_write_follows_each_trim_and_ends_and_rates_count_both() {
     let checked = job("[j]\nsize=1m\nrw=randtrimwrite\nverify=crc32c\n");
     assert_eq!((checked.phases.len(), checked.phases[1].streams[0].read_back), (2, Some(1)));
     assert_eq!(stream("rw=randtrimwrite verify=md5 verify_only").rw, Some(Rw::Randread));
-    refused("rw=trimwrite bs=4k,4k,8k", &["bytes that were trimmed"]);
+    refused("rw=trimwrite bs=4k,4k,8k", &["the size of its trim"]);
     refused("rw=randtrimwrite:8", &["leave the number out"]);
     refused("rw=trimwrite io_size=2m", &["io_size=2m", "type loops"]);
     assert_eq!(stream("rw=trimwrite rate_iops=,10,20").limit_iops, Some(RateLimit::All(20.0)));
-    refused("rw=trimwrite rate_iops=,20,10", &["rate_iops=,20,10", "at the rate of writes"]);
-    refused("rw=trimwrite rate_iops=0,0,10", &["type the same for both"]);
+    refused("rw=trimwrite rate_iops=,20,10", &["rate_iops=,20,10", "ignores the rate of trims"]);
+    refused("rw=trimwrite rate_iops=0,0,10", &["type the same rate"]);
     refused("rw=trimwrite thinktime=5", &["even thinktime_blocks"]);
 }
 
@@ -69,22 +69,22 @@ fn zones_are_used_one_after_another() {
         Some(Strided { bytes: 65_536, range_bytes: 65_536, skip_bytes: 0 })
     );
     for (options, words) in [
-        ("zonemode=zbd", "zones of a device"),
-        ("zonemode=zbd zonesize=1m", "zones of a device"),
+        ("zonemode=zbd", "zoned devices"),
+        ("zonemode=zbd zonesize=1m", "zoned devices"),
         ("zonemode=foo zonesize=1m", "type none or strided"),
         ("zonemode=strided", "zonesize=256m"),
         ("zonemode=none zonesize=1m", "zonemode=strided"),
         ("zonerange=1m", "zonesize too"),
         ("zoneskip=1m", "zonesize too"),
-        ("zonesize=64k nrfiles=2", "several files"),
+        ("zonesize=64k nrfiles=2", "a single file"),
         ("zonesize=64k rw=read:4k", "number out"),
         ("zonesize=64k rw=randread random_distribution=zipf:1.1", "uniform"),
-        ("zonesize=6k", "in two zones"),
+        ("zonesize=6k", "the end of a zone"),
         ("rw=trimwrite zonesize=64k zonerange=32k", "both directions"),
         ("rw=rw zonesize=64k zonerange=32k", "both directions"),
-        ("zonesize=64k zonerange=6k", "in two zones"),
+        ("zonesize=64k zonerange=6k", "the end of a zone"),
         ("zonesize=64k loops=2", "type io_size"),
-        ("filesize=64k offset=64k", "beyond the filesize"),
+        ("filesize=64k offset=64k", "not below filesize"),
     ] {
         refused(options, &[words]);
     }
@@ -99,7 +99,7 @@ fn concurrent_jobs_have_shares_of_the_operations() {
     let three =
         "[global]\nsize=1m\nflow_id=1\nflow_sleep=100\n[a]\nflow=1\n[b]\nflow=5\nflow_watermark=9\n[c]\n";
     assert_eq!(flows(three), [flow(1, 1, 100_000), flow(5, 1, 100_000), None]);
-    assert_eq!(flows("[a]\nsize=1m\nflow=2\n"), [None], "there is nobody to wait for");
+    assert_eq!(flows("[a]\nsize=1m\nflow=2\n"), [None], "there is no other job");
     assert_eq!(flows("[a]\nsize=1m\nflow=2\n[b]\nstonewall\nsize=1m\nflow=2\n"), [None, None]);
     assert_eq!(flows("[a]\nsize=1m\nflow=2\n[b]\nsize=1m\nflow=2\nflow_id=3\n"), [None, None]);
     assert_eq!(flows("[a]\nsize=1m\nflow=2\nnumjobs=2\ngroup_reporting\n"), [flow(2, 0, 0)]);
@@ -107,28 +107,28 @@ fn concurrent_jobs_have_shares_of_the_operations() {
 }
 
 #[test]
-fn sizes_have_the_shares_of_fio() {
+fn block_sizes_have_the_percentages_of_fio() {
     let sizes = |options: &str| stream(&format!("rw=randread norandommap {options}")).bs.map(|b| b.read);
     let split = |sizes: &[(u32, u32)]| Some(Sizes::Split(sizes.to_vec()));
     assert_eq!(
         sizes("bssplit=64k/10:4k/20:8k/0"),
         split(&[(65_536, 10), (4096, 20), (8192, 70)]),
-        "a share of 0 is as none"
+        "0 means no percentage"
     );
     assert_eq!(sizes("bssplit=4k/10:8k/30"), split(&[(4096, 10), (8192, 90)]), "the largest has the rest");
-    assert_eq!(sizes("bssplit=8k/30:4k/10"), split(&[(8192, 90), (4096, 10)]), "wherever it is");
+    assert_eq!(sizes("bssplit=8k/30:4k/10"), split(&[(8192, 90), (4096, 10)]), "in any position");
     assert_eq!(sizes("bssplit=4k/33.3:8k/66.7"), split(&[(4096, 33), (8192, 67)]), "whole percent");
     assert_eq!(sizes("bssplit=4k-8k/40:16k/60"), split(&[(4096, 40), (16_384, 60)]), "the first of a range");
     assert_eq!(sizes("bssplit=4k/50:8k/70"), split(&[(4096, 50), (8192, 50)]), "no more than 100");
     assert_eq!(sizes("bssplit=64k/1"), Some(Sizes::Fixed(65_536)));
     assert_eq!(sizes("bssplit=4k/50:5k/20:9k/30"), split(&[(4096, 70), (8192, 30)]));
-    refused("bssplit=4k/x:8k/70", &["no percentage"]);
+    refused("bssplit=4k/x:8k/70", &["is not a number"]);
     assert_eq!(sizes("bssplit=4k/50:5k/50 bs_unaligned"), split(&[(4096, 50), (5120, 50)]));
     assert_eq!(sizes("bsrange=4k-10k"), split(&[(4096, 4096), (8192, 4096), (10_240, 2048)]));
     assert_eq!(sizes("bsrange=4k-64k"), Some(Sizes::Range(4096, 65_536)));
     refused("bssplit=4k/50:8k/70:16k", &["more than 100"]);
     refused("rw=randread bsrange=4k-64k bs_unaligned", &["bsrange=4k-64k", "leave bs_unaligned out"]);
-    refused("rw=randread bsrange=512-65000", &["no multiple"]);
+    refused("rw=randread bsrange=512-65000", &["not a multiple"]);
     refused("rw=randread bssplit=4k/50:5k/50 bs_unaligned", &["bssplit=", "type norandommap"]);
     refused("rw=randrw bsrange=4k-10k", &["bsrange=4k-10k", "type norandommap"]);
 }

@@ -5,10 +5,11 @@ use model::job::{Changes, Kind, ReplayPace};
 use model::spec::ReplaySpec;
 
 #[test]
-fn a_log_is_a_replay_at_its_times_or_as_fast_as_it_goes() {
+fn a_log_is_replayed_at_its_times_or_as_fast_as_possible() {
     let plain = stream("read_iolog=x.log");
-    let said = ReplaySpec { file: "x.log".into(), pace: Some(ReplayPace::Timed), ..ReplaySpec::default() };
-    assert_eq!((plain.replay, plain.rw, plain.size, plain.depth), (Some(said), None, None, Some(1)));
+    let expected =
+        ReplaySpec { file: "x.log".into(), pace: Some(ReplayPace::Timed), ..ReplaySpec::default() };
+    assert_eq!((plain.replay, plain.rw, plain.size, plain.depth), (Some(expected), None, None, Some(1)));
     assert_eq!(
         (plain.target, plain.create, plain.passes),
         (Vec::new(), None, None),
@@ -18,18 +19,18 @@ fn a_log_is_a_replay_at_its_times_or_as_fast_as_it_goes() {
         "read_iolog=x.log replay_redirect=/dev/sdx replay_no_stall=1 replay_time_scale=50 replay_scale=2 replay_align=4k replay_skip=write,trim",
     );
     let changes = Changes { divide: 2, align_bytes: 4096, skip: vec![Kind::Write, Kind::Trim] };
-    let said = ReplaySpec { file: "x.log".into(), pace: Some(ReplayPace::Fast), speed: None, changes };
+    let expected = ReplaySpec { file: "x.log".into(), pace: Some(ReplayPace::Fast), speed: None, changes };
     assert_eq!(
         (all.replay, all.target),
-        (Some(said), vec!["/dev/sdx".to_owned()]),
-        "no times, no scale of them"
+        (Some(expected), vec!["/dev/sdx".to_owned()]),
+        "without times, their scale has no effect"
     );
     let slow = stream("read_iolog=x.log replay_time_scale=50").replay;
-    assert_eq!(slow.map(|said| (said.pace, said.speed)), Some((Some(ReplayPace::Timed), Some(0.5))));
-    // Limits of a job hold for a replay too.
-    let held = stream("read_iolog=x.log max_latency=10ms rate_iops_min=100");
-    assert_eq!(held.max_latency, Some(10_000_000));
-    assert_eq!(held.min_rate.map(|rule| rule.to_flag()), Some("iops:read=100,write=100:1s".into()));
+    assert_eq!(slow.map(|replay| (replay.pace, replay.speed)), Some((Some(ReplayPace::Timed), Some(0.5))));
+    // Limits of a job apply to a replay too.
+    let limited = stream("read_iolog=x.log max_latency=10ms rate_iops_min=100");
+    assert_eq!(limited.max_latency, Some(10_000_000));
+    assert_eq!(limited.min_rate.map(|rule| rule.to_flag()), Some("iops:read=100,write=100:1s".into()));
 }
 
 #[test]
@@ -53,15 +54,15 @@ fn clones_take_logs_in_turn() {
 
 #[test]
 fn options_of_operations_have_a_remark_and_options_of_times_are_refused() {
-    let told = job("[j]\nread_iolog=x.log\nrw=randwrite\nbs=8k\n");
+    let job = job("[j]\nread_iolog=x.log\nrw=randwrite\nbs=8k\n");
     assert!(
-        told.remarks.iter().any(|remark| remark.starts_with("rw, bs change nothing in a replay")),
-        "{told:?}"
+        job.remarks.iter().any(|remark| remark.starts_with("rw, bs have no effect in a replay")),
+        "{job:?}"
     );
     for (options, words) in [
         ("rate_iops=100", ["rate_iops=100", "replay_time_scale=50"]),
-        ("thinktime=5", ["thinktime=5", "times of its own"]),
-        ("verify=md5", ["verify=md5", "not compared"]),
+        ("thinktime=5", ["thinktime=5", "defines the times"]),
+        ("verify=md5", ["verify=md5", "does not verify"]),
         ("directory=/mnt", ["directory=/mnt", "replay_redirect"]),
         ("replay_scale=2", ["replay_scale=2", "replay_align=4096"]),
         ("replay_align=1000", ["replay_align=1000", "power of two"]),
@@ -76,8 +77,8 @@ fn options_of_operations_have_a_remark_and_options_of_times_are_refused() {
 }
 
 #[test]
-fn a_log_is_read_only_where_it_skips_writes() {
-    let line = |words_of: &str| read_line(&parse_words(words_of));
+fn readonly_needs_a_log_that_skips_writes() {
+    let line = |words: &str| read_line(&parse_words(words));
     assert!(line("--readonly --name=j --read_iolog=x.log --replay_skip=write,trim").is_ok());
     let refused = line("--readonly --name=j --read_iolog=x.log");
     assert!(refused.is_err_and(|e| e.to_string().contains("replay_skip=write,trim")));

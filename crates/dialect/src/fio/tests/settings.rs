@@ -47,19 +47,19 @@ fn times_batches_and_seeds() {
 }
 
 #[test]
-fn files_are_evicted_before_each_pass_where_there_are_several() {
-    let evicted = |words: &str| stream(words).evict_each_pass == Some(true);
+fn files_are_evicted_before_each_further_pass() {
+    let evicted = |options: &str| stream(options).evict_each_pass == Some(true);
     let timed = "time_based runtime=1";
-    for words in ["rw=read", "rw=rw", "rw=write", "rw=randread", "rw=read ioengine=io_uring iodepth=8"] {
-        assert!(evicted(&format!("{words} {timed}")), "{words}");
-        assert!(!evicted(words), "{words}");
+    for options in ["rw=read", "rw=rw", "rw=write", "rw=randread", "rw=read ioengine=io_uring iodepth=8"] {
+        assert!(evicted(&format!("{options} {timed}")), "{options}");
+        assert!(!evicted(options), "{options}");
     }
     assert!(evicted("rw=read loops=2") && evicted("rw=write io_size=3m") && !evicted("rw=read io_size=512k"));
     assert!(
         !evicted("rw=read io_size=768k numjobs=4 group_reporting"),
         "each of them reads less than its file"
     );
-    for words in [
+    for options in [
         "rw=read invalidate=0",
         "rw=read direct=1",
         "rw=read ioengine=mmap",
@@ -68,7 +68,7 @@ fn files_are_evicted_before_each_pass_where_there_are_several() {
         "rw=randread random_distribution=zipf:1.1",
         "rw=read ioengine=null",
     ] {
-        assert!(!evicted(&format!("{words} {timed}")), "{words}");
+        assert!(!evicted(&format!("{options} {timed}")), "{options}");
     }
 }
 
@@ -77,7 +77,7 @@ fn places_and_engines() {
     let split = stream("cpus_allowed=0-2 cpus_allowed_policy=split").place;
     assert_eq!((split.cpus.as_slice(), split.split), ([0, 1, 2].as_slice(), true));
     assert_eq!(stream("cpumask=5").place.cpus, [0, 2]);
-    let options = |words: &str| stream(words).engine.map(|engine| engine.options).unwrap_or_default();
+    let options = |options: &str| stream(options).engine.map(|engine| engine.options).unwrap_or_default();
     let uring = options("ioengine=io_uring fixedbufs=1 registerfiles=1 sqthread_poll=1 sqthread_poll_cpu=1");
     assert_eq!(uring.into_iter().collect::<Vec<_>>(), [("sqpoll".to_owned(), Some(1))]);
     let plain = options("ioengine=io_uring uncached=1");
@@ -88,20 +88,20 @@ fn places_and_engines() {
 
 #[test]
 fn numa_nodes_of_threads_and_of_memory() {
-    let cpus = |words: &str| stream(words).place.cpus;
+    let cpus = |options: &str| stream(options).place.cpus;
     assert_eq!(cpus("numa_cpu_nodes=1"), [2, 3]);
     assert_eq!(cpus("cpus_allowed=7 numa_cpu_nodes=0-2"), [0, 1, 4, 2, 3], "as in fio, nodes go before CPUs");
     assert_eq!(cpus("numa_cpu_nodes=all"), [0, 1, 4, 2, 3]);
     refused("numa_cpu_nodes=7", &["there is no such NUMA node", "type one of 0-2"]);
     refused("numa_cpu_nodes=2", &["no CPUs"]);
     refused("numa_cpu_nodes=!0", &["!0", "such as 0-1"]);
-    let memory = |words: &str| stream(words).place.memory;
+    let memory = |options: &str| stream(options).place.memory;
     assert_eq!(memory("numa_cpu_nodes=1 numa_mem_policy=bind:0"), Some(MemoryNodes::Bind(vec![0])));
     assert_eq!(memory("numa_mem_policy=prefer:1"), Some(MemoryNodes::Prefer(1)));
     assert_eq!(memory("numa_mem_policy=local"), Some(MemoryNodes::Local));
-    for words in ["interleave", "interleave:all", "interleave:0-2"] {
-        let policy = memory(&format!("numa_mem_policy={words}"));
-        assert_eq!(policy, Some(MemoryNodes::Interleave(vec![0, 1, 2])), "{words}");
+    for options in ["interleave", "interleave:all", "interleave:0-2"] {
+        let policy = memory(&format!("numa_mem_policy={options}"));
+        assert_eq!(policy, Some(MemoryNodes::Interleave(vec![0, 1, 2])), "{options}");
     }
     assert_eq!((memory("numa_mem_policy=default"), memory("numa_cpu_nodes=1")), (None, None));
     refused("numa_mem_policy=prefer", &["type bind:0-1, prefer:0"]);
@@ -110,7 +110,7 @@ fn numa_nodes_of_threads_and_of_memory() {
 
 #[test]
 fn engines_without_data_and_one_that_merges_neighbours() {
-    let engine = |words: &str| stream(words).engine.map(|engine| engine.name).unwrap_or_default();
+    let engine = |options: &str| stream(options).engine.map(|engine| engine.name).unwrap_or_default();
     assert_eq!(engine("ioengine=ftruncate rw=randwrite"), "ftruncate");
     assert_eq!(engine("ioengine=falloc rw=randtrim"), "fallocate");
     refused("ioengine=ftruncate rw=read", &["rw=read", "rw=write or randwrite"]);
@@ -125,15 +125,15 @@ fn data_of_writes() {
     let data = stream("rw=write buffer_compress_percentage=60 dedupe_percentage=30");
     assert_eq!((data.compress, data.dedup), (Some(60), Some(30)));
     assert_eq!(stream("rw=read buffer_compress_percentage=60").compress, None, "nothing is written");
-    let set = |words: &str| stream(&format!("rw=write dedupe_percentage=30 {words}")).dedup_set;
+    let set = |options: &str| stream(&format!("rw=write dedupe_percentage=30 {options}")).dedup_set;
     let half = "dedupe_mode=working_set dedupe_working_set_percentage=50";
     assert_eq!(
         (set(half), set("dedupe_mode=working_set")),
         (Some(1 << 19), Some(49152)),
-        "of 1 MiB; 5 % if unsaid"
+        "of 1 MiB; 5 % by default"
     );
     assert_eq!((set("dedupe_mode=repeat"), stream(half).dedup_set), (None, None));
-    refused(&format!("rw=write dedupe_percentage=60 {half}"), &["100 together"]);
+    refused(&format!("rw=write dedupe_percentage=60 {half}"), &["exceeds 100"]);
     refused("rw=write dedupe_percentage=60 dedupe_mode=other", &["repeat or working_set"]);
     let pattern = stream("rw=write buffer_pattern=0xff").verify.map(|verify| verify.content);
     assert!(matches!(pattern, Some(Content::Pattern { .. })), "{pattern:?}");
@@ -146,20 +146,20 @@ fn logs_and_their_contents() {
     assert_eq!((kinds(&clat), clat.together), (vec![LogKind::Clat], false));
     assert_eq!(kinds(&logs("write_lat_log=x disable_clat=1 disable_slat=1")), [LogKind::Lat]);
     assert!(logs("write_bw_log=x per_job_logs=0").together);
-    let names = |words: &str| logs(words).files.into_iter().map(|(_, name)| name).collect::<Vec<_>>();
-    assert_eq!(names("write_bw_log=x write_bw_log"), ["x"], "a bare one keeps the name before it");
+    let names = |options: &str| logs(options).files.into_iter().map(|(_, name)| name).collect::<Vec<_>>();
+    assert_eq!(names("write_bw_log=x write_bw_log"), ["x"], "a log without a name keeps the earlier name");
     assert_eq!(names("write_bw_log write_bw_log=x write_iops_log"), ["x", "j"]);
     let averaged = logs("write_bw_log=x write_iops_log=x log_avg_msec=1000 bwavgtime=250 iopsavgtime=500");
     assert_eq!((averaged.latency_ms, averaged.bandwidth_ms, averaged.iops_ms), (1000, 250, 500));
     let coarse = logs("write_hist_log=x log_hist_msec=100 log_hist_coarseness=3");
     assert_eq!((coarse.histogram_ms, coarse.coarseness), (100, 3));
     refused("write_hist_log=x log_hist_msec=100 log_hist_coarseness=7", &["0 to 6"]);
-    for (said, value) in [
+    for (options, value) in [
         ("log_max_value=1", LogValue::Largest),
         ("log_window_value=both", LogValue::Both),
         ("log_window_value=avg", LogValue::Mean),
     ] {
-        assert_eq!(logs(&format!("write_lat_log=x log_avg_msec=100 {said}")).value, value, "{said}");
+        assert_eq!(logs(&format!("write_lat_log=x log_avg_msec=100 {options}")).value, value, "{options}");
     }
     assert!(logs("write_lat_log=x log_offset=1 log_issue_time=1").issue_time);
     refused("write_lat_log=x log_issue_time=1", &["log_offset=1"]);
@@ -169,7 +169,7 @@ fn logs_and_their_contents() {
 
 #[test]
 fn ends_that_depend_on_speed() {
-    let steady = |words: &str| stream(words).steady.map(|rule| rule.to_flag());
+    let steady = |options: &str| stream(options).steady.map(|rule| rule.to_flag());
     assert_eq!(steady("ss=iops:10% ss_dur=30s ss_ramp=10").as_deref(), Some("iops:10%:30s:10s"));
     assert_eq!(steady("ss=iops:10%% ss_dur=30s").as_deref(), Some("iops:10%:30s"));
     assert_eq!(
@@ -195,8 +195,8 @@ fn ends_that_depend_on_speed() {
     assert_eq!(stream("max_latency=10ms").max_latency, Some(10_000_000));
     assert_eq!(stream("rw=randrw max_latency=500,500").max_latency, Some(500_000), "microseconds");
     assert_eq!(stream("max_latency=0").max_latency, None);
-    refused("rw=randrw max_latency=500,900", &["directions differ"]);
-    let least = |words: &str| stream(words).min_rate.map(|rule| rule.to_flag());
+    refused("rw=randrw max_latency=500,900", &["one value for all directions"]);
+    let least = |options: &str| stream(options).min_rate.map(|rule| rule.to_flag());
     assert_eq!(least("rate_min=1024").as_deref(), Some("bw:read=1024:1s"));
     assert_eq!(
         least("rw=randrw ratemin=1m,512k ratecycle=500").as_deref(),
@@ -206,15 +206,15 @@ fn ends_that_depend_on_speed() {
     assert_eq!(least("rate_cycle=100 rate_min=0"), None);
     refused("rate_min=1 rate_iops_min=1", &["type rate_min or rate_iops_min"]);
     refused("rate_min=1 rate_cycle=0", &["rate_cycle"]);
-    refused("rate_iops=100 rate_iops_min=101", &["by its rate"]);
+    refused("rate_iops=100 rate_iops_min=101", &["limit of the rate"]);
 }
 
 #[test]
-fn each_direction_has_a_rate_of_its_own() {
+fn each_direction_has_its_own_rate() {
     let limits = |options: &str| {
-        let of = stream(options);
-        let words = |limit: Option<RateLimit>| limit.map_or(String::new(), |l| l.to_flag(|n| n.to_string()));
-        [words(of.limit_iops), words(of.limit_bandwidth)]
+        let stream = stream(options);
+        let flag = |limit: Option<RateLimit>| limit.map_or(String::new(), |l| l.to_flag(|n| n.to_string()));
+        [flag(stream.limit_iops), flag(stream.limit_bandwidth)]
     };
     for (options, iops, bandwidth) in [
         ("rw=randrw rate_iops=,200", "write=200", ""),
@@ -233,8 +233,8 @@ fn each_direction_has_a_rate_of_its_own() {
         assert_eq!(limits(options), [iops.to_owned(), bandwidth.to_owned()], "{options}");
     }
     let mix = stream("rw=randrw rwmixread=70 rate_iops=300,100").mix;
-    assert_eq!(mix, Some(Mix::of_percents(70, 0)), "directions are drawn as the mix says");
-    refused("rate=1m rate_iops=100", &["not both"]);
+    assert_eq!(mix, Some(Mix::of_percents(70, 0)), "the mix determines the directions");
+    refused("rate=1m rate_iops=100", &["either bytes or operations"]);
     refused("rw=randrw rate_iops=,200 rate_process=poisson", &["a job for each direction"]);
     refused("rw=randrw rate_iops=,200 io_submit_mode=offload", &["a job for each direction"]);
     refused("rw=randrw rate_iops=,200 flow=2", &["a job for each direction"]);
@@ -248,29 +248,29 @@ fn each_direction_has_a_rate_of_its_own() {
 }
 
 #[test]
-fn rates_whose_operations_do_not_wait_for_others() {
-    let open = |words: &str| {
-        let of = stream(words);
-        (of.rate, of.arrivals, of.limit_iops.is_some() || of.limit_bandwidth.is_some())
+fn poisson_and_offload_are_open_loops() {
+    let open = |options: &str| {
+        let stream = stream(options);
+        (stream.rate, stream.arrivals, stream.limit_iops.is_some() || stream.limit_bandwidth.is_some())
     };
     let poisson = Some(Arrivals::Poisson);
     assert_eq!(open("rate_iops=50 rate_process=poisson"), (Some(50.0), poisson, false));
     assert_eq!(open("rate=1m bs=4k rate_process=poisson"), (Some(256.0), poisson, false));
     let submitted = "ioengine=libaio iodepth=32 io_submit_mode=offload";
     assert_eq!(open(&format!("{submitted} rate_iops=1000")), (Some(1000.0), Some(Arrivals::Constant), false));
-    assert_eq!(open(submitted), (None, None, false), "whoever submits");
+    assert_eq!(open(submitted), (None, None, false), "without a rate");
     assert_eq!(open("rate_iops=50"), (None, None, true));
     let both = job("[j]\nsize=1m\nrate_iops=50\nrate_process=poisson\nnumjobs=4\ngroup_reporting\n");
-    assert_eq!(both.phases[0].streams[0].rate, Some(200.0), "each of them");
+    assert_eq!(both.phases[0].streams[0].rate, Some(200.0), "multiplied by the clones");
     refused("rate=1m bsrange=4k-8k rate_process=poisson", &["type rate_iops"]);
     refused("iodepth=32 io_submit_mode=offload", &["type ioengine=libaio"]);
     refused("rate_iops=50 rate_process=uniform", &["linear or poisson"]);
-    refused("rate_iops=50 rate_process=poisson thinktime=1", &["do not go together"]);
+    refused("rate_iops=50 rate_process=poisson thinktime=1", &["does not combine pauses and rates"]);
 }
 
 #[test]
 fn a_latency_target_chooses_the_depth() {
-    let target = |words: &str| stream(words).latency_target.map(|target| target.to_flag());
+    let target = |options: &str| stream(options).latency_target.map(|target| target.to_flag());
     let example =
         "ioengine=libaio iodepth=128 latency_target=500000 latency_window=5000000 latency_percentile=99.9";
     assert_eq!(target(example).as_deref(), Some("500000us:99.9%:5s"));
@@ -286,37 +286,37 @@ fn a_latency_target_chooses_the_depth() {
 
 #[test]
 fn tolerated_errors_overlaps_and_queues() {
-    let deep = |words: &str| {
-        let of = stream(&format!("ioengine=libaio iodepth=16 {words}"));
-        (of.serialize_overlap, of.batch.map(|batch| batch.complete))
+    let deep = |options: &str| {
+        let stream = stream(&format!("ioengine=libaio iodepth=16 {options}"));
+        (stream.serialize_overlap, stream.batch.map(|batch| batch.complete))
     };
     assert_eq!(deep(""), (None, Some(1)));
     assert_eq!(deep("serialize_overlap=1 iodepth_low=4"), (Some(true), Some(12)));
     assert_eq!(deep("iodepth_low=12 iodepth_batch_complete_min=8"), (None, Some(8)));
     assert_eq!(deep("iodepth_low=99"), (None, Some(1)));
     assert_eq!(stream("serialize_overlap=1").serialize_overlap, None, "one operation overlaps none");
-    let errors = |words: &str| stream(words).max_errors;
+    let errors = |options: &str| stream(options).max_errors;
     assert_eq!((errors(""), errors("continue_on_error=none")), (None, None));
-    for words in [
+    for options in [
         "continue_on_error=all rw=randrw",
         "continue_on_error=io",
         "continue_on_error=read",
         "continue_on_error=write rw=write",
         "continue_on_error=verify rw=read verify=crc32c",
     ] {
-        assert_eq!(errors(words), Some(ALL_ERRORS), "{words}");
+        assert_eq!(errors(options), Some(ALL_ERRORS), "{options}");
     }
-    let ignored = |words: &str| {
-        let of = stream(words);
-        assert_eq!(of.max_errors, None, "{words}");
-        of.ignored_errors.map(|errors| of_ignored_errors(&errors))
+    let ignored = |options: &str| {
+        let stream = stream(options);
+        assert_eq!(stream.max_errors, None, "{options}");
+        stream.ignored_errors.map(|errors| of_ignored_errors(&errors))
     };
     assert_eq!(ignored("continue_on_error=write rw=rw").as_deref(), Some("write:all,sync:all"));
     assert_eq!(ignored("ignore_error=EIO:ENOSPC,28").as_deref(), Some("read:EIO,read:ENOSPC,write:ENOSPC"));
     assert_eq!((ignored("ignore_error=,,"), ignored("")), (None, None));
-    refused("ignore_error=EOI", &["is no error", "EIO"]);
-    refused("continue_on_error=verify", &["where something is compared"]);
-    refused("continue_on_error=some", &["it is none"]);
+    refused("ignore_error=EOI", &["an error is unknown", "EIO:ENOSPC,28"]);
+    refused("continue_on_error=verify", &["nothing is verified"]);
+    refused("continue_on_error=some", &["type none, read"]);
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn create_only_and_offset_alignment() {
     let created = stream("create_only=1 rw=write");
     assert_eq!((created.limit.operations, created.create.map(|c| c.bytes)), (Some(0), Some(1 << 20)));
     assert_eq!(stream("create_only=0").limit.operations, None);
-    let offset = |words: &str| stream(&format!("filename=f size=0 {words}")).offset;
+    let offset = |options: &str| stream(&format!("filename=f size=0 {options}")).offset;
     assert_eq!(offset("offset=50%"), Some((1 << 19) + 4096));
     assert_eq!(offset("offset=10% offset_align=64k"), Some(128 << 10));
     assert_eq!(offset("offset=4k offset_align=64k"), Some(4096), "an offset in bytes is taken as it is");
@@ -336,9 +336,9 @@ fn jobs_that_end_with_another() {
         let spec = job(&format!(
             "[global]\nsize=1m\n[a]\nexitall\n{what}\n[b]\n{second}\n[c]\nstonewall\n[d]\nstonewall\n"
         ));
-        let of =
+        let state =
             |at: usize| (spec.phases[at].streams[0].ends_others, spec.phases[at].streams[0].limit.operations);
-        (of(0).0, of(1).1, of(2).1)
+        (state(0).0, state(1).1, state(2).1)
     };
     assert_eq!(ends("", ""), (Some(true), None, None));
     assert_eq!(ends("exit_what=stonewall", "new_group"), (Some(true), None, None));
@@ -360,98 +360,103 @@ fn a_device_is_filled_and_a_file_system_is_not() {
 }
 
 #[test]
-fn single_operations_have_priorities_of_their_own() {
+fn single_operations_have_their_own_priorities() {
     use model::job::OpPriority;
-    let of = |options: &str| stream(&format!("ioengine=libaio {options}")).op_priorities.unwrap_or_default();
+    let priorities =
+        |options: &str| stream(&format!("ioengine=libaio {options}")).op_priorities.unwrap_or_default();
     let share = |kind, bytes, percent, priority| OpPriority { kind: Some(kind), bytes, percent, priority };
     let (read, write) = (model::job::Kind::Read, model::job::Kind::Write);
     // As in fio real-time is the default class, and only directions that the job has count.
-    assert_eq!(of("rw=randread cmdprio_percentage=20"), [share(read, None, 20, IoPriority::Realtime(0))]);
     assert_eq!(
-        of("rw=randrw cmdprio_percentage=20,30 cmdprio_class=2,1 cmdprio=3,4"),
+        priorities("rw=randread cmdprio_percentage=20"),
+        [share(read, None, 20, IoPriority::Realtime(0))]
+    );
+    assert_eq!(
+        priorities("rw=randrw cmdprio_percentage=20,30 cmdprio_class=2,1 cmdprio=3,4"),
         [share(read, None, 20, IoPriority::BestEffort(3)), share(write, None, 30, IoPriority::Realtime(4))]
     );
     assert_eq!(
-        of("rw=randwrite cmdprio_bssplit=4k/10:64k/50/2/7:8k/0 cmdprio=1"),
+        priorities("rw=randwrite cmdprio_bssplit=4k/10:64k/50/2/7:8k/0 cmdprio=1"),
         [
             share(write, Some(4096), 10, IoPriority::Realtime(1)),
             share(write, Some(65536), 50, IoPriority::BestEffort(7))
         ]
     );
-    assert_eq!(of("rw=randread cmdprio_percentage=0"), []);
+    assert_eq!(priorities("rw=randread cmdprio_percentage=0"), []);
     assert_eq!(
-        of("rw=randrw rwmixread=100 cmdprio_percentage=20"),
+        priorities("rw=randrw rwmixread=100 cmdprio_percentage=20"),
         [share(read, None, 20, IoPriority::Realtime(0))]
     );
-    for (options, words) in [
+    for (options, part) in [
         ("ioengine=psync cmdprio_percentage=20", "ioengine=io_uring or libaio"),
         ("ioengine=libaio cmdprio_percentage=120", "0 to 100"),
-        ("ioengine=libaio cmdprio_percentage=20 cmdprio=8", "0 to 7"),
-        ("ioengine=libaio cmdprio_percentage=20 cmdprio_class=4", "no class"),
-        ("ioengine=libaio cmdprio_percentage=20 cmdprio_bssplit=4k/10", "excludes"),
+        ("ioengine=libaio cmdprio_percentage=20 cmdprio=8", "from 0 (highest) to 7"),
+        ("ioengine=libaio cmdprio_percentage=20 cmdprio_class=4", "no such class"),
+        ("ioengine=libaio cmdprio_percentage=20 cmdprio_bssplit=4k/10", "cannot be combined"),
         ("ioengine=libaio cmdprio_bssplit=4k/60/1/0:4k/50/1/1", "100 %"),
         ("ioengine=libaio cmdprio_bssplit=4k", "4k/20/1/0"),
     ] {
-        refused(options, &[words]);
+        refused(options, &[part]);
     }
 }
 
 #[test]
-fn pauses_come_by_time_or_by_operations_and_may_keep_the_cpu_busy() {
-    let said = stream(
+fn pauses_follow_times_or_operations_and_may_spin() {
+    let pauses = stream(
         "thinktime=1ms thinktime_iotime=9 thinktime_spin=100 thinktime_blocks=4 thinktime_blocks_type=issue",
     );
-    assert_eq!((said.think, said.burst), (Some(model::job::Think::fixed(1_000_000)), Some(4)));
-    assert_eq!((said.burst_time, said.think_spin), (Some(9_000_000_000), Some(100_000)));
-    refused("thinktime=1ms thinktime_spin=2ms", &["part of thinktime"]);
+    assert_eq!((pauses.think, pauses.burst), (Some(model::job::Think::fixed(1_000_000)), Some(4)));
+    assert_eq!((pauses.burst_time, pauses.think_spin), (Some(9_000_000_000), Some(100_000)));
+    refused("thinktime=1ms thinktime_spin=2ms", &["longer than thinktime"]);
     refused("thinktime=1ms thinktime_iotime=1 flow=1", &["type thinktime_blocks"]);
     refused("thinktime=1ms thinktime_blocks_type=each", &["complete or issue"]);
 }
 
 #[test]
-fn an_identical_sequence_is_several_operations_on_each_offset() {
-    let said = stream("rw=randread:8 rw_sequencer=identical");
-    assert_eq!((said.times, said.consecutive), (Some(8), None));
+fn an_identical_sequence_repeats_each_offset() {
+    let repeated = stream("rw=randread:8 rw_sequencer=identical");
+    assert_eq!((repeated.times, repeated.consecutive), (Some(8), None));
     // It has no effect without a number or in order.
     assert_eq!(stream("rw=randread rw_sequencer=identical").times, None);
     assert_eq!(stream("rw=read rw_sequencer=identical").times, None);
-    refused("rw=randrw:8 rw_sequencer=identical", &["one direction"]);
-    refused("rw=randread:8 bsrange=4k-8k rw_sequencer=identical", &["one size"]);
+    refused("rw=randrw:8 rw_sequencer=identical", &["single direction"]);
+    refused("rw=randread:8 bsrange=4k-8k rw_sequencer=identical", &["single direction and block size"]);
     refused("rw=randread:8 rw_sequencer=both", &["sequential or identical"]);
 }
 
 #[test]
-fn a_mapping_is_advised_as_fio_advises_it() {
-    let words = |options: &str| {
+fn a_mapping_gets_the_advice_of_fio() {
+    let advice = |options: &str| {
         let engine =
             stream(&format!("ioengine=mmap {options}")).engine.unwrap_or_else(|| panic!("{options}"));
         engine.options.keys().cloned().collect::<Vec<_>>().join(" ")
     };
-    let said =
+    let jobs =
         ["rw=read", "rw=randread", "rw=randwrite fadvise_hint=sequential", "rw=randread fadvise_hint=0"];
-    assert_eq!(said.map(words), ["sequential", "random", "random", ""]);
+    assert_eq!(jobs.map(advice), ["sequential", "random", "random", ""]);
 }
 
 #[test]
 fn a_mix_of_one_direction_has_the_rate_of_that_direction() {
-    let limit = |words: &str| stream(words).limit_bandwidth;
+    let limit = |options: &str| stream(options).limit_bandwidth;
     assert_eq!(limit("rw=randrw rwmixread=100 rate=1m,2m"), Some(RateLimit::All(1_048_576.0)));
     assert_eq!(limit("rw=randrw rwmixread=0 rate=1m,2m"), Some(RateLimit::All(2_097_152.0)));
     assert_eq!(limit("rw=randrw rwmixread=0 rate=1m,"), None, "the writes have none");
 }
 
 #[test]
-fn messages_name_options_of_fio_and_none_of_fathom() {
+fn messages_name_no_flags_of_fathom() {
     for (_, option) in crate::names_in_tool::FIO {
         assert!(super::super::options::find(option).is_some(), "{option}");
     }
     // Each fails a check of the whole specification, whose messages name settings.
-    for words in ["rw=randread rate=1m,1m rw_sequencer=identical", "rw=read loops=2 file_service_type=random"]
+    for options in
+        ["rw=randread rate=1m,1m rw_sequencer=identical", "rw=read loops=2 file_service_type=random"]
     {
-        let trouble = super::parsed(&format!("[j]\nsize=1m\n{}\n", words.replace(' ', "\n")));
+        let trouble = super::parsed(&format!("[j]\nsize=1m\n{}\n", options.replace(' ', "\n")));
         assert!(
             !trouble.map_or_else(|e| e.to_string(), |job| job.remarks.concat()).contains("--"),
-            "{words}"
+            "{options}"
         );
     }
 }
