@@ -93,7 +93,7 @@ pub(crate) fn of_job(record: &Record, at: usize) -> Vec<Case<'_>> {
     for (phase, of_phase) in record.header.plan.jobs.get(at).iter().flat_map(|j| j.phases.iter().enumerate())
     {
         for index in 0..of_phase.streams.len() {
-            out.extend(loads.iter().filter_map(|load| Case::new(record, (at, phase, index), *load)));
+            out.extend(loads.iter().filter_map(|load| Case::new(record, at, phase, index, *load)));
         }
     }
     out
@@ -130,11 +130,7 @@ pub(crate) fn is_refused(record: &Record, case: &Case) -> bool {
 }
 
 impl<'a> Case<'a> {
-    fn new(
-        record: &'a Record,
-        (at, phase, index): (usize, usize, usize),
-        offered: Option<u64>,
-    ) -> Option<Self> {
+    fn new(record: &'a Record, at: usize, phase: usize, index: usize, offered: Option<u64>) -> Option<Self> {
         let plan = &record.header.plan;
         let job = at_load(record, plan.jobs.get(at)?, offered);
         let streams = &plan.jobs.get(at)?.phases.get(phase)?.streams;

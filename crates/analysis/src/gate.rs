@@ -7,15 +7,13 @@
 
 use crate::case::Case;
 use crate::figures::PERCENTILES;
-use crate::findings::CaseAnswers;
 use crate::runs::Sample;
 use crate::studies::{self, GatedResult, Subject};
-use crate::verdict::type_accept;
+use crate::verdict::{Judged, type_accept};
 use model::comparison;
 use model::finding::{Finding, Outcome, Severity};
 use model::job::{Kind, Phase};
 use model::plan::Strategy;
-use model::record::Record;
 use model::report::{Answer, AnswerWord, Figures, Measured, RunFigures};
 use model::spec::number::FEWEST_GATED_RUNS;
 use model::study::{LoadCurve, MetLoad, Studied};
@@ -46,12 +44,8 @@ const NAMED: usize = 3;
 
 /// Decides each condition of the plan for every number that it is about. A condition that names no result is about the answer of the
 /// study ([`studies::subject`]).
-pub(crate) fn gates(
-    record: &Record,
-    (answered, results): (&[CaseAnswers], &[Measured]),
-    study: &Studied,
-    acting: &[Finding],
-) -> Vec<Gate> {
+pub(crate) fn gates(judged: &Judged, study: &Studied) -> Vec<Gate> {
+    let Judged { record, answered, results, acting } = *judged;
     let mut all = Vec::new();
     let settles = matches!(record.header.plan.strategy, Strategy::Settle { .. });
     for condition in &record.header.plan.fail_if {
@@ -61,7 +55,7 @@ pub(crate) fn gates(
         };
         let before = all.len();
         match &subject {
-            Subject::Load(curve, target) => all.push(load_gate(condition, (curve, target), results, acting)),
+            Subject::Load(curve, target) => all.push(load_gate(condition, curve, target, results, acting)),
             Subject::Results(about) => {
                 for GatedResult { result, samples } in about {
                     let (Some(of), Some(result)) = (answered.get(*result), results.get(*result)) else {
@@ -149,18 +143,16 @@ struct Estimate {
     runs_needed: Option<u32>,
 }
 
-/// A word, and why.
-type Word = (AnswerWord, String);
-
 impl Gated<'_> {
     fn gate(self) -> Gate {
         let seen = self.estimate();
-        let (word, sentence) = match &seen {
-            _ if self.result.void => (AnswerWord::Invalid, self.withheld()),
+        let Answer { word, sentence } = match &seen {
+            _ if self.result.void => Answer { word: AnswerWord::Invalid, sentence: self.withheld() },
             Ok(seen) => require_true_name(&self.result.name, self.acting, self.decide(seen)),
-            Err(why) => self
-                .by_counting()
-                .unwrap_or_else(|| (AnswerWord::Inconclusive, format!("{}, {why}.", self.measured_value()))),
+            Err(why) => self.by_counting().unwrap_or_else(|| Answer {
+                word: AnswerWord::Inconclusive,
+                sentence: format!("{}, {why}.", self.measured_value()),
+            }),
         };
         let seen = seen.ok().filter(|_| !self.result.void);
         let gate = Gate {
@@ -288,7 +280,7 @@ impl Gated<'_> {
     }
 
     /// Compares the number with the limit.
-    fn decide(&self, seen: &Estimate) -> Word {
+    fn decide(&self, seen: &Estimate) -> Answer {
         let limit = self.limit.value();
         let ([low, high], of_latency) = (seen.bounds, self.limit.is_of_percentile());
         let (within, beyond) =
@@ -305,7 +297,7 @@ impl Gated<'_> {
             format!("{word} {} with {} confidence over {runs} runs", show(bound), show_share(SURE))
         };
         let limited = show(limit);
-        match (within, beyond, agrees) {
+        let (word, sentence) = match (within, beyond, agrees) {
             (true, _, true) => {
                 (AnswerWord::Pass, format!("{number}, {}; the limit is {limited}.", sure(nearer, worst)))
             }
@@ -314,12 +306,10 @@ impl Gated<'_> {
             }
             (true, ..) | (_, true, _) => {
                 let all = seen.together.map_or_else(String::new, show);
-                (
-                    AnswerWord::Inconclusive,
-                    format!(
-                        "{number} in a typical run and {all} in all runs together, and the limit of {limited} lies between: some runs are unlike the others."
-                    ),
-                )
+                let sentence = format!(
+                    "{number} in a typical run and {all} in all runs together, and the limit of {limited} lies between: some runs are unlike the others."
+                );
+                (AnswerWord::Inconclusive, sentence)
             }
             (false, false, _) => {
                 let more = match seen.runs_needed {
@@ -329,21 +319,20 @@ impl Gated<'_> {
                     Some(runs) => format!("about {runs} runs would settle it (--settle, or --runs {runs})"),
                     None => "more runs would not settle it soon".into(),
                 };
-                (
-                    AnswerWord::Inconclusive,
-                    format!(
-                        "{number} ({} to {} over {runs} runs), too near to the limit of {limited} to tell: {more}.",
-                        show(low),
-                        show(high)
-                    ),
-                )
+                let sentence = format!(
+                    "{number} ({} to {} over {runs} runs), too near to the limit of {limited} to tell: {more}.",
+                    show(low),
+                    show(high)
+                );
+                (AnswerWord::Inconclusive, sentence)
             }
-        }
+        };
+        Answer { word, sentence }
     }
 
     /// FAIL without an estimate of the percentile: more operations took longer than the limit than the percentile allows. That needs far
     /// fewer operations, so a slow device fails in the time that a fast one takes to pass.
-    fn by_counting(&self) -> Option<Word> {
+    fn by_counting(&self) -> Option<Answer> {
         let Limit::Latency { kind: Some(kind), percentile, at_most_ns } = &self.limit else { return None };
         if self.case.runs.len() < FEWEST_GATED_RUNS as usize {
             return None;
@@ -371,19 +360,25 @@ impl Gated<'_> {
             show_share(SURE),
             shares.len()
         );
-        Some((AnswerWord::Fail, sentence))
+        Some(Answer { word: AnswerWord::Fail, sentence })
     }
 }
 
 /// The word, or `INVALID` in place of a pass if a finding that the user did not accept invalidates or relabels the number: the condition
 /// is about the requested work, not about the page cache, a limit of a cgroup or a smaller depth.
-fn require_true_name(result: &str, acting: &[Finding], (word, sentence): Word) -> Word {
+fn require_true_name(result: &str, acting: &[Finding], answer: Answer) -> Answer {
     match not_accepted(result, acting, &[Severity::Void, Severity::Rename]) {
-        Some(f) if word == AnswerWord::Pass => (
-            AnswerWord::Invalid,
-            format!("{sentence} That is no PASS: {} {} relabels it. {}", f.id, f.name, type_accept(f.id)),
-        ),
-        _ => (word, sentence),
+        Some(f) if answer.word == AnswerWord::Pass => Answer {
+            word: AnswerWord::Invalid,
+            sentence: format!(
+                "{} That is no PASS: {} {} relabels it. {}",
+                answer.sentence,
+                f.id,
+                f.name,
+                type_accept(f.id)
+            ),
+        },
+        _ => answer,
     }
 }
 
@@ -478,7 +473,8 @@ pub(crate) fn answer(gates: &[Gate]) -> Option<Answer> {
 /// The lowest load that surely misses the target lies above the answer; the highest that surely meets it does not.
 fn load_gate(
     condition: &Condition,
-    (curve, target): (&LoadCurve, &MetLoad),
+    curve: &LoadCurve,
+    target: &MetLoad,
     results: &[Measured],
     acting: &[Finding],
 ) -> Gate {
@@ -489,9 +485,9 @@ fn load_gate(
         Some((rate(limit, point.offered_iops, result)?, result))
     };
     let [met, missed] = [target.met_iops, target.missed_iops].map(at);
-    let word = decide(limit, target, met.map(|m| m.0), missed.map(|m| m.0));
     let name = met.or(missed).map_or("", |(_, result)| result.name.as_str());
-    let (word, sentence) = require_true_name(name, acting, word);
+    let answer = decide(limit, target, met.map(|m| m.0), missed.map(|m| m.0));
+    let Answer { word, sentence } = require_true_name(name, acting, answer);
     Gate {
         condition: condition.to_flag(),
         result: name.to_owned(),
@@ -516,10 +512,10 @@ fn rate(limit: &Limit, offered: u64, result: &Measured) -> Option<f64> {
     }
 }
 
-fn decide(limit: &Limit, target: &MetLoad, met: Option<f64>, missed: Option<f64>) -> Word {
+fn decide(limit: &Limit, target: &MetLoad, met: Option<f64>, missed: Option<f64>) -> Answer {
     let asked = format!("p{} within {}", target.percentile, show_ns(target.latency_ns as f64));
     let (least, show) = (limit.value(), |rate| limit.show(rate));
-    match (met, missed) {
+    let (word, sentence) = match (met, missed) {
         (Some(met), _) if met >= least => (
             AnswerWord::Pass,
             format!("{asked} holds at {} with 95 % confidence; the limit is {}.", show(met), show(least)),
@@ -539,7 +535,8 @@ fn decide(limit: &Limit, target: &MetLoad, met: Option<f64>, missed: Option<f64>
                 show(least)
             ),
         ),
-    }
+    };
+    Answer { word, sentence }
 }
 
 #[test]
@@ -550,7 +547,7 @@ fn a_limit_below_the_met_load_passes_above_the_missed_one_fails_and_between_is_i
         met_iops: Some(8_000),
         missed_iops: Some(9_000),
     };
-    let word = |at_least, met, missed| decide(&Limit::Iops { at_least }, &target, met, missed).0;
+    let word = |at_least, met, missed| decide(&Limit::Iops { at_least }, &target, met, missed).word;
     let both = |at_least| word(at_least, Some(8_000.0), Some(9_000.0));
     assert_eq!([8_000.0, 9_000.0].map(both), [AnswerWord::Pass, AnswerWord::Fail]);
     assert_eq!([8_001.0, 8_999.0].map(both), [AnswerWord::Inconclusive; 2]);

@@ -72,7 +72,7 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
             let mut report = conclude(&own, options);
             let rerun = conclude(&again, options);
             let against =
-                compare::compare_rerun(earlier, &record.header.plan, &report, (rerun, &options.accept));
+                compare::compare_rerun(earlier, &record.header.plan, &report, rerun, &options.accept);
             report.answer = gate::with_slower(report.answer, against.beside.gate.as_ref());
             report.against = Some(against);
             report
@@ -112,7 +112,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let seen = Judged { record, answered: &answered, results: &results, acting: &acting };
     let study = studies::studied(record, &answered, &results, &acting);
     let first = seen.summarize_study(&study);
-    let gates = gate::gates(record, (&answered, &results), &study, &acting);
+    let gates = gate::gates(&seen, &study);
     // A grid has many cells; the study has their deductions.
     let mut deductions = match &study {
         Studied::Sweep(_) => Vec::new(),

@@ -43,7 +43,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
         let result = command_result(record, command, runs, seen.last());
         // Figures of one run are shown: the last, which is the most like those that follow.
         if let Some((run, seen)) = result.runs.last().zip(seen.last()) {
-            findings.extend(ask(record, command, (run, &result.limiter), seen));
+            findings.extend(ask(record, command, run, &result.limiter, seen));
         }
         findings.extend(ask_repeats(command, &successful_seconds(&result.runs)));
         commands.push(result);
@@ -510,7 +510,8 @@ fn found_if(is_found: bool, severity: Severity, sentence: impl FnOnce() -> Strin
 fn ask(
     record: &Record,
     command: &Command,
-    (run, limiter): (&CommandRun, &Limiter),
+    run: &CommandRun,
+    limiter: &Limiter,
     seen: &CommandRecord,
 ) -> Vec<Finding> {
     let answers: [(CheckId, CheckAnswer); 13] = [

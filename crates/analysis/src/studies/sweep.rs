@@ -77,7 +77,7 @@ pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> S
             .iter()
             .map(|r| {
                 withhold_invalid_winner(
-                    work((grid, &search), r, &cells, figures_of),
+                    work(grid, &search, r, &cells, figures_of),
                     r.winner().and_then(|w| voided(w.job)),
                 )
             })
@@ -151,13 +151,14 @@ fn searched<'g>(record: &Record, grid: &'g Grid, runs: &[Sample]) -> Search<'g> 
 }
 
 fn work(
-    (grid, search): (&Grid, &Search),
+    grid: &Grid,
+    search: &Search,
     race: &Race,
     cells: &[CellFigures],
     of: impl Fn(&Lane) -> Option<CellFigures>,
 ) -> Work {
     let winner = race.winner();
-    let choice = decide_race((grid, search), race);
+    let choice = decide_race(grid, search, race);
     let cheapest = race.cheapest().filter(|c| winner.is_none_or(|w| w.job != c.job));
     let by_winner = |lane: &Lane| ratio(race.by, winner?.figure_scores(), lane.figure_scores());
     let losses = race.baselines.iter().filter_map(|lane| {
@@ -181,7 +182,7 @@ fn work(
         cheapest_by_winner: cheapest.and_then(by_winner),
         baselines: losses.collect(),
         spread: race.spread(),
-        knees: best.map_or_else(Vec::new, |b| knees((race.by, grid.tolerance), b, &mine)),
+        knees: best.map_or_else(Vec::new, |b| knees(race.by, grid.tolerance, b, &mine)),
     }
 }
 
@@ -230,18 +231,20 @@ fn ratio(by: Measure, base: &[f64], other: &[f64]) -> Option<Estimate> {
 }
 
 /// The knees of the axes with a scale: from which value on the rate stops growing. Latency grows along most axes and has no knee.
-fn knees((by, tolerance): (Measure, f64), winner: &Setting, cells: &[&CellFigures]) -> Vec<Knee> {
+fn knees(by: Measure, tolerance: f64, winner: &Setting, cells: &[&CellFigures]) -> Vec<Knee> {
     if by.is_latency() {
         return Vec::new();
     }
     let scales = AXES.iter().filter_map(|axis| Some((axis.name, axis.scale?)));
-    scales.filter_map(|(name, scale)| knee((name, scale), (by, tolerance), winner, cells)).collect()
+    scales.filter_map(|(name, scale)| knee(name, scale, by, tolerance, winner, cells)).collect()
 }
 
 /// The value from which an axis stops gaining, with all other settings as the winner has them.
 fn knee(
-    (axis, scale): (&str, Scale),
-    (by, tolerance): (Measure, f64),
+    axis: &str,
+    scale: Scale,
+    by: Measure,
+    tolerance: f64,
     winner: &Setting,
     cells: &[&CellFigures],
 ) -> Option<Knee> {
@@ -466,12 +469,12 @@ struct Choice {
 }
 
 /// Judges a race, which may be unfinished.
-fn decide_race((grid, search): (&Grid, &Search), race: &Race) -> Choice {
+fn decide_race(grid: &Grid, search: &Search, race: &Race) -> Choice {
     let rivals = race.rivals();
     let (chosen, why) = match &rivals {
         _ if race.winner().is_none() => (Chosen::CannotTell, unfinished(race)),
         _ if race.lanes.len() == 1 => (Chosen::NoChoice, "there is nothing to choose".into()),
-        Some(rivals) if race.knows_its_noise() => decide_by_rivals((grid, search), race, rivals),
+        Some(rivals) if race.knows_its_noise() => decide_by_rivals(grid, search, race, rivals),
         _ => (Chosen::CannotTell, unknown_noise(grid, race)),
     };
     let at_most = rivals.as_ref().map(|r| race.share(r.at_most)).filter(|share| share.is_finite());
@@ -483,7 +486,7 @@ fn decide_race((grid, search): (&Grid, &Search), race: &Race) -> Choice {
     Choice { chosen, sentence, faster_at_most: at_most, rivals }
 }
 
-fn decide_by_rivals((grid, search): (&Grid, &Search), race: &Race, rivals: &Rivals) -> (Chosen, String) {
+fn decide_by_rivals(grid: &Grid, search: &Search, race: &Race, rivals: &Rivals) -> (Chosen, String) {
     if let Some(fall) = race.fall() {
         let change = if race.by.is_latency() {
             format!("{} of the winner was {} higher", race.by.heading(), show_share((-fall).exp_m1()))
@@ -675,7 +678,7 @@ fn works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> Vec<Wo
             baselines: Vec::new(),
             knees: first
                 .as_ref()
-                .map_or_else(Vec::new, |first| knees((Measure::Bandwidth, grid.tolerance), first, &mine)),
+                .map_or_else(Vec::new, |first| knees(Measure::Bandwidth, grid.tolerance, first, &mine)),
         }
     };
     grid.works().into_iter().map(work_named).collect()
