@@ -1,25 +1,17 @@
 //! Forged records for the tests of this crate: an honest session, and settings that each make it lie in one way. The numbers are round.
 
-use model::Known;
 use model::evidence::{Extents, FileState, Moment, Pages, Probe, Room, Snapshot, TargetState};
 use model::histogram::Histogram;
 use model::job::{Access, Arrivals, Cache, Job, Kind, Pace, Pattern, Phase, Stream};
-use model::machine::{Cgroup, DirectIo, FileSystem, LayerKind, Machine, Place};
+use model::machine::{Cgroup, DirectIo, FileSystem, Layer, LayerKind, Machine, Place};
 use model::plan::{LatencyTarget, Plan, Role, Strategy, Target};
 use model::record::{
     Ceiling, Cell, Clock, End, Header, Interval, Issued, KindEnd, OpenLoop, Record, Run, RunEnd, RunEnding,
-    RunStart, SelfTest, Still, StreamEnd, SyncFailure, SyncedBy, WorkerEnd, Written,
+    RunStart, SelfTest, Still, StreamEnd, SyncFailure, SyncedBy, ThreadIo, WorkerEnd, Written,
 };
 use model::study::Study;
+use model::{Known, evidence};
 use std::collections::BTreeMap;
-
-mod kernel;
-mod session;
-mod two;
-
-use kernel::{FACTS, layer, system_files};
-pub(crate) use session::{curve, together};
-pub(crate) use two::{two_streams, two_streams_on_two_disks, without_worker_counts};
 
 const WINDOW_NS: u64 = 1_000_000_000;
 const PAGE: u64 = 4096;
@@ -469,4 +461,338 @@ impl Fixture {
         (0..if self.depth > 1 { self.ops } else { 0 }).for_each(|_| submit.record(SUBMIT_NS));
         submit
     }
+}
+
+/// The facts of an honest machine.
+const FACTS: &[(&str, &str)] = &[
+    (evidence::LIMITS, ""),
+    (evidence::GOVERNORS, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor: performance\n"),
+    (evidence::SLEEPS, ""),
+    (evidence::VENDOR, "ACME\n"),
+    (evidence::PRODUCT, "Server 1\n"),
+    (evidence::LIBRARIES, "/usr/lib/libc.so.6\n"),
+    (evidence::PAGE_REPORTING, ""),
+    (evidence::NODES, "/sys/devices/system/node/node0/cpulist: 0-1\n"),
+];
+
+/// The machine's own counters at a time: two CPUs, nearly idle, nothing swapped, nothing dirty, no pressure.
+fn system_files(at_ns: u64) -> BTreeMap<String, Known<String>> {
+    let jiffies = at_ns / 10_000_000;
+    let pressure =
+        "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
+    let memory = "MemTotal: 8388608 kB\nMemAvailable: 6291456 kB\nDirty: 0 kB\nWriteback: 0 kB\n";
+    let vmstat = "nr_dirty 0\nnr_writeback 0\nnr_dirty_threshold 300000\nnr_dirty_background_threshold 150000\n\
+                  nr_dirtied 0\nnr_written 0\nnr_file_pages 100000\npgmajfault 0\npswpin 0\npswpout 0\n";
+    let io =
+        "rchar: 0\nwchar: 0\nsyscr: 0\nsyscw: 0\nread_bytes: 0\nwrite_bytes: 0\ncancelled_write_bytes: 0\n";
+    let texts = [
+        ("/proc/meminfo", memory.to_owned()),
+        ("/proc/vmstat", vmstat.to_owned()),
+        ("/proc/stat", format!("cpu  {0} 0 {0} {1} 0 0 0 0 0 0\n", jiffies / 4, jiffies * 3 / 2)),
+        ("/proc/pressure/io", pressure.to_owned()),
+        ("/proc/pressure/cpu", pressure.to_owned()),
+        ("/proc/pressure/memory", pressure.to_owned()),
+        ("/proc/self/io", io.to_owned()),
+        (evidence::LIMITS, String::new()),
+        (evidence::HOUSEKEEPERS, String::new()),
+        (evidence::THREADS, "100: fathom\n101: fathom-0\n".to_owned()),
+        (evidence::TEMPERATURES, String::new()),
+        (evidence::RAID, "Personalities :\nunused devices: <none>\n".to_owned()),
+        (evidence::CPU_STAT, "nr_periods 0\nnr_throttled 0\nthrottled_usec 0\n".to_owned()),
+        (evidence::SUSPENDED, "0\n".to_owned()),
+    ];
+    texts.into_iter().map(|(name, text)| (name.to_owned(), Ok(text))).collect()
+}
+
+/// The queue of an honest solid-state disk without a volatile cache.
+const QUEUE: &[(&str, &str)] = &[
+    ("iostats", "1"),
+    ("io_poll", "0"),
+    ("logical_block_size", "512"),
+    ("max_sectors_kb", "1280"),
+    ("max_segments", "254"),
+    ("nomerges", "0"),
+    ("nr_requests", "256"),
+    ("physical_block_size", "4096"),
+    ("read_ahead_kb", "128"),
+    ("rotational", "0"),
+    ("scheduler", "[none] mq-deadline"),
+    ("write_cache", "write through"),
+];
+
+fn layer(name: &str, number: &str, kind: LayerKind, below: Vec<usize>) -> Layer {
+    let offset = (kind == LayerKind::Loop).then(|| ("loop/offset".to_owned(), "0".to_owned()));
+    Layer {
+        name: name.into(),
+        number: number.into(),
+        kind,
+        bytes: 1 << 34,
+        stat_file: format!("/sys/block/{name}/stat"),
+        queue: QUEUE.iter().map(|(k, v)| ((*k).to_owned(), format!("{v}\n"))).collect(),
+        device: [("mq", "4"), ("alignment_offset", "0"), ("device/numa_node", "0")]
+            .into_iter()
+            .map(|(k, v)| (k.to_owned(), v.to_owned()))
+            .chain(offset)
+            .collect(),
+        below,
+        ..Layer::default()
+    }
+}
+
+/// A session of several jobs on the machine of the first.
+pub(crate) fn together(fixtures: &[Fixture]) -> Record {
+    let first = &fixtures[0];
+    let mut counters = Counters::in_use();
+    let mut at_ns = 5 * WINDOW_NS;
+    let mut runs = Vec::new();
+    for (job, fixture) in fixtures.iter().enumerate() {
+        for repeat in 0..fixture.runs {
+            let start = RunStart {
+                job,
+                phase: 0,
+                repeat,
+                attempt: 0,
+                offered_iops: None,
+                host: 0,
+                at_ns,
+                target_bytes: vec![1 << 30],
+            };
+            let before = fixture.snapshot(Moment::Start, at_ns, &counters);
+            fixture.count(&mut counters);
+            at_ns += WINDOW_NS + WINDOW_NS / 10;
+            let after = fixture.snapshot(Moment::Stop, at_ns, &counters);
+            let end = fixture.run_end(at_ns);
+            let mut evidence = vec![before, after];
+            if fixture.kind_of_job() == Kind::Write {
+                fixture.write_back(&mut counters);
+                evidence.push(fixture.snapshot(Moment::Synced, at_ns + 1_000_000, &counters));
+            }
+            let intervals = fixture.intervals();
+            runs.push(Run { start, intervals, evidence, end: Some(end), disturbed: None });
+        }
+    }
+    let header = Header {
+        format: model::record::FORMAT,
+        version: "0.0.0".into(),
+        started: "2026-01-01T00:00:00+00:00".into(),
+        plan: plan(fixtures),
+        hosts: vec![first.machine()],
+        clock: Clock { name: "tsc".into(), reason: None, cost_ps: 9_000 },
+        self_test: self_test(fixtures),
+    };
+    let end = End { ending: RunEnding::Complete, notes: Vec::new(), clock_drift_ppm: Some(1.0) };
+    let prepared = first.snapshot(Moment::AfterPrepare, WINDOW_NS, &Counters::in_use());
+    let evidence = vec![prepared];
+    Record { header, evidence, preconditioned: None, runs, aside: Vec::new(), fleet: None, end: Some(end) }
+}
+
+/// A closed loop and loads that were offered, three runs of each.
+pub(crate) fn curve(closed: &Fixture, loads: &[(u64, Fixture)]) -> Record {
+    let all = std::iter::once(closed).chain(loads.iter().map(|(_, fixture)| fixture));
+    let mut record = together(&all.map(|f| Fixture { runs: 3, ..f.clone() }).collect::<Vec<_>>());
+    for run in &mut record.runs {
+        run.start.offered_iops = run.start.job.checked_sub(1).map(|load| loads[load].0);
+        run.start.job = run.start.job.min(1);
+    }
+    let latency_target = LatencyTarget {
+        quantile: 0.99,
+        latency_ns: Some(1_000_000),
+        arrivals: Arrivals::Poisson,
+        curve: true,
+    };
+    crate::studies::latency_target(&mut record, latency_target);
+    record.header.plan.jobs.truncate(2);
+    record.header.self_test.ceilings.retain(|c| c.job < 2);
+    record
+}
+
+fn self_test(fixtures: &[Fixture]) -> SelfTest {
+    let ceiling = |(job, [own, interface]): (usize, [f64; 2])| {
+        let (loop_ns, interface_ns) = (Ok(own), Ok(interface));
+        Ceiling { job, phase: 0, stream: 0, loop_ns, interface_ns }
+    };
+    let tried = fixtures.iter().enumerate().filter_map(|(job, f)| Some((job, f.tool_ns?)));
+    SelfTest { copy_bytes_per_s: 1e10, ceilings: tried.map(ceiling).collect(), trials: Vec::new() }
+}
+
+fn plan(fixtures: &[Fixture]) -> Plan {
+    let target = Target {
+        path: "/data".into(),
+        role: fixtures[0].role,
+        bytes: 1 << 30,
+        block_bytes: 512,
+        writable: true,
+        identity: None,
+        unseen_users: false,
+        only_by_mark: false,
+        other_names: Vec::new(),
+        create: None,
+        made_for: model::plan::MadeFor::Host,
+        common: None,
+    };
+    Plan {
+        command: vec!["fathom".into()],
+        title: "run".into(),
+        targets: vec![target],
+        jobs: fixtures.iter().map(Fixture::job).collect(),
+        headline: 0,
+        runs: fixtures[0].runs,
+        strategy: Strategy::Fixed,
+        fail_if_slower: None,
+        attempts: 3,
+        fail_if: Vec::new(),
+        seed: 1,
+        seed_again: None,
+        cold: true,
+        baseline_ns: 0,
+        making_ns: model::plan::MAKING_NS,
+        quick_ns: None,
+        budget_ns: None,
+        origins: Vec::new(),
+        hook: None,
+        expect_device: None,
+        against: None,
+        study: Study::Jobs,
+        precondition: None,
+        op_log: None,
+        typed: None,
+        part: None,
+    }
+}
+
+/// The first disk of every fixture, and another one for streams that share nothing.
+const DISKS: [[&str; 2]; 2] = [["vda", "254:0"], ["vdb", "254:16"]];
+
+/// A session in which both run at once on the same disk. The kernel counted what their workers did.
+pub(crate) fn two_streams(first: &Fixture, second: &Fixture) -> Record {
+    merge(record(first), record(second))
+}
+
+/// A session in which both run at once, each on its own disk.
+pub(crate) fn two_streams_on_two_disks(first: &Fixture, second: &Fixture) -> Record {
+    let mut other = record(second);
+    let renamed = |text: &str| {
+        let [[disk, number], [other, other_number]] = DISKS;
+        text.replace(disk, other).replace(number, other_number)
+    };
+    for layer in other.header.hosts[0].places.iter_mut().flat_map(|p| &mut p.layers) {
+        (layer.name, layer.number) = (renamed(&layer.name), renamed(&layer.number));
+        layer.stat_file = renamed(&layer.stat_file);
+    }
+    for snapshot in other.runs.iter_mut().flat_map(|r| &mut r.evidence).chain(&mut other.evidence) {
+        let files = std::mem::take(&mut snapshot.files).into_iter();
+        snapshot.files = files.map(|(name, text)| (renamed(&name), text.map(|t| renamed(&t)))).collect();
+    }
+    merge(record(first), other)
+}
+
+/// Forgets what the kernel counted for the workers, as in a session of an older version.
+pub(crate) fn without_worker_counts(mut record: Record) -> Record {
+    let ends = record.runs.iter_mut().filter_map(|r| r.end.as_mut());
+    ends.flat_map(|e| &mut e.workers).for_each(|w| w.io = WorkerEnd::default().io);
+    record
+}
+
+/// The session of a fixture with the kernel's count of its worker: reads and direct writes that reached the device, and pages made dirty.
+fn record(fixture: &Fixture) -> Record {
+    let mut record = fixture.record();
+    let issued = fixture.issued_ops() * u64::from(fixture.block_bytes);
+    let delivered = (fixture.issued_ops() as f64 * fixture.delivered) as u64 * u64::from(fixture.block_bytes);
+    let io = match (fixture.kind_of_job(), fixture.cache.is_direct()) {
+        (Kind::Read, _) => ThreadIo { rchar: issued, read_bytes: delivered, ..ThreadIo::default() },
+        (_, true) => ThreadIo { wchar: issued, write_bytes: delivered, ..ThreadIo::default() },
+        _ => ThreadIo { wchar: issued, write_bytes: issued, ..ThreadIo::default() },
+    };
+    let mut process = ThreadIo::default();
+    for run in &mut record.runs {
+        run.end.as_mut().unwrap().workers[0].io = Ok(io);
+        for snapshot in &mut run.evidence {
+            if snapshot.moment == Moment::Stop {
+                process = process.plus(io);
+            }
+            snapshot.files.insert("/proc/self/io".into(), Ok(text(process)));
+        }
+    }
+    record
+}
+
+fn text(io: ThreadIo) -> String {
+    format!(
+        "rchar: {}\nwchar: {}\nsyscr: 0\nsyscw: 0\nread_bytes: {}\nwrite_bytes: {}\ncancelled_write_bytes: 0\n",
+        io.rchar, io.wchar, io.read_bytes, io.write_bytes
+    )
+}
+
+/// Adds the stream of another session to the first one's phase.
+fn merge(mut record: Record, other: Record) -> Record {
+    let mut target = other.header.plan.targets[0].clone();
+    target.path = "/other".into();
+    record.header.plan.targets.push(target);
+    record.header.hosts[0].places.push(other.header.hosts[0].places[0].clone());
+    let streams = &mut record.header.plan.jobs[0].phases[0].streams;
+    streams.push(Stream { targets: vec![1], ..other.header.plan.jobs[0].phases[0].streams[0].clone() });
+    for (stream, name) in streams.iter_mut().zip(["first", "second"]) {
+        stream.name = name.into();
+    }
+    for ceiling in other.header.self_test.ceilings {
+        record.header.self_test.ceilings.push(Ceiling { stream: 1, ..ceiling });
+    }
+    for (run, theirs) in record.runs.iter_mut().zip(other.runs) {
+        let (end, their_end) = (run.end.as_mut().unwrap(), theirs.end.unwrap());
+        end.streams.extend(their_end.streams.into_iter().map(|s| StreamEnd { stream: 1, ..s }));
+        end.workers.extend(their_end.workers.into_iter().map(|w| WorkerEnd { stream: 1, ..w }));
+        end.sync_ns = end.sync_ns.max(their_end.sync_ns);
+        run.start.target_bytes.push(1 << 30);
+        run.intervals.extend(theirs.intervals.into_iter().map(|i| Interval { stream: 1, ..i }));
+        if run.evidence.len() < theirs.evidence.len() {
+            // A stream that only reads has no final sync.
+            let mut synced = run.evidence[1].clone();
+            (synced.moment, synced.at_ns) = (Moment::Synced, theirs.evidence[2].at_ns);
+            run.evidence.push(synced);
+        }
+        let last = theirs.evidence.len() - 1;
+        for (at, snapshot) in run.evidence.iter_mut().enumerate() {
+            add(snapshot, &theirs.evidence[at.min(last)]);
+        }
+    }
+    for (snapshot, theirs) in record.evidence.iter_mut().zip(&other.evidence) {
+        add(snapshot, theirs);
+    }
+    record
+}
+
+/// Adds the targets and counters of another snapshot of the same moment.
+fn add(snapshot: &mut Snapshot, other: &Snapshot) {
+    snapshot.targets.extend(other.targets.iter().cloned());
+    for (name, theirs) in &other.files {
+        let counts = name.ends_with("/stat") && name.starts_with("/sys/block") || name == "/proc/self/io";
+        match (snapshot.files.get_mut(name), theirs) {
+            (Some(Ok(ours)), Ok(theirs)) if counts => {
+                *ours = ours.split('\n').zip(theirs.split('\n')).map(|(a, b)| add_words(a, b)).collect();
+            }
+            (Some(Ok(ours)), Ok(theirs)) if name.starts_with(CGROUP) => *ours = add_charges(ours, theirs),
+            (Some(_), _) => {}
+            (None, theirs) => drop(snapshot.files.insert(name.clone(), theirs.clone())),
+        }
+    }
+}
+
+/// Two lines with the numbers of both added.
+fn add_words(ours: &str, theirs: &str) -> String {
+    let pairs = ours.split_ascii_whitespace().zip(theirs.split_ascii_whitespace());
+    let sum = |(a, b): (&str, &str)| match (a.parse::<u64>(), b.parse::<u64>()) {
+        (Ok(a), Ok(b)) => (a + b).to_string(),
+        _ => a.to_owned(),
+    };
+    pairs.map(sum).collect::<Vec<_>>().join(" ") + "\n"
+}
+
+/// Charges of both, each disk and direction once: `254:0 Read 4096`.
+fn add_charges(ours: &str, theirs: &str) -> String {
+    let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+    for line in ours.lines().chain(theirs.lines()) {
+        let (key, number) = line.rsplit_once(' ').unwrap();
+        *sums.entry(key.to_owned()).or_default() += number.parse::<u64>().unwrap();
+    }
+    sums.iter().map(|(key, sum)| format!("{key} {sum}")).collect::<Vec<_>>().join("\n") + "\n"
 }

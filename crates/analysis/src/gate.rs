@@ -7,15 +7,13 @@
 
 use crate::case::Case;
 use crate::figures::PERCENTILES;
-use crate::findings::CaseAnswers;
 use crate::runs::Sample;
 use crate::studies::{self, GatedResult, Subject};
-use crate::verdict::type_accept;
+use crate::verdict::{Judged, type_accept};
 use model::comparison;
 use model::finding::{Finding, Outcome, Severity};
 use model::job::{Kind, Phase};
 use model::plan::Strategy;
-use model::record::Record;
 use model::report::{Answer, AnswerWord, Figures, Measured, RunFigures};
 use model::spec::number::FEWEST_GATED_RUNS;
 use model::study::{LoadCurve, MetLoad, Studied};
@@ -46,12 +44,8 @@ const NAMED: usize = 3;
 
 /// Decides each condition of the plan for every number that it is about. A condition that names no result is about the answer of the
 /// study ([`studies::subject`]).
-pub(crate) fn gates(
-    record: &Record,
-    (answered, results): (&[CaseAnswers], &[Measured]),
-    study: &Studied,
-    acting: &[Finding],
-) -> Vec<Gate> {
+pub(crate) fn gates(judged: &Judged, study: &Studied) -> Vec<Gate> {
+    let Judged { record, answered, results, acting } = *judged;
     let mut all = Vec::new();
     let settles = matches!(record.header.plan.strategy, Strategy::Settle { .. });
     for condition in &record.header.plan.fail_if {
@@ -61,7 +55,7 @@ pub(crate) fn gates(
         };
         let before = all.len();
         match &subject {
-            Subject::Load(curve, target) => all.push(load_gate(condition, (curve, target), results, acting)),
+            Subject::Load(curve, target) => all.push(load_gate(condition, curve, target, results, acting)),
             Subject::Results(about) => {
                 for GatedResult { result, samples } in about {
                     let (Some(of), Some(result)) = (answered.get(*result), results.get(*result)) else {
@@ -149,18 +143,16 @@ struct Estimate {
     runs_needed: Option<u32>,
 }
 
-/// A word, and why.
-type Word = (AnswerWord, String);
-
 impl Gated<'_> {
     fn gate(self) -> Gate {
         let seen = self.estimate();
-        let (word, sentence) = match &seen {
-            _ if self.result.void => (AnswerWord::Invalid, self.withheld()),
+        let Answer { word, sentence } = match &seen {
+            _ if self.result.void => Answer { word: AnswerWord::Invalid, sentence: self.withheld() },
             Ok(seen) => require_true_name(&self.result.name, self.acting, self.decide(seen)),
-            Err(why) => self
-                .by_counting()
-                .unwrap_or_else(|| (AnswerWord::Inconclusive, format!("{}, {why}.", self.measured_value()))),
+            Err(why) => self.by_counting().unwrap_or_else(|| Answer {
+                word: AnswerWord::Inconclusive,
+                sentence: format!("{}, {why}.", self.measured_value()),
+            }),
         };
         let seen = seen.ok().filter(|_| !self.result.void);
         let gate = Gate {
@@ -288,7 +280,7 @@ impl Gated<'_> {
     }
 
     /// Compares the number with the limit.
-    fn decide(&self, seen: &Estimate) -> Word {
+    fn decide(&self, seen: &Estimate) -> Answer {
         let limit = self.limit.value();
         let ([low, high], of_latency) = (seen.bounds, self.limit.is_of_percentile());
         let (within, beyond) =
@@ -305,7 +297,7 @@ impl Gated<'_> {
             format!("{word} {} with {} confidence over {runs} runs", show(bound), show_share(SURE))
         };
         let limited = show(limit);
-        match (within, beyond, agrees) {
+        let (word, sentence) = match (within, beyond, agrees) {
             (true, _, true) => {
                 (AnswerWord::Pass, format!("{number}, {}; the limit is {limited}.", sure(nearer, worst)))
             }
@@ -314,12 +306,10 @@ impl Gated<'_> {
             }
             (true, ..) | (_, true, _) => {
                 let all = seen.together.map_or_else(String::new, show);
-                (
-                    AnswerWord::Inconclusive,
-                    format!(
-                        "{number} in a typical run and {all} in all runs together, and the limit of {limited} lies between: some runs are unlike the others."
-                    ),
-                )
+                let sentence = format!(
+                    "{number} in a typical run and {all} in all runs together, and the limit of {limited} lies between: some runs are unlike the others."
+                );
+                (AnswerWord::Inconclusive, sentence)
             }
             (false, false, _) => {
                 let more = match seen.runs_needed {
@@ -329,21 +319,20 @@ impl Gated<'_> {
                     Some(runs) => format!("about {runs} runs would settle it (--settle, or --runs {runs})"),
                     None => "more runs would not settle it soon".into(),
                 };
-                (
-                    AnswerWord::Inconclusive,
-                    format!(
-                        "{number} ({} to {} over {runs} runs), too near to the limit of {limited} to tell: {more}.",
-                        show(low),
-                        show(high)
-                    ),
-                )
+                let sentence = format!(
+                    "{number} ({} to {} over {runs} runs), too near to the limit of {limited} to tell: {more}.",
+                    show(low),
+                    show(high)
+                );
+                (AnswerWord::Inconclusive, sentence)
             }
-        }
+        };
+        Answer { word, sentence }
     }
 
     /// FAIL without an estimate of the percentile: more operations took longer than the limit than the percentile allows. That needs far
     /// fewer operations, so a slow device fails in the time that a fast one takes to pass.
-    fn by_counting(&self) -> Option<Word> {
+    fn by_counting(&self) -> Option<Answer> {
         let Limit::Latency { kind: Some(kind), percentile, at_most_ns } = &self.limit else { return None };
         if self.case.runs.len() < FEWEST_GATED_RUNS as usize {
             return None;
@@ -371,19 +360,25 @@ impl Gated<'_> {
             show_share(SURE),
             shares.len()
         );
-        Some((AnswerWord::Fail, sentence))
+        Some(Answer { word: AnswerWord::Fail, sentence })
     }
 }
 
 /// The word, or `INVALID` in place of a pass if a finding that the user did not accept invalidates or relabels the number: the condition
 /// is about the requested work, not about the page cache, a limit of a cgroup or a smaller depth.
-fn require_true_name(result: &str, acting: &[Finding], (word, sentence): Word) -> Word {
+fn require_true_name(result: &str, acting: &[Finding], answer: Answer) -> Answer {
     match not_accepted(result, acting, &[Severity::Void, Severity::Rename]) {
-        Some(f) if word == AnswerWord::Pass => (
-            AnswerWord::Invalid,
-            format!("{sentence} That is no PASS: {} {} relabels it. {}", f.id, f.name, type_accept(f.id)),
-        ),
-        _ => (word, sentence),
+        Some(f) if answer.word == AnswerWord::Pass => Answer {
+            word: AnswerWord::Invalid,
+            sentence: format!(
+                "{} That is no PASS: {} {} relabels it. {}",
+                answer.sentence,
+                f.id,
+                f.name,
+                type_accept(f.id)
+            ),
+        },
+        _ => answer,
     }
 }
 
@@ -478,7 +473,8 @@ pub(crate) fn answer(gates: &[Gate]) -> Option<Answer> {
 /// The lowest load that surely misses the target lies above the answer; the highest that surely meets it does not.
 fn load_gate(
     condition: &Condition,
-    (curve, target): (&LoadCurve, &MetLoad),
+    curve: &LoadCurve,
+    target: &MetLoad,
     results: &[Measured],
     acting: &[Finding],
 ) -> Gate {
@@ -489,9 +485,9 @@ fn load_gate(
         Some((rate(limit, point.offered_iops, result)?, result))
     };
     let [met, missed] = [target.met_iops, target.missed_iops].map(at);
-    let word = decide(limit, target, met.map(|m| m.0), missed.map(|m| m.0));
     let name = met.or(missed).map_or("", |(_, result)| result.name.as_str());
-    let (word, sentence) = require_true_name(name, acting, word);
+    let answer = decide(limit, target, met.map(|m| m.0), missed.map(|m| m.0));
+    let Answer { word, sentence } = require_true_name(name, acting, answer);
     Gate {
         condition: condition.to_flag(),
         result: name.to_owned(),
@@ -516,10 +512,10 @@ fn rate(limit: &Limit, offered: u64, result: &Measured) -> Option<f64> {
     }
 }
 
-fn decide(limit: &Limit, target: &MetLoad, met: Option<f64>, missed: Option<f64>) -> Word {
+fn decide(limit: &Limit, target: &MetLoad, met: Option<f64>, missed: Option<f64>) -> Answer {
     let asked = format!("p{} within {}", target.percentile, show_ns(target.latency_ns as f64));
     let (least, show) = (limit.value(), |rate| limit.show(rate));
-    match (met, missed) {
+    let (word, sentence) = match (met, missed) {
         (Some(met), _) if met >= least => (
             AnswerWord::Pass,
             format!("{asked} holds at {} with 95 % confidence; the limit is {}.", show(met), show(least)),
@@ -539,7 +535,8 @@ fn decide(limit: &Limit, target: &MetLoad, met: Option<f64>, missed: Option<f64>
                 show(least)
             ),
         ),
-    }
+    };
+    Answer { word, sentence }
 }
 
 #[test]
@@ -550,7 +547,7 @@ fn a_limit_below_the_met_load_passes_above_the_missed_one_fails_and_between_is_i
         met_iops: Some(8_000),
         missed_iops: Some(9_000),
     };
-    let word = |at_least, met, missed| decide(&Limit::Iops { at_least }, &target, met, missed).0;
+    let word = |at_least, met, missed| decide(&Limit::Iops { at_least }, &target, met, missed).word;
     let both = |at_least| word(at_least, Some(8_000.0), Some(9_000.0));
     assert_eq!([8_000.0, 9_000.0].map(both), [AnswerWord::Pass, AnswerWord::Fail]);
     assert_eq!([8_001.0, 8_999.0].map(both), [AnswerWord::Inconclusive; 2]);
@@ -560,4 +557,199 @@ fn a_limit_below_the_met_load_passes_above_the_missed_one_fails_and_between_is_i
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    //! Tests of conditions on forged records: the words, missing numbers, and invalid results.
+
+    use super::*;
+    use crate::fixture::Fixture;
+    use crate::{Judging, exit_code, judge};
+    use model::finding::CheckId;
+    use model::report::Report;
+
+    /// The report of an honest record with these conditions.
+    fn judged(fixture: &Fixture, conditions: &str, accept: &[CheckId]) -> Report {
+        let mut record = fixture.record();
+        record.header.plan.fail_if = model::spec::pace::conditions(conditions).unwrap();
+        judge(&record, &Judging { accept: accept.to_vec(), ..Judging::default() })
+    }
+
+    fn word(report: &Report) -> Option<AnswerWord> {
+        report.answer.as_ref().map(|a| a.word)
+    }
+
+    fn eight() -> Fixture {
+        Fixture { runs: 8, ..Fixture::honest() }
+    }
+
+    #[test]
+    fn bounds_within_the_limit_pass_beyond_it_fail_and_around_it_are_inconclusive() {
+        let p99 = judged(&eight(), "p99>10s", &[]).gates[0].value.unwrap();
+        for (limit, expected, code) in [(p99 * 1.5, AnswerWord::Pass, 0), (p99 / 1.5, AnswerWord::Fail, 1)] {
+            let report = judged(&eight(), &format!("p99>{}ns", limit as u64), &[]);
+            assert_eq!((word(&report), exit_code(&report)), (Some(expected), code), "{:?}", report.answer);
+            assert!(report.gates[0].bounds.is_some() && report.gates[0].runs == 8);
+        }
+        let report = judged(&eight(), "iops<1", &[]);
+        assert_eq!(word(&report), Some(AnswerWord::Pass));
+        let report = judged(&eight(), "iops<1,mb/s<100000", &[]);
+        assert_eq!(
+            (word(&report), exit_code(&report)),
+            (Some(AnswerWord::Fail), 1),
+            "one that is broken decides"
+        );
+        assert_eq!(report.gates.len(), 2);
+        assert_eq!(judged(&eight(), "read.p50>1h", &[]).gates[0].number, "read p50");
+    }
+
+    #[test]
+    fn missing_numbers_never_pass() {
+        let few = Fixture { runs: 5, ..Fixture::honest() };
+        let report = judged(&few, "p99>1h", &[]);
+        assert_eq!((word(&report), exit_code(&report)), (Some(AnswerWord::Inconclusive), 4));
+        assert!(report.gates[0].sentence.contains("--runs 8"), "{}", report.gates[0].sentence);
+        let thin = Fixture { runs: 8, ops: 500, ..Fixture::honest() };
+        let report = judged(&thin, "p99>1h", &[]);
+        assert_eq!(word(&report), Some(AnswerWord::Inconclusive));
+        assert!(report.gates[0].sentence.contains("--time") && report.gates[0].value.is_none());
+        for unknown in ["other: p99>1h", "sync.p99>1h"] {
+            assert_eq!(word(&judged(&eight(), unknown, &[])), Some(AnswerWord::Inconclusive), "{unknown}");
+        }
+        let void = Fixture { hole_share: 1.0, ..eight() };
+        let report = judged(&void, "p99>1h", &[]);
+        assert_eq!((word(&report), exit_code(&report)), (Some(AnswerWord::Invalid), 1));
+        assert!(report.gates[0].sentence.contains("--accept A04"), "{}", report.gates[0].sentence);
+    }
+
+    #[test]
+    fn a_slow_device_fails_with_fewer_operations_than_its_percentile_takes() {
+        let thin = Fixture { runs: 8, ops: 500, ..Fixture::honest() };
+        let report = judged(&thin, "p99>1ns", &[]);
+        assert_eq!((word(&report), report.gates[0].value), (Some(AnswerWord::Fail), None));
+        assert!(
+            report.gates[0].sentence.contains("100 % of the reads took longer"),
+            "{}",
+            report.gates[0].sentence
+        );
+    }
+
+    #[test]
+    fn the_page_cache_passes_only_if_the_finding_is_accepted() {
+        let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..eight() };
+        let report = judged(&cached, "p99>1h", &[]);
+        assert_eq!((word(&report), exit_code(&report)), (Some(AnswerWord::Invalid), 1));
+        assert!(report.gates[0].sentence.contains("--accept A01"), "{}", report.gates[0].sentence);
+        let accepted = judged(&cached, "p99>1h", &[CheckId::A01]);
+        assert_eq!((word(&accepted), exit_code(&accepted)), (Some(AnswerWord::Pass), 0));
+        let slow = judged(&cached, "p99>1ns", &[]);
+        assert_eq!(word(&slow), Some(AnswerWord::Fail), "slow all the same");
+    }
+
+    #[test]
+    fn near_the_limit_the_needed_runs_are_reported() {
+        let values = [9.0e6, 10.0e6, 11.0e6, 9.5e6, 10.5e6, 9.2e6, 10.9e6, 10.1e6];
+        let over_runs = |values: &[f64], limit| super::over_runs(values, limit, SURE);
+        let seen = over_runs(&values, 10.2e6).unwrap();
+        assert!(seen.bounds[0] < 10.2e6 && seen.bounds[1] > 10.2e6);
+        assert!(seen.runs_needed.is_some_and(|runs| (20..1_000).contains(&runs)), "{:?}", seen.runs_needed);
+        assert!(over_runs(&values, seen.value).is_some_and(|s| s.runs_needed.is_none()));
+        // t(7 degrees, one side 95 %) = 1.894579.
+        let logs: Vec<f64> = values.iter().map(|v: &f64| v.ln()).collect();
+        let (mean, half) = mean_and_half(&logs, SURE).unwrap();
+        let deviation = (logs.iter().map(|l| (l - mean).powi(2)).sum::<f64>() / 7.0).sqrt();
+        assert!((half - 1.894_579 * deviation / 8_f64.sqrt()).abs() < 1e-6);
+        assert_eq!(over_runs(&[1.0, 0.0, 2.0], 1.0).map(|s| s.value), None);
+    }
+
+    #[test]
+    fn a_forged_condition_never_panics() {
+        for percentile in ["", "100", "x"] {
+            let mut record = eight().record();
+            let limit =
+                Limit::Latency { kind: Some(Kind::Read), percentile: percentile.into(), at_most_ns: 0 };
+            record.header.plan.fail_if = vec![Condition { result: None, limit }];
+            assert_ne!(word(&judge(&record, &Judging::default())), Some(AnswerWord::Pass), "{percentile}");
+        }
+    }
+
+    #[cfg(test)]
+    mod simulation {
+        //! Seeded simulations: how often a condition is wrong, and how often it is decided at all, if it may be asked twice (`--settle`).
+        //!
+        //! `cargo test --release -p fathom-io-analysis settled_rates -- --ignored --nocapture` prints the table of `docs/reference/repeats.md`.
+
+        use crate::gate::{Estimate, SURE, SURE_EACH_TIME, over_runs};
+        use model::report::AnswerWord;
+        use stats::series::Noise;
+
+        /// The limit, and how much runs vary.
+        const LIMIT: f64 = 10e6;
+        const DEVIATION: f64 = 0.05;
+
+        /// The word about a latency.
+        fn word(seen: &Estimate) -> AnswerWord {
+            let [low, high] = seen.bounds;
+            match (high <= LIMIT, low > LIMIT) {
+                (true, _) => AnswerWord::Pass,
+                (_, true) => AnswerWord::Fail,
+                _ => AnswerWord::Inconclusive,
+            }
+        }
+
+        /// Sessions whose true latency is `truth` times the limit: shares of PASS and of FAIL, and the mean number of runs. The first runs may
+        /// call for up to ten times as many, once.
+        fn shares(sessions: u64, first: u32, truth: f64, settles: bool) -> [f64; 3] {
+            let mut all = [0.0; 3];
+            for seed in 0..sessions {
+                let mut noise = Noise(seed.wrapping_mul(0x9e37_79b9).wrapping_add(29));
+                let mut run = || LIMIT * truth * (DEVIATION * noise.normal()).exp();
+                let mut runs: Vec<f64> = (0..first).map(|_| run()).collect();
+                let sure = if settles { SURE_EACH_TIME } else { SURE };
+                let mut seen = over_runs(&runs, LIMIT, sure).unwrap();
+                if settles && word(&seen) == AnswerWord::Inconclusive {
+                    let at_most = 10 * first;
+                    let needed = seen.runs_needed.unwrap_or(at_most).min(at_most);
+                    runs.extend((first..needed).map(|_| run()));
+                    seen = over_runs(&runs, LIMIT, sure).unwrap();
+                }
+                all[0] += f64::from(u8::from(word(&seen) == AnswerWord::Pass));
+                all[1] += f64::from(u8::from(word(&seen) == AnswerWord::Fail));
+                all[2] += runs.len() as f64;
+            }
+            all.map(|sum| sum / sessions as f64)
+        }
+
+        #[test]
+        fn asking_twice_at_the_limit_errs_once_in_twenty_on_either_side() {
+            for first in [5, 8] {
+                let [pass, fail, _] = shares(2000, first, 1.0, true);
+                assert!(pass <= 0.06 && fail <= 0.06, "{first} runs: {pass} {fail}");
+            }
+        }
+
+        #[test]
+        fn the_second_round_decides_open_conditions() {
+            for (truth, word) in [(0.97, 0), (1.03, 1)] {
+                let (once, twice) = (shares(500, 8, truth, false), shares(500, 8, truth, true));
+                assert!(twice[word] > 0.75 && twice[word] > once[word] + 0.2, "{truth}: {once:?} {twice:?}");
+                assert!(twice[1 - word] < 0.01 && twice[2] < 60.0, "{truth}: {twice:?}");
+            }
+            let [pass, _, runs] = shares(200, 8, 0.5, true);
+            assert!(pass > 0.99 && runs < 8.1, "far from the limit the first round decides: {pass} {runs}");
+        }
+
+        #[test]
+        #[ignore = "prints the table of docs/reference/repeats.md"]
+        fn settled_rates() {
+            println!(
+                "| truth by the limit | once: PASS | FAIL | `--settle`: PASS | FAIL | runs, mean |\n|---|---|---|---|---|---|"
+            );
+            for truth in [0.80, 0.90, 0.95, 0.97, 1.0, 1.03, 1.05, 1.10, 1.20] {
+                let [once, settled] = [false, true].map(|settles| shares(5000, 8, truth, settles));
+                let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+                let [pass, fail, runs] = settled;
+                let cells = [once[0], once[1], pass, fail].map(percent).join(" | ");
+                println!("| {:+.0} % | {cells} | {runs:.1} |", 100.0 * (truth - 1.0));
+            }
+        }
+    }
+}

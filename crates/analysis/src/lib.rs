@@ -8,7 +8,7 @@
 //! 5. `compare`: two reports against each other.
 //! 6. `studies`, `deductions`: what several results mean together.
 //! 7. `gate`, `verdict`: conditions, verdict, headline and exit code.
-//! 8. `command`, `under_way`, `watch`: commands, unfinished measurements and running machines. `catalogue`: the pages of all checks.
+//! 8. `command`, `under_way`, `watch`: commands, unfinished measurements and running machines.
 //!
 //! [`judge`] is total: every record has a report, which lists what was missing.
 #![forbid(unsafe_code)]
@@ -16,7 +16,6 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_for_each))]
 
 mod case;
-pub mod catalogue;
 pub mod checks;
 pub mod command;
 pub mod compare;
@@ -73,7 +72,7 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
             let mut report = conclude(&own, options);
             let rerun = conclude(&again, options);
             let against =
-                compare::compare_rerun(earlier, &record.header.plan, &report, (rerun, &options.accept));
+                compare::compare_rerun(earlier, &record.header.plan, &report, rerun, &options.accept);
             report.answer = gate::with_slower(report.answer, against.beside.gate.as_ref());
             report.against = Some(against);
             report
@@ -113,7 +112,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let seen = Judged { record, answered: &answered, results: &results, acting: &acting };
     let study = studies::studied(record, &answered, &results, &acting);
     let first = seen.summarize_study(&study);
-    let gates = gate::gates(record, (&answered, &results), &study, &acting);
+    let gates = gate::gates(&seen, &study);
     // A grid has many cells; the study has their deductions.
     let mut deductions = match &study {
         Studied::Sweep(_) => Vec::new(),
@@ -195,6 +194,46 @@ fn measured(answered: &CaseAnswers) -> Measured {
         replay: figures::replay::compared(case).map(Box::new),
         steadiness: figures::steadiness::steadiness(case),
         seen: Some(figures::observed(case)),
+    }
+}
+
+/// The pages of all checks, of results and of comparisons. `fathom explain` and `docs/reference/checks.md` print them.
+pub mod catalogue {
+    use crate::checks::{GROUPS, Page};
+    use crate::compare::checks as compare;
+    use model::finding::{CheckId, CheckPage};
+
+    /// The question of the checks of comparisons.
+    const OF_COMPARISONS: &str = "May two results be compared?";
+
+    /// The pages of every check: those of results, then those of comparisons.
+    pub fn pages() -> impl Iterator<Item = CheckPage> {
+        let results = GROUPS.iter().flat_map(|(group, checks)| checks.iter().map(move |c| (*group, c)));
+        let results = results.map(|(group, c)| page(c.id, c.name, group, c.belief, &c.page, true));
+        let compared = compare::CHECKS.iter();
+        results.chain(compared.map(|c| page(c.id, c.name, OF_COMPARISONS, c.belief, &c.page, c.acceptable)))
+    }
+
+    fn page(
+        id: CheckId,
+        name: &'static str,
+        group: &'static str,
+        belief: &'static str,
+        of: &Page,
+        acceptable: bool,
+    ) -> CheckPage {
+        let Page { reads, formula, provoke, fix, accept } = *of;
+        let repair = [fix, accept].join(" ").trim().to_owned();
+        let accept = acceptable.then(|| format!("--accept {id}"));
+        CheckPage { id, name, group, belief, reads, formula: formula(), provoke, repair, accept }
+    }
+
+    #[test]
+    fn every_id_has_one_check() {
+        let page_ids: Vec<CheckId> = pages().map(|c| c.id).collect();
+        let ids: std::collections::BTreeSet<CheckId> = page_ids.iter().copied().collect();
+        assert_eq!(ids.len(), page_ids.len(), "a check of comparisons has an id of its own");
+        assert!(ids.iter().eq(CheckId::ALL), "an id without a check, or a check without an id");
     }
 }
 

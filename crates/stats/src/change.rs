@@ -93,7 +93,7 @@ fn search(values: &[f64], side: usize, smallest: f64) -> Cuts {
     let one = check_cuts(values, &logs, vec![first], smallest);
     let found = match one {
         Cuts::Sure(_) => one,
-        _ => cut_twice(values, &logs, (first, side), smallest).unwrap_or(one),
+        _ => cut_twice(values, &logs, first, side, smallest).unwrap_or(one),
     };
     let Cuts::Sure(cuts) = found else { return found };
     let mut all = Vec::new();
@@ -109,7 +109,7 @@ fn search(values: &[f64], side: usize, smallest: f64) -> Cuts {
 }
 
 /// Cuts at the best split and the best second one, if both are significant. A series that returns to its level had a stall, not a step.
-fn cut_twice(values: &[f64], logs: &[f64], (first, side): (usize, usize), smallest: f64) -> Option<Cuts> {
+fn cut_twice(values: &[f64], logs: &[f64], first: usize, side: usize, smallest: f64) -> Option<Cuts> {
     let (head, tail) = logs.split_at(first);
     let seconds = [best_split(head, side), best_split(tail, side).map(|(at, s)| (at + first, s))];
     let (second, _) = seconds.into_iter().flatten().max_by(|a, b| a.1.total_cmp(&b.1))?;

@@ -1,4 +1,5 @@
-//! Statistics: formulas over plain numbers, each with the paper or book it comes from.
+//! Statistics: formulas over plain numbers, each with the paper or book it comes from. [`sample`] has the basis: mean, variance, median and
+//! quantiles of Student's t.
 //!
 //! A crate of its own, so that it is optimized in debug builds too: tests draw millions of samples with it.
 #![forbid(unsafe_code)]
@@ -10,8 +11,66 @@ pub mod change;
 pub mod comparison;
 pub mod intervals;
 pub mod knee;
-pub mod sample;
 pub mod series;
 pub mod steady_state;
 #[cfg(test)]
 mod tests;
+
+/// Mean, variance, median, and Student's t: the basis of every formula here.
+pub mod sample {
+    use statrs::distribution::{ContinuousCDF, StudentsT};
+
+    /// Returns the mean; 0 without values.
+    pub fn mean(values: &[f64]) -> f64 {
+        values.iter().sum::<f64>() / values.len().max(1) as f64
+    }
+
+    /// Estimates the variance from a sample; 0 with fewer than two values.
+    pub fn variance(values: &[f64]) -> f64 {
+        let centre = mean(values);
+        values.iter().map(|v| (v - centre).powi(2)).sum::<f64>()
+            / values.len().saturating_sub(1).max(1) as f64
+    }
+
+    /// Returns the median; 0 without values.
+    pub fn median(values: &[f64]) -> f64 {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let at = |i: usize| sorted.get(i).copied().unwrap_or(0.0);
+        match sorted.len() {
+            0 => 0.0,
+            n if n % 2 == 1 => at(n / 2),
+            n => f64::midpoint(at(n / 2 - 1), at(n / 2)),
+        }
+    }
+
+    /// Rank of the upper end of a two-sided 95 % interval.
+    const UPPER: f64 = 0.975;
+
+    /// Returns how many standard errors a 95 % interval reaches to either side. `degrees` of freedom may be fractional; `None` if they are not positive.
+    pub fn factor(degrees: f64) -> Option<f64> {
+        quantile(UPPER, degrees)
+    }
+
+    /// Returns a quantile of Student's t distribution.
+    pub fn quantile(rank: f64, degrees: f64) -> Option<f64> {
+        StudentsT::new(0.0, 1.0, degrees).ok().map(|t| t.inverse_cdf(rank)).filter(|t| t.is_finite())
+    }
+
+    /// Returns the one-sided probability of a deviation above `errors` standard errors.
+    pub fn beyond(errors: f64, degrees: f64) -> Option<f64> {
+        StudentsT::new(0.0, 1.0, degrees).ok().map(|t| t.sf(errors))
+    }
+
+    #[test]
+    fn far_quantiles_match_published_tables() {
+        for (rank, degrees, t) in [(0.9999, 3.0, 22.204), (0.9999, 10.0, 5.694)] {
+            assert!(quantile(rank, degrees).is_some_and(|q| (q - t).abs() < 0.001), "{rank} {degrees}");
+        }
+    }
+
+    #[test]
+    fn there_is_no_factor_without_degrees_of_freedom() {
+        assert_eq!((factor(0.0), factor(-1.0), factor(f64::NAN)), (None, None, None));
+    }
+}

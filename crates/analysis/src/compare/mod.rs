@@ -604,7 +604,8 @@ pub(crate) fn compare_rerun(
     earlier: &plan::Rerun,
     plan: &Plan,
     own: &Report,
-    (again, accept): (Report, &[CheckId]),
+    again: Report,
+    accept: &[CheckId],
 ) -> Rerun {
     let asked = |accept_differences| Options {
         accept_differences,

@@ -23,9 +23,9 @@ pub(crate) fn compared(case: &Case) -> Option<ReplayComparison> {
     let runs = case.runs.len() as f64;
     let elapsed_ns = (runs > 0.0).then(|| case.window_ns() / runs).filter(|ns| *ns > 0.0)?;
     let driver = at_driver(case);
-    let figures = figures(case, replay, (elapsed_ns, driver.as_ref().ok()));
+    let figures = figures(case, replay, elapsed_ns, driver.as_ref().ok());
     let counted = counted(&case.runs);
-    let differs = differs(case, replay, &figures, (counted.as_ref(), &driver));
+    let differs = differs(case, replay, &figures, counted.as_ref(), &driver);
     Some(ReplayComparison {
         capture: replay.file.clone(),
         pace: replay.pace.word().into(),
@@ -65,7 +65,7 @@ fn at_driver(case: &Case) -> Known<AtDriver> {
     Ok(sum)
 }
 
-fn figures(case: &Case, replay: &Replay, (elapsed_ns, driver): (f64, Option<&AtDriver>)) -> Vec<Compared> {
+fn figures(case: &Case, replay: &Replay, elapsed_ns: f64, driver: Option<&AtDriver>) -> Vec<Compared> {
     let original = &replay.original;
     let runs = case.runs.len() as f64;
     let amount = |kind: Kind| case.in_windows(kind);
@@ -140,7 +140,8 @@ fn differs(
     case: &Case,
     replay: &Replay,
     figures: &[Compared],
-    (counted, driver): (Option<&Replayed>, &Known<AtDriver>),
+    counted: Option<&Replayed>,
+    driver: &Known<AtDriver>,
 ) -> Vec<String> {
     let mut out = of_the_capture(&replay.original);
     out.push(match driver {

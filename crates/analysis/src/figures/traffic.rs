@@ -227,7 +227,7 @@ impl LowerDisk<'_> {
         let done = case.counted(&[self.disk])?;
         let carried = case.counted(&self.above)?;
         let charged = case.charged_on(&[self.disk]);
-        let charged = charged.and_then(|own| self.refuse_zero_charges(case, (done.read, carried.read), own));
+        let charged = charged.and_then(|own| self.refuse_zero_charges(case, done.read, carried.read, own));
         let (ours, inferred) = match charged {
             Ok(own) => (own, false),
             // A file system and perhaps a cache between a loop device and its disk are not visible.
@@ -265,7 +265,8 @@ impl LowerDisk<'_> {
     fn refuse_zero_charges(
         &self,
         case: &Case,
-        (done, carried): (BlockFlow, BlockFlow),
+        done: BlockFlow,
+        carried: BlockFlow,
         own: CgroupIo,
     ) -> Known<CgroupIo> {
         let possible = done.bytes.min(carried.bytes);

@@ -355,7 +355,7 @@ fn advise_work(work: &[&RatedRow], results: &[Measured]) -> Result<Advice, Strin
     let members: Vec<&str> =
         group.members.iter().filter_map(|at| Some(scored.get(*at)?.row.interface.as_str())).collect();
     let plainest = scored.first().filter(|plainest| plainest.row.interface != pick.row.interface);
-    let sentence = pick.sentence((&members, &group), plainest, slowest, results);
+    let sentence = pick.sentence(&members, &group, plainest, slowest, results);
     Ok(Advice {
         work: pick.row.work.clone(),
         interface: pick.row.interface.clone(),
@@ -392,7 +392,8 @@ impl<'a> Scored<'a> {
     /// The recommendation of this row, the first of its group. `plainest` is a plainer row outside of the group.
     fn sentence(
         &self,
-        (members, group): (&[&str], &Group),
+        members: &[&str],
+        group: &Group,
         plainest: Option<&Scored>,
         slowest: &Scored,
         results: &[Measured],
@@ -779,7 +780,7 @@ impl Vary {
 /// Tables of interfaces with known rates: how often the best is faster than the recommended one by more than stated, how often a row of
 /// the group is farther away than stated, and how often none is recommended.
 #[cfg(test)]
-fn simulated(tables: u64, rounds: usize, truth: &[f64], (vary, deviation): (Vary, f64)) -> [f64; 3] {
+fn simulated(tables: u64, rounds: usize, truth: &[f64], vary: Vary, deviation: f64) -> [f64; 3] {
     let best = truth.iter().copied().fold(0.0, f64::max);
     let mut counts = [0.0; 3];
     for seed in 0..tables {
@@ -813,7 +814,7 @@ const TRUTHS: [&[f64]; 3] =
 fn the_best_is_faster_than_the_recommended_by_more_than_stated_in_one_of_twenty_tables_at_most() {
     for (truth, vary) in TRUTHS.iter().flat_map(|truth| Vary::ALL.map(|vary| (truth, vary))) {
         for deviation in [0.01, 0.03, 0.10] {
-            let [wrong, of_group, none] = simulated(200, 6, truth, (vary, deviation));
+            let [wrong, of_group, none] = simulated(200, 6, truth, vary, deviation);
             let shown = format!("{truth:?}, {vary:?}, {deviation}: {wrong} {of_group} {none}");
             // Three deviations of a share of 5 % in 200 tables are 4.6 %.
             assert!(wrong <= 0.05 && of_group <= 0.05 + 0.046, "{shown}");
@@ -834,7 +835,7 @@ fn recommendations_by_simulation() {
         for (vary, deviation) in
             Vary::ALL.iter().flat_map(|vary| [0.03, 0.12].map(|deviation| (*vary, deviation)))
         {
-            let shares = simulated(4000, rounds, truth, (vary, deviation));
+            let shares = simulated(4000, rounds, truth, vary, deviation);
             let [wrong, of_group, none] = shares.map(|share| format!("{:.1}", 100.0 * share));
             let same = truth.iter().all(|rate| (rate - truth[0]).abs() < 1e-9);
             let truth = format!("{}, {}", truth.len(), if same { "equal" } else { "unequal" });
