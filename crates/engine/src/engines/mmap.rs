@@ -4,12 +4,10 @@
 //! Bytes after the end that the file had when it was mapped do not exist. If the file is truncated or the device fails during the run, an
 //! operation ends short or with EIO, as a read would.
 
-use super::targets::Targets;
-use crate::engines::blocking_call::Call;
-use crate::interface::{Granted, LEAVE_OUT, SYNC, refusal};
+use crate::engines::targets::Targets;
+use crate::interface::{Call, Granted, LEAVE_OUT, SYNC, refusal};
 use crate::source::Op;
-use crate::spec::WorkerSpec;
-use crate::spec::{EngineOption, Number};
+use crate::spec::{EngineOption, Number, WorkerSpec};
 use model::job::{Kind, SyncCall};
 use std::io;
 use sys::arena::Arena;

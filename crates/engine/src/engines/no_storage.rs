@@ -6,8 +6,7 @@
 
 use crate::interface::{Done, Engine, Granted, Queue, Time, refusal};
 use crate::source::Op;
-use crate::spec::WorkerSpec;
-use crate::spec::{EngineOption, Number};
+use crate::spec::{EngineOption, Number, WorkerSpec};
 use std::collections::VecDeque;
 use std::io;
 use sys::clock::Clock;
