@@ -118,10 +118,10 @@ impl Library for Stream {
 }
 
 #[cfg(feature = "cxx")]
-pub(super) type Fstream = Streams<sys::fstream::Stream>;
+pub(super) type Fstream = Streams<sys::stdio::cxx::Stream>;
 
 #[cfg(feature = "cxx")]
-impl Library for sys::fstream::Stream {
+impl Library for sys::stdio::cxx::Stream {
     fn opener(_: &WorkerSpec) -> io::Result<(impl Fn(&File) -> io::Result<Self>, Granted)> {
         Ok((Self::new, Granted::default()))
     }
