@@ -481,7 +481,7 @@ impl Place {
         };
         // A huge alignment leaves only the first byte, like any alignment above the span.
         span.align = align.checked_next_multiple_of(target.align).unwrap_or(target.align << 32);
-        let who = (share.worker, share.workers);
+        let (worker, workers) = (share.worker, share.workers);
         if line.has_own_positions && steps.is_some_and(|s| s.start == Start::Interlocked) && share.workers > 1
         {
             return Err(
@@ -491,9 +491,9 @@ impl Place {
         }
         let steps = steps.unwrap_or(Steps { start: Start::Spread, ..Steps::default() });
         let fixed = least == most && line.reply_bytes == 0;
-        let walk = Walk::new(span, steps, least, fixed, who, head);
+        let walk = Walk::new(span, steps, least, fixed, worker, workers, head);
         let next_offset =
-            NextOffset::new(&plan.order, span, (least, most), target.index, who, &share.common)?;
+            NextOffset::new(&plan.order, span, least..=most, target.index, worker, workers, &share.common)?;
         // Interleaved sequential positions start at different parts of the span, for all workers together.
         let runs = if line.interleaved > 1 { line.interleaved } else { 0 };
         let drawn = !matches!(plan.order, Order::Sequential(_) | Order::Mixed(_));
@@ -526,7 +526,8 @@ impl Pick {
             Sharing::Each | Sharing::RoundRobin => Self::RoundRobin { next: worker as usize % targets },
             Sharing::Random => Self::Random,
             Sharing::Turns { drawn, operations, open } => {
-                Self::Turns(TargetTurns::new((*drawn, *operations, *open as usize), pass()))
+                let (pass, least) = pass();
+                Self::Turns(TargetTurns::new(*drawn, *operations, *open as usize, pass, least))
             }
             Sharing::Weighted(weights) => {
                 Self::Weighted(Choice::new(weights.iter().copied(), "the targets")?)
@@ -551,7 +552,7 @@ impl Pick {
 }
 
 impl TargetTurns {
-    fn new((drawn, operations, open): (bool, u32, usize), (pass, least): (Vec<u64>, u64)) -> Self {
+    fn new(drawn: bool, operations: u32, open: usize, pass: Vec<u64>, least: u64) -> Self {
         let rest = pass.clone();
         let mut turns =
             Self { drawn, operations, open, group: Vec::new(), at: 0, left: 0, next: 0, pass, rest, least };
@@ -768,7 +769,8 @@ pub(super) struct Strided {
 impl Strided {
     /// Fails if no zone fits, or the access cannot be limited to one.
     pub(super) fn new(
-        (stream, zones): (&Stream, Zones),
+        stream: &Stream,
+        zones: Zones,
         targets: &[Target],
         share: &Share,
         rng: Xoshiro256PlusPlus,
@@ -796,7 +798,7 @@ impl Strided {
             ));
         }
         if !zones.step_bytes().is_multiple_of(target.align) {
-            return Err(target.misfit("a zone with what is left out behind it", zones.step_bytes()));
+            return Err(target.misfit("a zone and the gap after it", zones.step_bytes()));
         }
         let inside = Access { span_bytes: zones.range_bytes, strided: None, ..access.clone() };
         let alone = Share { worker: 0, workers: 1, seed: share.seed, common: Arc::clone(&share.common) };

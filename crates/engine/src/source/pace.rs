@@ -92,7 +92,7 @@ pub(super) fn paced(inner: Box<dyn Source>, pace: Pace, place: LanePlace) -> Res
                 return Err("arrivals that are on and off are those of one worker on one target; take the others away".into());
             }
             let rng = Xoshiro256PlusPlus::seed_from_u64(place.seed);
-            let gaps = OnOff::new(NS_PER_S / iops, (on_ns, off_ns), rng)?;
+            let gaps = OnOff::new(NS_PER_S / iops, on_ns, off_ns, rng)?;
             Box::new(Paced::new(inner, BurstArrivals { last: Moment::default(), gaps }))
         }
     })
@@ -285,7 +285,8 @@ impl OnOff {
     /// Creates arrivals with a mean gap of `mean_ns`, including times off, in their stationary state.
     pub(super) fn new(
         mean_ns: f64,
-        (on_ns, off_ns): (u64, u64),
+        on_ns: u64,
+        off_ns: u64,
         mut rng: Xoshiro256PlusPlus,
     ) -> Result<Self, String> {
         if on_ns == 0 {
