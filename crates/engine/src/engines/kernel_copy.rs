@@ -31,7 +31,7 @@ use sys::arena::{Arena, MemoryFile};
 pub(super) const SPLICE_OPTIONS: &[EngineOption] = &[
     EngineOption {
         name: "discard",
-        about: "splice what is read to /dev/null instead of copying it to memory",
+        about: "splice read data to /dev/null instead of copying them to memory",
         number: Number::No,
     },
     EngineOption { name: "pipe", about: "size of the pipe in bytes", number: Number::Must },
@@ -59,7 +59,7 @@ impl Call for Splice {
             let open = File::options().write(true).open("/dev/null");
             null =
                 Some(open.map_err(|e| io::Error::new(e.kind(), format!("option discard: /dev/null: {e}")))?);
-            granted.used.push("discard: what is read reaches no memory".into());
+            granted.used.push("discard: read data do not reach memory".into());
         }
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
         Ok((Self { arena, targets: Targets::take(spec)?, pipe, null }, granted))
@@ -180,12 +180,12 @@ fn explain_pipe(error: &io::Error, wanted: Option<u64>) -> io::Error {
     let (why, instead) = match (wanted, error.kind()) {
         (Some(bytes), io::ErrorKind::PermissionDenied) => (
             format!("option pipe: {bytes} bytes are more than sysctl fs.pipe-max-size allows without root"),
-            "type less",
+            "type a smaller size",
         ),
         (Some(bytes), _) => {
-            (format!("option pipe: the kernel makes no pipe of {bytes} bytes"), "type a size from 4k to 2g")
+            (format!("option pipe: the kernel creates no pipe of {bytes} bytes"), "type a size from 4k to 2g")
         }
-        (None, _) => ("the kernel makes no pipe".into(), SYNC),
+        (None, _) => ("the kernel creates no pipe".into(), SYNC),
     };
     refusal(error.kind(), format!("{why} ({error})"), instead)
 }
@@ -248,7 +248,7 @@ fn send_all(to: &File, from: &File, mut offset: u64, bytes: usize) -> io::Result
 
 pub(super) const COPY_OPTIONS: &[EngineOption] = &[EngineOption {
     name: "bare",
-    about: "copy between the files alone, so that no byte reaches memory or comes from it",
+    about: "copy only between the files, so that no byte reaches memory or comes from it",
     number: Number::No,
 }];
 
@@ -312,7 +312,7 @@ fn unnamed_copy_file(spec: &WorkerSpec) -> io::Result<File> {
     let device = first.file.metadata()?;
     if !device.is_file() {
         return refuse(
-            "copy_file_range goes between files",
+            "copy_file_range works only between files",
             "name a file or a directory, or type --engine sync",
         );
     }
@@ -322,7 +322,7 @@ fn unnamed_copy_file(spec: &WorkerSpec) -> io::Result<File> {
         Ok(path) => path,
         Err(e) => {
             return refuse(
-                &format!("which directory its target is in cannot be seen ({link}: {e})"),
+                &format!("the directory of its target is unknown ({link}: {e})"),
                 "mount proc on /proc, or type --engine sync",
             );
         }
@@ -336,7 +336,7 @@ fn unnamed_copy_file(spec: &WorkerSpec) -> io::Result<File> {
             let dir = model::name::shown(dir);
             return refuse(
                 &format!(
-                    "it needs a second file beside the target, and {dir} takes none without a name ({e})"
+                    "it needs a second file next to the target, and {dir} allows no unnamed files ({e})"
                 ),
                 "type --engine sync",
             );

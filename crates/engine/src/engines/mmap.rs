@@ -45,7 +45,7 @@ pub(super) const OPTIONS: &[EngineOption] = &[
     },
     EngineOption {
         name: "async-msync",
-        about: "sync with MS_ASYNC, for which Linux does nothing",
+        about: "sync with MS_ASYNC, which does nothing on Linux",
         number: Number::No,
     },
 ];
@@ -88,8 +88,7 @@ impl Call for Mmap {
             return Err(refusal(io::ErrorKind::InvalidInput, why, "leave one out"));
         }
         if has("private") && spec.files.iter().any(|f| f.writable) {
-            let why =
-                "option private: what is stored to a private mapping never reaches the file; it is for reads";
+            let why = "option private: stores to a private mapping never reach the file";
             let instead = "type --rw read or randread, or leave the option out";
             return Err(refusal(io::ErrorKind::InvalidInput, why, instead));
         }
@@ -148,7 +147,7 @@ impl Mmap {
                 let name = ADVICES.iter().find(|(_, a)| *a == advice).map_or("", |(name, _)| *name);
                 refusal(
                     e.kind(),
-                    format!("option {name}: this kernel does not take the advice ({e})"),
+                    format!("option {name}: this kernel does not support this advice ({e})"),
                     LEAVE_OUT,
                 )
             })?;
@@ -160,7 +159,9 @@ impl Mmap {
 /// Explains why a file cannot be mapped.
 fn explain(error: &io::Error) -> io::Error {
     let (why, instead) = match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
-        Some(rustix::io::Errno::ACCESS) => ("a mapping needs a file opened for reading, also to write", SYNC),
+        Some(rustix::io::Errno::ACCESS) => {
+            ("a mapping needs a file opened for reading, even if it only writes", SYNC)
+        }
         Some(rustix::io::Errno::INVAL) => ("an empty file cannot be mapped", "give it a size first"),
         Some(rustix::io::Errno::NODEV) => ("files of this file system cannot be mapped", SYNC),
         Some(rustix::io::Errno::NOMEM) => {

@@ -65,7 +65,7 @@ const SERVERS: &str = "servers";
 
 pub(super) const SIM_OPTIONS: &[EngineOption] = &[EngineOption {
     name: SERVERS,
-    about: "N operations at once, 10,000 a second each; others wait",
+    about: "at most N operations at once, 10,000 per second each; the others wait",
     number: Number::Must,
 }];
 

@@ -23,17 +23,17 @@ pub(super) const SYNC_OPTIONS: &[EngineOption] = &[
     EngineOption { name: "readahead", about: "read N bytes ahead (readahead)", number: Number::Must },
     EngineOption {
         name: NEW,
-        about: "before the run cut the file off and give it its length again, as a new file has it",
+        about: "before the run truncate the file and restore its length, as in a new file",
         number: Number::No,
     },
     EngineOption {
         name: FALLOCATE,
-        about: "the same, and before the first write allocate the whole file at once (fallocate)",
+        about: "the same, and allocate the whole file before the first write (fallocate)",
         number: Number::No,
     },
     EngineOption {
         name: GROW,
-        about: "before the run cut the file off, so that it grows by what is written, as a copy does",
+        about: "before the run truncate the file, so that writes extend it, as a copy does",
         number: Number::No,
     },
 ];
@@ -150,7 +150,7 @@ fn renew(file: &File, renewal: Renewal) -> io::Result<Option<u64>> {
     let about = file.metadata()?;
     if !about.is_file() {
         let why = format!(
-            "options {NEW}, {FALLOCATE} and {GROW} are for files: a device has no blocks to give back so"
+            "options {NEW}, {FALLOCATE} and {GROW} are only for files: a device cannot free its blocks this way"
         );
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
@@ -182,7 +182,7 @@ pub(super) const VSYNC_OPTIONS: &[EngineOption] = &[
     },
     EngineOption {
         name: "retry",
-        about: "goes with nowait: what would block is done by a second call without the flag",
+        about: "needs nowait: repeats a call that would block without the flag",
         number: Number::No,
     },
     EngineOption {
@@ -214,7 +214,7 @@ impl Call for Vsync {
         granted.used.extend(spec.options.keys().map(|o| format!("flag {o}")));
         let retry = has("retry");
         if retry && !has("nowait") {
-            let why = "option retry: it goes with nowait";
+            let why = "option retry: it needs nowait";
             return Err(refusal(io::ErrorKind::InvalidInput, why, "type nowait,retry"));
         }
         if has("dontcache") && spec.cache.is_direct() {

@@ -358,7 +358,7 @@ impl Line {
         if !goes_on.iter().all(|chance| (0.0..=1.0).contains(chance))
             || line.run_length.is_some_and(f64::is_infinite)
         {
-            return Err("runs have one operation at least; give a mean length of 1 or more".into());
+            return Err("a run has at least one operation; give a mean length of 1 or more".into());
         }
         let interleaved = line.interleaved.clamp(1, MAX_INTERLEAVED);
         let pair = line.has_pairs().then_some(pair_flags);
@@ -368,7 +368,7 @@ impl Line {
         let first = drawn.next().flatten();
         let is_of_one_size = first.is_some() && drawn.all(|size| size == first);
         if (by_run || times > 1) && (!is_of_one_size || pair.is_some() || reply_bytes > 0) {
-            return Err("operations on one place, and runs of one direction, need one size for all and no replies; leave times and mix-by-run out".into());
+            return Err("repeated offsets, and runs of one direction, need one size for all operations and no replies; leave times and mix-by-run out".into());
         }
         let (left_in_row, of_run) = (0, None);
         Ok(Self {
@@ -485,7 +485,7 @@ impl Place {
         if line.has_own_positions && steps.is_some_and(|s| s.start == Start::Interlocked) && share.workers > 1
         {
             return Err(
-                "workers that share one position cannot have one for each direction; choose another start"
+                "workers that share one position cannot have a separate one for each direction; choose another start"
                     .into(),
             );
         }
@@ -776,7 +776,7 @@ impl Strided {
         rng: Xoshiro256PlusPlus,
     ) -> Result<Self, String> {
         let [target] = targets else {
-            return Err("zones are those of one target; let each target have a depth of its own".into());
+            return Err("zones need a single target; give each target its own depth".into());
         };
         let access = &stream.access;
         let interlocked =

@@ -75,7 +75,7 @@ impl NextOffset {
                 Self::Mixed(percent / 100.0, uniform())
             }
             Order::Mixed(percent) => {
-                return Err(format!("{percent} % random is no share; give 0 to 100"));
+                return Err(format!("{percent} % random is not possible; give 0 to 100"));
             }
             Order::Once if least < most => {
                 // In units of the grid, not of the largest size: shortened operations fill the gaps.
@@ -96,7 +96,7 @@ impl NextOffset {
             }
             Order::Pareto(h) => {
                 return Err(format!(
-                    "pareto takes the share of blocks that is hot, above 0 and up to 0.5, not {h}; 0.2 is usual"
+                    "pareto needs a share of hot blocks above 0 and up to 0.5, not {h}; 0.2 is usual"
                 ));
             }
             Order::Normal(percent) if percent.is_finite() && *percent > 0.0 => {
@@ -104,7 +104,7 @@ impl NextOffset {
             }
             Order::Normal(percent) => {
                 return Err(format!(
-                    "normal takes its standard deviation in percent of the span, above 0, not {percent}; 10 is usual"
+                    "normal needs a standard deviation above 0 in percent of the span, not {percent}; 10 is usual"
                 ));
             }
             Order::Zones(zones) => {
@@ -266,9 +266,8 @@ fn zone_ranges(zones: &[Zone], span: Span, count: u64) -> Result<(Alias, Vec<Ran
         ranges.push(start..end);
         shares.push(share);
     }
-    let choice = Alias::new(&shares).ok_or(
-        "the zones' shares of the operations are not all numbers from 0 up, or all 0; they must sum to 100 %",
-    )?;
+    let choice = Alias::new(&shares)
+        .ok_or("the zones' shares of the operations must be 0 or more and sum to 100 %")?;
     Ok((choice, ranges))
 }
 
@@ -526,7 +525,7 @@ impl Map {
         let count = end - first;
         if count == 0 || count > MOST_BLOCKS {
             return Err(format!(
-                "each block once with several sizes takes a map of 1 to {MOST_BLOCKS} blocks per worker, and worker {worker} has \
+                "each block once with several sizes needs a map of 1 to {MOST_BLOCKS} blocks per worker, and worker {worker} has \
                  {count}; choose one size, larger blocks or another span"
             ));
         }

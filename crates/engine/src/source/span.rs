@@ -85,8 +85,8 @@ impl Target {
     /// Builds the error for a number that violates the alignment.
     pub(super) fn misfit(&self, what: &str, bytes: u64) -> String {
         format!(
-            "target {} takes only multiples of {} bytes, and {what} of {bytes} bytes is none; \
-             choose such a multiple, or go through the page cache",
+            "target {} needs multiples of {} bytes, and {what} of {bytes} bytes is not one; \
+             choose a multiple, or go through the page cache",
             self.index, self.align
         )
     }
