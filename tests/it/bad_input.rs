@@ -168,11 +168,11 @@ fn missing_permission_is_refused_with_a_fix() {
     let stage = Stage::shared();
     let folder = stage.folder("of-root");
     let out = stage.fathom_unprivileged("run --size 16m --quiet", &folder);
-    refused(&out, 3, &["of-root", "of yours"]);
+    refused(&out, 3, &["of-root", "that you own"]);
     let file = stage.file("of-root/secret", 1);
     std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let out = stage.fathom_unprivileged("run --quiet", &file);
-    refused(&out, 3, &["secret", "of yours"]);
+    refused(&out, 3, &["secret", "that you own"]);
     assert_eq!(names(&folder), [file]);
 }
 

@@ -330,8 +330,8 @@ fn atomic_writes_work_where_supported() {
         report.answers("B12").first().map(|b12| b12["evidence"]["failed_ops"].as_f64().unwrap_or(0.0))
     };
     let first = run("vsync:atomic", "--bs 16k");
-    if first.stderr.contains("writes nothing atomically") {
-        return skip("this kernel's xfs writes nothing atomically");
+    if first.stderr.contains("has no atomic writes") {
+        return skip("this kernel's xfs has no atomic writes");
     }
     for engine in ["vsync", "libaio", "io_uring"] {
         assert_eq!(failed(run(&format!("{engine}:atomic"), "--bs 16k")), Some(0.0), "{engine}");

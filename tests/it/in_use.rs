@@ -138,9 +138,9 @@ fn image_mounted_in_a_container_is_refused() {
     let script = "mkdir x; mount --bind .. x; d=$(losetup --find --show x/c); mount \"$d\" \"$1\"; losetup --detach \"$d\"";
     let Some(container) = Disk::served(&stage, &["losetup"], script) else { return };
     container.sh("echo kept > keep && sync");
-    refused(&destroy(&stage, &image), &["in use", "behind loop", "in the mount namespace of"]);
+    refused(&destroy(&stage, &image), &["in use", "the backing file of loop", "in the mount namespace of"]);
     let verify = format!("verify --size 16m --quiet --destroy {}", image.display());
-    refused(&stage.fathom(&verify, &image), &["behind loop"]);
+    refused(&stage.fathom(&verify, &image), &["the backing file of loop"]);
     assert_eq!(container.sh("cat keep"), "kept");
     drop(container);
     sound(&image);
@@ -155,7 +155,7 @@ fn backing_files_of_stacked_loop_devices_are_refused() {
     let Some(lower) = Device::new(&stage, 64, Image::Direct) else { return };
     let Some(upper) = Device::on(&lower.path, Image::Buffered) else { return };
     refused_and_whole(&stage, &lower.image, &[lower.name()]);
-    refused_and_whole(&stage, &lower.path, &["behind", upper.name()]);
+    refused_and_whole(&stage, &lower.path, &["the backing file of", upper.name()]);
     drop(upper);
 
     // Bound for reading only it is no writer of its file.
@@ -163,7 +163,7 @@ fn backing_files_of_stacked_loop_devices_are_refused() {
     let reader = Device::attach(&[&"--read-only"], &file).unwrap();
     let link = hard_link(&stage, &file);
     fs::remove_file(&file).unwrap();
-    refused_and_whole(&stage, &link, &["behind", reader.name()]);
+    refused_and_whole(&stage, &link, &["the backing file of", reader.name()]);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn loop_device_is_refused_while_its_file_is_in_use() {
     let half = Device::attach(&[&"--offset", &"32MiB"], &whole.image).unwrap();
     refused_and_whole(&stage, &whole.path, &["also", half.name()]);
     let Some(over) = Device::on(&whole.path, Image::Buffered) else { return };
-    refused_and_whole(&stage, &over.path, &["is over", "also", half.name()]);
+    refused_and_whole(&stage, &over.path, &["is backed by", "also", half.name()]);
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn disk_is_refused_while_a_partition_is_in_use_and_its_sibling_is_not() {
         (Err(why), _) | (_, Err(why)) => return skip(&why),
     };
     let Some(user) = Device::on(&two, Image::Buffered) else { return };
-    refused_and_whole(&stage, &disk.path, &["p2 is behind", user.name()]);
+    refused_and_whole(&stage, &disk.path, &["p2 is the backing file of", user.name()]);
     let before = sum(&one);
     let beside = destroy(&stage, &one);
     assert!(matches!(beside.code, Some(0 | 1)) && sum(&one) != before, "{beside:?}");
@@ -242,7 +242,7 @@ fn partition_is_refused_while_its_disk_is_written() {
     // The kernel knows who claimed the disk, even if nothing has it open for writing.
     let exclusive = rustix::fs::OFlags::EXCL.bits().cast_signed();
     let claim = File::options().read(true).custom_flags(exclusive).open(&upper.path).unwrap();
-    refused_and_whole(&stage, &one, &["the kernel says it is in use"]);
+    refused_and_whole(&stage, &one, &["the kernel reports it as in use"]);
     drop(claim);
 }
 
@@ -460,7 +460,7 @@ fn renamed_over(rw: &str) {
         fs::rename(&other, &target).unwrap();
     };
     let words = format!("run --rw {rw} {TWO_RUNS} {named}");
-    exchanged(&stage, &target, &words, rename, &target, &["is not what it was", "inode"]);
+    exchanged(&stage, &target, &words, rename, &target, &["has changed since the plan was made", "inode"]);
 }
 
 #[test]
@@ -503,7 +503,14 @@ fn replaced_device_node_is_not_touched() {
         node_of(&stage, "node", &other.path);
     };
     let words = format!("run --rw randwrite {TWO_RUNS} --destroy {}", node.display());
-    exchanged(&stage, &node, &words, make_anew, &other.path, &["is not what it was", "and is device 7:"]);
+    exchanged(
+        &stage,
+        &node,
+        &words,
+        make_anew,
+        &other.path,
+        &["has changed since the plan was made", "and is device 7:"],
+    );
 }
 
 #[test]
@@ -521,7 +528,14 @@ fn replaced_loop_backing_file_is_not_measured() {
         tool(&[&"python3", &"-c", &script, &device.path, &second]).unwrap();
     };
     let words = format!("run --rw randread {TWO_RUNS}");
-    exchanged(&stage, &device.path, &words, change, &second, &["is not what it was", "a loop over inode"]);
+    exchanged(
+        &stage,
+        &device.path,
+        &words,
+        change,
+        &second,
+        &["has changed since the plan was made", "a loop over inode"],
+    );
 }
 
 #[test]

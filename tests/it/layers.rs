@@ -106,7 +106,7 @@ fn file_systems_without_block_mapping_are_reported() {
     let rows = report["layers"]["rows"].as_array().unwrap();
     assert!(!rows.iter().any(|r| r["name"] == disk.name()), "{rows:#?}");
     let reasons = missing(&report);
-    let printed = reasons.iter().any(|m| m.starts_with(disk.name()) && m.contains("space of its own"));
+    let printed = reasons.iter().any(|m| m.starts_with(disk.name()) && m.contains("its own address space"));
     assert!(printed, "{reasons:?}");
 }
 

@@ -58,10 +58,16 @@ fn file_in_use_before_the_first_run_is_not_written() {
     if !is_root() {
         return;
     }
-    before_the_first_run(&stage, &[], alone, || bound(&file, "--direct-io=on"), &["behind loop"]);
+    before_the_first_run(
+        &stage,
+        &[],
+        alone,
+        || bound(&file, "--direct-io=on"),
+        &["the backing file of loop"],
+    );
     // Bound for reading only, and by another name: it is no writer.
     let link = hard_link(&stage, &file);
-    before_the_first_run(&stage, &[], alone, || bound(&link, "--read-only"), &["behind loop"]);
+    before_the_first_run(&stage, &[], alone, || bound(&link, "--read-only"), &["the backing file of loop"]);
 }
 
 #[test]
@@ -72,12 +78,18 @@ fn device_in_use_before_the_first_run_is_not_written() {
     let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let both = (device.path.as_path(), device.image.as_path());
-    before_the_first_run(&stage, &[], both, || bound(&device.path, "--direct-io=off"), &["behind loop"]);
+    before_the_first_run(
+        &stage,
+        &[],
+        both,
+        || bound(&device.path, "--direct-io=off"),
+        &["the backing file of loop"],
+    );
     let writer = || python(&stage, "f = os.open(sys.argv[1], os.O_WRONLY)", &device.path);
     before_the_first_run(&stage, &[], both, writer, &["open for writing by python3"]);
     // Other bytes of its image.
     let half = || bound(&device.image, "--offset=33554432");
-    before_the_first_run(&stage, &[], both, half, &["also behind loop"]);
+    before_the_first_run(&stage, &[], both, half, &["also the backing file of loop"]);
 }
 
 #[test]
@@ -127,7 +139,12 @@ fn image_mounted_between_phases_is_not_written() {
     );
     let Some(mounted) = Disk::served(&stage, &["losetup"], &script) else { return };
     let out = run.end();
-    ended_early(&stage, &out, 1, &["behind loop", "in the mount namespace of", "recorded are kept"]);
+    ended_early(
+        &stage,
+        &out,
+        1,
+        &["the backing file of loop", "in the mount namespace of", "recorded are kept"],
+    );
     assert_eq!(mounted.sh("cat keep"), "kept");
     drop(mounted);
     sound(&image);
@@ -169,7 +186,7 @@ fn sweep_ends_when_its_target_was_replaced() {
     let began = count(&stage, "run_start");
     let out = run.end();
     assert_eq!(out.code, Some(3), "{out:?}");
-    assert!(unwrapped(&out.stderr).contains("is not what it was"), "{out:?}");
+    assert!(unwrapped(&out.stderr).contains("has changed since the plan was made"), "{out:?}");
     let cells = count(&stage, "run_start");
     assert!(cells <= began + 1, "{cells} cells began, {began} before it was replaced: {out:?}");
     assert_eq!(count(&stage, "run_end"), cells);

@@ -28,7 +28,7 @@ fn mounted_image_is_refused_through_an_overlay() {
             let path = disk.dir.join(named).join("image");
             let out = disk.fathom(&stage, &format!("{WRITE} --destroy {}", path.display()), &path);
             assert_eq!(sum(), before, "{mounted} {named} {how}: {out:?}");
-            check_outcome(&out, 3, &["behind loop"]);
+            check_outcome(&out, 3, &["the backing file of loop"]);
             disk.sh("umount inside && e2fsck -f -n upper/image");
         }
     }
@@ -71,7 +71,9 @@ fn mounted_image_is_refused_through_a_fuse_mirror() {
             assert_eq!(sum(), before, "{mounted} {named} {how}: {out:?}");
             assert!(
                 out.code == Some(3)
-                    && ["behind loop", "open for writing by"].iter().any(|w| out.stderr.contains(w)),
+                    && ["the backing file of loop", "open for writing by"]
+                        .iter()
+                        .any(|w| out.stderr.contains(w)),
                 "{mounted} {named} {how}: {out:?}"
             );
             disk.sh("umount inside && e2fsck -f -n real/sub/image");

@@ -560,10 +560,11 @@ fn an_unchecked_ledger_is_never_valid() {
 #[test]
 fn an_unresolved_stack_is_never_valid() {
     let mut record = Fixture::honest_loop().record();
-    record.header.hosts[0].places[0].blind = Some("the file behind loop0 cannot be found".into());
+    record.header.hosts[0].places[0].blind =
+        Some("/images/a, the backing file of loop0, cannot be found".into());
     let report = judge(&record, &Judging::default());
     assert_eq!(report.verdict, Verdict::Suspect);
-    assert!(report.verdict_reason.contains("the file behind loop0"), "{}", report.verdict_reason);
+    assert!(report.verdict_reason.contains("the backing file of loop0"), "{}", report.verdict_reason);
 }
 
 #[test]

@@ -106,7 +106,8 @@ impl Workers {
             task.spec.files = match copies {
                 Ok(copies) => copies,
                 Err(e) => {
-                    let error = format!("worker {} cannot have its files: {e}{}", who.worker, sys::cause(&e));
+                    let error =
+                        format!("worker {} cannot duplicate its files: {e}{}", who.worker, sys::cause(&e));
                     barrier.fail(error.clone().into());
                     return Outcome::failed(error);
                 }
@@ -212,8 +213,8 @@ impl Workers {
             let silent = now - worker.last_heartbeat.1;
             if silent > worker.patience {
                 return Some(format!(
-                    "worker {} ({}) has not come back from the kernel for {} s; the target does not answer, and the kernel keeps \
-                     this process until it does",
+                    "worker {} ({}) has been in a system call for {} s; the target does not answer, and this process cannot \
+                     end before it does",
                     worker.who.worker,
                     worker.engine,
                     silent.as_secs()
@@ -248,5 +249,5 @@ impl Workers {
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))
-        .unwrap_or_else(|| "without words".into())
+        .unwrap_or_else(|| "no message".into())
 }

@@ -88,13 +88,13 @@ pub fn enter(root: &Root) -> Known<OwnCgroup> {
     let mounts = file_systems::read(root)?;
     let mut entered = ENTERED.lock().unwrap_or_else(PoisonError::into_inner);
     if entered.is_some() {
-        return Err("this process is in a cgroup of its own already".into());
+        return Err("this process already has its own cgroup".into());
     }
     let (version, parent) = find(root, &present, &mounts)?;
     remove_stale(root, &parent);
     let dir = parent.join(format!("{PREFIX}{}-{:08x}", std::process::id(), random()));
     fs::create_dir(&dir)
-        .map_err(|e| format!("no cgroup may be made in {} ({})", name::shown(&parent), describe(&e)))?;
+        .map_err(|e| format!("cannot create a cgroup in {} ({})", name::shown(&parent), describe(&e)))?;
     let mut ours = Entered { dir, parent, delegated: false };
     let limits = if version == 1 { copy_limits(&ours.parent, &ours.dir) } else { Ok(()) };
     if let Err(why) = limits.and_then(|()| move_in(&mut ours, version)) {
@@ -124,9 +124,8 @@ fn copy_limits(from: &Path, to: &Path) -> Known<()> {
         let text = fs::read_to_string(from.join(&name)).unwrap_or_default();
         // The kernel accepts one device per write.
         for line in text.lines() {
-            write(&to.join(&name), line).map_err(|e| {
-                format!("the limits of its present cgroup cannot be copied ({})", describe(&e))
-            })?;
+            write(&to.join(&name), line)
+                .map_err(|e| format!("cannot copy the limits of the present cgroup ({})", describe(&e)))?;
         }
     }
     Ok(())
@@ -148,7 +147,7 @@ fn find(root: &Root, present: &str, mounts: &[Mount]) -> Known<(u8, PathBuf)> {
     let dir = directory(mount, path)?;
     let controllers = root.read(&format!("{dir}/cgroup.controllers"))?;
     if !controllers.split_ascii_whitespace().any(|c| c == "io") {
-        return Err(format!("the io controller is not handed down to {dir}"));
+        return Err(format!("the io controller is not enabled for {dir}"));
     }
     Ok((2, root.path(&dir)))
 }
@@ -158,23 +157,22 @@ pub(crate) fn directory(mount: &Mount, path: &str) -> Known<String> {
     let below = path.strip_prefix(mount.root.trim_end_matches('/'));
     let below = below.filter(|b| b.is_empty() || b.starts_with('/'));
     // In a cgroup namespace the path can lead above the mount.
-    let below = below
-        .filter(|b| !b.starts_with("/.."))
-        .ok_or("its own cgroup is not visible in here (a container)")?;
+    let below =
+        below.filter(|b| !b.starts_with("/..")).ok_or("its own cgroup is not visible in this container")?;
     Ok(format!("{}{}", mount.point, below.trim_end_matches('/')))
 }
 
 fn move_in(ours: &mut Entered, version: u8) -> Known<()> {
     // "0" means the writer's whole process, whatever its number is in this namespace.
     write(&ours.dir.join("cgroup.procs"), "0")
-        .map_err(|e| format!("{} cannot be entered ({})", name::shown(&ours.dir), describe(&e)))?;
+        .map_err(|e| format!("cannot move into {} ({})", name::shown(&ours.dir), describe(&e)))?;
     if version == 1 {
         return check_files(&ours.dir, &V1_IO_FILES);
     }
     if check_files(&ours.dir, &V2_IO_FILES).is_err() {
         // Only after moving, since a cgroup with processes delegates nothing.
         write(&ours.parent.join("cgroup.subtree_control"), "+io").map_err(|e| {
-            format!("{} does not hand the io controller down ({})", name::shown(&ours.parent), describe(&e))
+            format!("cannot enable the io controller below {} ({})", name::shown(&ours.parent), describe(&e))
         })?;
         ours.delegated = true;
     }
@@ -183,7 +181,7 @@ fn move_in(ours: &mut Entered, version: u8) -> Known<()> {
 
 fn check_files(dir: &Path, files: &[&str]) -> Known<()> {
     match files.iter().find(|f| !dir.join(f).exists()) {
-        Some(absent) => Err(format!("the kernel keeps no {absent}")),
+        Some(absent) => Err(format!("the kernel provides no {absent}")),
         None => Ok(()),
     }
 }
@@ -240,7 +238,7 @@ pub fn would_succeed(root: &Root) -> Known<u8> {
     let may = |path: &Path| {
         accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).map_err(|e| describe(&e.into()))
     };
-    may(&parent).map_err(|why| format!("no cgroup may be made in {} ({why})", name::shown(&parent)))?;
+    may(&parent).map_err(|why| format!("cannot create a cgroup in {} ({why})", name::shown(&parent)))?;
     // The process has to be able to move back.
     let procs = parent.join("cgroup.procs");
     may(&procs).map_err(|why| format!("{} may not be written ({why})", name::shown(&procs)))?;
@@ -252,7 +250,7 @@ pub fn would_succeed(root: &Root) -> Known<u8> {
         && lines("cgroup.procs").lines().count() > 1;
     if is_shared {
         return Err(format!(
-            "other processes are in {} too, so it delegates the io controller to nobody",
+            "other processes are in {} too, so the kernel does not enable the io controller below it",
             name::shown(&parent)
         ));
     }
@@ -308,7 +306,8 @@ pub(crate) fn cpu_stat(root: &Root) -> Known<String> {
     let any = |dir: &&String| !text(dir).is_empty();
     let best = dirs.iter().find(|d| limited(d) && counts(d)).or_else(|| dirs.iter().find(counts));
     let best = best.or_else(|| dirs.iter().find(any));
-    best.map(|dir| format!("{dir}/cpu.stat")).ok_or_else(|| "no cgroup above us has a cpu.stat".into())
+    best.map(|dir| format!("{dir}/cpu.stat"))
+        .ok_or_else(|| "no cgroup above this process has a cpu.stat".into())
 }
 
 /// A limit on the memory of a cgroup.

@@ -180,7 +180,7 @@ fn queue(layer: &Layer) -> Queue {
 
 fn word(layer: &Layer, file: &str) -> Known<String> {
     let text = layer.queue.get(file).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-    text.ok_or_else(|| format!("{}/queue/{file} is not there", layer.name))
+    text.ok_or_else(|| format!("{}/queue/{file} is missing", layer.name))
 }
 
 /// Returns the entry in brackets: `mq-deadline` of `[mq-deadline] kyber none`.
@@ -194,7 +194,7 @@ fn read_flag(files: &std::collections::BTreeMap<String, String>, file: &str) -> 
         Some("0") => Ok(false),
         Some("1") => Ok(true),
         Some(other) => Err(format!("{file} is neither 0 nor 1: '{other}'")),
-        None => Err(format!("{file} is not there")),
+        None => Err(format!("{file} is missing")),
     }
 }
 

@@ -34,13 +34,13 @@ impl MachineError {
         }
     }
 
-    /// An error about `path`. `what` completes "cannot be ...": "opened for writing", "looked at".
+    /// An error about `path`. `what` completes "cannot be ...": "opened for writing", "accessed".
     pub(crate) fn at(path: &Path, what: &str, error: &io::Error) -> Self {
         let shown = model::name::shown(path);
         match error.kind() {
             // `/proc` answers this to the creation of a file.
             io::ErrorKind::NotFound if path.is_dir() => Self::Refused(format!(
-                "{shown} cannot be {what}: its file system makes no files; name another directory"
+                "{shown} cannot be {what}: its file system does not allow new files; name another directory"
             )),
             io::ErrorKind::NotFound => Self::Usage(format!(
                 "{shown} does not exist; name a directory, an existing file or a block device"
@@ -50,10 +50,10 @@ impl MachineError {
                 sys::error_advice::of_others()
             )),
             io::ErrorKind::ReadOnlyFilesystem => Self::Refused(format!(
-                "{shown} cannot be {what}: it is mounted read-only; name a place on a writable file system"
+                "{shown} cannot be {what}: it is mounted read-only; name a path on a writable file system"
             )),
             io::ErrorKind::ResourceBusy => Self::Refused(format!(
-                "{shown} cannot be {what}: the kernel says it is in use, perhaps mounted in a container; \
+                "{shown} cannot be {what}: the kernel reports it as in use, perhaps mounted in a container; \
                  find its user with `lsof` or `findmnt`"
             )),
             _ => Self::Refused(format!("{shown} cannot be {what}: {error}{}", sys::cause(error))),
@@ -73,8 +73,8 @@ pub(crate) fn describe(error: &io::Error) -> String {
 #[test]
 fn the_class_follows_from_the_kind_of_error() {
     let path = Path::new("/nowhere");
-    let absent = MachineError::at(path, "looked at", &io::ErrorKind::NotFound.into());
-    let denied = MachineError::at(path, "looked at", &io::ErrorKind::PermissionDenied.into());
+    let absent = MachineError::at(path, "accessed", &io::ErrorKind::NotFound.into());
+    let denied = MachineError::at(path, "accessed", &io::ErrorKind::PermissionDenied.into());
     assert_eq!((absent.class(), denied.class()), (Class::Usage, Class::Refused));
     assert!(denied.to_string().contains("permission denied"));
 }

@@ -66,7 +66,7 @@ fn read(file: &File, region: Range<u64>) -> Known<Extents> {
 fn fiemap_reason(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(code) if code == rustix::io::Errno::OPNOTSUPP.raw_os_error() => {
-            "this file system does not tell how it stores a file (no FIEMAP)".into()
+            "this file system does not report how it stores a file (no FIEMAP)".into()
         }
         _ => format!("FIEMAP: {}", describe(error)),
     }
@@ -170,7 +170,7 @@ pub struct Piece {
 pub fn pieces(root: &Root, place: &Place, target: &File, bytes: u64, layer: usize) -> Known<Vec<Piece>> {
     let [top] = place.tops.as_slice() else {
         return Err(
-            "what is above is stored on several devices, and which block is on which is not told".into()
+            "the target is on several devices, and the kernel does not report which block is on which".into(),
         );
     };
     let whole = Piece { logical: 0, physical: 0, bytes };
@@ -181,7 +181,7 @@ pub fn pieces(root: &Root, place: &Place, target: &File, bytes: u64, layer: usiz
     for _ in 0..=place.layers.len() {
         if at == layer {
             return if found.is_empty() {
-                Err("nothing of what is above is stored there: it was never written".into())
+                Err("no byte of the target is stored there: it was never written".into())
             } else {
                 Ok(merge_pieces(&found))
             };
@@ -189,7 +189,7 @@ pub fn pieces(root: &Root, place: &Place, target: &File, bytes: u64, layer: usiz
         let upper = place.layers.get(at).ok_or("its chain of devices is broken")?;
         let [below] = upper.below.as_slice() else {
             return Err(format!(
-                "{} is stored on several devices, and which block is on which is not told",
+                "{} is on several devices, and the kernel does not report which block is on which",
                 upper.name
             ));
         };
@@ -225,7 +225,7 @@ pub fn prove(target: &File, device: &File, pieces: &[Piece], align: u32) -> Know
         let (above, below) = (read(0, target, piece.logical)?, read(1, device, piece.physical)?);
         if above.len() < bytes || above != below {
             return Err(format!(
-                "at byte {} of the device, where byte {} should be stored, something else stands",
+                "byte {} of the device differs from byte {} of the target, which should be stored there",
                 piece.physical, piece.logical
             ));
         }
@@ -240,10 +240,11 @@ fn step(root: &Root, upper: &Layer, pieces: &[Piece]) -> Known<Vec<Piece>> {
     match upper.kind {
         LayerKind::Partition => Ok(moved(upper.device_number("start")?.saturating_mul(SECTOR_BYTES))),
         LayerKind::Loop => {
-            let path = upper.backing_file.as_deref().ok_or("the file behind the loop device is not known")?;
+            let path =
+                upper.backing_file.as_deref().ok_or("the backing file of the loop device is unknown")?;
             let offset = root.read(&format!("/sys/class/block/{}/loop/offset", upper.name))?;
             let offset: u64 =
-                offset.trim().parse().map_err(|_| "the offset of the loop device is no number")?;
+                offset.trim().parse().map_err(|_| "the offset of the loop device is not a number")?;
             let pieces: Vec<Piece> = moved(offset);
             if root.device_number(path).is_some() {
                 return Ok(pieces);
@@ -252,7 +253,7 @@ fn step(root: &Root, upper: &Layer, pieces: &[Piece]) -> Known<Vec<Piece>> {
             let bytes = file.metadata().map_err(|e| format!("{path}: {}", describe(&e)))?.len();
             Ok(map_pieces(&pieces, &map_of(&file, bytes)?))
         }
-        _ => Err(format!("{} does not tell where it stores a block", upper.name)),
+        _ => Err(format!("{} does not report where it stores a block", upper.name)),
     }
 }
 
@@ -264,7 +265,7 @@ pub(crate) fn counts_from_device(file: &File) -> Known<()> {
     let kind = fstatfs(file).map_err(|e| describe(&e.into()))?.f_type as i64;
     if OWN_ADDRESS_SPACE.contains(&kind) {
         return Err(
-            "its file system places files in a space of its own and does not tell where on the device".into(),
+            "its file system maps files to its own address space and does not report where that is on the device".into(),
         );
     }
     Ok(())
@@ -418,7 +419,7 @@ impl FileExtents {
         if all.len() >= MAX_EXTENTS_OF_A_FILE || self.stretches.len() > MAX_EXTENTS || self.files > MAX_FILES
         {
             return Err(why(&format!(
-                "there are too many files or extents; name less (at most {MAX_FILES} files, {MAX_EXTENTS_OF_A_FILE} extents in one and {MAX_EXTENTS} in all)"
+                "there are too many files or extents; name fewer files (at most {MAX_FILES} files, {MAX_EXTENTS_OF_A_FILE} extents in one and {MAX_EXTENTS} in all)"
             )));
         }
         Ok(())
@@ -541,14 +542,14 @@ fn stack_of(kinds: [(&str, LayerKind); 2]) -> Place {
 }
 
 #[test]
-fn a_partition_adds_its_offset_and_volumes_say_that_they_do_not_tell() -> std::io::Result<()> {
+fn a_partition_adds_its_offset_and_volumes_report_none() -> std::io::Result<()> {
     let (root, any) = (Root::at("/nonexistent".into()), tempfile::tempfile()?);
     let disk = |name| (name, LayerKind::Disk);
     let part = stack_of([("vda1", LayerKind::Partition), disk("vda")]);
     assert_eq!(pieces(&root, &part, &any, 4096, 0), Ok(vec![piece(0, 0, 4096)]));
     assert_eq!(pieces(&root, &part, &any, 4096, 1), Ok(vec![piece(0, 2048 * 512, 4096)]));
     let volume = stack_of([("dm-0", LayerKind::DeviceMapper), disk("vda")]);
-    assert!(pieces(&root, &volume, &any, 4096, 1).is_err_and(|why| why.contains("dm-0 does not tell")));
+    assert!(pieces(&root, &volume, &any, 4096, 1).is_err_and(|why| why.contains("dm-0 does not report")));
     let mut raid = stack_of([("md0", LayerKind::Raid), disk("a")]);
     raid.layers[0].below = vec![1, 1];
     assert!(pieces(&root, &raid, &any, 4096, 1).is_err_and(|why| why.contains("several devices")));
@@ -569,7 +570,7 @@ fn bytes_that_differ_are_no_proof() -> std::io::Result<()> {
     below.write_all(&[7; 8192])?;
     assert_eq!(prove(&above, &below, &[piece(0, 4096, 8192)], 512), Ok(()));
     assert!(
-        prove(&above, &below, &[piece(0, 0, 8192)], 512).is_err_and(|why| why.contains("something else"))
+        prove(&above, &below, &[piece(0, 0, 8192)], 512).is_err_and(|why| why.contains("differs from byte"))
     );
     assert!(prove(&above, &below, &[piece(0, 100, 8192)], 512).is_err_and(|why| why.contains("multiples")));
     assert!(prove(&above, &below, &[piece(8192, 4096, 4096)], 512).is_err(), "beyond the end");

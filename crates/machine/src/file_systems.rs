@@ -127,12 +127,10 @@ pub fn refuse_synthetic(path: &Path, file: &File) -> Result<(), MachineError> {
     match synthetic(file) {
         Ok(None) => Ok(()),
         Ok(Some(system)) => Err(MachineError::Usage(format!(
-            "{shown} is on {system}, where files are the kernel itself and not stored data, so it is neither measured nor written; \
+            "{shown} is on {system}, where files are interfaces of the kernel and not stored data, so it is neither measured nor written; \
              name a file, a directory or a block device on storage"
         ))),
-        Err(why) => {
-            Err(MachineError::Refused(format!("which file system {shown} is on cannot be seen ({why})")))
-        }
+        Err(why) => Err(MachineError::Refused(format!("the file system of {shown} is unknown ({why})"))),
     }
 }
 
@@ -143,7 +141,7 @@ pub fn refuse_synthetic(path: &Path, file: &File) -> Result<(), MachineError> {
 /// As [`refuse_synthetic`], and if nothing is there.
 pub fn refuse_synthetic_at(typed: &Path, path: &Path) -> Result<(), MachineError> {
     let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
-    let opened = opened.map_err(|e| MachineError::at(typed, "looked at", &e.into()))?;
+    let opened = opened.map_err(|e| MachineError::at(typed, "accessed", &e.into()))?;
     refuse_synthetic(typed, &File::from(opened))
 }
 
@@ -304,11 +302,11 @@ pub fn beneath(root: &Root, path: &Path) -> Known<Vec<PathBuf>> {
     let mut at = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     while magic(&at)? == OVERLAY_MAGIC {
         if all.len() == MAX_OVERLAYS {
-            return Err("overlays on overlays, too many to follow".into());
+            return Err("too many overlays on top of each other".into());
         }
-        let id = mount_id(&at).ok_or("the kernel does not say in which mount it is")?;
+        let id = mount_id(&at).ok_or("the kernel does not report its mount")?;
         let mounts = read(root).map_err(|why| format!("/proc/self/mountinfo: {why}"))?;
-        let mount = mounts.iter().find(|m| m.id == id).ok_or("its mount is not seen from here")?;
+        let mount = mounts.iter().find(|m| m.id == id).ok_or("its mount is not visible from here")?;
         at = layer_file(root, mount, &at).ok_or_else(|| hidden_reason(mount))?;
         all.push(at.clone());
     }
@@ -326,7 +324,7 @@ pub fn identities(root: &Root, path: &Path) -> Vec<Identity> {
 pub(crate) fn hidden_reason(mount: &Mount) -> String {
     let dirs = directories(&mount.super_options);
     if dirs.iter().any(|dir| !dir.starts_with('/')) {
-        return "overlay: it was mounted with relative names of its directories, which lead nowhere from here".into();
+        return "overlay: it was mounted with relative names of its directories, which cannot be followed from here".into();
     }
     "overlay: its directories cannot be seen from here (this is a container)".into()
 }

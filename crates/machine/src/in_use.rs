@@ -105,16 +105,16 @@ fn device_except(
 /// be mounted.
 fn backing_user(root: &Root, name: &str, depth: usize) -> Result<Option<String>, String> {
     let Some(own) = crate::loop_devices::find_loop(root, name) else { return Ok(None) };
-    let backing = own.backing.map_err(|why| format!("what is behind {name} is not known: {why}"))?;
+    let backing = own.backing.map_err(|why| format!("the backing file of {name} is unknown: {why}"))?;
     if let Identity::Device { number, .. } = &backing {
         let Some(below) = stack::name_of(root, number) else { return Ok(None) };
         let user = device_except(root, &below, Some(name), depth - 1)?;
-        return Ok(user.map(|user| format!("{name} is over {below}, and {user}")));
+        return Ok(user.map(|user| format!("{name} is backed by {below}, and {user}")));
     }
     let mut loops = crate::loop_devices::bound_loops(root)?;
     loops.retain(|l| l.name != name);
     Ok(loop_over(&loops, &backing)
-        .map(|l| format!("{name} is over a file that is also {}", describe_loop(root, &l.name))))
+        .map(|l| format!("{name} is backed by a file that is also {}", describe_loop(root, &l.name))))
 }
 
 /// Returns the partitions of a disk.
@@ -327,7 +327,7 @@ fn kernel_user_of_file(root: &Root, what: &Identity) -> Result<Option<String>, S
 /// do. `Err` if this is unknown.
 fn mounted_file(root: &Root, ours: &Identity) -> Result<Option<String>, String> {
     let own = file_systems::read(root)
-        .map_err(|why| format!("which files are mounted is not known: /proc/self/mountinfo: {why}"))?;
+        .map_err(|why| format!("the mounted files are unknown: /proc/self/mountinfo: {why}"))?;
     let elsewhere = file_systems::other_namespaces(root);
     let spaces = std::iter::once((None, &own)).chain(elsewhere.iter().map(|(pid, all)| (Some(*pid), all)));
     let mut unknown = None;
@@ -342,7 +342,8 @@ fn mounted_file(root: &Root, ours: &Identity) -> Result<Option<String>, String> 
                     return Ok(Some(describe_mount()));
                 }
             } else if MOUNTED_FROM_FILES.contains(&mount.kind.as_str()) {
-                unknown = Some(format!("what is {} has a relative name, {}", describe_mount(), mount.source));
+                unknown =
+                    Some(format!("the file {} has a relative name, {}", describe_mount(), mount.source));
             }
         }
     }
@@ -353,14 +354,14 @@ fn mounted_file(root: &Root, ours: &Identity) -> Result<Option<String>, String> 
 fn describe_loop(root: &Root, name: &str) -> String {
     // Its use only informs the reader: that it is bound is enough.
     let what = stack::number_of(root, name).and_then(|number| mounted(root, &number).ok().flatten());
-    format!("behind {name}{}", what.map_or_else(String::new, |u| format!(", which is {u}")))
+    format!("the backing file of {name}{}", what.map_or_else(String::new, |u| format!(", which is {u}")))
 }
 
 /// Describes the first of these loop devices whose backing file is unknown.
 fn unknown_backing(loops: &[Loop], counts: impl Fn(&Loop) -> bool) -> Option<String> {
     let (name, why) =
         loops.iter().filter(|l| counts(l)).find_map(|l| Some((&l.name, l.backing.as_ref().err()?)))?;
-    Some(format!("what is behind {name} is not known: {why}"))
+    Some(format!("the backing file of {name} is unknown: {why}"))
 }
 
 /// Returns the active swap devices and files that have a name here. The kernel prevents writes to all of
@@ -501,7 +502,7 @@ pub(crate) fn may_be_shared(file: &File) -> bool {
 /// kernel.
 fn lease(file: &File) -> Result<bool, String> {
     if file_systems::is_shared(file)? {
-        return Err("its file system answers to others than this kernel too".into());
+        return Err("other machines or programs can use its file system too".into());
     }
     sys::file_use::is_open_for_writing(file).map_err(|e| match e.kind() {
         io::ErrorKind::PermissionDenied => "only its owner may ask the kernel who has it open".into(),
@@ -726,7 +727,7 @@ mod tests {
         let member = user(&[("sys/fs/btrfs/1234/devices/sda1", "")]);
         assert_eq!(member, "sda1 is part of the mounted btrfs 1234");
         let describe_loop = user(&[("sys/class/block/loop3/loop/backing_file", "/dev/sda1\n")]);
-        assert_eq!(describe_loop, "sda1 is behind loop3");
+        assert_eq!(describe_loop, "sda1 is the backing file of loop3");
     }
 
     #[test]
@@ -768,10 +769,13 @@ mod tests {
         ];
         let dir = fixture(&files);
         let root = Root::at(dir.path().to_owned());
-        assert_eq!(device(&root, "loop1"), by("loop1 is over a file that is also behind loop2"));
+        assert_eq!(
+            device(&root, "loop1"),
+            by("loop1 is backed by a file that is also the backing file of loop2")
+        );
         // The device below one of them is unknown: it may be any device.
         put(dir.path(), "sys/class/block/loop2/loop/backing_file", "/gone (deleted)\n");
-        assert!(device(&root, "sda").is_err_and(|why| why.contains("behind loop2 is not known")));
+        assert!(device(&root, "sda").is_err_and(|why| why.contains("the backing file of loop2 is unknown")));
     }
 
     #[test]

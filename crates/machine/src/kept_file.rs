@@ -62,7 +62,7 @@ fn write(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(), MachineError> {
-    let failed = |e: io::Error| MachineError::at(path, "made", &e);
+    let failed = |e: io::Error| MachineError::at(path, "created", &e);
     match create.filling {
         Filling::Data => fill(path, file, create.bytes, seed, stop, progress)?,
         Filling::Blocks => allocate(file, create.bytes, FallocateFlags::empty()).map_err(failed)?,
@@ -82,7 +82,7 @@ fn begin(path: &Path) -> Result<File, MachineError> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     file_systems::refuse_synthetic_at(path, dir)?;
     let file = File::options().read(true).write(true).create_new(true).open(path);
-    file.map_err(|e| MachineError::at(path, "made", &e))
+    file.map_err(|e| MachineError::at(path, "created", &e))
 }
 
 /// Opens a file of fathom's, or an empty one, to write it again. Returns whether it was another program's
@@ -131,7 +131,7 @@ fn fill(
     for at in (from / MIB * MIB..bytes).step_by(MIB as usize) {
         if stop.load(Ordering::Relaxed) {
             return Err(MachineError::Refused(format!(
-                "interrupted while {} was filled; it is kept as far as it was",
+                "interrupted while {} was filled; the part written so far is kept",
                 model::name::shown(path)
             )));
         }

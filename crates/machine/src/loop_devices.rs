@@ -102,7 +102,7 @@ pub(crate) fn loop_status(root: &Root, name: &str) -> Known<LoopStatus> {
     let mut options = File::options();
     let file = options.read(true).custom_flags(O_NONBLOCK).open(&path).map_err(|e| at(describe(&e)))?;
     if !file.metadata().is_ok_and(|f| f.file_type().is_block_device()) {
-        return Err(at("no block device".into()));
+        return Err(at("not a block device".into()));
     }
     sys::ioctl::loop_status(&file).map_err(|e| at(describe(&e)))
 }

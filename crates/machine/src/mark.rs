@@ -136,7 +136,7 @@ fn state(file: &File) -> State {
     let inode = inode.to_string();
     if mark.strip_prefix("copy ").unwrap_or(&mark).split(' ').next() == Some(inode.as_str()) {
         return State::Void(
-            "an older fathom made this file, and its mark does not tell whether something else has written it since"
+            "an older fathom made this file, and its mark does not show whether something else has written it since"
                 .into(),
         );
     }

@@ -49,7 +49,7 @@ pub fn find<'a>(root: &Root, args: impl Iterator<Item = &'a str>) -> Vec<Named> 
                 let (memory, blind) = match resolve::resolve(root, &at) {
                     Ok(place) if place.ram.is_some() => (place.ram, None),
                     Ok(place) if place.layers.is_empty() => {
-                        (None, place.blind.or_else(|| Some("no block device is seen below it".into())))
+                        (None, place.blind.or_else(|| Some("no block device is visible below it".into())))
                     }
                     Ok(place) => (None, place.blind),
                     Err(why) => (None, Some(why.to_string())),

@@ -96,10 +96,10 @@ impl Settled {
         match &self.left_bytes {
             Ok(left) if *left < QUIET_BYTES => None,
             Ok(left) => Some(format!(
-                "{} of other data still waited to be written back when the run began, after {waited:.1} s of waiting",
+                "{} of other data were still not written back when the run began, after {waited:.1} s of waiting",
                 show_bytes(*left)
             )),
-            Err(why) => Some(format!("whether write-back was at rest is not known: {why}")),
+            Err(why) => Some(format!("could not check whether write-back had finished: {why}")),
         }
     }
 }
@@ -164,7 +164,7 @@ fn by_mincore(file: &File, page_bytes: u64) -> Known<Pages> {
 }
 
 fn owner_only() -> String {
-    "the kernel tells only the owner of a file, or who may write it, which of its pages are cached".into()
+    "the kernel reports the cached pages of a file only to its owner and to users who may write it".into()
 }
 
 #[test]

@@ -41,7 +41,7 @@ pub fn probe_latency(file: File, span: Range<u64>, align: u32, seed: u64) -> Kno
     let block_bytes = MIN_BLOCK_BYTES.max(u64::from(align));
     let offsets = offsets(&span, block_bytes, seed);
     if offsets.is_empty() {
-        return Err(format!("its span holds no whole block of {block_bytes} bytes"));
+        return Err(format!("its span contains no aligned block of {block_bytes} bytes"));
     }
     // A separate thread, since a target that never answers would block the caller.
     let (sender, receiver) = mpsc::channel();
@@ -49,7 +49,7 @@ pub fn probe_latency(file: File, span: Range<u64>, align: u32, seed: u64) -> Kno
         .name("probe".into())
         .spawn(move || sender.send(read(&file, &offsets, block_bytes)))
         .map_err(|e| format!("no thread could be started: {}", describe(&e)))?;
-    let late = format!("a read did not come back in {} s", ANSWER_TIMEOUT.as_secs());
+    let late = format!("a read did not complete within {} s", ANSWER_TIMEOUT.as_secs());
     receiver.recv_timeout(ANSWER_TIMEOUT).map_err(|_| late)?
 }
 
@@ -86,7 +86,11 @@ fn read_one(file: &File, block: &mut [u8], offset: u64) -> Known<u64> {
     let start = Instant::now();
     let count = file.read_at(block, offset).map_err(|e| format!("a read at {offset}: {}", describe(&e)))?;
     let took = start.elapsed().as_nanos() as u64;
-    if count == block.len() { Ok(took) } else { Err(format!("a read at {offset} gave {count} bytes only")) }
+    if count == block.len() {
+        Ok(took)
+    } else {
+        Err(format!("a read at {offset} returned only {count} bytes"))
+    }
 }
 
 /// Draws distinct blocks of a span in random order.
@@ -156,8 +160,8 @@ mod tests {
         let mut made = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR"))?;
         made.write_all(&[7; 8192])?;
         let open = || File::open(made.path());
-        assert!(probe_latency(open()?, 0..100, 512, 1).is_err_and(|why| why.contains("no whole block")));
-        assert!(probe_latency(open()?, 0..1 << 20, 512, 1).is_err_and(|why| why.contains("bytes only")));
+        assert!(probe_latency(open()?, 0..100, 512, 1).is_err_and(|why| why.contains("no aligned block")));
+        assert!(probe_latency(open()?, 0..1 << 20, 512, 1).is_err_and(|why| why.contains("only")));
         let written = std::fs::File::options().write(true).open(made.path())?;
         assert!(probe_latency(written, 0..8192, 512, 1).is_err_and(|why| why.contains("a read at")));
         crate::page_cache::evict(made.as_file()).unwrap_or_else(|e| panic!("{e}"));

@@ -471,7 +471,8 @@ pub fn of_this_process(root: &Root) -> Known<IoCounters> {
     let pid = std::process::id();
     let of_threads = of_threads(root, pid);
     let path = "/proc/self/io";
-    let whole = parse_io_counters(&root.read(path)?).ok_or_else(|| format!("{path} is not understood"))?;
+    let whole =
+        parse_io_counters(&root.read(path)?).ok_or_else(|| format!("{path} has an unknown format"))?;
     Ok(whole.less(&of_threads))
 }
 

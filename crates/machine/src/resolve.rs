@@ -23,7 +23,7 @@ use std::path::Path;
 /// # Errors
 /// If its status cannot be read. A [`Place`] itself says what could not be followed.
 pub fn resolve(root: &Root, path: &Path) -> Result<Place, MachineError> {
-    let status = identity::status_by_path(path).map_err(|e| MachineError::at(path, "looked at", &e))?;
+    let status = identity::status_by_path(path).map_err(|e| MachineError::at(path, "accessed", &e))?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = matches!(status.kind, FileType::RegularFile | FileType::Directory)
         .then(|| rustix::fs::open(path, flags, Mode::empty()).ok())
@@ -45,7 +45,7 @@ pub fn resolve_device(root: &Root, name: &str) -> Option<Place> {
 /// # Errors
 /// If its status cannot be read.
 pub fn resolve_open(root: &Root, file: &File, path: &Path) -> Result<Place, MachineError> {
-    let status = identity::status_by_file(file).map_err(|e| MachineError::at(path, "looked at", &e))?;
+    let status = identity::status_by_file(file).map_err(|e| MachineError::at(path, "accessed", &e))?;
     Ok(place_of(root, path, &status, Some(file)))
 }
 

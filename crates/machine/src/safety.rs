@@ -55,7 +55,7 @@ pub fn may_write_device(
         let probe = open(
             path,
             OpenOptions::new().read(true).custom_flags(O_EXCL | O_NONBLOCK),
-            "opened for itself alone",
+            "opened exclusively",
         )?;
         refuse_signature(path, &probe)?;
     }
@@ -63,7 +63,7 @@ pub fn may_write_device(
     let Some(typed) = destroy else {
         let best = serial.unwrap_or(name);
         return Err(MachineError::Usage(format!(
-            "writing would destroy all data on {}; if that is meant, type --destroy '{best}'",
+            "writing would destroy all data on {}; if you want that, type --destroy '{best}'",
             name::shown(path)
         )));
     };
@@ -119,10 +119,10 @@ pub fn open_file(path: &Path, write: bool, cache: Cache) -> io::Result<File> {
 pub fn must_be_at(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<(), MachineError> {
     let now = identity::of_path(path).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => MachineError::Refused(format!(
-            "{} is no longer there: it was removed or renamed after this was planned",
+            "{} is no longer there: it was removed or renamed after the plan was made",
             name::shown(path)
         )),
-        _ => MachineError::at(path, "looked at", &e),
+        _ => MachineError::at(path, "accessed", &e),
     })?;
     must_be(root, path, &now, planned)
 }
@@ -138,7 +138,7 @@ pub fn must_be_open(
     file: &File,
     planned: Option<&Identity>,
 ) -> Result<(), MachineError> {
-    let now = identity::of_file(file).map_err(|e| MachineError::at(path, "looked at", &e))?;
+    let now = identity::of_file(file).map_err(|e| MachineError::at(path, "accessed", &e))?;
     if matches!(now, Identity::File { .. }) {
         file_systems::refuse_synthetic(path, file)?;
     }
@@ -152,8 +152,8 @@ fn must_be(root: &Root, path: &Path, now: &Identity, planned: Option<&Identity>)
     let now = if bare { now.clone() } else { crate::stack::marked(root, now.clone()) };
     now.change_from(planned).map_or(Ok(()), |how| {
         Err(MachineError::Refused(format!(
-            "{} is not what it was when this was planned: {how}; it was replaced, and what is there now was neither read nor \
-             written",
+            "{} has changed since the plan was made: {how}; fathom has neither read nor written the present \
+             one",
             name::shown(path)
         )))
     })
@@ -189,7 +189,7 @@ fn users(
     by_content: bool,
     unseen: bool,
 ) -> Result<Option<String>, MachineError> {
-    let what = identity::of_file(file).map_err(|e| MachineError::at(path, "looked at", &e))?;
+    let what = identity::of_file(file).map_err(|e| MachineError::at(path, "accessed", &e))?;
     let is_file = matches!(what, Identity::File { .. });
     let found = match what {
         Identity::File { .. } => in_use::file(root, file, by_content),
@@ -206,7 +206,7 @@ fn users(
         ))),
         Use::Hidden(why) => Err(hidden_use(path, &why, is_file)),
         Use::Unseen(why) => Ok(Some(format!(
-            "whether another program has {} open for writing could not be seen: {why}",
+            "could not check whether another program has {} open for writing: {why}",
             name::shown(path)
         ))),
     }
@@ -228,7 +228,7 @@ pub fn may_write_file(
     let facts = file_metadata(path)?;
     if !facts.is_file() {
         return Err(MachineError::Usage(format!(
-            "{} is no regular file; name one, or a directory",
+            "{} is not a regular file; name one, or a directory",
             name::shown(typed)
         )));
     }
@@ -250,7 +250,7 @@ pub fn may_write_file(
         what += &format!("{why}: ");
     }
     Err(MachineError::Usage(format!(
-        "{what}writing would overwrite the content of {}; if that is meant, type --destroy '{}', \
+        "{what}writing would overwrite the content of {}; if you want that, type --destroy '{}', \
          else name its directory, and fathom makes a file of its own there",
         name::shown(typed),
         name::shown(typed)
@@ -286,7 +286,7 @@ fn claimed() -> std::sync::MutexGuard<'static, BTreeMap<String, File>> {
 fn identify(root: &Root, path: &Path) -> Result<(String, String), MachineError> {
     let facts = file_metadata(path)?;
     if !facts.file_type().is_block_device() {
-        return Err(MachineError::Usage(format!("{} is no block device", name::shown(path))));
+        return Err(MachineError::Usage(format!("{} is not a block device", name::shown(path))));
     }
     let number = number_of(facts.rdev());
     let name = stack::name_of(root, &number).ok_or_else(|| {
@@ -296,7 +296,7 @@ fn identify(root: &Root, path: &Path) -> Result<(String, String), MachineError> 
 }
 
 fn file_metadata(path: &Path) -> Result<Metadata, MachineError> {
-    std::fs::metadata(path).map_err(|e| MachineError::at(path, "looked at", &e))
+    std::fs::metadata(path).map_err(|e| MachineError::at(path, "accessed", &e))
 }
 
 fn refuse_used(root: &Root, path: &Path, name: &str, unseen: bool) -> Result<(), MachineError> {
@@ -316,7 +316,7 @@ fn refuse_used(root: &Root, path: &Path, name: &str, unseen: bool) -> Result<(),
 
 fn used(path: &Path, user: &str) -> MachineError {
     MachineError::Refused(format!(
-        "{} is in use ({user}), so it is not written; name another target, or a directory, where fathom makes a file of its own",
+        "{} is in use ({user}), so it is not written; name another target, or a directory, where fathom creates its own file",
         name::shown(path)
     ))
 }
@@ -336,7 +336,7 @@ fn hidden_use(path: &Path, why: &str, is_file: bool) -> MachineError {
 
 fn unknown_use(path: &Path, why: &str) -> MachineError {
     MachineError::Refused(format!(
-        "whether {} is in use cannot be seen ({why}), so it is not written",
+        "cannot check whether {} is in use ({why}), so it is not written",
         name::shown(path)
     ))
 }
@@ -345,7 +345,7 @@ fn refuse_signature(path: &Path, file: &File) -> Result<(), MachineError> {
     let bytes = sys::ioctl::device_bytes(file).map_err(|e| describe(&e));
     let found = bytes.and_then(|bytes| signature::signatures(file, bytes)).map_err(|why| {
         MachineError::Refused(format!(
-            "what is stored on {} cannot be seen ({why}), so it is not written",
+            "cannot check what is stored on {} ({why}), so it is not written",
             name::shown(path)
         ))
     })?;

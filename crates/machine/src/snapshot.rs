@@ -168,7 +168,7 @@ fn cpu_lines(text: &str) -> String {
 }
 
 fn state(root: &Root, part: Option<&Part>, with_extents: bool) -> TargetState {
-    let nothing = || "nothing of it is opened".to_owned();
+    let nothing = || "none of its files is open".to_owned();
     let target = part.map(|(file, _)| *file);
     let stored = || {
         part.map_or_else(
@@ -190,7 +190,7 @@ fn state(root: &Root, part: Option<&Part>, with_extents: bool) -> TargetState {
 fn file_state(file: &File) -> Known<FileState> {
     let metadata = file.metadata().map_err(|e| describe(&e))?;
     if !metadata.is_file() {
-        return Err("it is a device and no file in a file system".into());
+        return Err("it is a device, not a file in a file system".into());
     }
     Ok(FileState {
         device: metadata.dev(),
@@ -209,7 +209,7 @@ fn file_state(file: &File) -> Known<FileState> {
 fn room(file: &File) -> Known<Room> {
     let metadata = file.metadata().map_err(|e| describe(&e))?;
     if !metadata.is_file() && !metadata.is_dir() {
-        return Err("it is a device and no file in a file system".into());
+        return Err("it is a device, not a file in a file system".into());
     }
     let seen = rustix::fs::fstatvfs(file).map_err(|e| describe(&e.into()))?;
     let bytes = |blocks: u64| blocks.saturating_mul(seen.f_frsize);

@@ -45,8 +45,9 @@ impl<'a> Stack<'a> {
             return None;
         };
         if self.layers.len() >= MAX_LAYERS {
-            self.blind
-                .push(format!("there are more than {MAX_LAYERS} devices below; the rest was not followed"));
+            self.blind.push(format!(
+                "there are more than {MAX_LAYERS} devices below; the others were not followed"
+            ));
             return None;
         }
         let index = self.layers.len();
@@ -83,10 +84,10 @@ impl<'a> Stack<'a> {
             match &slaves {
                 Ok(slaves) if !slaves.is_empty() => {}
                 Ok(_) => {
-                    self.blind.push(format!("what {name} stores its data on is not shown: {dir} is empty"));
+                    self.blind.push(format!("the devices below {name} are unknown: {dir} is empty"));
                 }
                 Err(why) => {
-                    self.blind.push(format!("what {name} stores its data on is not shown: {dir}: {why}"));
+                    self.blind.push(format!("the devices below {name} are unknown: {dir}: {why}"));
                 }
             }
         }
@@ -130,7 +131,7 @@ impl<'a> Stack<'a> {
             Ok(Identity::Device { number, .. }) => return self.add(&number).into_iter().collect(),
             Ok(Identity::File { device, inode }) => (device, inode),
             Err(why) => {
-                self.blind.push(format!("{file}, the file behind {name}, cannot be found: {why}"));
+                self.blind.push(format!("{file}, the backing file of {name}, cannot be found: {why}"));
                 return Vec::new();
             }
         };
@@ -149,7 +150,7 @@ impl<'a> Stack<'a> {
             self.layers[index].ram = Some(format!("{name} on {memory}"));
         }
         if let Some(why) = found.blind {
-            self.blind.push(format!("{file}, the file behind {name}: {why}"));
+            self.blind.push(format!("{file}, the backing file of {name}: {why}"));
         }
         found.tops
     }
@@ -525,7 +526,7 @@ fn follow(
 ) -> Below {
     let Some(mount) = mount else {
         if number.starts_with("0:") {
-            return Below::blind("its file system is not among the mounts that this process sees");
+            return Below::blind("its file system is not among the mounts of this process");
         }
         return device(stack, number);
     };
@@ -537,22 +538,22 @@ fn follow(
         "btrfs" => btrfs(stack, mount),
         "bcachefs" => sources(stack, mount, mount.source.split(':')),
         "zfs" => Below::blind(format!(
-            "zfs does not show the kernel's users which devices {} is on; `zpool status` does",
+            "zfs does not report to the kernel which devices {} is on; `zpool status` does",
             mount.source
         )),
         "fuseblk" => Below {
-            blind: Some("a program in user space (FUSE) stands between this file and its device".into()),
+            blind: Some("a program in user space (FUSE) is between this file and its device".into()),
             ..sources(stack, mount, std::iter::once(mount.source.as_str()))
         },
         kind if kind == "fuse" || kind.starts_with("fuse.") => Below::blind(format!(
-            "{kind}: a program in user space answers, so the kernel sees no device below"
+            "{kind}: a program in user space serves it, so the kernel knows no device below"
         )),
         "nfs" | "nfs4" | "cifs" | "smb3" | "smbfs" | "ceph" | "lustre" | "afs" | "gfs2" | "ocfs2"
         | "gpfs" | "beegfs" | "orangefs" => {
             Below::blind(format!("{}: the data are on another machine ({})", mount.kind, mount.source))
         }
         "9p" | "virtiofs" => {
-            Below::blind(format!("{}: the data are with the host of this virtual machine", mount.kind))
+            Below::blind(format!("{}: the data are on the host of this virtual machine", mount.kind))
         }
         _ if !number.starts_with("0:") => device(stack, number),
         _ => sources(stack, mount, std::iter::once(mount.source.as_str())),
@@ -567,9 +568,9 @@ fn device(stack: &mut Stack<'_>, number: &str) -> Below {
 fn sources<'s>(stack: &mut Stack<'_>, mount: &Mount, names: impl Iterator<Item = &'s str>) -> Below {
     let numbers: Vec<String> = names.filter_map(|s| stack.root.device_number(s)).collect();
     let tops: Vec<usize> = numbers.iter().filter_map(|n| stack.add(n)).collect();
-    let blind = tops
-        .is_empty()
-        .then(|| format!("{} shows no device: its source is '{}', which is none", mount.kind, mount.source));
+    let blind = tops.is_empty().then(|| {
+        format!("{} shows no device: its source is '{}', which is not one", mount.kind, mount.source)
+    });
     Below { tops, ram: None, blind }
 }
 
@@ -588,7 +589,7 @@ fn btrfs(stack: &mut Stack<'_>, mount: &Mount) -> Below {
 /// copied up, else a lower one.
 fn overlay(stack: &mut Stack<'_>, mount: &Mount, path: Option<&Path>, more: usize) -> Below {
     let Some(more) = more.checked_sub(1) else {
-        return Below::blind("overlays on overlays, too many to follow");
+        return Below::blind("too many overlays on top of each other");
     };
     let point = Path::new(&mount.point);
     let inside = path.filter(|p| std::path::absolute(p).is_ok_and(|p| p.starts_with(point)));

@@ -95,7 +95,7 @@ impl TestFile {
         let locked = flock(&made.file, FlockOperation::NonBlockingLockExclusive);
         if let (Err(e), Some(name)) = (locked, &made.name) {
             made.notes.push(format!(
-                "{} cannot be locked ({e}); run nothing that cleans up here",
+                "{} cannot be locked ({e}); another fathom could remove it as a leftover",
                 name::shown(name)
             ));
         }
@@ -151,7 +151,8 @@ impl TestFile {
     /// Returns the largest whole number of MiB that leaves enough space free.
     fn fitting(&mut self, dir: &Path, asked: u64) -> Result<u64, MachineError> {
         let Some(room) = room(&self.file) else {
-            self.notes.push(format!("the file system of {} does not say how much is free", name::shown(dir)));
+            self.notes
+                .push(format!("the file system of {} does not report its free space", name::shown(dir)));
             return Ok(asked / MIB * MIB);
         };
         let target = asked.min(room) / MIB * MIB;
@@ -226,7 +227,7 @@ impl TestFile {
                 "because writing more would have taken longer than {}",
                 minutes(limit.as_nanos() as u64)
             )),
-            Filled::Full => Some("because the file system or a quota had no more room".into()),
+            Filled::Full => Some("because the file system or a quota was full".into()),
         };
         if let Some(why) = why {
             self.notes.push(format!(
@@ -245,16 +246,16 @@ impl TestFile {
     fn prove(&mut self) {
         match extents::map_file_extents(&self.file) {
             Ok(found) => self.notes.extend(extent_notes(&found)),
-            Err(why) => self.notes.push(format!("how the test file is stored cannot be proven: {why}")),
+            Err(why) => self.notes.push(format!("could not check how the test file is stored: {why}")),
         }
         match page_cache::evict(&self.file).and_then(|_| page_cache::count_cached_pages(&self.file)) {
             Ok(pages) if pages.cached > 0 => self.notes.push(format!(
-                "{} of the test file stay in memory after eviction",
+                "{} of the test file remain in the page cache after eviction",
                 show_bytes(pages.cached.saturating_mul(pages.page_bytes))
             )),
             Ok(_) => {}
             Err(why) => {
-                self.notes.push(format!("that the test file left the page cache cannot be proven: {why}"));
+                self.notes.push(format!("could not check that the test file left the page cache: {why}"));
             }
         }
     }
@@ -321,7 +322,7 @@ fn create_named(dir: &Path) -> Result<(File, Option<PathBuf>), MachineError> {
 fn create_as(dir: &Path, name: &str) -> Result<(File, Option<PathBuf>), MachineError> {
     file_systems::refuse_synthetic_at(dir, dir)?;
     // The working directory may change before the file is removed.
-    let dir = std::path::absolute(dir).map_err(|e| MachineError::at(dir, "looked at", &e))?;
+    let dir = std::path::absolute(dir).map_err(|e| MachineError::at(dir, "accessed", &e))?;
     let path = dir.join(name);
     // Locked over both steps, so that a forced exit between them knows the name.
     let mut names = named_files();
@@ -416,7 +417,7 @@ fn extent_notes(found: &Extents) -> Vec<String> {
     let states = [
         (found.hole_bytes, "are holes"),
         (found.unwritten_bytes, "count as never written"),
-        (found.delayed_bytes, "have no place yet"),
+        (found.delayed_bytes, "are not allocated yet"),
         (found.inline_bytes, "are inside an inode"),
         (found.encoded_bytes, "are stored compressed or encrypted"),
         (found.shared_bytes, "are shared with another file"),
@@ -533,7 +534,7 @@ impl TestFile {
         maker: &str,
         ended: &Arc<AtomicBool>,
     ) -> Result<Self, MachineError> {
-        let dir = &std::path::absolute(dir).map_err(|e| MachineError::at(dir, "looked at", &e))?;
+        let dir = &std::path::absolute(dir).map_err(|e| MachineError::at(dir, "accessed", &e))?;
         let path = dir.join(file_name);
         let until = Instant::now() + VISIBLE_WITHIN;
         let file = loop {
@@ -547,7 +548,7 @@ impl TestFile {
                 }
                 Err(_) if Instant::now() >= until => {
                     return Err(MachineError::Refused(format!(
-                        "{} is not shared with {maker}: the test file that was made there is not seen here ({file_name}, for {} s); name a directory on storage that all hosts share, or leave --shared and --shift-hosts out",
+                        "{} is not shared with {maker}: the test file that it created did not appear here within {1} s ({file_name}); name a directory on storage that all hosts share, or leave --shared and --shift-hosts out",
                         name::shown(dir),
                         VISIBLE_WITHIN.as_secs()
                     )));
@@ -555,7 +556,7 @@ impl TestFile {
                 Err(_) => std::thread::sleep(BETWEEN_CHECKS),
             }
         };
-        let bytes = file.metadata().map_err(|e| MachineError::at(&path, "looked at", &e))?.len();
+        let bytes = file.metadata().map_err(|e| MachineError::at(&path, "accessed", &e))?.len();
         named_files().push(path.clone());
         Ok(Self { file, name: Some(path), bytes, notes: Vec::new(), creator_ended: Some(Arc::clone(ended)) })
     }
@@ -625,7 +626,7 @@ impl Leftover {
         // The lock is held until the name is removed.
         let Some(_lock) = lock_stale(&self.path) else {
             return Err(MachineError::Refused(format!(
-                "{} is in use or not yours, so it stays",
+                "{} is in use or not yours, so it is kept",
                 name::shown(&self.path)
             )));
         };

@@ -34,7 +34,7 @@ pub(crate) fn housekeepers(root: &Root) -> Known<String> {
     // Every kernel names its second process this way. If it is not visible, others are not either.
     if root.word("/proc/2/comm").as_deref() != Some("kthreadd") {
         return Err(
-            "the kernel's own threads cannot be seen from here (a container, or /proc hides them)".into()
+            "the kernel's threads are not visible from here (a container, or /proc hides them)".into()
         );
     }
     let mut out = String::new();

@@ -139,7 +139,7 @@ impl Aio {
     /// If the slot is in flight, too small or does not exist, or the file does not exist: defects of the caller.
     #[inline]
     pub fn read(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
-        self.queue(slot, (IOCB_CMD_PREAD, 0), file, offset, bytes);
+        self.queue(slot, IOCB_CMD_PREAD, 0, file, offset, bytes);
     }
 
     /// Queues a write from a slot.
@@ -149,7 +149,7 @@ impl Aio {
     #[inline]
     pub fn write(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
         self.slots.assert_writable(file);
-        self.queue(slot, (IOCB_CMD_PWRITE, self.write_flags), file, offset, bytes);
+        self.queue(slot, IOCB_CMD_PWRITE, self.write_flags, file, offset, bytes);
     }
 
     /// Queues a sync of the completed writes to a file. This interface lacks [`Flush::Range`] and does an fdatasync instead; callers refuse it
@@ -160,11 +160,11 @@ impl Aio {
     #[inline]
     pub fn flush(&mut self, slot: u32, file: u32, flush: Flush) {
         let command = if flush == Flush::All { IOCB_CMD_FSYNC } else { IOCB_CMD_FDSYNC };
-        self.queue(slot, (command, 0), file, 0, 0);
+        self.queue(slot, command, 0, file, 0, 0);
     }
 
     #[inline]
-    fn queue(&mut self, slot: u32, (command, flags): (u16, u32), file: u32, offset: u64, bytes: u32) {
+    fn queue(&mut self, slot: u32, command: u16, flags: u32, file: u32, offset: u64, bytes: u32) {
         let address = self.slots.claim(slot, bytes, 0);
         let moves = command == IOCB_CMD_PREAD || command == IOCB_CMD_PWRITE;
         let control = Control {

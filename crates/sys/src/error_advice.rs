@@ -10,7 +10,7 @@ pub fn is_root() -> bool {
 /// Returns what to do if a user with this id has no permission: become root, or for root, find what forbids it.
 pub fn advice(user_id: u32) -> &'static str {
     if user_id == 0 {
-        "find what forbids it to root too: the host, a container's runtime or a security module"
+        "find out what denies it to root: the host, the container runtime or a security module"
     } else {
         "run as root"
     }
@@ -26,7 +26,7 @@ pub fn of_others() -> String {
     if is_root() {
         own_advice().into()
     } else {
-        "name a place of yours, or run as its owner or as root".into()
+        "name a path that you own, or run as its owner or as root".into()
     }
 }
 
@@ -43,7 +43,7 @@ pub fn cause(error: &io::Error) -> &'static str {
         Some(libc::ENOMEM) => {
             "; this process may not have more memory (`ulimit -v` and, for locked memory, `ulimit -l` show the limits)"
         }
-        Some(libc::ENOSPC | libc::EDQUOT) => "; make room there, or name another place",
+        Some(libc::ENOSPC | libc::EDQUOT) => "; make room there, or name another path",
         _ => "",
     }
 }

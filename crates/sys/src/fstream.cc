@@ -1,4 +1,4 @@
-// C++ streams on an open descriptor, for fstream.rs.
+// C++ streams on an open descriptor, for stdio.rs.
 //
 // Measures the cost of std::istream::read and std::ostream::write. The buffer is libstdc++'s stdio_filebuf, which is the
 // basic_filebuf of std::fstream on a descriptor instead of a path.

@@ -10,8 +10,6 @@ pub mod arena;
 pub mod clock;
 pub mod error_advice;
 pub mod file_use;
-#[cfg(feature = "cxx")]
-pub mod fstream;
 pub mod io_vectors;
 pub mod ioctl;
 pub mod mapping;

@@ -100,7 +100,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     let system = fstatfs(&file).map(|facts| facts.f_type)?;
     match KERNEL_FILE_SYSTEMS.iter().find(|(number, _)| *number == system) {
         Some((_, name)) => Err(io::Error::other(format!(
-            "it is a file of the kernel's ({name}), which may never end; copy its text into a regular file and name that"
+            "it is a file of the kernel ({name}), which may never end; copy its text to a regular file and name that"
         ))),
         None => Ok(file),
     }
@@ -114,7 +114,7 @@ pub fn kind(kind: FileType) -> &'static str {
         k if k.is_socket() => "a socket",
         k if k.is_char_device() => "a character device",
         k if k.is_block_device() => "a block device",
-        _ => "no regular file",
+        _ => "not a regular file",
     }
 }
 

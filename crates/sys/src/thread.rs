@@ -183,7 +183,7 @@ const IOPRIO_WHO_PROCESS: libc::c_int = 1;
 pub fn prefer(nice: Option<i32>, io_priority: Option<u32>) -> io::Result<()> {
     if let Some(nice) = nice {
         rustix::process::setpriority_process(None, nice)
-            .map_err(|e| refused(&format!("nice value {nice} cannot be had"), Some(e.into())))?;
+            .map_err(|e| refused(&format!("nice value {nice} cannot be set"), Some(e.into())))?;
     }
     let Some(priority) = io_priority else { return Ok(()) };
     // SAFETY: the call takes three numbers and changes nothing but the priority of this thread (0).
@@ -191,7 +191,7 @@ pub fn prefer(nice: Option<i32>, io_priority: Option<u32>) -> io::Result<()> {
     if answer == 0 {
         return Ok(());
     }
-    Err(refused("the priority of I/O cannot be had", Some(io::Error::last_os_error())))
+    Err(refused("the I/O priority cannot be set", Some(io::Error::last_os_error())))
 }
 
 /// Reads the CPUs of a NUMA node from sysfs.
@@ -271,7 +271,7 @@ pub fn set_memory_policy(policy: MemoryPolicy, nodes: &[u32]) -> io::Result<()> 
         return Ok(());
     }
     let e = io::Error::last_os_error();
-    let why = format!("memory of NUMA nodes cannot be asked for by this process ({e}); leave it out");
+    let why = format!("this process may not choose NUMA nodes for its memory ({e}); leave them out");
     Err(io::Error::new(e.kind(), why))
 }
 

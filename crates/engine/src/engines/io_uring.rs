@@ -5,8 +5,7 @@ use super::targets::flush_of;
 use crate::engines::targets;
 use crate::interface::{self, Done, Engine, Granted, LEAVE_OUT, Queue, SYNC, refusal};
 use crate::source::Op;
-use crate::spec::WorkerSpec;
-use crate::spec::{EngineOption, Number};
+use crate::spec::{EngineOption, Number, WorkerSpec};
 use model::job::Kind;
 use std::io;
 use std::os::unix::fs::FileTypeExt;
@@ -163,7 +162,7 @@ impl Uring {
         for file in 0..self.ring.files() {
             self.ring.read(0, file, 0, bytes);
             let Some(result) = self.trial_result()? else {
-                let why = format!("{why} (a trial read had no answer after {} s)", TRIAL_LIMIT.as_secs());
+                let why = format!("{why} (a test read did not complete within {} s)", TRIAL_LIMIT.as_secs());
                 return Err(refusal(io::ErrorKind::TimedOut, why, LEAVE_OUT));
             };
             // Any other error is reported by the operations themselves.
@@ -179,10 +178,8 @@ impl Uring {
         self.ring.discard(0, file, 0, 0);
         match self.trial_result()? {
             None => {
-                let why = format!(
-                    "the device had no answer to a discard of nothing after {} s",
-                    TRIAL_LIMIT.as_secs()
-                );
+                let why =
+                    format!("the device did not answer an empty discard within {} s", TRIAL_LIMIT.as_secs());
                 return Err(refusal(io::ErrorKind::TimedOut, why, SYNC));
             }
             Some(known) if known == -rustix::io::Errno::INVAL.raw_os_error() => {
@@ -273,7 +270,7 @@ fn explain(error: &io::Error, options: &RingOptions) -> io::Error {
         _ if rustix::io::Errno::from_io_error(error) == Some(rustix::io::Errno::MFILE) => {
             ("this process may not open more files", "raise the limit that `ulimit -n` shows")
         }
-        _ => ("the kernel refuses an io_uring", SYNC),
+        _ => ("the kernel refuses to set up a ring", SYNC),
     };
     refusal(error.kind(), format!("{why} ({error})"), instead)
 }

@@ -4,12 +4,10 @@
 //! Bytes after the end that the file had when it was mapped do not exist. If the file is truncated or the device fails during the run, an
 //! operation ends short or with EIO, as a read would.
 
-use super::targets::Targets;
-use crate::engines::blocking_call::Call;
-use crate::interface::{Granted, LEAVE_OUT, SYNC, refusal};
+use crate::engines::targets::Targets;
+use crate::interface::{Call, Granted, LEAVE_OUT, SYNC, refusal};
 use crate::source::Op;
-use crate::spec::WorkerSpec;
-use crate::spec::{EngineOption, Number};
+use crate::spec::{EngineOption, Number, WorkerSpec};
 use model::job::{Kind, SyncCall};
 use std::io;
 use sys::arena::Arena;
@@ -47,7 +45,7 @@ pub(super) const OPTIONS: &[EngineOption] = &[
     },
     EngineOption {
         name: "async-msync",
-        about: "sync with MS_ASYNC, for which Linux does nothing",
+        about: "sync with MS_ASYNC, which does nothing on Linux",
         number: Number::No,
     },
 ];
@@ -90,8 +88,7 @@ impl Call for Mmap {
             return Err(refusal(io::ErrorKind::InvalidInput, why, "leave one out"));
         }
         if has("private") && spec.files.iter().any(|f| f.writable) {
-            let why =
-                "option private: what is stored to a private mapping never reaches the file; it is for reads";
+            let why = "option private: stores to a private mapping never reach the file";
             let instead = "type --rw read or randread, or leave the option out";
             return Err(refusal(io::ErrorKind::InvalidInput, why, instead));
         }
@@ -150,7 +147,7 @@ impl Mmap {
                 let name = ADVICES.iter().find(|(_, a)| *a == advice).map_or("", |(name, _)| *name);
                 refusal(
                     e.kind(),
-                    format!("option {name}: this kernel does not take the advice ({e})"),
+                    format!("option {name}: this kernel does not support this advice ({e})"),
                     LEAVE_OUT,
                 )
             })?;
@@ -162,7 +159,9 @@ impl Mmap {
 /// Explains why a file cannot be mapped.
 fn explain(error: &io::Error) -> io::Error {
     let (why, instead) = match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
-        Some(rustix::io::Errno::ACCESS) => ("a mapping needs a file opened for reading, also to write", SYNC),
+        Some(rustix::io::Errno::ACCESS) => {
+            ("a mapping needs a file opened for reading, even if it only writes", SYNC)
+        }
         Some(rustix::io::Errno::INVAL) => ("an empty file cannot be mapped", "give it a size first"),
         Some(rustix::io::Errno::NODEV) => ("files of this file system cannot be mapped", SYNC),
         Some(rustix::io::Errno::NOMEM) => {

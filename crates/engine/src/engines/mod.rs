@@ -4,17 +4,12 @@
 //! it for all engines, and each call goes through the pointer. [`probe`] sets up an engine without running operations.
 
 mod aio;
-mod blocking_call;
-mod copy_file_range;
 mod io_uring;
+mod kernel_copy;
 mod mmap;
 mod no_storage;
-mod pread;
 mod preadv;
-mod rust_std;
-mod rw;
-mod sendfile;
-mod splice;
+mod read_write;
 mod streams;
 mod targets;
 mod without_data;
@@ -22,14 +17,13 @@ mod without_data;
 #[cfg(test)]
 mod tests;
 
-use crate::interface::{CannotBegin, Done, Engine, Granted, Queue};
+use crate::interface::{BlockingEngine, Call, CannotBegin, Done, Engine, Granted, Queue};
 use crate::link::{Outcome, Task};
 use crate::recorder::{Off, Watched};
 use crate::source::{NoOperations, Op};
 pub use crate::spec::{EngineOption, Number};
 use crate::spec::{Facts, WorkerSpec};
 use crate::worker;
-use blocking_call::{BlockingEngine, Call};
 use model::job::{Cache, Kind, Options};
 use model::record::stream::DepthCounts;
 use model::spec::number::MAX_DEPTH;
@@ -148,16 +142,16 @@ pub static ENGINES: &[Entry] = &[
             "aio_read and aio_write: threads of the C library, one operation at a time per file",
         )
     }),
-    blocking::<pread::Sync>(
+    blocking::<read_write::Sync>(
         "sync",
         "pread and pwrite: one operation at a time per worker",
-        pread::SYNC_OPTIONS,
+        read_write::SYNC_OPTIONS,
         BY_DESCRIPTOR,
     ),
-    blocking::<pread::Vsync>(
+    blocking::<read_write::Vsync>(
         "vsync",
         "preadv2 and pwritev2 with flags: one operation at a time per worker",
-        pread::VSYNC_OPTIONS,
+        read_write::VSYNC_OPTIONS,
         BY_DESCRIPTOR,
     ),
     Entry::new::<preadv::Preadv>(Facts {
@@ -165,10 +159,10 @@ pub static ENGINES: &[Entry] = &[
         default_batch: 0,
         ..default_facts("preadv", "preadv and pwritev: adjacent operations of a batch in one call")
     }),
-    blocking::<rw::Rw>(
+    blocking::<read_write::Rw>(
         "rw",
         "read and write from the position of the file: one operation at a time per worker",
-        rw::OPTIONS,
+        read_write::RW_OPTIONS,
         BY_DESCRIPTOR,
     ),
     blocking::<streams::Stdio>(
@@ -184,10 +178,10 @@ pub static ENGINES: &[Entry] = &[
         &[],
         THROUGH_PAGES,
     ),
-    blocking::<rust_std::RustStd>(
+    blocking::<streams::RustStd>(
         "std",
         "Rust's File, BufReader and BufWriter: one operation at a time per worker",
-        rust_std::OPTIONS,
+        streams::STD_OPTIONS,
         THROUGH_PAGES,
     ),
     blocking::<mmap::Mmap>(
@@ -196,22 +190,22 @@ pub static ENGINES: &[Entry] = &[
         mmap::OPTIONS,
         &[Cache::Mmap],
     ),
-    blocking::<splice::Splice>(
+    blocking::<kernel_copy::Splice>(
         "splice",
         "splice through a pipe: one operation at a time per worker",
-        splice::OPTIONS,
+        kernel_copy::SPLICE_OPTIONS,
         BY_DESCRIPTOR,
     ),
-    blocking::<sendfile::Sendfile>(
+    blocking::<kernel_copy::Sendfile>(
         "sendfile",
         "sendfile between the target and memory: one operation at a time per worker",
         &[],
         BY_DESCRIPTOR,
     ),
-    blocking::<copy_file_range::CopyFileRange>(
+    blocking::<kernel_copy::CopyFileRange>(
         "copy_file_range",
         "copy_file_range between the target and another file: one operation at a time per worker",
-        copy_file_range::OPTIONS,
+        kernel_copy::COPY_OPTIONS,
         THROUGH_PAGES,
     ),
     without_data::<without_data::Ftruncate>(

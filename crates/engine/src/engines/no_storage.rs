@@ -6,8 +6,7 @@
 
 use crate::interface::{Done, Engine, Granted, Queue, Time, refusal};
 use crate::source::Op;
-use crate::spec::WorkerSpec;
-use crate::spec::{EngineOption, Number};
+use crate::spec::{EngineOption, Number, WorkerSpec};
 use std::collections::VecDeque;
 use std::io;
 use sys::clock::Clock;
@@ -66,7 +65,7 @@ const SERVERS: &str = "servers";
 
 pub(super) const SIM_OPTIONS: &[EngineOption] = &[EngineOption {
     name: SERVERS,
-    about: "N operations at once, 10,000 a second each; others wait",
+    about: "at most N operations at once, 10,000 per second each; the others wait",
     number: Number::Must,
 }];
 

@@ -1,7 +1,7 @@
 //! The engine `preadv`: preadv and pwritev of several adjacent operations. Of the operations that are submitted together, each row of adjacent
 //! ones in the same file and direction is one call, in which all of them complete.
 
-use super::targets::Targets;
+use crate::engines::targets::Targets;
 use crate::interface::{Done, Engine, Granted, Queue};
 use crate::source::Op;
 use crate::spec::WorkerSpec;

@@ -110,7 +110,7 @@ pub(super) fn refuse_sync_range(spec: &WorkerSpec) -> io::Result<()> {
     if spec.sync_call != SyncCall::SyncFileRange {
         return Ok(());
     }
-    let why = format!("{} knows no sync_file_range", spec.engine.name);
+    let why = format!("{} has no sync_file_range", spec.engine.name);
     let instead = "sync with fsync or fdatasync, or type --engine io_uring";
     Err(refusal(io::ErrorKind::Unsupported, why, instead))
 }
@@ -149,7 +149,7 @@ impl Positions {
 pub(super) const ATOMIC: &str = "atomic";
 /// Its line in `--help`.
 pub(super) const ABOUT_ATOMIC: &str =
-    "each write is whole or not there after a power failure (RWF_ATOMIC, 6.11)";
+    "after a power failure each write is complete or absent (RWF_ATOMIC, Linux 6.11)";
 /// `STATX_WRITE_ATOMIC` of `linux/stat.h`, kernel 6.11.
 const WRITE_ATOMIC: StatxFlags = StatxFlags::from_bits_retain(0x1_0000);
 
@@ -165,22 +165,21 @@ pub(super) fn check_atomic_writes(spec: &WorkerSpec) -> io::Result<bool> {
         Err(refusal(io::ErrorKind::Unsupported, format!("option {ATOMIC}: {why}"), instead))
     };
     if !spec.cache.is_direct() {
-        return refuse("the page cache tears writes apart".into(), "type --cache direct");
+        return refuse("the page cache can split a write".into(), "type --cache direct");
     }
     for target in &spec.files {
         let facts = statx(&target.file, "", AtFlags::EMPTY_PATH, WRITE_ATOMIC)?;
         let (least, most) = (facts.stx_atomic_write_unit_min, facts.stx_atomic_write_unit_max);
         if facts.stx_mask & WRITE_ATOMIC.bits() == 0 || most == 0 {
-            let why =
-                "the file system or the device below it writes nothing atomically (statx names no sizes)";
+            let why = "the file system or the device below it has no atomic writes (statx reports no sizes)";
             return refuse(why.into(), LEAVE_OUT);
         }
         let bytes = spec.slot_bytes;
         if !bytes.is_power_of_two() || !(least..=most).contains(&bytes) {
             let why = format!(
-                "a write of {bytes} bytes cannot be atomic here, powers of two from {least} to {most} can"
+                "a write of {bytes} bytes cannot be atomic here, only powers of two from {least} to {most}"
             );
-            return refuse(why, "type such a --bs");
+            return refuse(why, "type one of these as --bs");
         }
     }
     Ok(true)
@@ -197,7 +196,8 @@ pub(super) fn check_polling(spec: &WorkerSpec, option: &str) -> io::Result<Grant
     };
     if !spec.cache.is_direct() {
         let cache = spec.cache.word();
-        let why = format!("with --cache {cache} it is the page cache that answers, which nobody polls");
+        let why =
+            format!("with --cache {cache} the page cache completes the I/O, so there is no device to poll");
         return refuse(why, "type --cache direct");
     }
     let mut granted = Granted::default();
@@ -205,15 +205,15 @@ pub(super) fn check_polling(spec: &WorkerSpec, option: &str) -> io::Result<Grant
         match polling_setting(&target.file)? {
             Some((device, value)) if value == "0" => {
                 let why = format!(
-                    "device {device} completes by interrupt (its queue/io_poll says 0); a driver polls where it was given \
-                     queues for that, as with the kernel parameter nvme.poll_queues=2"
+                    "device {device} completes by interrupt (its queue/io_poll is 0); a driver polls only with poll queues, as \
+                     with the kernel parameter nvme.poll_queues=2"
                 );
                 return refuse(why, LEAVE_OUT);
             }
             Some(_) => {}
-            None => granted
-                .fallbacks
-                .push(format!("{option}: nothing says whether the device below the file polls")),
+            None => granted.fallbacks.push(format!(
+                "{option}: the kernel does not report whether the device below the file polls"
+            )),
         }
     }
     granted.fallbacks.dedup();

@@ -1,9 +1,8 @@
 //! The engines `fallocate` and `ftruncate`, which change a file and move no data: the cost of a file system to allocate and free blocks, and to
 //! change the length of a file.
 
-use crate::engines::blocking_call::Call;
 use crate::engines::targets::Targets;
-use crate::interface::Granted;
+use crate::interface::{Call, Granted};
 use crate::source::Op;
 use crate::spec::WorkerSpec;
 use model::job::Kind;

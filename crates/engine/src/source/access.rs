@@ -358,7 +358,7 @@ impl Line {
         if !goes_on.iter().all(|chance| (0.0..=1.0).contains(chance))
             || line.run_length.is_some_and(f64::is_infinite)
         {
-            return Err("runs have one operation at least; give a mean length of 1 or more".into());
+            return Err("a run has at least one operation; give a mean length of 1 or more".into());
         }
         let interleaved = line.interleaved.clamp(1, MAX_INTERLEAVED);
         let pair = line.has_pairs().then_some(pair_flags);
@@ -368,7 +368,7 @@ impl Line {
         let first = drawn.next().flatten();
         let is_of_one_size = first.is_some() && drawn.all(|size| size == first);
         if (by_run || times > 1) && (!is_of_one_size || pair.is_some() || reply_bytes > 0) {
-            return Err("operations on one place, and runs of one direction, need one size for all and no replies; leave times and mix-by-run out".into());
+            return Err("repeated offsets, and runs of one direction, need one size for all operations and no replies; leave times and mix-by-run out".into());
         }
         let (left_in_row, of_run) = (0, None);
         Ok(Self {
@@ -481,19 +481,19 @@ impl Place {
         };
         // A huge alignment leaves only the first byte, like any alignment above the span.
         span.align = align.checked_next_multiple_of(target.align).unwrap_or(target.align << 32);
-        let who = (share.worker, share.workers);
+        let (worker, workers) = (share.worker, share.workers);
         if line.has_own_positions && steps.is_some_and(|s| s.start == Start::Interlocked) && share.workers > 1
         {
             return Err(
-                "workers that share one position cannot have one for each direction; choose another start"
+                "workers that share one position cannot have a separate one for each direction; choose another start"
                     .into(),
             );
         }
         let steps = steps.unwrap_or(Steps { start: Start::Spread, ..Steps::default() });
         let fixed = least == most && line.reply_bytes == 0;
-        let walk = Walk::new(span, steps, least, fixed, who, head);
+        let walk = Walk::new(span, steps, least, fixed, worker, workers, head);
         let next_offset =
-            NextOffset::new(&plan.order, span, (least, most), target.index, who, &share.common)?;
+            NextOffset::new(&plan.order, span, least..=most, target.index, worker, workers, &share.common)?;
         // Interleaved sequential positions start at different parts of the span, for all workers together.
         let runs = if line.interleaved > 1 { line.interleaved } else { 0 };
         let drawn = !matches!(plan.order, Order::Sequential(_) | Order::Mixed(_));
@@ -526,7 +526,8 @@ impl Pick {
             Sharing::Each | Sharing::RoundRobin => Self::RoundRobin { next: worker as usize % targets },
             Sharing::Random => Self::Random,
             Sharing::Turns { drawn, operations, open } => {
-                Self::Turns(TargetTurns::new((*drawn, *operations, *open as usize), pass()))
+                let (pass, least) = pass();
+                Self::Turns(TargetTurns::new(*drawn, *operations, *open as usize, pass, least))
             }
             Sharing::Weighted(weights) => {
                 Self::Weighted(Choice::new(weights.iter().copied(), "the targets")?)
@@ -551,7 +552,7 @@ impl Pick {
 }
 
 impl TargetTurns {
-    fn new((drawn, operations, open): (bool, u32, usize), (pass, least): (Vec<u64>, u64)) -> Self {
+    fn new(drawn: bool, operations: u32, open: usize, pass: Vec<u64>, least: u64) -> Self {
         let rest = pass.clone();
         let mut turns =
             Self { drawn, operations, open, group: Vec::new(), at: 0, left: 0, next: 0, pass, rest, least };
@@ -768,13 +769,14 @@ pub(super) struct Strided {
 impl Strided {
     /// Fails if no zone fits, or the access cannot be limited to one.
     pub(super) fn new(
-        (stream, zones): (&Stream, Zones),
+        stream: &Stream,
+        zones: Zones,
         targets: &[Target],
         share: &Share,
         rng: Xoshiro256PlusPlus,
     ) -> Result<Self, String> {
         let [target] = targets else {
-            return Err("zones are those of one target; let each target have a depth of its own".into());
+            return Err("zones need a single target; give each target its own depth".into());
         };
         let access = &stream.access;
         let interlocked =
@@ -796,7 +798,7 @@ impl Strided {
             ));
         }
         if !zones.step_bytes().is_multiple_of(target.align) {
-            return Err(target.misfit("a zone with what is left out behind it", zones.step_bytes()));
+            return Err(target.misfit("a zone and the gap after it", zones.step_bytes()));
         }
         let inside = Access { span_bytes: zones.range_bytes, strided: None, ..access.clone() };
         let alone = Share { worker: 0, workers: 1, seed: share.seed, common: Arc::clone(&share.common) };

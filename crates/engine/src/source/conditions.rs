@@ -180,7 +180,8 @@ impl EachPass {
         inner: Box<dyn Source>,
         stream: &Stream,
         share: &Share,
-        (files, lengths): (Arc<[File]>, &[u64]),
+        files: Arc<[File]>,
+        lengths: &[u64],
     ) -> Self {
         let access = &stream.access;
         // With each block once, workers divide the pass, unless they are clones.

@@ -37,7 +37,7 @@ impl Choice {
         let table = Alias::new(&weights);
         table
             .map(Self::Weighted)
-            .ok_or_else(|| format!("the weights of {what} are all zero; give one of them 1"))
+            .ok_or_else(|| format!("the weights of {what} are all zero; give one of them a weight above 0"))
     }
 
     /// Draws an index.
@@ -122,7 +122,7 @@ impl Lengths {
                 let unit_bytes = if align > 0 { align } else { u64::from(*least) };
                 let nothing = || {
                     format!(
-                        "no multiple of {unit_bytes} bytes lies between {least} and {most} bytes; widen the range of sizes"
+                        "there is no multiple of {unit_bytes} bytes between {least} and {most} bytes; widen the range of sizes"
                     )
                 };
                 let unit = unit_bytes.checked_next_multiple_of(target_align.max(1));
@@ -141,7 +141,7 @@ impl Lengths {
             }
         };
         if lengths.least() == 0 {
-            return Err("an operation of no bytes was asked for; sizes begin at 1 byte".into());
+            return Err("an operation of 0 bytes is not possible; sizes begin at 1 byte".into());
         }
         Ok(lengths)
     }
@@ -283,7 +283,7 @@ impl Zipf {
     /// Builds the tables for `ranks` ranks, at least 1.
     pub(super) fn new(theta: f64, ranks: u64) -> Result<Self, String> {
         if !(theta.is_finite() && theta >= 0.0) {
-            return Err(format!("zipf takes an exponent from 0 upwards, not {theta}; 0.9 to 1.2 are usual"));
+            return Err(format!("zipf needs an exponent of 0 or more, not {theta}; 0.9 to 1.2 are usual"));
         }
         let head = ranks.min(SINGLE_RANKS);
         let mut weights: Vec<f64> = (1..=head).map(|k| (k as f64).powf(-theta)).collect();

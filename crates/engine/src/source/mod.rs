@@ -201,7 +201,7 @@ pub fn lanes(
             }
         }
         if let Some(files) = share.common.files().filter(|_| stream.evicts_each_pass) {
-            source = Box::new(conditions::EachPass::new(source, stream, share, (files, target_bytes)));
+            source = Box::new(conditions::EachPass::new(source, stream, share, files, target_bytes));
         }
         Ok(source)
     };
@@ -221,14 +221,14 @@ fn lane(stream: &Stream, targets: &[Target], share: &Share, lane: u64) -> Result
     let place = pace::LanePlace { lane, lanes, seed: split_mix(!seed) };
     if let Pace::Each { .. } = stream.pace {
         let inner: Box<dyn pace::OfKind> = match stream.access.strided {
-            Some(zones) => Box::new(access::Strided::new((stream, zones), targets, among, rng)?),
+            Some(zones) => Box::new(access::Strided::new(stream, zones, targets, among, rng)?),
             None => Box::new(Lines::new(stream, targets, among, rng)?),
         };
         return Ok(Box::new(pace::ByKind::new(inner, stream, place)?));
     }
     let mut source: Box<dyn Source> = match stream.access.strided {
         _ if !stream.turns.is_empty() => Box::new(access::Turns::new(stream, targets, among, seed)?),
-        Some(zones) => Box::new(access::Strided::new((stream, zones), targets, among, rng)?),
+        Some(zones) => Box::new(access::Strided::new(stream, zones, targets, among, rng)?),
         None => access::cheapest(Lines::new(stream, targets, among, rng)?, seed),
     };
     let does = |kind| stream.access.lines.iter().any(|l| l.weight > 0 && l.does(kind));

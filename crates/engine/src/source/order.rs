@@ -20,7 +20,7 @@ use model::payload::split_mix;
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 /// Standard deviation in spans from which rejection from uniform draws is cheaper than repeating normal draws outside the span. Without it a
@@ -51,15 +51,17 @@ pub(super) enum NextOffset {
 }
 
 impl NextOffset {
-    /// Compiles the order over a span for sizes from `least` to `most`, which fit. `target` is the index of the span's target.
+    /// Compiles the order over a span for operations of these sizes, which fit. `target` is the index of the span's target.
     pub(super) fn new(
         order: &Order,
         span: Span,
-        (least, most): (u64, u64),
+        sizes: RangeInclusive<u64>,
         target: usize,
-        (worker, workers): (u32, u32),
+        worker: u32,
+        workers: u32,
         common: &Common,
     ) -> Result<Self, String> {
+        let (least, most) = sizes.into_inner();
         let count = span.starts(most);
         let seed = common.seed(target);
         // Not the seed itself: hot ranks must not be the first blocks of a pass with each block once.
@@ -73,12 +75,11 @@ impl NextOffset {
                 Self::Mixed(percent / 100.0, uniform())
             }
             Order::Mixed(percent) => {
-                return Err(format!("{percent} % random is no share; give 0 to 100"));
+                return Err(format!("{percent} % random is not possible; give 0 to 100"));
             }
             Order::Once if least < most => {
                 // In units of the grid, not of the largest size: shortened operations fill the gaps.
-                let who = (u64::from(worker), u64::from(workers));
-                Self::Map(Map::new(seed, who, span.bytes / span.align)?)
+                Self::Map(Map::new(seed, worker.into(), workers.into(), span.bytes / span.align)?)
             }
             Order::Once if u64::from(worker) < count => {
                 Self::Once(Once::new(seed, u64::from(worker), u64::from(workers), count))
@@ -95,7 +96,7 @@ impl NextOffset {
             }
             Order::Pareto(h) => {
                 return Err(format!(
-                    "pareto takes the share of blocks that is hot, above 0 and up to 0.5, not {h}; 0.2 is usual"
+                    "pareto needs a share of hot blocks above 0 and up to 0.5, not {h}; 0.2 is usual"
                 ));
             }
             Order::Normal(percent) if percent.is_finite() && *percent > 0.0 => {
@@ -103,7 +104,7 @@ impl NextOffset {
             }
             Order::Normal(percent) => {
                 return Err(format!(
-                    "normal takes its standard deviation in percent of the span, above 0, not {percent}; 10 is usual"
+                    "normal needs a standard deviation above 0 in percent of the span, not {percent}; 10 is usual"
                 ));
             }
             Order::Zones(zones) => {
@@ -265,9 +266,8 @@ fn zone_ranges(zones: &[Zone], span: Span, count: u64) -> Result<(Alias, Vec<Ran
         ranges.push(start..end);
         shares.push(share);
     }
-    let choice = Alias::new(&shares).ok_or(
-        "the zones' shares of the operations are not all numbers from 0 up, or all 0; they must sum to 100 %",
-    )?;
+    let choice = Alias::new(&shares)
+        .ok_or("the zones' shares of the operations must be 0 or more and sum to 100 %")?;
     Ok((choice, ranges))
 }
 
@@ -333,7 +333,8 @@ impl Walk {
         steps: Steps,
         least: u64,
         fixed: bool,
-        (worker, workers): (u32, u32),
+        worker: u32,
+        workers: u32,
         head: impl FnOnce() -> Arc<Head>,
     ) -> Self {
         let Steps { stride_bytes: stride, hole_bytes: hole, backwards, start } = steps;
@@ -518,13 +519,13 @@ pub(super) struct Map {
 
 impl Map {
     /// Creates the map of one of several workers. Fails without blocks, or with more than [`MOST_BLOCKS`].
-    pub(super) fn new(seed: u64, (worker, workers): (u64, u64), blocks: u64) -> Result<Self, String> {
+    pub(super) fn new(seed: u64, worker: u64, workers: u64, blocks: u64) -> Result<Self, String> {
         let edge = |at: u64| (u128::from(blocks) * u128::from(at) / u128::from(workers.max(1))) as u64;
         let (first, end) = (edge(worker), edge(worker + 1));
         let count = end - first;
         if count == 0 || count > MOST_BLOCKS {
             return Err(format!(
-                "each block once with several sizes takes a map of 1 to {MOST_BLOCKS} blocks per worker, and worker {worker} has \
+                "each block once with several sizes needs a map of 1 to {MOST_BLOCKS} blocks per worker, and worker {worker} has \
                  {count}; choose one size, larger blocks or another span"
             ));
         }
@@ -590,7 +591,7 @@ use super::tests::goodness_of_fit;
 #[cfg(test)]
 fn walk_places(span: Span, steps: Steps, sizes: &[u64], who: (u32, u32), count: usize) -> Vec<u64> {
     let (least, most) = (sizes.iter().min(), sizes.iter().max());
-    let walk = Walk::new(span, steps, *least.unwrap_or(&1), least == most, who, || {
+    let walk = Walk::new(span, steps, *least.unwrap_or(&1), least == most, who.0, who.1, || {
         crate::source::sharing::Common::new(0).head(0)
     });
     let mut last = Last::NONE;
@@ -674,7 +675,7 @@ fn a_shared_position_gives_each_block_once() {
         let steps = Steps { start: Start::Interlocked, backwards, ..Steps::default() };
         let taken = std::thread::scope(|scope| {
             let run = |worker| {
-                let walk = Walk::new(span(0, 40_003, 1), steps, 4, true, (worker, 4), || common.head(index));
+                let walk = Walk::new(span(0, 40_003, 1), steps, 4, true, worker, 4, || common.head(index));
                 scope.spawn(move || (0..2500).map(|_| walk.next(Last::NONE, 4)).collect::<Vec<_>>())
             };
             let threads: Vec<_> = (0..4).map(run).collect();
@@ -736,7 +737,7 @@ fn workers_together_touch_every_block_once_in_each_pass() -> Result<(), String> 
     for (blocks, workers) in [(1, 1), (64, 1), (1000, 3), (130, 130)] {
         let mut maps = Vec::new();
         for worker in 0..workers {
-            maps.push(Map::new(7, (worker, workers), blocks)?);
+            maps.push(Map::new(7, worker, workers, blocks)?);
         }
         for pass in 1..4_u32 {
             let mut times = vec![0; blocks as usize];
@@ -757,6 +758,6 @@ fn workers_together_touch_every_block_once_in_each_pass() -> Result<(), String> 
             assert!(times.iter().all(|t| *t == 1), "{blocks} blocks of {workers} workers: {times:?}");
         }
     }
-    assert!(Map::new(7, (2, 3), 2).is_ok() && Map::new(7, (0, 3), 2).is_err());
+    assert!(Map::new(7, 2, 3, 2).is_ok() && Map::new(7, 0, 3, 2).is_err());
     Ok(())
 }

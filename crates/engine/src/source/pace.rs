@@ -89,10 +89,10 @@ pub(super) fn paced(inner: Box<dyn Source>, pace: Pace, place: LanePlace) -> Res
         Pace::Open { iops, arrivals: Arrivals::OnOff { on_ns, off_ns } } => {
             period(iops)?;
             if place.lanes > 1 {
-                return Err("arrivals that are on and off are those of one worker on one target; take the others away".into());
+                return Err("on-off arrivals need one worker on one target; remove the others".into());
             }
             let rng = Xoshiro256PlusPlus::seed_from_u64(place.seed);
-            let gaps = OnOff::new(NS_PER_S / iops, (on_ns, off_ns), rng)?;
+            let gaps = OnOff::new(NS_PER_S / iops, on_ns, off_ns, rng)?;
             Box::new(Paced::new(inner, BurstArrivals { last: Moment::default(), gaps }))
         }
     })
@@ -103,7 +103,7 @@ fn period(rate: f64) -> Result<Moment, String> {
     if rate.is_finite() && rate > 0.0 {
         Ok(Moment::from_ns(NS_PER_S / rate))
     } else {
-        Err(format!("{rate} per second is no rate; give a number above 0"))
+        Err(format!("{rate} per second is not a rate; give a number above 0"))
     }
 }
 
@@ -251,7 +251,7 @@ impl Batches {
     /// Creates batches of `batch` operations on average, with a mean gap of `mean_ns` between operations.
     pub(super) fn new(mean_ns: f64, batch: f64, rng: Xoshiro256PlusPlus) -> Result<Self, String> {
         if !(batch >= 1.0 && batch.is_finite()) {
-            return Err(format!("a batch of {batch} arrivals is none; give 1 or more"));
+            return Err(format!("a batch of {batch} arrivals is empty; give 1 or more"));
         }
         Ok(Self { gap_ns: mean_ns * batch, begin_chance: 1.0 / batch, rng })
     }
@@ -285,11 +285,12 @@ impl OnOff {
     /// Creates arrivals with a mean gap of `mean_ns`, including times off, in their stationary state.
     pub(super) fn new(
         mean_ns: f64,
-        (on_ns, off_ns): (u64, u64),
+        on_ns: u64,
+        off_ns: u64,
         mut rng: Xoshiro256PlusPlus,
     ) -> Result<Self, String> {
         if on_ns == 0 {
-            return Err("arrivals that are never on are none; give a time above 0".into());
+            return Err("on-off arrivals need an on time above 0; give a longer one".into());
         }
         let (on_ns, off_ns) = (on_ns as f64, off_ns as f64);
         let share_on = on_ns / (on_ns + off_ns);
@@ -483,14 +484,14 @@ impl ByKind {
     /// Fails if the stream has another feature that chooses operations, or a rate is invalid.
     pub(super) fn new(inner: Box<dyn OfKind>, stream: &Stream, place: LanePlace) -> Result<Self, String> {
         let Pace::Each { iops, bytes_per_s } = &stream.pace else {
-            return Err("no direction has a rate of its own".into());
+            return Err("no direction has its own rate".into());
         };
         let [line] = stream.access.lines.as_slice() else {
-            return Err("rates of directions are those of one line; take the other lines away".into());
+            return Err("rates of directions need a single line; remove the other lines".into());
         };
         let waits = stream.serialize_overlap || stream.flow.is_some() || stream.bursts.is_some();
         if waits || line.has_pairs() || line.reply_bytes > 0 || line.times > 1 || line.mix_by_run {
-            return Err("something else decides which operation is next, beside rates of directions; leave one of them out".into());
+            return Err("rates of directions cannot be combined with a setting that also chooses the next operation; leave one of them out".into());
         }
         let limit = |kind| Limited::new(iops.for_kind(kind), bytes_per_s.for_kind(kind), place.lanes);
         let limits = [limit(Kind::Read)?, limit(Kind::Write)?, limit(Kind::Trim)?];

@@ -324,7 +324,7 @@ impl Source for Replay {
             }
             let first = self.tasks[usize::from(lane)].first;
             let next = self.held.get(first as usize).map(|(step, _)| (*step, due_ns));
-            if self.last_in_call.zip(next).is_some_and(|(last, next)| is_of_another_call(last, next)) {
+            if self.last_in_call.zip(next).is_some_and(|(last, next)| is_of_another_call(&last, &next)) {
                 return Choice::At(now_ns);
             }
             self.last_in_call = next;
@@ -375,11 +375,12 @@ impl Task {
 }
 
 /// Whether two operations need separate calls: the second was issued later, or the kernel would merge both.
-fn is_of_another_call((last, last_due_ns): (Step, u64), (next, due_ns): (Step, u64)) -> bool {
+fn is_of_another_call(last: &(Step, u64), next: &(Step, u64)) -> bool {
+    let ((last, last_due_ns), (next, due_ns)) = (last, next);
     let ends = |step: &Step| step.offset.saturating_add(u64::from(step.length));
-    let meets = ends(&last) == next.offset || ends(&next) == last.offset;
+    let meets = ends(last) == next.offset || ends(next) == last.offset;
     let is_merged = (last.kind, last.file) == (next.kind, next.file) && last.kind != Kind::Sync && meets;
-    is_merged || due_ns > last_due_ns.saturating_add(IN_A_CALL_NS)
+    is_merged || *due_ns > last_due_ns.saturating_add(IN_A_CALL_NS)
 }
 
 /// Returns the number of the operation that the next one of a task waits for.

@@ -85,8 +85,8 @@ impl Target {
     /// Builds the error for a number that violates the alignment.
     pub(super) fn misfit(&self, what: &str, bytes: u64) -> String {
         format!(
-            "target {} takes only multiples of {} bytes, and {what} of {bytes} bytes is none; \
-             choose such a multiple, or go through the page cache",
+            "target {} needs multiples of {} bytes, and {what} of {bytes} bytes is not one; \
+             choose a multiple, or go through the page cache",
             self.index, self.align
         )
     }
@@ -216,14 +216,16 @@ pub fn lanes_of_task(
     (share, who): (&Share, (u64, u64)),
 ) -> Result<Vec<Box<dyn Source>>, String> {
     match (stream.shared, target_bytes, target_align) {
-        (Some(shared), [bytes], [align]) => shared_lanes((stream, shared), (*bytes, *align), share, who),
+        (Some(shared), [bytes], [align]) => shared_lanes(stream, shared, *bytes, *align, share, who),
         _ => lanes(stream, target_bytes, target_align, share),
     }
 }
 
 fn shared_lanes(
-    (stream, shared): (&Stream, Shared),
-    (bytes, align): (u64, u32),
+    stream: &Stream,
+    shared: Shared,
+    bytes: u64,
+    align: u32,
     share: &Share,
     who: (u64, u64),
 ) -> Result<Vec<Box<dyn Source>>, String> {
@@ -315,7 +317,7 @@ mod tests {
     use std::sync::Arc;
 
     /// Returns the offsets of a worker on one of two hosts with two workers each.
-    fn offsets(order: &Order, layout: Layout, (host, worker): (u64, u32), count: usize) -> Vec<u64> {
+    fn offsets(order: &Order, layout: Layout, host: u64, worker: u32, count: usize) -> Vec<u64> {
         let access = Access::plain(model::job::Pattern::Sequential, 4096, 100);
         let mut stream = Stream::plain(access, 1, 2, "sync");
         stream.access.lines[0].order = order.clone();
@@ -323,8 +325,8 @@ mod tests {
         let shared = Shared { layout, passes: None };
         let share = Share { worker, workers: 2, seed: u64::from(worker), common: Arc::new(Common::new(1)) };
         let who = (host * 2 + u64::from(worker), 4);
-        let mut lanes = shared_lanes((&stream, shared), (2 << 20, 512), &share, who)
-            .unwrap_or_else(|why| panic!("{why}"));
+        let mut lanes =
+            shared_lanes(&stream, shared, 2 << 20, 512, &share, who).unwrap_or_else(|why| panic!("{why}"));
         let mut ops = vec![Op::NONE; count];
         lanes[0].refill(&mut ops);
         ops.iter().map(|op| op.offset).collect()
@@ -336,8 +338,8 @@ mod tests {
         for layout in [Layout::Segmented, Layout::Strided, Layout::Blocks(16_384)] {
             for order in [Order::Sequential(Steps::default()), Order::Once] {
                 let mut all = BTreeSet::new();
-                for who in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-                    let own = offsets(&order, layout, who, 64);
+                for (host, worker) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                    let own = offsets(&order, layout, host, worker, 64);
                     assert_eq!(all.intersection(&own.iter().copied().collect()).count(), 0, "{layout:?}");
                     all.extend(own);
                 }
@@ -350,21 +352,22 @@ mod tests {
     #[test]
     fn sequential_order_matches_ior_and_wraps_in_its_own_blocks() {
         let order = Order::Sequential(Steps::default());
-        let at = |layout, who| -> Vec<u64> {
-            offsets(&order, layout, who, 66).into_iter().map(|at| (at - 8192) / 4096).collect()
+        let blocks = |layout, host, worker| -> Vec<u64> {
+            let own = offsets(&order, layout, host, worker, 66);
+            own.into_iter().map(|offset| (offset - 8192) / 4096).collect()
         };
         let strided: Vec<u64> = (0..66).map(|n| 2 + n % 64 * 4).collect();
-        assert_eq!(at(Layout::Strided, (1, 0)), strided);
+        assert_eq!(blocks(Layout::Strided, 1, 0), strided);
         let segmented: Vec<u64> = (0..66).map(|n| 192 + n % 64).collect();
-        assert_eq!(at(Layout::Segmented, (1, 1)), segmented);
-        assert_eq!(at(Layout::Blocks(8192), (0, 1))[..5], [2, 3, 10, 11, 18]);
+        assert_eq!(blocks(Layout::Segmented, 1, 1), segmented);
+        assert_eq!(blocks(Layout::Blocks(8192), 0, 1)[..5], [2, 3, 10, 11, 18]);
     }
 
     #[test]
     fn random_operations_stay_in_the_blocks_of_their_worker() {
         for layout in [Layout::Segmented, Layout::Strided] {
-            let own: BTreeSet<u64> = offsets(&Order::Once, layout, (1, 0), 64).into_iter().collect();
-            assert!(offsets(&Order::Random, layout, (1, 0), 5_000).iter().all(|at| own.contains(at)));
+            let own: BTreeSet<u64> = offsets(&Order::Once, layout, 1, 0, 64).into_iter().collect();
+            assert!(offsets(&Order::Random, layout, 1, 0, 5_000).iter().all(|at| own.contains(at)));
         }
     }
 

@@ -414,7 +414,7 @@ fn block_devices_are_written_read_trimmed_and_flushed_too() {
             let spec = spec(entry, vec![OpenFile::new(file, true)], *cache);
             if entry.name == "copy_file_range" {
                 let refusal = open(spec).err().map(|e| e.to_string());
-                assert!(refusal.is_some_and(|r| r.contains("goes between files")));
+                assert!(refusal.is_some_and(|r| r.contains("only between files")));
                 continue;
             }
             let Some(mut engine) = opened(spec) else { continue };

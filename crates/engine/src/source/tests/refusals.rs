@@ -24,7 +24,7 @@ fn invalid_streams_are_refused_with_a_message() {
         ("an offset of 100 bytes", |s| s.access.offset_bytes = 100),
         ("a size of 1000 bytes", |s| resize(s, &Sizes::Fixed(1000))),
         ("a size of 100 bytes", |s| s.access.lines[0].reply_bytes = 100),
-        ("no bytes", |s| resize(s, &Sizes::Fixed(0))),
+        ("0 bytes", |s| resize(s, &Sizes::Fixed(0))),
         ("widen the range", |s| resize(s, &Sizes::Range(8192, 4096))),
         ("widen the range", |s| resize(s, &Sizes::Range(0, 0))),
         ("weights of sizes", |s| resize(s, &Sizes::Split(vec![]))),

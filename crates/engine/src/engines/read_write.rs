@@ -1,22 +1,19 @@
-//! The engines `sync` and `vsync`: positional reads and writes, one at a time.
+//! The engines `sync`, `vsync` and `rw`: one read or write call per operation.
 //!
 //! `sync` is pread and pwrite, with options for readahead and for writing to a new file. Its calls are the kernel's own (rustix): those of the
 //! C library are cancellation points, which cost about 20 ns per call in a process with several threads. `vsync` is preadv2 and pwritev2, with
-//! flags per operation that an open file cannot have.
+//! flags per operation that an open file cannot have. `rw` is read and write from the position of the file: it seeks only if an operation does
+//! not begin where the last one ended. With the option `vectors` an operation uses several buffers (`readv`, `writev`).
 
-use crate::engines::blocking_call::Call;
-use crate::engines::targets;
-use crate::engines::targets::Targets;
-use crate::interface::{Granted, LEAVE_OUT, refusal};
+use crate::engines::targets::{self, Positions, Targets};
+use crate::interface::{Call, Granted, LEAVE_OUT, refusal};
 use crate::source::Op;
-use crate::spec::WorkerSpec;
-use crate::spec::{EngineOption, Number};
+use crate::spec::{EngineOption, Number, WorkerSpec};
 use model::job::{FALLOCATE, GROW, Kind, NEW};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::{Errno, ReadWriteFlags, pread, preadv2, pwrite, pwritev2};
 use std::fs::File;
-use std::io;
-use std::io::{IoSlice, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 use sys::arena::Arena;
@@ -26,17 +23,17 @@ pub(super) const SYNC_OPTIONS: &[EngineOption] = &[
     EngineOption { name: "readahead", about: "read N bytes ahead (readahead)", number: Number::Must },
     EngineOption {
         name: NEW,
-        about: "before the run cut the file off and give it its length again, as a new file has it",
+        about: "before the run truncate the file and restore its length, as in a new file",
         number: Number::No,
     },
     EngineOption {
         name: FALLOCATE,
-        about: "the same, and before the first write allocate the whole file at once (fallocate)",
+        about: "the same, and allocate the whole file before the first write (fallocate)",
         number: Number::No,
     },
     EngineOption {
         name: GROW,
-        about: "before the run cut the file off, so that it grows by what is written, as a copy does",
+        about: "before the run truncate the file, so that writes extend it, as a copy does",
         number: Number::No,
     },
 ];
@@ -153,7 +150,7 @@ fn renew(file: &File, renewal: Renewal) -> io::Result<Option<u64>> {
     let about = file.metadata()?;
     if !about.is_file() {
         let why = format!(
-            "options {NEW}, {FALLOCATE} and {GROW} are for files: a device has no blocks to give back so"
+            "options {NEW}, {FALLOCATE} and {GROW} are only for files: a device cannot free its blocks this way"
         );
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
@@ -185,7 +182,7 @@ pub(super) const VSYNC_OPTIONS: &[EngineOption] = &[
     },
     EngineOption {
         name: "retry",
-        about: "goes with nowait: what would block is done by a second call without the flag",
+        about: "needs nowait: repeats a call that would block without the flag",
         number: Number::No,
     },
     EngineOption {
@@ -217,7 +214,7 @@ impl Call for Vsync {
         granted.used.extend(spec.options.keys().map(|o| format!("flag {o}")));
         let retry = has("retry");
         if retry && !has("nowait") {
-            let why = "option retry: it goes with nowait";
+            let why = "option retry: it needs nowait";
             return Err(refusal(io::ErrorKind::InvalidInput, why, "type nowait,retry"));
         }
         if has("dontcache") && spec.cache.is_direct() {
@@ -300,5 +297,88 @@ impl Vsync {
             }
         }
         Ok(())
+    }
+}
+
+pub(super) const RW_OPTIONS: &[EngineOption] = &[EngineOption {
+    name: "vectors",
+    about: "readv and writev with N buffers per operation; whole pages each with direct I/O",
+    number: Number::Must,
+}];
+
+/// Most buffers of an operation.
+const MAX_VECTORS: usize = 16;
+/// Alignment of buffers for direct I/O, enough for every device.
+const BUFFER_ALIGNMENT: usize = 4096;
+
+pub(super) struct Rw {
+    arena: Arena,
+    targets: Targets,
+    positions: Positions,
+    vectors: usize,
+    /// The length of each buffer is a multiple of this.
+    granularity: usize,
+}
+
+impl Call for Rw {
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
+        let requested = spec.options.get("vectors").copied().flatten();
+        let vectors =
+            requested.map_or(Some(1), |n| usize::try_from(n).ok().filter(|n| (1..=MAX_VECTORS).contains(n)));
+        let vectors = vectors.ok_or_else(|| {
+            io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("option vectors: type a number from 1 to {MAX_VECTORS}"),
+            )
+        })?;
+        let used = requested.map(|n| format!("{n} vectors")).into_iter().collect();
+        let granularity = if spec.cache.is_direct() { BUFFER_ALIGNMENT } else { 1 };
+        let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
+        let positions = Positions::for_files(spec.files.len());
+        let call = Self { arena, targets: Targets::take(spec)?, positions, vectors, granularity };
+        Ok((call, Granted { used, fallbacks: Vec::new() }))
+    }
+
+    #[inline]
+    fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
+        self.arena.slot_mut(slot as usize)
+    }
+
+    #[inline]
+    fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
+        let (data, length) = (self.arena.slot_mut(slot as usize), op.length as usize);
+        let part = length.div_ceil(self.vectors).next_multiple_of(self.granularity);
+        match op.kind {
+            Kind::Read => {
+                let mut file = self.targets.read(op);
+                self.positions.seek_to(file, op)?;
+                let answer = if self.vectors == 1 {
+                    file.read(&mut data[..length])
+                } else {
+                    let mut parts: [IoSliceMut; MAX_VECTORS] =
+                        std::array::from_fn(|_| IoSliceMut::new(&mut []));
+                    parts
+                        .iter_mut()
+                        .zip(data[..length].chunks_mut(part))
+                        .for_each(|(p, d)| *p = IoSliceMut::new(d));
+                    file.read_vectored(&mut parts[..self.vectors])
+                };
+                self.positions.moved(op, answer)
+            }
+            Kind::Write => {
+                let mut file = self.targets.write(op);
+                self.positions.seek_to(file, op)?;
+                let answer = if self.vectors == 1 {
+                    file.write(&data[..length])
+                } else {
+                    let mut parts = [IoSlice::new(&[]); MAX_VECTORS];
+                    parts.iter_mut().zip(data[..length].chunks(part)).for_each(|(p, d)| *p = IoSlice::new(d));
+                    file.write_vectored(&parts[..self.vectors])
+                };
+                self.positions.moved(op, answer)
+            }
+            Kind::Trim => self.targets.trim(op),
+            Kind::Sync => self.targets.sync(op),
+        }
     }
 }

@@ -1,0 +1,366 @@
+//! The engines `splice`, `sendfile` and `copy_file_range`: the kernel moves the bytes of an operation from one descriptor to another.
+//!
+//! `splice` moves bytes through a pipe:
+//! 1. A read splices from the file into the pipe and copies the bytes out with `read`. With the option `discard` it splices the pipe to /dev/null
+//!    instead, so that no byte is copied.
+//! 2. A write lends its memory to the pipe (`vmsplice`) and splices the pipe to the file.
+//! 3. An operation that is larger than the pipe is executed in parts.
+//!
+//! `sendfile` copies between the target and a file in memory whose pages are the slots, so the kernel copies every byte once. It seeks the
+//! written file first if an operation does not begin at its position. The cost of sockets is not included.
+//!
+//! `copy_file_range` copies between the target and an unnamed file next to it, as large as the slots. A read copies into that file and reads the
+//! bytes with `pread`; a write writes them with `pwrite` and copies from it. With the option `bare` these calls are omitted, and no byte reaches
+//! memory. File systems that share blocks between files may move nothing. Block devices and direct I/O are not supported.
+
+use crate::engines::targets::{Positions, Targets};
+use crate::interface::{Call, Granted, SYNC, refusal};
+use crate::source::Op;
+use crate::spec::{EngineOption, Number, WorkerSpec};
+use model::job::Kind;
+use rustix::fd::OwnedFd;
+use rustix::fs::{OFlags, copy_file_range, sendfile};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with, splice};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use sys::arena::{Arena, MemoryFile};
+
+pub(super) const SPLICE_OPTIONS: &[EngineOption] = &[
+    EngineOption {
+        name: "discard",
+        about: "splice read data to /dev/null instead of copying them to memory",
+        number: Number::No,
+    },
+    EngineOption { name: "pipe", about: "size of the pipe in bytes", number: Number::Must },
+];
+
+/// Sizes of a pipe: from a page to the largest power of two in 32 bits.
+const PIPE_SIZES: std::ops::RangeInclusive<usize> = 4096..=1 << 31;
+
+pub(super) struct Splice {
+    arena: Arena,
+    targets: Targets,
+    pipe: Pipe,
+    /// Destination of reads with `discard`.
+    null: Option<File>,
+}
+
+impl Call for Splice {
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
+        let wanted = spec.options.get("pipe").copied().flatten();
+        let pipe = Pipe::new(wanted).map_err(|e| explain_pipe(&e, wanted))?;
+        let mut granted = Granted::default();
+        granted.used.push(format!("pipe of {} bytes", pipe.bytes));
+        let mut null = None;
+        if spec.options.contains_key("discard") {
+            let open = File::options().write(true).open("/dev/null");
+            null =
+                Some(open.map_err(|e| io::Error::new(e.kind(), format!("option discard: /dev/null: {e}")))?);
+            granted.used.push("discard: read data do not reach memory".into());
+        }
+        let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
+        Ok((Self { arena, targets: Targets::take(spec)?, pipe, null }, granted))
+    }
+
+    #[inline]
+    fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
+        self.arena.slot_mut(slot as usize)
+    }
+
+    #[inline]
+    fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
+        let data = self.arena.slot_mut(slot as usize);
+        let (length, part) = (op.length as usize, self.pipe.bytes);
+        match op.kind {
+            Kind::Read => {
+                let (file, null) = (self.targets.read(op), self.null.as_ref());
+                in_parts(&mut data[..length], part, op.offset, |data, offset| {
+                    self.pipe.read(file, offset, data, null)
+                })
+            }
+            Kind::Write => {
+                let file = self.targets.write(op);
+                in_parts(&mut data[..length], part, op.offset, |data, offset| {
+                    self.pipe.write(file, offset, data)
+                })
+            }
+            Kind::Trim => self.targets.trim(op),
+            Kind::Sync => self.targets.sync(op),
+        }
+    }
+}
+
+/// Executes an operation in parts until one is short. Returns an error only if nothing was moved.
+#[inline]
+fn in_parts(
+    data: &mut [u8],
+    part: usize,
+    offset: u64,
+    mut execute: impl FnMut(&mut [u8], u64) -> io::Result<usize>,
+) -> io::Result<usize> {
+    let mut moved = 0;
+    while moved < data.len() {
+        let end = data.len().min(moved + part);
+        match execute(&mut data[moved..end], offset + moved as u64) {
+            Ok(0) => break,
+            Ok(bytes) => moved += bytes,
+            Err(_) if moved > 0 => break,
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(moved)
+}
+
+/// A pipe that is empty between operations.
+struct Pipe {
+    out: OwnedFd,
+    into: OwnedFd,
+    bytes: usize,
+}
+
+impl Pipe {
+    fn new(wanted: Option<u64>) -> io::Result<Self> {
+        let (out, into) = pipe_with(PipeFlags::CLOEXEC)?;
+        if let Some(bytes) = wanted {
+            // The kernel would silently round small sizes up and truncate large ones.
+            let bytes = usize::try_from(bytes).ok().filter(|b| PIPE_SIZES.contains(b)).ok_or(Errno::INVAL)?;
+            fcntl_setpipe_size(&into, bytes)?;
+        }
+        let bytes = fcntl_getpipe_size(&into)?;
+        Ok(Self { out, into, bytes })
+    }
+
+    /// Moves bytes from a file to memory, or to /dev/null.
+    fn read(&mut self, file: &File, offset: u64, data: &mut [u8], null: Option<&File>) -> io::Result<usize> {
+        let inside = splice(file, Some(&mut { offset }), &self.into, None, data.len(), SpliceFlags::empty())?;
+        let mut taken = 0;
+        while taken < inside {
+            let answer = match null {
+                None => rustix::io::read(&self.out, &mut data[taken..inside]),
+                Some(null) => splice(&self.out, None, null, None, inside - taken, SpliceFlags::empty()),
+            };
+            match answer {
+                Ok(bytes) if bytes > 0 => taken += bytes,
+                early => return self.renew(taken, early.err()),
+            }
+        }
+        Ok(inside)
+    }
+
+    /// Moves bytes from memory to a file.
+    fn write(&mut self, file: &File, offset: u64, data: &[u8]) -> io::Result<usize> {
+        let inside = sys::io_vectors::lend(&self.into, data)?;
+        let mut moved = 0;
+        while moved < inside {
+            let at = offset + moved as u64;
+            match splice(&self.out, None, file, Some(&mut { at }), inside - moved, SpliceFlags::empty()) {
+                Ok(bytes) if bytes > 0 => moved += bytes,
+                early => return self.renew(moved, early.err()),
+            }
+        }
+        Ok(inside)
+    }
+
+    /// Replaces the pipe after a short part: leftover bytes would be the start of the next part.
+    #[cold]
+    fn renew(&mut self, moved: usize, error: Option<Errno>) -> io::Result<usize> {
+        *self = Self::new(Some(self.bytes as u64))?;
+        match error {
+            Some(e) if moved == 0 => Err(e.into()),
+            _ => Ok(moved),
+        }
+    }
+}
+
+/// Explains why the kernel creates no such pipe.
+fn explain_pipe(error: &io::Error, wanted: Option<u64>) -> io::Error {
+    let (why, instead) = match (wanted, error.kind()) {
+        (Some(bytes), io::ErrorKind::PermissionDenied) => (
+            format!("option pipe: {bytes} bytes are more than sysctl fs.pipe-max-size allows without root"),
+            "type a smaller size",
+        ),
+        (Some(bytes), _) => {
+            (format!("option pipe: the kernel creates no pipe of {bytes} bytes"), "type a size from 4k to 2g")
+        }
+        (None, _) => ("the kernel creates no pipe".into(), SYNC),
+    };
+    refusal(error.kind(), format!("{why} ({error})"), instead)
+}
+
+pub(super) struct Sendfile {
+    memory: MemoryFile,
+    targets: Targets,
+    positions: Positions,
+    /// The position of the file in memory.
+    memory_position: Positions,
+}
+
+impl Call for Sendfile {
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
+        let memory = MemoryFile::new(spec.slots(), spec.slot_bytes as usize)?;
+        let (positions, memory_position) = (Positions::for_files(spec.files.len()), Positions::for_files(1));
+        Ok((Self { memory, targets: Targets::take(spec)?, positions, memory_position }, Granted::default()))
+    }
+
+    #[inline]
+    fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
+        self.memory.slot_mut(slot as usize)
+    }
+
+    #[inline]
+    fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
+        let (file, inside) = (self.memory.file(), self.memory.offset(slot as usize));
+        match op.kind {
+            Kind::Read => {
+                let to = Op { offset: inside, file: 0, ..*op };
+                self.memory_position.seek_to(file, &to)?;
+                self.memory_position
+                    .moved(&to, send_all(file, self.targets.read(op), op.offset, op.length as usize))
+            }
+            Kind::Write => {
+                let target = self.targets.write(op);
+                self.positions.seek_to(target, op)?;
+                self.positions.moved(op, send_all(target, file, inside, op.length as usize))
+            }
+            Kind::Trim => self.targets.trim(op),
+            Kind::Sync => self.targets.sync(op),
+        }
+    }
+}
+
+/// Calls sendfile until all bytes are moved or the source ends. Returns an error only if nothing was moved.
+#[inline]
+fn send_all(to: &File, from: &File, mut offset: u64, bytes: usize) -> io::Result<usize> {
+    let mut moved = 0;
+    while moved < bytes {
+        match sendfile(to, from, Some(&mut offset), bytes - moved) {
+            Ok(0) => break,
+            Ok(sent) => moved += sent,
+            Err(_) if moved > 0 => break,
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(moved)
+}
+
+pub(super) const COPY_OPTIONS: &[EngineOption] = &[EngineOption {
+    name: "bare",
+    about: "copy only between the files, so that no byte reaches memory or comes from it",
+    number: Number::No,
+}];
+
+pub(super) struct CopyFileRange {
+    arena: Arena,
+    targets: Targets,
+    /// The other end, with a range for each slot.
+    other_file: File,
+    stride: u64,
+    bare: bool,
+}
+
+impl Call for CopyFileRange {
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
+        let bare = spec.options.contains_key("bare");
+        let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
+        let stride = u64::from(spec.slot_bytes).next_multiple_of(4096);
+        let other_file = unnamed_copy_file(spec)?;
+        // Written in advance, so that a bare write does not copy holes.
+        let zeros = vec![0; stride as usize];
+        (0..spec.slots() as u64).try_for_each(|slot| other_file.write_all_at(&zeros, slot * stride))?;
+        let used = bare.then(|| "bare: no byte reaches memory or comes from it".into());
+        let granted = Granted { used: used.into_iter().collect(), fallbacks: Vec::new() };
+        Ok((Self { arena, targets: Targets::take(spec)?, other_file, stride, bare }, granted))
+    }
+
+    #[inline]
+    fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
+        self.arena.slot_mut(slot as usize)
+    }
+
+    #[inline]
+    fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
+        let inside = u64::from(slot) * self.stride;
+        let (data, length) = (self.arena.slot_mut(slot as usize), op.length as usize);
+        match op.kind {
+            Kind::Read => {
+                let moved = copy_all((self.targets.read(op), op.offset), (&self.other_file, inside), length)?;
+                if !self.bare {
+                    self.other_file.read_exact_at(&mut data[..moved], inside)?;
+                }
+                Ok(moved)
+            }
+            Kind::Write => {
+                let target = self.targets.write(op);
+                if !self.bare {
+                    self.other_file.write_all_at(&data[..length], inside)?;
+                }
+                copy_all((&self.other_file, inside), (target, op.offset), length)
+            }
+            Kind::Trim => self.targets.trim(op),
+            Kind::Sync => self.targets.sync(op),
+        }
+    }
+}
+
+/// Creates an unnamed file in the directory of the target.
+fn unnamed_copy_file(spec: &WorkerSpec) -> io::Result<File> {
+    let refuse = |why: &str, instead: &str| Err(refusal(io::ErrorKind::Unsupported, why, instead));
+    let Some(first) = spec.files.first() else { return refuse("it has no target", "name one") };
+    let device = first.file.metadata()?;
+    if !device.is_file() {
+        return refuse(
+            "copy_file_range works only between files",
+            "name a file or a directory, or type --engine sync",
+        );
+    }
+    // A worker has its own file table.
+    let link = format!("/proc/thread-self/fd/{}", first.file.as_raw_fd());
+    let path = match std::fs::read_link(&link) {
+        Ok(path) => path,
+        Err(e) => {
+            return refuse(
+                &format!("the directory of its target is unknown ({link}: {e})"),
+                "mount proc on /proc, or type --engine sync",
+            );
+        }
+    };
+    let dir = path.parent().unwrap_or(&path);
+    let flags = OFlags::TMPFILE.bits().cast_signed();
+    let created = File::options().read(true).write(true).mode(0o600).custom_flags(flags).open(dir);
+    let created = match created {
+        Ok(created) => created,
+        Err(e) => {
+            let dir = model::name::shown(dir);
+            return refuse(
+                &format!(
+                    "it needs a second file next to the target, and {dir} allows no unnamed files ({e})"
+                ),
+                "type --engine sync",
+            );
+        }
+    };
+    for target in &spec.files {
+        if target.file.metadata()?.dev() != created.metadata()?.dev() {
+            return refuse("its targets are on several file systems", "name targets on one");
+        }
+    }
+    Ok(created)
+}
+
+/// Copies until all bytes are moved or the source ends. Returns an error only if nothing was moved.
+#[inline]
+fn copy_all(from: (&File, u64), to: (&File, u64), bytes: usize) -> io::Result<usize> {
+    let (mut read_at, mut write_at, mut moved) = (from.1, to.1, 0);
+    while moved < bytes {
+        match copy_file_range(from.0, Some(&mut read_at), to.0, Some(&mut write_at), bytes - moved) {
+            Ok(0) => break,
+            Ok(copied) => moved += copied,
+            Err(_) if moved > 0 => break,
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(moved)
+}
