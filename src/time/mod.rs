@@ -37,7 +37,9 @@ use std::process;
 use std::process::{ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use std::thread::spawn;
 use std::time::{Duration, Instant};
+use sys::bpf::RequestLayout;
 
 /// Exit code if fathom itself fails, as of `timeout` and `env`.
 pub const OWN_FAILURE: u8 = 125;
@@ -88,6 +90,7 @@ struct Signalled {
 
 fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     let root = Root::real();
+    let layout = request.trace.then(|| spawn(RequestLayout::read));
     let plan = plan(request);
     let named: Vec<Vec<Named>> = request
         .commands
@@ -101,11 +104,6 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
         spared.add(&one.path, "a file that the command names");
     }
     let outlets = show::outlets(&showing.outputs, showing.replace, spared)?;
-    let tracing = if request.trace {
-        Tracing::prepare(&machine)
-    } else {
-        Tracing::without("--no-trace: the kernel's tracer was not used")
-    };
     let signalled = Arc::new(Signalled::default());
     pass_on_signals(&signalled)?;
     let own_cgroup = enter_cgroup(&root, &machine);
@@ -124,6 +122,10 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
         clock: Clock { name: "clock_monotonic".into(), reason: None, cost_ps: 0 },
         self_test: SelfTest::default(),
     })))?;
+    let layout = layout
+        .ok_or("--no-trace: system calls were not counted")
+        .map(|thread| thread.join().unwrap_or_else(|_| Err("the thread that reads it panicked".into())));
+    let tracing = layout.map(|layout| Tracing::new(&machine, layout)).map_err(str::to_owned);
     let runner = Runner { root, watch, machine, epoch, named, signalled, tracing, request };
     let exit = match run_all(&runner, &mut session, plan.seed)? {
         Run::Ended(exit) => exit,
@@ -134,15 +136,11 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
             return Ok(ExitCode::from(code));
         }
     };
-    // Removing the tracer takes as long as the rest.
-    let removing = runner.tracing.remove();
     drop(own_cgroup);
     let file = session.is_kept().then(|| session.path().to_owned());
     let record = session.record()?;
     let report = show::judge(&record, file.as_deref(), model::report::Annotations::default(), showing);
-    let printed = print(&report, showing, &outlets);
-    removing.finish();
-    match printed {
+    match print(&report, showing, &outlets) {
         // The command's failure matters more than a file that could not be written.
         Err(failure) if !exit.is_success() => {
             failure.tell();

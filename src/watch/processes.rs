@@ -11,7 +11,7 @@
 use crate::capture::block_events::{BlockEvents, Traced, now_ns};
 use crate::failure::Failure;
 use capture::interval::Interval;
-use capture::trace::command::Calls as Counted;
+use capture::trace::calls::Calls as Counted;
 use capture::trace::pairing::PATIENCE_NS;
 use machine::processes;
 use machine::processes::{Faults, Moved, ProcessIo, Whose, faults};

@@ -236,6 +236,9 @@ pub struct Traced {
     pub pipes: u64,
     /// Requests that the devices below got, reads and writes.
     pub requests: [Requests; 2],
+    /// Why these are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_unknown: Option<String>,
 }
 
 /// Requests in the order in which a device got them.

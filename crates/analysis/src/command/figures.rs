@@ -251,7 +251,11 @@ fn interface(end: &CommandEnd) -> Interface {
     let moved = end.moved.as_ref().ok();
     let traced = || end.traced.as_ref().map_err(Clone::clone);
     let sequential = |at: usize| -> Known<f64> {
-        let Requests { count, sequential } = traced()?.requests[at];
+        let traced = traced()?;
+        if let Some(why) = &traced.requests_unknown {
+            return Err(why.clone());
+        }
+        let Requests { count, sequential } = traced.requests[at];
         if count == 0 {
             return Err("no device got such a request".into());
         }

@@ -8,11 +8,11 @@
 //!    length, 27 bits of time since the last record.
 //! 3. [`Decoder`] turns records into events, and asks for each task once.
 //!
-//! `pairing` turns events into rows, `command` counts the events of a traced command. Formats: kernel
+//! `pairing` turns events into rows, `calls` counts system calls. Formats: kernel
 //! `Documentation/trace/ring-buffer-map.rst`, `events.rst`, and each event's own `format` file. The crate
 //! `machine` reads tracefs.
 
-pub mod command;
+pub mod calls;
 pub mod pairing;
 
 use crate::row::{Flags, Names, Task, op};
