@@ -2,7 +2,7 @@
 //!
 //! 1. The plan names the commands. The machine is read once: devices below the files on the command lines, and below the
 //!    current directory.
-//! 2. fathom moves into a cgroup if it may, so that the kernel counts the command's I/O separately. Each run is one
+//! 2. The thread that starts the command moves into a cgroup if it may, so that the kernel counts the command's I/O separately. Each run is one
 //!    `Runner::run`.
 //! 3. All evidence goes to a session file, and crate `analysis` judges it, as for every other command.
 //! 4. A final sync covers every file system, wherever the command wrote. `sync(2)` cannot be interrupted, so another
@@ -37,9 +37,7 @@ use std::process;
 use std::process::{ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
-use std::thread::spawn;
 use std::time::{Duration, Instant};
-use sys::bpf::RequestLayout;
 
 /// Exit code if fathom itself fails, as of `timeout` and `env`.
 pub const OWN_FAILURE: u8 = 125;
@@ -90,7 +88,6 @@ struct Signalled {
 
 fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     let root = Root::real();
-    let layout = request.trace.then(|| spawn(RequestLayout::read));
     let plan = plan(request);
     let named: Vec<Vec<Named>> = request
         .commands
@@ -122,10 +119,11 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
         clock: Clock { name: "clock_monotonic".into(), reason: None, cost_ps: 0 },
         self_test: SelfTest::default(),
     })))?;
-    let layout = layout
-        .ok_or("--no-trace: system calls were not counted")
-        .map(|thread| thread.join().unwrap_or_else(|_| Err("the thread that reads it panicked".into())));
-    let tracing = layout.map(|layout| Tracing::new(&machine, layout)).map_err(str::to_owned);
+    let tracing = if request.trace {
+        Ok(Tracing::new(&machine))
+    } else {
+        Err("--no-trace: system calls were not counted".to_owned())
+    };
     let runner = Runner { root, watch, machine, epoch, named, signalled, tracing, request };
     let exit = match run_all(&runner, &mut session, plan.seed)? {
         Run::Ended(exit) => exit,
@@ -197,7 +195,6 @@ fn run_all(runner: &Runner, session: &mut Session, seed: u64) -> Result<Run, Fai
     let interrupted = runner.signalled.stop.load(Ordering::Relaxed);
     let ending = if interrupted { RunEnding::Interrupted } else { RunEnding::Complete };
     session.append(&Frame::End(End { ending, notes: Vec::new(), clock_drift_ppm: None }))?;
-    session.sync()?;
     if exit.is_success() && interrupted {
         return Ok(Run::Ended(Exit::Signal(runner.signalled.ending.load(Ordering::Relaxed))));
     }
@@ -226,7 +223,7 @@ fn pass_on_signals(signalled: &Arc<Signalled>) -> Result<(), Failure> {
 }
 
 fn enter_cgroup(root: &Root, machine: &Machine) -> model::Known<OwnCgroup> {
-    let own = cgroup::enter(root)?;
+    let own = cgroup::enter_with_this_thread(root)?;
     let layers = machine.places.iter().flat_map(|place| &place.layers);
     own.count_on(layers.filter(|l| l.kind != LayerKind::Partition).map(|l| l.number.as_str()));
     Ok(own)

@@ -50,6 +50,8 @@ const NOT_FOUND: u8 = 127;
 const MAX_NEIGHBOURS: usize = 3;
 /// Run time from which other processes are sampled.
 const SAMPLE_OTHERS_AFTER: Duration = Duration::from_millis(50);
+/// The `nice` value of a thread that takes only idle time.
+const LOWEST_PRIORITY: i32 = 19;
 /// CPU time and bytes from which another process is busy.
 const BUSY_CPU_MS: u64 = 20;
 const BUSY_BYTES: u64 = 1 << 20;
@@ -176,7 +178,10 @@ impl Runner<'_> {
             ..RunEnd::without(ending)
         };
         session.append(&Frame::RunEnd(Box::new(end)))?;
-        session.sync()?;
+        // On ext4 this also writes the command's data, which `--no-sync` leaves in memory.
+        if self.request.final_sync {
+            session.sync()?;
+        }
         if let Some(cleanup) = &self.request.cleanup {
             Self::shell("--cleanup", cleanup)?;
         }
@@ -190,9 +195,12 @@ impl Runner<'_> {
         let args = &self.request.commands[command].args;
         let program = args.first().map(String::as_str).unwrap_or_default();
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-        let began = Instant::now();
+        let mut usage = Usage { floor_bytes: own_bytes(&self.root), ..Usage::default() };
         let words = args.iter().skip(1).map(|arg| model::name::path(arg));
-        let child = match Command::new(model::name::path(program)).args(words).spawn() {
+        let mut to_start = Command::new(model::name::path(program));
+        to_start.args(words);
+        let began = Instant::now();
+        let child = match to_start.spawn() {
             Ok(child) => child,
             Err(e) => {
                 stderr::say(&format!("fathom: cannot run '{program}': {e}"));
@@ -202,7 +210,6 @@ impl Runner<'_> {
         };
         let pid = child.id();
         self.signalled.command.store(pid, Ordering::Relaxed);
-        let mut usage = Usage { floor_bytes: own_bytes(&self.root), ..Usage::default() };
         let mut exit = None;
         let mut wall_ns = 0;
         // Reap ended orphans too, until only running ones are left.
@@ -229,6 +236,8 @@ impl Runner<'_> {
             if is_to_stop.recv_timeout(SAMPLE_OTHERS_AFTER) != Err(RecvTimeoutError::Timeout) {
                 return None;
             }
+            // The command still runs: leave the CPUs to it. In Linux this is about the calling thread.
+            let _ = rustix::process::setpriority_process(None, LOWEST_PRIORITY);
             let seen = Processes::list(&root).ok();
             // I/O of an ended thread counts for its process, and so for the command.
             let _ = is_to_stop.recv();
@@ -434,13 +443,13 @@ pub(super) struct Tracing {
 
 impl Tracing {
     /// Selects the devices of a machine.
-    pub(super) fn new(machine: &Machine, layout: Known<RequestLayout>) -> Self {
+    pub(super) fn new(machine: &Machine) -> Self {
         let leaves = machine.places.iter().flat_map(Place::leaves);
         let number = |layer: &Layer| {
             let (major, minor) = layer.number.split_once(':')?;
             Some((major.parse().ok()?, minor.parse().ok()?))
         };
-        Self { disks: leaves.filter_map(number).collect(), layout }
+        Self { disks: leaves.filter_map(number).collect(), layout: RequestLayout::read() }
     }
 
     fn start(&self) -> Known<Counting> {
