@@ -166,6 +166,7 @@ impl Runner<'_> {
                 peak_floor_bytes: usage.floor_bytes,
                 moved,
                 still_running,
+                page_bytes: rustix::param::page_size() as u64,
                 single_process: forks_before.and_then(|before| Ok(forks_after? == before + 1)),
                 stdin: stream(rustix::stdio::stdin(), io::stdin().is_terminal()),
                 stdout: stream(rustix::stdio::stdout(), io::stdout().is_terminal()),

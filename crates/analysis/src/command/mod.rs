@@ -706,13 +706,27 @@ fn lower_layer(record: &Record, run: &CommandRun) -> CheckAnswer {
 fn foreign_io(run: &CommandRun) -> CheckAnswer {
     let foreign = run.foreign_read_bytes.clone()?;
     let all: u64 = run.moved.as_ref().map_or(0, |moved| moved.fetched_bytes).saturating_add(foreign);
-    let is_much = foreign >= LEAST_BYTES && foreign as f64 >= FOREIGN_SHARE * all as f64;
-    found_if(is_much, Severity::Biased, || {
+    let is_much =
+        |foreign: u64, all: u64| foreign >= LEAST_BYTES && foreign as f64 >= FOREIGN_SHARE * all as f64;
+    if is_much(foreign, all) {
         let moved = run.neighbours.iter().filter(|one| one.io_bytes.is_some_and(|bytes| bytes > 0));
         let busy: Vec<&str> = moved.map(|one| one.name.as_str()).collect();
         let who = if busy.is_empty() { String::new() } else { format!("; busy were {}", busy.join(", ")) };
-        format!("Others read {} from the same devices meanwhile{who}.", show_bytes(foreign))
-    })
+        let sentence = format!("Others read {} from the same devices meanwhile{who}.", show_bytes(foreign));
+        return Ok(CheckReply::Found(Severity::Biased, sentence));
+    }
+    let written = run
+        .foreign_written_bytes
+        .clone()
+        .map_err(|why| format!("how much others wrote to the same devices is unknown: {why}"))?;
+    if is_much(written, run.written_at_end_bytes.as_ref().unwrap_or(&0).saturating_add(written)) {
+        return Err(format!(
+            "{} that were written to the devices are not its data; whether other programs or the file system's journal wrote \
+             them is unknown",
+            show_bytes(written)
+        ));
+    }
+    Ok(CheckReply::Holds)
 }
 
 fn backlog(run: &CommandRun) -> CheckAnswer {
