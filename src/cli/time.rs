@@ -51,7 +51,7 @@ pub struct Args {
     /// Do not write back what the command left in the page cache, and do not measure how long that takes
     #[arg(long, help_heading = WHAT)]
     no_sync: bool,
-    /// Do not use the kernel's tracer, which reports syncs and how files are opened (root)
+    /// Do not count syncs and how files are opened: no BPF programs in the kernel (root)
     #[arg(long, help_heading = WHAT)]
     no_trace: bool,
     /// Number of runs; the first that fails ends them [default: 1, with --compare 5]

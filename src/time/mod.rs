@@ -55,7 +55,7 @@ pub struct Request {
     pub cold: Cold,
     /// Whether to sync after a run.
     pub final_sync: bool,
-    /// Whether to use the kernel's tracer, if permitted.
+    /// Whether to count system calls in the kernel, if permitted.
     pub trace: bool,
     /// Shell command before each run.
     pub prepare: Option<String>,

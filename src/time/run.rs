@@ -1,6 +1,6 @@
 //! One run of a command.
 //!
-//! 1. Outside the measured time: the `--prepare` command, eviction, the state of the named files, the tracer.
+//! 1. Outside the measured time: the `--prepare` command, eviction, the state of the named files, the counters in the kernel.
 //! 2. A snapshot of the kernel's counters. The command starts with fathom's standard streams, process group and
 //!    environment.
 //! 3. fathom waits for it and reaps every descendant (`PR_SET_CHILD_SUBREAPER`): the kernel adds a process's I/O to the
