@@ -170,7 +170,7 @@ fn create_map(kind: u64, key_bytes: u64, value_bytes: u64, entries: u64) -> io::
 pub struct Counting {
     state: File,
     /// The programs run as long as these descriptors are open.
-    _attached: Vec<File>,
+    attached: Vec<File>,
 }
 
 impl Counting {
@@ -214,9 +214,11 @@ impl Counting {
             let program = load(&code)?;
             // SAFETY: the name is a string of this program that ends with a zero byte.
             let link = unsafe { bpf(RAW_TRACEPOINT_OPEN, &[point.as_ptr().addr() as u64, number(&program)]) };
-            attached.push(link.map(owned).map_err(|e| format!("{}: {e}", point.to_string_lossy()))?);
+            attached.push(
+                link.map(owned).map_err(|e| format!("the tracepoint {}: {e}", point.to_string_lossy()))?,
+            );
         }
-        Ok(Self { state, _attached: attached })
+        Ok(Self { state, attached })
     }
 
     /// Ends the count and returns it.
@@ -224,20 +226,20 @@ impl Counting {
     /// # Errors
     /// A message: the count is not complete.
     pub fn end(self) -> Result<Counts, String> {
-        drop(self._attached);
+        drop(self.attached);
         let mut state = vec![0_u8; STATE_BYTES as usize];
         let key = 0_u32;
         let attributes =
             [number(&self.state), (&raw const key).addr() as u64, state.as_mut_ptr().addr() as u64, 0];
         // SAFETY: the kernel reads the 4 bytes of the key and fills the `STATE_BYTES` bytes of the value, with which the map was created.
         unsafe { bpf(MAP_LOOKUP, &attributes) }.map_err(|e| format!("the BPF map cannot be read: {e}"))?;
-        counts(state.as_chunks::<8>().0.iter().map(|bytes| u64::from_ne_bytes(*bytes)).collect())
+        counts(state.as_chunks::<8>().0)
     }
 }
 
 /// Sorts the words of the array into counts.
-fn counts(state: Vec<u64>) -> Result<Counts, String> {
-    let word = |offset: i32| state.get(offset as usize / 8).copied().unwrap_or(0);
+fn counts(state: &[[u8; 8]]) -> Result<Counts, String> {
+    let word = |offset: i32| state.get(offset as usize / 8).map_or(0, |bytes| u64::from_ne_bytes(*bytes));
     let counter = |which: u8| word(COUNTERS + 8 * i32::from(which));
     if counter(UNFOLLOWED) > 0 {
         return Err(format!("the command had more than {MAX_THREADS} threads at once"));
@@ -301,12 +303,9 @@ fn load(code: &[u64]) -> Result<File, String> {
 fn refused(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => {
-            let advice = crate::error_advice::own_advice();
-            format!("bpf(2) is not permitted ({error}); {advice}")
+            format!("bpf(2) is not permitted ({error}); {}", crate::error_advice::own_advice())
         }
-        Some(libc::ENOSYS) => {
-            format!("bpf(2) is not available: the kernel or a seccomp filter refuses it ({error})")
-        }
+        Some(libc::ENOSYS) => format!("the kernel or a seccomp filter does not allow bpf(2) ({error})"),
         _ => format!("bpf(2): {error}"),
     }
 }
@@ -681,7 +680,9 @@ impl Maps {
             })
             .collect();
         code.exit();
-        known.into_iter().for_each(|found| code.land(found));
+        for found in known {
+            code.land(found);
+        }
         code.read_kernel(8, 6, sector);
         code.read_kernel(9, 6, bytes);
         code.keep_32_bits(9);
@@ -715,7 +716,9 @@ impl Maps {
         code.add_index(4, 3);
         code.store(4, 0, 9);
         code.exit();
-        in_sequence.into_iter().for_each(|found| code.land(found));
+        for found in in_sequence {
+            code.land(found);
+        }
         code.constant(ADD_CONSTANT, 1, 2 * 8);
         code.add_one();
         Self::end(code)
@@ -780,9 +783,8 @@ impl RequestLayout {
             at += 12;
             if kind == STRUCT {
                 let member = |wanted: &str| {
-                    let members = (0..count).map(|index| at + 12 * index);
-                    let found =
-                        members.filter(|at| half(*at).is_some_and(|name| is_named(name, wanted))).next()?;
+                    let mut members = (0..count).map(|index| at + 12 * index);
+                    let found = members.find(|at| half(*at).is_some_and(|name| is_named(name, wanted)))?;
                     // With the flag, the upper byte is the width of a bit field.
                     let bits = half(found + 8)? & if info >> 31 == 1 { 0x00ff_ffff } else { u32::MAX };
                     Some((bits / 8) as i32)

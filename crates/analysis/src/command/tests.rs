@@ -7,6 +7,7 @@ use model::command::{
     Stream, Traced,
 };
 use model::evidence::{Moment, Snapshot};
+use model::finding::Outcome;
 use model::record::{Record, Run, RunEnd, RunEnding, RunStart};
 use model::report::{Report, Verdict};
 use model::study::Study;
@@ -212,7 +213,6 @@ fn writes_of_others_are_not_taken_for_the_commands() {
         let run = report.study.commands().unwrap().commands[0].runs[0].clone();
         (run.foreign_written_bytes, foreign_io)
     };
-    use model::finding::Outcome;
     assert_eq!(written(0, 64), (Ok(0), Outcome::Holds));
     assert_eq!(written(32, 32), (Ok(0), Outcome::Holds));
     assert_eq!(written(64, 32), (Ok(32 * MIB), Outcome::NotChecked));
@@ -232,7 +232,7 @@ fn an_unreadable_counter_never_passes() {
         snapshot.files.clear();
     }
     let report = crate::judge(&blind, &Judging::default());
-    let holds = report.findings.iter().filter(|f| f.outcome == model::finding::Outcome::Holds);
+    let holds = report.findings.iter().filter(|f| f.outcome == Outcome::Holds);
     let holds: Vec<String> = holds.map(|f| f.id.to_string()).collect();
     assert_eq!(holds, [""; 0], "{:#?}", report.findings);
     let run = &report.study.commands().unwrap().commands[0].runs[0];
