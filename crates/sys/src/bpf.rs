@@ -38,30 +38,24 @@ pub struct Counts {
     pub requests: [[u64; 2]; 2],
 }
 
-/// What a system call is counted as.
-#[derive(Clone, Copy)]
-#[repr(u8)]
-enum Call {
-    /// The first sync; the others of [`SYNCS`] follow.
-    FirstSync = 1,
-    Async = 10,
-    Pipe,
-    Open,
-    OpenAt,
-    OpenAt2,
-    /// A number that every program of the machine's 32-bit interface calls at its end, and hardly any 64-bit program.
-    Exit32,
-}
-
-/// What else is counted, after the numbers of [`Call`].
+/// Counters, which are also the entries of the table of system calls: the syncs of [`SYNCS`] from 1 on, contexts of asynchronous I/O, and
+/// pipes.
+const FIRST_SYNC: u8 = 1;
+const ASYNC: u8 = 10;
+const PIPES: u8 = 11;
+/// Entries whose arguments decide: `open`, `openat` and `openat2`. The last is a call that hardly any 64-bit program makes: every 32-bit
+/// program ends with its number.
+const OPEN: u8 = 12;
+const OPENAT: u8 = 13;
+const OPENAT2: u8 = 14;
+const END_32: u8 = 15;
+/// Other counters.
 const STARTED: u8 = 20;
 const DIRECT_OPENS: u8 = 21;
 const SYNC_OPENS: u8 = 22;
-/// Threads that could not be followed, as too many existed at once.
+/// What makes the counts incomplete: too many threads at once, calls of 32-bit programs, opens whose flags could not be read.
 const UNFOLLOWED: u8 = 23;
-/// Calls of 32-bit programs, which have other numbers.
 const CALLS_32: u8 = 24;
-/// Opens whose flags could not be read.
 const UNREAD_OPENS: u8 = 25;
 /// Four counters: reads, writes, reads in sequence, writes in sequence.
 const REQUESTS: u8 = 26;
@@ -75,19 +69,19 @@ const SYNCS: [(libc::c_long, &str); 6] = [
     (libc::SYS_msync, "msync"),
 ];
 
-const CALLS: &[(libc::c_long, Call)] = &[
-    (libc::SYS_openat, Call::OpenAt),
-    (libc::SYS_openat2, Call::OpenAt2),
-    (libc::SYS_io_uring_setup, Call::Async),
-    (libc::SYS_io_setup, Call::Async),
-    (libc::SYS_pipe2, Call::Pipe),
-    (libc::SYS_socketpair, Call::Pipe),
-    (libc::SYS_socket, Call::Pipe),
+const CALLS: &[(libc::c_long, u8)] = &[
+    (libc::SYS_openat, OPENAT),
+    (libc::SYS_openat2, OPENAT2),
+    (libc::SYS_io_uring_setup, ASYNC),
+    (libc::SYS_io_setup, ASYNC),
+    (libc::SYS_pipe2, PIPES),
+    (libc::SYS_socketpair, PIPES),
+    (libc::SYS_socket, PIPES),
     #[cfg(target_arch = "x86_64")]
-    (libc::SYS_open, Call::Open),
+    (libc::SYS_open, OPEN),
     #[cfg(target_arch = "x86_64")]
-    (libc::SYS_pipe, Call::Pipe),
-    (EXIT_32, Call::Exit32),
+    (libc::SYS_pipe, PIPES),
+    (EXIT_32, END_32),
 ];
 
 /// `struct pt_regs`: the offsets of the second and the third argument, and of the register that shows a 32-bit program with its bits and
@@ -151,18 +145,25 @@ unsafe fn bpf(command: libc::c_long, attributes: &[u64]) -> io::Result<i32> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as i32) }
 }
 
-fn owned(descriptor: i32) -> File {
-    // SAFETY: the kernel has just made this descriptor for the caller, and nothing else owns it.
-    unsafe { File::from_raw_fd(descriptor) }
+/// Calls `bpf(2)` with a command that makes a descriptor.
+///
+/// # Safety
+/// As for [`bpf`], and the command must be such a command.
+unsafe fn bpf_file(command: libc::c_long, attributes: &[u64]) -> io::Result<File> {
+    // SAFETY: the caller answers for the addresses.
+    let descriptor = unsafe { bpf(command, attributes) }?;
+    // SAFETY: the kernel has just made this descriptor, and nothing else owns it.
+    Ok(unsafe { File::from_raw_fd(descriptor) })
 }
 
 fn number(file: &File) -> u64 {
     file.as_raw_fd().cast_unsigned().into()
 }
 
-fn create_map(kind: u64, key_bytes: u64, value_bytes: u64, entries: u64) -> io::Result<File> {
-    // SAFETY: the attributes hold no address.
-    unsafe { bpf(MAP_CREATE, &[fields(kind, key_bytes), fields(value_bytes, entries)]) }.map(owned)
+fn create_map(kind: u64, key_bytes: u64, value_bytes: u64, entries: u64) -> Result<File, String> {
+    // SAFETY: the attributes hold no address, and the command makes a descriptor.
+    unsafe { bpf_file(MAP_CREATE, &[fields(kind, key_bytes), fields(value_bytes, entries)]) }
+        .map_err(|e| refused(&e))
 }
 
 /// A running count.
@@ -180,20 +181,25 @@ impl Counting {
     /// # Errors
     /// A message: this user may not, or this kernel cannot.
     pub fn start(disks: &[(u32, u32)], layout: Option<&RequestLayout>) -> Result<Self, String> {
-        let state = create_map(ARRAY_MAP, 4, STATE_BYTES as u64, 1).map_err(|e| refused(&e))?;
-        let threads = create_map(HASH_MAP, 8, 8, MAX_THREADS).map_err(|e| refused(&e))?;
+        let state = create_map(ARRAY_MAP, 4, STATE_BYTES as u64, 1)?;
+        let threads = create_map(HASH_MAP, 8, 8, MAX_THREADS)?;
         let maps = Maps { state: state.as_raw_fd(), threads: threads.as_raw_fd() };
         let mut initial = vec![0_u8; STATE_BYTES as usize];
         // No request begins at this sector.
         initial[ENDS as usize..TOTAL_NS as usize].fill(0xff);
         for (at, (number, _)) in SYNCS.iter().enumerate() {
-            initial[TABLE as usize + *number as usize] = Call::FirstSync as u8 + at as u8;
+            initial[TABLE as usize + *number as usize] = FIRST_SYNC + at as u8;
         }
         for (number, call) in CALLS {
-            initial[TABLE as usize + *number as usize] = *call as u8;
+            initial[TABLE as usize + *number as usize] = *call;
         }
         let key = 0_u32;
-        let attributes = [number(&state), (&raw const key).addr() as u64, initial.as_ptr().addr() as u64, 0];
+        let attributes = [
+            number(&state),
+            (&raw const key).expose_provenance() as u64,
+            initial.as_ptr().expose_provenance() as u64,
+            0,
+        ];
         // SAFETY: the key has the 4 bytes and the value the `STATE_BYTES` bytes with which the map was created; the kernel reads both.
         unsafe { bpf(MAP_UPDATE, &attributes) }.map_err(|e| refused(&e))?;
         let be_parent = load(&maps.be_parent())?;
@@ -212,11 +218,10 @@ impl Counting {
         let mut attached = Vec::new();
         for (point, code) in programs {
             let program = load(&code)?;
-            // SAFETY: the name is a string of this program that ends with a zero byte.
-            let link = unsafe { bpf(RAW_TRACEPOINT_OPEN, &[point.as_ptr().addr() as u64, number(&program)]) };
-            attached.push(
-                link.map(owned).map_err(|e| format!("the tracepoint {}: {e}", point.to_string_lossy()))?,
-            );
+            let attributes = [point.as_ptr().expose_provenance() as u64, number(&program)];
+            // SAFETY: the name is a constant that ends with a zero byte, and the command makes a descriptor.
+            let attach = unsafe { bpf_file(RAW_TRACEPOINT_OPEN, &attributes) };
+            attached.push(attach.map_err(|e| format!("the tracepoint {}: {e}", point.to_string_lossy()))?);
         }
         Ok(Self { state, attached })
     }
@@ -229,8 +234,12 @@ impl Counting {
         drop(self.attached);
         let mut state = vec![0_u8; STATE_BYTES as usize];
         let key = 0_u32;
-        let attributes =
-            [number(&self.state), (&raw const key).addr() as u64, state.as_mut_ptr().addr() as u64, 0];
+        let attributes = [
+            number(&self.state),
+            (&raw const key).expose_provenance() as u64,
+            state.as_mut_ptr().expose_provenance() as u64,
+            0,
+        ];
         // SAFETY: the kernel reads the 4 bytes of the key and fills the `STATE_BYTES` bytes of the value, with which the map was created.
         unsafe { bpf(MAP_LOOKUP, &attributes) }.map_err(|e| format!("the BPF map cannot be read: {e}"))?;
         counts(state.as_chunks::<8>().0)
@@ -250,8 +259,7 @@ fn counts(state: &[[u8; 8]]) -> Result<Counts, String> {
     if counter(UNREAD_OPENS) > 0 {
         return Err("the flags of a call of openat2 could not be read".into());
     }
-    let syncs =
-        SYNCS.iter().enumerate().map(|(at, (_, name))| (*name, counter(Call::FirstSync as u8 + at as u8)));
+    let syncs = SYNCS.iter().enumerate().map(|(at, (_, name))| (*name, counter(FIRST_SYNC + at as u8)));
     let latencies = (0..MAX_BUCKETS).map(|bucket| {
         let shift = ((bucket >> GROUPING_POWER) - 1).max(0);
         let first = ((bucket - (shift << GROUPING_POWER)) as u64) << shift;
@@ -264,40 +272,33 @@ fn counts(state: &[[u8; 8]]) -> Result<Counts, String> {
         sync_total_ns: word(TOTAL_NS),
         direct_opens: counter(DIRECT_OPENS),
         sync_opens: counter(SYNC_OPENS),
-        async_contexts: counter(Call::Async as u8),
-        pipes: counter(Call::Pipe as u8),
+        async_contexts: counter(ASYNC),
+        pipes: counter(PIPES),
         requests: [0, 1].map(|writes| [counter(REQUESTS + writes), counter(REQUESTS + 2 + writes)]),
     })
 }
 
 /// Loads a program, and returns what the kernel's verifier says if it rejects it.
 fn load(code: &[u64]) -> Result<File, String> {
+    let name = u64::from_le_bytes(*b"fathom\0\0");
+    let code_at = code.as_ptr().expose_provenance() as u64;
+    let licence_at = LICENCE.as_ptr().expose_provenance() as u64;
+    let mut attributes = [fields(RAW_TRACEPOINT, code.len() as u64), code_at, licence_at, 0, 0, 0, name, 0];
+    // SAFETY: the code has as many 8-byte instructions as given, and the licence ends with a zero byte; the kernel reads both. The command
+    // makes a descriptor.
+    let error = match unsafe { bpf_file(PROG_LOAD, &attributes) } {
+        Ok(program) => return Ok(program),
+        Err(e) if matches!(e.raw_os_error(), Some(libc::EPERM | libc::ENOSYS)) => return Err(refused(&e)),
+        Err(e) => e,
+    };
     let mut log = vec![0_u8; 1 << 16];
-    let mut attributes = [
-        fields(RAW_TRACEPOINT, code.len() as u64),
-        code.as_ptr().addr() as u64,
-        LICENCE.as_ptr().addr() as u64,
-        0,
-        0,
-        0,
-        u64::from_le_bytes(*b"fathom\0\0"),
-        0,
-    ];
-    // SAFETY: the code has as many 8-byte instructions as given, and the licence ends with a zero byte; the kernel reads both.
-    let loaded = unsafe { bpf(PROG_LOAD, &attributes) };
-    let Err(error) = loaded else { return loaded.map(owned).map_err(|e| refused(&e)) };
-    if matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS)) {
-        return Err(refused(&error));
-    }
-    (attributes[3], attributes[4]) = (fields(1, log.len() as u64), log.as_mut_ptr().addr() as u64);
+    attributes[3] = fields(1, log.len() as u64);
+    attributes[4] = log.as_mut_ptr().expose_provenance() as u64;
     // SAFETY: as above, and the kernel writes to the log no more than its length.
-    let _ = unsafe { bpf(PROG_LOAD, &attributes) }.map(owned);
+    let _ = unsafe { bpf_file(PROG_LOAD, &attributes) };
     let log = String::from_utf8_lossy(&log);
-    let mut lines = log.trim_end_matches('\0').lines().rev().filter(|line| !line.starts_with("processed "));
-    Err(format!(
-        "the kernel rejects the BPF program: {error} ({})",
-        lines.next().unwrap_or("no reason given")
-    ))
+    let why = log.trim_end_matches('\0').lines().rfind(|line| !line.starts_with("processed "));
+    Err(format!("the kernel rejects the BPF program: {error} ({})", why.unwrap_or("no reason given")))
 }
 
 fn refused(error: &io::Error) -> String {
@@ -564,15 +565,14 @@ impl Maps {
         code.count(CALLS_32);
         code.exit();
         code.land(is_64);
-        code.stop_unless(NOT_EQUAL, 8, Call::Exit32 as i32);
+        code.stop_unless(NOT_EQUAL, 8, i32::from(END_32));
         // A sync, or a call that is only counted.
-        let is_open =
-            [Call::Open, Call::OpenAt, Call::OpenAt2].map(|call| code.skip_if(EQUAL, 8, 0, call as i32));
+        let is_open = [OPEN, OPENAT, OPENAT2].map(|call| code.skip_if(EQUAL, 8, 0, i32::from(call)));
         code.state(1, COUNTERS);
         code.registers(COPY, 2, 8);
         code.add_index(1, 2);
         code.add_one();
-        code.stop_unless(LESS, 8, Call::Async as i32);
+        code.stop_unless(LESS, 8, i32::from(ASYNC));
         code.state(1, IN_SYNC);
         code.add_one();
         code.call(NOW_NS);
@@ -654,7 +654,7 @@ impl Maps {
 
     /// Argument: the request.
     fn request(&self, layout: &RequestLayout, disks: &[(u32, u32)]) -> Vec<u64> {
-        let RequestLayout { flags, sector, bytes, queue, disk, major, minor } = *layout;
+        let [flags, sector, bytes, queue, disk, major, minor] = layout.0;
         let mut code = self.begin();
         code.load(LOAD_64, 6, 1, 0);
         // The lowest byte of the flags is the operation: 0 reads, 1 writes.
@@ -725,17 +725,20 @@ impl Maps {
     }
 }
 
-/// Where the kernel of this machine keeps the fields of a block request, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RequestLayout {
-    flags: i32,
-    sector: i32,
-    bytes: i32,
-    queue: i32,
-    disk: i32,
-    major: i32,
-    minor: i32,
-}
+/// Where the kernel of this machine keeps the [`FIELDS`] of a block request, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestLayout([i32; FIELDS.len()]);
+
+/// Structures and fields.
+const FIELDS: [(&str, &str); 7] = [
+    ("request", "cmd_flags"),
+    ("request", "__sector"),
+    ("request", "__data_len"),
+    ("request", "q"),
+    ("request_queue", "disk"),
+    ("gendisk", "major"),
+    ("gendisk", "first_minor"),
+];
 
 /// The description of the kernel's types (kernel: `Documentation/bpf/btf.rst`).
 const BTF: &str = "/sys/kernel/btf/vmlinux";
@@ -776,27 +779,27 @@ impl RequestLayout {
             let text = btf.get(names + offset as usize..).unwrap_or_default();
             text.starts_with(name.as_bytes()) && text.get(name.len()) == Some(&0)
         };
-        let (mut request, mut queue, mut disk) = (None, None, None);
-        while at < end && (request.is_none() || queue.is_none() || disk.is_none()) {
+        let mut offsets = [None; FIELDS.len()];
+        while at < end && offsets.contains(&None) {
             let (name, info) = (half(at)?, half(at + 4)?);
             let (kind, count) = (info >> 24 & 0x1f, (info & 0xffff) as usize);
             at += 12;
-            if kind == STRUCT {
-                let member = |wanted: &str| {
-                    let mut members = (0..count).map(|index| at + 12 * index);
-                    let found = members.find(|at| half(*at).is_some_and(|name| is_named(name, wanted)))?;
+            let offset = |(structure, field): (&str, &str)| {
+                let mut members = (0..count).map(|index| at + 12 * index);
+                (kind == STRUCT && is_named(name, structure)).then(|| {
+                    let member = members.find(|at| half(*at).is_some_and(|name| is_named(name, field)))?;
                     // With the flag, the upper byte is the width of a bit field.
-                    let bits = half(found + 8)? & if info >> 31 == 1 { 0x00ff_ffff } else { u32::MAX };
+                    let bits = half(member + 8)? & if info >> 31 == 1 { 0x00ff_ffff } else { u32::MAX };
                     Some((bits / 8) as i32)
-                };
-                if is_named(name, "request") && request.is_none() {
-                    let fields = ["cmd_flags", "__sector", "__data_len", "q"].map(member);
-                    request = fields.into_iter().collect::<Option<Vec<i32>>>();
-                } else if is_named(name, "request_queue") {
-                    queue = member("disk");
-                } else if is_named(name, "gendisk") {
-                    disk = member("major").zip(member("first_minor"));
-                }
+                })
+            };
+            // Another structure of this name lacks fields.
+            let found = FIELDS.map(offset);
+            if !found.contains(&Some(None)) {
+                offsets
+                    .iter_mut()
+                    .zip(found)
+                    .for_each(|(offset, found)| *offset = found.flatten().or(*offset));
             }
             at += match kind {
                 STRUCT | UNION | DATA_SECTION | ENUM_64 => 12 * count,
@@ -806,9 +809,8 @@ impl RequestLayout {
                 _ => 0,
             };
         }
-        let [flags, sector, bytes, in_queue] = *request?.first_chunk::<4>()?;
-        let (major, minor) = disk?;
-        Some(Self { flags, sector, bytes, queue: in_queue, disk: queue?, major, minor })
+        let offsets: Option<Vec<i32>> = offsets.into_iter().collect();
+        offsets?.try_into().ok().map(Self)
     }
 }
 
@@ -852,6 +854,9 @@ mod tests {
         assert_eq!((completed, counts.pipes), (3, 1), "{counts:?}");
         assert!(sum_ns.abs_diff(counts.sync_total_ns) <= counts.sync_total_ns / 128 + 3, "{counts:?}");
         assert!(counts.started >= 6, "{counts:?}");
+        // A program that ends without a result.
+        let rejected = load(&[EXIT]).map_or_else(|why| why, |program| panic!("{program:?}"));
+        assert!(rejected.contains("R0"), "{rejected}");
     }
 
     #[test]
@@ -871,9 +876,7 @@ mod tests {
         add("gendisk", &[("major", 40), ("first_minor", 44)]);
         let words = header(types.len() * 4, names.len()).into_iter().chain(types).flat_map(u32::to_ne_bytes);
         let btf: Vec<u8> = words.chain(names.bytes()).collect();
-        let layout =
-            RequestLayout { flags: 8, sector: 24, bytes: 16, queue: 0, disk: 32, major: 40, minor: 44 };
-        assert_eq!(RequestLayout::find(&btf), Some(layout));
+        assert_eq!(RequestLayout::find(&btf), Some(RequestLayout([8, 24, 16, 0, 32, 40, 44])));
         for end in 0..btf.len() {
             let _ = RequestLayout::find(&btf[..end]);
         }
