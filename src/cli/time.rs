@@ -51,7 +51,7 @@ pub struct Args {
     /// Do not write back and time the data that the command left in the page cache
     #[arg(long, help_heading = WHAT)]
     no_sync: bool,
-    /// Do not use the kernel's tracer, which reports syncs and flags of opened files (root)
+    /// Do not count syncs and how files are opened: no BPF programs in the kernel (root)
     #[arg(long, help_heading = WHAT)]
     no_trace: bool,
     /// Number of runs; a failed run is the last one [default: 1, with --compare 5]

@@ -2,7 +2,7 @@
 //!
 //! 1. The plan names the commands. The machine is read once: devices below the files on the command lines, and below the
 //!    current directory.
-//! 2. fathom moves into a cgroup if it may, so that the kernel counts the command's I/O separately. Each run is one
+//! 2. The thread that starts the command moves into a cgroup if it may, so that the kernel counts the command's I/O separately. Each run is one
 //!    `Runner::run`.
 //! 3. All evidence goes to a session file, and crate `analysis` judges it, as for every other command.
 //! 4. A final sync covers every file system, wherever the command wrote. `sync(2)` cannot be interrupted, so another
@@ -55,7 +55,7 @@ pub struct Request {
     pub cold: Cold,
     /// Whether to sync after a run.
     pub final_sync: bool,
-    /// Whether to use the kernel's tracer, if permitted.
+    /// Whether to count system calls in the kernel, if permitted.
     pub trace: bool,
     /// Shell command before each run.
     pub prepare: Option<String>,
@@ -101,11 +101,6 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
         spared.add(&one.path, "a file that the command names");
     }
     let outlets = show::outlets(&showing.outputs, showing.replace, spared)?;
-    let tracing = if request.trace {
-        Tracing::prepare(&machine)
-    } else {
-        Tracing::without("--no-trace: the kernel's tracer was not used")
-    };
     let signalled = Arc::new(Signalled::default());
     pass_on_signals(&signalled)?;
     let own_cgroup = enter_cgroup(&root, &machine);
@@ -124,6 +119,11 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
         clock: Clock { name: "clock_monotonic".into(), reason: None, cost_ps: 0 },
         self_test: SelfTest::default(),
     })))?;
+    let tracing = if request.trace {
+        Ok(Tracing::new(&machine))
+    } else {
+        Err("--no-trace: system calls were not counted".to_owned())
+    };
     let runner = Runner { root, watch, machine, epoch, named, signalled, tracing, request };
     let exit = match run_all(&runner, &mut session, plan.seed)? {
         Run::Ended(exit) => exit,
@@ -134,15 +134,11 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
             return Ok(ExitCode::from(code));
         }
     };
-    // Removing the tracer takes as long as the rest.
-    let removing = runner.tracing.remove();
     drop(own_cgroup);
     let file = session.is_kept().then(|| session.path().to_owned());
     let record = session.record()?;
     let report = show::judge(&record, file.as_deref(), model::report::Annotations::default(), showing);
-    let printed = print(&report, showing, &outlets);
-    removing.finish();
-    match printed {
+    match print(&report, showing, &outlets) {
         // The command's failure matters more than a file that could not be written.
         Err(failure) if !exit.is_success() => {
             failure.tell();
@@ -199,7 +195,6 @@ fn run_all(runner: &Runner, session: &mut Session, seed: u64) -> Result<Run, Fai
     let interrupted = runner.signalled.stop.load(Ordering::Relaxed);
     let ending = if interrupted { RunEnding::Interrupted } else { RunEnding::Complete };
     session.append(&Frame::End(End { ending, notes: Vec::new(), clock_drift_ppm: None }))?;
-    session.sync()?;
     if exit.is_success() && interrupted {
         return Ok(Run::Ended(Exit::Signal(runner.signalled.ending.load(Ordering::Relaxed))));
     }
@@ -228,7 +223,7 @@ fn pass_on_signals(signalled: &Arc<Signalled>) -> Result<(), Failure> {
 }
 
 fn enter_cgroup(root: &Root, machine: &Machine) -> model::Known<OwnCgroup> {
-    let own = cgroup::enter(root)?;
+    let own = cgroup::enter_with_this_thread(root)?;
     let layers = machine.places.iter().flat_map(|place| &place.layers);
     own.count_on(layers.filter(|l| l.kind != LayerKind::Partition).map(|l| l.number.as_str()));
     Ok(own)

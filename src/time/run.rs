@@ -1,6 +1,6 @@
 //! One run of a command.
 //!
-//! 1. Outside the measured time: the `--prepare` command, eviction, the state of the named files, the tracer.
+//! 1. Outside the measured time: the `--prepare` command, eviction, the state of the named files, the counters in the kernel.
 //! 2. A snapshot of the kernel's counters. The command starts with fathom's standard streams, process group and
 //!    environment.
 //! 3. fathom waits for it and reaps every descendant (`PR_SET_CHILD_SUBREAPER`): the kernel adds a process's I/O to the
@@ -8,8 +8,7 @@
 //!    what the command and all ended descendants moved, however short they lived.
 //! 4. Another snapshot, then the final sync and a third snapshot.
 //!
-//! The tracer is an instance made once for all runs, since making and removing it takes tens of ms. Between runs it
-//! records nothing; during a run a thread empties its buffers.
+//! As root, programs in the kernel count the command's syncs and opens (`sys::bpf`). They are loaded for each run, in 2 ms.
 
 use super::{Request, Signalled, argument_words};
 use crate::failure::Failure;
@@ -20,16 +19,15 @@ use machine::page_cache;
 use machine::processes::{IoCounters, Processes, of_this_process};
 use machine::root::Root;
 use machine::snapshot::Watch;
-use machine::tracer::{Tracer, remove_leftovers};
 use model::Known;
 use model::command::{
-    Cold, CommandEnd, Exit, FilesState, FinalSync, Moved, NamedFiles, Neighbour, Stream, Traced,
+    Cold, CommandEnd, Exit, FilesState, FinalSync, Moved, NamedFiles, Neighbour, Requests, Stream, Traced,
 };
 use model::evidence::Moment;
-use model::machine::{Machine, Place};
+use model::histogram::Histogram;
+use model::machine::{Layer, Machine, Place};
 use model::record::{Frame, RunEnd, RunEnding, RunStart};
 use rustix::fs::FileType;
-use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal};
 use std::os::fd::BorrowedFd;
@@ -38,10 +36,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{JoinHandle, spawn};
 use std::time::{Duration, Instant};
-use trace::command::{CommandTrace, EVENTS, Kind};
+use sys::bpf::{Counting, RequestLayout};
 
 /// The shell for commands that are given as one word.
 pub(crate) const SHELL: &str = "/bin/sh";
@@ -52,6 +50,8 @@ const NOT_FOUND: u8 = 127;
 const MAX_NEIGHBOURS: usize = 3;
 /// Run time from which other processes are sampled.
 const SAMPLE_OTHERS_AFTER: Duration = Duration::from_millis(50);
+/// The `nice` value of a thread that takes only idle time.
+const LOWEST_PRIORITY: i32 = 19;
 /// CPU time and bytes from which another process is busy.
 const BUSY_CPU_MS: u64 = 20;
 const BUSY_BYTES: u64 = 1 << 20;
@@ -74,7 +74,8 @@ pub(super) struct Runner<'r> {
     /// Paths on the command line of each command.
     pub(super) named: Vec<Vec<Named>>,
     pub(super) signalled: Arc<Signalled>,
-    pub(super) tracing: Tracing,
+    /// Counters in the kernel, or why there are none.
+    pub(super) tracing: Known<Tracing>,
     pub(super) request: &'r Request,
 }
 
@@ -104,27 +105,25 @@ impl Runner<'_> {
         let is_new: Vec<bool> = named.iter().map(|one| !one.path.exists()).collect();
         // Ended processes of earlier commands do not belong to this run.
         while let Ok(Some(_)) = sys::process::wait(false) {}
-        // Start its thread before the tracer follows new processes.
+        // Start its thread before threads are followed.
         let others_before = self.sample_others();
-        let tracing = self.tracing.begin();
+        let tracing = self.tracing.as_ref().map_err(Clone::clone);
+        let counting = tracing.clone().and_then(Tracing::start);
         let start = self.watch.around_command(Moment::Start);
         let forks_before = forks(&self.root);
         let moved_before = of_this_process(&self.root);
 
         let (exit, wall_ns, usage) = match self.run_and_wait(command)? {
             Ok(ended) => ended,
-            Err(code) => {
-                let _ = tracing.and_then(|running| self.tracing.end(running));
-                return Ok(Run::NotStarted(code));
-            }
+            Err(code) => return Ok(Run::NotStarted(code)),
         };
 
         let moved = of_this_process(&self.root);
         let forks_after = forks(&self.root);
         let stop = self.watch.around_command(Moment::Stop);
+        let traced = tracing.and_then(|tracing| tracing.end(counting?));
         let after: Vec<Known<FilesState>> =
             named.iter().zip(&is_new).map(|(one, is_new)| state_after(one, *is_new)).collect();
-        let traced = tracing.and_then(|running| self.tracing.end(running));
         let others_before = others_before.stop();
         let neighbours = others_before.map_or_else(Vec::new, |before| neighbours(&before, &self.root));
         let moved = moved_before.and_then(|before| {
@@ -167,6 +166,7 @@ impl Runner<'_> {
                 peak_floor_bytes: usage.floor_bytes,
                 moved,
                 still_running,
+                page_bytes: rustix::param::page_size() as u64,
                 single_process: forks_before.and_then(|before| Ok(forks_after? == before + 1)),
                 stdin: stream(rustix::stdio::stdin(), io::stdin().is_terminal()),
                 stdout: stream(rustix::stdio::stdout(), io::stdout().is_terminal()),
@@ -179,7 +179,10 @@ impl Runner<'_> {
             ..RunEnd::without(ending)
         };
         session.append(&Frame::RunEnd(Box::new(end)))?;
-        session.sync()?;
+        // On ext4 this also writes the command's data, which `--no-sync` leaves in memory.
+        if self.request.final_sync {
+            session.sync()?;
+        }
         if let Some(cleanup) = &self.request.cleanup {
             Self::shell("--cleanup", cleanup)?;
         }
@@ -193,9 +196,12 @@ impl Runner<'_> {
         let args = &self.request.commands[command].args;
         let program = args.first().map(String::as_str).unwrap_or_default();
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-        let began = Instant::now();
+        let mut usage = Usage { floor_bytes: own_bytes(&self.root), ..Usage::default() };
         let words = args.iter().skip(1).map(|arg| model::name::path(arg));
-        let child = match Command::new(model::name::path(program)).args(words).spawn() {
+        let mut to_start = Command::new(model::name::path(program));
+        to_start.args(words);
+        let began = Instant::now();
+        let child = match to_start.spawn() {
             Ok(child) => child,
             Err(e) => {
                 stderr::say(&format!("fathom: cannot run '{program}': {e}"));
@@ -205,7 +211,6 @@ impl Runner<'_> {
         };
         let pid = child.id();
         self.signalled.command.store(pid, Ordering::Relaxed);
-        let mut usage = Usage { floor_bytes: own_bytes(&self.root), ..Usage::default() };
         let mut exit = None;
         let mut wall_ns = 0;
         // Reap ended orphans too, until only running ones are left.
@@ -232,6 +237,8 @@ impl Runner<'_> {
             if is_to_stop.recv_timeout(SAMPLE_OTHERS_AFTER) != Err(RecvTimeoutError::Timeout) {
                 return None;
             }
+            // The command still runs: leave the CPUs to it. In Linux this is about the calling thread.
+            let _ = rustix::process::setpriority_process(None, LOWEST_PRIORITY);
             let seen = Processes::list(&root).ok();
             // I/O of an ended thread counts for its process, and so for the command.
             let _ = is_to_stop.recv();
@@ -428,189 +435,47 @@ fn neighbours(before: &Processes, root: &Root) -> Vec<Neighbour> {
     busy.iter().take(MAX_NEIGHBOURS).map(named).collect()
 }
 
-/// How often the buffers are emptied.
-const DRAIN_EVERY: Duration = Duration::from_millis(20);
-
-/// The tracer of a session.
+/// The counters of the kernel that a run may use.
 pub(super) struct Tracing {
-    state: RefCell<State>,
-}
-
-enum State {
-    /// A thread makes it.
-    Preparing(JoinHandle<Known<Box<Prepared>>>),
-    /// Ready; records nothing now.
-    Ready(Box<Prepared>),
-    /// There is none: the reason, or that a run has it.
-    Without(String),
-}
-
-/// An instance with its events, which record nothing until a run begins.
-struct Prepared {
-    tracer: Tracer,
-    header: String,
-    formats: Vec<(Kind, String)>,
-    flags: [u64; 2],
-}
-
-/// A traced run.
-pub(super) struct Running {
-    stop: Sender<()>,
-    stopped: Receiver<()>,
-    thread: JoinHandle<(Known<Traced>, Box<Prepared>)>,
+    /// Major and minor number of each device at the bottom.
+    disks: Vec<(u32, u32)>,
+    layout: Known<RequestLayout>,
 }
 
 impl Tracing {
-    /// Starts to make a tracer for the devices of a machine.
-    pub(super) fn prepare(machine: &Machine) -> Self {
-        let devices: Vec<String> = machine
-            .places
-            .iter()
-            .flat_map(Place::leaves)
-            .filter_map(|layer| {
-                let (major, minor) = layer.number.split_once(':')?;
-                Some(format!("dev == {}", major.parse::<u64>().ok()? << 20 | minor.parse::<u64>().ok()?))
-            })
-            .collect();
-        let tsc = machine.clocksource.as_deref().is_ok_and(|clock| clock.trim() == "tsc");
-        let thread = spawn(move || Prepared::new(&devices, tsc).map(Box::new));
-        Self { state: RefCell::new(State::Preparing(thread)) }
-    }
-
-    /// No tracer, for this reason.
-    pub(super) fn without(why: &str) -> Self {
-        Self { state: RefCell::new(State::Without(why.into())) }
-    }
-
-    /// Starts to trace the processes that the calling thread starts from now on, and all requests of the devices.
-    ///
-    /// # Errors
-    /// Returns why this user may not, or the kernel cannot.
-    pub(super) fn begin(&self) -> Known<Running> {
-        let prepared = match self.state.replace(State::Without("a run has the tracer".into())) {
-            State::Ready(prepared) => Ok(prepared),
-            State::Preparing(thread) => {
-                thread.join().unwrap_or_else(|_| Err("the thread of the tracer panicked".into()))
-            }
-            State::Without(why) => Err(why),
+    /// Selects the devices of a machine.
+    pub(super) fn new(machine: &Machine) -> Self {
+        let leaves = machine.places.iter().flat_map(Place::leaves);
+        let number = |layer: &Layer| {
+            let (major, minor) = layer.number.split_once(':')?;
+            Some((major.parse().ok()?, minor.parse().ok()?))
         };
-        prepared.and_then(Running::begin).inspect_err(|why| {
-            self.state.replace(State::Without(why.clone()));
+        Self { disks: leaves.filter_map(number).collect(), layout: RequestLayout::read() }
+    }
+
+    fn start(&self) -> Known<Counting> {
+        Counting::start(&self.disks, self.layout.as_ref().ok())
+    }
+
+    fn end(&self, counting: Counting) -> Known<Traced> {
+        let counts = counting.end()?;
+        let mut latencies = Histogram::new();
+        for (ns, count) in &counts.sync_latencies {
+            (0..*count).for_each(|_| latencies.record(*ns));
+        }
+        Ok(Traced {
+            started: counts.started,
+            syncs: counts.syncs.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
+            sync_median_ns: latencies.quantile_ns(0.5),
+            sync_p99_ns: latencies.supported_quantile_ns(0.99),
+            sync_max_ns: latencies.max_ns(),
+            sync_total_ns: counts.sync_total_ns,
+            direct_opens: counts.direct_opens,
+            sync_opens: counts.sync_opens,
+            async_contexts: counts.async_contexts,
+            pipes: counts.pipes,
+            requests: counts.requests.map(|[count, sequential]| Requests { count, sequential }),
+            requests_unknown: self.layout.as_ref().err().cloned(),
         })
     }
-
-    /// Ends tracing a run and returns the trace.
-    ///
-    /// # Errors
-    /// Returns why it is unknown.
-    pub(super) fn end(&self, running: Running) -> Known<Traced> {
-        let _ = running.stop.send(());
-        let _ = running.stopped.recv();
-        let (seen, prepared) =
-            running.thread.join().map_err(|_| "the thread of the tracer panicked".to_owned())?;
-        self.state.replace(State::Ready(prepared));
-        seen
-    }
-
-    /// Starts to remove the tracer.
-    pub(super) fn remove(self) -> Removing {
-        Removing(spawn(move || drop(self)))
-    }
-}
-
-impl Drop for Tracing {
-    fn drop(&mut self) {
-        // Wait for an instance in preparation: it would remain otherwise.
-        if let State::Preparing(thread) = self.state.replace(State::Without("the session is over".into())) {
-            let _ = thread.join();
-        }
-    }
-}
-
-/// A tracer that is being removed.
-pub(super) struct Removing(JoinHandle<()>);
-
-impl Removing {
-    /// Waits until it is removed.
-    pub(super) fn finish(self) {
-        let _ = self.0.join();
-    }
-}
-
-impl Prepared {
-    fn new(devices: &[String], tsc: bool) -> Known<Self> {
-        remove_leftovers();
-        let mut tracer = Tracer::quick(tsc).map_err(|e| e.to_string())?;
-        let bits = |flags: rustix::fs::OFlags| u64::from(flags.bits());
-        let flags =
-            [bits(rustix::fs::OFlags::DIRECT), bits(rustix::fs::OFlags::SYNC | rustix::fs::OFlags::DSYNC)];
-        let mut formats = Vec::new();
-        for (group, name, kind) in EVENTS {
-            let filter = match kind {
-                Kind::Open => format!("flags & {}", flags[0] | flags[1]),
-                Kind::Request if devices.is_empty() => continue,
-                Kind::Request => devices.join(" || "),
-                // The tracer reads this as "no filter".
-                _ => "0".to_owned(),
-            };
-            match tracer.record_of(group, name, &filter) {
-                Ok(text) => formats.push((kind, text)),
-                // Not every architecture has the calls open and pipe.
-                Err(_) if name.ends_with("_open") || name.ends_with("_pipe") => {}
-                Err(why) => return Err(why.to_string()),
-            }
-        }
-        let header = tracer.header_page().map_err(|e| e.to_string())?;
-        tracer.begin().and_then(|()| tracer.end()).map_err(|e| e.to_string())?;
-        Ok(Self { tracer, header, formats, flags })
-    }
-}
-
-impl Running {
-    fn begin(mut prepared: Box<Prepared>) -> Known<Self> {
-        let parent = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
-        let Prepared { header, formats, flags, .. } = &*prepared;
-        let mut trace = CommandTrace::new(header, formats, parent, *flags).map_err(|why| why.to_string())?;
-        let mut page = vec![0; trace.page_bytes()];
-        // Discard events before this run.
-        prepared.tracer.drain(&mut page, |_| ()).map_err(|e| e.to_string())?;
-        let lost_before = lost(&prepared.tracer)?;
-        let (stop, is_to_stop) = channel();
-        let (has_stopped, stopped) = channel();
-        let (has_begun, begun) = channel();
-        let thread = spawn(move || {
-            let tracer = &mut prepared.tracer;
-            // Resume only now, since the start of this thread would count for the command.
-            let mut drained = tracer.resume().map_err(|e| e.to_string());
-            let _ = has_begun.send(());
-            while is_to_stop.recv_timeout(DRAIN_EVERY) == Err(RecvTimeoutError::Timeout) {
-                drained = drained.and_then(|()| drain(tracer, &mut trace, &mut page));
-            }
-            let ended = tracer.end().map_err(|e| e.to_string());
-            let _ = has_stopped.send(());
-            let seen = drained
-                .and(ended)
-                .and_then(|()| drain(tracer, &mut trace, &mut page))
-                .and_then(|()| lost(tracer))
-                .and_then(|lost| match trace.lost.max(lost.saturating_sub(lost_before)) {
-                    0 => Ok(trace.finish()),
-                    lost => Err(format!("the kernel's tracer lost {lost} events")),
-                });
-            (seen, prepared)
-        });
-        let _ = begun.recv();
-        Ok(Self { stop, stopped, thread })
-    }
-}
-
-fn drain(tracer: &mut Tracer, trace: &mut CommandTrace, page: &mut [u8]) -> Known<()> {
-    tracer.drain(page, |page| trace.page(page)).map_err(|e| e.to_string())?;
-    trace.settle();
-    Ok(())
-}
-
-/// Events lost by the kernel so far.
-fn lost(tracer: &Tracer) -> Known<u64> {
-    let lost = tracer.lost().map_err(|e| e.to_string())?;
-    Ok(lost.overrun.saturating_add(lost.dropped))
 }

@@ -24,7 +24,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use sys::tracefs::IO_CALLS;
-use trace::command::Calls as Counted;
+use trace::calls::Calls as Counted;
 use trace::interval::Interval;
 use trace::pairing::PATIENCE_NS;
 

@@ -153,6 +153,8 @@ fn root_sees_syncs_and_open_flags() {
     let script = "import os\nf=os.open('log',os.O_WRONLY|os.O_CREAT)\nfor i in range(100):\n os.write(f,b'x'*4096); os.fsync(f)";
     std::fs::create_dir_all(stage.path("here")).unwrap();
     std::fs::write(stage.path("here/syncs.py"), script).unwrap();
+    // Its syncs are not the command's.
+    let _neighbour = spawn_sh(&stage, "echo x > other; while :; do sync -d other; done");
     let (out, report) = timed(&stage, "-- python3 syncs.py");
     let syncs = &run(&report)["syncs"]["Ok"];
     assert_eq!(syncs["calls"]["fsync"], 100, "{out:?} {syncs:#}");
@@ -162,6 +164,94 @@ fn root_sees_syncs_and_open_flags() {
     assert!(run(&report)["syncs"]["Ok"]["sync_opens"].as_u64() >= Some(1), "{report:#}");
     let (_, report) = timed(&stage, "--no-trace -- true");
     assert!(run(&report)["syncs"]["Err"].is_string(), "{report:#}");
+}
+
+/// A shell script that runs next to the command, and ends with this value.
+struct Neighbour(std::process::Child);
+
+fn spawn_sh(stage: &Stage, script: &str) -> Neighbour {
+    let mut command = std::process::Command::new("sh");
+    Neighbour(command.args(["-c", script]).current_dir(stage.path("here")).spawn().unwrap())
+}
+
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn root_sees_the_order_of_requests() {
+    let stage = Stage::one_per_cpu();
+    if !is_root() {
+        return;
+    }
+    std::fs::create_dir_all(stage.path("here")).unwrap();
+    crate::stage::fill(&stage.path("here/data"), 64);
+    let share = |words: &str| {
+        let (out, report) = timed(&stage, words);
+        let share = &run(&report)["interface"]["sequential_reads"];
+        if share["Err"].as_str().is_some_and(|why| why.contains("/sys/kernel/btf")) {
+            return None;
+        }
+        Some(share["Ok"].as_f64().unwrap_or_else(|| panic!("{out:?} {share}")))
+    };
+    let Some(in_sequence) = share("-- dd if=data of=/dev/null bs=4k count=2000 iflag=direct") else {
+        return crate::stage::skip("this kernel does not describe its types (CONFIG_DEBUG_INFO_BTF)");
+    };
+    let script = "import os,mmap\nf=os.open('data',os.O_RDONLY|os.O_DIRECT)\nb=mmap.mmap(-1,4096)\n\
+                  for i in range(2000): os.preadv(f,[b],i*7919%16384*4096)";
+    std::fs::write(stage.path("here/random.py"), script).unwrap();
+    let at_random = share("-- python3 random.py").unwrap();
+    assert!(in_sequence > 0.95 && at_random < 0.05, "{in_sequence} {at_random}");
+}
+
+#[test]
+fn a_32_bit_program_makes_its_system_calls_unknown() {
+    let stage = Stage::one_per_cpu();
+    if !is_root() || cfg!(not(target_arch = "x86_64")) {
+        return;
+    }
+    // An executable with one segment: mov eax, 252 (exit_group); xor ebx, ebx; int 0x80.
+    let mut program: Vec<u8> = [&b"\x7fELF\x01\x01\x01"[..], &[0; 9]].concat();
+    let (start, bytes) = (0x0804_8000_u32, 84 + 9);
+    for halves in [[2_u16, 3], [1, 0]] {
+        program.extend(halves.iter().flat_map(|half| half.to_le_bytes()));
+    }
+    program.extend([start + 84, 52, 0, 0].iter().flat_map(|word| word.to_le_bytes()));
+    program.extend([52_u16, 32, 1, 0, 0, 0].iter().flat_map(|half| half.to_le_bytes()));
+    program
+        .extend([1, 0, start, start, bytes, bytes, 5, 4096].iter().flat_map(|word: &u32| word.to_le_bytes()));
+    program.extend(b"\xb8\xfc\0\0\0\x31\xdb\xcd\x80");
+    std::fs::create_dir_all(stage.path("here")).unwrap();
+    std::fs::write(stage.path("here/program"), program).unwrap();
+    let (out, report) = timed(&stage, "-- sh -c 'chmod +x program; ./program'");
+    if out.code != Some(0) {
+        return crate::stage::skip("this kernel runs no 32-bit programs");
+    }
+    let why = run(&report)["syncs"]["Err"].as_str().unwrap_or_default();
+    assert!(why.contains("32-bit"), "{out:?} {report:#}");
+}
+
+#[test]
+fn writes_of_others_are_named_and_prevent_a_rate() {
+    let stage = Stage::new();
+    std::fs::create_dir_all(stage.path("here")).unwrap();
+    let words = "-- sh -c 'head -c 8388608 /dev/urandom > written; sync written; sleep 0.5'";
+    {
+        let writes = "while :; do dd if=/dev/zero of=other bs=1M count=16 oflag=direct status=none; done";
+        let _neighbour = spawn_sh(&stage, writes);
+        let (_, report) = timed(&stage, words);
+        assert!(known(&report, "foreign_written_bytes") > 16.0 * MIB, "{report:#}");
+        let findings = report["findings"].as_array();
+        let foreign_io = findings.into_iter().flatten().find(|finding| finding["id"] == "D01").unwrap();
+        assert_eq!(foreign_io["outcome"], "not_checked", "{report:#}");
+    }
+    let writes = "while :; do dd if=/dev/zero of=other bs=1M count=64 status=none; done";
+    let _neighbour = spawn_sh(&stage, writes);
+    let (_, report) = timed(&stage, words);
+    assert!(run(&report)["stable_mb_per_s"]["Err"].is_string(), "{report:#}");
 }
 
 #[test]

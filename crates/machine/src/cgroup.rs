@@ -45,7 +45,14 @@ struct Entered {
     parent: PathBuf,
     /// Whether the controller was delegated for us and has to be taken back first.
     delegated: bool,
+    /// The file that moves what was moved.
+    members: &'static str,
 }
+
+/// Moves the whole process of the writer. The kernel waits for all CPUs (RCU), 10 ms each time.
+const PROCESS: &str = "cgroup.procs";
+/// Moves the writing thread only, in version 1 and without that wait (Linux 5.5).
+const V1_THREAD: &str = "tasks";
 
 /// A cgroup for this process alone. Dropping it moves the process back and removes the cgroup.
 #[derive(Debug)]
@@ -84,6 +91,19 @@ impl Drop for OwnCgroup {
 /// # Errors
 /// Why not: no such controller, no permission, or other processes in the same cgroup.
 pub fn enter(root: &Root) -> Known<OwnCgroup> {
+    enter_with(root, PROCESS)
+}
+
+/// Moves this thread, and so what it starts, into a new cgroup below its present one; the whole process in version 2,
+/// which cannot separate threads.
+///
+/// # Errors
+/// As [`enter`].
+pub fn enter_with_this_thread(root: &Root) -> Known<OwnCgroup> {
+    enter_with(root, V1_THREAD)
+}
+
+fn enter_with(root: &Root, v1_members: &'static str) -> Known<OwnCgroup> {
     let present = root.read("/proc/self/cgroup")?;
     let mounts = file_systems::read(root)?;
     let mut entered = ENTERED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,7 +115,8 @@ pub fn enter(root: &Root) -> Known<OwnCgroup> {
     let dir = parent.join(format!("{PREFIX}{}-{:08x}", std::process::id(), random()));
     fs::create_dir(&dir)
         .map_err(|e| format!("cannot create a cgroup in {} ({})", name::shown(&parent), describe(&e)))?;
-    let mut ours = Entered { dir, parent, delegated: false };
+    let members = if version == 1 { v1_members } else { PROCESS };
+    let mut ours = Entered { dir, parent, delegated: false, members };
     let limits = if version == 1 { copy_limits(&ours.parent, &ours.dir) } else { Ok(()) };
     if let Err(why) = limits.and_then(|()| move_in(&mut ours, version)) {
         leave(&ours);
@@ -163,8 +184,8 @@ pub(crate) fn directory(mount: &Mount, path: &str) -> Known<String> {
 }
 
 fn move_in(ours: &mut Entered, version: u8) -> Known<()> {
-    // "0" means the writer's whole process, whatever its number is in this namespace.
-    write(&ours.dir.join("cgroup.procs"), "0")
+    // "0" means the writer, whatever its number is in this namespace.
+    write(&ours.dir.join(ours.members), "0")
         .map_err(|e| format!("cannot move into {} ({})", name::shown(&ours.dir), describe(&e)))?;
     if version == 1 {
         return check_files(&ours.dir, &V1_IO_FILES);
@@ -192,10 +213,10 @@ fn leave(ours: &Entered) {
     if ours.delegated {
         let _ = write(&ours.parent.join("cgroup.subtree_control"), "-io");
     }
-    let back = ours.parent.join("cgroup.procs");
-    let _ = write(&back, "0");
+    let _ = write(&ours.parent.join(ours.members), "0");
+    let back = ours.parent.join(PROCESS);
     // Processes that a user's command left running return to the cgroup that the command was started in.
-    for pid in fs::read_to_string(ours.dir.join("cgroup.procs")).unwrap_or_default().lines() {
+    for pid in fs::read_to_string(ours.dir.join(PROCESS)).unwrap_or_default().lines() {
         let _ = write(&back, pid);
     }
     for _ in 0..MAX_REMOVALS {

@@ -49,18 +49,7 @@ impl Tracer {
     /// # Errors
     /// Why this user may not, or the kernel cannot.
     pub fn new(buffer_bytes: u64) -> Result<Self, MachineError> {
-        Self::named(Some(buffer_bytes), "mono", name_of(std::process::id()))
-    }
-
-    /// Creates an instance with the kernel's default buffers, which is faster: resizing them and changing the
-    /// clock take the kernel 30 ms together. With `tsc` the default clock is the same on all CPUs, since the
-    /// machine's clock is the CPUs' counter.
-    ///
-    /// # Errors
-    /// As [`Self::new`].
-    pub fn quick(tsc: bool) -> Result<Self, MachineError> {
-        let clock = if tsc { "local" } else { "mono" };
-        Self::named(None, clock, name_of(std::process::id()))
+        Self::named(buffer_bytes, name_of(std::process::id()))
     }
 
     /// Creates a further instance of this process, distinguished by a word.
@@ -68,14 +57,10 @@ impl Tracer {
     /// # Errors
     /// As [`Self::new`].
     pub fn with_name(buffer_bytes: u64, word: &str) -> Result<Self, MachineError> {
-        Self::named(
-            Some(buffer_bytes),
-            "mono",
-            format!("{}{WORD_SEPARATOR}{word}", name_of(std::process::id())),
-        )
+        Self::named(buffer_bytes, format!("{}{WORD_SEPARATOR}{word}", name_of(std::process::id())))
     }
 
-    fn named(buffer_bytes: Option<u64>, clock: &str, name: String) -> Result<Self, MachineError> {
+    fn named(buffer_bytes: u64, name: String) -> Result<Self, MachineError> {
         let tracefs = sys::tracefs::directory().map_err(MachineError::Refused)?;
         let path = format!("{INSTANCES}/{name}");
         mkdirat(&tracefs, &path, Mode::from_raw_mode(0o700)).map_err(|e| cannot("made", &path, &e.into()))?;
@@ -87,13 +72,8 @@ impl Tracer {
         // From here on, dropping this value removes it.
         let mut tracer = Self { tracefs, name, dir, pipes: Vec::new(), events: Vec::new() };
         tracer.set("tracing_on", "0")?;
-        // A new instance has the clock "local".
-        if clock != "local" {
-            tracer.set("trace_clock", clock)?;
-        }
-        if let Some(bytes) = buffer_bytes {
-            tracer.set("buffer_size_kb", &bytes.div_ceil(1024).to_string())?;
-        }
+        tracer.set("trace_clock", "mono")?;
+        tracer.set("buffer_size_kb", &buffer_bytes.div_ceil(1024).to_string())?;
         for cpu in tracer.cpus()? {
             let path = format!("per_cpu/{cpu}/trace_pipe_raw");
             let pipe = tracer.open(&path, OFlags::RDONLY | OFlags::NONBLOCK);
@@ -169,14 +149,6 @@ impl Tracer {
     /// Why not.
     pub fn begin(&self) -> Result<(), MachineError> {
         self.events.iter().try_for_each(|dir| self.set(&format!("{dir}/enable"), "1"))?;
-        self.set("tracing_on", "1")
-    }
-
-    /// Records again after [`Self::end`].
-    ///
-    /// # Errors
-    /// Returns why not.
-    pub fn resume(&self) -> Result<(), MachineError> {
         self.set("tracing_on", "1")
     }
 

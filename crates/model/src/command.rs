@@ -87,6 +87,9 @@ pub struct CommandEnd {
     /// Processes of the command that still run: `postgres (4711)`. Their bytes are not in `moved`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub still_running: Vec<String>,
+    /// Size of a page of memory in bytes.
+    #[serde(default = "usual_page_bytes")]
+    pub page_bytes: u64,
     /// Whether no other process or thread was started on the machine during the run, which makes the command a
     /// single process.
     pub single_process: Known<bool>,
@@ -100,12 +103,16 @@ pub struct CommandEnd {
     /// touch no storage.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub byte_sources: Vec<String>,
-    /// What the kernel's tracer recorded about it.
+    /// What programs in the kernel counted of it.
     pub traced: Known<Traced>,
     /// The sync of the dirty data that it left in the page cache.
     pub final_sync: FinalSync,
     /// Other processes that were busy during the run, busiest first.
     pub neighbours: Vec<Neighbour>,
+}
+
+fn usual_page_bytes() -> u64 {
+    4096
 }
 
 /// How a command ended.
@@ -211,7 +218,7 @@ pub struct FilesState {
     pub dirty_bytes: Option<u64>,
 }
 
-/// What the kernel's tracer recorded about a command and its descendants.
+/// What programs in the kernel counted of a command and its descendants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traced {
     /// Processes and threads that it started.
@@ -222,7 +229,7 @@ pub struct Traced {
     pub sync_median_ns: Option<u64>,
     /// Their 99th percentile in ns; `None` with fewer than 1,000 calls, so that ten lie beyond it.
     pub sync_p99_ns: Option<u64>,
-    /// Their maximum in ns.
+    /// Their maximum in ns, to within 0.4 %.
     pub sync_max_ns: Option<u64>,
     /// Their total in ns.
     pub sync_total_ns: u64,
@@ -236,6 +243,9 @@ pub struct Traced {
     pub pipes: u64,
     /// Requests that the devices below got, reads and writes.
     pub requests: [Requests; 2],
+    /// Why these are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_unknown: Option<String>,
 }
 
 /// Requests in the order in which a device got them.
@@ -344,6 +354,9 @@ pub struct CommandRun {
     pub charged_bytes: Known<[u64; 2]>,
     /// Bytes that other processes read from these devices during the run.
     pub foreign_read_bytes: Known<u64>,
+    /// Bytes written to these devices during the run that were not the command's data: those of other processes, and
+    /// the journal of the file system. The kernel does not separate the two.
+    pub foreign_written_bytes: Known<u64>,
     /// Other processes that were busy during the run.
     pub neighbours: Vec<Neighbour>,
     /// Share of the time in which some task of the machine waited for I/O, for a CPU, and for memory (PSI).
@@ -367,7 +380,7 @@ pub struct Syncs {
     pub median_ns: Option<u64>,
     /// Their 99th percentile, in ns; `None` with fewer than 1,000 calls, so that ten lie beyond it.
     pub p99_ns: Option<u64>,
-    /// Their maximum in ns.
+    /// Their maximum in ns, to within 0.4 %.
     pub max_ns: Option<u64>,
     /// Their total in ns.
     pub total_ns: u64,

@@ -7,6 +7,8 @@
 pub mod aio;
 pub mod allocator;
 pub mod arena;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub mod bpf;
 pub mod clock;
 pub mod error_advice;
 pub mod file_use;

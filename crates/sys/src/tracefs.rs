@@ -18,19 +18,7 @@ const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// # Errors
 /// A message with the path: the user may not read it, or the kernel has no such file.
 pub(crate) fn read(path: &str) -> Result<String, String> {
-    let place = |dir: &str| format!("{dir}/{path}");
-    let first = match std::fs::read_to_string(place(MOUNTED[0])) {
-        Ok(text) => return Ok(text),
-        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-            return Err(not_allowed(&place(MOUNTED[0]), &e));
-        }
-        Err(e) => format!("{}: {e}", place(MOUNTED[0])),
-    };
-    if let Ok(text) = std::fs::read_to_string(place(MOUNTED[1])) {
-        return Ok(text);
-    }
-    let root = mount(MountAttrFlags::MOUNT_ATTR_RDONLY).map_err(|e| cannot_mount(&first, e))?;
-    read_below(&root, path).map_err(|e| format!("{path} of tracefs: {e}"))
+    read_below(&directory()?, path).map_err(|e| format!("{path} of tracefs: {e}"))
 }
 
 /// Opens the directory of tracefs, of a detached mount if necessary.
@@ -51,7 +39,7 @@ pub fn directory() -> Result<OwnedFd, String> {
     };
     match open(MOUNTED[1]) {
         Ok(dir) => Ok(dir),
-        Err(_) => mount(MountAttrFlags::empty()).map_err(|e| cannot_mount(&refused, e)),
+        Err(_) => mount().map_err(|e| cannot_mount(&refused, e)),
     }
 }
 
@@ -69,11 +57,10 @@ fn not_allowed(what: &str, why: &io::Error) -> String {
 }
 
 /// Creates a detached mount.
-fn mount(access: MountAttrFlags) -> Result<OwnedFd, Errno> {
+fn mount() -> Result<OwnedFd, Errno> {
     let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_create(&context)?;
-    let harmless = access
-        | MountAttrFlags::MOUNT_ATTR_NOSUID
+    let harmless = MountAttrFlags::MOUNT_ATTR_NOSUID
         | MountAttrFlags::MOUNT_ATTR_NODEV
         | MountAttrFlags::MOUNT_ATTR_NOEXEC;
     fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, harmless)
@@ -122,7 +109,7 @@ mod tests {
         const ID: &str = "events/raw_syscalls/sys_enter/id";
         let mounts = || std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let before = mounts();
-        match mount(MountAttrFlags::MOUNT_ATTR_RDONLY) {
+        match mount() {
             Ok(root) => {
                 assert_eq!(mounts(), before);
                 let number = read_below(&root, ID).map_err(|e| e.to_string());

@@ -8,13 +8,13 @@
 //!    length, 27 bits of time since the last record.
 //! 3. [`Decoder`] turns records into events, and asks for each task once.
 //!
-//! `pairing` turns events into rows, `command` counts the events of a traced command. Formats: kernel
+//! `pairing` turns events into rows, `calls` counts system calls. Formats: kernel
 //! `Documentation/trace/ring-buffer-map.rst`, `events.rst`, and each event's own `format` file. The crate
 //! `machine` reads tracefs.
 
 #![forbid(unsafe_code)]
 
-pub mod command;
+pub mod calls;
 pub mod interval;
 pub mod pairing;
 pub mod recent_ends;

@@ -2,7 +2,8 @@
 //!
 //! Bytes that the kernel charged to the command and its ended descendants (`/proc/PID/io`) belong to the command. A device's counters
 //! include all processes. Data that other processes dirtied is the difference: all pages dirtied on the machine (`nr_dirtied` of
-//! `/proc/vmstat`) minus those of the command.
+//! `/proc/vmstat`) minus those of the command. Write-back is charged to no process: what was written to the devices and is not the
+//! command's data is of other processes or of the file system's journal.
 
 use crate::figures::kernel_text::{keyed, pressure_us};
 use model::Known;
@@ -35,6 +36,11 @@ pub(super) fn command_run(record: &Record, seen: &CommandRecord) -> CommandRun {
     let dirty = [&start, &stop, &synced].map(|snapshot| snapshot.clone().and_then(dirty_bytes));
     let others_dirtied = others_dirtied(&start, &stop, end);
     let dirty_at_end = dirty_at_end(end, &dirty, &others_dirtied);
+    // What others had dirtied before, or dirtied until the final sync was over.
+    let others_synced = others_dirtied.clone().and_then(|during| {
+        let after = dirtied_between(&stop, &synced, end)?;
+        Ok(dirty[0].clone()?.saturating_add(during).saturating_add(after))
+    });
     let sync_seconds = match &end.final_sync {
         FinalSync::NotNeeded => Ok(0.0),
         FinalSync::Done(ns) => Ok(*ns as f64 / 1e9),
@@ -44,6 +50,7 @@ pub(super) fn command_run(record: &Record, seen: &CommandRecord) -> CommandRun {
     };
     let charged = charged(machine, &start, &stop);
     let foreign_read = foreign_read(machine, &devices, &charged, end);
+    let reached = written(end).and_then(|bytes| Ok(bytes.saturating_sub(dirty_at_end.clone()?)));
     CommandRun {
         seconds,
         exit: end.exit,
@@ -57,8 +64,9 @@ pub(super) fn command_run(record: &Record, seen: &CommandRecord) -> CommandRun {
         moved: end.moved.clone(),
         cached_read_bytes: cached_read(end),
         unused_read_ahead_bytes: unused_read_ahead(end),
-        written_at_end_bytes: written(end).and_then(|bytes| Ok(bytes.saturating_sub(dirty_at_end.clone()?))),
-        stable_mb_per_s: stable_rate(end, seconds, &sync_seconds, &dirty[0], &others_dirtied),
+        foreign_written_bytes: foreign_written(machine, &devices, &reached),
+        written_at_end_bytes: reached,
+        stable_mb_per_s: stable_rate(end, seconds, &sync_seconds, &others_synced),
         dirty_at_end_bytes: dirty_at_end,
         sync_seconds,
         machine_dirty_bytes: dirty,
@@ -198,10 +206,27 @@ fn dirty_bytes(snapshot: &Snapshot) -> Known<u64> {
 }
 
 /// Bytes that other processes and the kernel made dirty while the command ran.
+///
+/// # Errors
+/// Returns why their part is unknown: what the command wrote with `O_DIRECT` is among its bytes, and not among the machine's dirty pages.
 fn others_dirtied(start: &Known<&Snapshot>, stop: &Known<&Snapshot>, end: &CommandEnd) -> Known<u64> {
-    let dirtied = |snapshot: &Known<&Snapshot>| keyed(snapshot.clone()?.text("/proc/vmstat")?, "nr_dirtied");
-    let all = dirtied(stop)?.saturating_sub(dirtied(start)?).saturating_mul(4096);
-    Ok(all.saturating_sub(end.moved.clone()?.dirtied_bytes))
+    let all = dirtied_between(start, stop, end)?;
+    let own = end.moved.clone()?.dirtied_bytes;
+    let opened_direct = end.traced.as_ref().is_ok_and(|traced| traced.direct_opens > 0);
+    // The kernel adds up the pages of each CPU late.
+    if !opened_direct && own <= all.saturating_add(IDLE_BYTES) {
+        return Ok(all.saturating_sub(own));
+    }
+    if is_small(all, own) {
+        return Ok(all);
+    }
+    Err("part of the command's writes bypassed the page cache, so the part of other programs in the dirty pages is unknown".into())
+}
+
+/// Bytes that were made dirty in the page cache, by any process.
+fn dirtied_between(from: &Known<&Snapshot>, to: &Known<&Snapshot>, end: &CommandEnd) -> Known<u64> {
+    let pages = |snapshot: &Known<&Snapshot>| keyed(snapshot.clone()?.text("/proc/vmstat")?, "nr_dirtied");
+    Ok(pages(to)?.saturating_sub(pages(from)?).saturating_mul(end.page_bytes))
 }
 
 /// What of the written data was still in memory when the command ended: by the pages of the files that it names, else by the machine's
@@ -212,7 +237,7 @@ fn dirty_at_end(end: &CommandEnd, machine: &[Known<u64>; 3], others: &Known<u64>
         return Ok(0);
     }
     let in_files: u64 = end.named.iter().filter_map(|one| one.after.as_ref().ok()?.dirty_bytes).sum();
-    if in_files > 0 {
+    if in_files > 0 || files_grew_by(end) as f64 >= (1.0 - OTHERS_SHARE) * wrote as f64 {
         return Ok(in_files.min(wrote));
     }
     let grown = machine[1].clone()?.saturating_sub(machine[0].clone()?);
@@ -222,23 +247,28 @@ fn dirty_at_end(end: &CommandEnd, machine: &[Known<u64>; 3], others: &Known<u64>
     Err("other programs made data dirty too".into())
 }
 
+/// Bytes that the named files have more of than before, without holes, if the kernel reports which of their pages are dirty.
+fn files_grew_by(end: &CommandEnd) -> u64 {
+    let data = |state: &FilesState| state.bytes.saturating_sub(state.hole_bytes);
+    let grown = |one: &NamedFiles| {
+        let (before, after) = (one.before.as_ref().ok()?, one.after.as_ref().ok()?);
+        after.dirty_bytes?;
+        Some(data(after).saturating_sub(data(before)))
+    };
+    end.named.iter().filter_map(grown).sum()
+}
+
 fn is_small(others: u64, wrote: u64) -> bool {
     others <= IDLE_BYTES || others as f64 <= OTHERS_SHARE * wrote as f64
 }
 
 /// Bytes over the time until all of them were stable; not known if the final sync wrote much of others.
-fn stable_rate(
-    end: &CommandEnd,
-    seconds: f64,
-    sync_seconds: &Known<f64>,
-    dirty_before: &Known<u64>,
-    others: &Known<u64>,
-) -> Known<f64> {
+fn stable_rate(end: &CommandEnd, seconds: f64, sync_seconds: &Known<f64>, others: &Known<u64>) -> Known<f64> {
     let wrote = written(end)?;
     if wrote == 0 {
         return Err("it wrote nothing to storage".into());
     }
-    let foreign = dirty_before.clone()?.saturating_add(others.clone()?);
+    let foreign = others.clone()?;
     let limit = (OTHERS_SHARE * wrote as f64).max(IDLE_BYTES as f64).min(wrote as f64 / 2.0);
     if end.final_sync != FinalSync::NotNeeded && foreign as f64 > limit {
         return Err("the final sync also wrote data of other programs".into());
@@ -251,7 +281,11 @@ fn interface(end: &CommandEnd) -> Interface {
     let moved = end.moved.as_ref().ok();
     let traced = || end.traced.as_ref().map_err(Clone::clone);
     let sequential = |at: usize| -> Known<f64> {
-        let Requests { count, sequential } = traced()?.requests[at];
+        let traced = traced()?;
+        if let Some(why) = &traced.requests_unknown {
+            return Err(why.clone());
+        }
+        let Requests { count, sequential } = traced.requests[at];
         if count == 0 {
             return Err("no device got such a request".into());
         }
@@ -286,6 +320,18 @@ fn foreign_read(
         (own > 0).then(|| read(top).saturating_sub(own))
     };
     Ok(tops(machine).into_iter().filter_map(of_one).sum())
+}
+
+/// What the devices right below wrote beyond the command's data that had reached them.
+fn foreign_written(
+    machine: Option<&Machine>,
+    devices: &Known<Vec<DeviceUse>>,
+    reached: &Known<u64>,
+) -> Known<u64> {
+    let devices = devices.as_ref().map_err(Clone::clone)?;
+    let is_top = |device: &&DeviceUse| tops(machine).iter().any(|top| top.name == device.name);
+    let all: u64 = devices.iter().filter(is_top).map(|device| device.written_bytes).sum();
+    if all == 0 { Ok(0) } else { Ok(all.saturating_sub(reached.clone()?)) }
 }
 
 /// Bytes that the kernel charged to the cgroup, read and written, on each of the devices right below.

@@ -707,13 +707,27 @@ fn lower_layer(record: &Record, run: &CommandRun) -> CheckAnswer {
 fn foreign_io(run: &CommandRun) -> CheckAnswer {
     let foreign = run.foreign_read_bytes.clone()?;
     let all: u64 = run.moved.as_ref().map_or(0, |moved| moved.fetched_bytes).saturating_add(foreign);
-    let is_much = foreign >= LEAST_BYTES && foreign as f64 >= FOREIGN_SHARE * all as f64;
-    found_if(is_much, Severity::Biased, || {
+    let is_much =
+        |foreign: u64, all: u64| foreign >= LEAST_BYTES && foreign as f64 >= FOREIGN_SHARE * all as f64;
+    if is_much(foreign, all) {
         let moved = run.neighbours.iter().filter(|one| one.io_bytes.is_some_and(|bytes| bytes > 0));
         let busy: Vec<&str> = moved.map(|one| one.name.as_str()).collect();
         let who = if busy.is_empty() { String::new() } else { format!("; busy were {}", busy.join(", ")) };
-        format!("Others read {} from the same devices meanwhile{who}.", show_bytes(foreign))
-    })
+        let sentence = format!("Others read {} from the same devices meanwhile{who}.", show_bytes(foreign));
+        return Ok(CheckReply::Found(Severity::Biased, sentence));
+    }
+    let written = run
+        .foreign_written_bytes
+        .clone()
+        .map_err(|why| format!("how much others wrote to the same devices is unknown: {why}"))?;
+    if is_much(written, run.written_at_end_bytes.as_ref().unwrap_or(&0).saturating_add(written)) {
+        return Err(format!(
+            "{} that were written to the devices are not its data; whether other programs or the file system's journal wrote \
+             them is unknown",
+            show_bytes(written)
+        ));
+    }
+    Ok(CheckReply::Holds)
 }
 
 fn backlog(run: &CommandRun) -> CheckAnswer {
@@ -780,6 +794,7 @@ mod tests {
         Stream, Traced,
     };
     use model::evidence::{Moment, Snapshot};
+    use model::finding::Outcome;
     use model::record::{Record, Run, RunEnd, RunEnding, RunStart};
     use model::report::{Report, Verdict};
     use model::study::Study;
@@ -798,6 +813,7 @@ mod tests {
             peak_floor_bytes: 4 * MIB,
             moved: Ok(Moved { read_call_bytes: 64 * MIB, read_calls: 64, fetched_bytes, ..Moved::default() }),
             still_running: Vec::new(),
+            page_bytes: 4096,
             single_process: Ok(true),
             stdin: Stream::Null,
             stdout: Stream::File,
@@ -956,13 +972,61 @@ mod tests {
     }
 
     #[test]
+    fn no_rate_is_given_if_the_part_of_others_is_unknown() {
+        // All pages of the machine that were dirtied until the end of the run, and until the end of the final sync.
+        let rate = |direct_opens: u64, pages: [u64; 2]| {
+            let traced = Ok(Traced { started: 1, direct_opens, ..Traced::default() });
+            let end = CommandEnd { traced, ..writer(32 * MIB, FinalSync::Done(1_500_000_000)) };
+            let mut record = record(vec![end], [100, 32 << 10]);
+            for (snapshot, pages) in record.runs[0].evidence.iter_mut().skip(1).zip(pages) {
+                let text = format!("nr_dirtied {}\n", 100 + pages);
+                snapshot.files.insert("/proc/vmstat".into(), Ok(text));
+            }
+            let report = crate::judge(&record, &Judging::default());
+            report.study.commands().unwrap().commands[0].runs[0].stable_mb_per_s.clone()
+        };
+        let own_pages = 64 * MIB / 4096;
+        assert!(rate(0, [own_pages, own_pages]).is_ok());
+        // Written with O_DIRECT: the machine's dirty pages are those of others.
+        assert!(rate(1, [100, 100]).is_ok());
+        assert!(rate(1, [own_pages, own_pages]).is_err_and(|why| why.contains("bypassed the page cache")));
+        // Others wrote 64 MiB during the run, or during the final sync.
+        assert!(rate(0, [2 * own_pages, 2 * own_pages]).is_err());
+        assert!(rate(0, [own_pages, 2 * own_pages]).is_err());
+    }
+
+    #[test]
+    fn writes_of_others_are_not_taken_for_the_commands() {
+        let written = |device_mib: u64, dirty_mib: u64| {
+            let mut record = record(vec![writer(dirty_mib * MIB, FinalSync::Off)], [100, 100]);
+            let stat = record.header.hosts[0].places[0].layers[0].stat_file.clone();
+            let text = format!("0 0 0 0 9 0 {} 0 0 0 0 0 0 0 0 0 0", device_mib * MIB / 512);
+            record.runs[0].evidence[1].files.insert(stat, Ok(text));
+            let report = crate::judge(&record, &Judging::default());
+            let foreign_io = report.findings.iter().find(|f| f.id.to_string() == "D01").unwrap().outcome;
+            let run = report.study.commands().unwrap().commands[0].runs[0].clone();
+            (run.foreign_written_bytes, foreign_io)
+        };
+        assert_eq!(written(0, 64), (Ok(0), Outcome::Holds));
+        assert_eq!(written(32, 32), (Ok(0), Outcome::Holds));
+        assert_eq!(written(64, 32), (Ok(32 * MIB), Outcome::NotChecked));
+    }
+
+    #[test]
+    fn a_new_file_without_dirty_pages_has_reached_the_device() {
+        // Other programs dirtied much, but all data of the command is in the file that it names.
+        let (_, run) = judged(writer(0, FinalSync::Off), [100, 500 << 10]);
+        assert_eq!((run.written_at_end_bytes, run.dirty_at_end_bytes), (Ok(64 * MIB), Ok(0)));
+    }
+
+    #[test]
     fn an_unreadable_counter_never_passes() {
         let mut blind = record(vec![CommandEnd { moved: Err("no /proc".into()), ..end(0) }], [0, 0]);
         for snapshot in &mut blind.runs[0].evidence {
             snapshot.files.clear();
         }
         let report = crate::judge(&blind, &Judging::default());
-        let holds = report.findings.iter().filter(|f| f.outcome == model::finding::Outcome::Holds);
+        let holds = report.findings.iter().filter(|f| f.outcome == Outcome::Holds);
         let holds: Vec<String> = holds.map(|f| f.id.to_string()).collect();
         assert_eq!(holds, [""; 0], "{:#?}", report.findings);
         let run = &report.study.commands().unwrap().commands[0].runs[0];

@@ -237,6 +237,9 @@ fn detail_rows(run: &CommandRun) -> Vec<(&'static str, String)> {
         let charged = format!("{} read, {} written", show_bytes(read), show_bytes(written));
         out.push(("Charged to its cgroup by the kernel", charged));
     }
+    if let Ok(written) = run.foreign_written_bytes {
+        out.push(("Written by other programs or the file system's journal", show_bytes(written)));
+    }
     let dirty = run.machine_dirty_bytes.each_ref().map(|known| match known {
         Ok(bytes) => show_bytes(*bytes),
         Err(_) => "-".to_owned(),
@@ -258,12 +261,13 @@ fn detail_rows(run: &CommandRun) -> Vec<(&'static str, String)> {
 
 /// Returns each unknown figure with its reason.
 fn unknown_figures(run: &CommandRun) -> Vec<(&'static str, String)> {
-    let all: [(&str, Option<String>); 8] = [
+    let all: [(&str, Option<String>); 9] = [
         ("what the devices did", run.devices.as_ref().err().cloned()),
         ("what it moved", run.moved.as_ref().err().cloned()),
         ("reads answered by the page cache", run.cached_read_bytes.as_ref().err().cloned()),
         ("unused read-ahead", run.unused_read_ahead_bytes.as_ref().err().cloned()),
         ("writes that were still in memory", run.dirty_at_end_bytes.as_ref().err().cloned()),
+        ("what others wrote to the devices", run.foreign_written_bytes.as_ref().err().cloned()),
         ("rate until all data was stable", run.stable_mb_per_s.as_ref().err().cloned()),
         ("syncs and how files were opened", run.syncs.as_ref().err().cloned()),
         ("I/O charged to its cgroup", run.charged_bytes.as_ref().err().cloned()),

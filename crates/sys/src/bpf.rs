@@ -1,0 +1,885 @@
+//! Counts what a command asks of the kernel: syncs with their latencies, how files are opened, pipes, and the order of block requests.
+//!
+//! 1. Six small programs are assembled here and loaded with `bpf(2)`. They need no compiler, and the kernel verifies them.
+//! 2. The thread that starts the command becomes the parent of all followed threads. A thread that a followed thread starts is followed
+//!    too (`sched_process_fork`), until it ends (`sched_process_exit`). A thread is identified by the address of its `task_struct`.
+//! 3. `sys_enter` looks up the number of the call in a table, so other calls cost a few instructions. `sys_exit` runs to its end only while
+//!    a followed thread is in a sync.
+//! 4. `block_rq_issue` counts the requests of the given disks. The offsets in the kernel's structures are in `/sys/kernel/btf/vmlinux`.
+//! 5. All counts are in one array of the kernel, which is read once at the end. Nothing is sampled, and no buffer can overflow.
+//!
+//! Kernel: `Documentation/bpf/` and `include/uapi/linux/bpf.h`; Linux 5.10 or newer, 5.15 for requests.
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd};
+
+/// Counts of a command and its descendants.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Processes and threads that it started, itself included.
+    pub started: u64,
+    /// Calls that make data stable, by name, without those it did not make.
+    pub syncs: Vec<(&'static str, u64)>,
+    /// Latencies of completed syncs: the middle of a bucket in ns and its count. A bucket is at most 1/128 of its value wide.
+    pub sync_latencies: Vec<(u64, u64)>,
+    /// Sum of these latencies in ns, exact.
+    pub sync_total_ns: u64,
+    /// Files opened with `O_DIRECT`.
+    pub direct_opens: u64,
+    /// Files opened with `O_SYNC` or `O_DSYNC`.
+    pub sync_opens: u64,
+    /// Rings and contexts of asynchronous I/O.
+    pub async_contexts: u64,
+    /// Pipes and sockets.
+    pub pipes: u64,
+    /// Reads and writes of the disks by all processes: how many, and how many began where one of the last 16 had ended.
+    pub requests: [[u64; 2]; 2],
+}
+
+/// Counters, which are also the entries of the table of system calls: the syncs of [`SYNCS`] from 1 on, contexts of asynchronous I/O, and
+/// pipes.
+const FIRST_SYNC: u8 = 1;
+const ASYNC: u8 = 10;
+const PIPES: u8 = 11;
+/// Entries whose arguments decide: `open`, `openat` and `openat2`. The last is a call that hardly any 64-bit program makes: every 32-bit
+/// program ends with its number.
+const OPEN: u8 = 12;
+const OPENAT: u8 = 13;
+const OPENAT2: u8 = 14;
+const END_32: u8 = 15;
+/// Other counters.
+const STARTED: u8 = 20;
+const DIRECT_OPENS: u8 = 21;
+const SYNC_OPENS: u8 = 22;
+/// What makes the counts incomplete: too many threads at once, calls of 32-bit programs, opens whose flags could not be read.
+const UNFOLLOWED: u8 = 23;
+const CALLS_32: u8 = 24;
+const UNREAD_OPENS: u8 = 25;
+/// Four counters: reads, writes, reads in sequence, writes in sequence.
+const REQUESTS: u8 = 26;
+
+const SYNCS: [(libc::c_long, &str); 6] = [
+    (libc::SYS_fsync, "fsync"),
+    (libc::SYS_fdatasync, "fdatasync"),
+    (libc::SYS_sync_file_range, "sync_file_range"),
+    (libc::SYS_syncfs, "syncfs"),
+    (libc::SYS_sync, "sync"),
+    (libc::SYS_msync, "msync"),
+];
+
+const CALLS: &[(libc::c_long, u8)] = &[
+    (libc::SYS_openat, OPENAT),
+    (libc::SYS_openat2, OPENAT2),
+    (libc::SYS_io_uring_setup, ASYNC),
+    (libc::SYS_io_setup, ASYNC),
+    (libc::SYS_pipe2, PIPES),
+    (libc::SYS_socketpair, PIPES),
+    (libc::SYS_socket, PIPES),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, OPEN),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_pipe, PIPES),
+    (EXIT_32, END_32),
+];
+
+/// `struct pt_regs`: the offsets of the second and the third argument, and of the register that shows a 32-bit program with its bits and
+/// their value. Then the number of `exit_group` in the 32-bit interface.
+#[cfg(target_arch = "x86_64")]
+const REGISTERS: [i32; 5] = [104, 96, 136, 0xffff, 0x23];
+#[cfg(target_arch = "x86_64")]
+const EXIT_32: libc::c_long = 252;
+#[cfg(target_arch = "aarch64")]
+const REGISTERS: [i32; 5] = [8, 16, 264, 0x10, 0x10];
+#[cfg(target_arch = "aarch64")]
+const EXIT_32: libc::c_long = 248;
+
+/// The value of the array, in bytes: address of the parent's `task_struct`, threads that are in a sync, counters, ends of the last
+/// requests (16 and a cursor for each direction), sum of latencies, buckets of latencies, and the call of each system call number.
+const PARENT: i32 = 0;
+const IN_SYNC: i32 = 8;
+const COUNTERS: i32 = 16;
+const ENDS: i32 = COUNTERS + 8 * 32;
+const MAX_ENDS: i32 = 16;
+const END_BYTES: i32 = 8 * (MAX_ENDS + 1);
+const TOTAL_NS: i32 = ENDS + 2 * END_BYTES;
+const BUCKETS: i32 = TOTAL_NS + 8;
+const TABLE: i32 = BUCKETS + 8 * MAX_BUCKETS;
+const STATE_BYTES: i32 = TABLE + MAX_NUMBER;
+/// System calls from this number on are not counted.
+const MAX_NUMBER: i32 = 512;
+/// log2 of the buckets for each power of two, and of the longest latency that is kept apart, 73 minutes.
+const GROUPING_POWER: i32 = 7;
+const MAX_LATENCY_POWER: i32 = 42;
+const MAX_BUCKETS: i32 = (MAX_LATENCY_POWER - GROUPING_POWER + 1) << GROUPING_POWER;
+/// Most threads of the command at one moment.
+const MAX_THREADS: u64 = 16_384;
+
+/// Commands, types and flags of `bpf(2)`.
+const MAP_CREATE: libc::c_long = 0;
+const MAP_LOOKUP: libc::c_long = 1;
+const MAP_UPDATE: libc::c_long = 2;
+const PROG_LOAD: libc::c_long = 5;
+const PROG_TEST_RUN: libc::c_long = 10;
+const RAW_TRACEPOINT_OPEN: libc::c_long = 17;
+const HASH_MAP: u64 = 1;
+const ARRAY_MAP: u64 = 2;
+const RAW_TRACEPOINT: u64 = 17;
+/// The kernel offers the time and its memory only to programs whose licence is compatible with its own.
+const LICENCE: &[u8] = b"Dual MIT/GPL\0";
+
+/// Two 32-bit fields of `union bpf_attr`.
+const fn fields(first: u64, second: u64) -> u64 {
+    first | second << 32
+}
+
+/// Calls `bpf(2)`.
+///
+/// # Safety
+/// Each address in `attributes` must be of memory that lives during the call and has as many bytes as the command reads or writes there.
+unsafe fn bpf(command: libc::c_long, attributes: &[u64]) -> io::Result<i32> {
+    // SAFETY: the kernel reads the attributes, whose length is given. The caller answers for the addresses in them.
+    let result =
+        unsafe { libc::syscall(libc::SYS_bpf, command, attributes.as_ptr(), size_of_val(attributes)) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as i32) }
+}
+
+/// Calls `bpf(2)` with a command that makes a descriptor.
+///
+/// # Safety
+/// As for [`bpf`], and the command must be such a command.
+unsafe fn bpf_file(command: libc::c_long, attributes: &[u64]) -> io::Result<File> {
+    // SAFETY: the caller answers for the addresses.
+    let descriptor = unsafe { bpf(command, attributes) }?;
+    // SAFETY: the kernel has just made this descriptor, and nothing else owns it.
+    Ok(unsafe { File::from_raw_fd(descriptor) })
+}
+
+fn number(file: &File) -> u64 {
+    file.as_raw_fd().cast_unsigned().into()
+}
+
+fn create_map(kind: u64, key_bytes: u64, value_bytes: u64, entries: u64) -> Result<File, String> {
+    // SAFETY: the attributes hold no address, and the command makes a descriptor.
+    unsafe { bpf_file(MAP_CREATE, &[fields(kind, key_bytes), fields(value_bytes, entries)]) }
+        .map_err(|e| refused(&e))
+}
+
+/// A running count.
+#[derive(Debug)]
+pub struct Counting {
+    state: File,
+    /// The programs run as long as these descriptors are open.
+    attached: Vec<File>,
+}
+
+impl Counting {
+    /// Counts from now on the calls of the processes that this thread starts. If `layout` is known, counts the requests of these disks
+    /// (major and minor number) by all processes, too.
+    ///
+    /// # Errors
+    /// A message: this user may not, or this kernel cannot.
+    pub fn start(disks: &[(u32, u32)], layout: Option<&RequestLayout>) -> Result<Self, String> {
+        let state = create_map(ARRAY_MAP, 4, STATE_BYTES as u64, 1)?;
+        let threads = create_map(HASH_MAP, 8, 8, MAX_THREADS)?;
+        let maps = Maps { state: state.as_raw_fd(), threads: threads.as_raw_fd() };
+        let mut initial = vec![0_u8; STATE_BYTES as usize];
+        // No request begins at this sector.
+        initial[ENDS as usize..TOTAL_NS as usize].fill(0xff);
+        for (at, (number, _)) in SYNCS.iter().enumerate() {
+            initial[TABLE as usize + *number as usize] = FIRST_SYNC + at as u8;
+        }
+        for (number, call) in CALLS {
+            initial[TABLE as usize + *number as usize] = *call;
+        }
+        let key = 0_u32;
+        let attributes = [
+            number(&state),
+            (&raw const key).expose_provenance() as u64,
+            initial.as_ptr().expose_provenance() as u64,
+            0,
+        ];
+        // SAFETY: the key has the 4 bytes and the value the `STATE_BYTES` bytes with which the map was created; the kernel reads both.
+        unsafe { bpf(MAP_UPDATE, &attributes) }.map_err(|e| refused(&e))?;
+        let be_parent = load(&maps.be_parent())?;
+        // SAFETY: the attributes hold no address: the program reads no context, and gets none.
+        unsafe { bpf(PROG_TEST_RUN, &[number(&be_parent), 0, 0, 0, 0, 0, 0, 0, 0, 0]) }
+            .map_err(|e| format!("this kernel cannot run a BPF program once (Linux 5.10 can): {e}"))?;
+        let mut programs = vec![
+            (c"sched_process_exit", maps.end_of_thread()),
+            (c"sched_process_fork", maps.start_of_thread()),
+            (c"sys_exit", maps.end_of_call()),
+            (c"sys_enter", maps.start_of_call()),
+        ];
+        if let Some(layout) = layout.filter(|_| !disks.is_empty()) {
+            programs.push((c"block_rq_issue", maps.request(layout, disks)));
+        }
+        let mut attached = Vec::new();
+        for (point, code) in programs {
+            let program = load(&code)?;
+            let attributes = [point.as_ptr().expose_provenance() as u64, number(&program)];
+            // SAFETY: the name is a constant that ends with a zero byte, and the command makes a descriptor.
+            let attach = unsafe { bpf_file(RAW_TRACEPOINT_OPEN, &attributes) };
+            attached.push(attach.map_err(|e| format!("the tracepoint {}: {e}", point.to_string_lossy()))?);
+        }
+        Ok(Self { state, attached })
+    }
+
+    /// Ends the count and returns it.
+    ///
+    /// # Errors
+    /// A message: the count is not complete.
+    pub fn end(self) -> Result<Counts, String> {
+        drop(self.attached);
+        let mut state = vec![0_u8; STATE_BYTES as usize];
+        let key = 0_u32;
+        let attributes = [
+            number(&self.state),
+            (&raw const key).expose_provenance() as u64,
+            state.as_mut_ptr().expose_provenance() as u64,
+            0,
+        ];
+        // SAFETY: the kernel reads the 4 bytes of the key and fills the `STATE_BYTES` bytes of the value, with which the map was created.
+        unsafe { bpf(MAP_LOOKUP, &attributes) }.map_err(|e| format!("the BPF map cannot be read: {e}"))?;
+        counts(state.as_chunks::<8>().0)
+    }
+}
+
+/// Sorts the words of the array into counts.
+fn counts(state: &[[u8; 8]]) -> Result<Counts, String> {
+    let word = |offset: i32| state.get(offset as usize / 8).map_or(0, |bytes| u64::from_ne_bytes(*bytes));
+    let counter = |which: u8| word(COUNTERS + 8 * i32::from(which));
+    if counter(UNFOLLOWED) > 0 {
+        return Err(format!("the command had more than {MAX_THREADS} threads at once"));
+    }
+    if counter(CALLS_32) > 0 {
+        return Err("the command ran a 32-bit program, whose system calls are not counted".into());
+    }
+    if counter(UNREAD_OPENS) > 0 {
+        return Err("the flags of a call of openat2 could not be read".into());
+    }
+    let syncs = SYNCS.iter().enumerate().map(|(at, (_, name))| (*name, counter(FIRST_SYNC + at as u8)));
+    let latencies = (0..MAX_BUCKETS).map(|bucket| {
+        let shift = ((bucket >> GROUPING_POWER) - 1).max(0);
+        let first = ((bucket - (shift << GROUPING_POWER)) as u64) << shift;
+        (first + ((1_u64 << shift) - 1) / 2, word(BUCKETS + 8 * bucket))
+    });
+    Ok(Counts {
+        started: counter(STARTED),
+        syncs: syncs.filter(|(_, count)| *count > 0).collect(),
+        sync_latencies: latencies.filter(|(_, count)| *count > 0).collect(),
+        sync_total_ns: word(TOTAL_NS),
+        direct_opens: counter(DIRECT_OPENS),
+        sync_opens: counter(SYNC_OPENS),
+        async_contexts: counter(ASYNC),
+        pipes: counter(PIPES),
+        requests: [0, 1].map(|writes| [counter(REQUESTS + writes), counter(REQUESTS + 2 + writes)]),
+    })
+}
+
+/// Loads a program, and returns what the kernel's verifier says if it rejects it.
+fn load(code: &[u64]) -> Result<File, String> {
+    let name = u64::from_le_bytes(*b"fathom\0\0");
+    let code_at = code.as_ptr().expose_provenance() as u64;
+    let licence_at = LICENCE.as_ptr().expose_provenance() as u64;
+    let mut attributes = [fields(RAW_TRACEPOINT, code.len() as u64), code_at, licence_at, 0, 0, 0, name, 0];
+    // SAFETY: the code has as many 8-byte instructions as given, and the licence ends with a zero byte; the kernel reads both. The command
+    // makes a descriptor.
+    let error = match unsafe { bpf_file(PROG_LOAD, &attributes) } {
+        Ok(program) => return Ok(program),
+        Err(e) if matches!(e.raw_os_error(), Some(libc::EPERM | libc::ENOSYS)) => return Err(refused(&e)),
+        Err(e) => e,
+    };
+    let mut log = vec![0_u8; 1 << 16];
+    attributes[3] = fields(1, log.len() as u64);
+    attributes[4] = log.as_mut_ptr().expose_provenance() as u64;
+    // SAFETY: as above, and the kernel writes to the log no more than its length.
+    let _ = unsafe { bpf_file(PROG_LOAD, &attributes) };
+    let log = String::from_utf8_lossy(&log);
+    let why = log.trim_end_matches('\0').lines().rfind(|line| !line.starts_with("processed "));
+    Err(format!("the kernel rejects the BPF program: {error} ({})", why.unwrap_or("no reason given")))
+}
+
+fn refused(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => {
+            format!("bpf(2) is not permitted ({error}); {}", crate::error_advice::own_advice())
+        }
+        Some(libc::ENOSYS) => format!("the kernel or a seccomp filter does not allow bpf(2) ({error})"),
+        _ => format!("bpf(2): {error}"),
+    }
+}
+
+/// A register of the machine that runs BPF. 0 has the result of a call, 1 to 5 its arguments; calls keep 6 to 9. 10 is the frame.
+type Register = u64;
+const FRAME: Register = 10;
+/// Places in the frame: a key or a value that a call reads or writes.
+const KEY: i32 = -8;
+const VALUE: i32 = -16;
+
+/// Operations.
+const LOAD_64: u64 = 0x79;
+const LOAD_8: u64 = 0x71;
+const STORE: u64 = 0x7b;
+const STORE_CONSTANT: u64 = 0x7a;
+const ADD_ATOMICALLY: u64 = 0xdb;
+const LOAD_ADDRESS: u64 = 0x18;
+const CALL: u64 = 0x85;
+const EXIT: u64 = 0x95;
+const JUMP: u64 = 0x05;
+const COPY: u64 = 0xbf;
+const ADD: u64 = 0x0f;
+const SUBTRACT: u64 = 0x1f;
+const SHIFT_RIGHT_BY: u64 = 0x7f;
+/// With a constant.
+const SET: u64 = 0xb7;
+const ADD_CONSTANT: u64 = 0x07;
+const MULTIPLY: u64 = 0x27;
+const AND: u64 = 0x57;
+const OR: u64 = 0x47;
+const SHIFT_LEFT: u64 = 0x67;
+const SHIFT_RIGHT: u64 = 0x77;
+/// Conditions of jumps: compare with a constant, or with a register.
+const EQUAL: u64 = 0x15;
+const NOT_EQUAL: u64 = 0x55;
+const LESS: u64 = 0xa5;
+const AT_MOST: u64 = 0xb5;
+const HAS_BITS: u64 = 0x45;
+const EQUAL_REGISTERS: u64 = 0x1d;
+const NOT_EQUAL_REGISTERS: u64 = 0x5d;
+
+/// Functions of the kernel.
+const LOOKUP: i32 = 1;
+const UPDATE: i32 = 2;
+const DELETE: i32 = 3;
+const NOW_NS: i32 = 5;
+const CURRENT_TASK: i32 = 35;
+const READ_USER: i32 = 112;
+const READ_KERNEL: i32 = 113;
+
+/// The descriptors of the maps.
+struct Maps {
+    state: i32,
+    threads: i32,
+}
+
+/// A program under construction.
+struct Code<'m> {
+    maps: &'m Maps,
+    code: Vec<u64>,
+}
+
+impl Code<'_> {
+    fn push(&mut self, operation: u64, to: Register, from: Register, offset: i32, constant: i32) {
+        let offset = u64::from(offset as u16);
+        self.code.push(operation | to << 8 | from << 12 | offset << 16 | u64::from(constant as u32) << 32);
+    }
+
+    /// An operation on a register with a constant.
+    fn constant(&mut self, operation: u64, to: Register, constant: i32) {
+        self.push(operation, to, 0, 0, constant);
+    }
+
+    /// An operation on a register with another one.
+    fn registers(&mut self, operation: u64, to: Register, from: Register) {
+        self.push(operation, to, from, 0, 0);
+    }
+
+    fn load(&mut self, operation: u64, to: Register, from: Register, offset: i32) {
+        self.push(operation, to, from, offset, 0);
+    }
+
+    fn store(&mut self, to: Register, offset: i32, from: Register) {
+        self.push(STORE, to, from, offset, 0);
+    }
+
+    /// Stores 64-bit zero.
+    fn store_zero(&mut self, to: Register, offset: i32) {
+        self.push(STORE_CONSTANT, to, 0, offset, 0);
+    }
+
+    /// Ends the program.
+    fn exit(&mut self) {
+        self.constant(SET, 0, 0);
+        self.push(EXIT, 0, 0, 0, 0);
+    }
+
+    /// Ends the program unless the condition holds.
+    fn stop_unless(&mut self, condition: u64, register: Register, constant: i32) {
+        self.push(condition, register, 0, 2, constant);
+        self.exit();
+    }
+
+    /// Jumps over the following instructions up to [`Self::land`] if the condition holds. Returns the place of the jump.
+    fn skip_if(&mut self, condition: u64, register: Register, other: Register, constant: i32) -> usize {
+        self.push(condition, register, other, 0, constant);
+        self.code.len() - 1
+    }
+
+    fn land(&mut self, jump: usize) {
+        let offset = (self.code.len() - jump - 1) as u64;
+        self.code[jump] |= offset << 16;
+    }
+
+    fn call(&mut self, function: i32) {
+        self.constant(CALL, 0, function);
+    }
+
+    /// The address of a field of the array.
+    fn state(&mut self, to: Register, offset: i32) {
+        const PLACE_IN_MAP: Register = 2;
+        self.push(LOAD_ADDRESS, to, PLACE_IN_MAP, 0, self.maps.state);
+        self.push(0, 0, 0, 0, offset);
+    }
+
+    /// Calls a function of the map of threads with the key in the frame.
+    fn threads(&mut self, function: i32) {
+        const MAP: Register = 1;
+        self.push(LOAD_ADDRESS, 1, MAP, 0, self.maps.threads);
+        self.push(0, 0, 0, 0, 0);
+        self.registers(COPY, 2, FRAME);
+        self.constant(ADD_CONSTANT, 2, KEY);
+        self.call(function);
+    }
+
+    /// Leaves the value of the current thread in register 0, and ends the program if it is not followed.
+    fn followed_thread(&mut self) {
+        self.call(CURRENT_TASK);
+        self.store(FRAME, KEY, 0);
+        self.threads(LOOKUP);
+        self.stop_unless(NOT_EQUAL, 0, 0);
+    }
+
+    /// Adds one to a counter.
+    fn count(&mut self, which: u8) {
+        self.state(1, COUNTERS + 8 * i32::from(which));
+        self.add_one();
+    }
+
+    /// Adds one to the 64-bit number at the address in register 1.
+    fn add_one(&mut self) {
+        self.constant(SET, 2, 1);
+        self.push(ADD_ATOMICALLY, 1, 2, 0, 0);
+    }
+
+    /// Adds eight times `index` to an address.
+    fn add_index(&mut self, address: Register, index: Register) {
+        self.constant(SHIFT_LEFT, index, 3);
+        self.registers(ADD, address, index);
+    }
+
+    fn keep_32_bits(&mut self, register: Register) {
+        self.constant(SHIFT_LEFT, register, 32);
+        self.constant(SHIFT_RIGHT, register, 32);
+    }
+
+    /// Reads 8 bytes of memory at an offset from the address in a register, to `KEY` in the frame. Register 0 is 0 on success.
+    fn read(&mut self, function: i32, from: Register, offset: i32) {
+        self.registers(COPY, 3, from);
+        self.constant(ADD_CONSTANT, 3, offset);
+        self.registers(COPY, 1, FRAME);
+        self.constant(ADD_CONSTANT, 1, KEY);
+        self.constant(SET, 2, 8);
+        self.call(function);
+    }
+
+    /// Reads 8 bytes of the kernel's memory into a register.
+    fn read_kernel(&mut self, to: Register, from: Register, offset: i32) {
+        self.read(READ_KERNEL, from, offset);
+        self.load(LOAD_64, to, FRAME, KEY);
+    }
+}
+
+impl Maps {
+    fn begin(&self) -> Code<'_> {
+        Code { maps: self, code: Vec::new() }
+    }
+
+    fn end(mut code: Code<'_>) -> Vec<u64> {
+        code.exit();
+        code.code
+    }
+
+    /// Makes the thread that runs the program the parent.
+    fn be_parent(&self) -> Vec<u64> {
+        let mut code = self.begin();
+        code.call(CURRENT_TASK);
+        code.state(1, PARENT);
+        code.store(1, 0, 0);
+        Self::end(code)
+    }
+
+    /// Arguments: the thread that starts another one, and that one.
+    fn start_of_thread(&self) -> Vec<u64> {
+        let mut code = self.begin();
+        code.registers(COPY, 6, 1);
+        code.load(LOAD_64, 7, 6, 0);
+        code.store(FRAME, KEY, 7);
+        code.state(1, PARENT);
+        code.load(LOAD_64, 2, 1, 0);
+        let is_parent = code.skip_if(EQUAL_REGISTERS, 7, 2, 0);
+        code.threads(LOOKUP);
+        code.stop_unless(NOT_EQUAL, 0, 0);
+        code.land(is_parent);
+        code.count(STARTED);
+        code.load(LOAD_64, 7, 6, 8);
+        code.store(FRAME, KEY, 7);
+        code.store_zero(FRAME, VALUE);
+        code.registers(COPY, 3, FRAME);
+        code.constant(ADD_CONSTANT, 3, VALUE);
+        code.constant(SET, 4, 0);
+        code.threads(UPDATE);
+        code.stop_unless(NOT_EQUAL, 0, 0);
+        code.count(UNFOLLOWED);
+        Self::end(code)
+    }
+
+    /// Argument: the thread.
+    fn end_of_thread(&self) -> Vec<u64> {
+        let mut code = self.begin();
+        code.load(LOAD_64, 6, 1, 0);
+        code.store(FRAME, KEY, 6);
+        code.threads(DELETE);
+        Self::end(code)
+    }
+
+    /// Arguments: the registers of the thread, and the number of the call.
+    fn start_of_call(&self) -> Vec<u64> {
+        let [second, third, mode, mode_bits, mode_32] = REGISTERS;
+        let mut code = self.begin();
+        code.registers(COPY, 6, 1);
+        code.load(LOAD_64, 7, 6, 8);
+        code.stop_unless(LESS, 7, MAX_NUMBER);
+        code.state(1, TABLE);
+        code.registers(ADD, 1, 7);
+        code.load(LOAD_8, 8, 1, 0);
+        code.stop_unless(NOT_EQUAL, 8, 0);
+        code.followed_thread();
+        code.registers(COPY, 9, 0);
+        // The numbers have another meaning in 32-bit programs.
+        code.load(LOAD_64, 7, 6, 0);
+        code.read_kernel(1, 7, mode);
+        code.constant(AND, 1, mode_bits);
+        let is_64 = code.skip_if(NOT_EQUAL, 1, 0, mode_32);
+        code.count(CALLS_32);
+        code.exit();
+        code.land(is_64);
+        code.stop_unless(NOT_EQUAL, 8, i32::from(END_32));
+        // A sync, or a call that is only counted.
+        let is_open = [OPEN, OPENAT, OPENAT2].map(|call| code.skip_if(EQUAL, 8, 0, i32::from(call)));
+        code.state(1, COUNTERS);
+        code.registers(COPY, 2, 8);
+        code.add_index(1, 2);
+        code.add_one();
+        code.stop_unless(LESS, 8, i32::from(ASYNC));
+        code.state(1, IN_SYNC);
+        code.add_one();
+        code.call(NOW_NS);
+        code.store(9, 0, 0);
+        code.exit();
+        // Register 7 becomes the flags of the open.
+        let [is_open, is_openat, is_openat2] = is_open;
+        code.land(is_openat2);
+        code.read_kernel(3, 7, third);
+        code.registers(COPY, 7, 3);
+        // The flags are the first member of `struct open_how`.
+        code.read(READ_USER, 7, 0);
+        code.load(LOAD_64, 7, FRAME, KEY);
+        let is_read = code.skip_if(EQUAL, 0, 0, 0);
+        code.count(UNREAD_OPENS);
+        code.exit();
+        code.land(is_openat);
+        code.read_kernel(7, 7, third);
+        let is_known = code.skip_if(JUMP, 0, 0, 0);
+        code.land(is_open);
+        code.read_kernel(7, 7, second);
+        code.land(is_known);
+        code.land(is_read);
+        for (bits, counter) in [(libc::O_DIRECT, DIRECT_OPENS), (libc::O_SYNC | libc::O_DSYNC, SYNC_OPENS)] {
+            let has_bits = code.skip_if(HAS_BITS, 7, 0, bits);
+            let has_none = code.skip_if(JUMP, 0, 0, 0);
+            code.land(has_bits);
+            code.count(counter);
+            code.land(has_none);
+        }
+        Self::end(code)
+    }
+
+    /// Finds the latency of a sync.
+    fn end_of_call(&self) -> Vec<u64> {
+        let mut code = self.begin();
+        code.state(1, IN_SYNC);
+        code.load(LOAD_64, 2, 1, 0);
+        code.stop_unless(NOT_EQUAL, 2, 0);
+        code.followed_thread();
+        code.load(LOAD_64, 7, 0, 0);
+        code.stop_unless(NOT_EQUAL, 7, 0);
+        code.store_zero(0, 0);
+        code.state(1, IN_SYNC);
+        code.constant(SET, 2, -1);
+        code.push(ADD_ATOMICALLY, 1, 2, 0, 0);
+        code.call(NOW_NS);
+        code.registers(SUBTRACT, 0, 7);
+        code.state(1, TOTAL_NS);
+        code.push(ADD_ATOMICALLY, 1, 0, 0, 0);
+        // Limit the latency to the last bucket.
+        code.registers(COPY, 1, 0);
+        code.constant(SHIFT_RIGHT, 1, MAX_LATENCY_POWER);
+        let fits = code.skip_if(EQUAL, 1, 0, 0);
+        code.constant(SET, 0, -1);
+        code.constant(SHIFT_RIGHT, 0, 64 - MAX_LATENCY_POWER);
+        code.land(fits);
+        // Register 2 becomes the shift that leaves the leading bits of the latency.
+        code.registers(COPY, 1, 0);
+        code.constant(OR, 1, 1 << GROUPING_POWER);
+        code.constant(SET, 2, 0);
+        for step in [32, 16, 8, 4, 2, 1] {
+            code.registers(COPY, 3, 1);
+            code.constant(SHIFT_RIGHT, 3, GROUPING_POWER + step);
+            let is_below = code.skip_if(EQUAL, 3, 0, 0);
+            code.constant(SHIFT_RIGHT, 1, step);
+            code.constant(ADD_CONSTANT, 2, step);
+            code.land(is_below);
+        }
+        code.registers(SHIFT_RIGHT_BY, 0, 2);
+        code.constant(SHIFT_LEFT, 2, GROUPING_POWER);
+        code.registers(ADD, 2, 0);
+        code.stop_unless(LESS, 2, MAX_BUCKETS);
+        code.state(1, BUCKETS);
+        code.add_index(1, 2);
+        code.add_one();
+        Self::end(code)
+    }
+
+    /// Argument: the request.
+    fn request(&self, layout: &RequestLayout, disks: &[(u32, u32)]) -> Vec<u64> {
+        let [flags, sector, bytes, queue, disk, major, minor] = layout.0;
+        let mut code = self.begin();
+        code.load(LOAD_64, 6, 1, 0);
+        // The lowest byte of the flags is the operation: 0 reads, 1 writes.
+        code.read_kernel(7, 6, flags);
+        code.constant(AND, 7, 0xff);
+        code.stop_unless(AT_MOST, 7, 1);
+        code.read_kernel(8, 6, queue);
+        code.read_kernel(8, 8, disk);
+        code.read_kernel(9, 8, minor);
+        code.keep_32_bits(9);
+        code.read_kernel(8, 8, major);
+        code.keep_32_bits(8);
+        let known: Vec<usize> = disks
+            .iter()
+            .map(|(major, minor)| {
+                let other = [(8, *major), (9, *minor)]
+                    .map(|(register, number)| code.skip_if(NOT_EQUAL, register, 0, number.cast_signed()));
+                let found = code.skip_if(JUMP, 0, 0, 0);
+                for other in other {
+                    code.land(other);
+                }
+                found
+            })
+            .collect();
+        code.exit();
+        for found in known {
+            code.land(found);
+        }
+        code.read_kernel(8, 6, sector);
+        code.read_kernel(9, 6, bytes);
+        code.keep_32_bits(9);
+        // A flush has no data.
+        code.stop_unless(NOT_EQUAL, 9, 0);
+        code.constant(SHIFT_RIGHT, 9, 9);
+        code.registers(ADD, 9, 8);
+        code.state(1, COUNTERS + 8 * i32::from(REQUESTS));
+        code.registers(COPY, 3, 7);
+        code.add_index(1, 3);
+        code.add_one();
+        // It is in sequence if one of the last requests of its direction ended where it begins.
+        code.state(4, ENDS);
+        code.registers(COPY, 3, 7);
+        code.constant(MULTIPLY, 3, END_BYTES);
+        code.registers(ADD, 4, 3);
+        let in_sequence: Vec<usize> = (0..MAX_ENDS)
+            .map(|end| {
+                code.load(LOAD_64, 3, 4, 8 * end);
+                let other = code.skip_if(NOT_EQUAL_REGISTERS, 3, 8, 0);
+                code.store(4, 8 * end, 9);
+                let found = code.skip_if(JUMP, 0, 0, 0);
+                code.land(other);
+                found
+            })
+            .collect();
+        code.load(LOAD_64, 3, 4, 8 * MAX_ENDS);
+        code.constant(ADD_CONSTANT, 3, 1);
+        code.constant(AND, 3, MAX_ENDS - 1);
+        code.store(4, 8 * MAX_ENDS, 3);
+        code.add_index(4, 3);
+        code.store(4, 0, 9);
+        code.exit();
+        for found in in_sequence {
+            code.land(found);
+        }
+        code.constant(ADD_CONSTANT, 1, 2 * 8);
+        code.add_one();
+        Self::end(code)
+    }
+}
+
+/// Where the kernel of this machine keeps the [`FIELDS`] of a block request, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestLayout([i32; FIELDS.len()]);
+
+/// Structures and fields.
+const FIELDS: [(&str, &str); 7] = [
+    ("request", "cmd_flags"),
+    ("request", "__sector"),
+    ("request", "__data_len"),
+    ("request", "q"),
+    ("request_queue", "disk"),
+    ("gendisk", "major"),
+    ("gendisk", "first_minor"),
+];
+
+/// The description of the kernel's types (kernel: `Documentation/bpf/btf.rst`).
+const BTF: &str = "/sys/kernel/btf/vmlinux";
+
+impl RequestLayout {
+    /// Reads the layout from 5 MB of types and names. Takes less than 1 ms from Linux 6.16 on, and 4 ms before.
+    ///
+    /// # Errors
+    /// A message: the kernel has no description of its types, or a request has other fields.
+    pub fn read() -> Result<Self, String> {
+        let cannot = |e: io::Error| format!("{BTF}: {e}");
+        let file = File::open(BTF).map_err(cannot)?;
+        let bytes = file.metadata().map_err(cannot)?.len() as usize;
+        // SAFETY: the kernel chooses the address, so no other memory is replaced.
+        let mapped =
+            unsafe { mmap(std::ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::PRIVATE, &file, 0) };
+        let found = match mapped {
+            Ok(start) => {
+                // SAFETY: the mapping has this many bytes until it is unmapped below. They are a constant of the kernel.
+                let found = Self::find(unsafe { std::slice::from_raw_parts(start.cast(), bytes) });
+                // SAFETY: the layout holds copies, so nothing refers to the mapping any more.
+                let _ = unsafe { munmap(start, bytes) };
+                found
+            }
+            // Before Linux 6.16 the file cannot be mapped.
+            Err(_) => Self::find(&std::fs::read(BTF).map_err(cannot)?),
+        };
+        found.ok_or_else(|| format!("{BTF} does not describe block requests as Linux 5.15 does"))
+    }
+
+    fn find(btf: &[u8]) -> Option<Self> {
+        let half = |at: usize| Some(u32::from_ne_bytes(btf.get(at..at.checked_add(4)?)?.try_into().ok()?));
+        let header = half(4)? as usize;
+        let mut at = header + half(8)? as usize;
+        let end = at + half(12)? as usize;
+        let names = header + half(16)? as usize;
+        let is_named = |offset: u32, name: &str| {
+            let text = btf.get(names + offset as usize..).unwrap_or_default();
+            text.starts_with(name.as_bytes()) && text.get(name.len()) == Some(&0)
+        };
+        let mut offsets = [None; FIELDS.len()];
+        while at < end && offsets.contains(&None) {
+            let (name, info) = (half(at)?, half(at + 4)?);
+            let (kind, count) = (info >> 24 & 0x1f, (info & 0xffff) as usize);
+            at += 12;
+            let offset = |(structure, field): (&str, &str)| {
+                let mut members = (0..count).map(|index| at + 12 * index);
+                (kind == STRUCT && is_named(name, structure)).then(|| {
+                    let member = members.find(|at| half(*at).is_some_and(|name| is_named(name, field)))?;
+                    // With the flag, the upper byte is the width of a bit field.
+                    let bits = half(member + 8)? & if info >> 31 == 1 { 0x00ff_ffff } else { u32::MAX };
+                    Some((bits / 8) as i32)
+                })
+            };
+            // Another structure of this name lacks fields.
+            let found = FIELDS.map(offset);
+            if !found.contains(&Some(None)) {
+                offsets
+                    .iter_mut()
+                    .zip(found)
+                    .for_each(|(offset, found)| *offset = found.flatten().or(*offset));
+            }
+            at += match kind {
+                STRUCT | UNION | DATA_SECTION | ENUM_64 => 12 * count,
+                ENUM | FUNCTION_TYPE => 8 * count,
+                ARRAY => 12,
+                INTEGER | VARIABLE | TAG => 4,
+                _ => 0,
+            };
+        }
+        let offsets: Option<Vec<i32>> = offsets.into_iter().collect();
+        offsets?.try_into().ok().map(Self)
+    }
+}
+
+/// Kinds of types that have more than the common 12 bytes.
+const INTEGER: u32 = 1;
+const ARRAY: u32 = 3;
+const STRUCT: u32 = 4;
+const UNION: u32 = 5;
+const ENUM: u32 = 6;
+const FUNCTION_TYPE: u32 = 13;
+const VARIABLE: u32 = 14;
+const DATA_SECTION: u32 = 15;
+const TAG: u32 = 17;
+const ENUM_64: u32 = 19;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn syncs_of_a_child_are_counted_and_those_of_this_process_are_not() {
+        let layout = RequestLayout::read();
+        let counting = match Counting::start(&[(1, 0)], layout.as_ref().ok()) {
+            Ok(counting) => counting,
+            Err(why) => {
+                assert!(why.contains("bpf(2)"), "{why}");
+                println!("SKIPPED: {why}");
+                return;
+            }
+        };
+        let own = File::open("/proc/self/exe").unwrap_or_else(|e| panic!("{e}"));
+        let _ = own.sync_all();
+        let script = "sync -d /proc/self/exe; sync -f /proc/self/exe; (sync /proc/self/exe); true | true";
+        let status = Command::new("sh").args(["-c", script]).status();
+        assert!(status.is_ok_and(|status| status.success()));
+        let counts = counting.end().unwrap_or_else(|why| panic!("{why}"));
+        assert_eq!(counts.syncs, [("fsync", 1), ("fdatasync", 1), ("syncfs", 1)], "{counts:?}");
+        let completed: u64 = counts.sync_latencies.iter().map(|(_, count)| count).sum();
+        let sum_ns: u64 = counts.sync_latencies.iter().map(|(ns, count)| ns * count).sum();
+        assert_eq!((completed, counts.pipes), (3, 1), "{counts:?}");
+        assert!(sum_ns.abs_diff(counts.sync_total_ns) <= counts.sync_total_ns / 128 + 3, "{counts:?}");
+        assert!(counts.started >= 6, "{counts:?}");
+        // A program that ends without a result.
+        let rejected = load(&[EXIT]).map_or_else(|why| why, |program| panic!("{program:?}"));
+        assert!(rejected.contains("R0"), "{rejected}");
+    }
+
+    #[test]
+    fn a_layout_is_found_in_valid_text_and_never_panics_in_other() {
+        let header =
+            |types: usize, names: usize| [0x0001_eb9f, 24, 0, types as u32, types as u32, names as u32];
+        let names = "\0request\0cmd_flags\0__sector\0__data_len\0q\0request_queue\0disk\0gendisk\0major\0first_minor\0";
+        let name = |wanted: &str| names.find(&format!("\0{wanted}\0")).map_or(0, |at| at as u32 + 1);
+        let mut types: Vec<u32> = vec![name("q"), INTEGER << 24, 4, 32];
+        let mut add = |struct_name: &str, members: &[(&str, u32)]| {
+            types.extend([name(struct_name), STRUCT << 24 | members.len() as u32, 64]);
+            types.extend(members.iter().flat_map(|(member, bytes)| [name(member), 1, bytes * 8]));
+        };
+        add("request", &[("q", 0)]);
+        add("request", &[("q", 0), ("cmd_flags", 8), ("__data_len", 16), ("__sector", 24)]);
+        add("request_queue", &[("disk", 32)]);
+        add("gendisk", &[("major", 40), ("first_minor", 44)]);
+        let words = header(types.len() * 4, names.len()).into_iter().chain(types).flat_map(u32::to_ne_bytes);
+        let btf: Vec<u8> = words.chain(names.bytes()).collect();
+        assert_eq!(RequestLayout::find(&btf), Some(RequestLayout([8, 24, 16, 0, 32, 40, 44])));
+        for end in 0..btf.len() {
+            let _ = RequestLayout::find(&btf[..end]);
+        }
+        assert_eq!(RequestLayout::find(&[0xff; 64]), None);
+    }
+}
