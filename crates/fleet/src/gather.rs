@@ -144,7 +144,7 @@ impl Hosts {
         let others = match self.shared.silent_for_as_long(rank, silent, is_lost).as_slice() {
             [] => String::new(),
             [(other, theirs)] => format!(" and {} for {:.1} s", self.name(*other), theirs.as_secs_f64()),
-            more => format!(" and {} other hosts for hardly less", more.len()),
+            more => format!(" and {} other hosts for almost as long", more.len()),
         };
         let why =
             format!("has been silent for {:.1} s{others}, and sent no last message", silent.as_secs_f64());
@@ -240,10 +240,7 @@ impl Hosts {
         let failed = matches!(ending, RunEnding::Failed(_));
         let missing = (silent.len() > 1).then(|| {
             let which = silent.iter().map(|rank| *rank as u32);
-            format!(
-                "{} said nothing of what they measured",
-                merge::join_names(&Which::of_all(which), &self.names)
-            )
+            format!("{} sent no results", merge::join_names(&Which::of_all(which), &self.names))
         });
         let notes = notes.into_iter().chain(missing);
         let notes = notes.chain(self.shared.progress().hung().iter().cloned()).collect();
@@ -301,25 +298,23 @@ impl Hosts {
             let name = self.name(rank);
             if *ops > 0 {
                 let (ops, bytes) = (show_count(*ops as f64), show_bytes(*bytes));
-                return Some(format!(
-                    "of the run that was broken off {name} had carried out {ops} operations, {bytes}"
-                ));
+                return Some(format!("{name} had issued {ops} operations, {bytes}, in the interrupted run"));
             }
             let operations = self.shared.progress().operations(rank);
             (operations > 0).then(|| {
                 let ops = show_count(operations as f64);
-                format!("of the run that was broken off {name} had carried out {ops} operations when it was last heard")
+                format!("{name} had completed {ops} operations of the interrupted run at its last heartbeat")
             })
         };
         let mut all: Vec<String> = done.iter().enumerate().filter_map(describe_progress).collect();
         let more = all.len().saturating_sub(BROKEN_RUN_NOTES_MAX);
         all.truncate(BROKEN_RUN_NOTES_MAX);
-        all.extend((more > 0).then(|| format!("{more} more hosts had begun the run that was broken off")));
+        all.extend((more > 0).then(|| format!("{more} more hosts had begun the interrupted run")));
         all
     }
 
     fn silent(&self, rank: usize) -> HostSeen {
-        let reason = "it did not say what it measured".to_owned();
+        let reason = "it sent no results".to_owned();
         HostSeen { rank: rank as u32, name: self.name(rank), reason, ..HostSeen::default() }
     }
 }

@@ -640,24 +640,28 @@ impl HostReports {
     }
 }
 
-fn result(of: Measured) -> (HostResult, Limiter) {
-    let parts: [(Kind, &Option<Figures>); 4] =
-        [(Kind::Read, &of.read), (Kind::Write, &of.write), (Kind::Trim, &of.trim), (Kind::Sync, &of.sync)];
+fn result(measured: Measured) -> (HostResult, Limiter) {
+    let parts: [(Kind, &Option<Figures>); 4] = [
+        (Kind::Read, &measured.read),
+        (Kind::Write, &measured.write),
+        (Kind::Trim, &measured.trim),
+        (Kind::Sync, &measured.sync),
+    ];
     let latency =
         |figures: &Figures| ["50", "99"].map(|p| figures.latency_ns.percentiles.get(p).copied().flatten());
     let latency_ns = parts.into_iter().filter_map(|(kind, f)| Some((kind, latency(f.as_ref()?)))).collect();
-    let total = of.total.as_ref().filter(|_| !of.void);
+    let total = measured.total.as_ref().filter(|_| !measured.void);
     let row = HostResult {
-        verdict: of.verdict,
+        verdict: measured.verdict,
         iops: total.map(|t| t.iops),
         mb_per_s: total.map(|t| t.mb_per_s),
         latency_ns,
-        cpu_ns_per_op: of.cost.as_ref().map(|c| c.user_ns + c.system_ns),
-        limiter: of.limiter.name.clone(),
-        name: of.name,
-        renamed: of.renamed.then_some(of.true_name),
+        cpu_ns_per_op: measured.cost.as_ref().map(|c| c.user_ns + c.system_ns),
+        limiter: measured.limiter.name.clone(),
+        name: measured.name,
+        renamed: measured.renamed.then_some(measured.true_name),
     };
-    (row, of.limiter)
+    (row, measured.limiter)
 }
 
 /// The session of all hosts, on rank 0. Runs are appended as they end, so that a lost host does not take its results with it.

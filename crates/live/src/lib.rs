@@ -97,35 +97,35 @@ impl Live {
         let line = Arc::new(ProgressLine::hidden());
         let view = View::start(theme, Arc::clone(&line), Arc::clone(stop));
         let view =
-            view.map_err(|e| Failure::Refused(format!("the view cannot begin: {e}{}", sys::cause(&e))))?;
+            view.map_err(|e| Failure::Refused(format!("the view cannot start: {e}{}", sys::cause(&e))))?;
         Ok(Self::on(Display::View(view, line)))
     }
 
     /// Begins a step with a known time left.
-    pub fn step(&self, words: &str, left: impl Into<Left>) {
-        self.step_of(words, Some(left.into()));
+    pub fn step(&self, name: &str, left: impl Into<Left>) {
+        self.step_of(name, Some(left.into()));
     }
 
     /// Begins a step with an unknown duration.
-    pub fn begin(&self, words: &str) {
-        self.step_of(words, None);
+    pub fn begin(&self, name: &str) {
+        self.step_of(name, None);
     }
 
     /// Begins a step, with the time left if it is known.
-    pub fn step_of(&self, words: &str, left: Option<Left>) {
+    pub fn step_of(&self, name: &str, left: Option<Left>) {
         // A step without a known duration does not change the progress.
         let done = left.map_or_else(|| self.progress_max.load(Ordering::Relaxed), |left| self.progress(left));
         if let Display::View(view, _) = &self.display {
             view.tell(|state| {
-                state.step(words, left);
+                state.step(name, left);
                 state.done = (done, PROGRESS_UNITS);
             });
         }
         match &self.display {
-            Display::View(_, line) => line.step(words, (done, PROGRESS_UNITS), left),
-            Display::ProgressLine(line) => line.step(words, (done, PROGRESS_UNITS), left),
+            Display::View(_, line) => line.step(name, (done, PROGRESS_UNITS), left),
+            Display::ProgressLine(line) => line.step(name, (done, PROGRESS_UNITS), left),
             Display::Lines => stderr::say(
-                &left.map_or_else(|| words.to_owned(), |left| format!("{words}, {}", left.sentence())),
+                &left.map_or_else(|| name.to_owned(), |left| format!("{name}, {}", left.sentence())),
             ),
             Display::Quiet => {}
         }
@@ -157,18 +157,18 @@ impl Live {
     }
 
     /// Prints a lasting message.
-    pub fn say(&self, words: &str) {
+    pub fn say(&self, message: &str) {
         match &self.display {
-            Display::View(view, _) => view.say(words),
-            Display::ProgressLine(line) => line.say(words),
-            Display::Lines => stderr::say(words),
+            Display::View(view, _) => view.say(message),
+            Display::ProgressLine(line) => line.say(message),
+            Display::Lines => stderr::say(message),
             Display::Quiet => {}
         }
     }
 
     /// Prints a lasting message even with `--quiet`.
-    pub fn tell(&self, words: &str) {
-        if matches!(self.display, Display::Quiet) { stderr::say(words) } else { self.say(words) }
+    pub fn tell(&self, message: &str) {
+        if matches!(self.display, Display::Quiet) { stderr::say(message) } else { self.say(message) }
     }
 
     /// The view, while it is shown.
@@ -329,10 +329,10 @@ impl ProgressLine {
     }
 
     /// Writes a lasting message above the line.
-    fn say(&self, words: &str) {
+    fn say(&self, message: &str) {
         let mut state = self.state();
         if state.is_shown {
-            write_stderr(&format!("{CLEAR}{}\n", visible(words)));
+            write_stderr(&format!("{CLEAR}{}\n", visible(message)));
             state.draw();
         }
     }
