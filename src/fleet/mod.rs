@@ -268,14 +268,15 @@ impl Fleet {
     /// If the measurement ended early.
     pub fn agree(
         &self,
-        (runs, interval_series): (&[Run], &[Vec<Interval>]),
+        runs: &[Run],
+        interval_series: &[Vec<Interval>],
         own: Summary,
         tell: impl Fn(&[String]),
     ) -> Result<(Summary, Option<RunEnd>), Failure> {
         match self {
             Self::Alone => Ok((own, None)),
             #[cfg(feature = "fleet")]
-            Self::Several(hosts) => hosts.agree((runs, interval_series), &own, tell),
+            Self::Several(hosts) => hosts.agree(runs, interval_series, &own, tell),
         }
     }
 

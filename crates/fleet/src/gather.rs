@@ -14,7 +14,7 @@ use crate::transport::HEARTBEAT_INTERVAL;
 use history::session::Session;
 use model::fleet::{Fleet, HostSeen, Lost, Which};
 use model::name;
-use model::record::{Record, RunEnding};
+use model::record::{End, Record, RunEnding};
 use model::units::{show_bytes, show_count};
 use output::failure::Failure;
 use output::failure::INTERRUPTED;
@@ -95,14 +95,14 @@ impl Hosts {
         let left = self.state().agreed;
         let rest: Vec<_> = record.measured().into_iter().skip(left).cloned().collect();
         let rest = self.local_run_parts(&rest, &[], Vec::new());
-        let own = HostReports::on(self.rank as u32, &self.names[self.rank], (&record, file), rest);
+        let own = HostReports::on(self.rank as u32, &self.names[self.rank], &record, file, rest);
         if self.rank > 0 {
             self.send(0, Message::Done(Box::new(own)));
             self.wait_for_bye();
             return self.outcome_reported_by_rank_0(seen.interrupted).map(|()| None);
         }
-        let all = self.collect_reports(own, seen);
-        self.conclude(seen, &record, all)
+        let (all, broken_run_notes) = self.collect_reports(own, seen);
+        self.conclude(seen, &record, all, broken_run_notes)
     }
 
     /// Rank 0: whether a signal ended the measurement, on this host or another one.
@@ -206,7 +206,8 @@ impl Hosts {
         &self,
         seen: &HostOutcome,
         record: &Record,
-        (all, broken_run_notes): (HostReports, Vec<String>),
+        all: HostReports,
+        broken_run_notes: Vec<String>,
     ) -> Result<Option<Gathered>, Failure> {
         let HostReports { mut hosts, asked, limited, rest } = all;
         let reported: BTreeSet<u32> = hosts.iter().map(|host| host.rank).collect();
@@ -228,7 +229,7 @@ impl Hosts {
             at_s: at.saturating_duration_since(seen.epoch).as_secs_f64(),
         });
         let interrupted = over.as_ref().is_some_and(|(over, _)| over.code == INTERRUPTED);
-        let (ending, notes, drift) = match (&record.end, &over) {
+        let (ending, notes, clock_drift_ppm) = match (&record.end, &over) {
             (Some(end), None) => (end.ending.clone(), end.notes.clone(), end.clock_drift_ppm),
             (_, Some(_)) if interrupted => (RunEnding::Interrupted, broken_run_notes, None),
             (_, Some((over, _))) => {
@@ -245,7 +246,7 @@ impl Hosts {
         let notes = notes.into_iter().chain(missing);
         let notes = notes.chain(self.shared.progress().hung().iter().cloned()).collect();
         let seen = Fleet { hosts, asked, limited, lost, ..Fleet::default() };
-        let session = self.state().merged_session.end(seen, (ending, notes, drift))?;
+        let session = self.state().merged_session.end(seen, End { ending, notes, clock_drift_ppm })?;
         let interrupted = was_interrupted && !failed;
         Ok(session.map(|session| Gathered { session, interrupted, failed }))
     }

@@ -110,7 +110,8 @@ impl Hosts {
     /// Why the hosts cannot measure together.
     pub(super) fn join(
         net: impl FnOnce() -> Result<Box<dyn Network>, String> + Send + 'static,
-        (me, ranks_per_host): (Hello, u32),
+        me: Hello,
+        ranks_per_host: u32,
     ) -> Result<Self, Failure> {
         let (orders, to_transport) = channel();
         let (from_transport, messages) = channel();
@@ -667,7 +668,8 @@ impl Hosts {
     /// If the measurement ended early.
     pub fn agree(
         &self,
-        (runs, interval_series): (&[Run], &[Vec<Interval>]),
+        runs: &[Run],
+        interval_series: &[Vec<Interval>],
         own: &Summary,
         tell: impl Fn(&[String]),
     ) -> Result<(Summary, Option<RunEnd>), Failure> {

@@ -275,11 +275,11 @@ fn add_worker(all: &mut Vec<WorkerEnd>, other: WorkerEnd) {
     sum.counted = combine_known(&sum.counted, other.counted, |mine, its| pair((mine, its)));
     sum.ready_ns = combine_known(&sum.ready_ns, other.ready_ns, u64::saturating_add);
     sum.io = combine_known(&sum.io, other.io, ThreadIo::plus);
-    for (words, others) in [(&mut sum.used, other.used), (&mut sum.fallbacks, other.fallbacks)] {
-        words.extend(others);
-        words.sort_unstable();
-        words.dedup();
-        words.truncate(WORKER_NOTES_MAX);
+    for (notes, others) in [(&mut sum.used, other.used), (&mut sum.fallbacks, other.fallbacks)] {
+        notes.extend(others);
+        notes.sort_unstable();
+        notes.dedup();
+        notes.truncate(WORKER_NOTES_MAX);
     }
 }
 
@@ -599,12 +599,7 @@ pub(super) struct HostReports {
 
 impl HostReports {
     /// The report of one host, from the record of its session and the file that keeps the session.
-    pub(super) fn on(
-        rank: u32,
-        name: &str,
-        (record, file): (&Record, Option<String>),
-        rest: RunParts,
-    ) -> Self {
+    pub(super) fn on(rank: u32, name: &str, record: &Record, file: Option<String>, rest: RunParts) -> Self {
         let version = env!("CARGO_PKG_VERSION").into();
         let report =
             analysis::judge(record, &Judging { session: file.clone(), version, ..Judging::default() });
@@ -697,15 +692,11 @@ impl MergedSession {
     }
 
     /// Closes the session file and returns it; `None` if it was never created.
-    pub(super) fn end(
-        &mut self,
-        seen: Fleet,
-        (ending, notes, clock_drift_ppm): (RunEnding, Vec<String>, Option<f64>),
-    ) -> Result<Option<Session>, Failure> {
+    pub(super) fn end(&mut self, seen: Fleet, end: End) -> Result<Option<Session>, Failure> {
         let Some(mut session) = self.session.take() else { return Ok(None) };
         let (runs, differences) = (std::mem::take(&mut self.runs), std::mem::take(&mut self.differences));
         session.append(&Frame::Fleet(Box::new(Fleet { runs, differences, ..seen })))?;
-        session.append(&Frame::End(End { ending, notes, clock_drift_ppm }))?;
+        session.append(&Frame::End(end))?;
         session.sync()?;
         Ok(Some(session))
     }

@@ -52,8 +52,8 @@ pub(super) fn settle(names: &[String], neighbours: &[u32], planned: &[Planned]) 
     let mut differences = Vec::new();
     let mut jobs = first.plan.jobs.clone();
     for (name, other) in names.iter().zip(planned).skip(1) {
-        same_targets((&names[0], &first.plan), (name, &other.plan))?;
-        narrow(&mut jobs, &other.plan.jobs, (&names[0], name), &mut differences)?;
+        same_targets(&names[0], &first.plan, name, &other.plan)?;
+        narrow(&mut jobs, &other.plan.jobs, &names[0], name, &mut differences)?;
     }
     let made: Vec<u64> = (0..first.plan.targets.len()).map(|at| least_bytes(planned, at)).collect();
     differences.extend(host_differences(names, planned));
@@ -73,7 +73,7 @@ pub(super) fn settle(names: &[String], neighbours: &[u32], planned: &[Planned]) 
             })
             .collect(),
         jobs: jobs.clone(),
-        origins: origins(&first.plan, &own.plan, (rank, hosts), &names[rank as usize]),
+        origins: origins(&first.plan, &own.plan, rank, hosts, &names[rank as usize]),
         part: Some(Part { rank, hosts, neighbours: neighbours.get(rank as usize).copied().unwrap_or(0) }),
         ..first.plan.clone()
     });
@@ -98,7 +98,7 @@ fn least_bytes(planned: &[Planned], at: usize) -> u64 {
 }
 
 /// Refuses targets of different kinds.
-fn same_targets((a, one): (&str, &Plan), (b, other): (&str, &Plan)) -> Result<(), String> {
+fn same_targets(a: &str, one: &Plan, b: &str, other: &Plan) -> Result<(), String> {
     if one.targets.len() != other.targets.len() {
         return Err(format!(
             "{a} has {} targets and {b} has {}: names that lead to one file on one host lead to several on the other; name the same kind of targets on all hosts",
@@ -130,7 +130,8 @@ fn same_targets((a, one): (&str, &Plan), (b, other): (&str, &Plan)) -> Result<()
 fn narrow(
     jobs: &mut [Job],
     others: &[Job],
-    (a, b): (&str, &str),
+    a: &str,
+    b: &str,
     differences: &mut Vec<String>,
 ) -> Result<(), String> {
     let shape = |jobs: &[Job]| -> Vec<Vec<usize>> {
@@ -155,7 +156,7 @@ fn narrow(
             // An engine that replaces a denied one works on all hosts, and the denied one does not.
             let is_mine = mine.engine_fallback.is_some();
             let on_all = if is_mine { &mine.engine } else { &its.engine };
-            tell(
+            note_difference(
                 differences,
                 format!("{a} would use the engine {}, and {b} {}; all use {on_all}", mine.engine, its.engine),
             );
@@ -165,16 +166,16 @@ fn narrow(
                 mine.engine_fallback.clone_from(&its.engine_fallback);
             }
         }
-        narrow_span(mine, its, (a, b), differences);
+        narrow_span(mine, its, a, b, differences);
     }
     Ok(())
 }
 
-fn narrow_span(mine: &mut Stream, its: &Stream, (a, b): (&str, &str), differences: &mut Vec<String>) {
+fn narrow_span(mine: &mut Stream, its: &Stream, a: &str, b: &str, differences: &mut Vec<String>) {
     let (here, there) = (mine.access.span_bytes, its.access.span_bytes);
     if here != there {
         let least = show_bytes(here.min(there));
-        tell(
+        note_difference(
             differences,
             format!("{a} could use {} and {b} {}: all use {least}", show_bytes(here), show_bytes(there)),
         );
@@ -183,14 +184,14 @@ fn narrow_span(mine: &mut Stream, its: &Stream, (a, b): (&str, &str), difference
 }
 
 /// Adds a difference once.
-fn tell(differences: &mut Vec<String>, words: String) {
-    if !differences.contains(&words) {
-        differences.push(words);
+fn note_difference(differences: &mut Vec<String>, sentence: String) {
+    if !differences.contains(&sentence) {
+        differences.push(sentence);
     }
 }
 
 /// The settings of rank 0, with the targets of this host. Settings that this host would have chosen differently get the origin `fleet`.
-fn origins(first: &Plan, own: &Plan, (rank, hosts): (u32, u32), name: &str) -> Vec<Origin> {
+fn origins(first: &Plan, own: &Plan, rank: u32, hosts: u32, name: &str) -> Vec<Origin> {
     let part = Origin {
         setting: "host".into(),
         value: format!("{name}, {} of {hosts}", rank + 1),
