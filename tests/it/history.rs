@@ -180,7 +180,7 @@ fn tags_and_notes_survive_the_index() {
     assert_eq!(stage.ids("--tag by-hand"), ids[..1]);
     std::fs::write(&words, "{").unwrap();
     assert!(stage.must("list").contains(&format!("{}.words.json", ids[0])));
-    stage.must_not(2, &format!("tag {} new", ids[0]), &["repair it"]);
+    stage.must_not(2, &format!("tag {} new", ids[0]), &["fix the file"]);
     std::fs::remove_file(&words).unwrap();
 
     stage.must_not(2, &format!("tag {} last", ids[0]), &["tag 'last'"]);
@@ -289,7 +289,7 @@ fn delete_removes_only_exactly_named_sessions() {
     stage.must_not(2, &format!("delete {}", stage.session(&ids[0]).display()), &["takes ids", "rm"]);
     assert_eq!(stage.ids("").len(), 3);
     let printed = stage.must("delete old --yes");
-    assert!(printed.contains(&ids[0]) && printed.contains("what was said"), "{printed}");
+    assert!(printed.contains(&ids[0]) && printed.contains("with its tags and notes"), "{printed}");
     assert!(stage.must(&format!("delete {}", ids[2])).contains("KiB"));
     assert_eq!(stage.ids(""), ids[1..2]);
     let left: Vec<PathBuf> = names(&stage.history("sessions"));
