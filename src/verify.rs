@@ -581,7 +581,7 @@ impl VerifyRun {
             source: String::new(),
             notes: Vec::new(),
             state: None,
-            read_of: self.fleet.host_behind(self.shift_hosts),
+            read_of: self.fleet.shifted_host(self.shift_hosts),
         }
     }
 

@@ -18,9 +18,9 @@ pub(super) struct Launched {
 /// inherit the variables of `srun`.
 const SIZE_VARIABLES: [(&str, &str); 4] = [
     ("OMPI_COMM_WORLD_SIZE", "mpirun of Open MPI"),
-    ("PMI_SIZE", "a launcher that speaks PMI, such as mpiexec of MPICH"),
+    ("PMI_SIZE", "a launcher with PMI, such as mpiexec of MPICH"),
     ("MV2_COMM_WORLD_SIZE", "a launcher of MVAPICH"),
-    ("PALS_SIZE", "a launcher that speaks PALS"),
+    ("PALS_SIZE", "a launcher with PALS"),
 ];
 /// Variables that only steps of `srun` have. A shell of `salloc` or a script of `sbatch` has the number of tasks of its allocation, but
 /// is one process.
@@ -46,7 +46,7 @@ pub(super) fn launched(variable: impl Fn(&str) -> Option<String>) -> Option<Laun
         })
         .or_else(|| {
             number(PMIX_RANK)?;
-            Some(Launched { variable: PMIX_RANK, launcher: "a launcher that speaks PMIx", processes: None })
+            Some(Launched { variable: PMIX_RANK, launcher: "a launcher with PMIx", processes: None })
         })
         .or_else(|| {
             let pods = number(COMPLETIONS)?;
@@ -83,22 +83,22 @@ pub(super) fn check(launched: Option<&Launched>, world: u32, has_mpi: bool) -> R
         None => format!("{launcher} started this process ({variable} is set)"),
     };
     let why = if !has_mpi {
-        "this fathom was built without MPI, so each of them would measure for itself and disturb the others"
+        "this fathom was built without the feature fleet (MPI), so each process would measure alone and disturb the others"
             .to_owned()
     } else if world <= 1 {
-        "they do not find each other: this fathom was built with another MPI than the launcher's, or the launcher starts no MPI, so each would measure for itself and disturb the others".to_owned()
+        "they do not find each other: this fathom was built with another MPI than the launcher's, or the launcher does not start MPI, so each process would measure alone and disturb the others".to_owned()
     } else {
         format!(
-            "{world} of them find each other: the launcher is not that of the MPI that fathom was built with"
+            "only {world} of them find each other: the launcher belongs to another MPI than the one that fathom was built with"
         )
     };
     let instead = if has_mpi {
-        "use the mpirun that stands beside the mpicc that fathom was built with; under srun the right --mpi (`srun --mpi=list`)"
+        "use the mpirun of the MPI whose mpicc built fathom; under srun type the right --mpi (`srun --mpi=list`)"
     } else {
         "build it with `cargo build --release --features fleet` and that launcher's mpicc"
     };
     Err(format!(
-        "{started}, and {why}; {instead}. For a measurement of this host alone start fathom without the launcher, or with `env -u {variable} fathom ...`"
+        "{started}, and {why}; {instead}. To measure this host alone, start fathom without the launcher, or with `env -u {variable} fathom ...`"
     ))
 }
 

@@ -72,11 +72,11 @@ pub fn join(request: &Request) -> Result<Fleet, Failure> {
     let of_several = [
         (
             streams.clone().any(|s| s.shared.is_some() && s.workers.unwrap_or(1) < 2),
-            "--shared divides a file among several workers, and there is one",
+            "--shared divides a file among several workers, and there is only one",
         ),
-        (streams.any(|s| s.shift_hosts.is_some()), "--shift-hosts has no other host's file"),
-        (request.ranks_per_host.is_some(), "--ranks-per-host changes nothing here"),
-        (!request.hosts.is_empty(), "--hosts has no others to measure with"),
+        (streams.any(|s| s.shift_hosts.is_some()), "--shift-hosts needs the files of other hosts"),
+        (request.ranks_per_host.is_some(), "--ranks-per-host needs several hosts"),
+        (!request.hosts.is_empty(), "--hosts needs other hosts"),
     ];
     let needs_several = of_several.into_iter().find_map(|(is_given, what)| is_given.then_some(what));
     match (&fleet, needs_several) {
@@ -268,14 +268,15 @@ impl Fleet {
     /// If the measurement ended early.
     pub fn agree(
         &self,
-        (runs, interval_series): (&[Run], &[Vec<Interval>]),
+        runs: &[Run],
+        interval_series: &[Vec<Interval>],
         own: Summary,
         tell: impl Fn(&[String]),
     ) -> Result<(Summary, Option<RunEnd>), Failure> {
         match self {
             Self::Alone => Ok((own, None)),
             #[cfg(feature = "fleet")]
-            Self::Several(hosts) => hosts.agree((runs, interval_series), &own, tell),
+            Self::Several(hosts) => hosts.agree(runs, interval_series, &own, tell),
         }
     }
 
@@ -301,41 +302,41 @@ impl Fleet {
         }
     }
 
-    /// Waits until all hosts have written, and returns the state of the host `behind` ranks after this one. `own` is the state of this
+    /// Waits until all hosts have written, and returns the state of the host `shift` ranks after this one. `own` is the state of this
     /// host.
     ///
     /// # Errors
     /// If the measurement ended early.
-    pub fn written(&self, own: State, behind: Option<u32>) -> Result<State, Failure> {
-        match (self, behind) {
+    pub fn written(&self, own: State, shift: Option<u32>) -> Result<State, Failure> {
+        match (self, shift) {
             #[cfg(feature = "fleet")]
-            (Self::Several(hosts), Some(behind)) => hosts.written(own, behind as usize),
+            (Self::Several(hosts), Some(shift)) => hosts.written(own, shift as usize),
             _ => Ok(own),
         }
     }
 
-    /// The name of the host `behind` ranks after this one; `None` for this host.
-    pub fn host_behind(&self, behind: Option<u32>) -> Option<String> {
-        behind.map(|behind| self.name(self.behind(behind)))
+    /// The name of the host `shift` ranks after this one; `None` for this host.
+    pub fn shifted_host(&self, shift: Option<u32>) -> Option<String> {
+        shift.map(|shift| self.name(self.shifted_rank(shift)))
     }
 
-    /// The rank of the host `behind` ranks after this one.
-    fn behind(&self, behind: u32) -> u32 {
+    /// The rank of the host `shift` ranks after this one.
+    fn shifted_rank(&self, shift: u32) -> u32 {
         match self {
             Self::Alone => 0,
             #[cfg(feature = "fleet")]
-            Self::Several(hosts) => ((hosts.rank + behind as usize) % hosts.size) as u32,
+            Self::Several(hosts) => ((hosts.rank + shift as usize) % hosts.size) as u32,
         }
     }
 
-    /// The path that the host `behind` ranks after this one gives a file of which each host has its own: the name and the rank.
-    pub fn file_of(&self, name: &Path, behind: Option<u32>) -> PathBuf {
+    /// The path that the host `shift` ranks after this one gives a file of which each host has its own: the name and the rank.
+    pub fn file_of(&self, name: &Path, shift: Option<u32>) -> PathBuf {
         match self {
             Self::Alone => name.to_owned(),
             #[cfg(feature = "fleet")]
             Self::Several(_) => {
                 let mut name = name.as_os_str().to_owned();
-                name.push(format!(".{}", self.behind(behind.unwrap_or(0))));
+                name.push(format!(".{}", self.shifted_rank(shift.unwrap_or(0))));
                 name.into()
             }
         }
@@ -398,6 +399,6 @@ fn unsupported(request: &Request) -> Option<String> {
         },
     };
     Some(format!(
-        "{what} is of one host, and several were started; leave it out, or start fathom on one host without the launcher (of several hosts are `fathom run`, `fathom bench`, `fathom limit`, `fathom sweep` and `fathom verify`)"
+        "{what} works on one host only, and several were started; leave it out, or start fathom on one host without the launcher (several hosts can run `fathom run`, `fathom bench`, `fathom limit`, `fathom sweep` and `fathom verify`)"
     ))
 }

@@ -314,7 +314,6 @@ impl Measurement {
         let disturbed = (!by.is_empty()).then_some(Disturbed { attempt: at.attempt, by });
         let phases = self.last.runs.iter().filter_map(|r| r.end.as_ref());
         let own = Summary { disturbed, ..Summary::of(*at, phases) };
-        let measured = (self.last.runs.as_slice(), self.courses.as_slice());
         let told = std::cell::Cell::new(Instant::now());
         let tell = |words: &[String]| {
             for words in words {
@@ -322,7 +321,7 @@ impl Measurement {
             }
             self.show_hosts(&told);
         };
-        let (summary, end) = self.fleet.agree(measured, own, tell)?;
+        let (summary, end) = self.fleet.agree(&self.last.runs, &self.courses, own, tell)?;
         // A run on other hosts has no data here.
         if let Some(disturbed) = summary.disturbed.as_ref().filter(|_| !self.last.runs.is_empty()) {
             self.session.append(&Frame::Disturbed(disturbed.clone()))?;

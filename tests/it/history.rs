@@ -108,7 +108,7 @@ fn sessions_are_listed_newest_first_and_found_by_id_tag_or_last() {
     stage.must_not(2, "show last~3", &["3 sessions"]);
     stage.must_not(2, "show last~x", &["number"]);
     stage.must_not(2, "show lasst", &["no file, tag or session has this name; type last, or"]);
-    stage.must_not(2, "show 20", &["3 sessions have that in their id", &ids[1]]);
+    stage.must_not(2, "show 20", &["3 sessions have this in their id", &ids[1]]);
     stage.must_not(2, "show nothing", &["no file, tag or session has this name", "fathom list"]);
 
     let table = stage.must("list");
@@ -180,13 +180,13 @@ fn tags_and_notes_survive_the_index() {
     assert_eq!(stage.ids("--tag by-hand"), ids[..1]);
     std::fs::write(&words, "{").unwrap();
     assert!(stage.must("list").contains(&format!("{}.words.json", ids[0])));
-    stage.must_not(2, &format!("tag {} new", ids[0]), &["repair it"]);
+    stage.must_not(2, &format!("tag {} new", ids[0]), &["fix the file"]);
     std::fs::remove_file(&words).unwrap();
 
     stage.must_not(2, &format!("tag {} last", ids[0]), &["tag 'last'"]);
     stage.must(&format!("tag {} both", ids[0]));
     stage.must(&format!("tag {} both", ids[1]));
-    stage.must_not(2, "show both", &["2 sessions have that tag", &ids[0], &ids[1]]);
+    stage.must_not(2, "show both", &["2 sessions have this tag", &ids[0], &ids[1]]);
     stage.must(&format!("tag {} both --remove", ids[1]));
     stage.must("show both");
     stage.must_not(2, &format!("tag {} both --remove", ids[1]), &["no such tag"]);
@@ -238,7 +238,7 @@ fn export_and_import_keep_annotations_and_never_overwrite() {
     let whole = here.must("export last -o -");
     assert_eq!(whole.as_bytes(), std::fs::read(here.session(&ids[1])).unwrap());
     assert!(here.must("export last -o - --format text").starts_with("VALID"));
-    here.must_not(2, &format!("export last -o {}", out.display()), &["is there already"]);
+    here.must_not(2, &format!("export last -o {}", out.display()), &["exists already"]);
     here.must_not(
         2,
         &format!("export {} last -o {}", ids[0], here.path("one.json").display()),
@@ -265,7 +265,7 @@ fn export_and_import_keep_annotations_and_never_overwrite() {
     assert!(here.must(&format!("import {}", files(&["copy.fathom"]))).contains("imported as 20"));
     assert!(here.must(&format!("import {}", files(&["again.fathom"]))).contains("skipped"));
     std::fs::copy(out.join(&second), out.join(&first)).unwrap();
-    here.must_not(2, &format!("import {}", files(&[&first])), &["another session has the id", &ids[0]]);
+    here.must_not(2, &format!("import {}", files(&[&first])), &["another session with the id", &ids[0]]);
     // What is none does not keep the others out.
     here.must(&format!("delete {}", ids[1]));
     std::fs::write(out.join("letter"), "to a friend").unwrap();
@@ -289,7 +289,7 @@ fn delete_removes_only_exactly_named_sessions() {
     stage.must_not(2, &format!("delete {}", stage.session(&ids[0]).display()), &["takes ids", "rm"]);
     assert_eq!(stage.ids("").len(), 3);
     let printed = stage.must("delete old --yes");
-    assert!(printed.contains(&ids[0]) && printed.contains("what was said"), "{printed}");
+    assert!(printed.contains(&ids[0]) && printed.contains("with its tags and notes"), "{printed}");
     assert!(stage.must(&format!("delete {}", ids[2])).contains("KiB"));
     assert_eq!(stage.ids(""), ids[1..2]);
     let left: Vec<PathBuf> = names(&stage.history("sessions"));
@@ -360,7 +360,7 @@ fn damaged_index_is_moved_aside_and_rebuilt() {
     // All of it; and of a whole one a piece in the middle.
     std::fs::write(&db, "no database ".repeat(1000)).unwrap();
     let out = stage.say("list --format json");
-    assert!(out.stderr.contains("damaged") && out.stderr.contains("made anew"), "{out:?}");
+    assert!(out.stderr.contains("damaged") && out.stderr.contains("rebuilds it"), "{out:?}");
     assert_eq!(serde_json::from_str::<Vec<Value>>(&out.stdout).unwrap().len(), 2);
     assert!(stage.history("history.db.damaged").exists());
     let mut bytes = std::fs::read(&db).unwrap();
@@ -382,8 +382,8 @@ fn newer_index_is_refused_until_it_is_moved_aside() {
     let mut bytes = std::fs::read(&db).unwrap();
     bytes[60..64].copy_from_slice(&77_u32.to_be_bytes());
     std::fs::write(&db, bytes).unwrap();
-    stage.must_not(3, "list", &["later fathom", "77", "--rebuild"]);
-    stage.must_not(3, "show last", &["later fathom"]);
+    stage.must_not(3, "list", &["newer fathom", "77", "--rebuild"]);
+    stage.must_not(3, "show last", &["newer fathom"]);
     stage.must(&format!("show {}", ids[0]));
     stage.must(QUICK);
     assert_eq!(stage.ids("--rebuild").len(), 2);
@@ -508,7 +508,7 @@ pub(crate) fn list_many(stage: &Stage, many: usize) {
         std::fs::write(stage.session(&id), format!("{}{lines}", record::MAGIC)).unwrap();
     }
     let first = stage.start("list", Path::new(NOTHING)).end_within(Duration::from_secs(1800));
-    assert!(first.stderr.contains("are new to the index"), "{}", first.stderr);
+    assert!(first.stderr.contains("not in the index yet"), "{}", first.stderr);
     println!("{many} sessions were indexed in {:?}", first.took);
     for words in
         ["list", "list --tag none", "list --target data --verdict valid", "list --limit 0", "show last"]

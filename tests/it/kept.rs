@@ -77,7 +77,7 @@ fn measures_without_a_session_directory_and_reports_it() {
     let nowhere = "XDG_DATA_HOME=/proc/nowhere HOME=/proc/nowhere TMPDIR=/proc/nowhere";
     let out = shell(&stage, &format!("{nowhere} \"$F\" {RUN} \"$D\""));
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
-    assert!(out.stderr.contains("cannot be kept") && out.stderr.contains("XDG_DATA_HOME"), "{out:?}");
+    assert!(out.stderr.contains("will not be kept") && out.stderr.contains("XDG_DATA_HOME"), "{out:?}");
     assert!(out.stdout.contains("VALID") || out.stdout.contains("SUSPECT"), "{out:?}");
     let unasked = shell(&stage, &format!("{nowhere} \"$F\" {RUN} --no-history \"$D\""));
     assert!(matches!(unasked.code, Some(0 | 1)) && !unasked.stderr.contains("kept"), "{unasked:?}");
@@ -102,7 +102,7 @@ fn read_only_systems_allow_reads_and_refuse_writes() {
     for more in ["--no-history", "--rw randread"] {
         let out = measure(more, &file);
         assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
-        assert_eq!(out.stderr.contains("cannot be kept"), more != "--no-history", "{out:?}");
+        assert_eq!(out.stderr.contains("will not be kept"), more != "--no-history", "{out:?}");
     }
     let folder = stage.folder("here");
     let out = measure("--no-history", &folder);

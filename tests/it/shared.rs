@@ -68,8 +68,8 @@ fn sharing_that_needs_several_hosts_is_refused() {
         let out = stage.fathom(words, target);
         assert!(out.code == Some(2) && out.stderr.contains(why), "{words}: {out:?}");
     };
-    refused("run --rw read --shared strided", &target, "there is one: this host measures alone");
-    refused("run --rw read --shift-hosts 1", &target, "no other host's file");
+    refused("run --rw read --shared strided", &target, "there is only one: this host measures alone");
+    refused("run --rw read --shift-hosts 1", &target, "needs the files of other hosts");
     refused("run --rw read --shared 6000 --workers 2", &target, "a whole number of operations");
     refused(
         "run --rw read --shared segmented --workers 32 --size 16m",

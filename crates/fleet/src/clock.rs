@@ -86,11 +86,11 @@ fn clock_offset_is_taken_at_the_middle_of_the_round_trip() {
     let reading = Reading::from_exchange(1_000, 501_100, 1_200);
     assert_eq!((reading.offset_ns, reading.round_trip_ns, reading.error_ns()), (500_000, 200, 100));
     assert_eq!(reading.there(2_000), 502_000);
-    let behind = Reading::from_exchange(900_000, 100, 900_010);
-    assert_eq!((behind.offset_ns, behind.there(900_005)), (-899_905, 100));
-    assert_eq!(reading.better(Some(behind)), behind);
-    assert_eq!(behind.better(None), behind);
-    let below = reading.then(behind);
+    let slow_clock = Reading::from_exchange(900_000, 100, 900_010);
+    assert_eq!((slow_clock.offset_ns, slow_clock.there(900_005)), (-899_905, 100));
+    assert_eq!(reading.better(Some(slow_clock)), slow_clock);
+    assert_eq!(slow_clock.better(None), slow_clock);
+    let below = reading.then(slow_clock);
     assert_eq!((below.offset_ns, below.round_trip_ns), (500_000 - 899_905, 210));
     let later = Reading { offset_ns: 500_900, ..reading };
     assert_eq!(later.error_since(reading), 900);

@@ -14,7 +14,7 @@ use crate::transport::HEARTBEAT_INTERVAL;
 use history::session::Session;
 use model::fleet::{Fleet, HostSeen, Lost, Which};
 use model::name;
-use model::record::{Record, RunEnding};
+use model::record::{End, Record, RunEnding};
 use model::units::{show_bytes, show_count};
 use output::failure::Failure;
 use output::failure::INTERRUPTED;
@@ -95,14 +95,14 @@ impl Hosts {
         let left = self.state().agreed;
         let rest: Vec<_> = record.measured().into_iter().skip(left).cloned().collect();
         let rest = self.local_run_parts(&rest, &[], Vec::new());
-        let own = HostReports::on(self.rank as u32, &self.names[self.rank], (&record, file), rest);
+        let own = HostReports::on(self.rank as u32, &self.names[self.rank], &record, file, rest);
         if self.rank > 0 {
             self.send(0, Message::Done(Box::new(own)));
             self.wait_for_bye();
             return self.outcome_reported_by_rank_0(seen.interrupted).map(|()| None);
         }
-        let all = self.collect_reports(own, seen);
-        self.conclude(seen, &record, all)
+        let (all, broken_run_notes) = self.collect_reports(own, seen);
+        self.conclude(seen, &record, all, broken_run_notes)
     }
 
     /// Rank 0: whether a signal ended the measurement, on this host or another one.
@@ -144,7 +144,7 @@ impl Hosts {
         let others = match self.shared.silent_for_as_long(rank, silent, is_lost).as_slice() {
             [] => String::new(),
             [(other, theirs)] => format!(" and {} for {:.1} s", self.name(*other), theirs.as_secs_f64()),
-            more => format!(" and {} other hosts for hardly less", more.len()),
+            more => format!(" and {} other hosts for almost as long", more.len()),
         };
         let why =
             format!("has been silent for {:.1} s{others}, and sent no last message", silent.as_secs_f64());
@@ -206,7 +206,8 @@ impl Hosts {
         &self,
         seen: &HostOutcome,
         record: &Record,
-        (all, broken_run_notes): (HostReports, Vec<String>),
+        all: HostReports,
+        broken_run_notes: Vec<String>,
     ) -> Result<Option<Gathered>, Failure> {
         let HostReports { mut hosts, asked, limited, rest } = all;
         let reported: BTreeSet<u32> = hosts.iter().map(|host| host.rank).collect();
@@ -228,7 +229,7 @@ impl Hosts {
             at_s: at.saturating_duration_since(seen.epoch).as_secs_f64(),
         });
         let interrupted = over.as_ref().is_some_and(|(over, _)| over.code == INTERRUPTED);
-        let (ending, notes, drift) = match (&record.end, &over) {
+        let (ending, notes, clock_drift_ppm) = match (&record.end, &over) {
             (Some(end), None) => (end.ending.clone(), end.notes.clone(), end.clock_drift_ppm),
             (_, Some(_)) if interrupted => (RunEnding::Interrupted, broken_run_notes, None),
             (_, Some((over, _))) => {
@@ -240,15 +241,12 @@ impl Hosts {
         let failed = matches!(ending, RunEnding::Failed(_));
         let missing = (silent.len() > 1).then(|| {
             let which = silent.iter().map(|rank| *rank as u32);
-            format!(
-                "{} said nothing of what they measured",
-                merge::join_names(&Which::of_all(which), &self.names)
-            )
+            format!("{} sent no results", merge::join_names(&Which::of_all(which), &self.names))
         });
         let notes = notes.into_iter().chain(missing);
         let notes = notes.chain(self.shared.progress().hung().iter().cloned()).collect();
         let seen = Fleet { hosts, asked, limited, lost, ..Fleet::default() };
-        let session = self.state().merged_session.end(seen, (ending, notes, drift))?;
+        let session = self.state().merged_session.end(seen, End { ending, notes, clock_drift_ppm })?;
         let interrupted = was_interrupted && !failed;
         Ok(session.map(|session| Gathered { session, interrupted, failed }))
     }
@@ -301,25 +299,23 @@ impl Hosts {
             let name = self.name(rank);
             if *ops > 0 {
                 let (ops, bytes) = (show_count(*ops as f64), show_bytes(*bytes));
-                return Some(format!(
-                    "of the run that was broken off {name} had carried out {ops} operations, {bytes}"
-                ));
+                return Some(format!("{name} had issued {ops} operations, {bytes}, in the interrupted run"));
             }
             let operations = self.shared.progress().operations(rank);
             (operations > 0).then(|| {
                 let ops = show_count(operations as f64);
-                format!("of the run that was broken off {name} had carried out {ops} operations when it was last heard")
+                format!("{name} had completed {ops} operations of the interrupted run at its last heartbeat")
             })
         };
         let mut all: Vec<String> = done.iter().enumerate().filter_map(describe_progress).collect();
         let more = all.len().saturating_sub(BROKEN_RUN_NOTES_MAX);
         all.truncate(BROKEN_RUN_NOTES_MAX);
-        all.extend((more > 0).then(|| format!("{more} more hosts had begun the run that was broken off")));
+        all.extend((more > 0).then(|| format!("{more} more hosts had begun the interrupted run")));
         all
     }
 
     fn silent(&self, rank: usize) -> HostSeen {
-        let reason = "it did not say what it measured".to_owned();
+        let reason = "it sent no results".to_owned();
         HostSeen { rank: rank as u32, name: self.name(rank), reason, ..HostSeen::default() }
     }
 }

@@ -110,7 +110,8 @@ impl Hosts {
     /// Why the hosts cannot measure together.
     pub(super) fn join(
         net: impl FnOnce() -> Result<Box<dyn Network>, String> + Send + 'static,
-        (me, ranks_per_host): (Hello, u32),
+        me: Hello,
+        ranks_per_host: u32,
     ) -> Result<Self, Failure> {
         let (orders, to_transport) = channel();
         let (from_transport, messages) = channel();
@@ -128,7 +129,7 @@ impl Hosts {
         };
         let thread = std::thread::Builder::new().name("fathom-fleet".into()).spawn(transport);
         let thread = thread.map_err(|e| Failure::Refused(format!("fathom cannot start a thread: {e}")))?;
-        let ended = || Failure::Refused("the launcher's MPI ended before it had begun".into());
+        let ended = || Failure::Refused("MPI ended while fathom joined the other hosts".into());
         let (rank, size) = joined.recv().map_err(|_| ended())?.map_err(Failure::Refused)?;
         let state = MeasurementState {
             messages,
@@ -393,10 +394,10 @@ impl Hosts {
         if self.rank > 0 {
             return Failure::Elsewhere(over.code);
         }
-        let words = format!("{} {}", self.name(over.rank), over.why);
+        let why = format!("{} {}", self.name(over.rank), over.why);
         match over.code {
-            2 => Failure::Usage(words),
-            _ => Failure::Refused(words),
+            2 => Failure::Usage(why),
+            _ => Failure::Refused(why),
         }
     }
 
@@ -429,8 +430,8 @@ impl Hosts {
         if self.shared.over().is_some() {
             return self.ended();
         }
-        let words = format!("{message:?}");
-        let what: String = words.chars().take_while(char::is_ascii_alphanumeric).collect();
+        let debug_text = format!("{message:?}");
+        let what: String = debug_text.chars().take_while(char::is_ascii_alphanumeric).collect();
         let why = format!(
             "{} is not at the same step as {}: it sent {what}",
             self.name(rank),
@@ -459,7 +460,7 @@ impl Hosts {
 }
 
 fn nothing_settled() -> Failure {
-    Failure::Refused("no plan was settled".into())
+    Failure::Refused("the hosts agreed on no plan".into())
 }
 
 impl Hosts {
@@ -550,7 +551,7 @@ impl Hosts {
         self.shared.progress().begin(begin_ns);
         for rank in 1..participants {
             let Some(reading) = readings.get(rank).copied().flatten() else {
-                let why = "does not answer when its clock is read".to_owned();
+                let why = "does not answer when fathom reads its clock".to_owned();
                 self.shared.end(EarlyEnd { rank, why, code: 3, is_silence: true });
                 return Err(self.ended());
             };
@@ -571,12 +572,12 @@ impl Hosts {
 }
 
 impl Hosts {
-    /// Waits until all hosts have written, and returns the state of the host `behind` ranks after this one. `own` is the state of this
+    /// Waits until all hosts have written, and returns the state of the host `shift` ranks after this one. `own` is the state of this
     /// host.
     ///
     /// # Errors
     /// If the measurement ended early.
-    pub fn written(&self, own: State, behind: usize) -> Result<State, Failure> {
+    pub fn written(&self, own: State, shift: usize) -> Result<State, Failure> {
         if self.rank > 0 {
             self.send(0, Message::Written(Box::new(own)));
             return match self.receive(0)? {
@@ -591,7 +592,7 @@ impl Hosts {
                 other => return Err(self.unexpected_message(rank, &other)),
             }
         }
-        let read_by = |rank: usize| all[(rank + behind) % self.size].clone();
+        let read_by = |rank: usize| all[(rank + shift) % self.size].clone();
         self.send_each(|rank| Message::Written(Box::new(read_by(rank))));
         Ok(read_by(0))
     }
@@ -647,13 +648,13 @@ impl Hosts {
             }
         }
         self.identify_lost_host(began, |rank| all[rank].is_some());
-        Ok(Some(all.into_iter().enumerate().map(|(rank, of)| self.on_host(rank, of)).collect()))
+        Ok(Some(all.into_iter().enumerate().map(|(rank, verified)| self.on_host(rank, verified)).collect()))
     }
 
-    fn on_host(&self, rank: usize, of: Option<Verified>) -> OnHost {
-        let outcome: Known<Verified> = of.ok_or_else(|| match self.shared.over() {
+    fn on_host(&self, rank: usize, verified: Option<Verified>) -> OnHost {
+        let outcome: Known<Verified> = verified.ok_or_else(|| match self.shared.over() {
             Some((over, _)) if over.rank == rank => over.why,
-            _ => "did not say what came of it".into(),
+            _ => "sent no result".into(),
         });
         OnHost { host: Some(self.name(rank)), outcome }
     }
@@ -667,7 +668,8 @@ impl Hosts {
     /// If the measurement ended early.
     pub fn agree(
         &self,
-        (runs, interval_series): (&[Run], &[Vec<Interval>]),
+        runs: &[Run],
+        interval_series: &[Vec<Interval>],
         own: &Summary,
         tell: impl Fn(&[String]),
     ) -> Result<(Summary, Option<RunEnd>), Failure> {

@@ -38,7 +38,7 @@ pub fn join(
     network: impl FnOnce() -> Result<Box<dyn Network>, String> + Send + 'static,
     ranks_per_host: u32,
 ) -> Result<Hosts, Failure> {
-    Hosts::join(network, (own_hello(), ranks_per_host))
+    Hosts::join(network, own_hello(), ranks_per_host)
 }
 
 /// The network over MPI.

@@ -22,7 +22,7 @@ pub(super) fn host_names(all: &[Hello], ranks_per_host: u32) -> Result<Vec<Strin
         let count = ranks.len();
         let numbers: Vec<String> = ranks.iter().map(ToString::to_string).collect();
         return Err(format!(
-            "{count} ranks are on the host {host} ({}), whose devices and CPUs they would share; start one rank per host (`mpirun --map-by ppr:1:node`), with --workers for more threads, or type --ranks-per-host {count} where that is meant",
+            "{count} ranks are on the host {host} ({}), whose devices and CPUs they would share; start one rank per host (`mpirun --map-by ppr:1:node`), with --workers for more threads, or type --ranks-per-host {count} to measure like this",
             numbers.join(", ")
         ));
     }

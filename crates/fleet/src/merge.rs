@@ -275,11 +275,11 @@ fn add_worker(all: &mut Vec<WorkerEnd>, other: WorkerEnd) {
     sum.counted = combine_known(&sum.counted, other.counted, |mine, its| pair((mine, its)));
     sum.ready_ns = combine_known(&sum.ready_ns, other.ready_ns, u64::saturating_add);
     sum.io = combine_known(&sum.io, other.io, ThreadIo::plus);
-    for (words, others) in [(&mut sum.used, other.used), (&mut sum.fallbacks, other.fallbacks)] {
-        words.extend(others);
-        words.sort_unstable();
-        words.dedup();
-        words.truncate(WORKER_NOTES_MAX);
+    for (notes, others) in [(&mut sum.used, other.used), (&mut sum.fallbacks, other.fallbacks)] {
+        notes.extend(others);
+        notes.sort_unstable();
+        notes.dedup();
+        notes.truncate(WORKER_NOTES_MAX);
     }
 }
 
@@ -599,12 +599,7 @@ pub(super) struct HostReports {
 
 impl HostReports {
     /// The report of one host, from the record of its session and the file that keeps the session.
-    pub(super) fn on(
-        rank: u32,
-        name: &str,
-        (record, file): (&Record, Option<String>),
-        rest: RunParts,
-    ) -> Self {
+    pub(super) fn on(rank: u32, name: &str, record: &Record, file: Option<String>, rest: RunParts) -> Self {
         let version = env!("CARGO_PKG_VERSION").into();
         let report =
             analysis::judge(record, &Judging { session: file.clone(), version, ..Judging::default() });
@@ -640,24 +635,28 @@ impl HostReports {
     }
 }
 
-fn result(of: Measured) -> (HostResult, Limiter) {
-    let parts: [(Kind, &Option<Figures>); 4] =
-        [(Kind::Read, &of.read), (Kind::Write, &of.write), (Kind::Trim, &of.trim), (Kind::Sync, &of.sync)];
+fn result(measured: Measured) -> (HostResult, Limiter) {
+    let parts: [(Kind, &Option<Figures>); 4] = [
+        (Kind::Read, &measured.read),
+        (Kind::Write, &measured.write),
+        (Kind::Trim, &measured.trim),
+        (Kind::Sync, &measured.sync),
+    ];
     let latency =
         |figures: &Figures| ["50", "99"].map(|p| figures.latency_ns.percentiles.get(p).copied().flatten());
     let latency_ns = parts.into_iter().filter_map(|(kind, f)| Some((kind, latency(f.as_ref()?)))).collect();
-    let total = of.total.as_ref().filter(|_| !of.void);
+    let total = measured.total.as_ref().filter(|_| !measured.void);
     let row = HostResult {
-        verdict: of.verdict,
+        verdict: measured.verdict,
         iops: total.map(|t| t.iops),
         mb_per_s: total.map(|t| t.mb_per_s),
         latency_ns,
-        cpu_ns_per_op: of.cost.as_ref().map(|c| c.user_ns + c.system_ns),
-        limiter: of.limiter.name.clone(),
-        name: of.name,
-        renamed: of.renamed.then_some(of.true_name),
+        cpu_ns_per_op: measured.cost.as_ref().map(|c| c.user_ns + c.system_ns),
+        limiter: measured.limiter.name.clone(),
+        name: measured.name,
+        renamed: measured.renamed.then_some(measured.true_name),
     };
-    (row, of.limiter)
+    (row, measured.limiter)
 }
 
 /// The session of all hosts, on rank 0. Runs are appended as they end, so that a lost host does not take its results with it.
@@ -693,15 +692,11 @@ impl MergedSession {
     }
 
     /// Closes the session file and returns it; `None` if it was never created.
-    pub(super) fn end(
-        &mut self,
-        seen: Fleet,
-        (ending, notes, clock_drift_ppm): (RunEnding, Vec<String>, Option<f64>),
-    ) -> Result<Option<Session>, Failure> {
+    pub(super) fn end(&mut self, seen: Fleet, end: End) -> Result<Option<Session>, Failure> {
         let Some(mut session) = self.session.take() else { return Ok(None) };
         let (runs, differences) = (std::mem::take(&mut self.runs), std::mem::take(&mut self.differences));
         session.append(&Frame::Fleet(Box::new(Fleet { runs, differences, ..seen })))?;
-        session.append(&Frame::End(End { ending, notes, clock_drift_ppm }))?;
+        session.append(&Frame::End(end))?;
         session.sync()?;
         Ok(Some(session))
     }

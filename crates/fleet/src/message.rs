@@ -126,7 +126,7 @@ pub(super) struct EarlyEnd {
 impl EarlyEnd {
     /// A rank sent something that is not a message.
     pub(super) fn unreadable(rank: usize, why: &str) -> Self {
-        Self { rank, why: format!("cannot be understood: {why}"), code: 3, is_silence: false }
+        Self { rank, why: format!("sent an unreadable message: {why}"), code: 3, is_silence: false }
     }
 }
 
@@ -195,13 +195,13 @@ impl Envelope {
     /// The bytes are not a message.
     pub(super) fn open(&self) -> Result<Message, String> {
         let plain = if self.is_compressed {
-            Cow::Owned(decompressed(&self.bytes).ok_or("damage came: it cannot be decompressed")?)
+            Cow::Owned(decompressed(&self.bytes).ok_or("it cannot be decompressed")?)
         } else {
             Cow::Borrowed(&self.bytes)
         };
         // From text, as sessions are: the code that parses a plan is compiled once for both.
-        let text = std::str::from_utf8(&plain).map_err(|e| format!("damage came: {e}"))?;
-        serde_json::from_str(text).map_err(|e| format!("damage came: {e}"))
+        let text = std::str::from_utf8(&plain).map_err(|e| e.to_string())?;
+        serde_json::from_str(text).map_err(|e| e.to_string())
     }
 }
 
@@ -215,9 +215,9 @@ impl Inbox {
     /// # Errors
     /// The packets are not a message.
     pub(super) fn take(&mut self, packet: &[u8]) -> Result<Option<Envelope>, String> {
-        let (first, rest) = packet.split_first().ok_or("an empty packet came")?;
+        let (first, rest) = packet.split_first().ok_or("it has an empty packet")?;
         if self.0.len() + rest.len() > MESSAGE_BYTES_MAX {
-            return Err("a message without end came".into());
+            return Err("it has no end".into());
         }
         self.0.extend_from_slice(rest);
         if *first & MORE > 0 {

@@ -30,7 +30,7 @@ impl Mpi {
     /// If MPI was already initialised.
     pub(super) fn join() -> Result<Self, String> {
         let (mut universe, _) = mpi::initialize_with_threading(Threading::Funneled)
-            .ok_or_else(|| "MPI had begun already".to_owned())?;
+            .ok_or_else(|| "MPI was already initialised".to_owned())?;
         universe.set_buffer_size(BUFFER_BYTES);
         let world = universe.world();
         Ok(Self { universe, world })

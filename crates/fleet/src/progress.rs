@@ -145,7 +145,7 @@ impl RunProgress {
             }
             host.is_named = true;
             reports.push(format!(
-                "the storage of {} does not answer: no operation has completed there for {}, {} into the run, after {} a second; other hosts go on",
+                "the storage of {} does not answer: no operation has completed for {}, {} into the run, where {} a second are usual; other hosts continue",
                 name(rank),
                 show_ns(silent as f64),
                 show_ns(now_ns.saturating_sub(self.began_ns) as f64),

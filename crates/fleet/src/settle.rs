@@ -45,15 +45,15 @@ pub(super) fn settle(names: &[String], neighbours: &[u32], planned: &[Planned]) 
         && let Some(most) = steps.hosts.last().filter(|most| **most as usize > planned.len())
     {
         return Err(format!(
-            "--hosts {most}: {} hosts were started; start as many, or leave that number out",
+            "--hosts {most}: only {} hosts were started; start {most}, or leave {most} out",
             planned.len()
         ));
     }
     let mut differences = Vec::new();
     let mut jobs = first.plan.jobs.clone();
     for (name, other) in names.iter().zip(planned).skip(1) {
-        same_targets((&names[0], &first.plan), (name, &other.plan))?;
-        narrow(&mut jobs, &other.plan.jobs, (&names[0], name), &mut differences)?;
+        same_targets(&names[0], &first.plan, name, &other.plan)?;
+        narrow(&mut jobs, &other.plan.jobs, &names[0], name, &mut differences)?;
     }
     let made: Vec<u64> = (0..first.plan.targets.len()).map(|at| least_bytes(planned, at)).collect();
     differences.extend(host_differences(names, planned));
@@ -73,7 +73,7 @@ pub(super) fn settle(names: &[String], neighbours: &[u32], planned: &[Planned]) 
             })
             .collect(),
         jobs: jobs.clone(),
-        origins: origins(&first.plan, &own.plan, (rank, hosts), &names[rank as usize]),
+        origins: origins(&first.plan, &own.plan, rank, hosts, &names[rank as usize]),
         part: Some(Part { rank, hosts, neighbours: neighbours.get(rank as usize).copied().unwrap_or(0) }),
         ..first.plan.clone()
     });
@@ -85,9 +85,9 @@ pub(super) fn settle(names: &[String], neighbours: &[u32], planned: &[Planned]) 
 /// An option of the stream that only works on one host.
 fn single_host_feature(stream: &Stream) -> Option<&'static str> {
     let all = [
-        (stream.replay.is_some(), "the replay of a capture is of one host"),
-        (stream.latency_target.is_some(), "latency-target finds the depth of one host"),
-        (stream.steady.is_some(), "steady-state ends one host when its own rate is steady"),
+        (stream.replay.is_some(), "a capture can be replayed on one host only"),
+        (stream.latency_target.is_some(), "latency-target works on one host only"),
+        (stream.steady.is_some(), "steady-state works on one host only"),
     ];
     all.into_iter().find_map(|(is_given, what)| is_given.then_some(what))
 }
@@ -98,10 +98,10 @@ fn least_bytes(planned: &[Planned], at: usize) -> u64 {
 }
 
 /// Refuses targets of different kinds.
-fn same_targets((a, one): (&str, &Plan), (b, other): (&str, &Plan)) -> Result<(), String> {
+fn same_targets(a: &str, one: &Plan, b: &str, other: &Plan) -> Result<(), String> {
     if one.targets.len() != other.targets.len() {
         return Err(format!(
-            "{a} has {} targets and {b} has {}: names that lead to one file on one host lead to several on the other; name targets that are alike on all hosts",
+            "{a} has {} targets and {b} has {}: names that lead to one file on one host lead to several on the other; name the same kind of targets on all hosts",
             one.targets.len(),
             other.targets.len()
         ));
@@ -115,7 +115,7 @@ fn same_targets((a, one): (&str, &Plan), (b, other): (&str, &Plan)) -> Result<()
                 Role::None => "nothing",
             };
             return Err(format!(
-                "{} is {} on {a} and {} is {} on {b}; name targets that are alike on all hosts",
+                "{} is {} on {a} and {} is {} on {b}; name the same kind of target on all hosts",
                 here.path,
                 word(here.role),
                 there.path,
@@ -130,7 +130,8 @@ fn same_targets((a, one): (&str, &Plan), (b, other): (&str, &Plan)) -> Result<()
 fn narrow(
     jobs: &mut [Job],
     others: &[Job],
-    (a, b): (&str, &str),
+    a: &str,
+    b: &str,
     differences: &mut Vec<String>,
 ) -> Result<(), String> {
     let shape = |jobs: &[Job]| -> Vec<Vec<usize>> {
@@ -138,7 +139,7 @@ fn narrow(
     };
     if shape(jobs) != shape(others) {
         return Err(format!(
-            "{a} and {b} would measure other jobs; give all hosts the same job file, and of a grid name only what all of them can do (--list shows the cells)"
+            "{a} and {b} would measure different jobs; give all hosts the same job file, and limit a grid to cells that all hosts can measure (--list shows the cells)"
         ));
     }
     let theirs = others.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
@@ -146,7 +147,7 @@ fn narrow(
     for (mine, its) in ours.zip(theirs) {
         if mine.cache != its.cache {
             return Err(format!(
-                "{a} would measure with --cache {} and {b} with --cache {}, which is not the same; type --cache",
+                "{a} would measure with --cache {} and {b} with --cache {}; type --cache to choose one",
                 mine.cache.word(),
                 its.cache.word()
             ));
@@ -155,7 +156,7 @@ fn narrow(
             // An engine that replaces a denied one works on all hosts, and the denied one does not.
             let is_mine = mine.engine_fallback.is_some();
             let on_all = if is_mine { &mine.engine } else { &its.engine };
-            tell(
+            note_difference(
                 differences,
                 format!("{a} would use the engine {}, and {b} {}; all use {on_all}", mine.engine, its.engine),
             );
@@ -165,16 +166,16 @@ fn narrow(
                 mine.engine_fallback.clone_from(&its.engine_fallback);
             }
         }
-        narrow_span(mine, its, (a, b), differences);
+        narrow_span(mine, its, a, b, differences);
     }
     Ok(())
 }
 
-fn narrow_span(mine: &mut Stream, its: &Stream, (a, b): (&str, &str), differences: &mut Vec<String>) {
+fn narrow_span(mine: &mut Stream, its: &Stream, a: &str, b: &str, differences: &mut Vec<String>) {
     let (here, there) = (mine.access.span_bytes, its.access.span_bytes);
     if here != there {
         let least = show_bytes(here.min(there));
-        tell(
+        note_difference(
             differences,
             format!("{a} could use {} and {b} {}: all use {least}", show_bytes(here), show_bytes(there)),
         );
@@ -183,14 +184,14 @@ fn narrow_span(mine: &mut Stream, its: &Stream, (a, b): (&str, &str), difference
 }
 
 /// Adds a difference once.
-fn tell(differences: &mut Vec<String>, words: String) {
-    if !differences.contains(&words) {
-        differences.push(words);
+fn note_difference(differences: &mut Vec<String>, sentence: String) {
+    if !differences.contains(&sentence) {
+        differences.push(sentence);
     }
 }
 
 /// The settings of rank 0, with the targets of this host. Settings that this host would have chosen differently get the origin `fleet`.
-fn origins(first: &Plan, own: &Plan, (rank, hosts): (u32, u32), name: &str) -> Vec<Origin> {
+fn origins(first: &Plan, own: &Plan, rank: u32, hosts: u32, name: &str) -> Vec<Origin> {
     let part = Origin {
         setting: "host".into(),
         value: format!("{name}, {} of {hosts}", rank + 1),
@@ -319,7 +320,7 @@ fn size_common_files(plans: &mut [Plan]) {
                 stream.access.span_bytes = bytes;
             }
             for origin in plan.origins.iter_mut().filter(|o| o.setting.ends_with(SIZE) && o.from == DEFAULT) {
-                origin.value = format!("{}, of which each host has its part", show_bytes(bytes));
+                origin.value = format!("{}, divided among the hosts", show_bytes(bytes));
                 origin.from = format!("{DEFAULT}: {} for each host", show_bytes(one.bytes));
             }
         }
@@ -336,12 +337,15 @@ fn shift_targets(plans: &mut [Plan]) -> Result<(), String> {
         let by = stream.shift_hosts as usize % hosts;
         if by == 0 {
             return Err(format!(
-                "--shift-hosts {}: of {hosts} hosts the one so far on is each host itself; use a number that is no multiple of {hosts}",
+                "--shift-hosts {}: with {hosts} hosts, each would get its own file; use a number that is not a multiple of {hosts}",
                 stream.shift_hosts
             ));
         }
         if own.iter().any(|t| t.role == Role::None) {
-            return Err("--shift-hosts does not go with a stream that touches nothing beside it; leave one of them out".into());
+            return Err(
+                "--shift-hosts cannot be combined with a stream that has no target; leave one of them out"
+                    .into(),
+            );
         }
         let files = stream.targets.iter().filter(|at| own.get(**at).is_some_and(is_own_file));
         for pair in files.map(|at| (*at, by)) {
@@ -350,7 +354,7 @@ fn shift_targets(plans: &mut [Plan]) -> Result<(), String> {
             }
         }
     }
-    let behind = own.len();
+    let first_shifted = own.len();
     for (rank, plan) in plans.iter_mut().enumerate() {
         for (at, by) in &opened {
             let maker = (rank + by) % hosts;
@@ -362,7 +366,7 @@ fn shift_targets(plans: &mut [Plan]) -> Result<(), String> {
             }
             plan.targets.push(target);
         }
-        for target in plan.targets.iter_mut().take(behind).filter(|t| is_own_file(t)) {
+        for target in plan.targets.iter_mut().take(first_shifted).filter(|t| is_own_file(t)) {
             if let Some(common) = &mut target.common {
                 common.maker = rank as u32;
             }
@@ -371,7 +375,7 @@ fn shift_targets(plans: &mut [Plan]) -> Result<(), String> {
             let by = stream.shift_hosts as usize % hosts;
             for target in &mut stream.targets {
                 if let Some(at) = opened.iter().position(|pair| *pair == (*target, by)) {
-                    *target = behind + at;
+                    *target = first_shifted + at;
                 }
             }
         }
@@ -466,16 +470,16 @@ fn an_engine_denied_on_one_host_is_used_on_none() {
 #[test]
 fn different_plans_are_refused() {
     let names = ["a".to_owned(), "b".to_owned()];
-    let of = |change: fn(&mut Plan)| {
+    let refusal = |change: fn(&mut Plan)| {
         let mut all = [planned("sync", 1 << 30, "6.1"), planned("sync", 1 << 30, "6.1")];
         change(&mut all[1].plan);
         settle(&names, &[0, 0], &all).err().unwrap_or_default()
     };
-    assert_eq!(of(|_| {}), "");
-    assert!(of(|p| p.targets[0].role = Role::File).contains("is a directory on a"));
-    assert!(of(|p| p.targets.clear()).contains("a has 1 targets and b has 0"));
-    assert!(of(|p| p.jobs.clear()).contains("other jobs"));
-    let cached = of(|p| p.jobs[0].phases[0].streams[0].cache = model::job::Cache::Buffered);
+    assert_eq!(refusal(|_| {}), "");
+    assert!(refusal(|p| p.targets[0].role = Role::File).contains("is a directory on a"));
+    assert!(refusal(|p| p.targets.clear()).contains("a has 1 targets and b has 0"));
+    assert!(refusal(|p| p.jobs.clear()).contains("different jobs"));
+    let cached = refusal(|p| p.jobs[0].phases[0].streams[0].cache = model::job::Cache::Buffered);
     assert!(cached.contains("type --cache"), "{cached}");
 }
 
@@ -496,7 +500,7 @@ fn options_of_a_single_host_are_refused() {
         own.plan.jobs[0].phases[0].streams[0].steady = Some(steady);
     }
     let refused = settle(&["a".to_owned(), "b".to_owned()], &[0, 0], &all).err().unwrap_or_default();
-    assert!(refused.starts_with("steady-state ends one host"), "{refused}");
+    assert!(refused.starts_with("steady-state works on one host"), "{refused}");
 }
 
 #[cfg(test)]
@@ -594,7 +598,7 @@ mod tests {
             assert_eq!(targets, [0, 2, 2]);
         }
         let own = assigned(2, &[Stream { shift_hosts: 2, ..stream(0) }]).err().unwrap_or_default();
-        assert!(own.contains("no multiple of 2"), "{own}");
+        assert!(own.contains("not a multiple of 2"), "{own}");
     }
 
     #[test]

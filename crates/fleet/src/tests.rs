@@ -29,7 +29,7 @@ fn met_by(nets: Vec<ThreadNetwork>, each: impl Fn(Hosts) + Send + Sync) {
                     version: "1".into(),
                 };
                 let net = move || Ok(Box::new(net) as Box<dyn Network>);
-                each(Hosts::join(net, (me, 1)).unwrap_or_else(|why| panic!("{why:?}")));
+                each(Hosts::join(net, me, 1).unwrap_or_else(|why| panic!("{why:?}")));
             });
         }
     });
@@ -174,9 +174,8 @@ fn all_hosts_agree_on_the_sum_of_a_run_and_on_disturbances_of_any_host() {
     met(TWO_FLOORS, |hosts| {
         let (run, intervals) = simulated_run(hosts.rank as u64);
         let own = summary(hosts.rank);
-        let measured = (&[run][..], &[intervals][..]);
         let (summary, _) = hosts
-            .agree(measured, &own, |_| {})
+            .agree(&[run], &[intervals], &own, |_| {})
             .unwrap_or_else(|why| panic!("rank {}: {why:?}, {:?}", hosts.rank, hosts.shared.over()));
         agreed.lock().unwrap_or_else(PoisonError::into_inner).push(summary);
         hosts.leave();
@@ -193,7 +192,7 @@ fn hosts_without_heartbeats_between_them_are_not_lost_between_runs() {
     met(TWO_FLOORS, |hosts| {
         for round in 0..2 {
             let (run, intervals) = simulated_run(hosts.rank as u64);
-            let agreed = hosts.agree((&[run], &[intervals]), &summary(hosts.rank), |_| {});
+            let agreed = hosts.agree(&[run], &[intervals], &summary(hosts.rank), |_| {});
             agreed.unwrap_or_else(|why| panic!("rank {}: {why:?}, {:?}", hosts.rank, hosts.shared.over()));
             // A run that takes longer than a host may be silent.
             std::thread::sleep(Duration::from_millis(1300 * (1 - round)));

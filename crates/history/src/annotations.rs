@@ -34,7 +34,7 @@ pub(super) fn read(session: &Path) -> Result<Annotations, String> {
     let path = annotations_path(session);
     let wrong = |why: &dyn std::fmt::Display| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        format!("{name} beside it cannot be read: {why}; repair it or move it away")
+        format!("cannot read its tags and notes in {name}: {why}; fix the file or move it away")
     };
     match files::text(&path, ANNOTATION_BYTES_MAX) {
         Ok(text) => Annotations::parse(&text).map_err(|e| wrong(&e)),
@@ -44,10 +44,10 @@ pub(super) fn read(session: &Path) -> Result<Annotations, String> {
 }
 
 /// Writes the annotations of a session. Removes the file if they are empty.
-pub(super) fn write(session: &Path, words: &Annotations) -> io::Result<()> {
+pub(super) fn write(session: &Path, annotations: &Annotations) -> io::Result<()> {
     let path = annotations_path(session);
-    if !words.is_empty() {
-        return files::replace(&path, (serde_json::to_string_pretty(words)? + "\n").as_bytes());
+    if !annotations.is_empty() {
+        return files::replace(&path, (serde_json::to_string_pretty(annotations)? + "\n").as_bytes());
     }
     match std::fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
@@ -80,10 +80,13 @@ pub fn say(word: &str, change: &Change) -> Result<ExitCode, Failure> {
     if !is_session(&session) {
         return Err(Failure::Usage(format!("{}: there is no such session file", name::shown(&session))));
     }
-    let words = apply_change(&session, change)?;
+    let annotations = apply_change(&session, change)?;
     remember();
-    let tags = if words.tags.is_empty() { String::new() } else { format!(", tags {}", words.tags.join(" ")) };
-    let notes = match words.notes.len() {
+    let tags = match annotations.tags.join(" ") {
+        none if none.is_empty() => none,
+        tags => format!(", tags {tags}"),
+    };
+    let notes = match annotations.notes.len() {
         0 => String::new(),
         1 => ", one note".into(),
         n => format!(", {n} notes"),
@@ -104,17 +107,17 @@ fn apply_change(session: &Path, change: &Change) -> Result<Annotations, Failure>
     let held = File::open(files::directory(session)).map_err(|e| refuse(session, &e))?;
     let _ = held.lock();
     let usage = |why: String| Failure::Usage(format!("{}: {why}", id(session)));
-    let mut words = read(session).map_err(usage)?;
+    let mut annotations = read(session).map_err(usage)?;
     match change {
-        Change::Tag(tags) => tags.iter().try_for_each(|t| words.tag(t)),
-        Change::Untag(tags) => tags.iter().try_for_each(|t| words.untag(t)),
+        Change::Tag(tags) => tags.iter().try_for_each(|t| annotations.tag(t)),
+        Change::Untag(tags) => tags.iter().try_for_each(|t| annotations.untag(t)),
         Change::Note(text) => {
-            words.note(jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(), text)
+            annotations.note(jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(), text)
         }
     }
     .map_err(usage)?;
-    write(session, &words).map_err(|e| refuse(session, &e))?;
-    Ok(words)
+    write(session, &annotations).map_err(|e| refuse(session, &e))?;
+    Ok(annotations)
 }
 
 fn refuse(session: &Path, error: &io::Error) -> Failure {
@@ -130,11 +133,11 @@ mod tests {
         let refuse = |e: io::Error| Failure::Refused(e.to_string());
         let dir = tempfile::tempdir().map_err(refuse)?;
         let session = dir.path().join("20261121-161226-1.fathom");
-        let tags = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
+        let tags = |tags: &[&str]| tags.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
         apply_change(&session, &Change::Tag(tags(&["b", "a"])))?;
         apply_change(&session, &Change::Note("new cable".into()))?;
-        let words = read(&session).map_err(Failure::Usage)?;
-        assert_eq!((words.tags, words.notes[0].text.as_str()), (tags(&["a", "b"]), "new cable"));
+        let annotations = read(&session).map_err(Failure::Usage)?;
+        assert_eq!((annotations.tags, annotations.notes[0].text.as_str()), (tags(&["a", "b"]), "new cable"));
         let names = std::fs::read_dir(dir.path()).map_err(refuse)?;
         let names: Vec<_> = names.flatten().map(|e| e.file_name()).collect();
         assert_eq!(names, ["20261121-161226-1.words.json"]);

@@ -59,7 +59,7 @@ pub(super) fn query<T>(files: &Files, ask: impl Fn(&mut Index) -> rusqlite::Resu
             Err(IndexError::Damaged(why)) => {
                 let Ok(aside) = set_aside(&path, "damaged") else { continue };
                 stderr::say(&format!(
-                    "fathom: the index {} is damaged ({why}); it is made anew from the session files, and what it was is now {}",
+                    "fathom: the index {} is damaged ({why}); fathom rebuilds it from the session files and keeps the damaged one as {}",
                     path.display(),
                     aside.display()
                 ));
@@ -70,10 +70,10 @@ pub(super) fn query<T>(files: &Files, ask: impl Fn(&mut Index) -> rusqlite::Resu
         }
     }
     if let Some(why) = refused.filter(|_| files.by_id.len() >= MANY) {
-        stderr::say(&format!("fathom: no index can be kept ({why}), so every session is read each time"));
+        stderr::say(&format!("fathom: no index can be written ({why}), so every session is read each time"));
     }
     query_index(Path::new(":memory:"), files, &ask).map_err(|trouble| match trouble {
-        IndexError::Newer(_) => Failure::Refused("the index in memory is from the future".into()),
+        IndexError::Newer(_) => Failure::Refused("the index in memory has a newer version".into()),
         IndexError::Unusable(why) | IndexError::Damaged(why) => {
             Failure::Refused(format!("the history cannot be indexed: {why}"))
         }
@@ -89,7 +89,7 @@ pub(super) fn rebuild(files: &Files) -> Result<(), Failure> {
         if let Err(IndexError::Newer(version)) = Index::open(&path) {
             let aside = set_aside(&path, &format!("version-{version}"))
                 .map_err(|e| Failure::Refused(format!("{} cannot be moved aside: {e}", path.display())))?;
-            stderr::say(&format!("fathom: the index of a later fathom is now {}", aside.display()));
+            stderr::say(&format!("fathom: the index of a newer fathom is now {}", aside.display()));
         }
     }
     query(&Files::default(), |_| Ok(()))?;
@@ -114,8 +114,8 @@ fn query_index<T>(
 
 fn newer_index_failure(path: &Path, version: i64) -> Failure {
     Failure::Refused(format!(
-        "{} was made by a later fathom (its version is {version}, and this one knows {}); use that fathom, or type `fathom list \
-         --rebuild`, which sets it aside and makes one from the session files",
+        "a newer fathom made {} (index version {version}, and this one reads up to {}); use that fathom, or type `fathom list --rebuild`, \
+         which moves the index aside and makes one from the session files",
         path.display(),
         VERSION
     ))
@@ -171,7 +171,7 @@ impl Index {
         let (gone, new) = self.differences(files)?;
         self.forget(&gone)?;
         if new.len() >= MANY {
-            stderr::say(&format!("fathom: {} sessions are new to the index and are read now", new.len()));
+            stderr::say(&format!("fathom: reading {} sessions that are not in the index yet", new.len()));
         }
         for batch in new.chunks(BATCH) {
             // Sessions are read before the transaction, so that no other process waits for the database.
@@ -444,7 +444,7 @@ pub(super) fn read(found: &SessionFile) -> Entry {
         }
     }
     match annotations::read(&found.path) {
-        Ok(words) => entry.words = words,
+        Ok(annotations) => entry.words = annotations,
         Err(why) => entry.problem = Some(why),
     }
     entry
@@ -754,8 +754,11 @@ mod tests {
                 Err(other) => return Err(format!("{other:?}").into()),
             }
         }
-        let words = newer_index_failure(Path::new("/x/history.db"), 7);
-        assert!(["/x/history.db", "7", "--rebuild"].iter().all(|w| words.message().contains(w)), "{words:?}");
+        let failure = newer_index_failure(Path::new("/x/history.db"), 7);
+        assert!(
+            ["/x/history.db", "7", "--rebuild"].iter().all(|part| failure.message().contains(part)),
+            "{failure:?}"
+        );
         Ok(())
     }
 

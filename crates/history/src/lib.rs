@@ -85,12 +85,12 @@ fn resolve_id(files: &Files, word: &str) -> Result<String, Failure> {
     }
     if let Some(back) = sessions_back(word)? {
         let newest_first = index::query(files, |index| index.ids(&Filter::default()))?;
-        return nth_ended(files, newest_first, (word, back));
+        return nth_ended(files, newest_first, word, back);
     }
     let tagged =
         index::query(files, |index| index.ids(&Filter { tag: Some(word.into()), ..Filter::default() }))?;
     if !tagged.is_empty() {
-        return single_match(word, "that tag", tagged);
+        return single_match(word, "this tag", tagged);
     }
     let parts: Vec<String> =
         files.by_id.keys().filter(|id| !word.is_empty() && id.contains(word)).cloned().collect();
@@ -99,7 +99,7 @@ fn resolve_id(files: &Files, word: &str) -> Result<String, Failure> {
         let why = format!("no file, tag or session has this name; {similar}type `fathom list` to see all");
         return Err(usage(word, &why));
     }
-    single_match(word, "that in their id", parts)
+    single_match(word, "this in their id", parts)
 }
 
 /// The id most similar to a misspelt one. `last` counts as an id.
@@ -111,33 +111,34 @@ fn nearest<'f>(files: &'f Files, word: &'f str) -> Option<&'f str> {
 }
 
 /// The session `back` before the newest one that has ended.
-fn nth_ended(files: &Files, newest_first: Vec<String>, (word, back): (&str, u32)) -> Result<String, Failure> {
+fn nth_ended(files: &Files, newest_first: Vec<String>, word: &str, back: u32) -> Result<String, Failure> {
     let mut running = Vec::new();
     let mut left = back;
     for id in newest_first {
         let Some(found) = files.by_id.get(&id) else { continue };
-        if let Some(words) = session::running(&found.path) {
-            running.push(format!("{id} is {words}"));
+        if let Some(state) = session::running(&found.path) {
+            running.push(format!("{id} is {state}"));
         } else if left > 0 {
             left -= 1;
         } else {
-            for words in &running {
+            for sentence in &running {
                 stderr::say(&format!(
-                    "fathom: {words}; {word} is {id}, since only sessions that have ended count"
+                    "fathom: {sentence}, so {word} means {id}: only sessions that have ended count"
                 ));
             }
             return Ok(id);
         }
     }
+    let ended = files.by_id.len() - running.len();
     match running.first() {
-        Some(words) if running.len() == files.by_id.len() => {
-            Err(Failure::Refused(format!("{word}: {words}, and no other session is there")))
+        Some(sentence) if ended == 0 => {
+            Err(Failure::Refused(format!("{word}: {sentence}, and there is no other session")))
         }
-        Some(words) => {
-            let ended = session_count_text(files.by_id.len() - running.len());
-            Err(usage(word, &format!("{words}, and of those that have ended {ended}")))
+        Some(sentence) => {
+            let have = if ended == 1 { "session has" } else { "sessions have" };
+            Err(usage(word, &format!("{sentence}, and only {ended} {have} ended")))
         }
-        None => Err(usage(word, &session_count_text(files.by_id.len()))),
+        None => Err(usage(word, &session_count_text(ended))),
     }
 }
 
@@ -146,7 +147,7 @@ fn sessions_back(word: &str) -> Result<Option<u32>, Failure> {
     match word.split_once('~') {
         None if word == "last" => Ok(Some(0)),
         Some(("last", back)) => {
-            let why = "a number must follow last~; type last~1, or another number";
+            let why = "`last~` needs a number, such as last~1";
             back.parse().map(Some).map_err(|_| usage(word, why))
         }
         _ => Ok(None),
@@ -229,7 +230,7 @@ impl Files {
 
     /// Scans one directory.
     fn scan_directory(&mut self, dir: &Path) -> io::Result<()> {
-        let mut words = BTreeMap::new();
+        let mut annotations_changed_ns = BTreeMap::new();
         let mut found = Vec::new();
         let mut others = 0;
         let user = session::user();
@@ -251,20 +252,20 @@ impl Files {
             if session.is_some() {
                 found.push((id.to_owned(), entry.path(), facts));
             } else {
-                words.insert(id.to_owned(), changed_ns(&facts));
+                annotations_changed_ns.insert(id.to_owned(), changed_ns(&facts));
             }
         }
         for (id, path, facts) in found {
             let stamp = Stamp {
                 bytes: i64::try_from(facts.len()).unwrap_or(i64::MAX),
                 changed_ns: changed_ns(&facts),
-                words_changed_ns: words.get(&id).copied(),
+                words_changed_ns: annotations_changed_ns.get(&id).copied(),
             };
             self.by_id.entry(id.clone()).or_insert(SessionFile { id, path, stamp });
         }
         if others > 0 {
-            let left = format!("{others} of the sessions in {} are other users'", name::shown(dir));
-            self.problems.push(format!("{left} and left out; `fathom show FILE` shows one"));
+            let left = format!("{others} sessions in {} belong to other users", name::shown(dir));
+            self.problems.push(format!("{left} and are not listed; `fathom show FILE` shows one"));
         }
         Ok(())
     }

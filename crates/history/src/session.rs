@@ -62,7 +62,7 @@ impl Session {
                 Ok(session) => {
                     if let Some(home) = user_directory().filter(|home| *home != dir) {
                         stderr::say(&format!(
-                            "fathom: {} cannot be written, so this session is in {}; set XDG_DATA_HOME to a directory that you can write to",
+                            "fathom: {} cannot be written, so this session is kept in {}; set XDG_DATA_HOME to a directory that you can write to",
                             name::shown(&home),
                             name::shown(&dir)
                         ));
@@ -73,7 +73,7 @@ impl Session {
             }
         }
         stderr::say(&format!(
-            "fathom: this session cannot be kept ({}), as with --no-history; set XDG_DATA_HOME to a \
+            "fathom: this session will not be kept ({}); set XDG_DATA_HOME to a \
              directory that you can write to",
             problems.join("; ")
         ));
@@ -202,13 +202,13 @@ impl Session {
             // A session without a header is empty.
             let consequence = if self.bytes <= MAGIC.len() as u64 {
                 let _ = std::fs::remove_file(&self.path);
-                "this session is not kept; only the report that follows has its results"
+                "this session is not kept: only the report that follows has its results"
             } else {
                 // Remove a torn frame at the end of the file.
                 if let Store::File(file) = &self.store {
                     let _ = file.set_len(self.bytes);
                 }
-                "the file has only the results so far; the report that follows has all"
+                "the file has the results until now, and only the report that follows has the rest"
             };
             stderr::say(&format!(
                 "fathom: the session file {} cannot be written: {why}{}; {consequence}",
@@ -254,7 +254,7 @@ fn create_new(dir: &Path, started: &str, process: u32) -> io::Result<(PathBuf, F
 }
 
 fn no_memory(error: &io::Error) -> Failure {
-    Failure::Refused(format!("there is no memory for the session: {error}{}", cause(error)))
+    Failure::Refused(format!("there is not enough memory for the session: {error}{}", cause(error)))
 }
 
 /// Reads a session.
@@ -263,8 +263,8 @@ fn no_memory(error: &io::Error) -> Failure {
 /// [`Failure::Usage`] with the reason if the file is not a session; [`Failure::Refused`] if it has no measurement.
 pub fn read(path: &Path) -> Result<Record, Failure> {
     load(path).map_err(|e| {
-        let message = format!("{}: {e}", name::shown(path));
-        if matches!(e, Unreadable::Headless) { Failure::Refused(message) } else { Failure::Usage(message) }
+        let why = format!("{}: {e}", name::shown(path));
+        if matches!(e, Unreadable::Headless) { Failure::Refused(why) } else { Failure::Usage(why) }
     })
 }
 
@@ -311,10 +311,10 @@ pub fn is_headless(path: &Path) -> bool {
 /// `None` if two file systems have a locked file with this inode number, or the process is in a PID namespace that this one cannot see.
 fn flock_writer(locks: &str, inode: u64) -> Option<u32> {
     let mut found = locks.lines().filter_map(|line| {
-        let words: Vec<&str> = line.split_ascii_whitespace().collect();
-        let [_, "FLOCK", _, "WRITE", pid, file, ..] = words.as_slice() else { return None };
-        let is_same = file.rsplit(':').next()?.parse() == Ok(inode);
-        pid.parse().ok().filter(|pid| is_same && *pid > 0)
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let [_, "FLOCK", _, "WRITE", pid, file, ..] = fields.as_slice() else { return None };
+        let is_it = file.rsplit(':').next()?.parse() == Ok(inode);
+        pid.parse().ok().filter(|pid| is_it && *pid > 0)
     });
     let pid = found.next()?;
     found.next().is_none().then_some(pid)

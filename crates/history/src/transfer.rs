@@ -71,7 +71,7 @@ fn into_directory(sessions: &[PathBuf], format: Option<&'static Format>, dir: &P
 fn into_file(session: &Path, format: Option<&'static Format>, request: &Export) -> Result<(), Failure> {
     let mut spared = Spared::default();
     spared.add(session, "the session itself");
-    spared.add(&annotations::annotations_path(session), "what is said about the session");
+    spared.add(&annotations::annotations_path(session), "the session's tags and notes");
     let rules = Rules { flag: "-o", spared, replace: Replace::by(request.force) };
     let outlet = rules.decide(&request.to)?;
     outlet.write(&bytes(session, format)?, &rules)?;
@@ -102,7 +102,7 @@ fn format(request: &Export) -> Result<Option<&'static Format>, Failure> {
         return if form == FORM || known.is_some() {
             Ok(known)
         } else {
-            Err(Failure::Usage(format!("--format {form}: there is no such form")))
+            Err(Failure::Usage(format!("--format {form}: there is no such format")))
         };
     }
     let named = request.to.extension().filter(|e| *e != EXTENSION && !is_directory(&request.to));
@@ -112,7 +112,7 @@ fn format(request: &Export) -> Result<Option<&'static Format>, Failure> {
         (None, _) => Ok(None),
         (Some(_), Some(format)) => Ok(Some(format)),
         (Some(_), None) => Err(Failure::Usage(format!(
-            "-o {}: no form has this extension; type .{EXTENSION}, {}, or a directory",
+            "-o {}: no format has this extension; type .{EXTENSION}, {}, or a directory",
             name::shown(&request.to),
             report::extensions::<Report>()
         ))),
@@ -148,7 +148,7 @@ fn export_annotations(session: &Path, place: &Path) -> Result<(), Failure> {
 fn create(place: &Path, bytes: &[u8]) -> Result<(), Failure> {
     files::create(place, bytes, Readers::Umask).map_err(|e| match e.kind() {
         io::ErrorKind::AlreadyExists => Failure::Usage(format!(
-            "{} is there already and stays as it is; remove it, or type another -o",
+            "{} exists already and is not replaced; remove it, or type another -o",
             name::shown(place)
         )),
         _ => refuse(place, &e),
@@ -163,7 +163,7 @@ fn is_directory(path: &Path) -> bool {
 
 fn needs_directory(to: &Path) -> Failure {
     Failure::Usage(format!(
-        "-o {} takes one session; for several type a directory, which ends in /",
+        "-o {} is a file for one session; for several type a directory, with / at its end",
         name::shown(to)
     ))
 }
@@ -194,7 +194,7 @@ pub fn import(paths: &[PathBuf]) -> Result<ExitCode, Failure> {
 fn import_one(path: &Path) -> Result<String, Failure> {
     let bytes = session::bytes(path).map_err(|e| Failure::Usage(e.to_string()))?;
     let (record, torn) = record::decode(&bytes)
-        .map_err(|e| Failure::Usage(format!("{e}; import takes what `fathom export` writes")))?;
+        .map_err(|e| Failure::Usage(format!("{e}; `fathom import` reads what `fathom export` wrote")))?;
     let annotations_read = annotations::read(path).map_err(Failure::Usage)?;
     let id = id_of(path, &record, &bytes);
     if let Some(there) = Files::find_file(&id) {
@@ -206,7 +206,7 @@ fn import_one(path: &Path) -> Result<String, Failure> {
     // Annotations first: once the session exists, it is not imported again.
     annotations::write(&place, &annotations_read).map_err(|e| refuse(&e))?;
     match files::create(&place, &bytes, Readers::Owner) {
-        Ok(()) if torn => Ok(format!("imported as {id}; its last frame is torn and left out")),
+        Ok(()) if torn => Ok(format!("imported as {id}, without its last frame, which is incomplete")),
         Ok(()) => Ok(format!("imported as {id}")),
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => compare_with_existing(&id, &place, &bytes),
         Err(e) => Err(refuse(&e)),
@@ -215,10 +215,10 @@ fn import_one(path: &Path) -> Result<String, Failure> {
 
 fn compare_with_existing(id: &str, there: &Path, bytes: &[u8]) -> Result<String, Failure> {
     match session::bytes(there) {
-        Ok(ours) if ours == bytes => Ok(format!("skipped: {id} is there already")),
+        Ok(ours) if ours == bytes => Ok(format!("skipped: {id} is already in the history")),
         _ => Err(Failure::Usage(format!(
-            "another session has the id {id}, and nothing was written over; under a name that is no id, such as other.{EXTENSION}, \
-             it gets one of its own"
+            "the history has another session with the id {id}, and keeps it; rename this file, for example to other.{EXTENSION}, and it gets a \
+             new id"
         ))),
     }
 }
@@ -255,7 +255,7 @@ fn writable_directory() -> Result<PathBuf, Failure> {
         }
     }
     Err(Failure::Refused(format!(
-        "the history cannot be written ({}); set XDG_DATA_HOME to a directory of yours",
+        "the history cannot be written ({}); set XDG_DATA_HOME to a directory that you can write to",
         problems.join("; ")
     )))
 }
@@ -291,7 +291,7 @@ pub fn delete(request: &Removal) -> Result<ExitCode, Failure> {
 fn resolve<'a>(files: &'a Files, word: &str, sure: bool) -> Result<&'a SessionFile, Failure> {
     if word.contains('/') {
         return Err(Failure::Usage(format!(
-            "{word}: delete takes ids of sessions in the history, as `fathom list` shows them; a file elsewhere is removed with rm"
+            "{word}: delete takes ids of sessions in the history, as `fathom list` shows them; remove a file elsewhere with rm"
         )));
     }
     let id = resolve_id(files, word)?;
@@ -308,16 +308,17 @@ fn resolve<'a>(files: &'a Files, word: &str, sure: bool) -> Result<&'a SessionFi
 }
 
 fn remove(found: &SessionFile) -> Result<(), Failure> {
-    let words = annotations::annotations_path(&found.path);
+    let annotations_file = annotations::annotations_path(&found.path);
     // Annotations first: alone they would belong to no session.
     if found.stamp.words_changed_ns.is_some() {
-        std::fs::remove_file(&words)
-            .map_err(|e| Failure::Refused(format!("{} cannot be removed: {e}", name::shown(&words))))?;
+        std::fs::remove_file(&annotations_file).map_err(|e| {
+            Failure::Refused(format!("{} cannot be removed: {e}", name::shown(&annotations_file)))
+        })?;
     }
     std::fs::remove_file(&found.path)
         .map_err(|e| Failure::Refused(format!("{} cannot be removed: {e}", name::shown(&found.path))))?;
     let annotations_note =
-        if found.stamp.words_changed_ns.is_some() { " and what was said about it" } else { "" };
+        if found.stamp.words_changed_ns.is_some() { " with its tags and notes" } else { "" };
     let size = show_bytes(found.stamp.bytes.unsigned_abs());
     stdout::text(&format!("removed {}{annotations_note} ({size})\n", name::shown(&found.path)))
 }

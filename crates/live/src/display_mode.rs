@@ -83,7 +83,7 @@ impl Output {
     fn view_obstacle(self) -> Option<&'static str> {
         match self.kind {
             StandardError::Stream => Some("standard error is not a terminal"),
-            StandardError::Dumb => Some("TERM is not set, or says that the terminal is a dumb one"),
+            StandardError::Dumb => Some("TERM is not set, or is dumb"),
             StandardError::Terminal if !self.is_ours => {
                 Some("fathom was started in the background of its terminal")
             }

@@ -97,35 +97,35 @@ impl Live {
         let line = Arc::new(ProgressLine::hidden());
         let view = View::start(theme, Arc::clone(&line), Arc::clone(stop));
         let view =
-            view.map_err(|e| Failure::Refused(format!("the view cannot begin: {e}{}", sys::cause(&e))))?;
+            view.map_err(|e| Failure::Refused(format!("the view cannot start: {e}{}", sys::cause(&e))))?;
         Ok(Self::on(Display::View(view, line)))
     }
 
     /// Begins a step with a known time left.
-    pub fn step(&self, words: &str, left: impl Into<Left>) {
-        self.step_of(words, Some(left.into()));
+    pub fn step(&self, name: &str, left: impl Into<Left>) {
+        self.step_of(name, Some(left.into()));
     }
 
     /// Begins a step with an unknown duration.
-    pub fn begin(&self, words: &str) {
-        self.step_of(words, None);
+    pub fn begin(&self, name: &str) {
+        self.step_of(name, None);
     }
 
     /// Begins a step, with the time left if it is known.
-    pub fn step_of(&self, words: &str, left: Option<Left>) {
+    pub fn step_of(&self, name: &str, left: Option<Left>) {
         // A step without a known duration does not change the progress.
         let done = left.map_or_else(|| self.progress_max.load(Ordering::Relaxed), |left| self.progress(left));
         if let Display::View(view, _) = &self.display {
             view.tell(|state| {
-                state.step(words, left);
+                state.step(name, left);
                 state.done = (done, PROGRESS_UNITS);
             });
         }
         match &self.display {
-            Display::View(_, line) => line.step(words, (done, PROGRESS_UNITS), left),
-            Display::ProgressLine(line) => line.step(words, (done, PROGRESS_UNITS), left),
+            Display::View(_, line) => line.step(name, (done, PROGRESS_UNITS), left),
+            Display::ProgressLine(line) => line.step(name, (done, PROGRESS_UNITS), left),
             Display::Lines => stderr::say(
-                &left.map_or_else(|| words.to_owned(), |left| format!("{words}, {}", left.sentence())),
+                &left.map_or_else(|| name.to_owned(), |left| format!("{name}, {}", left.sentence())),
             ),
             Display::Quiet => {}
         }
@@ -157,18 +157,18 @@ impl Live {
     }
 
     /// Prints a lasting message.
-    pub fn say(&self, words: &str) {
+    pub fn say(&self, message: &str) {
         match &self.display {
-            Display::View(view, _) => view.say(words),
-            Display::ProgressLine(line) => line.say(words),
-            Display::Lines => stderr::say(words),
+            Display::View(view, _) => view.say(message),
+            Display::ProgressLine(line) => line.say(message),
+            Display::Lines => stderr::say(message),
             Display::Quiet => {}
         }
     }
 
     /// Prints a lasting message even with `--quiet`.
-    pub fn tell(&self, words: &str) {
-        if matches!(self.display, Display::Quiet) { stderr::say(words) } else { self.say(words) }
+    pub fn tell(&self, message: &str) {
+        if matches!(self.display, Display::Quiet) { stderr::say(message) } else { self.say(message) }
     }
 
     /// The view, while it is shown.
@@ -329,10 +329,10 @@ impl ProgressLine {
     }
 
     /// Writes a lasting message above the line.
-    fn say(&self, words: &str) {
+    fn say(&self, message: &str) {
         let mut state = self.state();
         if state.is_shown {
-            write_stderr(&format!("{CLEAR}{}\n", visible(words)));
+            write_stderr(&format!("{CLEAR}{}\n", visible(message)));
             state.draw();
         }
     }
@@ -358,7 +358,7 @@ impl LineState {
             let left = self.left.map(Left::describe).unwrap_or_default();
             write_stderr(&format!(
                 "{CLEAR}{}",
-                render_bar(&self.message, self.done, &left, (self.gauge, columns))
+                render_bar(&self.message, self.done.0, self.done.1, &left, self.gauge, columns)
             ));
             self.drawn = Some(Instant::now());
         }
@@ -371,12 +371,7 @@ fn write_stderr(text: &str) {
 }
 
 /// Renders the line, at least one column narrower than the terminal: some terminals wrap a full line.
-fn render_bar(
-    message: &str,
-    (done, total): (u64, u64),
-    left: &str,
-    (gauge, columns): ([&str; 2], usize),
-) -> String {
+fn render_bar(message: &str, done: u64, total: u64, left: &str, gauge: [&str; 2], columns: usize) -> String {
     let share = if total > 0 { done.min(total) as f64 / total as f64 } else { 0.0 };
     let full = (share * BAR_COLUMNS as f64) as usize;
     let line = gauge[0].repeat(full) + &gauge[1].repeat(BAR_COLUMNS - full);
@@ -458,20 +453,20 @@ fn progress_never_falls_when_runs_are_added() {
 #[test]
 fn progress_line_fits_the_terminal_and_shows_the_completed_share() {
     let gauge = ["#", "-"];
-    let half = render_bar("reading", (1, 2), "3 s left", (gauge, 60));
+    let half = render_bar("reading", 1, 2, "3 s left", gauge, 60);
     assert_eq!(half, format!("reading{} {}{} 3 s left", " ".repeat(18), "#".repeat(12), "-".repeat(12)));
     assert_eq!(half.len(), 59);
     assert_eq!(
-        render_bar(&"x".repeat(99), (9, 3), "", (gauge, 40)),
+        render_bar(&"x".repeat(99), 9, 3, "", gauge, 40),
         format!("{} {} ", "x".repeat(13), "#".repeat(24))
     );
     // Characters of two columns, and a total of 0.
-    let wide = render_bar("\u{6e2c}\u{5b9a}\u{4e2d}", (0, 0), "1 s left", (gauge, 40));
+    let wide = render_bar("\u{6e2c}\u{5b9a}\u{4e2d}", 0, 0, "1 s left", gauge, 40);
     assert_eq!(Span::raw(&wide).width(), 39, "{wide}");
     // A terminal narrower than the bar: a wrapped line would be repeated at each draw.
-    assert_eq!(render_bar("reading", (1, 2), "1 s left", (gauge, 10)), format!(" {}", "#".repeat(8)));
+    assert_eq!(render_bar("reading", 1, 2, "1 s left", gauge, 10), format!(" {}", "#".repeat(8)));
     for columns in 0..60 {
-        let narrow = render_bar("\u{6e2c}\u{5b9a}", (1, 3), "1 s left", (gauge, columns));
+        let narrow = render_bar("\u{6e2c}\u{5b9a}", 1, 3, "1 s left", gauge, columns);
         assert!(Span::raw(&narrow).width() <= columns.saturating_sub(1), "{columns}: {narrow}");
     }
 }

@@ -183,8 +183,8 @@ pub(super) type Points = VecDeque<Option<f64>>;
 
 impl State {
     /// Begins a step.
-    pub(super) fn step(&mut self, words: &str, left: Option<Left>) {
-        words.clone_into(&mut self.step);
+    pub(super) fn step(&mut self, name: &str, left: Option<Left>) {
+        name.clone_into(&mut self.step);
         (self.left, self.done) = (left, (0, 0));
         (self.pulse, self.seen) = (Pulse::default(), None);
     }
@@ -250,8 +250,8 @@ impl State {
     }
 
     /// Adds a lasting message.
-    pub(super) fn say(&mut self, words: &str) {
-        self.notes.push_back(words.to_owned());
+    pub(super) fn say(&mut self, message: &str) {
+        self.notes.push_back(message.to_owned());
         let more = self.notes.len().saturating_sub(NOTES_MAX);
         self.notes.drain(..more);
     }
@@ -265,10 +265,10 @@ impl State {
 impl TimeSeries {
     fn push(&mut self, points: [Option<f64>; 4]) {
         let all = [&mut self.iops, &mut self.p99_ns, &mut self.device_iops, &mut self.device_ns];
-        for (course, point) in all.into_iter().zip(points) {
-            course.push_back(point);
-            let more = course.len().saturating_sub(POINTS_MAX);
-            course.drain(..more);
+        for (series, point) in all.into_iter().zip(points) {
+            series.push_back(point);
+            let more = series.len().saturating_sub(POINTS_MAX);
+            series.drain(..more);
         }
     }
 }
@@ -415,7 +415,7 @@ pub(super) struct Observed {
     pub(super) cpu: Option<CpuShares>,
     pub(super) devices: Vec<WatchedDevice>,
     /// Requests per second of each device, by its name.
-    pub(super) courses: BTreeMap<String, Points>,
+    pub(super) device_series: BTreeMap<String, Points>,
     /// The processes of the last interval that listed some.
     pub(super) processes: Option<Processes>,
     /// Remarks, newest last.
@@ -439,13 +439,13 @@ impl Observed {
         self.remarks.extend(watched.remarks.iter().cloned());
         let more = self.remarks.len().saturating_sub(REMARKS_MAX);
         self.remarks.drain(..more);
-        self.courses.retain(|name, _| watched.devices.iter().any(|device| device.name == *name));
+        self.device_series.retain(|name, _| watched.devices.iter().any(|device| device.name == *name));
         for device in &watched.devices {
-            let course = self.courses.entry(device.name.clone()).or_default();
+            let series = self.device_series.entry(device.name.clone()).or_default();
             let rate = device.figures.as_ref().ok();
-            course.push_back(rate.map(|figures| figures.read.per_s + figures.write.per_s));
-            if course.len() > POINTS_MAX {
-                course.pop_front();
+            series.push_back(rate.map(|figures| figures.read.per_s + figures.write.per_s));
+            if series.len() > POINTS_MAX {
+                series.pop_front();
             }
         }
     }

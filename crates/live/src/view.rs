@@ -116,12 +116,12 @@ impl View {
     }
 
     /// Prints a lasting message, on the normal screen as soon as that is back.
-    pub(super) fn say(&self, words: &str) {
+    pub(super) fn say(&self, message: &str) {
         if self.is_over() {
-            self.shared.line.say(words);
+            self.shared.line.say(message);
         } else {
-            lock(&self.shared.pending_messages).push(words.to_owned());
-            self.tell(|state| state.say(words));
+            lock(&self.shared.pending_messages).push(message.to_owned());
+            self.tell(|state| state.say(message));
         }
     }
 
@@ -158,8 +158,8 @@ impl Drop for View {
 impl Shared {
     /// Prints pending messages, when the normal screen is back.
     fn flush_messages(&self) {
-        for words in lock(&self.pending_messages).drain(..) {
-            stderr::say(&words);
+        for message in lock(&self.pending_messages).drain(..) {
+            stderr::say(&message);
         }
     }
 }
@@ -332,7 +332,7 @@ impl DeviceSampler {
     /// Prepares sampling for a plan.
     pub(super) fn new(watch: Watch, plan: &Plan, machine: &Machine) -> Self {
         let going = Going::new(plan, machine);
-        let culprit = Err("processes were not searched through yet".into());
+        let culprit = Err("processes were not sampled yet".into());
         Self { watch, root: Root::real(), going, workers: None, search: None, culprit }
     }
 
@@ -387,7 +387,7 @@ impl DeviceSampler {
         let found = Processes::list(&self.root);
         self.culprit = match (&found, &before) {
             (Err(why), _) => Err(why.clone()),
-            (Ok(_), None) => Err("processes were searched through only once".into()),
+            (Ok(_), None) => Err("processes were sampled only once".into()),
             (Ok(now), Some((_, before))) => who(now, before),
         };
         self.search = found.ok().map(|processes| (now, processes));
@@ -400,8 +400,8 @@ fn who(now: &Processes, before: &Processes) -> Known<String> {
     let most = busy.iter().filter(|b| b.io_bytes.is_some_and(|n| n > 0)).max_by_key(|b| b.io_bytes);
     match most {
         Some(busy) => Ok(format!("{} ({})", busy.name, busy.pid)),
-        None if now.hidden() > 0 => Err("who it is only root can see".into()),
-        None => Err("no process that can be seen moves anything".into()),
+        None if now.hidden() > 0 => Err("only root can see the process".into()),
+        None => Err("no visible process moves data".into()),
     }
 }
 

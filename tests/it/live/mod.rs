@@ -98,7 +98,7 @@ fn q_ends_after_the_run_and_keeps_it() {
     screen.until("run 1 of 5");
     watch(&screen);
     screen.keys("h");
-    screen.until("leave this help");
+    screen.until("close this help");
     screen.keys("h");
     screen.keys("q");
     screen.until("ends after this run");

@@ -68,7 +68,7 @@ fn ran(rank: usize, common: Option<&CommonTimes>) -> RunParts {
 
 /// The final report of a host with one result: most checks hold, one could not check, and one has a finding on some hosts.
 fn host_reports(rank: usize) -> HostReports {
-    let of = |(at, id): (usize, &CheckId)| {
+    let finding = |(at, id): (usize, &CheckId)| {
         let (outcome, severity) = match at {
             0 => (Outcome::NotChecked, None),
             1 if rank.is_multiple_of(3) => (Outcome::Finding, Some(Severity::Biased)),
@@ -81,7 +81,7 @@ fn host_reports(rank: usize) -> HostReports {
             severity,
             about: vec!["4K random read, depth 32".into()],
             sentence: format!(
-                "On host {rank} the device completed {} requests that nobody had asked for.",
+                "On host {rank} the device completed {} requests that no process had asked for.",
                 rank * 977
             ),
             cure: "Stop what else uses the device.".into(),
@@ -89,7 +89,7 @@ fn host_reports(rank: usize) -> HostReports {
             accepted: false,
         }
     };
-    let findings: Vec<Finding> = CheckId::ALL.iter().take(60).enumerate().map(of).collect();
+    let findings: Vec<Finding> = CheckId::ALL.iter().take(60).enumerate().map(finding).collect();
     let (name, iops) =
         ("4K random read, depth 32".to_owned(), 20_000.0 + (rank * 7_919 % 5_000) as f64 * 1.37);
     let limiter = Limiter {

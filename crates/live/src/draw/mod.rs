@@ -25,15 +25,15 @@ const NARROW: u16 = 60;
 const SPACIOUS_ROWS: u16 = 20;
 /// The help, line by line.
 const HELP: [&str; 9] = [
-    "q  end after this run; once more: at once. What was measured is kept, and the report follows",
-    "p  go to the plain progress",
-    "h  leave this help",
+    "q  end after this run; again: end at once. The results are kept, and the report follows",
+    "p  print plain progress lines instead",
+    "h  close this help",
     "Ctrl-C ends at once, Ctrl-Z stops",
     "",
-    "-          not known, or too few operations to say",
-    "p50, p99   of all operations that completed since this was last drawn",
-    "pressure   time in which a task of the machine waited for it (PSI)",
-    "others     what is not charged to fathom on the disks of the targets",
+    "-          unknown, or too few operations to say",
+    "p50, p99   of the operations that completed since the last update",
+    "pressure   share of the time in which some task waited (PSI)",
+    "others     I/O on the disks of the targets that is not fathom's",
 ];
 
 /// Colours by meaning, or none.
@@ -53,7 +53,7 @@ impl Paint {
         self.style(Color::DarkGray)
     }
 
-    fn course(self) -> Style {
+    fn series(self) -> Style {
         self.style(Color::Cyan)
     }
 
@@ -127,8 +127,8 @@ fn title(frame: &mut Frame, at: Rect, state: &State, paint: Paint) {
     let narrow = at.width < NARROW;
     let name = if narrow { "" } else { "fathom  " };
     let step = if state.step.is_empty() { "preparing" } else { &state.step };
-    let words = fit(step, room.saturating_sub(name.len()));
-    frame.render_widget(Line::styled(format!("{name}{words}"), paint.title()), at);
+    let text = fit(step, room.saturating_sub(name.len()));
+    frame.render_widget(Line::styled(format!("{name}{text}"), paint.title()), at);
     frame.render_widget(Line::raw(left).right_aligned(), at);
 }
 
@@ -136,11 +136,11 @@ fn title(frame: &mut Frame, at: Rect, state: &State, paint: Paint) {
 fn gauge(frame: &mut Frame, at: Rect, state: &State, theme: Theme) {
     let (done, total) = state.done;
     let share = (total > 0).then(|| done.min(total) as f64 / total as f64);
-    let words = share.map_or_else(|| "-".to_owned(), show_share);
+    let text = share.map_or_else(|| "-".to_owned(), show_share);
     let width = usize::from(at.width).saturating_sub(8);
     let filled = (share.unwrap_or(0.0) * width as f64) as usize;
     let [full, empty] = theme.gauge();
-    let line = format!("{}{} {words:>6}", full.repeat(filled), empty.repeat(width - filled));
+    let line = format!("{}{} {text:>6}", full.repeat(filled), empty.repeat(width - filled));
     frame.render_widget(Line::styled(line, Paint(theme.colours).style(Color::Green)), at);
 }
 
@@ -151,7 +151,7 @@ fn findings(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Paint) {
     let width = usize::from(rest.width);
     let mut lines: Vec<Line> = Vec::new();
     for found in &state.findings {
-        let parts = wrap_words(&describe_finding(found), width);
+        let parts = wrap_text(&describe_finding(found), width);
         let room = usize::from(most) - lines.len().min(usize::from(most));
         // A finding is shown completely if it fits, or else its beginning.
         let parts = if parts.len() > room { vec![fit(&describe_finding(found), width)] } else { parts };
@@ -165,7 +165,7 @@ fn findings(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Paint) {
     }
     if rows >= SPACIOUS_ROWS / 2 {
         for note in &state.notes {
-            let parts = wrap_words(note, width);
+            let parts = wrap_text(note, width);
             if lines.len() + parts.len() <= usize::from(most) {
                 lines.extend(parts.into_iter().map(|l| Line::styled(l, paint.label())));
             }
@@ -190,7 +190,7 @@ fn describe_finding(found: &CountedFinding) -> String {
 }
 
 /// Wraps a text between words.
-fn wrap_words(text: &str, columns: usize) -> Vec<String> {
+fn wrap_text(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in visible(text).split_whitespace() {
         match lines.last_mut() {
@@ -206,14 +206,14 @@ fn wrap_words(text: &str, columns: usize) -> Vec<String> {
 }
 
 fn footer(frame: &mut Frame, at: Rect, state: &State, paint: Paint) {
-    let words = match (state.end, at.width < NARROW) {
+    let text = match (state.end, at.width < NARROW) {
         (End::Now, _) => "ending",
         (End::AfterRun, true) => "ends after this run; q: at once",
-        (End::AfterRun, false) => "ends after this run, with a report of what was measured; q again: at once",
+        (End::AfterRun, false) => "ends after this run, with a report; q again: at once",
         (End::No, true) => "q end  p plain  h help",
         (End::No, false) => "q end after this run   p plain progress   h help",
     };
-    frame.render_widget(Line::styled(fit(words, at.width.into()), paint.label()), at);
+    frame.render_widget(Line::styled(fit(text, at.width.into()), paint.label()), at);
 }
 
 /// Replaces characters beyond ASCII: file names may contain any.
@@ -240,19 +240,19 @@ const DEVICE_LATENCY_ROWS: u16 = 12;
 /// One row of figures.
 struct Figure<'a> {
     label: &'a str,
-    words: String,
-    course: Option<&'a Points>,
+    text: String,
+    series: Option<&'a Points>,
     /// Highlighted.
     bad: bool,
 }
 
 impl<'a> Figure<'a> {
-    fn new(label: &'a str, words: String) -> Self {
-        Self { label, words, course: None, bad: false }
+    fn new(label: &'a str, text: String) -> Self {
+        Self { label, text, series: None, bad: false }
     }
 
-    fn over(self, course: &'a Points) -> Self {
-        Self { course: Some(course), ..self }
+    fn over(self, series: &'a Points) -> Self {
+        Self { series: Some(series), ..self }
     }
 }
 
@@ -262,26 +262,26 @@ fn draw_figures(frame: &mut Frame, rest: &mut Rect, state: &State, theme: Theme)
     let mut all = workload_figures(state, narrow);
     all.extend(device_figures(state, narrow, rest.height >= DEVICE_LATENCY_ROWS));
     all.extend(machine_figures(state, narrow));
-    let (label, words) = if narrow { NARROW_COLUMNS } else { WIDE_COLUMNS };
+    let (label_columns, text_columns) = if narrow { NARROW_COLUMNS } else { WIDE_COLUMNS };
     let paint = Paint(theme.colours);
     for figure in all {
         let at = take(rest, 1);
         if at.height == 0 {
             return;
         }
-        let room = usize::from(at.width).saturating_sub(label);
+        let room = usize::from(at.width).saturating_sub(label_columns);
         // Sparklines end at the right, so that all of them have the same time axis.
-        let words = words.max(Span::raw(figure.words.as_str()).width() + 1);
-        let course = figure.course.filter(|_| room >= words + SPARKLINE_COLUMNS_MIN);
-        let room = if course.is_some() { words } else { room };
+        let text_columns = text_columns.max(Span::raw(figure.text.as_str()).width() + 1);
+        let series = figure.series.filter(|_| room >= text_columns + SPARKLINE_COLUMNS_MIN);
+        let room = if series.is_some() { text_columns } else { room };
         let style = if figure.bad { paint.style(Color::Yellow) } else { ratatui::style::Style::new() };
         let spans = [
-            Span::styled(format!("{:label$}", figure.label), paint.label()),
-            Span::styled(fit(&figure.words, room), style),
+            Span::styled(format!("{:label_columns$}", figure.label), paint.label()),
+            Span::styled(fit(&figure.text, room), style),
         ];
         frame.render_widget(Line::from_iter(spans), at);
-        if let Some(points) = course {
-            let left = (label + words) as u16;
+        if let Some(points) = series {
+            let left = (label_columns + text_columns) as u16;
             draw_sparkline(frame, Rect { x: at.x + left, width: at.width - left, ..at }, points, theme);
         }
     }
@@ -299,7 +299,7 @@ fn draw_sparkline(frame: &mut Frame, at: Rect, points: &Points, theme: Theme) {
         .direction(RenderDirection::RightToLeft)
         .bar_set(theme.bars())
         .absent_value_symbol(" ")
-        .style(Paint(theme.colours).course());
+        .style(Paint(theme.colours).series());
     frame.render_widget(line, at);
 }
 
@@ -344,8 +344,8 @@ fn device_figures(state: &State, narrow: bool, roomy: bool) -> Vec<Figure<'_>> {
     let name = if narrow { String::new() } else { format!("  {}", device.name) };
     let mut lines = vec![Figure::new(label, rate + &name).over(&state.series.device_iops)];
     if roomy {
-        let words = format!("{} a request, mean", show_latency(device.latency_ns));
-        lines.push(Figure::new("", words).over(&state.series.device_ns));
+        let text = format!("mean {} per request", show_latency(device.latency_ns));
+        lines.push(Figure::new("", text).over(&state.series.device_ns));
     }
     lines
 }
@@ -362,11 +362,11 @@ fn machine_figures(state: &State, narrow: bool) -> Vec<Figure<'_>> {
             format!("I/O {io}  CPU {cpu}  {last} {memory}")
         }
     };
-    let (words, bad) = other_processes(seen);
-    let mut lines = vec![Figure::new("pressure", waited), Figure { bad, ..Figure::new("others", words) }];
+    let (text, bad) = other_processes(seen);
+    let mut lines = vec![Figure::new("pressure", waited), Figure { bad, ..Figure::new("others", text) }];
     if !narrow {
         let cpu = match seen.map(|s| &s.busiest) {
-            Some(Ok(used)) => format!("{} of one by the busiest worker", show_share(*used)),
+            Some(Ok(used)) => format!("{} of one CPU by the busiest worker", show_share(*used)),
             _ => UNKNOWN.into(),
         };
         lines.insert(0, Figure::new("CPU", cpu));
@@ -378,8 +378,8 @@ fn busiest_worker(seen: Option<&Sample>) -> String {
     seen.map_or_else(|| UNKNOWN.into(), |s| show_known_share(&s.busiest))
 }
 
-fn show_known_share(of: &Known<f64>) -> String {
-    of.as_ref().map_or_else(|_| UNKNOWN.into(), |share| show_share(*share))
+fn show_known_share(share: &Known<f64>) -> String {
+    share.as_ref().map_or_else(|_| UNKNOWN.into(), |share| show_share(*share))
 }
 
 /// What other processes do on our disks, and which process.
@@ -453,7 +453,7 @@ fn table_row(name: &str, cells: impl ExactSizeIterator<Item = String>, width: u1
 fn result_cell(named: &Named, column: &str) -> String {
     let row = &named.row;
     let [p50, p99, max] = row.latency_ns.map(|ns| ns.map(|ns| show_ns(ns as f64)));
-    let words = match column {
+    let text = match column {
         "runs" => Some(row.runs.to_string()),
         "IOPS" => row.iops.map(show_rate),
         "MB/s" => row.iops.zip(named.op_bytes).map(|(iops, bytes)| show_rate(iops * bytes / 1e6)),
@@ -461,7 +461,7 @@ fn result_cell(named: &Named, column: &str) -> String {
         "p99" => p99,
         _ => max,
     };
-    words.unwrap_or_else(|| "-".into())
+    text.unwrap_or_else(|| "-".into())
 }
 
 /// Headings on wide and narrow screens.
@@ -511,12 +511,12 @@ fn draw_hosts(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Paint) {
 
 /// A cell of the table of hosts; an unknown value is not zero.
 fn host_cell(host: &HostRow, column: &str) -> String {
-    let words = match column {
+    let text = match column {
         "IOPS" => host.iops.map(show_rate),
         "p99" => host.p99_ns.map(|ns| show_ns(ns as f64)),
         _ => Some(host.state.word().into()),
     };
-    words.unwrap_or_else(|| "-".into())
+    text.unwrap_or_else(|| "-".into())
 }
 
 /// Columns of a name, of a figure, and of the load.
@@ -569,8 +569,8 @@ pub(crate) fn draw_observed(frame: &mut Frame, observed: &Observed, theme: Theme
         take(&mut rest, 1);
     }
     remark_rows(frame, rest, observed, paint);
-    let words = fit("q end   p plain lines", foot.width.into());
-    frame.render_widget(Line::styled(words, paint.label()), foot);
+    let text = fit("q end   p plain lines", foot.width.into());
+    frame.render_widget(Line::styled(text, paint.label()), foot);
     if !theme.unicode {
         replace_non_ascii(frame);
     }
@@ -583,8 +583,8 @@ fn watch_title(frame: &mut Frame, at: Rect, observed: &Observed, paint: Paint) {
         Some(_) => String::new(),
         None => "in the first interval".into(),
     };
-    let words = fit(&format!("fathom watch  every {every}  {when}"), at.width.into());
-    frame.render_widget(Line::styled(words, paint.title()), at);
+    let text = fit(&format!("fathom watch  every {every}  {when}"), at.width.into());
+    frame.render_widget(Line::styled(text, paint.title()), at);
 }
 
 /// `cpu %  user 1.4  nice 0.0  system 0.5  iowait 1.7  steal 0.0  idle 96.4`.
@@ -620,22 +620,22 @@ fn device_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, theme: T
         if at.height == 0 {
             return;
         }
-        let mut words = format!("{:NAME_COLUMNS$}", device_name(device));
+        let mut text = format!("{:NAME_COLUMNS$}", device_name(device));
         match &device.figures {
             Ok(figures) => {
                 let cell =
                     |column: &&DeviceColumn| column.2(figures).map_or_else(|| UNKNOWN.into(), show_rate);
-                words.extend(columns.iter().map(|column| format!("{:>FIGURE_COLUMNS$}", cell(column))));
+                text.extend(columns.iter().map(|column| format!("{:>FIGURE_COLUMNS$}", cell(column))));
             }
-            Err(why) => words += why,
+            Err(why) => text += why,
         }
         if has_load && device.figures.is_ok() {
-            words += &format!("{:>LOAD_COLUMNS$}", show_load(device));
+            text += &format!("{:>LOAD_COLUMNS$}", show_load(device));
         }
-        let used = Span::raw(words.as_str()).width() as u16;
-        frame.render_widget(Line::raw(fit(&words, at.width.into())), at);
+        let used = Span::raw(text.as_str()).width() as u16;
+        frame.render_widget(Line::raw(fit(&text, at.width.into())), at);
         if let Some(points) = observed
-            .courses
+            .device_series
             .get(&device.name)
             .filter(|_| usize::from(used) + SPARKLINE_COLUMNS_MIN + 1 < at.width.into())
         {
@@ -648,7 +648,7 @@ fn device_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, theme: T
         }
         device_latencies(frame, rest, device, paint);
         for conclusion in &device.conclusions {
-            for line in wrap_words(&conclusion.text, usize::from(rest.width).saturating_sub(INDENT.len())) {
+            for line in wrap_text(&conclusion.text, usize::from(rest.width).saturating_sub(INDENT.len())) {
                 let at = take(rest, 1);
                 frame.render_widget(Line::styled(format!("{INDENT}{line}"), paint.style(Color::Yellow)), at);
             }
@@ -658,8 +658,8 @@ fn device_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, theme: T
 
 fn device_name(device: &WatchedDevice) -> String {
     let indent = " ".repeat(device.level.min(NAME_COLUMNS / 3));
-    let words = fit(&device.name, NAME_COLUMNS - 1 - indent.len());
-    format!("{indent}{words}")
+    let text = fit(&device.name, NAME_COLUMNS - 1 - indent.len());
+    format!("{indent}{text}")
 }
 
 /// The load: `25-40 %`. A remark explains a load without a limit.
@@ -678,12 +678,12 @@ fn show_load(device: &WatchedDevice) -> String {
 
 /// Draws the latencies of the requests, or why they are unknown.
 fn device_latencies(frame: &mut Frame, rest: &mut Rect, device: &WatchedDevice, paint: Paint) {
-    let (words, style) = match &device.latency {
+    let (text, style) = match &device.latency {
         None => return,
-        Some(Err(why)) => (format!("  latencies not known: {why}"), paint.style(Color::Yellow)),
+        Some(Err(why)) => (format!("  latencies unknown: {why}"), paint.style(Color::Yellow)),
         Some(Ok(all)) => {
             let parts: Vec<String> =
-                all.all().map(|(name, of)| format!("{name} {}", show_percentiles(&of))).collect();
+                all.all().map(|(name, latency)| format!("{name} {}", show_percentiles(&latency))).collect();
             if parts.is_empty() {
                 return;
             }
@@ -691,11 +691,13 @@ fn device_latencies(frame: &mut Frame, rest: &mut Rect, device: &WatchedDevice, 
         }
     };
     let at = take(rest, 1);
-    frame.render_widget(Line::styled(fit(&words, at.width.into()), style), at);
+    frame.render_widget(Line::styled(fit(&text, at.width.into()), style), at);
 }
 
-fn show_percentiles(of: &Latency) -> String {
-    [of.p50_ms, of.p99_ms, Some(of.max_ms)].map(|ms| ms.map_or_else(|| UNKNOWN.into(), show_rate)).join("/")
+fn show_percentiles(latency: &Latency) -> String {
+    [latency.p50_ms, latency.p99_ms, Some(latency.max_ms)]
+        .map(|ms| ms.map_or_else(|| UNKNOWN.into(), show_rate))
+        .join("/")
 }
 
 fn process_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, paint: Paint) {
@@ -706,28 +708,28 @@ fn process_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, paint: 
     frame.render_widget(Line::styled(fit(&head, at.width.into()), paint.label()), at);
     if let Some(why) = &processes.calls_not_known {
         let at = take(rest, 1);
-        let words = fit(&format!("  calls not known: {why}"), at.width.into());
-        frame.render_widget(Line::styled(words, paint.style(Color::Yellow)), at);
+        let text = fit(&format!("  calls unknown: {why}"), at.width.into());
+        frame.render_widget(Line::styled(text, paint.style(Color::Yellow)), at);
     }
     for process in &processes.most {
         let at = take(rest, 1);
         let id = process.tid.unwrap_or(process.pid).to_string();
         let who = fit(&process.name, PROCESS_COLUMNS.saturating_sub(id.len() + 4));
         let [read, write] = [process.read_mb_per_s, process.write_mb_per_s].map(show_rate);
-        let mut words = format!(
+        let mut text = format!(
             "{:PROCESS_COLUMNS$}{read:>FIGURE_COLUMNS$}{write:>FIGURE_COLUMNS$}",
             format!("{who} ({id})")
         );
         // A narrow screen only has room for the figures.
         if at.width >= NARROW {
-            words += &format!("  {}", describe_process(process));
+            text += &format!("  {}", describe_process(process));
         }
-        frame.render_widget(Line::raw(fit(&words, at.width.into())), at);
+        frame.render_widget(Line::raw(fit(&text, at.width.into())), at);
     }
     if processes.more > 0 {
         let at = take(rest, 1);
-        let words = fit(&format!("and {} more that moved less", processes.more), at.width.into());
-        frame.render_widget(Line::styled(words, paint.label()), at);
+        let text = fit(&format!("and {} more that moved less", processes.more), at.width.into());
+        frame.render_widget(Line::styled(text, paint.label()), at);
     }
 }
 
@@ -736,31 +738,32 @@ fn describe_process(process: &WatchedProcess) -> String {
     if let Some(parent) = &process.children_of {
         return format!("of {parent}");
     }
-    let mut words = Vec::new();
-    if let Some(asked) = process.requests.filter(|asked| asked.depth_mean > 0.0) {
-        words.push(format!("depth {}", show_rate(asked.depth_mean)));
-        let ways = [("reads", asked.read), ("writes", asked.write)];
-        words.extend(ways.into_iter().filter_map(|(name, of)| {
-            let of = of?;
-            let (size, share) = (show_bytes(of.p50_bytes), show_share(of.sequential_percent / 100.0));
+    let mut parts = Vec::new();
+    if let Some(requests) = process.requests.filter(|requests| requests.depth_mean > 0.0) {
+        parts.push(format!("depth {}", show_rate(requests.depth_mean)));
+        let directions = [("reads", requests.read), ("writes", requests.write)];
+        parts.extend(directions.into_iter().filter_map(|(name, requests)| {
+            let requests = requests?;
+            let size = show_bytes(requests.p50_bytes);
+            let share = show_share(requests.sequential_percent / 100.0);
             Some(format!("{name} {size}, {share} sequential"))
         }));
     }
     let calls = process.calls.iter().flat_map(|all| all.calls.iter().take(MOST_CALLS));
-    words.extend(calls.map(|call| format!("{} {}/s", call.name, show_rate(call.per_s))));
-    words.push(match &process.open {
+    parts.extend(calls.map(|call| format!("{} {}/s", call.name, show_rate(call.per_s))));
+    parts.push(match &process.open {
         _ if process.kernel => "kernel worker".into(),
         Ok(open) => open.describe(),
         Err(_) => UNKNOWN.into(),
     });
-    words.join("; ")
+    parts.join("; ")
 }
 
 /// Draws the newest remarks that fit.
 fn remark_rows(frame: &mut Frame, mut rest: Rect, observed: &Observed, paint: Paint) {
     let mut lines: Vec<String> = Vec::new();
     for remark in observed.remarks.iter().rev() {
-        let parts = wrap_words(remark, rest.width.into());
+        let parts = wrap_text(remark, rest.width.into());
         if lines.len() + parts.len() > usize::from(rest.height) {
             break;
         }
