@@ -149,7 +149,7 @@ impl Schedule {
 /// Named interfaces that do none of the works.
 fn of_other_directions(named: &[&'static Interface], works: &[Work]) -> Vec<NotMeasured> {
     let others = named.iter().filter(|i| !works.iter().any(|work| i.is_for(work.rw)));
-    let why = "it does not do what --rw says; type another --rw, or leave it out";
+    let why = "it does not support --rw; type another --rw, or leave --rw out";
     others.map(|i| NotMeasured { name: i.name.into(), why: why.into() }).collect()
 }
 
@@ -174,10 +174,10 @@ pub(super) fn compare(
     let span = origins.choose("--size", spec.size, usual, |b| show_bytes(*b));
     let depth = origins.choose("--depth", spec.depth, DEPTH, u32::to_string);
     origins.fixed("--cache", "as each interface opens its file", "fathom api");
-    origins.fixed("--random", "once: no block twice, the same ones for all", "fathom api");
+    origins.fixed("--random", "once: each block at most once, the same blocks for all", "fathom api");
     origins.fixed(
         "ends",
-        "after --time, or earlier at the end of the span, in random order at half of it",
+        "after --time, or earlier: at the end of the span, in random order at half of it",
         "fathom api",
     );
     let works = works(spec.rw, sizes, origins)?;
@@ -203,7 +203,7 @@ pub(super) fn compare(
     comparison.missing.extend(of_other_directions(named, &works));
     if request.flags.contains(&"depth") && !interfaces.iter().any(|i| i.many != Many::One) {
         return Err(Failure::Usage(
-            "--depth changes nothing here: these interfaces have one operation in flight; leave it out, or name others".into(),
+            "--depth has no effect: these interfaces have one operation in flight; leave --depth out, or type other interfaces".into(),
         ));
     }
     for work in works {
@@ -225,7 +225,7 @@ pub(super) fn compare(
     }
     if comparison.candidates.is_empty() {
         let why = if comparison.missing.is_empty() {
-            "none of these interfaces does what --rw says; type another --rw, or leave it out".into()
+            "none of these interfaces supports --rw; type another --rw, or leave --rw out".into()
         } else {
             reasons(&comparison.missing)
         };
@@ -264,7 +264,7 @@ fn reasons(missing: &[NotMeasured]) -> String {
 fn works(given: Option<Rw>, sizes: &[u32], origins: &mut Origins) -> Result<Vec<Work>, Failure> {
     if let Some(rw) = given.filter(|rw| rw.fixed_mix().is_none_or(|m| m.does(Kind::Trim))) {
         return Err(Failure::Usage(format!(
-            "--rw {}: interfaces are compared by reads and by writes; type read, write, randread or randwrite",
+            "--rw {}: interfaces are compared by reads or by writes; type read, write, randread or randwrite",
             rw.word()
         )));
     }
@@ -347,7 +347,8 @@ impl Setup<'_> {
         }
         if interface.renews_file() && self.found.role != Role::Made {
             return Err(
-                "it needs a file that may be cut off; name a directory, and fathom makes one there".into()
+                "it requires a file that may be truncated; name a directory, in which fathom makes one"
+                    .into(),
             );
         }
         if !interface.cache.is_direct() {

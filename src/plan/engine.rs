@@ -262,7 +262,7 @@ fn options(entry: &Entry, asked: &EngineSpec) -> Result<(), String> {
         let Some(option) = entry.options.iter().find(|o| o.name == name) else {
             let known: Vec<&str> = entry.options.iter().map(|o| o.name).collect();
             return Err(match known.as_slice() {
-                [] => format!("it has no options, so not '{name}' either; leave it out"),
+                [] => format!("it has no options; leave '{name}' out"),
                 known => format!("it has no option '{name}'; it has {}", known.join(", ")),
             });
         };

@@ -64,7 +64,7 @@ pub(super) fn of_each(
     if !engine.moves_bytes {
         let name = engine.name;
         return Err(Failure::Usage(format!(
-            "--engine {name}: it moves no bytes, so every layer is the same to it; leave --engine out"
+            "--engine {name}: it moves no bytes, so layers cannot differ; leave --engine out"
         )));
     }
     let works = works(spec.rw, origins)?;

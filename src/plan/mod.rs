@@ -210,17 +210,16 @@ fn title(request: &Request) -> String {
 /// is a name or a serial number and returned unchanged.
 fn device_name(given: &str) -> Result<String, Failure> {
     if given.trim().is_empty() {
-        return Err(Failure::Usage("--expect-device names nothing; type a device such as nvme0n1".into()));
+        return Err(Failure::Usage("--expect-device has no name; type a device such as nvme0n1".into()));
     }
     if !given.contains('/') {
         return Ok(given.to_owned());
     }
-    let path = std::fs::canonicalize(given).map_err(|e| {
-        Failure::Usage(format!("--expect-device {given}: {e}; `lsblk` lists the devices that are here"))
-    })?;
+    let path = std::fs::canonicalize(given)
+        .map_err(|e| Failure::Usage(format!("--expect-device {given}: {e}; `lsblk` lists the devices")))?;
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
     name.ok_or_else(|| {
-        Failure::Usage(format!("--expect-device {given} is no device; type one such as nvme0n1"))
+        Failure::Usage(format!("--expect-device {given} is not a device; type one such as nvme0n1"))
     })
 }
 
@@ -460,7 +459,7 @@ fn append_baseline_jobs(
     let fail = |why: &str| Failure::Usage(format!("--against {word}: {why}"));
     if matches!(strategy, Strategy::Steady { .. }) {
         return Err(fail(
-            "two sides are measured in turns, and --until steady leaves no turns; leave one of them out",
+            "the two sides alternate, which --until steady does not allow; leave one of them out",
         ));
     }
     let file = history::find(word)?;
@@ -468,7 +467,7 @@ fn append_baseline_jobs(
     let old = &record.header.plan;
     if let Study::Layers(_) | Study::Limit(_) = old.study {
         return Err(fail(&format!(
-            "that was `{}`, whose workloads belong together; name a session of run or bench",
+            "that session is of `{}`, whose jobs cannot be measured separately; name a session of run or bench",
             old.title
         )));
     }
@@ -477,7 +476,7 @@ fn append_baseline_jobs(
     if matching_jobs.is_empty() {
         let names = |jobs: &[Job]| jobs.iter().map(|j| j.name.clone()).collect::<Vec<_>>().join(", ");
         return Err(fail(&format!(
-            "none of its workloads ({}) is among these ({}); name a session of the same ones",
+            "none of its workloads ({}) is one of these ({}); name a session with the same workloads",
             names(&old.jobs),
             names(jobs)
         )));
@@ -491,7 +490,7 @@ fn append_baseline_jobs(
     }
     let headline = matching_jobs.iter().position(|index| *index == old.headline).unwrap_or(0);
     let session = history::id(&file);
-    let words = format!("{} workloads of {session} again, in turns", matching_jobs.len());
+    let words = format!("{} workloads of {session} again, alternating", matching_jobs.len());
     origins.note("--against", Some(words), Clone::clone);
     let mut baseline_report = baseline_report(&record, &file);
     baseline_report.results.retain(|r| jobs[from..].iter().any(|j| j.name == r.job.name));
@@ -523,7 +522,7 @@ fn renumbered_job(
         }
         if let Some(cause) = denial.filter(|_| stream.engine == engine::WANTED) {
             return Err(Failure::Usage(format!(
-                "it used io_uring, which cannot be used now ({cause}), and another engine would be other work; name a session with --engine libaio"
+                "it used io_uring, which cannot be used now ({cause}), and another engine would be a different workload; name a session with --engine libaio"
             )));
         }
         let mut found = Vec::new();
@@ -562,7 +561,7 @@ pub fn resume_plan(
     let old = &before.header.plan;
     if let Some(part) = old.part {
         return Err(refuse(&format!(
-            "it is of {} hosts, and one alone does not go on with it; begin anew",
+            "it was measured on {} hosts, and one host cannot continue it; start a new sweep",
             part.hosts
         )));
     }
@@ -573,7 +572,7 @@ pub fn resume_plan(
     // The sweep continues after the offsets already drawn, and repeats none.
     plan.seed_again = None;
     let what = if plan.targets != old.targets {
-        "its target is not what it was, or you are in another directory; go there"
+        "its target has changed, or it was started in another directory; change to that directory"
     } else if plan.jobs != old.jobs || plan.study != old.study {
         "the same command line would measure other cells now (another file system, another version)"
     } else {
@@ -661,12 +660,12 @@ fn host_steps(
         return Ok(None);
     }
     let [job] = drafts.as_slice() else {
-        return Err(Failure::Usage("--hosts grows one job; name one".into()));
+        return Err(Failure::Usage("--hosts requires a single job; name one".into()));
     };
     let streams: usize = job.phases.iter().map(|(_, streams)| streams.len()).sum();
     if streams != 1 {
         return Err(Failure::Usage(format!(
-            "--hosts grows one stream, and {} has {streams}, which would each grow otherwise; measure them one by one",
+            "--hosts requires a single stream, and {} has {streams}; measure them one by one",
             job.name
         )));
     }
@@ -723,7 +722,7 @@ pub(crate) struct Draft {
 
 /// Explains why preconditioning may not write a target that the job itself only reads.
 pub(super) fn explain_refusal(why: Failure) -> Failure {
-    let with = |text: String| format!("--precondition writes over the target before it is measured: {text}");
+    let with = |text: String| format!("--precondition overwrites the target before it is measured: {text}");
     match why {
         Failure::Usage(text) => Failure::Usage(with(text)),
         Failure::Refused(text) => Failure::Refused(with(text)),

@@ -81,18 +81,14 @@ pub(super) fn profile_jobs(
     let theirs = tests.target.as_ref().is_some_and(|g| g.role != Role::Made);
     let reads_only = theirs && request.destroy.is_empty();
     if reads_only {
-        origins.fixed(
-            "directions",
-            "reads only",
-            "TARGET exists already; --destroy with its name adds writes",
-        );
+        origins.fixed("directions", "reads only", "TARGET exists; --destroy with its name adds writes");
     }
     for (read_percent, test) in profile.rows() {
         if reads_only && read_percent < 100 {
             if profile.read_percents.iter().all(|p| *p < 100) {
                 tests.leave_out(
                     test,
-                    "it writes, and TARGET exists already; type --destroy with its name to allow that".into(),
+                    "it writes, and TARGET exists; type --destroy with its name to allow that".into(),
                 );
             }
         } else {
@@ -128,7 +124,7 @@ impl Tests<'_> {
     fn refuse_times(&self) -> Result<(), Failure> {
         match ["time", "warmup"].iter().find(|k| self.rewrites() && self.request.flags.contains(k)) {
             Some(key) => Err(Failure::Usage(format!(
-                "--{key} does not go with --profile {}, whose runs end when everything was written and read; use a smaller --size, or fewer --runs",
+                "--{key} cannot be combined with --profile {}, whose runs end when all data are written and read; use a smaller --size, or fewer --runs",
                 self.profile.name
             ))),
             None => Ok(()),
@@ -140,13 +136,13 @@ impl Tests<'_> {
         let name = self.profile.name;
         if !self.profile.takes_workers() && self.request.flags.contains(&"workers") {
             return Err(Failure::Usage(format!(
-                "--workers: the tests of --profile {name} have their own numbers of threads; leave it out, or type `fathom run` with settings of your own"
+                "--workers: the tests of --profile {name} have their own numbers of threads; leave --workers out, or type `fathom run` with your own settings"
             )));
         }
         let own = self.profile.tests.iter().any(|t| t.files == Files::Own);
         match self.target.as_ref().filter(|t| own && t.role != Role::Made) {
             Some(target) => Err(Failure::Usage(format!(
-                "--profile {name} has a file for each worker, and {} is one; name a directory, and fathom makes them there",
+                "--profile {name} needs a file for each worker, and {} is a single one; name a directory, in which fathom makes them",
                 target.path
             ))),
             None => Ok(()),
@@ -166,7 +162,7 @@ impl Tests<'_> {
         let tests = self.profile.tests;
         let from = format!("profile {}", self.profile.name);
         if self.rewrites() {
-            origins.fixed("ends", "when everything was written, and when everything was read", &from);
+            origins.fixed("ends", "when all data are written, and when all data are read", &from);
         }
         let sized = tests.iter().filter_map(|t| t.span_bytes).max();
         if let (Some(_), Some(given)) = (sized, self.said_size()) {
@@ -203,7 +199,7 @@ impl Tests<'_> {
         }
         if test.latency && test.span_bytes.is_none() && self.is_a_part() {
             let words =
-                "is taken in a part of the drive; name the device itself, without --size, to have all of it";
+                "is measured in a part of the drive; name the device without --size to measure all of it";
             self.differs.push(format!("{} {words}.", test.name_of(read_percent)));
         }
         let mut job = self.request.job.clone();
@@ -277,7 +273,7 @@ impl Tests<'_> {
         if asked.specs.is_empty() {
             let why = left_out.collect::<Vec<_>>().join(" ");
             return Err(Failure::Usage(format!(
-                "nothing of --profile {} can be measured. {why}",
+                "no test of --profile {} can be measured. {why}",
                 profile.name
             )));
         }
@@ -339,7 +335,8 @@ pub(super) fn compared_targets_jobs(
 ) -> Result<Jobs, Failure> {
     if request.job.until == Some(Until::Steady) {
         return Err(Failure::Usage(
-            "--compare: targets are measured in turns, and --until steady leaves no turns; leave one of them out".into(),
+            "--compare: the targets alternate, which --until steady does not allow; leave one of them out"
+                .into(),
         ));
     }
     refuse_conflicting_rules(request)?;
@@ -418,7 +415,7 @@ fn refuse_conflicting_rules(request: &Request) -> Result<(), Failure> {
     ];
     match others.iter().find(|(_, typed)| *typed && request.budget_ns.is_some()) {
         Some((flag, _)) => Err(Failure::Usage(format!(
-            "--budget measures until the time is up, and {flag} has a rule of its own; leave one of them out"
+            "--budget measures until the time is spent, and {flag} is another rule for the end; leave one of them out"
         ))),
         None => Ok(()),
     }
@@ -451,7 +448,7 @@ fn paths(request: &Request) -> Result<Vec<PathBuf>, Failure> {
         let what = machine::identity::of_path(&path).map_err(|e| target::unreachable_path(given, &e))?;
         if let Some((before, _)) = seen.iter().find(|(_, known)| known.is_same(&what)) {
             return Err(Failure::Usage(format!(
-                "--compare: {} and {} are the same; name different targets",
+                "--compare: {} and {} are the same target; name different ones",
                 name::shown(before),
                 name::shown(given)
             )));

@@ -42,13 +42,13 @@ pub(crate) fn from_capture(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>
     let Scanned { load, original, files } = scan(path, &given.changes)?;
     if load.operations() == 0 {
         return Err(usage(
-            "it holds no request that could be replayed; `fathom show` prints what a capture holds".into(),
+            "it has no request that could be replayed; `fathom show` prints the content of a capture".into(),
         ));
     }
     let pace = match given.pace {
         Some(ReplayPace::Dependent) if !load.has_completions() => {
             return Err(usage(
-                "it does not say when requests completed, so none can wait for another; type --pace timed, or --pace fast".into(),
+                "it has no completion times, so no request can wait for another; type --pace timed or --pace fast".into(),
             ));
         }
         None if !load.has_completions() => ReplayPace::Timed,
@@ -146,7 +146,7 @@ pub(crate) fn fill(
     let stream = &mut draft.stream;
     if stream.moves_no_data() {
         return Err(Failure::Usage(format!(
-            "--engine {} moves no data, and a capture is of data that were moved; name another one",
+            "--engine {} moves no data, which a replay must do; type another engine",
             stream.engine
         )));
     }
@@ -160,7 +160,7 @@ pub(crate) fn fill(
     replay.dense = made;
     if replay.stable_writes && stream.cache == Cache::Mmap {
         return Err(Failure::Usage(
-            "--cache mmap: the capture has writes that must be stable at once (FUA), and a mapping has none; type --cache direct".into(),
+            "--cache mmap: the capture has FUA writes, which are stable at once, and a mapping cannot make them; type --cache direct".into(),
         ));
     }
     stream.replay = Some(Box::new(replay));
@@ -196,7 +196,7 @@ fn name_files(
 ) -> Result<(), Failure> {
     if files.len() > 1 {
         return Err(Failure::Usage(format!(
-            "{}: its operations are those of {} files ({}, {} ...), and a replay is of one; write a log for each job and file",
+            "{}: its operations are on {} files ({}, {} ...), and a replay has a single one; write a log for each job and file",
             replay.file,
             files.len(),
             files[0],
@@ -234,9 +234,7 @@ pub(crate) fn fit(stream: &mut Stream, targets: &[&Target], is_foreign: bool) ->
     let Some(replay) = &mut stream.replay else { return Ok(()) };
     let original = &replay.original;
     let [target] = targets else {
-        return Err(Failure::Usage(
-            "a capture is of one device, and is replayed on one target; name one".into(),
-        ));
+        return Err(Failure::Usage("a capture is replayed on one target; name one".into()));
     };
     let align = if is_direct { target.block_bytes.max(1) } else { 1 };
     if !original.align_bytes.is_multiple_of(align) && align > original.align_bytes {

@@ -96,7 +96,7 @@ fn runs_of_jobs(request: &Request, origins: &mut Origins) -> (u32, Strategy) {
     let (default, from) = first_runs(spec);
     let runs = origins.choose_from("--runs", spec.runs, default, from, words);
     if spec.settle == Some(true) {
-        origins.note("--settle", Some(()), |()| "once more, where the first runs cannot tell".into());
+        origins.note("--settle", Some(()), |()| "once more, if the first runs are inconclusive".into());
         let most = runs.saturating_mul(SETTLED_WITHIN).min(MAX_RUNS);
         let at_most =
             origins.choose_from("--max-runs", spec.max_runs, most, "default: ten times --runs", words);
@@ -171,7 +171,7 @@ pub(super) fn open(
         set_slots(&mut draft.stream, draft.engine.max_depth);
         if matches!(arrivals, Arrivals::OnOff { .. }) && draft.stream.workers > 1 {
             return Err(Failure::Usage(format!(
-                "--arrivals on-off is on for one worker at a time, and the engine {} needs {} of them for an open loop; type --engine io_uring or libaio, or other --arrivals",
+                "--arrivals on-off works with a single worker, and the engine {} needs {} workers for an open loop; type --engine io_uring or libaio, or other --arrivals",
                 draft.engine.name, draft.stream.workers
             )));
         }
@@ -182,7 +182,7 @@ pub(super) fn open(
             u64::from(*depth) * u64::from(*workers),
             show_bytes(buffers)
         );
-        origins.fixed("open-loop slots", &value, "32 times those of the closed loop, 128 at least");
+        origins.fixed("open-loop slots", &value, "32 times those of the closed loop, at least 128");
     }
     Ok(open)
 }

@@ -75,7 +75,7 @@ impl Measurement {
     pub(super) fn keep_during(&mut self, last: &mut Snapshot) -> Result<(), Failure> {
         assert!(
             self.plan.hook != Some(Hook::PanicMain),
-            "a fault that was put in on purpose (--test-hook panic-main)"
+            "a fault that was injected on purpose (--test-hook panic-main)"
         );
         if self.plan.hook == Some(Hook::NoEvidence) {
             last.at_ns = self.now_ns();
@@ -122,7 +122,7 @@ impl Measurement {
             return Some(Err(why));
         }
         let seed = self.plan.seed ^ (index as u64) << 32;
-        let refused = "it cannot be opened for direct reads, and others would fill the page cache";
+        let refused = "it cannot be opened for direct reads, and buffered reads would fill the page cache";
         let file = ready.open(&self.root, Cache::Direct, false).map_err(|_| refused.to_owned());
         Some(file.and_then(|file| machine::probe::probe_latency(file, span, ready.align(), seed)))
     }
@@ -181,7 +181,7 @@ impl StillWatch {
         let thread = thread.map_err(|e| format!("fathom cannot start a thread: {e}"))?;
         self.is_over.store(true, Ordering::Relaxed);
         thread.thread().unpark();
-        thread.join().unwrap_or_else(|_| Err("the thread that sleeps has ended".into()))
+        thread.join().unwrap_or_else(|_| Err("the watchdog thread failed".into()))
     }
 }
 
@@ -355,7 +355,7 @@ impl Driver {
         let recording = if reaches_targets {
             Recording::begin(measurement, phase)
         } else {
-            Err("the engine asks no device for anything".into())
+            Err("the engine sends no requests to devices".into())
         };
         Some(Self { recording, due: Instant::now() + DRAIN_INTERVAL, overhead_sink })
     }
@@ -396,7 +396,7 @@ impl Recording {
     fn begin(measurement: &Measurement, phase: &Phase) -> Known<Self> {
         let [stream] = phase.streams.as_slice() else {
             return Err(
-                "other streams run beside it, and the kernel does not say whose requests are whose".into()
+                "other streams run at the same time, and the kernel does not report which stream issued a request".into()
             );
         };
         let [target] = stream.targets.as_slice() else { return Err("it has several targets".into()) };

@@ -118,7 +118,7 @@ pub fn resume(
     accept: &[CheckId],
 ) -> Result<Finished, Failure> {
     if done.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
-        return Err(Failure::Usage("that sweep was measured to its end; `fathom show` prints it".into()));
+        return Err(Failure::Usage("that sweep is complete; `fathom show` prints it".into()));
     }
     measure_plan(
         planned,
@@ -608,7 +608,7 @@ impl Measurement {
         notes.extend(self.busy_host.take());
         if self.session.left_out() > 0 {
             notes.push(format!(
-                "the session file reached its limit; {} frames of its course were left out",
+                "the session file reached its size limit; {} frames of its time series were omitted",
                 self.session.left_out()
             ));
         }
@@ -622,7 +622,7 @@ impl Measurement {
                 1 => "1 run".to_owned(),
                 n => format!("{n} runs"),
             };
-            notes.push(format!("ended by the key q after {runs}; what was to follow was not measured"));
+            notes.push(format!("ended by the key q after {runs}; the remaining runs were not measured"));
         }
         let clock_drift_ppm = self.clock.drift_ppm();
         self.session.append(&Frame::End(End { ending, notes, clock_drift_ppm }))?;

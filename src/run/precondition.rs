@@ -76,8 +76,9 @@ impl Measurement {
                 StopRule { bytes: Some(pass.saturating_mul(u64::from(passes))), ..StopRule::default() };
             if ready.open(&self.root, fill.cache, true).is_err() {
                 stream.cache = Cache::Buffered;
-                notes
-                    .push("preconditioning wrote through the page cache: direct I/O is refused there".into());
+                notes.push(
+                    "preconditioning wrote through the page cache: the target refuses direct I/O".into(),
+                );
             }
         }
         stream
@@ -96,7 +97,7 @@ impl Measurement {
                 let name = &self.plan.jobs[job].name;
                 let most = planned.rounds_at_most;
                 self.live.step(
-                    &format!("preconditioning: round {} of {most} at most  {name}", round + 1),
+                    &format!("preconditioning: round {} of at most {most}  {name}", round + 1),
                     self.left(),
                 );
                 let number = planned.fills.len() + round as usize * planned.jobs.len() + at;

@@ -513,7 +513,7 @@ impl Measurement {
                     job: candidate.job,
                     refusal: (reason != sentence).then_some(reason),
                     moved_bytes: Err(sentence),
-                    calls: Err("it was not tried to the end".into()),
+                    calls: Err("the trial failed".into()),
                 },
             }
         });
@@ -529,12 +529,12 @@ impl Measurement {
         if engines.into_iter().any(|engine| engine.library_threads) {
             return Ok((
                 moved,
-                Err("threads of the C library make its calls, and they are not counted".into()),
+                Err("threads of the C library make the calls, and fathom does not count these threads".into()),
             ));
         }
         if moved < ENOUGH_TRIAL_BYTES && outcomes.iter().any(|o| o.wall_ns >= TRIAL_TIME_NS) {
             let why = format!(
-                "only {} were moved in {} of the trial, and what it calls once would count for too much",
+                "the trial moved only {} in {}, so calls that occur once would have too much weight",
                 show_bytes(moved),
                 show_ns(TRIAL_TIME_NS as f64)
             );
@@ -610,10 +610,10 @@ pub(super) fn moved(outcomes: &[Outcome]) -> Known<u64> {
         return Err(why);
     }
     if totals().any(|t| t.short > 0) {
-        return Err("an operation moved fewer bytes than asked".into());
+        return Err("an operation moved fewer bytes than requested".into());
     }
     match totals().map(|t| t.bytes).sum() {
-        0 => Err(format!("nothing was moved in {} ms", TRIAL_TIME_NS / 1_000_000)),
+        0 => Err(format!("no operation completed in {} ms", TRIAL_TIME_NS / 1_000_000)),
         bytes => Ok(bytes),
     }
 }

@@ -150,7 +150,7 @@ impl Measurement {
         let files = handles.map(File::try_clone).collect::<Result<Vec<_>, _>>();
         let files = files.map_err(|e| {
             Failure::Refused(format!(
-                "--evict-each-pass: a file cannot be opened once more: {e}{}",
+                "--evict-each-pass: a file cannot be opened a second time: {e}{}",
                 sys::cause(&e)
             ))
         })?;
@@ -299,7 +299,7 @@ fn has_room(replay: &Replay, targets: &[&Ready]) -> Result<(), Failure> {
         return Ok(());
     };
     Err(Failure::Refused(format!(
-        "{} needs {}, and its target has {}; name one with more room",
+        "{} needs {}, and its target has {}; name a larger target",
         replay.file,
         show_bytes(needed),
         show_bytes(small.bytes())
@@ -333,7 +333,7 @@ fn advise(file: &File, advice: Option<Advice>) -> Result<(), Failure> {
         Some(Advice::Random) => rustix::fs::Advice::Random,
     };
     rustix::fs::fadvise(file, 0, None, advice)
-        .map_err(|e| Failure::Refused(format!("--advice: posix_fadvise failed: {e}; leave it out")))
+        .map_err(|e| Failure::Refused(format!("--advice: posix_fadvise failed: {e}; leave --advice out")))
 }
 
 /// A worker's part of a stop rule. The first ones take the remainder.

@@ -110,7 +110,7 @@ impl Ready {
             target
                 .other_names
                 .iter()
-                .map(|name| format!("{name} and {} are the same: it is one target, used once", target.path)),
+                .map(|name| format!("{name} and {} are the same target, which is used once", target.path)),
         );
         let bytes = made.as_ref().map_or(target.bytes, TestFile::bytes);
         Ok(Self { target, made, handle, bytes, notes, pieces: None, found_empty, _writing: writing })
@@ -239,7 +239,7 @@ fn keep(
         let writing = may_be_ours.then(|| machine::mark::Writing::begin(path)).flatten();
         if target.only_by_mark && writing.is_none() {
             return Err(Failure::Refused(format!(
-                "{0}: another program wrote this file just now, so it is no longer fathom's to write; type --destroy {0} to overwrite it",
+                "{0}: another program has just written to this file, so fathom does not overwrite it; type --destroy {0} to allow it",
                 name::shown(path)
             )));
         }
@@ -324,14 +324,14 @@ impl Measurement {
             let theirs = target.role == Role::Device && !target.writable;
             let Some(handle) = ready.handle() else { continue };
             if let Err(why) = page_cache::write_back(handle) {
-                notes.push(format!("what others left dirty could not be written back: {why}"));
+                notes.push(format!("dirty data of other processes could not be written back: {why}"));
             }
             match page_cache::evict(handle) {
                 Ok(pages) if pages.cached > 0 && !theirs => {
-                    notes.push(format!("{} pages of the target stayed in the page cache", pages.cached));
+                    notes.push(format!("{} pages of the target remained in the page cache", pages.cached));
                 }
                 Ok(_) => {}
-                Err(why) => notes.push(format!("whether the target was evicted is not known: {why}")),
+                Err(why) => notes.push(format!("it is unknown whether the target was evicted: {why}")),
             }
         }
         notes.extend(page_cache::settle(&self.root, SETTLE_LIMIT, &self.stop).note());
@@ -511,20 +511,19 @@ impl Measurement {
         let target_of =
             |job: usize| Some(*self.plan.jobs.get(job)?.phases.first()?.streams.first()?.targets.first()?);
         let above = comparison.layers.iter().find(|r| !r.stored).and_then(|r| target_of(r.job));
-        let above =
-            above.ok_or("nothing that is stored on it is measured, so nobody knows which blocks to read")?;
+        let above = above.ok_or("no file on it is measured, so there are no blocks to read")?;
         let below = target_of(job).ok_or("it has no target")?;
         let (upper, lower) = (&self.targets[above], &self.targets[below]);
-        let handle = upper.handle().ok_or("what is stored on it is not open")?;
+        let handle = upper.handle().ok_or("the file on it is not open")?;
         let (Some(place), Some(device)) = (self.places.get(above), self.places.get(below)) else {
-            return Err("where it is in the stack is not known".into());
+            return Err("its place in the stack is unknown".into());
         };
         let number = device.tops.first().and_then(|t| device.layers.get(*t)).map(|l| &l.number);
         let layer = place
             .layers
             .iter()
             .position(|l| Some(&l.number) == number)
-            .ok_or("it is not in the stack any more")?;
+            .ok_or("it is no longer in the stack")?;
         let access = &self.plan.jobs[job].phases[0].streams[0].access;
         let span = access.span_bytes.min(upper.bytes());
         let found = extents::pieces(&self.root, place, handle, span, layer)?;
@@ -533,11 +532,11 @@ impl Measurement {
         let largest = access.largest_bytes();
         let pieces = Pieces::new(found.iter().map(|p| p.physical..p.physical + p.bytes), largest);
         if pieces.bytes() == 0 {
-            return Err("no block fits into any of the pieces that the file is stored in".into());
+            return Err("no block fits into any extent of the file".into());
         }
         self.targets[below].read_at(pieces);
         Ok(Some(format!(
-            "it is read where that is stored which the rows above read: {}",
+            "it is read at the blocks of the file that the rows above read: {}",
             extents::show(&found)
         )))
     }

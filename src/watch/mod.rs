@@ -180,7 +180,7 @@ fn whose(root: &Root, pid: Option<u32>) -> Result<Whose, Failure> {
     if root.has(&format!("/proc/{pid}/task")) {
         return Ok(Whose::ThreadsOf(pid));
     }
-    Err(Failure::Usage(format!("--pid {pid}: there is no such process; `ps -e` lists those that there are")))
+    Err(Failure::Usage(format!("--pid {pid}: there is no such process; `ps -e` lists all")))
 }
 
 /// The next end of an interval. Missed ends are skipped.
@@ -294,7 +294,7 @@ impl Devices {
         }
         words.extend(self.all.iter().filter_map(Device::limit_words));
         if self.all.is_empty() {
-            words.push("no disk was in use so far; those that come into use are shown".into());
+            words.push("no disk was used so far; disks are shown when they are used".into());
         }
         words
     }
@@ -414,9 +414,9 @@ impl Device {
             Ok(limits) => limits,
         };
         let only = (known.same_by() == SameBy::ModelAndSize)
-            .then(|| format!(" ({}: another one would be taken for it)", self.known_by.kind()));
+            .then(|| format!(" ({}: another device could be mistaken for it)", self.known_by.kind()));
         let held = if known.is_throttled() {
-            "; a cgroup's limit was measured, which holds for that cgroup and not for others"
+            "; the limit of a cgroup was measured, which does not apply outside of it"
         } else {
             ""
         };
@@ -441,7 +441,7 @@ impl Device {
         let to_bench = format!("/dev/{}", self.name);
         *self = Self::new(root, (&place.layers, layer, self.level), &to_bench, measured);
         Some(format!(
-            "{} is another device, or has another medium or file: its figures begin anew",
+            "{} is another device now, or has another medium or file: its figures start from zero",
             self.name
         ))
     }
@@ -451,8 +451,8 @@ impl Device {
         self.last = now.map(|counters| (at, counters));
         let figures = match (&self.blind, before, now) {
             (Some(why), ..) => Err(why.clone()),
-            (_, _, None) => Err("it is not there any more".into()),
-            (_, None, Some(_)) => Err("its figures begin with the next interval".into()),
+            (_, _, None) => Err("it no longer exists".into()),
+            (_, None, Some(_)) => Err("its figures start with the next interval".into()),
             (_, Some((since, a)), Some(b)) => watch::between(&a, &b, at.duration_since(since).as_secs_f64()),
         };
         let load = match (self.limits.as_ref(), &figures) {
@@ -559,9 +559,9 @@ fn place(root: &Root, typed: &Path) -> Result<Place, Failure> {
         return Ok(found);
     }
     let why = found.ram.as_ref().map(|ram| format!("it is in memory ({ram})")).or(found.blind);
-    let why = why.unwrap_or_else(|| "the kernel shows none below it".into());
+    let why = why.unwrap_or_else(|| "the kernel shows no block device below it".into());
     Err(Failure::Usage(format!(
-        "{} is on no block device that could be watched: {why}; name a disk, or something on one",
+        "{} is on no block device that could be watched: {why}; name a disk, or a file on one",
         name::shown(typed)
     )))
 }
@@ -615,8 +615,7 @@ impl Shown {
         let is_file = |path: &Path| renewed(path).is_some() || page(path).is_some();
         if let Some(other) = request.outputs.iter().find(|path| !is_file(path)) {
             return Err(Failure::Usage(format!(
-                "-o {}: -o writes FILE.{RENEWED}, renewed at every interval, or FILE.html, a page of the load over time; send other \
-                 formats to a file by `fathom watch --format csv > FILE`",
+                "-o {}: -o writes FILE.{RENEWED}, replaced at every interval, or FILE.html, a page with the load over time; write other formats to a file with `fathom watch --format csv > FILE`",
                 name::shown(other)
             )));
         }
@@ -738,7 +737,7 @@ fn spared(targets: &[Target]) -> Spared {
         spared.add(&target.typed, "watched by this call");
         for layer in &target.place.layers {
             if let Some(file) = &layer.backing_file {
-                spared.add(Path::new(file), &format!("the file behind {}, which is watched", layer.name));
+                spared.add(Path::new(file), &format!("the backing file of {}, which is watched", layer.name));
             }
         }
     }

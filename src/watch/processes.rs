@@ -37,10 +37,9 @@ const CHILDREN: &str = "ended children";
 /// The remark about all figures, shown once.
 pub(super) fn remark() -> String {
     let others =
-        if rustix::process::geteuid().is_root() { "" } else { "; those of other users only root sees" };
+        if rustix::process::geteuid().is_root() { "" } else { "; only root sees those of other users" };
     format!(
-        "processes: bytes on all devices; writes count when they are made dirty, and whose the data are that the kernel writes back \
-         later cannot be told{others}"
+        "processes: bytes on all devices; a write counts when its pages become dirty: the kernel does not record whose data it writes back later{others}"
     )
 }
 
@@ -160,7 +159,7 @@ impl Busiest {
         let mb = |bytes: u64| bytes as f64 / 1e6 / seconds;
         let per_s = |calls: u64| calls as f64 / seconds;
         let counters = &moved.counters;
-        let unseen = || Err("its descriptors were not looked at yet".to_owned());
+        let unseen = || Err("its descriptors were not checked yet".to_owned());
         WatchedProcess {
             pid,
             tid: matches!(self.whose, Whose::ThreadsOf(_)).then_some(moved.id),
@@ -233,8 +232,7 @@ const BUFFER_BYTES: u64 = 4 << 20;
 /// Distinguishes the instance from that of block events.
 const WORD: &str = "calls";
 /// The remark about it, shown once.
-pub(super) const REMARK: &str = "--syscalls: each call of a process that is shown costs it about 1 us more, and each call of any other one some 100 ns; \
-     processes are followed from the interval on in which they are first shown";
+pub(super) const REMARK: &str = "--syscalls: each system call costs a shown process about 1 us more, and any other process about 100 ns; a process is counted from the interval in which it is first shown";
 
 /// A followed process or thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -468,12 +466,11 @@ impl Events {
             Err(why) => {
                 self.wanted = false;
                 Some(format!(
-                    "latency percentiles and the requests of each process are not known, which take the kernel's block events: {why}"
+                    "latency percentiles and the requests of each process are unknown: they require the kernel's block events: {why}"
                 ))
             }
             Ok(_) if is_first => Some(
-                "latencies and requests of processes: by the kernel's block events, which cost about 1 us of a CPU per request; --no-events \
-                 leaves them off"
+                "latencies and requests of processes come from the kernel's block events, which cost about 1 us of CPU time per request; --no-events disables them"
                     .into(),
             ),
             Ok(_) => None,
@@ -568,7 +565,7 @@ impl Losses {
             return Some(format!("the kernel's tracer lost {} events", show_count(lost as f64)));
         }
         (now_ns < self.unsure_until_ns).then(|| {
-            "the kernel's tracer lost events before, and what was in flight then may be mistaken for other requests".into()
+            "the kernel's tracer lost events earlier, and requests in flight at that time may be mistaken for others".into()
         })
     }
 

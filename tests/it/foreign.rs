@@ -204,7 +204,7 @@ fn job_files_of_other_tools_are_not_measured_as_targets() {
                 continue;
             }
             let out = stage.fathom(command, &path);
-            check_outcome(&out, 2, &["job file of", tool, "no disk to measure", "`fathom "]);
+            check_outcome(&out, 2, &["job file of", tool, "not a disk to measure", "`fathom "]);
         }
         assert_eq!(std::fs::read(&path).unwrap(), content, "{name}: untouched");
     }

@@ -206,7 +206,7 @@ fn options_unknown_to_iometer_are_refused() {
     for (words, must) in [
         ("--preset iometer --cycle sideways", "NORMAL, CYCLE_TARGETS"),
         ("--preset iometer --step cubic", "linear or exponential"),
-        ("--preset iometer --step linear", "changes nothing"),
+        ("--preset iometer --step linear", "has no effect"),
         ("--preset iometer --spec idle", "--list-specs"),
         ("--preset iometer --spec database,database", "twice"),
         ("--preset iometer --rw read", "--rw does not go with"),
@@ -228,7 +228,7 @@ fn options_unknown_to_iometer_are_refused() {
     }
     let twice = format!("sweep --bs 4k {} {}", folder.display(), folder.display());
     let out = stage.fathom(&twice, nothing());
-    assert!(out.code == Some(2) && out.stderr.contains("is there twice"), "{out:?}");
+    assert!(out.code == Some(2) && out.stderr.contains("is named twice"), "{out:?}");
     let own = "sweep --engine sim --depth 1 --list --line share=50,bs=4k --line share=50,bs=8k,mix=0";
     let own = stage.fathom(own, nothing());
     assert_eq!(own.stdout, "own lines depth 1 direct, sim\n", "{}", own.stderr);
