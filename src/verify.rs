@@ -136,13 +136,13 @@ fn verify_in(fleet: &Fleet, verify_options: &Options) -> Result<ExitCode, Failur
     // One host reports a problem that all have.
     let on_one_host = |why| if fleet.tells() { why } else { Failure::Elsewhere(2) };
     refuse_impossible(&plan, &host_task, verify_options).map_err(on_one_host)?;
-    let outlets = outlets(verify_options, (&plan, &machine), fleet)?;
+    let outlets = outlets(verify_options, &plan, &machine, fleet)?;
     let stop = signals::watch(machine::test_file::remove_all_now)
         .map_err(|e| Failure::Refused(format!("signals cannot be watched: {e}{}", sys::cause(&e))))?;
     // The watching thread reads the signals, so no I/O call here is interrupted.
     sys::thread::block_signals().map_err(|e| Failure::Refused(format!("signals cannot be blocked: {e}")))?;
     fleet.stops(&stop);
-    let mut run = VerifyRun::prepare(verify_options, (plan, machine), &host_task, (stop, fleet))?;
+    let mut run = VerifyRun::prepare(verify_options, plan, machine, &host_task, stop, fleet)?;
     let outcome = match &host_task {
         HostTask::Write(to_write, state) => run.write_and_read(to_write, state.as_deref())?,
         HostTask::Check(state) => run.check(state)?,
@@ -171,7 +171,8 @@ fn conclude(
 /// Checks the output files: one host writes them, and never over a state file of this call.
 fn outlets(
     verify_options: &Options,
-    (plan, machine): (&Plan, &Machine),
+    plan: &Plan,
+    machine: &Machine,
     fleet: &Fleet,
 ) -> Result<Outlets, Failure> {
     let outputs = if fleet.tells() { verify_options.outputs.as_slice() } else { &[] };
@@ -441,9 +442,11 @@ impl VerifyRun {
     /// Makes or opens the target, together with the other hosts.
     fn prepare(
         verify_options: &Options,
-        (plan, machine): (Plan, Machine),
+        plan: Plan,
+        machine: Machine,
         host_task: &HostTask,
-        (stop, fleet): (Arc<AtomicBool>, &Fleet),
+        stop: Arc<AtomicBool>,
+        fleet: &Fleet,
     ) -> Result<Self, Failure> {
         let root = Root::real();
         let live = Live::plain(verify_options.quiet || !fleet.tells());
@@ -451,7 +454,7 @@ impl VerifyRun {
             return Err(Failure::Usage("there is nothing to verify".into()));
         };
         run::name_leftovers(&plan, &live);
-        let targets = run::prepare_targets(&root, &plan, (&stop, &live, None), fleet)?;
+        let targets = run::prepare_targets(&root, &plan, &stop, &live, None, fleet)?;
         let mut place = machine.places.into_iter().next().unwrap_or_default();
         if let Some(handle) = targets[0].handle().filter(|_| target.role == Role::Made)
             && let Ok(found) = machine::resolve::resolve_open(&root, handle, &name::path(&target.path))
@@ -827,7 +830,7 @@ fn the_device_is_the_source_only_if_the_last_one_read_as_much() {
     assert!(source(&place, Ok(mib(500))).starts_with("the device: "));
     // The same below a caching volume.
     place.layers[0].kind = LayerKind::DeviceMapper;
-    assert!(source(&place, Ok(mib(10))).contains("vda read 10 MiB of 64 MiB"));
+    assert!(source(&place, Ok(mib(10))).contains("vda read only 10 MiB of 64 MiB"));
     assert!(source(&place, Err("no stat".into())).contains("is not known: no stat"));
     place.ram = Some("zram0".into());
     assert_eq!(source(&place, Ok(mib(64))), "memory (zram0)");

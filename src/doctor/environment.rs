@@ -755,7 +755,7 @@ mod neighbours_tests {
         assert!(named.ends_with("Most moved: dd (7) 8 KiB, cp (7) 4 KiB."), "{named}");
         (observation.busy, observation.hidden, observation.machine.user_id) =
             (Ok(vec![busy("dd", None)]), 3, 1000);
-        assert!(answer(&observation, "requests of others").sentence.contains("only root"));
+        assert!(answer(&observation, "requests of others").sentence.contains("Only root"));
         observation.machine.places[0].layers[1].queue.insert("iostats".into(), "0".into());
         assert_eq!(answer(&observation, "requests of others").outcome, Outcome::NotChecked);
     }

@@ -151,8 +151,8 @@ fn raid(observation: &Observation) -> Option<Look> {
             let cure = format!("wait for it: mdadm --wait /dev/{}", array.name);
             return Some(Look::finding(ABOUT, Severity::Biased, sentence).cure(cure).check(CheckId::D23));
         }
-        let mut words = part.iter().flat_map(|l| l.split_ascii_whitespace());
-        if let Some(members) = words.find(|w| is_short_of_members(w)) {
+        let mut values = part.iter().flat_map(|l| l.split_ascii_whitespace());
+        if let Some(members) = values.find(|w| is_short_of_members(w)) {
             let sentence = format!("{} lacks a member ({members}).", array.name);
             let cure = format!("mdadm --detail /dev/{}", array.name);
             return Some(Look::finding(ABOUT, Severity::Biased, sentence).cure(cure).check(CheckId::D23));

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::interfaces::{CXX, Directions, INTERFACES, Interface, Many, common};
 use crate::plan::origins::Origins;
 use crate::plan::{engine, target};
-use crate::request::Request;
+use crate::request::{ApiSpec, Request};
 use machine::root::Root;
 use model::figures::{NotMeasured, by_reason};
 use model::job::{Access, Kind, Order, Pattern, PerKind, Sizes, Start, StopRule};
@@ -120,7 +120,8 @@ impl Schedule {
         jobs: usize,
         files: u64,
         typed: Option<u64>,
-        (runs, window_ns): (Option<u32>, Option<u64>),
+        runs: Option<u32>,
+        window_ns: Option<u64>,
     ) -> Result<Self, Failure> {
         let [fewest, usual, most] = RUNS;
         let jobs = (jobs as u64).max(1);
@@ -156,10 +157,13 @@ fn of_other_directions(named: &[&'static Interface], works: &[Work]) -> Vec<NotM
 /// Finds every interface that can be tried.
 pub(super) fn compare(
     request: &Request,
-    (sizes, named, all): (&[u32], &[&'static Interface], bool),
-    (root, memory, denial): (&Root, Option<u64>, Option<&str>),
+    api_spec: &ApiSpec,
+    root: &Root,
+    memory: Option<u64>,
+    denial: Option<&str>,
     origins: &mut Origins,
 ) -> Result<Jobs, Failure> {
+    let ApiSpec { sizes, interfaces: named, all } = api_spec;
     let given = request.targets.first().cloned().unwrap_or_else(|| ".".into());
     let path = given.canonicalize().map_err(|e| target::unreachable_path(&given, &e))?;
     let (found, place) = target::inspect_target(root, &given, &path)?;
@@ -194,7 +198,7 @@ pub(super) fn compare(
             show_bytes(span)
         )));
     }
-    let interfaces = chosen(named, all, denial.is_some());
+    let interfaces = chosen(named, *all, denial.is_some());
     let denial = denial.map(str::to_owned);
     let setup = Setup { request, given, place, found, span, depth, denial, may_write };
     let mut asked = Jobs::default();
@@ -236,11 +240,11 @@ pub(super) fn compare(
     let files = if setup.found.role == Role::Made { 1 + u64::from(renews) } else { 0 };
     let typed_time = request.job.phases.first().and_then(|phase| phase.time);
     let schedule =
-        Schedule::divide(asked.specs.len(), files, request.budget_ns, (request.job.runs, typed_time))?;
-    let words = |ns: u64| show_ns(ns as f64);
+        Schedule::divide(asked.specs.len(), files, request.budget_ns, request.job.runs, typed_time)?;
+    let format_time = |ns: u64| show_ns(ns as f64);
     let from = "default: 5 to 10 runs of each row";
-    origins.choose_from("--budget", request.budget_ns, schedule.budget_ns, from, |ns| words(*ns));
-    origins.choose_from("--time", typed_time, schedule.window_ns, "--budget", |ns| words(*ns));
+    origins.choose_from("--budget", request.budget_ns, schedule.budget_ns, from, |ns| format_time(*ns));
+    origins.choose_from("--time", typed_time, schedule.window_ns, "--budget", |ns| format_time(*ns));
     for phase in asked.specs.iter_mut().flat_map(|spec| &mut spec.phases) {
         phase.time = Some(schedule.window_ns);
     }
@@ -251,13 +255,13 @@ pub(super) fn compare(
 
 /// Each reason once, with the first interface that it excludes: `pread, 4K random read and 39 others: ...`.
 fn reasons(missing: &[NotMeasured]) -> String {
-    let words = by_reason(missing).into_iter().map(|(names, why)| match names.as_slice() {
+    let reasons = by_reason(missing).into_iter().map(|(names, why)| match names.as_slice() {
         [] => why.to_owned(),
         [name] => format!("{name}: {why}"),
         [name, _] => format!("{name} and 1 other: {why}"),
         [name, others @ ..] => format!("{name} and {} others: {why}", others.len()),
     });
-    words.collect::<Vec<_>>().join("; ")
+    reasons.collect::<Vec<_>>().join("; ")
 }
 
 /// Both orders and both directions, unless the user gave one work.
@@ -269,20 +273,24 @@ fn works(given: Option<Rw>, sizes: &[u32], origins: &mut Origins) -> Result<Vec<
         )));
     }
     let all = vec![Rw::Read, Rw::Randread, Rw::Write, Rw::Randwrite];
-    let words = |all: &Vec<Rw>| all.iter().map(|w| w.word()).collect::<Vec<_>>().join(", ");
-    let rws = origins.choose("--rw", given.map(|rw| vec![rw]), all, words);
-    let words = |all: &[u32]| all.iter().map(|b| show_block((*b).into())).collect::<Vec<_>>().join(", ");
+    let list_directions = |all: &Vec<Rw>| all.iter().map(|w| w.word()).collect::<Vec<_>>().join(", ");
+    let rws = origins.choose("--rw", given.map(|rw| vec![rw]), all, list_directions);
+    let list_directions =
+        |all: &[u32]| all.iter().map(|b| show_block((*b).into())).collect::<Vec<_>>().join(", ");
     let (value, from) = match sizes {
-        [] => (format!("{}; random {}", words(SIZES), words(RANDOM_SIZES)), "default"),
-        given => (words(given), "command line"),
+        [] => (format!("{}; random {}", list_directions(SIZES), list_directions(RANDOM_SIZES)), "default"),
+        given => (list_directions(given), "command line"),
     };
     origins.fixed("--bs", &value, from);
-    let of = |rw: Rw| match (sizes, rw.is_random()) {
+    let sizes_for = |rw: Rw| match (sizes, rw.is_random()) {
         ([], true) => RANDOM_SIZES,
         ([], false) => SIZES,
         (given, _) => given,
     };
-    Ok(rws.into_iter().flat_map(|rw| of(rw).iter().map(move |b| Work { rw, block_bytes: *b })).collect())
+    Ok(rws
+        .into_iter()
+        .flat_map(|rw| sizes_for(rw).iter().map(move |b| Work { rw, block_bytes: *b }))
+        .collect())
 }
 
 impl Interface {
@@ -367,7 +375,7 @@ impl Setup<'_> {
 
 #[test]
 fn the_budget_pays_for_rounds_before_longer_runs() {
-    let divide = |jobs, typed| Schedule::divide(jobs, 1, typed, (None, None));
+    let divide = |jobs, typed| Schedule::divide(jobs, 1, typed, None, None);
     let seconds = |s: u64| Some(s * 1_000_000_000);
     let takes = |s: &Schedule, jobs: u64| {
         s.making_ns + AROUND_NS + jobs * (TRIAL_NS + u64::from(s.runs) * (s.window_ns + OVERHEAD_NS))

@@ -50,10 +50,11 @@ struct Setup<'a> {
     span: u64,
 }
 
-/// Finds every layer.
-pub(super) fn of_each(
+/// Makes a job for each layer.
+pub(super) fn layer_jobs(
     request: &Request,
-    (root, denial): (&Root, Option<&str>),
+    root: &Root,
+    denial: Option<&str>,
     origins: &mut Origins,
 ) -> Result<LayerJobs, Failure> {
     let given = request.targets.first().cloned().unwrap_or_else(|| ".".into());
@@ -108,8 +109,8 @@ fn works(given: Option<Rw>, origins: &mut Origins) -> Result<Vec<Rw>, Failure> {
         )));
     }
     let both = vec![Rw::Randread, Rw::Randwrite];
-    let words = |all: &Vec<Rw>| all.iter().map(|w| w.word()).collect::<Vec<_>>().join(", ");
-    Ok(origins.choose("--rw", given.map(|rw| vec![rw]), both, words))
+    let list_directions = |all: &Vec<Rw>| all.iter().map(|w| w.word()).collect::<Vec<_>>().join(", ");
+    Ok(origins.choose("--rw", given.map(|rw| vec![rw]), both, list_directions))
 }
 
 /// Heading of the rows of a work.
@@ -201,7 +202,9 @@ impl Setup<'_> {
             jobs,
             ComparedLayer { job: 0, name, work: heading(rw).into(), below, warm, stored: false },
             rw,
-            (&self.given, cache, self.span),
+            &self.given,
+            cache,
+            self.span,
         ))
     }
 
@@ -230,8 +233,7 @@ impl Setup<'_> {
                 warm: false,
                 stored: true,
             };
-            let what = (device.as_path(), Cache::Direct, self.span.min(layer.bytes));
-            let index = self.add(jobs, compared, rw, what);
+            let index = self.add(jobs, compared, rw, &device, Cache::Direct, self.span.min(layer.bytes));
             if let Some(slot) = indices.get_mut(at) {
                 *slot = Some(index);
             }
@@ -257,7 +259,9 @@ impl Setup<'_> {
         jobs: &mut LayerJobs,
         layer: ComparedLayer,
         rw: Rw,
-        (path, cache, span): (&Path, Cache, u64),
+        path: &Path,
+        cache: Cache,
+        span: u64,
     ) -> usize {
         let mut job = self.request.job.clone();
         job.name = Some(format!("{}: {}", layer.name, layer.work));

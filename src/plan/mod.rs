@@ -74,7 +74,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let memory = machine.memory_bytes.as_ref().ok().copied();
     let denial = engine::denial(&machine).map(str::to_owned);
     let denial = denial.as_deref();
-    let (mut origins, requested) = jobs_of_request(request, &root, (memory, denial))?;
+    let (mut origins, requested) = jobs_of_request(request, &root, memory, denial)?;
     let mut drafts = drafts(request, &requested, &mut origins)?;
     let (mut study, mut headline, schedule) = (requested.study, requested.headline, requested.schedule);
     if let Some(host_steps) = host_steps(request, &mut drafts, &mut origins)? {
@@ -91,36 +91,36 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let is_quick = matches!(request.work, Work::Profile(BenchSpec { quick: true, .. }));
     let (runs, strategy) =
         settings::repeats(&study, request, is_quick, schedule.map(|s| s.runs), &mut origins);
-    let fail_if = settings::conditions(&request.job, (&jobs, &study), &mut origins)?;
+    let fail_if = settings::conditions(&request.job, &jobs, &study, &mut origins)?;
     let fail_if_slower = settings::slower(request, &mut origins)?;
     let against = request
         .against
         .as_deref()
-        .map(|word| append_baseline_jobs(word, (strategy, denial), &mut jobs, &mut targets, &mut origins));
+        .map(|word| append_baseline_jobs(word, strategy, denial, &mut jobs, &mut targets, &mut origins));
     let against = against.transpose()?;
     let apart = matches!(study, Study::Interfaces(_) | Study::Sweep(_));
     let (mut targets, places) = targets.finish(&mut jobs, apart)?;
     target::mark_unseen_users(request, &mut targets, &mut origins)?;
     let op_log = settings::plan_op_log(&request.job, &mut jobs, &mut origins)?;
-    let precondition = settings::plan_precondition(request, (&jobs, &targets), denial, &mut origins)?;
+    let precondition = settings::plan_precondition(request, &jobs, &targets, denial, &mut origins)?;
     check_memory(&jobs, memory)?;
     if let Some(limit) = machine::cgroup::memory(&root) {
         check_memory_limit(&jobs, &limit)?;
     }
     let touched = targets.iter().any(|t| t.role != Role::None);
-    let cold = is_cold(request, (&jobs, &targets), (&study, strategy), &mut origins);
+    let cold = is_cold(request, &jobs, &targets, &study, strategy, &mut origins);
     let foreign = request.job.typed.is_some() || matches!(request.source, Some(JobSource::CommandOf(_)));
-    let (seed, seed_again) = choose_seed(request.job.seed, (&jobs, &targets), (foreign, cold), &mut origins);
+    let (seed, seed_again) = choose_seed(request.job.seed, &jobs, &targets, foreign, cold, &mut origins);
     let expect_device = request.expect_device.as_deref().map(device_name).transpose()?;
     origins.note("--expect-device", expect_device.as_ref(), |name| (*name).clone());
     machine.places.extend(places);
     let baseline_ns = if touched { settings::before_runs_ns(request, &mut origins) } else { 0 };
     let budget_ns = match &study {
         Study::Limit(target) => {
-            Some(settings::budget_ns(request.budget_ns, target, (&jobs, runs, baseline_ns), &mut origins)?)
+            Some(settings::budget_ns(request.budget_ns, target, &jobs, runs, baseline_ns, &mut origins)?)
         }
         Study::Targets(_) if matches!(strategy, Strategy::Targets(_)) => {
-            Some(profile::budget_ns(request, (&jobs, runs, baseline_ns), &mut origins)?)
+            Some(profile::budget_ns(request, &jobs, runs, baseline_ns, &mut origins)?)
         }
         // A grid has its own budget.
         Study::Sweep(_) => None,
@@ -160,8 +160,10 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
 /// Whether targets are evicted from the page cache before each run.
 fn is_cold(
     request: &Request,
-    (jobs, targets): (&[Job], &[Target]),
-    (study, strategy): (&Study, Strategy),
+    jobs: &[Job],
+    targets: &[Target],
+    study: &Study,
+    strategy: Strategy,
     origins: &mut Origins,
 ) -> bool {
     // A user's file that is read through the page cache is measured as it is; everything else begins cold.
@@ -199,7 +201,7 @@ fn title(request: &Request) -> String {
         (Work::Sweep(given), _) => {
             given.preset.map_or_else(|| "sweep".into(), |p| format!("sweep {}", p.name))
         }
-        (Work::Api { .. }, _) => "api".into(),
+        (Work::Api(_), _) => "api".into(),
         (Work::Job, None) => "run".into(),
         (Work::Job, Some(JobSource::File(file))) => format!("run {}", shown(file)),
         (Work::Job, Some(source)) => source.name(),
@@ -245,7 +247,8 @@ struct Jobs {
 fn jobs_of_request<'a>(
     request: &'a Request,
     root: &Root,
-    (memory, denial): (Option<u64>, Option<&str>),
+    memory: Option<u64>,
+    denial: Option<&str>,
 ) -> Result<(Origins<'a>, Jobs), Failure> {
     let mut origins = Origins::new(request, &[]);
     let requested = match &request.work {
@@ -256,18 +259,17 @@ fn jobs_of_request<'a>(
         Work::Job | Work::Limit(_) => Jobs { specs: vec![request.job.clone()], ..Jobs::default() },
         Work::Layers => {
             let LayerJobs { specs, comparison, headline } =
-                layers::of_each(request, (root, denial), &mut origins)?;
+                layers::layer_jobs(request, root, denial, &mut origins)?;
             origins.leave_out(layers::OF_LAYERS);
             Jobs { specs, headline, study: Study::Layers(comparison), ..Jobs::default() }
         }
         Work::Sweep(given) => {
-            let jobs = sweep::grid(request, given, (root, memory, denial), &mut origins)?;
+            let jobs = sweep::grid(request, given, root, memory, denial, &mut origins)?;
             origins.leave_out(sweep::OF_CELLS);
             Jobs { specs: jobs.specs, study: Study::Sweep(jobs.grid), ..Jobs::default() }
         }
-        Work::Api { sizes, interfaces, all } => {
-            let requested =
-                api::compare(request, (sizes, interfaces, *all), (root, memory, denial), &mut origins)?;
+        Work::Api(given) => {
+            let requested = api::compare(request, given, root, memory, denial, &mut origins)?;
             origins.leave_out(api::OF_INTERFACES);
             requested
         }
@@ -315,7 +317,7 @@ fn draft_job(request: &Request, spec: &JobSpec, origins: &mut Origins) -> Result
             origins.enter(&if several { stream_name(&stream, at, index) } else { String::new() });
             let mut draft = stream::draft(&stream, origins)?;
             if let Some(replay) = replay {
-                replay::fill(request, (&stream, replay), &mut draft, origins)?;
+                replay::fill(request, &stream, replay, &mut draft, origins)?;
             }
             drafts.push(draft);
         }
@@ -389,8 +391,9 @@ fn check_memory(jobs: &[Job], memory: Option<u64>) -> Result<(), Failure> {
     let Some(memory) = memory else { return Ok(()) };
     for job in jobs {
         for phase in &job.phases {
-            let of = |s: &Stream| s.total_depth().saturating_mul(u64::from(s.access.largest_bytes()));
-            let needed: u64 = phase.streams.iter().map(of).fold(0, u64::saturating_add);
+            let buffer_bytes =
+                |s: &Stream| s.total_depth().saturating_mul(u64::from(s.access.largest_bytes()));
+            let needed: u64 = phase.streams.iter().map(buffer_bytes).fold(0, u64::saturating_add);
             if needed > memory / BUFFER_SHARE {
                 return Err(Failure::Usage(format!(
                     "{}: the buffers alone would take {} of {} memory; use a smaller --bs, --depth or --workers",
@@ -451,7 +454,8 @@ fn shown(path: &std::path::Path) -> Cow<'_, str> {
 /// [`Failure::Usage`] if none match, or their targets are missing or different.
 fn append_baseline_jobs(
     word: &str,
-    (strategy, denial): (Strategy, Option<&str>),
+    strategy: Strategy,
+    denial: Option<&str>,
     jobs: &mut Vec<Job>,
     targets: &mut Targets,
     origins: &mut Origins,
@@ -588,8 +592,10 @@ pub fn resume_plan(
 /// other offsets, and a new file has other blocks.
 fn choose_seed(
     typed: Option<u64>,
-    (jobs, targets): (&[Job], &[Target]),
-    (foreign, cold): (bool, bool),
+    jobs: &[Job],
+    targets: &[Target],
+    is_foreign: bool,
+    is_cold: bool,
     origins: &mut Origins,
 ) -> (u64, Option<Known<String>>) {
     let from_clock = jiff::Timestamp::now().as_nanosecond() as u64 >> 10;
@@ -598,21 +604,21 @@ fn choose_seed(
     let stays = |(_, t): &(usize, &Target)| typed.is_some() && matches!(t.role, Role::File | Role::Device);
     // diskspd and fio use one seed in each call without the user's intention, and the page cache has none of the blocks.
     let streams = jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
-    if foreign && (cold || streams.into_iter().all(|s| s.cache.is_direct())) {
+    if is_foreign && (is_cold || streams.into_iter().all(|s| s.cache.is_direct())) {
         return (seed, None);
     }
-    let again = targets.iter().enumerate().filter(stays).find_map(|(index, target)| {
+    let seed_again = targets.iter().enumerate().filter(stays).find_map(|(index, target)| {
         match history::last_on(&target.path) {
-            Ok(Some((id, before))) => draws_again(seed, (jobs, index, target), &before).then_some(Ok(id)),
+            Ok(Some((id, before))) => draws_again(seed, jobs, index, target, &before).then_some(Ok(id)),
             Ok(None) => None,
             Err(why) => Some(Err(why.message().to_owned())),
         }
     });
-    (seed, again)
+    (seed, seed_again)
 }
 
 /// Whether every stream with random offsets on a target repeats those of an earlier session.
-fn draws_again(seed: u64, (jobs, index, target): (&[Job], usize, &Target), before: &Record) -> bool {
+fn draws_again(seed: u64, jobs: &[Job], index: usize, target: &Target, before: &Record) -> bool {
     let plan = &before.header.plan;
     let Some(at) = plan.targets.iter().position(|t| t.path == target.path) else { return false };
     let (now, baseline_report) = (random_accesses(jobs, index), random_accesses(&plan.jobs, at));

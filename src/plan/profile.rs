@@ -259,11 +259,11 @@ impl Tests<'_> {
             self.rows.len() - 1
         });
         let row = &mut self.rows[at];
-        let of = |phase| Some(CellSource { job, phase });
+        let source = |phase| Some(CellSource { job, phase });
         match (test.rewrites, read_percent) {
-            (Some(_), _) => (row.write, row.read) = (of(0), of(1)),
-            (None, 100) => row.read = of(0),
-            (None, _) => row.write = of(0),
+            (Some(_), _) => (row.write, row.read) = (source(0), source(1)),
+            (None, 100) => row.read = source(0),
+            (None, _) => row.write = source(0),
         }
     }
 
@@ -321,7 +321,7 @@ pub(super) fn times(profile: &'static Profile) -> Result<(u64, u64), Failure> {
 /// Default time budget of a comparison: less than two minutes in total.
 const BUDGET_NS: u64 = 110_000_000_000;
 /// Window and warm-up of each run. On a virtual disk, runs of one second differed by 9 % and quarters of a second within
-/// one run by 2 %, so many short runs are better than a few long ones.
+/// one run by 2 %, which favours many short runs over a few long ones.
 pub(super) const TIMES_NS: (u64, u64) = (250_000_000, 50_000_000);
 /// Part of a default budget beyond the first rounds if these take long, as a divisor.
 const SPARE: u64 = 4;
@@ -427,7 +427,9 @@ fn refuse_conflicting_rules(request: &Request) -> Result<(), Failure> {
 /// A usage failure if the first rounds take longer than the typed budget.
 pub(super) fn budget_ns(
     request: &Request,
-    (jobs, runs, baseline_ns): (&[Job], u32, u64),
+    jobs: &[Job],
+    runs: u32,
+    baseline_ns: u64,
     origins: &mut Origins,
 ) -> Result<u64, Failure> {
     let round = jobs.iter().map(run_ns).fold(0, u64::saturating_add);
@@ -467,9 +469,9 @@ fn names(paths: &[PathBuf]) -> Vec<String> {
         name::shown(&tail)
     };
     let longest = paths.iter().map(|p| p.components().count()).max().unwrap_or(1);
-    let of = |parts: usize| paths.iter().map(|p| end(p, parts)).collect::<Vec<String>>();
+    let suffixes = |parts: usize| paths.iter().map(|p| end(p, parts)).collect::<Vec<String>>();
     let distinct = |names: &Vec<String>| names.iter().enumerate().all(|(at, n)| !names[..at].contains(n));
-    (1..=longest).map(of).find(distinct).unwrap_or_else(|| of(longest))
+    (1..=longest).map(suffixes).find(distinct).unwrap_or_else(|| suffixes(longest))
 }
 
 #[test]
@@ -488,11 +490,11 @@ fn a_quick_bench_refuses_profiles_that_do_not_fit() {
 
 #[test]
 fn target_names_are_the_shortest_distinct_suffixes() {
-    let of = |paths: &[&str]| names(&paths.iter().map(PathBuf::from).collect::<Vec<_>>());
-    assert_eq!(of(&["/mnt/ext4", "/mnt/xfs"]), ["ext4", "xfs"]);
-    assert_eq!(of(&["/a/data", "/b/data", "/c"]), ["a/data", "b/data", "/c"]);
-    assert_eq!(of(&["/data", "/x/data"]), ["/data", "x/data"]);
-    assert_eq!(of(&["/", "/x"]), ["/", "x"]);
+    let short_names = |paths: &[&str]| names(&paths.iter().map(PathBuf::from).collect::<Vec<_>>());
+    assert_eq!(short_names(&["/mnt/ext4", "/mnt/xfs"]), ["ext4", "xfs"]);
+    assert_eq!(short_names(&["/a/data", "/b/data", "/c"]), ["a/data", "b/data", "/c"]);
+    assert_eq!(short_names(&["/data", "/x/data"]), ["/data", "x/data"]);
+    assert_eq!(short_names(&["/", "/x"]), ["/", "x"]);
 }
 
 #[test]

@@ -391,7 +391,7 @@ fn batch(spec: &StreamSpec, engine: &Entry, depth: u32, origins: &mut Origins) -
             given.submit, given.complete
         )));
     }
-    let words = |b: &Batch| format!("{},{}", b.submit, b.complete);
+    let format_batch = |b: &Batch| format!("{},{}", b.submit, b.complete);
     let waits = |replay: &ReplaySpec| replay.pace != Some(ReplayPace::Fast);
     let (submit, from) = match engine.default_batch {
         0 => (depth, format!("engine {}", engine.name)),
@@ -401,7 +401,7 @@ fn batch(spec: &StreamSpec, engine: &Entry, depth: u32, origins: &mut Origins) -
         }
         some => (some, format!("engine {}", engine.name)),
     };
-    Ok(origins.choose_from("--batch", spec.batch, Batch { submit, complete: 1 }, &from, words))
+    Ok(origins.choose_from("--batch", spec.batch, Batch { submit, complete: 1 }, &from, format_batch))
 }
 
 fn flush(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Option<Flush> {
@@ -435,8 +435,8 @@ fn data(spec: &StreamSpec) -> Data {
 fn data_words(data: &Data) -> String {
     match data {
         Data::Random { compress_percent, dedup_percent, .. } => {
-            let of = data.copies_of();
-            format!("random, {compress_percent} % compressible, {dedup_percent} % copies{of}")
+            let origin = data.copies_of();
+            format!("random, {compress_percent} % compressible, {dedup_percent} % copies{origin}")
         }
         Data::Zeros => "zeros".into(),
         Data::Counting => "the bytes 0 to 255".into(),

@@ -83,7 +83,7 @@ impl<'a> Targets<'a> {
         for (typed_path, file) in
             paths.iter().flat_map(|typed_path| made_for(draft).into_iter().map(move |f| (typed_path, f)))
         {
-            let target = self.find((typed_path, file), draft, from, origins)?;
+            let target = self.find(typed_path, file, draft, from, origins)?;
             // A duplicate would double the operations in flight and the bytes.
             if !stream.targets.contains(&target) {
                 stream.targets.push(target);
@@ -132,7 +132,8 @@ impl<'a> Targets<'a> {
     /// The index of a known or new target.
     fn find(
         &mut self,
-        (typed_path, file): (&Path, MadeFor),
+        typed_path: &Path,
+        file: MadeFor,
         draft: &Draft,
         from: &str,
         origins: &mut Origins,
@@ -421,8 +422,8 @@ fn inspect_path(root: &Root, typed_path: &Path, path: &Path) -> Result<(Target, 
     } else if kind.is_file() {
         (Role::File, facts.len())
     } else if kind.is_block_device() {
-        let told = place.tops.first().and_then(|t| place.layers.get(*t)).map_or(0, |l| l.bytes);
-        (Role::Device, if told > 0 { told } else { device_bytes(path).unwrap_or(0) })
+        let bytes_in_sysfs = place.tops.first().and_then(|t| place.layers.get(*t)).map_or(0, |l| l.bytes);
+        (Role::Device, if bytes_in_sysfs > 0 { bytes_in_sysfs } else { device_bytes(path).unwrap_or(0) })
     } else {
         let what = "neither a directory, a file nor a block device";
         return Err(Failure::Usage(format!("{} is {what}; name one of these", name::shown(typed_path))));
@@ -596,11 +597,11 @@ pub(super) fn divide(
     draft: &Draft,
     found: &mut [(Target, Place)],
 ) -> Result<(), Failure> {
-    let of = |found: &[(Target, Place)], role: fn(Role) -> bool| {
+    let first_with = |found: &[(Target, Place)], role: fn(Role) -> bool| {
         let targets = stream.targets.iter().filter_map(|at| found.get(*at));
         targets.map(|(target, _)| target).find(|target| role(target.role)).map(|target| target.path.clone())
     };
-    let not_made = of(found, |role| role != Role::Made);
+    let not_made = first_with(found, |role| role != Role::Made);
     if let Some(path) = not_made.as_ref().filter(|_| draft.own) {
         return Err(Failure::Usage(format!(
             "--own makes a test file for each worker, and {path} is a single one; name a directory, or leave --own out"
@@ -841,12 +842,12 @@ pub(super) fn check_span(job: &str, stream: &Stream, target: &Target) -> Result<
 
 /// Every size of a line; the ends of ranges.
 fn line_sizes(line: &Line) -> Vec<u32> {
-    let of = |sizes: &Sizes| match sizes {
+    let list_sizes = |sizes: &Sizes| match sizes {
         Sizes::Fixed(size) => vec![*size],
         Sizes::Range(least, most) => vec![*least, *most],
         Sizes::Split(split) => split.iter().map(|s| s.0).collect(),
     };
-    let mut all: Vec<u32> = line.drawn_sizes().flat_map(of).collect();
+    let mut all: Vec<u32> = line.drawn_sizes().flat_map(list_sizes).collect();
     all.extend((line.reply_bytes > 0).then_some(line.reply_bytes));
     all
 }

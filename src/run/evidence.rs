@@ -477,14 +477,14 @@ fn lateness_without_cpu_wait_is_a_stop() {
 
 #[test]
 fn driver_overhead_is_the_difference_of_medians() {
-    let of = |ns: u64, count: u64| {
+    let histogram = |ns: u64, count: u64| {
         let mut histogram = Histogram::default();
         (0..count).for_each(|_| histogram.record(ns));
         histogram
     };
-    let way = driver_overhead_ns(&of(120_000, 50), &of(80_000, 50)).unwrap_or_default();
+    let way = driver_overhead_ns(&histogram(120_000, 50), &histogram(80_000, 50)).unwrap_or_default();
     assert!((39_000..41_000).contains(&way), "{way}");
     // The device's clock lags.
-    assert_eq!(driver_overhead_ns(&of(80_000, 50), &of(120_000, 50)), Some(0));
-    assert_eq!(driver_overhead_ns(&of(120_000, 50), &of(80_000, 19)), None);
+    assert_eq!(driver_overhead_ns(&histogram(80_000, 50), &histogram(120_000, 50)), Some(0));
+    assert_eq!(driver_overhead_ns(&histogram(120_000, 50), &histogram(80_000, 19)), None);
 }

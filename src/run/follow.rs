@@ -41,10 +41,12 @@ impl Measurement {
     /// end of a stream may end it or all. Returns the reason if one is stuck or too slow.
     pub(super) fn follow(
         &mut self,
-        (workers, ends): (&mut Workers, &mut Ends),
+        workers: &mut Workers,
+        ends: &mut Ends,
         collector: &mut Collector,
         mut last: Snapshot,
-        (opened, total): (Instant, Duration),
+        opened: Instant,
+        total: Duration,
     ) -> Result<(Option<String>, Option<Known<Still>>), Failure> {
         self.early_begins();
         let watch = StillWatch::begin();
@@ -76,9 +78,9 @@ impl Measurement {
                 self.keep_during(&mut last)?;
                 self.keep_rows(collector, at.as_nanos().saturating_sub(1_000_000_000) as u64)?;
             }
-            let told = self.fleet.progress(collector.operations(), || collector.p99_ns());
-            for words in &told {
-                self.live.tell(words);
+            let messages = self.fleet.progress(collector.operations(), || collector.p99_ns());
+            for message in &messages {
+                self.live.tell(message);
             }
             self.show_hosts(&shown);
             self.tell_early(collector, at);

@@ -103,7 +103,7 @@ pub fn measure(
     fleet: &Fleet,
     accept: Option<&[CheckId]>,
 ) -> Result<Finished, Failure> {
-    measure_plan(planned, None, (keep, accept), (mode, early), fleet)
+    measure_plan(planned, None, keep, accept, mode, early, fleet)
 }
 
 /// Continues a sweep. The earlier results are at the beginning of a new session file.
@@ -120,23 +120,19 @@ pub fn resume(
     if done.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
         return Err(Failure::Usage("that sweep is complete; `fathom show` prints it".into()));
     }
-    measure_plan(
-        planned,
-        Some(&Earlier::from_record(done)),
-        (keep, Some(accept)),
-        (mode, None),
-        &Fleet::Alone,
-    )
+    measure_plan(planned, Some(&Earlier::from_record(done)), keep, Some(accept), mode, None, &Fleet::Alone)
 }
 
 fn measure_plan(
     planned: (Plan, Machine),
     earlier: Option<&Earlier>,
-    (keep, accept): (bool, Option<&[CheckId]>),
-    (mode, early): (Progress, Option<Early>),
+    keep: bool,
+    accept: Option<&[CheckId]>,
+    mode: Progress,
+    early: Option<Early>,
     fleet: &Fleet,
 ) -> Result<Finished, Failure> {
-    let mut measurement = setup::begin(planned, earlier, (keep, fleet), mode)?;
+    let mut measurement = setup::begin(planned, earlier, keep, fleet, mode)?;
     measurement.early = early;
     measurement.accept = accept.map(<[CheckId]>::to_vec);
     let ending = match measurement.all(earlier) {
@@ -313,12 +309,12 @@ impl Measurement {
         let phases = self.last.runs.iter().filter_map(|r| r.end.as_ref());
         let own = Summary { disturbed, ..Summary::of(*at, phases) };
         let measured = (self.last.runs.as_slice(), self.courses.as_slice());
-        let told = std::cell::Cell::new(Instant::now());
-        let tell = |words: &[String]| {
-            for words in words {
-                self.live.tell(words);
+        let last_shown = std::cell::Cell::new(Instant::now());
+        let tell = |messages: &[String]| {
+            for message in messages {
+                self.live.tell(message);
             }
-            self.show_hosts(&told);
+            self.show_hosts(&last_shown);
         };
         let (summary, end) = self.fleet.agree(measured, own, tell)?;
         // A run on other hosts has no data here.
@@ -359,11 +355,12 @@ impl Measurement {
             if at.attempt == 0 { [first_runs + 1, repeated] } else { [first_runs, repeated + 1] };
         let repeated = if repeated > 0 { format!(" ({repeated} repeated)") } else { String::new() };
         let at_most = if at_most { "at most " } else { "" };
-        let again = if self.plan.against.as_ref().is_some_and(|a| at.job >= a.from) { ", again" } else { "" };
+        let repetition =
+            if self.plan.against.as_ref().is_some_and(|a| at.job >= a.from) { ", again" } else { "" };
         let load = at.offered_iops.map_or(String::new(), |iops| format!(" at {}/s", show_count(iops as f64)));
         let (name, why) = (&self.plan.jobs[at.job].name, self.why_again(at));
-        let words = format!("run {number} of {at_most}{all}{repeated}  {name}{load}{again}{why}");
-        self.live.step(&words, self.left());
+        let step = format!("run {number} of {at_most}{all}{repeated}  {name}{load}{repetition}{why}");
+        self.live.step(&step, self.left());
     }
 
     /// The remaining work.
@@ -423,7 +420,7 @@ impl Measurement {
             // Written data must be read from the storage.
             notes.extend(self.evict(start.job));
         }
-        let (workers, refused) = match self.spawn(&phase, &start, (done, course)) {
+        let (workers, refused) = match self.spawn(&phase, &start, done, course) {
             Err(why) if in_sweep => (None, Some(why.message().to_owned())),
             spawned => (Some(spawned?), None),
         };
@@ -448,7 +445,7 @@ impl Measurement {
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
         self.live.run_begins(&start, &first, phase.streams.iter().map(Stream::total_depth).sum());
         let (stuck, still) =
-            self.follow((&mut workers, &mut ends), &mut collector, first.clone(), (opened, total))?;
+            self.follow(&mut workers, &mut ends, &mut collector, first.clone(), opened, total)?;
         self.fleet.ended(workers.late_ns());
         self.live.run_rests();
         let used = |(b, a): ([u64; 2], [u64; 2])| [0, 1].map(|i| a[i].saturating_sub(b[i]));
@@ -469,7 +466,7 @@ impl Measurement {
         }
         let is_stable = writes && failure.is_none();
         let (sync_ns, sync_failures) =
-            if is_stable { self.sync_targets((opened, &workers), &mut notes)? } else { (None, Vec::new()) };
+            if is_stable { self.sync_targets(opened, &workers, &mut notes)? } else { (None, Vec::new()) };
         self.keep_rows(&mut collector, u64::MAX)?;
         let streams = self.close_streams(&phase, collector, ends, &mut notes);
         let ending =
@@ -505,11 +502,12 @@ impl Measurement {
         &mut self,
         phase: &Phase,
         start: &RunStart,
-        (run, course): (usize, usize),
+        run: usize,
+        course: usize,
     ) -> Result<Workers, Failure> {
         let phases = &self.plan.jobs[start.job].phases;
         let before = start.phase.checked_sub(1).and_then(|at| phases.get(at));
-        let mut specs = self.specs((before, phase), (start.job, start.phase), run, course)?;
+        let mut specs = self.specs(before, phase, start.job, start.phase, run, course)?;
         for spec in &mut specs {
             spec.log = phase.streams[spec.stream].log_interval_ns.is_some();
         }
@@ -713,7 +711,7 @@ impl Measurement {
             let Some(end) = self.last.runs.last().and_then(|r| r.end.clone()) else { return Ok(ending) };
             // A run that never began concerns only its cell.
             let began = !end.workers.is_empty();
-            let Some((summary, end)) = self.cell(&at, (ending, end), began)? else {
+            let Some((summary, end)) = self.cell(&at, ending, end, began)? else {
                 return Ok(RunEnding::Interrupted);
             };
             match &end.ending {
@@ -740,7 +738,8 @@ impl Measurement {
     fn cell(
         &mut self,
         at: &Attempt,
-        (ending, end): (RunEnding, RunEnd),
+        ending: RunEnding,
+        end: RunEnd,
         began: bool,
     ) -> Result<Option<(Summary, RunEnd)>, Failure> {
         let refused = Summary::refused(at.job, at.repeat);

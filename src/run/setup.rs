@@ -55,11 +55,13 @@ use sys::open_file::{CloseErrors, OpenFile};
 
 /// Begins a measurement, up to its first run.
 pub(super) fn begin(
-    (plan, mut machine): (Plan, Machine),
+    planned: (Plan, Machine),
     earlier: Option<&Earlier>,
-    (keep, fleet): (bool, &Fleet),
+    keep: bool,
+    fleet: &Fleet,
     mode: Progress,
 ) -> Result<Measurement, Failure> {
+    let (plan, mut machine) = planned;
     let root = Root::real();
     // From here on a signal removes the cgroup too.
     let stop = watch_signals()?;
@@ -86,7 +88,7 @@ pub(super) fn begin(
     for sentence in analysis::engine_fallbacks(&plan) {
         live.say(&sentence);
     }
-    let targets = prepare_targets(&root, &plan, (&stop, &live, Some(time_left(&plan, &[]).into())), fleet)?;
+    let targets = prepare_targets(&root, &plan, &stop, &live, Some(time_left(&plan, &[]).into()), fleet)?;
     resolve_opened_files(&root, &plan, &targets, &mut machine);
     let watch = Watch::new(root.clone(), &machine, epoch);
     live.look_at(&watch, &plan, &machine);
@@ -176,7 +178,9 @@ fn watch_signals() -> Result<Arc<AtomicBool>, Failure> {
 pub(crate) fn prepare_targets(
     root: &Root,
     plan: &Plan,
-    (stop, live, left): (&Arc<AtomicBool>, &Live, Option<Left>),
+    stop: &Arc<AtomicBool>,
+    live: &Live,
+    left: Option<Left>,
     fleet: &Fleet,
 ) -> Result<Vec<Ready>, Failure> {
     probe(root, plan)?;
@@ -196,7 +200,7 @@ pub(crate) fn prepare_targets(
         }
         targets.push(ready?);
     }
-    open_others(plan, &mut targets, fleet, (stop, live, left))?;
+    open_others(plan, &mut targets, fleet, stop, live, left)?;
     Ok(targets)
 }
 
@@ -270,7 +274,7 @@ fn probe_target(root: &Root, target: &Target, streams: &[&Stream]) -> Result<(),
         let Some(entry) = engines::find(&stream.engine).filter(|entry| entry.touches_targets()) else {
             continue;
         };
-        let file = open(root, (target, &path), lent.as_ref(), stream.cache)?;
+        let file = open(root, target, &path, lent.as_ref(), stream.cache)?;
         if let Some(lent) = &lent
             && (entry.name == FALLOCATE || stream.options.contains_key(FALLOCATE))
         {
@@ -301,7 +305,8 @@ fn is_set_up(entry: &Entry, stream: &Stream, is_lent: bool) -> bool {
 /// need.
 fn open(
     root: &Root,
-    (target, path): (&Target, &Path),
+    target: &Target,
+    path: &Path,
     lent: Option<&TestFile>,
     cache: Cache,
 ) -> Result<File, Failure> {
@@ -562,7 +567,7 @@ impl Measurement {
         self.evict(job).into_iter().next().map_or(Ok(()), Err)?;
         let specs = self
             .targets_may_be_used(phase)
-            .and_then(|()| self.specs((None, phase), (job, 0), usize::MAX - job, 0));
+            .and_then(|()| self.specs(None, phase, job, 0, usize::MAX - job, 0));
         let mut specs = specs.map_err(|e| e.message().to_owned())?;
         let workers = specs.len() as u64;
         for spec in &mut specs {

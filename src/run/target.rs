@@ -343,7 +343,8 @@ impl Measurement {
     /// worker's file.
     pub(crate) fn sync_targets(
         &mut self,
-        (opened, workers): (Instant, &[WorkerEnd]),
+        opened: Instant,
+        workers: &[WorkerEnd],
         notes: &mut Vec<String>,
     ) -> Result<(Option<u64>, Vec<SyncFailure>), Failure> {
         let start = last_completion(opened, workers);
@@ -391,7 +392,9 @@ pub(crate) fn open_others(
     plan: &Plan,
     targets: &mut [Ready],
     fleet: &Fleet,
-    (stop, live, left): (&Arc<AtomicBool>, &Live, Option<Left>),
+    stop: &Arc<AtomicBool>,
+    live: &Live,
+    left: Option<Left>,
 ) -> Result<(), Failure> {
     let named = |at: usize| Some((at, plan.common(at)?));
     let common: Vec<(usize, &Common)> = (0..plan.targets.len()).filter_map(named).collect();
@@ -467,11 +470,12 @@ fn parts(plan: &Plan, target: usize) -> Result<Vec<Parts>, Failure> {
     let Some((stream, shared)) = all.find(sharing).and_then(|s| Some((s, s.shared?))) else {
         return Ok(vec![Parts::Rest(0..bytes)]);
     };
-    of_stream((stream, shared), bytes, plan.part.unwrap_or(Part { rank: 0, hosts: 1, neighbours: 0 }))
+    stream_parts(stream, shared, bytes, plan.part.unwrap_or(Part { rank: 0, hosts: 1, neighbours: 0 }))
         .map_err(Failure::Usage)
 }
 
-fn of_stream((stream, shared): (&Stream, Shared), bytes: u64, part: Part) -> Result<Vec<Parts>, String> {
+/// Returns the parts of a shared file that a host writes.
+fn stream_parts(stream: &Stream, shared: Shared, bytes: u64, part: Part) -> Result<Vec<Parts>, String> {
     let (workers, base) = (u64::from(stream.workers), stream.access.offset_bytes.min(bytes));
     let tasks = u64::from(part.hosts) * workers;
     let span = (bytes - base).min(stream.access.span_bytes);
@@ -601,7 +605,7 @@ fn all_hosts_write_each_byte_of_the_file_once() {
         let mut written = vec![0_u8; bytes as usize];
         for rank in 0..2 {
             let part = Part { rank, hosts: 2, neighbours: 0 };
-            let parts = of_stream((&stream, Shared { layout, passes: None }), bytes, part)
+            let parts = stream_parts(&stream, Shared { layout, passes: None }, bytes, part)
                 .unwrap_or_else(|why| panic!("{why}"));
             for byte in parts.into_iter().flat_map(Parts::places).flatten() {
                 written[byte as usize] += 1;

@@ -316,9 +316,9 @@ impl Devices {
         for device in &mut self.all {
             remarks.extend(device.detect_replacement(&self.root, &self.measured));
         }
-        let of = |d: &Device| counted.iter().find(|c| c.name == d.name && c.number == d.number);
+        let counted_now = |d: &Device| counted.iter().find(|c| c.name == d.name && c.number == d.number);
         let devices = self.all.iter_mut().map(|d| {
-            let now = of(d).map(|c| c.counters);
+            let now = counted_now(d).map(|c| c.counters);
             d.watched(&self.root, now, at)
         });
         Ok(Sample { devices: devices.collect(), remarks })
@@ -336,8 +336,8 @@ impl Devices {
                 let is_path = is_top && target.typed.exists();
                 let to_bench =
                     if is_path { name::shown(&target.typed) } else { format!("/dev/{}", layer.name) };
-                let place = (&target.place.layers[..], layer, levels[at]);
-                self.all.push(Device::new(&self.root, place, &to_bench, &self.measured));
+                let layers = &target.place.layers;
+                self.all.push(Device::new(&self.root, layers, layer, levels[at], &to_bench, &self.measured));
                 if self.selection.partitions && is_top {
                     let partitions = partitions(&self.root, layer, levels[at] + 1, &self.measured);
                     self.all.extend(partitions);
@@ -365,7 +365,7 @@ impl Devices {
             let Some(place) = resolve_device(root, &new.name) else { continue };
             let Some(layer) = place.layers.first() else { continue };
             let to_bench = format!("/dev/{}", new.name);
-            self.all.push(Device::new(root, (&place.layers, layer, 0), &to_bench, &self.measured));
+            self.all.push(Device::new(root, &place.layers, layer, 0, &to_bench, &self.measured));
             if self.selection.partitions {
                 self.all.extend(partitions(root, layer, 1, &self.measured));
             }
@@ -379,7 +379,9 @@ impl Device {
     /// A device at a level of a stack.
     fn new(
         root: &Root,
-        (layers, layer, level): (&[Layer], &Layer, usize),
+        layers: &[Layer],
+        layer: &Layer,
+        level: usize,
         to_bench: &str,
         measured: &[(MeasuredIn, Capacity)],
     ) -> Self {
@@ -439,7 +441,7 @@ impl Device {
         let place = resolve_device(root, &self.name)?;
         let layer = place.layers.first()?;
         let to_bench = format!("/dev/{}", self.name);
-        *self = Self::new(root, (&place.layers, layer, self.level), &to_bench, measured);
+        *self = Self::new(root, &place.layers, layer, self.level, &to_bench, measured);
         Some(format!(
             "{} is another device now, or has another medium or file: its figures start from zero",
             self.name
@@ -505,7 +507,7 @@ fn partitions(root: &Root, disk: &Layer, level: usize, measured: &[(MeasuredIn, 
     let all = devices::partitions(root, &disk.name).into_iter().filter_map(|name| {
         let place = resolve_device(root, &name)?;
         let layer = place.layers.first()?;
-        Some(Device::new(root, (&place.layers, layer, level), &format!("/dev/{name}"), measured))
+        Some(Device::new(root, &place.layers, layer, level, &format!("/dev/{name}"), measured))
     });
     all.collect()
 }

@@ -102,7 +102,7 @@ impl Busiest {
             let seconds = now.duration_since(since).as_secs_f64();
             let requests = events.processes();
             let moved = active_processes(&look, &before, requests.as_ref());
-            self.read_processes(&look, &moved, requests.as_ref(), (seconds, devices))
+            self.read_processes(&look, &moved, requests.as_ref(), seconds, devices)
         });
         self.before = Some((now, look));
         Ok(processes)
@@ -113,7 +113,8 @@ impl Busiest {
         look: &ProcessIo,
         moved: &[Moved],
         requests: Option<&Requests>,
-        (seconds, devices): (f64, &[String]),
+        seconds: f64,
+        devices: &[String],
     ) -> Processes {
         let asked = |m: &Moved| own_requests(requests?, m).map(|of| bytes_of(of, seconds));
         let mut moved: Vec<&Moved> =

@@ -562,10 +562,10 @@ fn product(workers: &[u32], targets: &[u32]) -> Vec<Assignment> {
 
 /// Each number of workers on each target alone.
 fn each_alone(workers: &[u32], targets: usize) -> Vec<Assignment> {
-    let of = |workers: u32| {
+    let on_each = |workers: u32| {
         (0..targets).map(move |at| Assignment { workers, targets: 1, of_last: None, alone: Some(at) })
     };
-    workers.iter().flat_map(|w| of(*w)).collect()
+    workers.iter().flat_map(|w| on_each(*w)).collect()
 }
 
 /// The loads of a test type. For the rising number a flag may give the maximum, one number, or all values.
@@ -723,11 +723,11 @@ fn test_types_have_the_loads_of_iometer() {
 
 #[test]
 fn steps_and_flags_change_the_loads() {
-    let of = |cycle: Cycle, step: Step| done(&sweep(cycle, Some(step)));
-    let targets = of(Cycle::Targets, Step::Exponential).assignments;
+    let cycled_loads = |cycle: Cycle, step: Step| done(&sweep(cycle, Some(step)));
+    let targets = cycled_loads(Cycle::Targets, Step::Exponential).assignments;
     assert_eq!(targets, [(2, 1, 0), (2, 2, 0), (2, 3, 0)], "the last too");
     let odd: Vec<u32> = (1..32).step_by(2).collect();
-    assert_eq!(of(Cycle::Outstanding, Step::Linear).depths, odd, "by two, as Iometer's step is");
+    assert_eq!(cycled_loads(Cycle::Outstanding, Step::Linear).depths, odd, "by two, as Iometer's step is");
     let mut sweep_spec = sweep(Cycle::IncrementSerial, Some(Step::Exponential));
     sweep_spec.axes.workers = vec![5];
     assert_eq!(done(&sweep_spec).assignments, [(1, 1, 0), (1, 2, 0), (2, 3, 1), (3, 3, 2), (5, 3, 0)]);
@@ -735,7 +735,7 @@ fn steps_and_flags_change_the_loads() {
     assert!(through(&sweep_spec).is_err_and(|e| e.contains("one number")));
     let mut sweep_spec = sweep(Cycle::Workers, Some(Step::Linear));
     sweep_spec.axes.workers = vec![4, 8];
-    assert!(through(&sweep_spec).is_err_and(|e| e.contains("--step linear changes nothing")));
+    assert!(through(&sweep_spec).is_err_and(|e| e.contains("--step linear has no effect")));
     sweep_spec.step = None;
     assert_eq!(done(&sweep_spec).assignments, [(4, 3, 0), (8, 3, 0)]);
     sweep_spec.axes.workers = vec![3];

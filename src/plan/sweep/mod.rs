@@ -58,7 +58,9 @@ pub(in crate::plan) struct GridJobs {
 pub(in crate::plan) fn grid(
     request: &Request,
     sweep_spec: &SweepSpec,
-    (root, memory, denial): (&Root, Option<u64>, Option<&str>),
+    root: &Root,
+    memory: Option<u64>,
+    denial: Option<&str>,
     origins: &mut Origins,
 ) -> Result<GridJobs, Failure> {
     let axes = &sweep_spec.axes;
@@ -114,7 +116,7 @@ pub(in crate::plan) fn grid(
     let tolerance = origins.choose("--tolerance", sweep_spec.tolerance, TOLERANCE, |share| {
         format!("{}%", (1000.0 * share).round() / 10.0)
     });
-    let search = search(sweep_spec, (jobs, finals, runs), &growing, request, origins)?;
+    let search = search(sweep_spec, jobs, finals, runs, &growing, request, origins)?;
     let Growing { specs, cells, skipped, .. } = growing;
     let preset = sweep_spec.preset.map(|p| p.name.to_owned());
     Ok(GridJobs { specs, grid: Grid { preset, cells, skipped, baselines, search, tolerance, measures } })
@@ -250,14 +252,14 @@ fn plain_works(sweep_spec: &SweepSpec) -> Result<Vec<CellWork>, Failure> {
         ));
     }
     let mixes = if axes.mix.is_empty() { vec![Mix::EVEN] } else { axes.mix.clone() };
-    let of = |rw: Rw| -> Vec<CellWork> {
+    let works_of = |rw: Rw| -> Vec<CellWork> {
         if rw.is_mixed() {
             mixes.iter().map(|m| CellWork::Plain(rw, Some(*m))).collect()
         } else {
             vec![CellWork::Plain(rw, None)]
         }
     };
-    Ok(all.into_iter().flat_map(of).collect())
+    Ok(all.into_iter().flat_map(works_of).collect())
 }
 
 /// Access specifications define order, direction and size.
@@ -421,7 +423,9 @@ fn rounds(growing: &Growing, sweep_spec: Rounds) -> Result<Until, Failure> {
 /// The time budget and strategy of a search.
 fn search(
     sweep_spec: &SweepSpec,
-    (jobs, finals, runs): (usize, usize, u32),
+    jobs: usize,
+    finals: usize,
+    runs: u32,
     growing: &Growing,
     request: &Request,
     origins: &mut Origins,
