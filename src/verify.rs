@@ -831,7 +831,9 @@ fn the_device_is_the_source_only_if_the_last_one_read_as_much() {
     // The same below a caching volume.
     place.layers[0].kind = LayerKind::DeviceMapper;
     assert!(source(&place, Ok(mib(10))).contains("vda read only 10 MiB of 64 MiB"));
-    assert!(source(&place, Err("no stat".into())).contains("is not known: no stat"));
+    assert!(
+        source(&place, Err("no stat".into())).contains("it is unknown whether a device was read: no stat")
+    );
     place.ram = Some("zram0".into());
     assert_eq!(source(&place, Ok(mib(64))), "memory (zram0)");
 }

@@ -57,7 +57,7 @@ pub struct ListArgs {
     /// First read and judge every session again
     #[arg(long, help_heading = OUTPUT)]
     rebuild: bool,
-    /// Format of the list
+    /// Output format
     #[arg(long, default_value = "text", help_heading = OUTPUT, value_parser = formats_of::<Listing>())]
     format: &'static Format,
 }
@@ -128,7 +128,7 @@ impl TagArgs {
 pub struct NoteArgs {
     /// The session: its file, its id or a part of that, a tag, `last`, or `last~1` for the one before
     pub session: String,
-    /// Text of the note
+    /// Text to add
     #[arg(required = true, value_name = "TEXT")]
     text: Vec<String>,
 }

@@ -520,7 +520,7 @@ impl SlowerArgs {
 /// The values of `--fail-on`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Which {
-    /// The headline
+    /// The number in the first line of the answer
     Headline,
     /// Every number
     All,

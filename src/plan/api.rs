@@ -48,7 +48,7 @@ const RANDOM_SIZES: &[u32] = &[4096];
 /// Spans, the largest first: 2 GiB take 300 ms at 7 GB/s.
 const SPANS: [u64; 8] =
     [2048 * MIB, 1024 * MIB, 512 * MIB, 256 * MIB, 128 * MIB, 64 * MIB, 32 * MIB, 16 * MIB];
-/// Part of the memory, as a divisor, that the span may take: buffered reads keep it in the page cache.
+/// Largest span as a part of memory, as a divisor: buffered reads keep the span in the page cache.
 const MEMORY_PART: u64 = 8;
 /// Default time budget.
 const BUDGET_NS: u64 = 115_000_000_000;
@@ -58,16 +58,16 @@ const SHORTEST_NS: u64 = 300_000_000;
 const LONGEST_NS: (u64, u64) = (500_000_000, 2_000_000_000);
 /// Runs of each job: the fewest with an interval, the usual number, and the most.
 const RUNS: [u32; 3] = [FEWEST_RUNS as u32, 5, 10];
-/// Part of the budget, as a divisor, for making the test file; and the longest such time.
+/// Part of the budget for making the test file, as a divisor; and the longest time for it.
 const MAKING_PART: u64 = 20;
 const MAKING_NS: u64 = 5_000_000_000;
 /// Time for the idle watch, the self test and the report.
 const AROUND_NS: u64 = 3_000_000_000;
-/// Time around a run: 90 ms were measured, with evicting a file of 2 GiB.
+/// Time between two runs: 90 ms were measured, including the eviction of a file of 2 GiB.
 const OVERHEAD_NS: u64 = 100_000_000;
 /// Time to try an interface before the first run.
 const TRIAL_NS: u64 = 50_000_000;
-/// Operations in flight of interfaces that can have several. A fast disk needs this many.
+/// Operations in flight for interfaces that can have several. A fast disk needs this many.
 const DEPTH: u32 = 8;
 /// The interface of the headline.
 const HEADLINE: &str = "pread";
@@ -147,8 +147,8 @@ impl Schedule {
     }
 }
 
-/// Named interfaces that do none of the works.
-fn of_other_directions(named: &[&'static Interface], works: &[Work]) -> Vec<NotMeasured> {
+/// Returns the named interfaces that support none of the works.
+fn unsupported_interfaces(named: &[&'static Interface], works: &[Work]) -> Vec<NotMeasured> {
     let others = named.iter().filter(|i| !works.iter().any(|work| i.is_for(work.rw)));
     let why = "it does not support --rw; type another --rw, or leave --rw out";
     others.map(|i| NotMeasured { name: i.name.into(), why: why.into() }).collect()
@@ -187,7 +187,7 @@ pub(super) fn compare(
     let works = works(spec.rw, sizes, origins)?;
     let guarded = target::guard_writing(request, root, &given, &path, found.role);
     let may_write = match guarded {
-        // A user who named the target wants it written, so report the refusal.
+        // The user permitted writing to the target by name, so report why it is refused.
         Err(why) if !request.destroy.is_empty() => return Err(why),
         other => other.map_err(|why| why.message().to_owned()),
     };
@@ -204,7 +204,7 @@ pub(super) fn compare(
     let mut asked = Jobs::default();
     let mut comparison = InterfaceComparison::default();
     let mut renews = false;
-    comparison.missing.extend(of_other_directions(named, &works));
+    comparison.missing.extend(unsupported_interfaces(named, &works));
     if request.flags.contains(&"depth") && !interfaces.iter().any(|i| i.many != Many::One) {
         return Err(Failure::Usage(
             "--depth has no effect: these interfaces have one operation in flight; leave --depth out, or type other interfaces".into(),

@@ -75,7 +75,7 @@ pub(super) fn layer_jobs(
     let there = if found.role == Role::Made { u64::MAX } else { found.bytes };
     let span = origins.choose("--size", spec.size, SPAN_BYTES.min(there), |b| show_bytes(*b));
     origins.fixed("--cache", "each in turn", "fathom layers");
-    // The default depth is above 1 for any order.
+    // The default depth is above 1 in either order.
     let no_buffered = denial.filter(|_| spec.engine.is_none() && spec.depth != Some(1)).map(|cause| {
         format!(
             "io_uring cannot be used ({cause}), and libaio does buffered operations one at a time; type --depth 1 for this row"
@@ -152,7 +152,7 @@ impl Setup<'_> {
         if writes(rw)
             && let Err(why) = self.may_write()
         {
-            // A user who named the target wants it written, so report the refusal.
+            // The user permitted writing to the target by name, so report why it is refused.
             if !self.request.destroy.is_empty() {
                 return Err(why);
             }
@@ -284,7 +284,7 @@ fn miss(jobs: &mut LayerJobs, name: &str, rw: Rw, why: &str) {
     jobs.comparison.missing.push(NotMeasured { name, why: why.into() });
 }
 
-/// The only element. A layer on several others has none to be compared with.
+/// Returns the only element. A layer on several others cannot be compared with a single one.
 fn only(all: &[usize]) -> Option<usize> {
     if let [one] = all { Some(*one) } else { None }
 }

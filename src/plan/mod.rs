@@ -58,7 +58,7 @@ const BUFFER_SHARE: u64 = 2;
 const OWN_BYTES: u64 = 12 << 20;
 /// Memory of a worker besides its buffers: 0.2 MiB were measured.
 const WORKER_BYTES: u64 = 256 << 10;
-/// Overhead of buffers: 64 MiB of buffers were killed at a limit of 80 MiB, and 32 buffers of 4 KiB ran in 16 MiB.
+/// Memory overhead of buffers: with 64 MiB of buffers, fathom was killed at a limit of 80 MiB; 32 buffers of 4 KiB ran in 16 MiB.
 const SPARE_SHARE: u64 = 16;
 /// Slots begin at pages, and the memory of a worker's slots is a multiple of huge pages.
 const PAGE_BYTES: u64 = 4096;
@@ -67,7 +67,7 @@ const HUGE_PAGE_BYTES: u64 = 2 << 20;
 /// Makes a plan.
 ///
 /// # Errors
-/// [`Failure::Usage`] for impossible requests, [`Failure::Refused`] for what this machine or its owner does not allow.
+/// [`Failure::Usage`] for impossible requests, [`Failure::Refused`] if this machine or its settings do not allow the request.
 pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let root = Root::real();
     let mut machine = machine::host::read_host(&root);
@@ -166,7 +166,7 @@ fn is_cold(
     strategy: Strategy,
     origins: &mut Origins,
 ) -> bool {
-    // A user's file that is read through the page cache is measured as it is; everything else begins cold.
+    // A user's file that is read through the page cache is not evicted; all other targets are.
     let direct = jobs.iter().flat_map(streams).all(|s| s.cache.is_direct());
     let comparing = matches!(study, Study::Layers(_) | Study::Sweep(_) | Study::Interfaces(_));
     let usual = direct || comparing || targets.iter().all(|t| t.role != Role::File);
@@ -177,7 +177,7 @@ fn is_cold(
             "yes: evicted before each run, and read whole again before buffered reads"
         }
         (true, _) => "yes: evicted before each run",
-        (false, _) => "no: measured as it is",
+        (false, _) => "no: not evicted from the page cache",
     };
     let words = match strategy {
         Strategy::Steady { .. } if cold => {
@@ -357,7 +357,7 @@ fn times(
         // The cells of a sweep have their own times.
         Work::Job | Work::Sweep(_) => RUN_TIMES_NS,
         Work::Limit(_) => LIMIT_TIMES_NS,
-        // Its jobs have their own times, counted from the first operation on, because the files are cold.
+        // The jobs have their own times, which count from the first operation because the files are cold.
         Work::Api { .. } => (RUN_TIMES_NS.0, 0),
     };
     if drafts.iter().any(|d| d.stream.reads_back().is_some()) {
@@ -443,7 +443,7 @@ fn memory_of(stream: &Stream) -> u64 {
     workers.saturating_mul(with_spare.saturating_add(WORKER_BYTES))
 }
 
-/// A path as text that leads to it again.
+/// Returns a path as text that can be parsed back.
 fn shown(path: &std::path::Path) -> Cow<'_, str> {
     Cow::Owned(model::name::text(path))
 }
@@ -585,7 +585,7 @@ pub fn resume_plan(
     Err(refuse(&format!("{what}; or begin anew")))
 }
 
-/// The seed, and the previous session on one of the targets if it drew the same offsets
+/// Chooses the seed. Also returns the previous session on one of the targets if it drew the same offsets
 /// ([`model::plan::Plan::seed_again`]).
 ///
 /// Two sessions draw the same offsets only if seed, file and accesses are equal: another span or operation size gives
@@ -602,7 +602,7 @@ fn choose_seed(
     let seed = origins.choose_from("--seed", typed, from_clock, "the clock", u64::to_string);
     // A file made by fathom is new each time, and the clock never gives the same seed twice.
     let stays = |(_, t): &(usize, &Target)| typed.is_some() && matches!(t.role, Role::File | Role::Device);
-    // diskspd and fio use one seed in each call without the user's intention, and the page cache has none of the blocks.
+    // diskspd and fio use the same seed in each call by default. This is harmless if the page cache has none of the blocks.
     let streams = jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
     if is_foreign && (is_cold || streams.into_iter().all(|s| s.cache.is_direct())) {
         return (seed, None);
@@ -685,8 +685,8 @@ fn host_steps(
     Ok(Some(HostSteps { hosts: request.hosts.clone() }))
 }
 
-/// Refuses a typed budget that is shorter than the fewest runs take. `work` says what these are, as in `3 rounds of 8 tests`; `instead`
-/// names the options that need less time.
+/// Refuses a typed budget that is too short for the fewest runs. `work` describes these, as in `3 rounds of 8 tests`; `instead` names the
+/// options that need less time.
 ///
 /// # Errors
 /// A usage failure with the budget to type.

@@ -110,7 +110,7 @@ fn runs_of_jobs(request: &Request, origins: &mut Origins) -> (u32, Strategy) {
     (runs, Strategy::Precision { share, at_most })
 }
 
-/// How often a disturbed run is measured at most.
+/// Most measurements of a run that is disturbed each time.
 pub(super) fn attempts(spec: &JobSpec, origins: &mut Origins) -> u32 {
     origins.note("--attempts", spec.attempts, u32::to_string);
     spec.attempts.unwrap_or(ATTEMPTS)
@@ -215,7 +215,7 @@ const PASSES: u32 = 2;
 const BLOCK_BYTES: u32 = 128 << 10;
 /// Writes in flight: enough to keep a fast drive busy.
 const DEPTH: u32 = 32;
-/// Most rounds, from the SNIA: a rate that has not settled by then never will.
+/// Most rounds, from the SNIA: a rate that has not settled by then will not settle.
 const ROUNDS_AT_MOST: u32 = 25;
 
 /// Plans the preconditioning of these jobs; `None` if it was not requested.

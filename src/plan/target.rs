@@ -37,7 +37,7 @@ pub(super) struct Targets<'a> {
     request: &'a Request,
     pub(super) root: &'a Root,
     pub(super) found: Vec<(Target, Place)>,
-    /// The target of streams that touch nothing. It comes after all others, since it has no place.
+    /// The target of streams that use no file or device. It comes after all others, since it has no place.
     pub(super) nothing: Option<Target>,
     overwritten: bool,
 }
@@ -288,7 +288,7 @@ impl<'a> Targets<'a> {
     /// All targets in the order of their indices, and the places of those that have one. With `apart`, streams that drop a
     /// file's blocks get their own file, so that others find theirs unchanged.
     pub(super) fn finish(self, jobs: &mut [Job], apart: bool) -> Result<(Vec<Target>, Vec<Place>), Failure> {
-        // For another tool's command the variable may be set once for many calls.
+        // For other tools' commands, the environment variable may be set once for many calls.
         let is_foreign = matches!(self.request.source, Some(JobSource::CommandOf(_)));
         if !self.request.destroy.is_empty() && !self.overwritten && !is_foreign {
             return Err(Failure::Usage(
@@ -325,7 +325,7 @@ pub(super) fn mark_unseen_users(
         target.unseen_users = is_named(&request.unseen_users, &name::path(&target.path));
     }
     let marked = || targets.iter().filter(|t| t.unseen_users).map(|t| name::path(&t.path));
-    // For another tool's command the variable may be set once for many calls.
+    // For other tools' commands, the environment variable may be set once for many calls.
     let is_foreign = matches!(request.source, Some(JobSource::CommandOf(_)));
     let needless = |path: &&PathBuf| !marked().any(|target| is_named(std::slice::from_ref(path), &target));
     if let Some(path) = request.unseen_users.iter().find(needless).filter(|_| !is_foreign) {
@@ -490,7 +490,7 @@ fn refuse_storage_of_other_targets(found: &[(Target, Place)]) -> Result<(), Fail
     Ok(())
 }
 
-/// Describes what is below a place now but was not then; `None` if it is the same.
+/// Describes which layer below a place has changed since then; `None` if none has.
 fn describe_change(then: &Place, now: &Place) -> Option<String> {
     let below = |place: &Place| -> Vec<String> {
         let tops = place.tops.iter().filter_map(|t| place.layers.get(*t));
@@ -872,7 +872,7 @@ pub(super) fn direct_alignment(place: &Place) -> u32 {
 /// Another extension of fio's job files.
 const OF_FIO: &str = "job";
 
-/// Refuses a workload file as a target, recognised by its content, or as text by its name: its few bytes are not meant to
+/// Refuses a workload file as a target, recognised by its content or, if it is text, by its name: its few bytes are not meant to
 /// be measured.
 pub(super) fn refuse(typed_path: &Path) -> Result<(), Failure> {
     let name = name::shown(typed_path);

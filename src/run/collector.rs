@@ -389,7 +389,7 @@ pub(crate) fn found_depths(phase: &Phase, outcomes: &[(Who, Outcome)]) -> Vec<St
     outcomes.iter().filter_map(describe).collect()
 }
 
-/// What a worker cost, and how it ended.
+/// Converts the outcome of a worker to its end in the record.
 pub(crate) fn worker_end(who: Who, outcome: Outcome) -> WorkerEnd {
     WorkerEnd {
         worker: who.worker,
@@ -460,7 +460,7 @@ impl OpLog {
         }
     }
 
-    /// Why the log cannot grow any more, if so.
+    /// Returns why the log cannot grow further, if it is full.
     pub fn full(&self) -> Option<String> {
         (self.bytes > MAX_BYTES).then(|| {
             format!(

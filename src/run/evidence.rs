@@ -2,8 +2,8 @@
 //!
 //! 1. Snapshots of counters and file states go to the session file; a probe reads single blocks of each target.
 //! 2. [`StillWatch`], the stall watchdog, detects that all of fathom or a single worker was stopped. A thread sleeps for
-//!    about 10 ms at a time. If it wakes up much later than requested without having waited for a CPU, everything stood
-//!    still (stop signal, freezer, paused machine). After each sleep it reads the state, tracer and wait channel of the
+//!    about 10 ms at a time. If it wakes up much later than requested without having waited for a CPU, the whole process was
+//!    stopped (stop signal, freezer, paused machine). After each sleep it reads the state, tracer and wait channel of the
 //!    next few workers in `/proc/self/task`, which shows debuggers, `strace` and freezers. The sleeps differ in length, so
 //!    that regular stops are sampled in proportion. D26 judges the result.
 //! 3. [`Driver`] records a replay's requests at the driver, for comparison with the capture, and reports how much longer
@@ -152,7 +152,7 @@ const STALL_FROM: Duration = Duration::from_millis(100);
 const NAPS_MS: [u64; 4] = [7, 12, 9, 12];
 /// Most workers whose state is read after a sleep. Each costs about 20 us.
 const WORKERS_AT_ONCE: usize = 4;
-/// Wait channels of a thread that a freezer holds (cgroup v1 and v2).
+/// Wait channels of a frozen thread (cgroup v1 and v2).
 const FREEZERS: [&str; 2] = ["__refrigerator", "do_freezer_trap"];
 /// How often the CPU wait account is read, so that lateness is compared with the wait of its own time.
 const ACCOUNT_EVERY: Duration = Duration::from_millis(100);

@@ -2,7 +2,7 @@
 //!
 //! 1. The loop takes over the workers' blocks, reads device counters, and updates the display.
 //! 2. [`Ends`] ends streams before their time: steady state, least rates, longest latencies, streams that end others.
-//!    Workers end by amounts and times on their own; crate `model` has the rules.
+//!    Workers check limits of amount and time themselves; crate `model` has the rules.
 //! 3. Rows show the last run's result and its certain findings, unless `--quiet` is set. The report is judged later from
 //!    the record.
 //! 4. [`Early`] hands out the record so far, for `--status-interval` and `SIGUSR1` of `fathom fio`. The receiver judges
@@ -129,7 +129,7 @@ impl Measurement {
     /// Whether the last run of a job has ended. Each load of a load curve is measured once.
     fn is_last(&self, at: &Attempt) -> bool {
         let mut budget = Budget::from_plan(&self.plan);
-        // Conditions may ask for more runs later.
+        // Conditions may require more runs later.
         if matches!(budget.strategy, Strategy::Settle { .. }) {
             budget.strategy = Strategy::Fixed;
         }

@@ -1,5 +1,4 @@
-//! Measures: the loop that asks the strategy for the next job, measures it, appends it to the session file, and asks
-//! again.
+//! The measuring loop: asks the strategy for the next job, measures it, appends it to the session file, and repeats.
 //!
 //! A sweep has its own loop over the cells of a grid, which skips cells that cannot begin and resumes earlier sessions.
 //! Files below: `setup` (before the first run), `specs` (workers), `target` (files and devices), `follow` (during
@@ -62,8 +61,8 @@ use target::Ready;
 /// How often blocks are taken over. Each worker has spare blocks for about ten such intervals.
 const COLLECT_EVERY: Duration = Duration::from_millis(10);
 
-/// A finished measurement: the session file, and how it ended. Dropping it removes the test files. That can block for ever
-/// on a dead file system, so drop it last.
+/// A finished measurement: the session file, and how it ended. Dropping it removes the test files, which can block forever on a dead file
+/// system, so drop it last.
 pub struct Finished {
     /// The session file. If it is not kept, closing removes it.
     pub session: Session,

@@ -1,6 +1,6 @@
 //! Rules that end streams before their time: steady state, least rates, longest latencies, streams that end others.
 //!
-//! [`Ends`] gets the operations of each interval and tells which streams end. Workers end by amounts and times on their own; crate
+//! [`Ends`] gets the operations of each interval and decides which streams end. Workers check limits of amount and time themselves; crate
 //! `model` has the settings of the rules.
 
 use engine::link::Block;
@@ -57,7 +57,7 @@ struct Series {
     next: u64,
 }
 
-/// Amounts completed in one of them.
+/// Amounts completed in one of these times.
 #[derive(Clone, Copy, Default)]
 struct Value {
     /// Operations and bytes by kind.
@@ -185,7 +185,7 @@ pub(super) fn took_too_long(phase: &Phase, ends: &[StreamEnd]) -> Option<String>
     })
 }
 
-/// How far from steady the stream ended.
+/// Describes how far from steady the stream ended.
 fn describe_deviation(rule: &Steady, seen: &Steadied) -> String {
     let criterion = seen.criterion(rule).unwrap_or(0.0);
     let each = if rule.slope { format!(" per {}", show_ns(rule.every_ns as f64)) } else { String::new() };

@@ -182,13 +182,13 @@ impl Ready {
         self.handle.as_ref()
     }
 
-    /// Checks that the target may still be touched or written: its path leads to the planned file, and no process has
-    /// begun to use it. Users that cannot be detected were reported at the preparation.
+    /// Checks that the target may still be read or written: its path leads to the planned file, and no process has begun to use it. Users
+    /// that cannot be detected were reported at the preparation.
     ///
     /// # Errors
     /// If the path leads elsewhere or nowhere, another process uses the target, or this cannot be determined any more.
     pub fn may_be_used(&self, root: &Root, write: bool) -> Result<(), Failure> {
-        // A file that fathom made is its own while open, whatever happens to its name.
+        // A file that fathom made remains the same while it is open, even if its name changes.
         if matches!(self.target.role, Role::Made | Role::None) {
             return Ok(());
         }
@@ -306,8 +306,7 @@ impl Measurement {
         Ok(())
     }
 
-    /// Brings the machine to rest before a run: evicts targets for cold runs, and waits for write-back. `None` means all
-    /// jobs.
+    /// Prepares the page cache before a run: evicts targets for cold runs, and waits for write-back. `None` means all jobs.
     pub(crate) fn rest(&mut self, job: Option<usize>) -> Vec<String> {
         let mut notes = Vec::new();
         if !self.plan.cold {

@@ -1,9 +1,9 @@
 //! `fathom watch`: shows the activity of block devices, CPUs and processes, interval after interval.
 //!
 //! 1. Resolves the targets to block devices. A missing node, as in a container, is found by kernel name.
-//! 2. Waits for the end of the interval and samples the counters (crate `machine`). Devices may come, go, or be replaced.
+//! 2. Waits for the end of the interval and samples the counters (crate `machine`). Devices may appear, disappear, or be replaced.
 //! 3. Computes figures and conclusions (`analysis::watch`).
-//! 4. Shows them on the whole terminal or as lines, renews `.prom` files each interval, and writes `.html` pages every few
+//! 4. Shows them on the whole terminal or as lines, replaces `.prom` files each interval, and writes `.html` pages every few
 //!    seconds and at the end.
 
 mod processes;
@@ -62,7 +62,7 @@ pub struct Request {
     pub layout: Layout,
     /// Format on standard output.
     pub format: &'static Format,
-    /// Files that are renewed at every interval.
+    /// Files that are replaced at every interval.
     pub outputs: Vec<PathBuf>,
     /// Which files they may replace.
     pub replace: Replace,
@@ -242,7 +242,7 @@ struct Device {
     limits: Option<Known<Limits>>,
     /// Other identifiers of the device.
     known_by: KnownBy,
-    /// Why its counters are useless.
+    /// Why the counters cannot be used.
     blind: Option<String>,
     /// Distinguishes it from another device of the same name.
     sequence: Option<String>,
@@ -578,7 +578,7 @@ impl Target {
     }
 }
 
-/// Extension of files that are renewed.
+/// Extension of files that are replaced at every interval.
 const RENEWED: &str = "prom";
 
 /// Time between two versions of a page. Writing one at every interval would be a load itself.
