@@ -103,7 +103,7 @@ pub enum Work {
     Limit(LatencyTarget),
     /// The job, at every setting of a grid.
     Sweep(Box<SweepSpec>),
-    /// The same bytes through interfaces.
+    /// The same bytes through several interfaces.
     Api(ApiSpec),
 }
 

@@ -97,7 +97,7 @@ const MOST_DIRTY_BYTES: u64 = 16 << 20;
 const MOST_ENTRIES: usize = 256;
 const O_NONBLOCK: i32 = 0o4000;
 
-/// What a target is.
+/// The kind of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TargetKind {
     /// A directory, where a test file would be made.
@@ -150,7 +150,7 @@ impl Observation {
         &self.machine.places[0]
     }
 
-    /// Its last pages, extents and free space.
+    /// The target's last pages, extents and free space.
     fn target(&self) -> Option<&TargetState> {
         self.end.targets.first()
     }
@@ -208,7 +208,7 @@ fn observe(typed: &Path) -> Result<Observation, Failure> {
     Ok(Observation { path, kind, bytes, machine, witness, start, end, busy, hidden, rights, timing })
 }
 
-/// How long to watch others.
+/// Returns how long to watch other load.
 fn watch_time() -> Duration {
     Duration::from_nanos(settings::at_most_ns(WATCH_NS))
 }

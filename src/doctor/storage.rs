@@ -594,7 +594,7 @@ fn beginning(layer: &Layer) -> Look {
             ABOUT,
             Severity::Biased,
             format!(
-                "It is {} off a physical block, so aligned writes span two physical blocks, which the drive has to read first.",
+                "It is {} off a physical block, so aligned writes cover parts of physical blocks, which the drive has to read first.",
                 show_bytes(bytes)
             ),
         )

@@ -38,7 +38,7 @@ pub struct Collector {
     rows: BTreeMap<(usize, u64), Row>,
     interval_ns: u64,
     operations: u64,
-    /// For each stream that reports its workers separately: length of a worker's stretches.
+    /// Length of a worker's stretches, for each stream that reports its workers separately.
     each_worker: Vec<Option<u64>>,
 }
 
@@ -52,7 +52,7 @@ struct Row {
 }
 
 impl Collector {
-    /// For a run with `streams` streams, divided into intervals of this length.
+    /// Makes the collector of a run with `streams` streams, divided into intervals of this length.
     pub fn new(streams: usize, interval_ns: u64) -> Self {
         let spans = vec![None; streams];
         let streams = (0..streams).map(|stream| StreamEnd { stream, ..StreamEnd::default() }).collect();
@@ -60,7 +60,7 @@ impl Collector {
         Self { streams, spans, rows: BTreeMap::new(), interval_ns, operations: 0, each_worker: Vec::new() }
     }
 
-    /// For the streams of a phase, some of which may report their workers separately.
+    /// Makes the collector for the streams of a phase, some of which may report their workers separately.
     pub fn for_phase(phase: &Phase, interval_ns: u64) -> Self {
         // Workers that log each operation need no separate blocks.
         let by_block = |s: &Stream| s.each_worker_ns.filter(|_| s.apart_ns().is_none());
@@ -419,7 +419,7 @@ pub(crate) fn worker_end(who: Who, outcome: Outcome) -> WorkerEnd {
 #[derive(Debug, Default)]
 pub struct OpLog {
     all: Vec<WorkerLog>,
-    /// For each worker of the current phase, its index in `all` if it is logged.
+    /// Index in `all` of each worker of the current phase, if it is logged.
     present: Vec<Option<usize>>,
     bytes: usize,
 }

@@ -327,7 +327,7 @@ impl Sampler {
 
 /// How often the buffers are emptied.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(50);
-/// How long to wait for events that are not in the buffers yet.
+/// Longest wait for events that are not in the buffers yet.
 const DRAIN_WAIT: Duration = Duration::from_millis(5);
 /// Fewest operations for a median.
 const MIN_OPERATIONS: u64 = 20;
@@ -346,7 +346,7 @@ struct Recording {
 }
 
 impl Driver {
-    /// Begins if the phase is a replay.
+    /// Starts recording requests if the phase is a replay.
     pub(super) fn begin(measurement: &Measurement, phase: &Phase, specs: &[WorkerSpec]) -> Option<Self> {
         let replay = phase.streams.iter().find_map(|stream| stream.replay.as_ref())?;
         let is_dependent = replay.pace == ReplayPace::Dependent;
@@ -386,7 +386,7 @@ impl Driver {
     }
 }
 
-/// How much longer the median operation takes above the driver than at it, in ns.
+/// Returns the median latency of operations minus the median latency of their requests at the driver, in ns.
 fn driver_overhead_ns(above: &Histogram, at_driver: &Histogram) -> Option<u64> {
     let median = |of: &Histogram| of.supported_quantile_ns(0.5).filter(|_| of.count() >= MIN_OPERATIONS);
     Some(median(above)?.saturating_sub(median(at_driver)?))

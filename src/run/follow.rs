@@ -37,8 +37,8 @@ const EVIDENCE_EVERY: Duration = Duration::from_millis(500);
 const SHOW_HOSTS_EVERY: Duration = Duration::from_millis(500);
 
 impl Measurement {
-    /// Takes over the workers' blocks until all have ended, stores device counters, and shows progress. The progress or
-    /// end of a stream may end it or all. Returns the reason if one is stuck or too slow.
+    /// Takes over the workers' blocks until all have ended, stores device counters, and shows progress. Applies the stop rules, which may
+    /// end single streams or all. Returns the reason if a worker is stuck or a stream is too slow.
     pub(super) fn follow(
         &mut self,
         workers: &mut Workers,

@@ -180,7 +180,7 @@ struct Measurement {
     courses: Vec<Vec<Interval>>,
     /// Summaries of all attempts so far.
     done: Vec<Summary>,
-    /// What was left of a sweep when its run began; other plans count from `done`.
+    /// Remaining cells of a sweep when its run began; other plans count from `done`.
     left: Option<Left>,
     /// Jobs of a comparison that this machine refuses.
     refused: Vec<usize>,
@@ -590,7 +590,7 @@ impl Finished {
 }
 
 impl Measurement {
-    /// How a run ended, from its failures.
+    /// Returns how a run ended, from its failures.
     fn ending_of(&self, failure: Option<String>, stopped: bool) -> RunEnding {
         match failure.or_else(|| self.fleet.over()) {
             Some(why) => RunEnding::Failed(why),
@@ -670,7 +670,7 @@ impl Earlier {
         Duration::from_nanos(self.runs.last().and_then(|r| r.end.as_ref()).map_or(0, |e| e.at_ns))
     }
 
-    /// Its runs as unchanged frames.
+    /// Runs of the earlier session, as unchanged frames.
     fn frames(&self) -> impl Iterator<Item = Frame> {
         self.runs.iter().flat_map(|run| {
             let Run { start, intervals, evidence, end, disturbed } = run.clone();

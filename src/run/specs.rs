@@ -39,7 +39,7 @@ struct WorkerIndex {
     worker: u32,
     /// Index in the phase.
     overall: u32,
-    /// Its index among the tasks of all hosts that share a file, and their number.
+    /// Index of the worker among the tasks of all hosts that share a file, and the number of tasks.
     task: (u64, u64),
 }
 
@@ -283,7 +283,7 @@ fn sync_call(stream: &Stream) -> SyncCall {
     stream.flush.map_or(usual, |flush| flush.call)
 }
 
-/// How to open a file whose writes must be stable at completion; `None` if they are already.
+/// Returns how to open a file whose writes must be stable at completion; `None` if they already are in this cache mode.
 fn stable(cache: Cache) -> Option<Cache> {
     match cache {
         Cache::Direct => Some(Cache::DirectDsync),

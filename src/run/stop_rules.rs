@@ -65,7 +65,7 @@ struct Value {
     latency_ns: u64,
 }
 
-/// How often a stream with such a rule is checked.
+/// Time between two checks of a stream with a stop rule.
 pub(super) fn every_ns(stream: &Stream) -> Option<u64> {
     let steady = stream.steady.map(|s| s.every_ns);
     steady.into_iter().chain(stream.min_rate.as_ref().map(|rule| rule.every_ns / PARTS)).min()

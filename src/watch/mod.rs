@@ -71,7 +71,7 @@ pub struct Request {
 /// Watches until the last interval, a signal, or a closed pipe.
 ///
 /// # Errors
-/// What cannot be watched or shown.
+/// If a target cannot be watched, or the output cannot be written.
 pub fn watch(request: &Request) -> Result<ExitCode, Failure> {
     let root = Root::real();
     let whose = whose(&root, request.pid)?;
@@ -302,7 +302,7 @@ impl Devices {
     /// Samples their counters.
     ///
     /// # Errors
-    /// If the kernel shows none.
+    /// If the kernel shows no counters.
     fn sample(&mut self) -> Result<Sample, Failure> {
         let counted = devices::read_disk_stats(&self.root).map_err(|why| {
             Failure::Refused(format!("{why}; `mount -t proc proc /proc` as root shows the counters"))
@@ -539,7 +539,7 @@ struct Target {
 /// Resolves all targets.
 ///
 /// # Errors
-/// For missing paths, and paths on no block device.
+/// If a path does not exist or is on no block device.
 fn resolve(root: &Root, typed: &[PathBuf]) -> Result<Vec<Target>, Failure> {
     typed.iter().map(|typed| Ok(Target { typed: typed.clone(), place: place(root, typed)? })).collect()
 }
@@ -612,7 +612,7 @@ impl Shown {
     /// Decides where everything goes.
     ///
     /// # Errors
-    /// For files that cannot be renewed, and as [`output::decide_all`].
+    /// If a file has an extension that cannot be replaced at every interval, and as [`output::decide_all`].
     fn new(request: &Request, targets: &[Target]) -> Result<Self, Failure> {
         let is_file = |path: &Path| renewed(path).is_some() || page(path).is_some();
         if let Some(other) = request.outputs.iter().find(|path| !is_file(path)) {

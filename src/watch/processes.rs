@@ -55,7 +55,7 @@ pub(super) struct Busiest {
     before: Option<(Instant, ProcessIo)>,
     /// Rest until these times: processes, and their descriptors.
     rests: [Instant; 2],
-    /// How files were open at the last check.
+    /// Flags with which files were open at the last check.
     open: BTreeMap<u32, Known<Open>>,
 }
 
@@ -81,7 +81,7 @@ impl Busiest {
     /// Samples; `None` while it rests.
     ///
     /// # Errors
-    /// That the only watched process has ended, or why none is visible.
+    /// If the only watched process has ended, or no process is visible.
     pub(super) fn sample(
         &mut self,
         devices: &[String],
@@ -191,7 +191,7 @@ impl Busiest {
         }
     }
 
-    /// How long to rest from now on; no rest if that is shorter than an interval.
+    /// Returns how long to rest after a sample; none if that is shorter than an interval.
     fn rest(&self, began: Duration) -> Duration {
         let rest = cpu_time().saturating_sub(began) * REST_FACTOR;
         if rest > self.interval { rest } else { Duration::ZERO }
@@ -263,7 +263,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Begins. The threads of the only watched process are followed at once.
+    /// Starts counting. Follows the threads of the only watched process at once.
     ///
     /// # Errors
     /// Why this user may not, or the kernel cannot.
@@ -440,13 +440,13 @@ struct Losses {
 }
 
 impl Events {
-    /// For calls without events.
+    /// Makes the events of a call that records none.
     pub(super) fn none() -> Self {
         let recording = Err("block events are not recorded".into());
         Self { wanted: false, by_thread: false, devices: Vec::new(), recording }
     }
 
-    /// For devices that are followed later.
+    /// Makes the events for devices that are followed later.
     pub(super) fn new(whose: Whose) -> Self {
         let by_thread = matches!(whose, Whose::ThreadsOf(_));
         Self { wanted: true, by_thread, ..Self::none() }

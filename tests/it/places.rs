@@ -170,7 +170,7 @@ fn sweep_of_memory_is_named_and_uses_no_direct_io() {
     disk.sh("head -c 245M /dev/zero > fill");
     for words in ["sweep", "api", "api --size 100m"] {
         let full = disk.fathom(&stage, words, &disk.dir);
-        assert!(full.code == Some(3) && full.stderr.contains("free some space"), "{full:?}");
+        assert!(full.code == Some(3) && full.stderr.contains("make room"), "{full:?}");
     }
 }
 

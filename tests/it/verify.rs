@@ -428,7 +428,7 @@ fn impossible_verification_is_refused_without_writing() {
     refused("--sync-every 0", &folder, 2, "--sync-every");
     refused("--cached", &folder, 2, "buffered");
     refused("--cached --cache direct", &folder, 2, "buffered");
-    refused("--state /nowhere/state", &folder, 2, "no /nowhere");
+    refused("--state /nowhere/state", &folder, 2, "no directory /nowhere");
     refused(&format!("--state /nowhere/state --destroy {file_word}"), &file, 2, "/nowhere/state");
     assert_eq!(Written::block(&file, 0), before);
     assert_eq!(names(&folder), Vec::<PathBuf>::new());

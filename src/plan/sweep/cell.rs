@@ -36,7 +36,7 @@ const POSITION_BYTES: u64 = 4096;
 /// Where a cell begins on its targets, and what is left after it.
 #[derive(Clone, Copy)]
 struct CellStart {
-    /// Its first byte.
+    /// First byte of the cell.
     bytes: u64,
     /// Percent of the smallest target; `None` if not given in percent.
     percent: Option<u32>,

@@ -314,7 +314,7 @@ impl CellWork {
         }
     }
 
-    /// Its main measure: operations for random offsets, bytes for sequential ones.
+    /// The main measure of the work: operations for random offsets, bytes for sequential ones.
     fn measure(&self) -> Measure {
         let random = match self {
             Self::Plain(rw, _) => rw.is_random(),
@@ -336,7 +336,7 @@ impl CellWork {
         matches!(self, Self::Plain(rw, _) if rw.is_random())
     }
 
-    /// Its kinds of operation.
+    /// The kinds of operation of the work.
     fn kinds(&self) -> Vec<Kind> {
         let mut all = match self {
             Self::Plain(rw, mix) => {
