@@ -80,7 +80,7 @@ fn captures_that_cannot_be_fitted_are_refused() {
     let log = stage.path("load.iolog");
     let imported = stage.path("log.capture");
     for (lines, why) in [
-        ("", "has no request"),
+        ("", "holds no request"),
         ("5 /x datasync 0 0\n900 /x datasync 0 0\n", "2 flushes and no request that moves data"),
         ("5 /x read 0 4096\n", "the same time"),
     ] {

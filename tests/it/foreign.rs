@@ -225,7 +225,7 @@ fn captures_and_traces_are_not_measured_as_targets() {
     let msr = stage.path("data.csv");
     std::fs::write(&msr, "128166372003061629,hm,1,Read,383496192,32768,413\n").unwrap();
     for (path, reported) in [
-        (&capture, ["is a capture and no disk", "fathom run"]),
+        (&capture, ["is a capture, not a disk", "fathom run"]),
         (&log, ["a trace (fio iolog v3)", "capture --import"]),
         (&msr, ["a trace (MSR Cambridge CSV)", "capture --import"]),
     ] {
