@@ -103,15 +103,19 @@ pub enum Work {
     Limit(LatencyTarget),
     /// The job, at every setting of a grid.
     Sweep(Box<SweepSpec>),
-    /// The same bytes through interfaces.
-    Api {
-        /// Sizes of operations; empty means the default.
-        sizes: Vec<u32>,
-        /// The named interfaces; empty means the common ones.
-        interfaces: Vec<&'static Interface>,
-        /// Measure all interfaces.
-        all: bool,
-    },
+    /// The same bytes through several interfaces.
+    Api(ApiSpec),
+}
+
+/// Which interfaces to compare, and how.
+#[derive(Clone, Debug)]
+pub struct ApiSpec {
+    /// Sizes of operations; empty means the default.
+    pub sizes: Vec<u32>,
+    /// The named interfaces; empty means the common ones.
+    pub interfaces: Vec<&'static Interface>,
+    /// Measure all interfaces.
+    pub all: bool,
 }
 
 /// How a profile is to be measured.

@@ -20,7 +20,7 @@ use report::{Detail, Format, ReportKind, Style};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// How to get a report again that was not measured, if a file cannot be written.
+/// Ends a failure to write a report that needed no measurement.
 pub const SAME_COMMAND: &str = "nothing was measured; the same command prints the report again";
 
 /// How to show the result.

@@ -136,13 +136,13 @@ fn verify_in(fleet: &Fleet, verify_options: &Options) -> Result<ExitCode, Failur
     // One host reports a problem that all have.
     let on_one_host = |why| if fleet.tells() { why } else { Failure::Elsewhere(2) };
     refuse_impossible(&plan, &host_task, verify_options).map_err(on_one_host)?;
-    let outlets = outlets(verify_options, (&plan, &machine), fleet)?;
+    let outlets = outlets(verify_options, &plan, &machine, fleet)?;
     let stop = signals::watch(machine::test_file::remove_all_now)
         .map_err(|e| Failure::Refused(format!("signals cannot be watched: {e}{}", sys::cause(&e))))?;
     // The watching thread reads the signals, so no I/O call here is interrupted.
     sys::thread::block_signals().map_err(|e| Failure::Refused(format!("signals cannot be blocked: {e}")))?;
     fleet.stops(&stop);
-    let mut run = VerifyRun::prepare(verify_options, (plan, machine), &host_task, (stop, fleet))?;
+    let mut run = VerifyRun::prepare(verify_options, plan, machine, &host_task, stop, fleet)?;
     let outcome = match &host_task {
         HostTask::Write(to_write, state) => run.write_and_read(to_write, state.as_deref())?,
         HostTask::Check(state) => run.check(state)?,
@@ -171,7 +171,8 @@ fn conclude(
 /// Checks the output files: one host writes them, and never over a state file of this call.
 fn outlets(
     verify_options: &Options,
-    (plan, machine): (&Plan, &Machine),
+    plan: &Plan,
+    machine: &Machine,
     fleet: &Fleet,
 ) -> Result<Outlets, Failure> {
     let outputs = if fleet.tells() { verify_options.outputs.as_slice() } else { &[] };
@@ -212,7 +213,7 @@ impl<'a> HostTask<'a> {
                     (fleet.file_of(file, None), fleet.file_of(file, verify_options.shift_hosts));
                 if verify_options.shift_hosts.is_some() && own == file {
                     return Err(Failure::Usage(
-                        "--shift-hosts: the host so far on is each host itself; use a number that is no multiple of theirs"
+                        "--shift-hosts: each host would read its own data; use a number that is not a multiple of the number of hosts"
                             .into(),
                     ));
                 }
@@ -333,17 +334,15 @@ fn refuse_impossible(plan: &Plan, host_task: &HostTask, verify_options: &Options
     let is_made = plan.targets.iter().any(|t| t.role == Role::Made);
     match host_task {
         HostTask::Write(..) if plan.part.is_some() && !is_made && verify_options.shared.is_none() => Err(Failure::Usage(
-            "each host would write over what the others write into one file or device; type --shared segmented, so that \
-             each has a part of it, or name a directory, where each makes a file of its own"
+            "the hosts would overwrite each other's data in one file or device; type --shared segmented, which gives each host a part of it, or name a directory, where each host makes its own file"
                 .into(),
         )),
         HostTask::Write(_, Some(_)) if is_made => Err(Failure::Usage(
-            "--state is for what is still there after a crash, and a file that fathom makes in a directory is not; name an \
-             existing file (as `fallocate -l 1g FILE` or `truncate -s 1g FILE` make one) or a block device, with --destroy"
+            "--state requires a target that survives a crash, and the test file in a directory does not; name an existing file (`fallocate -l 1g FILE` or `truncate -s 1g FILE` makes one) or a block device, with --destroy"
                 .into(),
         )),
         HostTask::Check(..) if is_made => Err(Failure::Usage(
-            "--check reads the file or device that was written with --state, and TARGET is a directory; name that file".into(),
+            "--check reads the file or device that was written with --state, and TARGET is a directory; name the file".into(),
         )),
         _ => Ok(()),
     }
@@ -380,7 +379,7 @@ impl Keeper {
         self.state.mark = mark;
         let was = self.path.metadata().ok();
         files::replace_as(&self.path, self.state.text().as_bytes(), was.as_ref())
-            .map_err(|e| format!("--state {}: {e}; nothing more was written", name::shown(&self.path)))
+            .map_err(|e| format!("--state {}: {e}; writing was stopped", name::shown(&self.path)))
     }
 }
 
@@ -400,12 +399,15 @@ fn refuse_existing(path: &Path) -> Result<(), Failure> {
     }
     let path = name::shown(path);
     Err(Failure::Usage(format!(
-        "--state {path} is there already; check it with `fathom verify --check {path}`, then remove it, or type another name"
+        "--state {path} already exists; check it with `fathom verify --check {path}` and remove it, or type another name"
     )))
 }
 
 fn cannot_write_state(path: &Path, error: &io::Error) -> Failure {
-    Failure::Refused(format!("--state {} cannot be written: {error}; nothing else was", name::shown(path)))
+    Failure::Refused(format!(
+        "--state {} cannot be written: {error}; no data were written",
+        name::shown(path)
+    ))
 }
 
 /// Reads a state file.
@@ -440,9 +442,11 @@ impl VerifyRun {
     /// Makes or opens the target, together with the other hosts.
     fn prepare(
         verify_options: &Options,
-        (plan, machine): (Plan, Machine),
+        plan: Plan,
+        machine: Machine,
         host_task: &HostTask,
-        (stop, fleet): (Arc<AtomicBool>, &Fleet),
+        stop: Arc<AtomicBool>,
+        fleet: &Fleet,
     ) -> Result<Self, Failure> {
         let root = Root::real();
         let live = Live::plain(verify_options.quiet || !fleet.tells());
@@ -450,7 +454,7 @@ impl VerifyRun {
             return Err(Failure::Usage("there is nothing to verify".into()));
         };
         run::name_leftovers(&plan, &live);
-        let targets = run::prepare_targets(&root, &plan, (&stop, &live, None), fleet)?;
+        let targets = run::prepare_targets(&root, &plan, &stop, &live, None, fleet)?;
         let mut place = machine.places.into_iter().next().unwrap_or_default();
         if let Some(handle) = targets[0].handle().filter(|_| target.role == Role::Made)
             && let Ok(found) = machine::resolve::resolve_open(&root, handle, &name::path(&target.path))
@@ -463,12 +467,14 @@ impl VerifyRun {
             .ok_or_else(|| Failure::Usage(format!("--engine {}: there is no such engine", stream.engine)))?;
         if engine.max_depth < stream.depth {
             notes.push(format!(
-                "the engine {} has {} operation in flight at most",
+                "the engine {} has at most {} operation in flight",
                 engine.name, engine.max_depth
             ));
         }
         if let Some(ram) = &place.ram {
-            notes.push(format!("this is memory ({ram}): it says nothing about what storage does with data"));
+            notes.push(format!(
+                "this is memory ({ram}), not storage: it cannot show whether storage keeps data"
+            ));
         }
         let verification = match host_task {
             HostTask::Write(to_write, _) => new_verification(to_write, &plan, stream, targets[0].bytes())?,
@@ -606,8 +612,7 @@ impl VerifyRun {
         let sound = seen.damaged == 0 && seen.failures == Failures::default();
         if seen.must == 0 && sound && !failed && !seen.interrupted {
             return Err(Failure::Refused(format!(
-                "{}: nothing to verify: no write was known to be stable when the writer stopped; let it write for longer, or \
-                 use a smaller --sync-every",
+                "{}: nothing to verify: no write was known to be stable when the writer stopped; write for longer, or use a smaller --sync-every",
                 outcome.target
             )));
         }
@@ -635,18 +640,18 @@ impl VerifyRun {
     fn evict(&self, target: &Ready) -> Evicted {
         if self.cached {
             return Evicted::NotAll(
-                "the page cache as it was: this says what the kernel holds, not what the device does".into(),
+                "the page cache, which was not evicted: this shows what the kernel holds, not what the device stored".into(),
             );
         }
         let Some(handle) = target.handle() else { return Evicted::NotAll("the target as it was".into()) };
         Evicted::NotAll(match page_cache::evict(handle) {
             Ok(pages) if pages.cached == 0 => return Evicted::All,
             Ok(pages) => format!(
-                "the device, but for {} pages ({}) that stayed in the page cache and may have been read instead",
+                "the device, except {} pages ({}) that remained in the page cache and may have been read instead",
                 show_count(pages.cached as f64),
                 show_bytes(pages.cached.saturating_mul(pages.page_bytes))
             ),
-            Err(why) => format!("the device or the page cache; which is not known: {why}"),
+            Err(why) => format!("the device or the page cache; it is unknown which: {why}"),
         })
     }
 }
@@ -707,35 +712,33 @@ fn read_by_last_devices(root: &Root, place: &Place) -> Known<u64> {
     sum.ok_or_else(|| format!("no block device is known below {}", place.kind()))
 }
 
-/// Describes where the reads came from after a complete eviction: `verify_options` bytes were read back, and the last devices read
-/// `read` bytes meanwhile.
-fn source_of_reads(place: &Place, verify_options: u64, read: Known<u64>) -> String {
+/// Describes where the reads came from after a complete eviction: `wanted` bytes were read back, and the last devices read `read` bytes
+/// meanwhile.
+fn source_of_reads(place: &Place, wanted: u64, read: Known<u64>) -> String {
     let evicted = "no page of the target was left in the page cache";
     if let Some(ram) = &place.ram {
         return format!("memory ({ram})");
     }
     let read = match read {
         Ok(read) => read,
-        Err(why) => return format!("{evicted}, but whether a device was read is not known: {why}"),
+        Err(why) => return format!("{evicted}, but it is unknown whether a device was read: {why}"),
     };
     let names: Vec<&str> = place.leaves().map(|l| l.name.as_str()).collect();
     let names = names.join(", ");
-    let (done, wanted) = (show_bytes(read), show_bytes(verify_options));
-    if (read as f64) < SOURCE_SHARE * verify_options as f64 {
+    let (shown_read, shown_wanted) = (show_bytes(read), show_bytes(wanted));
+    if (read as f64) < SOURCE_SHARE * wanted as f64 {
         return format!(
-            "a cache or memory above {names}, at least in part: {evicted}, but {names} read {done} of {wanted}; nothing is known \
-             about what is stored there"
+            "a cache or memory above {names}, at least in part: {evicted}, but {names} read only {shown_read} of {shown_wanted}; the stored data are unknown"
         );
     }
     // Devices that read more than requested can hide reads served by an image's page cache.
     let cached = place.layers.iter().find(|l| l.kind == LayerKind::Loop && l.backing_direct != Some(true));
     match cached {
-        Some(device) if read as f64 * SOURCE_SHARE > verify_options as f64 => format!(
-            "{names} or the page cache of the image of {}; which is not known: {names} read {done} for {wanted}, and others may \
-             have caused that",
+        Some(device) if read as f64 * SOURCE_SHARE > wanted as f64 => format!(
+            "{names} or the page cache of the image of {}; it is unknown which: {names} read {shown_read} for {shown_wanted}, and other load may have caused that",
             device.name
         ),
-        _ => format!("the device: {evicted}, and {names} read {done}"),
+        _ => format!("the device: {evicted}, and {names} read {shown_read}"),
     }
 }
 
@@ -754,8 +757,7 @@ fn new_verification(
     stream: &Stream,
     bytes: u64,
 ) -> Result<Verification, Failure> {
-    let none_fits =
-        || Failure::Usage("not a single block fits; use a smaller --bs or a larger --size".into());
+    let none_fits = || Failure::Usage("no block fits; use a smaller --bs or a larger --size".into());
     let offset = stream.access.offset_bytes;
     let span = stream.access.span_bytes.min(bytes.checked_sub(offset).ok_or_else(none_fits)?);
     let part = match stream.shared {
@@ -791,7 +793,7 @@ fn refusal(path: &str, failures: &Failures) -> Option<Failure> {
         let cure = match error.kind() {
             // A sync that finds no space has lost accepted writes.
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded if c.kind != Kind::Sync => {
-                "make room, or use a smaller --size"
+                "free some space, or use a smaller --size"
             }
             ErrorKind::FileTooLarge => "use a smaller --size, or raise `ulimit -f`",
             ErrorKind::InvalidInput | ErrorKind::Unsupported => {
@@ -822,14 +824,16 @@ fn the_device_is_the_source_only_if_the_last_one_read_as_much() {
     let mib = |n: u64| n << 20;
     let source = |place: &Place, read| source_of_reads(place, mib(64), read);
     assert!(source(&place, Ok(8192)).starts_with("a cache or memory above vda"));
-    assert!(source(&place, Ok(mib(500))).contains("which is not known"), "a neighbour read vda too");
+    assert!(source(&place, Ok(mib(500))).contains("it is unknown which"), "a neighbour read vda too");
     assert!(source(&place, Ok(mib(64))).starts_with("the device: "));
     place.layers[0].backing_direct = Some(true);
     assert!(source(&place, Ok(mib(500))).starts_with("the device: "));
     // The same below a caching volume.
     place.layers[0].kind = LayerKind::DeviceMapper;
-    assert!(source(&place, Ok(mib(10))).contains("vda read 10 MiB of 64 MiB"));
-    assert!(source(&place, Err("no stat".into())).contains("is not known: no stat"));
+    assert!(source(&place, Ok(mib(10))).contains("vda read only 10 MiB of 64 MiB"));
+    assert!(
+        source(&place, Err("no stat".into())).contains("it is unknown whether a device was read: no stat")
+    );
     place.ram = Some("zram0".into());
     assert_eq!(source(&place, Ok(mib(64))), "memory (zram0)");
 }

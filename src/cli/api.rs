@@ -4,7 +4,7 @@ use crate::cli::shared_flags;
 use crate::cli::shared_flags::{BudgetArgs, Measuring, OUTPUT, ReportArgs, WHAT, check_job};
 use crate::failure::Failure;
 use crate::interfaces::{self, INTERFACES, Interface};
-use crate::request::{Request, Work};
+use crate::request::{ApiSpec, Request, Work};
 use crate::show::Showing;
 use crate::stdout;
 use model::units::{MIB, parse_bytes};
@@ -59,7 +59,7 @@ impl Args {
             stdout::text(&list())?;
             return Ok(None);
         }
-        let work = Work::Api { sizes: self.bs, interfaces: self.interface, all: self.all };
+        let work = Work::Api(ApiSpec { sizes: self.bs, interfaces: self.interface, all: self.all });
         let mut request = self.measuring.request(work, self.target);
         request.budget_ns = self.budget.budget;
         check_job(&request.job)?;

@@ -34,15 +34,15 @@ impl Args {
     /// # Errors
     /// A usage failure that names the option, or the place in a profile.
     pub fn request(self) -> Result<Option<(Request, ToolOutput)>, Failure> {
-        let words = self.words.text();
-        if matches!(words.as_slice(), [word] if word == "--help") {
+        let args = self.words.text();
+        if matches!(args.as_slice(), [word] if word == "--help") {
             return stdout::text(&diskspd::options::help()).map(|()| None);
         }
         let read = |path: &str| run::text(&name::path(path)).map_err(|why| why.message().to_owned());
         let pointed = |trouble| run::pointed(&trouble);
         let cpus = cpus();
         let here = Here { read: &read, cpus: &cpus, clock: clock() };
-        let command_line = CommandLine::parse(&words, &here).map_err(pointed)?;
+        let command_line = CommandLine::parse(&args, &here).map_err(pointed)?;
         if let Ask::Print(text) = &command_line.ask {
             return stdout::text(text).map(|()| None);
         }

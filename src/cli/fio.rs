@@ -37,8 +37,8 @@ impl Args {
     /// # Errors
     /// A usage failure that names the option, or the place in a job file.
     pub fn request(self) -> Result<Option<(Request, ToolOutput)>, Failure> {
-        let words = self.words.text();
-        let line = CommandLine::parse(&words, &text).map_err(Failure::Usage)?;
+        let args = self.words.text();
+        let line = CommandLine::parse(&args, &text).map_err(Failure::Usage)?;
         let pointed = |trouble| run::pointed(&trouble);
         match &line.ask {
             Ask::Print(text) => stdout::text(text).map(|()| None),

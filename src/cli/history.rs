@@ -41,7 +41,7 @@ pub struct ListArgs {
     /// Only sessions that began at this time or later: 2026-11-21, or 2026-11-21T16:00
     #[arg(long, value_name = "DATE", value_parser = history::since)]
     since: Option<i64>,
-    /// Only sessions that began at this time or earlier; a day without a time is included
+    /// Only sessions that began at this time or earlier; a date without a time includes the whole day
     #[arg(long, value_name = "DATE", value_parser = history::until)]
     until: Option<i64>,
     /// Print one table: a row for each session, and a column for each result of the newest session's workload (--job chooses another);
@@ -57,7 +57,7 @@ pub struct ListArgs {
     /// First read and judge every session again
     #[arg(long, help_heading = OUTPUT)]
     rebuild: bool,
-    /// Format of the list
+    /// Output format
     #[arg(long, default_value = "text", help_heading = OUTPUT, value_parser = formats_of::<Listing>())]
     format: &'static Format,
 }
@@ -128,7 +128,7 @@ impl TagArgs {
 pub struct NoteArgs {
     /// The session: its file, its id or a part of that, a tag, `last`, or `last~1` for the one before
     pub session: String,
-    /// Text of the note
+    /// Text to add
     #[arg(required = true, value_name = "TEXT")]
     text: Vec<String>,
 }
@@ -142,8 +142,8 @@ impl NoteArgs {
 
 /// Export sessions as files for `fathom import` on another machine, or as reports; or a capture as an iolog of fio.
 ///
-/// Each session is written to a file that is named after its id, with its tags and notes next to it, and the name is printed. A file in
-/// a directory is never replaced. A file that is named for one session is replaced, unless it is a session or not text.
+/// In a directory, each session gets a file that is named after its id, with its tags and notes next to it, and existing files are never
+/// replaced. If PATH is a file, it is replaced, unless it is a session or not text. The names of the files are printed.
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = OUTPUT)]
 pub struct ExportArgs {

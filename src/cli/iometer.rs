@@ -58,8 +58,8 @@ impl Args {
     /// # Errors
     /// A usage failure that names the argument, or the place in the file.
     pub fn request(self) -> Result<Option<(Request, ToolOutput)>, Failure> {
-        let words = self.words.text();
-        let command_line = parse(&words).map_err(Failure::Usage)?;
+        let args = self.words.text();
+        let command_line = parse(&args).map_err(Failure::Usage)?;
         let Some(file) = command_line.configuration.as_deref().filter(|_| !command_line.helps) else {
             if command_line.helps {
                 return stdout::text(HELP).map(|()| None);

@@ -343,10 +343,10 @@ fn every_page_has_its_sections_and_examples_that_the_command_line_accepts() {
         assert!(!text.contains("EXTRA"), "{name}");
     }
     for (command, line, _) in EXAMPLES {
-        let words: Vec<&str> = line.split(' ').map(|word| word.trim_matches('\'')).collect();
-        assert_eq!(words.get(1), Some(&command), "{line}");
+        let args: Vec<&str> = line.split(' ').map(|word| word.trim_matches('\'')).collect();
+        assert_eq!(args.get(1), Some(&command), "{line}");
         // A quoted argument counts as several words here, which `note` accepts.
-        if let Err(error) = <Cli as clap::Parser>::try_parse_from(&words) {
+        if let Err(error) = <Cli as clap::Parser>::try_parse_from(&args) {
             panic!("{line}: {error}");
         }
     }

@@ -12,7 +12,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use model::verdict::Condition;
 use std::path::PathBuf;
 
-/// Run the I/O pattern of an application, and check it against the limit that its documentation names.
+/// Run the I/O pattern of an application, and check it against the limit that the source of the pattern names.
 ///
 /// Without NAME it lists all recipes. A recipe is a job file with its source. If the source names a limit, the report begins with PASS,
 /// FAIL or INCONCLUSIVE: PASS if the number is within the limit with 95 % confidence. --explain prints the job file, from which you can

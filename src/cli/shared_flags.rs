@@ -278,7 +278,7 @@ impl Measuring {
             || self.test_hook.is_some()
     }
 
-    /// How often a run may be repeated, if typed.
+    /// The typed `--attempts`: how often a run may be measured.
     pub(super) fn attempts(&self) -> Option<u32> {
         self.keys.job.attempts
     }
@@ -520,7 +520,7 @@ impl SlowerArgs {
 /// The values of `--fail-on`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Which {
-    /// The headline
+    /// The number in the first line of the answer
     Headline,
     /// Every number
     All,

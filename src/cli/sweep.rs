@@ -33,7 +33,7 @@ use std::path::PathBuf;
 pub struct Args {
     /// Directories, files or block devices, all used at once [default: the current directory]
     #[arg(value_name = "TARGET", value_parser = shared_flags::parser())]
-    targets: Vec<PathBuf>,
+    typed_targets: Vec<PathBuf>,
     /// Named grid; flags of an axis replace its values
     #[arg(long, value_name = "NAME", value_parser = presets(), help_heading = WHAT)]
     preset: Option<String>,
@@ -200,7 +200,7 @@ impl Args {
         self.measuring.is_typed()
             || self.fleet.ranks_per_host.is_some()
             || self.report.explain
-            || !self.targets.is_empty()
+            || !self.typed_targets.is_empty()
             || self.preset.is_some()
             || !self.axes.given.is_empty()
             || self.by.is_some()
@@ -249,7 +249,7 @@ impl Args {
         if self.pattern == Some(Order::Sequential) {
             axes.rw = vec![Rw::Read];
         }
-        let targets = all_targets(&axes, self.targets)?;
+        let targets = all_targets(&axes, self.typed_targets)?;
         let each = self.budget.budget.is_none() && named.is_some_and(|p| p.way == Procedure::Each);
         let exhaustive = self.exhaustive || each;
         let spec = SweepSpec {

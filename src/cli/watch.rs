@@ -80,8 +80,8 @@ impl Args {
                     .into(),
             ));
         }
-        let words: Vec<OsString> = self.iostat.after_p().into_iter().chain(self.words).collect();
-        let Arguments { targets, is_all, interval, count } = Arguments::read(&words)?;
+        let arguments: Vec<OsString> = self.iostat.after_p().into_iter().chain(self.words).collect();
+        let Arguments { targets, is_all, interval, count } = Arguments::read(&arguments)?;
         let selection = self.iostat.selection(is_all);
         if !selection.devices && report::TEXT.name != self.format.name && self.format.name != "json" {
             return Err(Failure::Usage(format!(
@@ -376,8 +376,8 @@ mod tests {
     }
 
     fn request(line: &str) -> Result<Request, String> {
-        let words = std::iter::once("watch").chain(line.split_whitespace());
-        let line = Line::try_parse_from(words).map_err(|e| e.to_string())?;
+        let typed = std::iter::once("watch").chain(line.split_whitespace());
+        let line = Line::try_parse_from(typed).map_err(|e| e.to_string())?;
         line.args.request().map_err(|failure| failure.message().to_owned())
     }
 

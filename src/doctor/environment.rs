@@ -37,9 +37,9 @@ fn hypervisor(observation: &Observation) -> Look {
         Ok(Some(name)) => Look::finding(
             ABOUT,
             Severity::Note,
-            format!("{name}: the host's cache, its limits and its other guests cannot be seen from here."),
+            format!("{name}: the cache, the limits and the other guests of the host are invisible here."),
         )
-        .cure("state this with every result, and repeat the run at another time of day")
+        .cure("mention this with every result, and repeat the run at another time of day")
         .check(CheckId::D18),
         Err(why) => Look::unknown(ABOUT, why).check(CheckId::D18),
     }
@@ -57,17 +57,17 @@ fn clock(observation: &Observation) -> Look {
     // Hyper-V has several clocks, all good.
     if !GOOD_CLOCKS.contains(&source) && !source.starts_with("hyperv") {
         let sentence = format!(
-            "The kernel's clock source is {source}, which is slow to read; a stamp of fathom's takes {cost}."
+            "The kernel's clock source is {source}, which is slow to read; a time stamp takes {cost}."
         );
         return Look::finding(ABOUT, Severity::Biased, sentence).cure(cure).check(CheckId::D13);
     }
     if timing.cost_ns > STAMP_NS {
-        return Look::finding(ABOUT, Severity::Biased, format!("A stamp takes {cost} ({source})."))
+        return Look::finding(ABOUT, Severity::Biased, format!("A time stamp takes {cost} ({source})."))
             .cure(cure)
             .check(CheckId::D13);
     }
     let why = timing.why.as_ref().map_or_else(String::new, |why| format!(", since {why}"));
-    Look::ok(ABOUT, format!("{source}; fathom stamps with {} in {cost}{why}.", timing.clock))
+    Look::ok(ABOUT, format!("{source}; a time stamp ({}) takes {cost}{why}.", timing.clock))
 }
 
 /// Values of a fact with a line per file, `path: value`.
@@ -86,12 +86,12 @@ fn governor(observation: &Observation) -> Look {
             ABOUT,
             Severity::Note,
             format!(
-                "CPUs choose their frequency by '{other}': at low depth they slow down between operations."
+                "The CPU frequency governor is '{other}': at low depth the CPUs slow down between operations."
             ),
         )
         .cure("as root: cpupower frequency-set -g performance")
         .check(CheckId::D12),
-        None if text.is_empty() => Look::ok(ABOUT, "This kernel does not choose the CPUs' frequency."),
+        None if text.is_empty() => Look::ok(ABOUT, "This kernel does not control the CPU frequency."),
         None => Look::ok(ABOUT, "performance."),
     }
 }
@@ -106,12 +106,12 @@ fn sleep(observation: &Observation) -> Look {
         Some(us) if us > WAKE_US => Look::finding(
             ABOUT,
             Severity::Note,
-            format!("An idle CPU sleeps so deep that waking it takes {us} us, which a single operation in flight pays each time."),
+            format!("Waking an idle CPU from its deepest sleep state takes {us} us, which delays each operation at depth 1."),
         )
         .cure(format!("as root: cpupower idle-set -D {WAKE_US}"))
         .check(CheckId::D12),
-        Some(us) => Look::ok(ABOUT, format!("Waking a CPU takes {us} us at most.")),
-        None => Look::ok(ABOUT, "This kernel puts no CPU to sleep by itself."),
+        Some(us) => Look::ok(ABOUT, format!("Waking a CPU takes at most {us} us.")),
+        None => Look::ok(ABOUT, "This kernel does not control the sleep states of the CPUs."),
     }
 }
 
@@ -122,22 +122,22 @@ fn io_limits(observation: &Observation) -> Look {
         Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D04),
     };
     let layers = &observation.place().layers;
-    let about_us = |line: &&str| {
+    let applies = |line: &&str| {
         let mut devices = line.split_ascii_whitespace().filter(|w| is_device(w)).peekable();
         // A limit without a device applies to all.
         devices.peek().is_none() || devices.any(|d| layers.iter().any(|l| l.number == d))
     };
-    let io = |line: &&str| ["/io.", "/blkio."].iter().any(|f| line.contains(f));
-    let limits: Vec<&str> = text.lines().filter(|l| io(l) && about_us(l)).collect();
+    let is_io = |line: &&str| ["/io.", "/blkio."].iter().any(|f| line.contains(f));
+    let limits: Vec<&str> = text.lines().filter(|l| is_io(l) && applies(l)).collect();
     if limits.is_empty() {
-        return Look::ok(ABOUT, "No cgroup above limits this device.");
+        return Look::ok(ABOUT, "No parent cgroup limits this device.");
     }
     Look::finding(
         ABOUT,
         Severity::Biased,
-        format!("A cgroup above limits this device: {}.", limits.join("; ")),
+        format!("A parent cgroup limits this device: {}.", limits.join("; ")),
     )
-    .cure("measure from outside of it, or know that the limit is what you measure")
+    .cure("measure outside of this cgroup; inside, the result is the limit")
     .check(CheckId::D04)
 }
 
@@ -155,20 +155,20 @@ fn cpu_limits(observation: &Observation) -> Look {
     };
     let named = |part: &str| -> Vec<&str> { text.lines().filter(|l| l.contains(part)).collect() };
     let (cpu, memory) = (named("/cpu."), named("/memory."));
-    let cpu_words = || format!("A parent cgroup throttles fathom by a CPU quota: {}.", cpu.join("; "));
-    let memory_words =
-        || format!("A cgroup above limits memory, and with it the page cache: {}.", memory.join("; "));
+    let cpu_limit = || format!("A parent cgroup limits fathom's CPU time: {}.", cpu.join("; "));
+    let memory_limit =
+        || format!("A parent cgroup limits memory, including the page cache: {}.", memory.join("; "));
     match (cpu.is_empty(), memory.is_empty()) {
-        (true, true) => Look::ok(ABOUT, "No cgroup above sets one."),
-        (true, false) => Look::finding(ABOUT, Severity::Note, memory_words())
-            .cure("measure from outside of it, or with --cache direct")
+        (true, true) => Look::ok(ABOUT, "No parent cgroup sets one."),
+        (true, false) => Look::finding(ABOUT, Severity::Note, memory_limit())
+            .cure("measure outside of this cgroup, or with --cache direct")
             .check(CheckId::D14),
-        (false, true) => Look::finding(ABOUT, Severity::Biased, cpu_words())
-            .cure("measure from outside of it, or with fewer --workers")
+        (false, true) => Look::finding(ABOUT, Severity::Biased, cpu_limit())
+            .cure("measure outside of this cgroup, or with fewer --workers")
             .check(CheckId::D11),
         (false, false) => {
-            Look::finding(ABOUT, Severity::Biased, format!("{} {}", cpu_words(), memory_words()))
-                .cure("measure from outside of it, or with fewer --workers and --cache direct")
+            Look::finding(ABOUT, Severity::Biased, format!("{} {}", cpu_limit(), memory_limit()))
+                .cure("measure outside of this cgroup, or with fewer --workers and --cache direct")
                 .check(CheckId::D11)
         }
     }
@@ -181,15 +181,19 @@ fn libraries(observation: &Observation) -> Look {
         Err(why) => return Look::unknown(ABOUT, why).check(CheckId::C02),
     };
     if text.contains("libeatmydata") {
-        return Look::finding(ABOUT, Severity::Rename, "libeatmydata is loaded: a sync does nothing.")
-            .cure("start fathom without LD_PRELOAD: env -u LD_PRELOAD fathom ...")
-            .check(CheckId::C02);
+        return Look::finding(
+            ABOUT,
+            Severity::Rename,
+            "libeatmydata is preloaded: it turns syncs into no-ops.",
+        )
+        .cure("start fathom without LD_PRELOAD: env -u LD_PRELOAD fathom ...")
+        .check(CheckId::C02);
     }
     match text.lines().next().and_then(|l| l.strip_prefix("LD_PRELOAD:")) {
         Some(named) => Look::finding(
             ABOUT,
             Severity::Note,
-            format!("LD_PRELOAD puts itself between fathom and the kernel:{named}."),
+            format!("LD_PRELOAD loads a library between fathom and the kernel:{named}."),
         )
         .cure("start fathom without it: env -u LD_PRELOAD fathom ...")
         .check(CheckId::C02),
@@ -197,7 +201,7 @@ fn libraries(observation: &Observation) -> Look {
     }
 }
 
-/// Open files of a run: one per worker and target, counters, sessions. 64 workers on a few targets need far fewer.
+/// Open files that are enough for a run: one per worker and target, counters, sessions. 64 workers on a few targets need far fewer.
 const FILES_FROM: u64 = 512;
 /// Memory of 32 operations of 1 MiB in flight, which io_uring locks for registered buffers.
 const LOCKED_FROM: u64 = 32 * MIB;
@@ -217,14 +221,14 @@ fn io_uring(observation: &Observation) -> Look {
     let allow = observation
         .rights
         .io_uring_advice
-        .map_or_else(String::new, |advice| format!("to have it: {advice}; "));
+        .map_or_else(String::new, |advice| format!("to allow it: {advice}; "));
     match &observation.rights.libaio {
         Ok(()) => Look::finding(
             ABOUT,
             Severity::Note,
             format!(
                 "It cannot be used: {denied}. fathom uses libaio instead, at the same queue depth. libaio has no trims, \
-                 and no queue depth through the page cache."
+                 and buffered operations run one at a time."
             ),
         )
         .cure(format!("{allow}to measure the same everywhere: --engine libaio")),
@@ -238,21 +242,23 @@ fn io_uring(observation: &Observation) -> Look {
 }
 
 fn cgroup(observation: &Observation) -> Look {
-    const ABOUT: &str = "cgroup of its own";
+    const ABOUT: &str = "own cgroup";
     match &observation.rights.cgroup {
         Ok(version) => Look::ok(
             ABOUT,
-            format!("Can be made (version {version}): the kernel will count fathom's I/O apart."),
+            format!("Can be created (version {version}): the kernel will count fathom's I/O separately."),
         ),
         Err(why) => Look::finding(
             ABOUT,
             Severity::Note,
-            format!("Cannot be made: {why}. Traffic of others is told from ours by arithmetic alone."),
+            format!(
+                "Cannot be created: {why}. fathom then calculates the traffic of others as a difference."
+            ),
         )
         .cure(match observation.machine.user_id {
             0 => advice(0).to_owned(),
             user => format!(
-                "{}, or in a cgroup of its own: systemd-run --user --scope -p Delegate=yes fathom ...",
+                "{}, or use a delegated cgroup: systemd-run --user --scope -p Delegate=yes fathom ...",
                 advice(user)
             ),
         })
@@ -264,11 +270,11 @@ fn raw_devices(observation: &Observation) -> Vec<Look> {
     let one = |(name, answer): &(String, Result<(), String>)| {
         let about = format!("raw {name}");
         match answer {
-            Ok(()) => Look::ok(&about, "Can be read, so it can be measured beside what is built on it."),
+            Ok(()) => Look::ok(&about, "Can be opened, so `fathom layers` can measure it too."),
             Err(why) => Look::finding(
                 &about,
                 Severity::Note,
-                format!("Cannot be opened ({why}), so it cannot be measured beside what is built on it."),
+                format!("Cannot be opened ({why}), so `fathom layers` cannot measure it."),
             )
             .cure(advice(observation.machine.user_id)),
         }
@@ -279,8 +285,8 @@ fn raw_devices(observation: &Observation) -> Vec<Look> {
 fn tracing(observation: &Observation) -> Look {
     const ABOUT: &str = "tracing";
     match &observation.rights.tracing {
-        Ok(()) => Look::ok(ABOUT, "Block requests can be traced with who issued them."),
-        Err(why) => Look::finding(ABOUT, Severity::Note, format!("Block requests cannot be traced ({why}). fathom needs no trace; it would name who issued a foreign request."))
+        Ok(()) => Look::ok(ABOUT, "Block requests can be traced with the processes that issued them."),
+        Err(why) => Look::finding(ABOUT, Severity::Note, format!("Block requests cannot be traced ({why}). fathom measures without a trace, but cannot name the process that issued a foreign request."))
             .cure(advice(observation.machine.user_id)),
     }
 }
@@ -295,7 +301,7 @@ fn open_files(observation: &Observation) -> Look {
         )
         .cure(format!("ulimit -n {FILES_FROM}")),
         Some(most) if most < UNLIMITED_FROM => Look::ok(ABOUT, format!("Up to {}.", show_count(most as f64))),
-        _ => Look::ok(ABOUT, "Without limit."),
+        _ => Look::ok(ABOUT, "Unlimited."),
     }
 }
 
@@ -306,21 +312,21 @@ fn locked_memory(observation: &Observation) -> Look {
             ABOUT,
             Severity::Note,
             format!(
-                "At most {}: io_uring cannot register buffers of {} and takes plain ones, which cost more CPU time.",
+                "At most {}: io_uring cannot register buffers of {} and uses unregistered ones, which cost more CPU time.",
                 show_bytes(most),
                 show_bytes(LOCKED_FROM)
             ),
         )
         .cure("as root: prlimit --memlock=unlimited --pid $$"),
         Some(most) if most < UNLIMITED_FROM => Look::ok(ABOUT, format!("Up to {}.", show_bytes(most))),
-        _ => Look::ok(ABOUT, "Without limit."),
+        _ => Look::ok(ABOUT, "Unlimited."),
     }
 }
 
-/// Mean requests of others in flight from which a measurement is disturbed: a twentieth of a depth of one (D01). Measured
-/// by the time of requests, so that it means the same on a spinning disk and on flash.
+/// Mean number of other requests in flight from which a measurement is disturbed: a twentieth of depth 1 (D01). Calculated from the time of
+/// requests, so that it means the same on a spinning disk and on flash.
 const FOREIGN_FROM: f64 = 0.05;
-/// Share of all CPUs from which workers will wait for one (D08).
+/// Share of CPU time used by others from which workers will wait for a CPU (D08).
 const CPU_FROM: f64 = 0.1;
 /// Stolen share of CPU time from which it is reported, and from which no time is reliable (D10).
 const STEAL_FROM: f64 = 0.01;
@@ -361,7 +367,7 @@ fn requests(observation: &Observation) -> Look {
     let seconds = seconds(observation);
     let in_flight = flow.ms as f64 / 1000.0 / seconds;
     let sentence = format!(
-        "{} a second, {} a second, in {} s of watching.",
+        "{} requests a second, {} a second, over {} s.",
         show_rate(flow.ios as f64 / seconds),
         show_bytes((flow.bytes as f64 / seconds) as u64),
         show_rate(seconds)
@@ -374,7 +380,7 @@ fn requests(observation: &Observation) -> Look {
         describe_busiest(observation, "moved", |b| b.io_bytes.unwrap_or(0), show_bytes)
     );
     Look::finding(ABOUT, Severity::Biased, sentence.trim())
-        .cure("stop them or wait for them; `iotop -oP` watches on")
+        .cure("stop these processes or wait for them; `iotop -oP` shows them")
         .check(CheckId::D01)
 }
 
@@ -405,14 +411,14 @@ fn describe_busiest(
     most.sort_by_key(|b| std::cmp::Reverse(by(b)));
     let names: Vec<String> =
         most.iter().take(MAX_NAMES).map(|b| format!("{} ({}) {}", b.name, b.pid, show(by(b)))).collect();
-    // A security module hides some even from root; telling root so is useless.
+    // A security module hides some processes even from root, who can do nothing about it.
     let hidden = observation.hidden > 0 && did == "moved" && observation.machine.user_id != 0;
     match (names.is_empty(), hidden) {
         (false, false) => format!("Most {did}: {}.", names.join(", ")),
         (false, true) => {
-            format!("Of those that can be seen most {did}: {}; root sees all.", names.join(", "))
+            format!("Of the visible processes most {did}: {}; root sees all.", names.join(", "))
         }
-        (true, true) => "Who it is only root can see.".into(),
+        (true, true) => "Only root can see which processes.".into(),
         (true, false) => String::new(),
     }
 }
@@ -421,11 +427,11 @@ fn describe_busiest(
 fn cpu_ticks(observation: &Observation) -> Known<[u64; 3]> {
     let parse = |text: &str| -> Known<[u64; 3]> {
         let line = text.lines().find_map(|l| l.strip_prefix("cpu "));
-        let line = line.ok_or("/proc/stat has no line of all CPUs")?;
+        let line = line.ok_or("/proc/stat has no line for all CPUs")?;
         // user nice system idle iowait irq softirq steal; user already includes guests.
         let numbers: Vec<u64> = line.split_ascii_whitespace().take(8).map_while(|w| w.parse().ok()).collect();
         let [.., _, _, _, idle, iowait, _, _, steal] = numbers.as_slice() else {
-            return Err("the line of all CPUs in /proc/stat is short".into());
+            return Err("the line for all CPUs in /proc/stat is too short".into());
         };
         let total = numbers.iter().fold(0_u64, |sum, n| sum.saturating_add(*n));
         Ok([total, idle.saturating_add(*iowait), *steal])
@@ -433,7 +439,7 @@ fn cpu_ticks(observation: &Observation) -> Known<[u64; 3]> {
     let (a, b) = (parse(observation.start.text("/proc/stat")?)?, parse(observation.end.text("/proc/stat")?)?);
     let since = |i: usize| b[i].saturating_sub(a[i]);
     if since(0) == 0 {
-        return Err("/proc/stat did not move".into());
+        return Err("/proc/stat did not change".into());
     }
     Ok([since(0), since(1), since(2)])
 }
@@ -454,7 +460,7 @@ fn cpu(observation: &Observation) -> Look {
         describe_busiest(observation, "used", |b| b.cpu_ms, |ms| format!("{ms} ms"))
     );
     Look::finding(ABOUT, Severity::Biased, sentence.trim())
-        .cure("stop them or wait for them; `top` watches on")
+        .cure("stop these processes or wait for them; `top` shows them")
         .check(CheckId::D08)
 }
 
@@ -465,7 +471,7 @@ fn steal(observation: &Observation) -> Look {
         Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D10),
     };
     let share = steal as f64 / total as f64;
-    let sentence = format!("The hypervisor kept {} for others.", show_share(share));
+    let sentence = format!("The hypervisor gave {} of the CPU time to other guests.", show_share(share));
     if share < STEAL_FROM {
         return Look::ok(ABOUT, sentence);
     }
@@ -489,7 +495,7 @@ fn dirty(observation: &Observation) -> Look {
         Ok(bytes) => Look::finding(
             ABOUT,
             Severity::Biased,
-            format!("{} on the whole machine will be written while you measure.", show_bytes(bytes)),
+            format!("{} on the whole machine will be written during a measurement.", show_bytes(bytes)),
         )
         .cure("sync")
         .check(CheckId::D02),
@@ -504,10 +510,10 @@ fn housekeeping(observation: &Observation) -> Look {
     };
     let names = text.lines().filter_map(|l| l.split_once(": ")).map(|(_, name)| name.trim());
     match names.into_iter().find(|name| WORKING_THREADS.iter().any(|w| name.contains(w))) {
-        Some(name) => Look::finding(ABOUT, Severity::Biased, format!("The kernel's thread {name} is at work."))
-            .cure("wait until it is gone: `ps -e | grep ...`; a new ext4 is done at once with mkfs.ext4 -E lazy_itable_init=0,lazy_journal_init=0".replace("...", name))
+        Some(name) => Look::finding(ABOUT, Severity::Biased, format!("The kernel thread {name} is working."))
+            .cure("wait until it ends: `ps -e | grep ...`; mkfs.ext4 -E lazy_itable_init=0,lazy_journal_init=0 initialises a new ext4 at once".replace("...", name))
             .check(CheckId::D03),
-        None => Look::ok(ABOUT, "No thread of the kernel is initialising, balancing or rebuilding."),
+        None => Look::ok(ABOUT, "No kernel thread is initialising, balancing or rebuilding."),
     }
 }
 
@@ -529,7 +535,7 @@ fn memory(observation: &Observation) -> Look {
     };
     let finding = |sentence: String| {
         Look::finding(ABOUT, Severity::Biased, sentence)
-            .cure("stop what needs it; `ps aux --sort -rss | head` lists")
+            .cure("stop the processes that use most of it; `ps aux --sort -rss | head` lists them")
             .check(CheckId::D14)
     };
     match (swapped(), available()) {
@@ -541,12 +547,13 @@ fn memory(observation: &Observation) -> Look {
         }
         (swapped, available) => match (pressure(observation), swapped, available) {
             (Ok(percent), ..) if percent > PRESSURE_FROM => finding(format!(
-                "In the last 10 s somebody waited for it {} of the time.",
+                "In the last 10 s processes waited for it {} of the time.",
                 show_share(percent / 100.0)
             )),
-            (Ok(_), Ok(_), Ok(share)) => {
-                Look::ok(ABOUT, format!("{} of it is available, and nobody waits for it.", show_share(share)))
-            }
+            (Ok(_), Ok(_), Ok(share)) => Look::ok(
+                ABOUT,
+                format!("{} of it is available, and no process waits for it.", show_share(share)),
+            ),
             (Err(why), ..) | (_, Err(why), _) | (_, _, Err(why)) => {
                 Look::unknown(ABOUT, why).check(CheckId::D14)
             }
@@ -678,17 +685,17 @@ mod rights_tests {
 
     #[test]
     fn advice_about_io_uring_names_only_what_helps_here() {
-        let of = |denied: IoUringDenied, advice: Option<&'static str>| {
+        let look = |denied: IoUringDenied, advice: Option<&'static str>| {
             let mut observation = in_order();
             (observation.rights.io_uring, observation.rights.io_uring_advice) = (Err(denied), advice);
             io_uring(&observation)
         };
-        let old = of(IoUringDenied::OldKernel("4.19.0".into()), None);
+        let old = look(IoUringDenied::OldKernel("4.19.0".into()), None);
         assert_eq!(old.severity, Some(Severity::Note));
         assert!(!old.cure.contains("sysctl") && old.cure.contains("--engine libaio"), "{old:?}");
-        let sysctl = of(IoUringDenied::Sysctl("2".into()), Some("sysctl kernel.io_uring_disabled=0"));
+        let sysctl = look(IoUringDenied::Sysctl("2".into()), Some("sysctl kernel.io_uring_disabled=0"));
         assert!(sysctl.cure.contains("sysctl kernel.io_uring_disabled=0"), "{sysctl:?}");
-        // With io_uring, little memory that may be locked is worth a note.
+        // With io_uring, a small limit of locked memory is a note.
         let mut observation = in_order();
         observation.rights.locked_bytes = Some(LOCKED_FROM - 1);
         assert_eq!(locked_memory(&observation).outcome, Outcome::Finding);
@@ -739,7 +746,7 @@ mod neighbours_tests {
         assert_eq!(with(stat, &at(149), "requests of others").outcome, Outcome::Holds);
         let look = with(stat, &at(151), "requests of others");
         assert_eq!(look.outcome, Outcome::Finding);
-        assert!(look.sentence.starts_with("30.0 a second"), "{}", look.sentence);
+        assert!(look.sentence.starts_with("30.0 requests a second"), "{}", look.sentence);
         let mut observation = in_order();
         observation.end.files.insert(stat.into(), Ok(at(3000)));
         let busy = |name: &str, io_bytes| Busy { pid: 7, name: name.into(), cpu_ms: 1, io_bytes };
@@ -748,7 +755,7 @@ mod neighbours_tests {
         assert!(named.ends_with("Most moved: dd (7) 8 KiB, cp (7) 4 KiB."), "{named}");
         (observation.busy, observation.hidden, observation.machine.user_id) =
             (Ok(vec![busy("dd", None)]), 3, 1000);
-        assert!(answer(&observation, "requests of others").sentence.contains("only root"));
+        assert!(answer(&observation, "requests of others").sentence.contains("Only root"));
         observation.machine.places[0].layers[1].queue.insert("iostats".into(), "0".into());
         assert_eq!(answer(&observation, "requests of others").outcome, Outcome::NotChecked);
     }

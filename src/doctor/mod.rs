@@ -1,5 +1,4 @@
-//! `fathom doctor`: inspects a place before anything is measured there, and reports everything that would spoil a number,
-//! with its fix.
+//! `fathom doctor`: inspects a target before a measurement, and reports everything that would distort a number, with its fix.
 //!
 //! 1. `observe` collects all facts: two snapshots with a pause between them, the place, rights, processes.
 //! 2. `storage` and `environment` derive answers from the observation alone, so that they can be tested.
@@ -47,7 +46,7 @@ pub struct Request {
 /// If the target cannot be read, or is not a directory, file or block device.
 pub fn doctor(request: &Request) -> Result<ExitCode, Failure> {
     if std::io::stderr().is_terminal() {
-        stderr::say(&format!("watching for {} what others do ...", show_ns(watch_time().as_nanos() as f64)));
+        stderr::say(&format!("watching other load for {} ...", show_ns(watch_time().as_nanos() as f64)));
     }
     let observation = observe(&request.target)?;
     stdout::report(request.format, &diagnose(observation), Style::default())?;
@@ -57,16 +56,16 @@ pub fn doctor(request: &Request) -> Result<ExitCode, Failure> {
 fn diagnose(observation: Observation) -> Diagnosis {
     let group = |heading: &str, looks: Vec<Look>| Group { heading: heading.into(), looks };
     let mut groups = vec![
-        group("Where it is", storage::check_place(&observation)),
-        group("What is stored there", storage::check_stored_data(&observation)),
+        group("The place", storage::check_place(&observation)),
+        group("The stored data", storage::check_stored_data(&observation)),
         group(
             "The device below",
             [storage::check_device_settings(&observation), storage::check_device_health(&observation)]
                 .concat(),
         ),
         group("The machine", environment::check_host(&observation)),
-        group("Who else is here", environment::check_other_load(&observation)),
-        group("What fathom may do here", environment::check_rights(&observation)),
+        group("Other load", environment::check_other_load(&observation)),
+        group("Rights of fathom", environment::check_rights(&observation)),
     ];
     if observation.rights.sys_is_read_only {
         let looks = groups.iter_mut().flat_map(|g| &mut g.looks);
@@ -89,16 +88,16 @@ fn quoted(path: &Path) -> String {
     model::name::quoted(&path.to_string_lossy())
 }
 
-/// How long to watch others: long enough to see writes once per second, short enough to wait for.
+/// How long to watch other load: long enough to see writes that occur once per second, short enough to wait for.
 const WATCH_NS: u64 = 3_000_000_000;
 /// Most dirty bytes of a file whose extents are read: the kernel writes them first, a load that fathom should not cause.
 /// Any disk writes 16 MiB in a tenth of a second.
 const MOST_DIRTY_BYTES: u64 = 16 << 20;
-/// Directory entries among which a file is searched that shows direct I/O.
+/// Most directory entries that are searched for a file that shows direct I/O.
 const MOST_ENTRIES: usize = 256;
 const O_NONBLOCK: i32 = 0o4000;
 
-/// What a target is.
+/// The kind of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TargetKind {
     /// A directory, where a test file would be made.
@@ -151,7 +150,7 @@ impl Observation {
         &self.machine.places[0]
     }
 
-    /// Its last pages, extents and free space.
+    /// The target's last pages, extents and free space.
     fn target(&self) -> Option<&TargetState> {
         self.end.targets.first()
     }
@@ -209,7 +208,7 @@ fn observe(typed: &Path) -> Result<Observation, Failure> {
     Ok(Observation { path, kind, bytes, machine, witness, start, end, busy, hidden, rights, timing })
 }
 
-/// How long to watch others.
+/// Returns how long to watch other load.
 fn watch_time() -> Duration {
     Duration::from_nanos(settings::at_most_ns(WATCH_NS))
 }
@@ -262,7 +261,7 @@ fn explain_missing(end: &mut Snapshot, file: &std::io::Result<File>, path: &Path
         target.room = Some(Err(why));
     } else if dirty > MOST_DIRTY_BYTES {
         target.extents = Some(Err(format!(
-            "{} of it are not written yet, and how they will be stored is decided then; first `sync {}`",
+            "{} of it are not written yet, so their place on the device is not decided; first type `sync {}`",
             show_bytes(dirty),
             quoted(path)
         )));

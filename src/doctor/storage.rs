@@ -11,7 +11,7 @@ use model::machine::{FileSystem, Layer, LayerKind, Place};
 use model::units::{GIB, show_bytes, show_count, show_share};
 use std::path::Path;
 
-/// Share of a file system that should be free: with less, allocators scatter, and flash has little spare space (D20).
+/// Share of a file system that should be free: with less, allocators fragment files, and flash has little spare space (D20).
 const FREE_FROM: f64 = 0.1;
 /// Mount options that disable flushes.
 const NO_BARRIERS: [&str; 3] = ["nobarrier", "barrier=0", "barrier=none"];
@@ -42,11 +42,8 @@ fn below(place: &Place) -> Look {
             .check(CheckId::A11);
     }
     if let Some(why) = &place.blind {
-        return Look::unknown(
-            ABOUT,
-            format!("{why}; a number measured here cannot be compared with a device"),
-        )
-        .check(CheckId::A13);
+        return Look::unknown(ABOUT, format!("{why}; a number from here cannot be compared with a device"))
+            .check(CheckId::A13);
     }
     match place.leaves().map(|l| l.name.as_str()).collect::<Vec<_>>().as_slice() {
         [] => Look::unknown(ABOUT, "no block device was found").check(CheckId::A13),
@@ -63,13 +60,16 @@ fn backing(layer: &Layer) -> Look {
             &about,
             Severity::Rename,
             format!(
-                "{} goes through the page cache of {file}, so what looks like a device can be memory.",
+                "{} goes through the page cache of {file}, so its speed can be that of memory.",
                 layer.name
             ),
         )
         .cure(format!("losetup --direct-io=on /dev/{}", layer.name))
         .check(CheckId::A12),
-        None => Look::unknown(&about, format!("whether {file} is read past the page cache is not shown")),
+        None => Look::unknown(
+            &about,
+            format!("the kernel does not show whether {file} is read past the page cache"),
+        ),
     }
 }
 
@@ -77,9 +77,9 @@ fn direct(observation: &Observation) -> Look {
     const ABOUT: &str = "direct I/O";
     let place = observation.place();
     if let Some(why) = place.file_system.as_ref().and_then(refusal) {
-        let sentence = format!("It goes through the page cache all the same: {why}.");
+        let sentence = format!("It goes through the page cache anyway: {why}.");
         return Look::finding(ABOUT, Severity::Rename, sentence)
-            .cure("measure on a file system without it, or name the block device")
+            .cure("measure on another file system, or name the block device")
             .check(CheckId::A03);
     }
     let witness = observation.witness.as_ref();
@@ -96,19 +96,20 @@ fn direct(observation: &Observation) -> Look {
         ),
         None if observation.kind == TargetKind::Directory => Look::unknown(
             ABOUT,
-            "only files tell (statx), and none in this directory does; a report of a measurement here will",
+            "statx shows it only for files, and for none in this directory; a report of a measurement here will have it",
         )
         .check(CheckId::A03),
-        None => Look::unknown(ABOUT, format!("{} does not say (statx)", place.kind())).check(CheckId::A03),
+        None => Look::unknown(ABOUT, format!("{} does not report it (statx)", place.kind())).check(CheckId::A03),
     }
 }
 
+/// Returns why the file system ignores `O_DIRECT`.
 fn refusal(fs: &FileSystem) -> Option<&'static str> {
     let has = |name: &str| fs.attributes.iter().any(|a| a == name);
     if has("journal_data") || fs.options.split(',').any(|o| o == "data=journal") {
-        return Some("data go through the journal");
+        return Some("its data go through the journal");
     }
-    (has("compressed") && fs.kind == "btrfs").then_some("btrfs compresses it")
+    (has("compressed") && fs.kind == "btrfs").then_some("btrfs compresses its data")
 }
 
 fn barriers(fs: &FileSystem) -> Look {
@@ -118,13 +119,13 @@ fn barriers(fs: &FileSystem) -> Look {
             ABOUT,
             Severity::Rename,
             format!(
-                "{} is mounted with {option}: a sync sends no flush, so nothing it returns is durable.",
+                "{} is mounted with {option}: a sync sends no flush, so its data are not durable.",
                 fs.mount_point
             ),
         )
         .cure(format!("mount -o remount,barrier=1 {}", quoted(Path::new(&fs.mount_point))))
         .check(CheckId::C02),
-        None => Look::ok(ABOUT, "No mount option takes them away."),
+        None => Look::ok(ABOUT, "No mount option disables them."),
     }
 }
 
@@ -144,20 +145,20 @@ fn raid(observation: &Observation) -> Option<Look> {
         let begin = format!("{} :", array.name);
         let after = text.lines().skip_while(|l| !l.starts_with(&begin));
         let part: Vec<&str> = after.take_while(|l| !l.trim().is_empty()).collect();
-        let says = |word: &str| part.iter().any(|l| l.contains(&format!("{word} =")));
-        if let Some(work) = RAID_WORK.into_iter().find(|w| says(w)) {
+        let is_running = |work: &str| part.iter().any(|l| l.contains(&format!("{work} =")));
+        if let Some(work) = RAID_WORK.into_iter().find(|work| is_running(work)) {
             let sentence = format!("{} is busy with a {work}.", array.name);
             let cure = format!("wait for it: mdadm --wait /dev/{}", array.name);
             return Some(Look::finding(ABOUT, Severity::Biased, sentence).cure(cure).check(CheckId::D23));
         }
-        let mut words = part.iter().flat_map(|l| l.split_ascii_whitespace());
-        if let Some(members) = words.find(|w| is_short_of_members(w)) {
-            let sentence = format!("{} misses a member ({members}).", array.name);
+        let mut values = part.iter().flat_map(|l| l.split_ascii_whitespace());
+        if let Some(members) = values.find(|w| is_short_of_members(w)) {
+            let sentence = format!("{} lacks a member ({members}).", array.name);
             let cure = format!("mdadm --detail /dev/{}", array.name);
             return Some(Look::finding(ABOUT, Severity::Biased, sentence).cure(cure).check(CheckId::D23));
         }
     }
-    Some(Look::ok(ABOUT, "Complete and at rest."))
+    Some(Look::ok(ABOUT, "Complete and idle."))
 }
 
 /// Whether a word is like `[UU_]`, a letter per member, with a member missing.
@@ -171,8 +172,8 @@ fn room(observation: &Observation) -> Look {
     let room = match observation.target().and_then(|t| t.room.as_ref()) {
         Some(Ok(room)) if room.total_bytes > 0 => room,
         Some(Err(why)) => return Look::unknown(ABOUT, why).check(CheckId::D20),
-        Some(Ok(_)) => return Look::unknown(ABOUT, "this file system gives no size").check(CheckId::D20),
-        None => return Look::unknown(ABOUT, "it was not looked at").check(CheckId::D20),
+        Some(Ok(_)) => return Look::unknown(ABOUT, "this file system reports no size").check(CheckId::D20),
+        None => return Look::unknown(ABOUT, "it was not read").check(CheckId::D20),
     };
     let share = room.free_bytes as f64 / room.total_bytes as f64;
     let sentence = format!(
@@ -183,7 +184,10 @@ fn room(observation: &Observation) -> Look {
     );
     if share < FREE_FROM {
         return Look::finding(ABOUT, Severity::Biased, sentence)
-            .cure(format!("make room: `du -xh {} | sort -h | tail`", mount_point(observation)))
+            .cure(format!(
+                "free some space: `du -xh {} | sort -h | tail` lists the largest directories",
+                mount_point(observation)
+            ))
             .check(CheckId::D20);
     }
     Look::ok(ABOUT, sentence)
@@ -211,12 +215,12 @@ pub(super) fn check_stored_data(observation: &Observation) -> Vec<Look> {
     if observation.kind == TargetKind::Directory {
         return vec![Look::ok(
             "test file",
-            "fathom makes one in this directory, writes it whole, evicts it from memory, and removes it at the end.",
+            "fathom makes one in this directory, writes it completely, evicts it from memory, and removes it at the end.",
         )];
     }
     if observation.bytes == 0 {
         return vec![
-            Look::finding("size", Severity::Void, "There is nothing in it to read.")
+            Look::finding("size", Severity::Void, "It is empty.")
                 .cure("name a directory, or a file with content"),
         ];
     }
@@ -232,8 +236,11 @@ pub(super) fn check_stored_data(observation: &Observation) -> Vec<Look> {
             Some(Ok(extents)) => looks.extend(stored(observation, extents)),
             Some(Err(why)) => looks.push(Look::unknown("how it is stored", why).check(CheckId::A04)),
             None => looks.push(
-                Look::unknown("how it is stored", "too much of it is not written yet; first type `sync`")
-                    .check(CheckId::A04),
+                Look::unknown(
+                    "how it is stored",
+                    "too much of it is still dirty in memory; first type `sync`",
+                )
+                .check(CheckId::A04),
             ),
         }
     }
@@ -254,22 +261,22 @@ fn cached(observation: &Observation, pages: &Pages) -> Look {
         return Look::ok(ABOUT, sentence);
     }
     let severity = if share < MOSTLY_CACHED_FROM { Severity::Biased } else { Severity::Rename };
-    Look::finding(ABOUT, severity, format!("{sentence} Buffered reads of these do not reach the device."))
-        .cure(format!("dd if={} iflag=nocache count=0 (fathom bench does as much before each run), or measure with --cache direct", quoted(&observation.path)))
+    Look::finding(ABOUT, severity, format!("{sentence} Buffered reads of cached data do not reach the device."))
+        .cure(format!("dd if={} iflag=nocache count=0 (fathom bench evicts it before each run), or measure with --cache direct", quoted(&observation.path)))
         .check(CheckId::A01)
 }
 
 fn dirty(observation: &Observation, pages: &Pages) -> Look {
     const ABOUT: &str = "not written yet";
     match pages.dirty {
-        None => Look::unknown(ABOUT, "this kernel does not tell which pages are dirty (no cachestat)")
-            .check(CheckId::D02),
-        Some(0) => Look::ok(ABOUT, "Nothing of it waits in memory to be written."),
+        None => {
+            Look::unknown(ABOUT, "this kernel does not report dirty pages (no cachestat)").check(CheckId::D02)
+        }
+        Some(0) => Look::ok(ABOUT, "No page of it is dirty in memory."),
         Some(dirty) => {
             let bytes = show_bytes(dirty.saturating_mul(pages.page_bytes));
-            let sentence = format!(
-                "{bytes} of it wait in memory to be written, which would happen during a measurement."
-            );
+            let sentence =
+                format!("{bytes} of it are dirty in memory and would be written during a measurement.");
             Look::finding(ABOUT, Severity::Biased, sentence)
                 .cure(format!("sync {}", quoted(&observation.path)))
                 .check(CheckId::D02)
@@ -305,14 +312,14 @@ fn holes(observation: &Observation, e: &Extents, share: f64) -> Look {
         return Look::ok(ABOUT, "Every byte of it was written.");
     }
     let sentence = format!(
-        "{} of it was never written ({} of holes, {} allocated only): the kernel answers reads of these with zeros, without the device.",
+        "{} of it was never written ({} of holes, {} only allocated): the kernel returns zeros without reading the device.",
         show_share(share),
         show_bytes(e.hole_bytes),
         show_bytes(e.unwritten_bytes)
     );
     Look::finding(ABOUT, Severity::Void, sentence)
         .cure(format!(
-            "name the directory instead, in which fathom makes a file of its own: fathom bench {}",
+            "name the directory instead, in which fathom makes a test file: fathom bench {}",
             quoted(observation.path.parent().unwrap_or(&observation.path))
         ))
         .check(CheckId::A04)
@@ -321,14 +328,14 @@ fn holes(observation: &Observation, e: &Extents, share: f64) -> Look {
 fn encoding(share: f64) -> Look {
     const ABOUT: &str = "compressed";
     if share < OTHER_FROM {
-        return Look::ok(ABOUT, "It is stored as it is, neither compressed nor encrypted.");
+        return Look::ok(ABOUT, "It is stored neither compressed nor encrypted.");
     }
     let sentence = format!(
-        "{} of it is stored compressed or encrypted: bytes read are not bytes on the device.",
+        "{} of it is stored compressed or encrypted: the device moves other amounts than the reads.",
         show_share(share)
     );
     Look::finding(ABOUT, Severity::Biased, sentence)
-        .cure("name a directory without compression (`chattr +m DIRECTORY` before it is filled)")
+        .cure("name a directory without compression (`chattr +m DIRECTORY` before files are made in it)")
         .check(CheckId::A07)
 }
 
@@ -338,18 +345,18 @@ fn sharing(share: f64) -> Look {
         return Look::ok(ABOUT, "It shares no blocks with another file or a snapshot.");
     }
     let sentence = format!(
-        "{} of it is shared with a copy or a snapshot: the first write of each block goes elsewhere.",
+        "{} of it is shared with a copy or a snapshot: the first write to each block allocates a new one.",
         show_share(share)
     );
     Look::finding(ABOUT, Severity::Biased, sentence)
-        .cure("measure a copy of its own: cp --reflink=never FILE COPY")
+        .cure("measure an unshared copy: cp --reflink=never FILE COPY")
         .check(CheckId::A21)
 }
 
 fn fragments(observation: &Observation, e: &Extents) -> Look {
     const ABOUT: &str = "pieces";
     let per_gib = e.count as f64 * GIB as f64 / e.span_bytes.max(1) as f64;
-    let spinning = spinning(observation);
+    let spinning = is_spinning(observation);
     let most = if spinning { FRAGMENTS_SPINNING } else { FRAGMENTS };
     let one = if e.count == 1 { "" } else { "s" };
     let sentence = format!("It is stored in {} piece{one}.", show_count(e.count as f64));
@@ -361,16 +368,16 @@ fn fragments(observation: &Observation, e: &Extents) -> Look {
     Look::finding(
         ABOUT,
         severity,
-        format!("{sentence} Reading it from end to end is not sequential on the device."),
+        format!("{sentence} A sequential read of it is not sequential on the device."),
     )
-    .cure(format!("write it anew: cp --reflink=never {0} {0}.new", quoted(&observation.path)))
+    .cure(format!("rewrite it: cp --reflink=never {0} {0}.new", quoted(&observation.path)))
     .check(CheckId::B15)
 }
 
-/// Whether a head has to move. Hypervisors often leave their disks at the kernel's default, rotational.
-fn spinning(observation: &Observation) -> bool {
-    let bare = matches!(observation.machine.virtual_by, Ok(None));
-    bare && observation.leaves().iter().any(|l| l.queue_number("rotational") == Ok(1))
+/// Whether a device below is a spinning disk. In virtual machines the kernel often reports any disk as rotational.
+fn is_spinning(observation: &Observation) -> bool {
+    let is_bare_metal = matches!(observation.machine.virtual_by, Ok(None));
+    is_bare_metal && observation.leaves().iter().any(|l| l.queue_number("rotational") == Ok(1))
 }
 
 fn alignment(observation: &Observation, e: &Extents) -> Look {
@@ -382,7 +389,7 @@ fn alignment(observation: &Observation, e: &Extents) -> Look {
             ABOUT,
             Severity::Biased,
             format!(
-                "Its extents begin at multiples of {}, the device works in {}.",
+                "Its extents begin at multiples of {}, and the device has blocks of {}.",
                 show_bytes(align),
                 show_bytes(block)
             ),
@@ -393,10 +400,9 @@ fn alignment(observation: &Observation, e: &Extents) -> Look {
             ABOUT,
             format!("Its extents begin at whole blocks of the device ({}).", show_bytes(block)),
         ),
-        (None, _) => {
-            Look::unknown(ABOUT, "the file system does not tell where its extents are").check(CheckId::B11)
-        }
-        (_, None) => Look::unknown(ABOUT, "no device below tells the size of its blocks").check(CheckId::B11),
+        (None, _) => Look::unknown(ABOUT, "the file system does not report the places of its extents")
+            .check(CheckId::B11),
+        (_, None) => Look::unknown(ABOUT, "no device below reports its block size").check(CheckId::B11),
     }
 }
 
@@ -434,7 +440,7 @@ fn merge_equal(layers: &[&Layer], ask: fn(&Layer) -> Look) -> Vec<Look> {
             None => found.push((vec![&layer.name], look)),
         }
     }
-    let named = |(names, look): (Vec<&str>, Look)| {
+    let merge = |names: Vec<&str>, look: Look| {
         let expanded = match names.as_slice() {
             [one] => (*one).to_owned(),
             several => format!("{{{}}}", several.join(",")),
@@ -445,7 +451,7 @@ fn merge_equal(layers: &[&Layer], ask: fn(&Layer) -> Look) -> Vec<Look> {
             ..look
         }
     };
-    found.into_iter().map(named).collect()
+    found.into_iter().map(|(names, look)| merge(names, look)).collect()
 }
 
 fn setting(file: &str, value: &str) -> String {
@@ -459,7 +465,7 @@ fn word<'a>(layer: &'a Layer, file: &str) -> Known<&'a str> {
 
 fn number(layer: &Layer, file: &str) -> Known<u64> {
     let text = word(layer, file)?;
-    text.parse().map_err(|_| format!("queue/{file} is no number: '{text}'"))
+    text.parse().map_err(|_| format!("queue/{file} is not a number: '{text}'"))
 }
 
 fn counters(layer: &Layer) -> Look {
@@ -468,11 +474,11 @@ fn counters(layer: &Layer) -> Look {
         Some(_) => Look::finding(
             ABOUT,
             Severity::Biased,
-            "They are switched off (queue/iostats is 0), so no number can be compared with the device.",
+            "They are disabled (queue/iostats is 0), so no number can be compared with the device.",
         )
         .cure(setting("iostats", "1"))
         .check(CheckId::A13),
-        None => Look::ok(ABOUT, "The kernel counts what it does."),
+        None => Look::ok(ABOUT, "The kernel counts its requests."),
     }
 }
 
@@ -486,9 +492,9 @@ fn scheduler(layer: &Layer) -> Look {
         text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or(text, |(name, _)| name);
     let several = layer.device_number("mq").is_ok_and(|n| n > 1);
     let sentence = match chosen {
-        "bfq" => "bfq idles and shares time out between processes, which costs IOPS.".to_owned(),
+        "bfq" => "bfq idles and divides time between processes, which costs IOPS.".to_owned(),
         name if name != "none" && several => {
-            format!("{name} sorts and holds requests, on a device with several queues of its own.")
+            format!("{name} sorts and holds back requests, although the device has several hardware queues.")
         }
         name => return Look::ok(ABOUT, format!("{name}.")),
     };
@@ -507,13 +513,13 @@ fn read_ahead(layer: &Layer) -> Look {
         0 => Look::finding(
             ABOUT,
             Severity::Note,
-            "It is off: buffered sequential reads wait for every block. Direct ones are not affected.",
+            "It is off: buffered sequential reads wait for every block. Direct reads are not affected.",
         )
         .cure(setting("read_ahead_kb", "128"))
         .check(CheckId::B03),
         b if b > READ_AHEAD_FROM => {
             let sentence = format!(
-                "{shown} are fetched ahead of a buffered reader, needed or not (usual are 128 KiB). Direct reads are not affected."
+                "{shown} are read ahead of a buffered reader, needed or not (the default is 128 KiB). Direct reads are not affected."
             );
             Look::finding(ABOUT, Severity::Note, sentence)
                 .cure(setting("read_ahead_kb", "128"))
@@ -536,7 +542,7 @@ fn largest(layer: &Layer) -> Look {
     let cure = if hardware >= LARGEST_BYTES {
         setting("max_sectors_kb", &(LARGEST_BYTES / 1024).to_string())
     } else {
-        "the hardware takes no more; know that a latency of a large block is that of its parts".into()
+        "the hardware allows no more; the latency of a large block is that of all its requests".into()
     };
     let sentence = format!("{}: an operation of 1 MiB becomes several requests.", show_bytes(bytes));
     Look::finding(ABOUT, Severity::Note, sentence).cure(cure).check(CheckId::B02)
@@ -560,7 +566,7 @@ fn queue(layer: &Layer) -> Look {
         return Look::finding(
             ABOUT,
             Severity::Note,
-            format!("{sentence} What is deeper waits above the device."),
+            format!("{sentence} Further requests wait above the device."),
         )
         .cure(setting("nr_requests", &DEEPEST.to_string()))
         .check(CheckId::B09);
@@ -571,13 +577,11 @@ fn queue(layer: &Layer) -> Look {
 fn write_cache(layer: &Layer) -> Look {
     const ABOUT: &str = "write cache";
     match word(layer, "write_cache") {
-        Ok("write back") => {
-            Look::ok(ABOUT, "The device has a volatile one, by its own word: a sync makes it flush.")
-        }
+        Ok("write back") => Look::ok(ABOUT, "The device reports a volatile one: a sync flushes it."),
         Ok("write through") => {
-            Look::ok(ABOUT, "The kernel believes that it has no volatile one: a sync sends no flush.")
+            Look::ok(ABOUT, "The kernel assumes that it has no volatile one: a sync sends no flush.")
         }
-        Ok(other) => Look::unknown(ABOUT, format!("queue/write_cache says '{other}'")).check(CheckId::C01),
+        Ok(other) => Look::unknown(ABOUT, format!("queue/write_cache is '{other}'")).check(CheckId::C01),
         Err(why) => Look::unknown(ABOUT, why).check(CheckId::C01),
     }
 }
@@ -585,16 +589,16 @@ fn write_cache(layer: &Layer) -> Look {
 fn beginning(layer: &Layer) -> Look {
     const ABOUT: &str = "first block";
     match layer.device_number("alignment_offset") {
-        Ok(0) => Look::ok(ABOUT, "At a physical block."),
+        Ok(0) => Look::ok(ABOUT, "Aligned to physical blocks."),
         Ok(bytes) => Look::finding(
             ABOUT,
             Severity::Biased,
             format!(
-                "{} beside a physical block: aligned writes are not, and have to read first.",
+                "It is {} off a physical block, so aligned writes cover parts of physical blocks, which the drive has to read first.",
                 show_bytes(bytes)
             ),
         )
-        .cure("begin partitions at an offset that makes up for it (parted does with `-a optimal`)")
+        .cure("begin partitions at an offset that compensates for it (parted does with `-a optimal`)")
         .check(CheckId::B11),
         Err(why) => Look::unknown(ABOUT, why).check(CheckId::B11),
     }
@@ -608,20 +612,20 @@ fn partition(layer: &Layer) -> Look {
     };
     match place() {
         Err(why) => Look::unknown(ABOUT, why).check(CheckId::B11),
-        Ok((_, 0)) => Look::unknown(ABOUT, "the device tells no physical block size").check(CheckId::B11),
+        Ok((_, 0)) => Look::unknown(ABOUT, "the device reports no physical block size").check(CheckId::B11),
         Ok((start, block)) if !start.is_multiple_of(block) => Look::finding(
             ABOUT,
             Severity::Biased,
             format!(
-                "The partition begins at {}, inside a physical block of {}: aligned writes have to read first.",
+                "The partition begins at {}, inside a physical block of {}: the drive has to read before aligned writes.",
                 show_bytes(start),
                 show_bytes(block)
             ),
         )
-        .cure("make it anew at a multiple of 1 MiB: parted -a optimal")
+        .cure("make the partition again at a multiple of 1 MiB: parted -a optimal")
         .check(CheckId::B11),
         Ok((start, block)) => {
-            Look::ok(ABOUT, format!("At {}, a whole number of blocks of {}.", show_bytes(start), show_bytes(block)))
+            Look::ok(ABOUT, format!("At {}, a multiple of the block size of {}.", show_bytes(start), show_bytes(block)))
         }
     }
 }
@@ -632,10 +636,10 @@ fn interrupts(layer: &Layer) -> Look {
         Some(cpus) if !cpus.is_empty() => Look::ok(
             ABOUT,
             format!(
-                "Served by CPU {cpus}; --cpus {cpus} keeps workers beside them, other CPUs leave these to the disk."
+                "CPU {cpus} serves them; --cpus {cpus} runs the workers on the same CPUs, other CPUs avoid sharing them."
             ),
         ),
-        _ => Look::unknown(ABOUT, "which CPUs serve them was not seen; /proc/interrupts tells"),
+        _ => Look::unknown(ABOUT, "the CPUs that serve them are unknown; see /proc/interrupts"),
     }
 }
 
@@ -663,11 +667,11 @@ fn link(layer: &Layer) -> Option<Look> {
     }
     if let Some((now, most)) = known.iter().find(|(now, most)| amount(now) < amount(most)) {
         let slow = Look::finding(&about, Severity::Biased, format!("It runs at {now} of {most}."));
-        let cure = "reseat the card or move it to another slot; `lspci -vv` shows what each end can do";
+        let cure = "reseat the card or move it to another slot; `lspci -vv` shows what both ends support";
         return Some(slow.cure(cure).check(CheckId::D16));
     }
     let words: Vec<&str> = known.iter().map(|(now, _)| *now).collect();
-    Some(Look::ok(&about, format!("At its best ({}).", words.join(", width "))))
+    Some(Look::ok(&about, format!("At its maximum ({}).", words.join(", width "))))
 }
 
 /// The leading number of a text such as `8.0 GT/s PCIe`.
@@ -693,20 +697,20 @@ fn temperature(observation: &Observation) -> Look {
     let hot = known.iter().find(|(now, most)| *now >= most.saturating_sub(HOT_WITHIN));
     match hot {
         _ if known.is_empty() => {
-            Look::unknown(ABOUT, "no drive here tells its own and its limit").check(CheckId::D15)
+            Look::unknown(ABOUT, "no drive reports its temperature and its limit").check(CheckId::D15)
         }
         Some((now, most)) => Look::finding(
             ABOUT,
             Severity::Biased,
             format!(
-                "{} of at most {} degrees: a drive slows itself down at its limit.",
+                "{} of at most {} degrees Celsius: drives throttle themselves at their limit.",
                 now / 1000,
                 most / 1000
             ),
         )
-        .cure("let it cool down, and look after its air")
+        .cure("let the drive cool down, and improve its cooling")
         .check(CheckId::D15),
-        None => Look::ok(ABOUT, "Every drive that tells is below its limit."),
+        None => Look::ok(ABOUT, "Every drive that reports its temperature is below its limit."),
     }
 }
 

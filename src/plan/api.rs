@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::interfaces::{CXX, Directions, INTERFACES, Interface, Many, common};
 use crate::plan::origins::Origins;
 use crate::plan::{engine, target};
-use crate::request::Request;
+use crate::request::{ApiSpec, Request};
 use machine::root::Root;
 use model::figures::{NotMeasured, by_reason};
 use model::job::{Access, Kind, Order, Pattern, PerKind, Sizes, Start, StopRule};
@@ -48,7 +48,7 @@ const RANDOM_SIZES: &[u32] = &[4096];
 /// Spans, the largest first: 2 GiB take 300 ms at 7 GB/s.
 const SPANS: [u64; 8] =
     [2048 * MIB, 1024 * MIB, 512 * MIB, 256 * MIB, 128 * MIB, 64 * MIB, 32 * MIB, 16 * MIB];
-/// Part of the memory, as a divisor, that the span may take: buffered reads keep it in the page cache.
+/// Largest span as a part of memory, as a divisor: buffered reads keep the span in the page cache.
 const MEMORY_PART: u64 = 8;
 /// Default time budget.
 const BUDGET_NS: u64 = 115_000_000_000;
@@ -58,16 +58,16 @@ const SHORTEST_NS: u64 = 300_000_000;
 const LONGEST_NS: (u64, u64) = (500_000_000, 2_000_000_000);
 /// Runs of each job: the fewest with an interval, the usual number, and the most.
 const RUNS: [u32; 3] = [FEWEST_RUNS as u32, 5, 10];
-/// Part of the budget, as a divisor, for making the test file; and the longest such time.
+/// Part of the budget for making the test file, as a divisor; and the longest time for it.
 const MAKING_PART: u64 = 20;
 const MAKING_NS: u64 = 5_000_000_000;
 /// Time for the idle watch, the self test and the report.
 const AROUND_NS: u64 = 3_000_000_000;
-/// Time around a run: 90 ms were measured, with evicting a file of 2 GiB.
+/// Time between two runs: 90 ms were measured, including the eviction of a file of 2 GiB.
 const OVERHEAD_NS: u64 = 100_000_000;
 /// Time to try an interface before the first run.
 const TRIAL_NS: u64 = 50_000_000;
-/// Operations in flight of interfaces that can have several. A fast disk needs this many.
+/// Operations in flight for interfaces that can have several. A fast disk needs this many.
 const DEPTH: u32 = 8;
 /// The interface of the headline.
 const HEADLINE: &str = "pread";
@@ -120,7 +120,8 @@ impl Schedule {
         jobs: usize,
         files: u64,
         typed: Option<u64>,
-        (runs, window_ns): (Option<u32>, Option<u64>),
+        runs: Option<u32>,
+        window_ns: Option<u64>,
     ) -> Result<Self, Failure> {
         let [fewest, usual, most] = RUNS;
         let jobs = (jobs as u64).max(1);
@@ -146,20 +147,23 @@ impl Schedule {
     }
 }
 
-/// Named interfaces that do none of the works.
-fn of_other_directions(named: &[&'static Interface], works: &[Work]) -> Vec<NotMeasured> {
+/// Returns the named interfaces that support none of the works.
+fn unsupported_interfaces(named: &[&'static Interface], works: &[Work]) -> Vec<NotMeasured> {
     let others = named.iter().filter(|i| !works.iter().any(|work| i.is_for(work.rw)));
-    let why = "it does not do what --rw says; type another --rw, or leave it out";
+    let why = "it does not support --rw; type another --rw, or leave --rw out";
     others.map(|i| NotMeasured { name: i.name.into(), why: why.into() }).collect()
 }
 
 /// Finds every interface that can be tried.
 pub(super) fn compare(
     request: &Request,
-    (sizes, named, all): (&[u32], &[&'static Interface], bool),
-    (root, memory, denial): (&Root, Option<u64>, Option<&str>),
+    api_spec: &ApiSpec,
+    root: &Root,
+    memory: Option<u64>,
+    denial: Option<&str>,
     origins: &mut Origins,
 ) -> Result<Jobs, Failure> {
+    let ApiSpec { sizes, interfaces: named, all } = api_spec;
     let given = request.targets.first().cloned().unwrap_or_else(|| ".".into());
     let path = given.canonicalize().map_err(|e| target::unreachable_path(&given, &e))?;
     let (found, place) = target::inspect_target(root, &given, &path)?;
@@ -174,16 +178,16 @@ pub(super) fn compare(
     let span = origins.choose("--size", spec.size, usual, |b| show_bytes(*b));
     let depth = origins.choose("--depth", spec.depth, DEPTH, u32::to_string);
     origins.fixed("--cache", "as each interface opens its file", "fathom api");
-    origins.fixed("--random", "once: no block twice, the same ones for all", "fathom api");
+    origins.fixed("--random", "once: each block at most once, the same blocks for all", "fathom api");
     origins.fixed(
         "ends",
-        "after --time, or earlier at the end of the span, in random order at half of it",
+        "after --time, or earlier: at the end of the span, in random order at half of it",
         "fathom api",
     );
     let works = works(spec.rw, sizes, origins)?;
     let guarded = target::guard_writing(request, root, &given, &path, found.role);
     let may_write = match guarded {
-        // A user who named the target wants it written, so report the refusal.
+        // The user permitted writing to the target by name, so report why it is refused.
         Err(why) if !request.destroy.is_empty() => return Err(why),
         other => other.map_err(|why| why.message().to_owned()),
     };
@@ -194,16 +198,16 @@ pub(super) fn compare(
             show_bytes(span)
         )));
     }
-    let interfaces = chosen(named, all, denial.is_some());
+    let interfaces = chosen(named, *all, denial.is_some());
     let denial = denial.map(str::to_owned);
     let setup = Setup { request, given, place, found, span, depth, denial, may_write };
     let mut asked = Jobs::default();
     let mut comparison = InterfaceComparison::default();
     let mut renews = false;
-    comparison.missing.extend(of_other_directions(named, &works));
+    comparison.missing.extend(unsupported_interfaces(named, &works));
     if request.flags.contains(&"depth") && !interfaces.iter().any(|i| i.many != Many::One) {
         return Err(Failure::Usage(
-            "--depth changes nothing here: these interfaces have one operation in flight; leave it out, or name others".into(),
+            "--depth has no effect: these interfaces have one operation in flight; leave --depth out, or type other interfaces".into(),
         ));
     }
     for work in works {
@@ -225,7 +229,7 @@ pub(super) fn compare(
     }
     if comparison.candidates.is_empty() {
         let why = if comparison.missing.is_empty() {
-            "none of these interfaces does what --rw says; type another --rw, or leave it out".into()
+            "none of these interfaces supports --rw; type another --rw, or leave --rw out".into()
         } else {
             reasons(&comparison.missing)
         };
@@ -236,11 +240,11 @@ pub(super) fn compare(
     let files = if setup.found.role == Role::Made { 1 + u64::from(renews) } else { 0 };
     let typed_time = request.job.phases.first().and_then(|phase| phase.time);
     let schedule =
-        Schedule::divide(asked.specs.len(), files, request.budget_ns, (request.job.runs, typed_time))?;
-    let words = |ns: u64| show_ns(ns as f64);
+        Schedule::divide(asked.specs.len(), files, request.budget_ns, request.job.runs, typed_time)?;
+    let format_time = |ns: u64| show_ns(ns as f64);
     let from = "default: 5 to 10 runs of each row";
-    origins.choose_from("--budget", request.budget_ns, schedule.budget_ns, from, |ns| words(*ns));
-    origins.choose_from("--time", typed_time, schedule.window_ns, "--budget", |ns| words(*ns));
+    origins.choose_from("--budget", request.budget_ns, schedule.budget_ns, from, |ns| format_time(*ns));
+    origins.choose_from("--time", typed_time, schedule.window_ns, "--budget", |ns| format_time(*ns));
     for phase in asked.specs.iter_mut().flat_map(|spec| &mut spec.phases) {
         phase.time = Some(schedule.window_ns);
     }
@@ -251,38 +255,42 @@ pub(super) fn compare(
 
 /// Each reason once, with the first interface that it excludes: `pread, 4K random read and 39 others: ...`.
 fn reasons(missing: &[NotMeasured]) -> String {
-    let words = by_reason(missing).into_iter().map(|(names, why)| match names.as_slice() {
+    let reasons = by_reason(missing).into_iter().map(|(names, why)| match names.as_slice() {
         [] => why.to_owned(),
         [name] => format!("{name}: {why}"),
         [name, _] => format!("{name} and 1 other: {why}"),
         [name, others @ ..] => format!("{name} and {} others: {why}", others.len()),
     });
-    words.collect::<Vec<_>>().join("; ")
+    reasons.collect::<Vec<_>>().join("; ")
 }
 
 /// Both orders and both directions, unless the user gave one work.
 fn works(given: Option<Rw>, sizes: &[u32], origins: &mut Origins) -> Result<Vec<Work>, Failure> {
     if let Some(rw) = given.filter(|rw| rw.fixed_mix().is_none_or(|m| m.does(Kind::Trim))) {
         return Err(Failure::Usage(format!(
-            "--rw {}: interfaces are compared by reads and by writes; type read, write, randread or randwrite",
+            "--rw {}: interfaces are compared by reads or by writes; type read, write, randread or randwrite",
             rw.word()
         )));
     }
     let all = vec![Rw::Read, Rw::Randread, Rw::Write, Rw::Randwrite];
-    let words = |all: &Vec<Rw>| all.iter().map(|w| w.word()).collect::<Vec<_>>().join(", ");
-    let rws = origins.choose("--rw", given.map(|rw| vec![rw]), all, words);
-    let words = |all: &[u32]| all.iter().map(|b| show_block((*b).into())).collect::<Vec<_>>().join(", ");
+    let list_directions = |all: &Vec<Rw>| all.iter().map(|w| w.word()).collect::<Vec<_>>().join(", ");
+    let rws = origins.choose("--rw", given.map(|rw| vec![rw]), all, list_directions);
+    let list_directions =
+        |all: &[u32]| all.iter().map(|b| show_block((*b).into())).collect::<Vec<_>>().join(", ");
     let (value, from) = match sizes {
-        [] => (format!("{}; random {}", words(SIZES), words(RANDOM_SIZES)), "default"),
-        given => (words(given), "command line"),
+        [] => (format!("{}; random {}", list_directions(SIZES), list_directions(RANDOM_SIZES)), "default"),
+        given => (list_directions(given), "command line"),
     };
     origins.fixed("--bs", &value, from);
-    let of = |rw: Rw| match (sizes, rw.is_random()) {
+    let sizes_for = |rw: Rw| match (sizes, rw.is_random()) {
         ([], true) => RANDOM_SIZES,
         ([], false) => SIZES,
         (given, _) => given,
     };
-    Ok(rws.into_iter().flat_map(|rw| of(rw).iter().map(move |b| Work { rw, block_bytes: *b })).collect())
+    Ok(rws
+        .into_iter()
+        .flat_map(|rw| sizes_for(rw).iter().map(move |b| Work { rw, block_bytes: *b }))
+        .collect())
 }
 
 impl Interface {
@@ -347,7 +355,8 @@ impl Setup<'_> {
         }
         if interface.renews_file() && self.found.role != Role::Made {
             return Err(
-                "it needs a file that may be cut off; name a directory, and fathom makes one there".into()
+                "it requires a file that may be truncated; name a directory, in which fathom makes one"
+                    .into(),
             );
         }
         if !interface.cache.is_direct() {
@@ -366,7 +375,7 @@ impl Setup<'_> {
 
 #[test]
 fn the_budget_pays_for_rounds_before_longer_runs() {
-    let divide = |jobs, typed| Schedule::divide(jobs, 1, typed, (None, None));
+    let divide = |jobs, typed| Schedule::divide(jobs, 1, typed, None, None);
     let seconds = |s: u64| Some(s * 1_000_000_000);
     let takes = |s: &Schedule, jobs: u64| {
         s.making_ns + AROUND_NS + jobs * (TRIAL_NS + u64::from(s.runs) * (s.window_ns + OVERHEAD_NS))

@@ -73,12 +73,12 @@ pub(super) fn replace_denied(
     for draft in drafts.filter(|draft| draft.engine.name == WANTED) {
         let why = unable(&draft.stream);
         if draft.engine_said {
-            return Err(refuse_named(request, (draft, in_flight(&draft.stream)), cause, why));
+            return Err(refuse_named(request, draft, in_flight(&draft.stream), cause, why));
         }
         if let Some(why) = why {
             return Err(Failure::Refused(format!(
                 "cannot use {WANTED}: {cause}; {why}; {}",
-                command_that_works(request, (&draft.stream, in_flight(&draft.stream)))
+                command_that_works(request, &draft.stream, in_flight(&draft.stream))
             )));
         }
         draft.engine = entry;
@@ -93,12 +93,7 @@ pub(super) fn replace_denied(
 }
 
 /// Refuses io_uring if the user named it.
-fn refuse_named(
-    request: &Request,
-    (draft, in_flight): (&Draft, u64),
-    cause: &str,
-    why: Option<&str>,
-) -> Failure {
+fn refuse_named(request: &Request, draft: &Draft, in_flight: u64, cause: &str, why: Option<&str>) -> Failure {
     let (named, instead) = match &request.source {
         Some(JobSource::CommandOf(Tool::Fio)) => ("ioengine=io_uring".to_owned(), "ioengine=libaio"),
         Some(JobSource::File(file)) if !request.flags.contains(&"engine") => {
@@ -115,7 +110,7 @@ fn refuse_named(
     let is_fio = matches!(request.source, Some(JobSource::CommandOf(Tool::Fio)));
     // As in fio, libaio accepts a depth that buffered files never reach.
     let advice = match why {
-        Some(why) if !is_fio => format!("{why}; {}", command_that_works(request, (&draft.stream, in_flight))),
+        Some(why) if !is_fio => format!("{why}; {}", command_that_works(request, &draft.stream, in_flight)),
         _ if draft.stream.kinds().any(|kind| kind == model::job::Kind::Trim) && is_fio => {
             "type ioengine=psync, since libaio has no trims".into()
         }
@@ -130,7 +125,7 @@ pub(super) fn refuse_axis(cause: &str) -> Failure {
 }
 
 /// A command, or a change, for the same work with the same number of operations in flight.
-fn command_that_works(request: &Request, (stream, in_flight): (&Stream, u64)) -> String {
+fn command_that_works(request: &Request, stream: &Stream, in_flight: u64) -> String {
     let in_flight = in_flight.min(u64::from(MAX_WORKERS));
     match &request.source {
         Some(JobSource::CommandOf(Tool::Diskspd))
@@ -262,7 +257,7 @@ fn options(entry: &Entry, asked: &EngineSpec) -> Result<(), String> {
         let Some(option) = entry.options.iter().find(|o| o.name == name) else {
             let known: Vec<&str> = entry.options.iter().map(|o| o.name).collect();
             return Err(match known.as_slice() {
-                [] => format!("it has no options, so not '{name}' either; leave it out"),
+                [] => format!("it has no options; leave '{name}' out"),
                 known => format!("it has no option '{name}'; it has {}", known.join(", ")),
             });
         };

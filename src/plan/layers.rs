@@ -50,10 +50,11 @@ struct Setup<'a> {
     span: u64,
 }
 
-/// Finds every layer.
-pub(super) fn of_each(
+/// Makes a job for each layer.
+pub(super) fn layer_jobs(
     request: &Request,
-    (root, denial): (&Root, Option<&str>),
+    root: &Root,
+    denial: Option<&str>,
     origins: &mut Origins,
 ) -> Result<LayerJobs, Failure> {
     let given = request.targets.first().cloned().unwrap_or_else(|| ".".into());
@@ -64,7 +65,7 @@ pub(super) fn of_each(
     if !engine.moves_bytes {
         let name = engine.name;
         return Err(Failure::Usage(format!(
-            "--engine {name}: it moves no bytes, so every layer is the same to it; leave --engine out"
+            "--engine {name}: it moves no bytes, so layers cannot differ; leave --engine out"
         )));
     }
     let works = works(spec.rw, origins)?;
@@ -74,7 +75,7 @@ pub(super) fn of_each(
     let there = if found.role == Role::Made { u64::MAX } else { found.bytes };
     let span = origins.choose("--size", spec.size, SPAN_BYTES.min(there), |b| show_bytes(*b));
     origins.fixed("--cache", "each in turn", "fathom layers");
-    // The default depth is above 1 for any order.
+    // The default depth is above 1 in either order.
     let no_buffered = denial.filter(|_| spec.engine.is_none() && spec.depth != Some(1)).map(|cause| {
         format!(
             "io_uring cannot be used ({cause}), and libaio does buffered operations one at a time; type --depth 1 for this row"
@@ -108,8 +109,8 @@ fn works(given: Option<Rw>, origins: &mut Origins) -> Result<Vec<Rw>, Failure> {
         )));
     }
     let both = vec![Rw::Randread, Rw::Randwrite];
-    let words = |all: &Vec<Rw>| all.iter().map(|w| w.word()).collect::<Vec<_>>().join(", ");
-    Ok(origins.choose("--rw", given.map(|rw| vec![rw]), both, words))
+    let list_directions = |all: &Vec<Rw>| all.iter().map(|w| w.word()).collect::<Vec<_>>().join(", ");
+    Ok(origins.choose("--rw", given.map(|rw| vec![rw]), both, list_directions))
 }
 
 /// Heading of the rows of a work.
@@ -151,7 +152,7 @@ impl Setup<'_> {
         if writes(rw)
             && let Err(why) = self.may_write()
         {
-            // A user who named the target wants it written, so report the refusal.
+            // The user permitted writing to the target by name, so report why it is refused.
             if !self.request.destroy.is_empty() {
                 return Err(why);
             }
@@ -201,7 +202,9 @@ impl Setup<'_> {
             jobs,
             ComparedLayer { job: 0, name, work: heading(rw).into(), below, warm, stored: false },
             rw,
-            (&self.given, cache, self.span),
+            &self.given,
+            cache,
+            self.span,
         ))
     }
 
@@ -230,8 +233,7 @@ impl Setup<'_> {
                 warm: false,
                 stored: true,
             };
-            let what = (device.as_path(), Cache::Direct, self.span.min(layer.bytes));
-            let index = self.add(jobs, compared, rw, what);
+            let index = self.add(jobs, compared, rw, &device, Cache::Direct, self.span.min(layer.bytes));
             if let Some(slot) = indices.get_mut(at) {
                 *slot = Some(index);
             }
@@ -257,7 +259,9 @@ impl Setup<'_> {
         jobs: &mut LayerJobs,
         layer: ComparedLayer,
         rw: Rw,
-        (path, cache, span): (&Path, Cache, u64),
+        path: &Path,
+        cache: Cache,
+        span: u64,
     ) -> usize {
         let mut job = self.request.job.clone();
         job.name = Some(format!("{}: {}", layer.name, layer.work));
@@ -280,7 +284,7 @@ fn miss(jobs: &mut LayerJobs, name: &str, rw: Rw, why: &str) {
     jobs.comparison.missing.push(NotMeasured { name, why: why.into() });
 }
 
-/// The only element. A layer on several others has none to be compared with.
+/// Returns the only element. A layer on several others cannot be compared with a single one.
 fn only(all: &[usize]) -> Option<usize> {
     if let [one] = all { Some(*one) } else { None }
 }

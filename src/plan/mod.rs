@@ -58,7 +58,7 @@ const BUFFER_SHARE: u64 = 2;
 const OWN_BYTES: u64 = 12 << 20;
 /// Memory of a worker besides its buffers: 0.2 MiB were measured.
 const WORKER_BYTES: u64 = 256 << 10;
-/// Overhead of buffers: 64 MiB of buffers were killed at a limit of 80 MiB, and 32 buffers of 4 KiB ran in 16 MiB.
+/// Memory overhead of buffers: with 64 MiB of buffers, fathom was killed at a limit of 80 MiB; 32 buffers of 4 KiB ran in 16 MiB.
 const SPARE_SHARE: u64 = 16;
 /// Slots begin at pages, and the memory of a worker's slots is a multiple of huge pages.
 const PAGE_BYTES: u64 = 4096;
@@ -67,14 +67,14 @@ const HUGE_PAGE_BYTES: u64 = 2 << 20;
 /// Makes a plan.
 ///
 /// # Errors
-/// [`Failure::Usage`] for impossible requests, [`Failure::Refused`] for what this machine or its owner does not allow.
+/// [`Failure::Usage`] for impossible requests, [`Failure::Refused`] if this machine or its settings do not allow the request.
 pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let root = Root::real();
     let mut machine = machine::host::read_host(&root);
     let memory = machine.memory_bytes.as_ref().ok().copied();
     let denial = engine::denial(&machine).map(str::to_owned);
     let denial = denial.as_deref();
-    let (mut origins, requested) = jobs_of_request(request, &root, (memory, denial))?;
+    let (mut origins, requested) = jobs_of_request(request, &root, memory, denial)?;
     let mut drafts = drafts(request, &requested, &mut origins)?;
     let (mut study, mut headline, schedule) = (requested.study, requested.headline, requested.schedule);
     if let Some(host_steps) = host_steps(request, &mut drafts, &mut origins)? {
@@ -91,36 +91,36 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let is_quick = matches!(request.work, Work::Profile(BenchSpec { quick: true, .. }));
     let (runs, strategy) =
         settings::repeats(&study, request, is_quick, schedule.map(|s| s.runs), &mut origins);
-    let fail_if = settings::conditions(&request.job, (&jobs, &study), &mut origins)?;
+    let fail_if = settings::conditions(&request.job, &jobs, &study, &mut origins)?;
     let fail_if_slower = settings::slower(request, &mut origins)?;
     let against = request
         .against
         .as_deref()
-        .map(|word| append_baseline_jobs(word, (strategy, denial), &mut jobs, &mut targets, &mut origins));
+        .map(|word| append_baseline_jobs(word, strategy, denial, &mut jobs, &mut targets, &mut origins));
     let against = against.transpose()?;
     let apart = matches!(study, Study::Interfaces(_) | Study::Sweep(_));
     let (mut targets, places) = targets.finish(&mut jobs, apart)?;
     target::mark_unseen_users(request, &mut targets, &mut origins)?;
     let op_log = settings::plan_op_log(&request.job, &mut jobs, &mut origins)?;
-    let precondition = settings::plan_precondition(request, (&jobs, &targets), denial, &mut origins)?;
+    let precondition = settings::plan_precondition(request, &jobs, &targets, denial, &mut origins)?;
     check_memory(&jobs, memory)?;
     if let Some(limit) = machine::cgroup::memory(&root) {
         check_memory_limit(&jobs, &limit)?;
     }
     let touched = targets.iter().any(|t| t.role != Role::None);
-    let cold = is_cold(request, (&jobs, &targets), (&study, strategy), &mut origins);
+    let cold = is_cold(request, &jobs, &targets, &study, strategy, &mut origins);
     let foreign = request.job.typed.is_some() || matches!(request.source, Some(JobSource::CommandOf(_)));
-    let (seed, seed_again) = choose_seed(request.job.seed, (&jobs, &targets), (foreign, cold), &mut origins);
+    let (seed, seed_again) = choose_seed(request.job.seed, &jobs, &targets, foreign, cold, &mut origins);
     let expect_device = request.expect_device.as_deref().map(device_name).transpose()?;
     origins.note("--expect-device", expect_device.as_ref(), |name| (*name).clone());
     machine.places.extend(places);
     let baseline_ns = if touched { settings::before_runs_ns(request, &mut origins) } else { 0 };
     let budget_ns = match &study {
         Study::Limit(target) => {
-            Some(settings::budget_ns(request.budget_ns, target, (&jobs, runs, baseline_ns), &mut origins)?)
+            Some(settings::budget_ns(request.budget_ns, target, &jobs, runs, baseline_ns, &mut origins)?)
         }
         Study::Targets(_) if matches!(strategy, Strategy::Targets(_)) => {
-            Some(profile::budget_ns(request, (&jobs, runs, baseline_ns), &mut origins)?)
+            Some(profile::budget_ns(request, &jobs, runs, baseline_ns, &mut origins)?)
         }
         // A grid has its own budget.
         Study::Sweep(_) => None,
@@ -160,11 +160,13 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
 /// Whether targets are evicted from the page cache before each run.
 fn is_cold(
     request: &Request,
-    (jobs, targets): (&[Job], &[Target]),
-    (study, strategy): (&Study, Strategy),
+    jobs: &[Job],
+    targets: &[Target],
+    study: &Study,
+    strategy: Strategy,
     origins: &mut Origins,
 ) -> bool {
-    // A user's file that is read through the page cache is measured as it is; everything else begins cold.
+    // A user's file that is read through the page cache is not evicted; all other targets are.
     let direct = jobs.iter().flat_map(streams).all(|s| s.cache.is_direct());
     let comparing = matches!(study, Study::Layers(_) | Study::Sweep(_) | Study::Interfaces(_));
     let usual = direct || comparing || targets.iter().all(|t| t.role != Role::File);
@@ -175,7 +177,7 @@ fn is_cold(
             "yes: evicted before each run, and read whole again before buffered reads"
         }
         (true, _) => "yes: evicted before each run",
-        (false, _) => "no: measured as it is",
+        (false, _) => "no: not evicted from the page cache",
     };
     let words = match strategy {
         Strategy::Steady { .. } if cold => {
@@ -199,7 +201,7 @@ fn title(request: &Request) -> String {
         (Work::Sweep(given), _) => {
             given.preset.map_or_else(|| "sweep".into(), |p| format!("sweep {}", p.name))
         }
-        (Work::Api { .. }, _) => "api".into(),
+        (Work::Api(_), _) => "api".into(),
         (Work::Job, None) => "run".into(),
         (Work::Job, Some(JobSource::File(file))) => format!("run {}", shown(file)),
         (Work::Job, Some(source)) => source.name(),
@@ -210,17 +212,16 @@ fn title(request: &Request) -> String {
 /// is a name or a serial number and returned unchanged.
 fn device_name(given: &str) -> Result<String, Failure> {
     if given.trim().is_empty() {
-        return Err(Failure::Usage("--expect-device names nothing; type a device such as nvme0n1".into()));
+        return Err(Failure::Usage("--expect-device has no name; type a device such as nvme0n1".into()));
     }
     if !given.contains('/') {
         return Ok(given.to_owned());
     }
-    let path = std::fs::canonicalize(given).map_err(|e| {
-        Failure::Usage(format!("--expect-device {given}: {e}; `lsblk` lists the devices that are here"))
-    })?;
+    let path = std::fs::canonicalize(given)
+        .map_err(|e| Failure::Usage(format!("--expect-device {given}: {e}; `lsblk` lists the devices")))?;
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
     name.ok_or_else(|| {
-        Failure::Usage(format!("--expect-device {given} is no device; type one such as nvme0n1"))
+        Failure::Usage(format!("--expect-device {given} is not a device; type one such as nvme0n1"))
     })
 }
 
@@ -246,7 +247,8 @@ struct Jobs {
 fn jobs_of_request<'a>(
     request: &'a Request,
     root: &Root,
-    (memory, denial): (Option<u64>, Option<&str>),
+    memory: Option<u64>,
+    denial: Option<&str>,
 ) -> Result<(Origins<'a>, Jobs), Failure> {
     let mut origins = Origins::new(request, &[]);
     let requested = match &request.work {
@@ -257,18 +259,17 @@ fn jobs_of_request<'a>(
         Work::Job | Work::Limit(_) => Jobs { specs: vec![request.job.clone()], ..Jobs::default() },
         Work::Layers => {
             let LayerJobs { specs, comparison, headline } =
-                layers::of_each(request, (root, denial), &mut origins)?;
+                layers::layer_jobs(request, root, denial, &mut origins)?;
             origins.leave_out(layers::OF_LAYERS);
             Jobs { specs, headline, study: Study::Layers(comparison), ..Jobs::default() }
         }
         Work::Sweep(given) => {
-            let jobs = sweep::grid(request, given, (root, memory, denial), &mut origins)?;
+            let jobs = sweep::grid(request, given, root, memory, denial, &mut origins)?;
             origins.leave_out(sweep::OF_CELLS);
             Jobs { specs: jobs.specs, study: Study::Sweep(jobs.grid), ..Jobs::default() }
         }
-        Work::Api { sizes, interfaces, all } => {
-            let requested =
-                api::compare(request, (sizes, interfaces, *all), (root, memory, denial), &mut origins)?;
+        Work::Api(given) => {
+            let requested = api::compare(request, given, root, memory, denial, &mut origins)?;
             origins.leave_out(api::OF_INTERFACES);
             requested
         }
@@ -316,7 +317,7 @@ fn draft_job(request: &Request, spec: &JobSpec, origins: &mut Origins) -> Result
             origins.enter(&if several { stream_name(&stream, at, index) } else { String::new() });
             let mut draft = stream::draft(&stream, origins)?;
             if let Some(replay) = replay {
-                replay::fill(request, (&stream, replay), &mut draft, origins)?;
+                replay::fill(request, &stream, replay, &mut draft, origins)?;
             }
             drafts.push(draft);
         }
@@ -356,7 +357,7 @@ fn times(
         // The cells of a sweep have their own times.
         Work::Job | Work::Sweep(_) => RUN_TIMES_NS,
         Work::Limit(_) => LIMIT_TIMES_NS,
-        // Its jobs have their own times, counted from the first operation on, because the files are cold.
+        // The jobs have their own times, which count from the first operation because the files are cold.
         Work::Api { .. } => (RUN_TIMES_NS.0, 0),
     };
     if drafts.iter().any(|d| d.stream.reads_back().is_some()) {
@@ -390,8 +391,9 @@ fn check_memory(jobs: &[Job], memory: Option<u64>) -> Result<(), Failure> {
     let Some(memory) = memory else { return Ok(()) };
     for job in jobs {
         for phase in &job.phases {
-            let of = |s: &Stream| s.total_depth().saturating_mul(u64::from(s.access.largest_bytes()));
-            let needed: u64 = phase.streams.iter().map(of).fold(0, u64::saturating_add);
+            let buffer_bytes =
+                |s: &Stream| s.total_depth().saturating_mul(u64::from(s.access.largest_bytes()));
+            let needed: u64 = phase.streams.iter().map(buffer_bytes).fold(0, u64::saturating_add);
             if needed > memory / BUFFER_SHARE {
                 return Err(Failure::Usage(format!(
                     "{}: the buffers alone would take {} of {} memory; use a smaller --bs, --depth or --workers",
@@ -441,7 +443,7 @@ fn memory_of(stream: &Stream) -> u64 {
     workers.saturating_mul(with_spare.saturating_add(WORKER_BYTES))
 }
 
-/// A path as text that leads to it again.
+/// Returns a path as text that can be parsed back.
 fn shown(path: &std::path::Path) -> Cow<'_, str> {
     Cow::Owned(model::name::text(path))
 }
@@ -452,7 +454,8 @@ fn shown(path: &std::path::Path) -> Cow<'_, str> {
 /// [`Failure::Usage`] if none match, or their targets are missing or different.
 fn append_baseline_jobs(
     word: &str,
-    (strategy, denial): (Strategy, Option<&str>),
+    strategy: Strategy,
+    denial: Option<&str>,
     jobs: &mut Vec<Job>,
     targets: &mut Targets,
     origins: &mut Origins,
@@ -460,7 +463,7 @@ fn append_baseline_jobs(
     let fail = |why: &str| Failure::Usage(format!("--against {word}: {why}"));
     if matches!(strategy, Strategy::Steady { .. }) {
         return Err(fail(
-            "two sides are measured in turns, and --until steady leaves no turns; leave one of them out",
+            "the two sides alternate, which --until steady does not allow; leave one of them out",
         ));
     }
     let file = history::find(word)?;
@@ -468,7 +471,7 @@ fn append_baseline_jobs(
     let old = &record.header.plan;
     if let Study::Layers(_) | Study::Limit(_) = old.study {
         return Err(fail(&format!(
-            "that was `{}`, whose workloads belong together; name a session of run or bench",
+            "that session is of `{}`, whose jobs cannot be measured separately; name a session of run or bench",
             old.title
         )));
     }
@@ -477,7 +480,7 @@ fn append_baseline_jobs(
     if matching_jobs.is_empty() {
         let names = |jobs: &[Job]| jobs.iter().map(|j| j.name.clone()).collect::<Vec<_>>().join(", ");
         return Err(fail(&format!(
-            "none of its workloads ({}) is among these ({}); name a session of the same ones",
+            "none of its workloads ({}) is one of these ({}); name a session with the same workloads",
             names(&old.jobs),
             names(jobs)
         )));
@@ -491,7 +494,7 @@ fn append_baseline_jobs(
     }
     let headline = matching_jobs.iter().position(|index| *index == old.headline).unwrap_or(0);
     let session = history::id(&file);
-    let words = format!("{} workloads of {session} again, in turns", matching_jobs.len());
+    let words = format!("{} workloads of {session} again, alternating", matching_jobs.len());
     origins.note("--against", Some(words), Clone::clone);
     let mut baseline_report = baseline_report(&record, &file);
     baseline_report.results.retain(|r| jobs[from..].iter().any(|j| j.name == r.job.name));
@@ -523,7 +526,7 @@ fn renumbered_job(
         }
         if let Some(cause) = denial.filter(|_| stream.engine == engine::WANTED) {
             return Err(Failure::Usage(format!(
-                "it used io_uring, which cannot be used now ({cause}), and another engine would be other work; name a session with --engine libaio"
+                "it used io_uring, which cannot be used now ({cause}), and another engine would be a different workload; name a session with --engine libaio"
             )));
         }
         let mut found = Vec::new();
@@ -562,7 +565,7 @@ pub fn resume_plan(
     let old = &before.header.plan;
     if let Some(part) = old.part {
         return Err(refuse(&format!(
-            "it is of {} hosts, and one alone does not go on with it; begin anew",
+            "it was measured on {} hosts, and one host cannot continue it; start a new sweep",
             part.hosts
         )));
     }
@@ -573,7 +576,7 @@ pub fn resume_plan(
     // The sweep continues after the offsets already drawn, and repeats none.
     plan.seed_again = None;
     let what = if plan.targets != old.targets {
-        "its target is not what it was, or you are in another directory; go there"
+        "its target has changed, or it was started in another directory; change to that directory"
     } else if plan.jobs != old.jobs || plan.study != old.study {
         "the same command line would measure other cells now (another file system, another version)"
     } else {
@@ -582,38 +585,40 @@ pub fn resume_plan(
     Err(refuse(&format!("{what}; or begin anew")))
 }
 
-/// The seed, and the previous session on one of the targets if it drew the same offsets
+/// Chooses the seed. Also returns the previous session on one of the targets if it drew the same offsets
 /// ([`model::plan::Plan::seed_again`]).
 ///
 /// Two sessions draw the same offsets only if seed, file and accesses are equal: another span or operation size gives
 /// other offsets, and a new file has other blocks.
 fn choose_seed(
     typed: Option<u64>,
-    (jobs, targets): (&[Job], &[Target]),
-    (foreign, cold): (bool, bool),
+    jobs: &[Job],
+    targets: &[Target],
+    is_foreign: bool,
+    is_cold: bool,
     origins: &mut Origins,
 ) -> (u64, Option<Known<String>>) {
     let from_clock = jiff::Timestamp::now().as_nanosecond() as u64 >> 10;
     let seed = origins.choose_from("--seed", typed, from_clock, "the clock", u64::to_string);
     // A file made by fathom is new each time, and the clock never gives the same seed twice.
     let stays = |(_, t): &(usize, &Target)| typed.is_some() && matches!(t.role, Role::File | Role::Device);
-    // diskspd and fio use one seed in each call without the user's intention, and the page cache has none of the blocks.
+    // diskspd and fio use the same seed in each call by default. This is harmless if the page cache has none of the blocks.
     let streams = jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
-    if foreign && (cold || streams.into_iter().all(|s| s.cache.is_direct())) {
+    if is_foreign && (is_cold || streams.into_iter().all(|s| s.cache.is_direct())) {
         return (seed, None);
     }
-    let again = targets.iter().enumerate().filter(stays).find_map(|(index, target)| {
+    let seed_again = targets.iter().enumerate().filter(stays).find_map(|(index, target)| {
         match history::last_on(&target.path) {
-            Ok(Some((id, before))) => draws_again(seed, (jobs, index, target), &before).then_some(Ok(id)),
+            Ok(Some((id, before))) => draws_again(seed, jobs, index, target, &before).then_some(Ok(id)),
             Ok(None) => None,
             Err(why) => Some(Err(why.message().to_owned())),
         }
     });
-    (seed, again)
+    (seed, seed_again)
 }
 
 /// Whether every stream with random offsets on a target repeats those of an earlier session.
-fn draws_again(seed: u64, (jobs, index, target): (&[Job], usize, &Target), before: &Record) -> bool {
+fn draws_again(seed: u64, jobs: &[Job], index: usize, target: &Target, before: &Record) -> bool {
     let plan = &before.header.plan;
     let Some(at) = plan.targets.iter().position(|t| t.path == target.path) else { return false };
     let (now, baseline_report) = (random_accesses(jobs, index), random_accesses(&plan.jobs, at));
@@ -661,12 +666,12 @@ fn host_steps(
         return Ok(None);
     }
     let [job] = drafts.as_slice() else {
-        return Err(Failure::Usage("--hosts grows one job; name one".into()));
+        return Err(Failure::Usage("--hosts requires a single job; name one".into()));
     };
     let streams: usize = job.phases.iter().map(|(_, streams)| streams.len()).sum();
     if streams != 1 {
         return Err(Failure::Usage(format!(
-            "--hosts grows one stream, and {} has {streams}, which would each grow otherwise; measure them one by one",
+            "--hosts requires a single stream, and {} has {streams}; measure them one by one",
             job.name
         )));
     }
@@ -680,8 +685,8 @@ fn host_steps(
     Ok(Some(HostSteps { hosts: request.hosts.clone() }))
 }
 
-/// Refuses a typed budget that is shorter than the fewest runs take. `work` says what these are, as in `3 rounds of 8 tests`; `instead`
-/// names the options that need less time.
+/// Refuses a typed budget that is too short for the fewest runs. `work` describes these, as in `3 rounds of 8 tests`; `instead` names the
+/// options that need less time.
 ///
 /// # Errors
 /// A usage failure with the budget to type.
@@ -723,7 +728,7 @@ pub(crate) struct Draft {
 
 /// Explains why preconditioning may not write a target that the job itself only reads.
 pub(super) fn explain_refusal(why: Failure) -> Failure {
-    let with = |text: String| format!("--precondition writes over the target before it is measured: {text}");
+    let with = |text: String| format!("--precondition overwrites the target before it is measured: {text}");
     match why {
         Failure::Usage(text) => Failure::Usage(with(text)),
         Failure::Refused(text) => Failure::Refused(with(text)),

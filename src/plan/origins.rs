@@ -23,7 +23,7 @@ impl<'a> Origins<'a> {
         Self { all: Vec::new(), request, prefix: String::new(), left_out }
     }
 
-    /// Leaves out these settings from now on: they differ between jobs.
+    /// Omits these settings from now on: they differ between jobs.
     pub(crate) fn leave_out(&mut self, settings: &'static [&'static str]) {
         self.left_out = settings;
     }
@@ -81,7 +81,7 @@ impl<'a> Origins<'a> {
         }
     }
 
-    /// Records a setting only if the user typed it: its default is what everybody expects.
+    /// Records a setting only if the user typed it: its default needs no mention.
     pub(crate) fn note<T>(&mut self, setting: &str, given: Option<T>, words: impl Fn(&T) -> String) {
         if let Some(value) = given {
             let from = self.source(setting);

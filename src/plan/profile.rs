@@ -81,18 +81,14 @@ pub(super) fn profile_jobs(
     let theirs = tests.target.as_ref().is_some_and(|g| g.role != Role::Made);
     let reads_only = theirs && request.destroy.is_empty();
     if reads_only {
-        origins.fixed(
-            "directions",
-            "reads only",
-            "TARGET exists already; --destroy with its name adds writes",
-        );
+        origins.fixed("directions", "reads only", "TARGET exists; --destroy with its name adds writes");
     }
     for (read_percent, test) in profile.rows() {
         if reads_only && read_percent < 100 {
             if profile.read_percents.iter().all(|p| *p < 100) {
                 tests.leave_out(
                     test,
-                    "it writes, and TARGET exists already; type --destroy with its name to allow that".into(),
+                    "it writes, and TARGET exists; type --destroy with its name to allow that".into(),
                 );
             }
         } else {
@@ -128,7 +124,7 @@ impl Tests<'_> {
     fn refuse_times(&self) -> Result<(), Failure> {
         match ["time", "warmup"].iter().find(|k| self.rewrites() && self.request.flags.contains(k)) {
             Some(key) => Err(Failure::Usage(format!(
-                "--{key} does not go with --profile {}, whose runs end when everything was written and read; use a smaller --size, or fewer --runs",
+                "--{key} cannot be combined with --profile {}, whose runs end when all data are written and read; use a smaller --size, or fewer --runs",
                 self.profile.name
             ))),
             None => Ok(()),
@@ -140,13 +136,13 @@ impl Tests<'_> {
         let name = self.profile.name;
         if !self.profile.takes_workers() && self.request.flags.contains(&"workers") {
             return Err(Failure::Usage(format!(
-                "--workers: the tests of --profile {name} have their own numbers of threads; leave it out, or type `fathom run` with settings of your own"
+                "--workers: the tests of --profile {name} have their own numbers of threads; leave --workers out, or type `fathom run` with your own settings"
             )));
         }
         let own = self.profile.tests.iter().any(|t| t.files == Files::Own);
         match self.target.as_ref().filter(|t| own && t.role != Role::Made) {
             Some(target) => Err(Failure::Usage(format!(
-                "--profile {name} has a file for each worker, and {} is one; name a directory, and fathom makes them there",
+                "--profile {name} needs a file for each worker, and {} is a single one; name a directory, in which fathom makes them",
                 target.path
             ))),
             None => Ok(()),
@@ -166,7 +162,7 @@ impl Tests<'_> {
         let tests = self.profile.tests;
         let from = format!("profile {}", self.profile.name);
         if self.rewrites() {
-            origins.fixed("ends", "when everything was written, and when everything was read", &from);
+            origins.fixed("ends", "when all data are written, and when all data are read", &from);
         }
         let sized = tests.iter().filter_map(|t| t.span_bytes).max();
         if let (Some(_), Some(given)) = (sized, self.said_size()) {
@@ -203,7 +199,7 @@ impl Tests<'_> {
         }
         if test.latency && test.span_bytes.is_none() && self.is_a_part() {
             let words =
-                "is taken in a part of the drive; name the device itself, without --size, to have all of it";
+                "is measured in a part of the drive; name the device without --size to measure all of it";
             self.differs.push(format!("{} {words}.", test.name_of(read_percent)));
         }
         let mut job = self.request.job.clone();
@@ -263,11 +259,11 @@ impl Tests<'_> {
             self.rows.len() - 1
         });
         let row = &mut self.rows[at];
-        let of = |phase| Some(CellSource { job, phase });
+        let source = |phase| Some(CellSource { job, phase });
         match (test.rewrites, read_percent) {
-            (Some(_), _) => (row.write, row.read) = (of(0), of(1)),
-            (None, 100) => row.read = of(0),
-            (None, _) => row.write = of(0),
+            (Some(_), _) => (row.write, row.read) = (source(0), source(1)),
+            (None, 100) => row.read = source(0),
+            (None, _) => row.write = source(0),
         }
     }
 
@@ -277,7 +273,7 @@ impl Tests<'_> {
         if asked.specs.is_empty() {
             let why = left_out.collect::<Vec<_>>().join(" ");
             return Err(Failure::Usage(format!(
-                "nothing of --profile {} can be measured. {why}",
+                "no test of --profile {} can be measured. {why}",
                 profile.name
             )));
         }
@@ -325,7 +321,7 @@ pub(super) fn times(profile: &'static Profile) -> Result<(u64, u64), Failure> {
 /// Default time budget of a comparison: less than two minutes in total.
 const BUDGET_NS: u64 = 110_000_000_000;
 /// Window and warm-up of each run. On a virtual disk, runs of one second differed by 9 % and quarters of a second within
-/// one run by 2 %, so many short runs are better than a few long ones.
+/// one run by 2 %, which favours many short runs over a few long ones.
 pub(super) const TIMES_NS: (u64, u64) = (250_000_000, 50_000_000);
 /// Part of a default budget beyond the first rounds if these take long, as a divisor.
 const SPARE: u64 = 4;
@@ -339,7 +335,8 @@ pub(super) fn compared_targets_jobs(
 ) -> Result<Jobs, Failure> {
     if request.job.until == Some(Until::Steady) {
         return Err(Failure::Usage(
-            "--compare: targets are measured in turns, and --until steady leaves no turns; leave one of them out".into(),
+            "--compare: the targets alternate, which --until steady does not allow; leave one of them out"
+                .into(),
         ));
     }
     refuse_conflicting_rules(request)?;
@@ -418,7 +415,7 @@ fn refuse_conflicting_rules(request: &Request) -> Result<(), Failure> {
     ];
     match others.iter().find(|(_, typed)| *typed && request.budget_ns.is_some()) {
         Some((flag, _)) => Err(Failure::Usage(format!(
-            "--budget measures until the time is up, and {flag} has a rule of its own; leave one of them out"
+            "--budget measures until the time is spent, and {flag} is another rule for the end; leave one of them out"
         ))),
         None => Ok(()),
     }
@@ -430,7 +427,9 @@ fn refuse_conflicting_rules(request: &Request) -> Result<(), Failure> {
 /// A usage failure if the first rounds take longer than the typed budget.
 pub(super) fn budget_ns(
     request: &Request,
-    (jobs, runs, baseline_ns): (&[Job], u32, u64),
+    jobs: &[Job],
+    runs: u32,
+    baseline_ns: u64,
     origins: &mut Origins,
 ) -> Result<u64, Failure> {
     let round = jobs.iter().map(run_ns).fold(0, u64::saturating_add);
@@ -451,7 +450,7 @@ fn paths(request: &Request) -> Result<Vec<PathBuf>, Failure> {
         let what = machine::identity::of_path(&path).map_err(|e| target::unreachable_path(given, &e))?;
         if let Some((before, _)) = seen.iter().find(|(_, known)| known.is_same(&what)) {
             return Err(Failure::Usage(format!(
-                "--compare: {} and {} are the same; name different targets",
+                "--compare: {} and {} are the same target; name different ones",
                 name::shown(before),
                 name::shown(given)
             )));
@@ -470,9 +469,9 @@ fn names(paths: &[PathBuf]) -> Vec<String> {
         name::shown(&tail)
     };
     let longest = paths.iter().map(|p| p.components().count()).max().unwrap_or(1);
-    let of = |parts: usize| paths.iter().map(|p| end(p, parts)).collect::<Vec<String>>();
+    let suffixes = |parts: usize| paths.iter().map(|p| end(p, parts)).collect::<Vec<String>>();
     let distinct = |names: &Vec<String>| names.iter().enumerate().all(|(at, n)| !names[..at].contains(n));
-    (1..=longest).map(of).find(distinct).unwrap_or_else(|| of(longest))
+    (1..=longest).map(suffixes).find(distinct).unwrap_or_else(|| suffixes(longest))
 }
 
 #[test]
@@ -491,11 +490,11 @@ fn a_quick_bench_refuses_profiles_that_do_not_fit() {
 
 #[test]
 fn target_names_are_the_shortest_distinct_suffixes() {
-    let of = |paths: &[&str]| names(&paths.iter().map(PathBuf::from).collect::<Vec<_>>());
-    assert_eq!(of(&["/mnt/ext4", "/mnt/xfs"]), ["ext4", "xfs"]);
-    assert_eq!(of(&["/a/data", "/b/data", "/c"]), ["a/data", "b/data", "/c"]);
-    assert_eq!(of(&["/data", "/x/data"]), ["/data", "x/data"]);
-    assert_eq!(of(&["/", "/x"]), ["/", "x"]);
+    let short_names = |paths: &[&str]| names(&paths.iter().map(PathBuf::from).collect::<Vec<_>>());
+    assert_eq!(short_names(&["/mnt/ext4", "/mnt/xfs"]), ["ext4", "xfs"]);
+    assert_eq!(short_names(&["/a/data", "/b/data", "/c"]), ["a/data", "b/data", "/c"]);
+    assert_eq!(short_names(&["/data", "/x/data"]), ["/data", "x/data"]);
+    assert_eq!(short_names(&["/", "/x"]), ["/", "x"]);
 }
 
 #[test]

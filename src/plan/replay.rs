@@ -42,13 +42,13 @@ pub(crate) fn from_capture(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>
     let Scanned { load, original, files } = scan(path, &given.changes)?;
     if load.operations() == 0 {
         return Err(usage(
-            "it holds no request that could be replayed; `fathom show` prints what a capture holds".into(),
+            "it has no request that could be replayed; `fathom show` prints the content of a capture".into(),
         ));
     }
     let pace = match given.pace {
         Some(ReplayPace::Dependent) if !load.has_completions() => {
             return Err(usage(
-                "it does not say when requests completed, so none can wait for another; type --pace timed, or --pace fast".into(),
+                "it has no completion times, so no request can wait for another; type --pace timed or --pace fast".into(),
             ));
         }
         None if !load.has_completions() => ReplayPace::Timed,
@@ -116,20 +116,21 @@ fn mix(original: &Original) -> Mix {
 
 /// Smallest and largest size of each direction. A trim has no buffer, whatever its size.
 fn sizes(original: &Original, largest: u32) -> PerKind<Sizes> {
-    let of = |kind: Kind| {
-        let Some([least, most]) = original.for_kind(kind).map(|of| of.sizes) else {
+    let range = |kind: Kind| {
+        let Some([least, most]) = original.for_kind(kind).map(|kind| kind.sizes) else {
             return Sizes::Fixed(PLACEHOLDER_SIZE.min(largest));
         };
         let [least, most] = [least, most].map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX).min(largest));
         if least == most { Sizes::Fixed(most) } else { Sizes::Range(least, most) }
     };
-    PerKind { read: of(Kind::Read), write: of(Kind::Write), trim: of(Kind::Trim) }
+    PerKind { read: range(Kind::Read), write: range(Kind::Write), trim: range(Kind::Trim) }
 }
 
 /// Makes a drafted stream the replay of a capture.
 pub(crate) fn fill(
     request: &Request,
-    (spec, from_capture): (&StreamSpec, ReplayPlan),
+    spec: &StreamSpec,
+    from_capture: ReplayPlan,
     draft: &mut Draft,
     origins: &mut Origins,
 ) -> Result<(), Failure> {
@@ -142,11 +143,11 @@ pub(crate) fn fill(
     note_changes(&replay.changes, origins);
     let original = &replay.original;
     origins.fixed("capture", &describe_original(original), &replay.file);
-    name_files(request, (&replay, files), draft)?;
+    name_files(request, &replay, files, draft)?;
     let stream = &mut draft.stream;
     if stream.moves_no_data() {
         return Err(Failure::Usage(format!(
-            "--engine {} moves no data, and a capture is of data that were moved; name another one",
+            "--engine {} moves no data, which a replay must do; type another engine",
             stream.engine
         )));
     }
@@ -160,7 +161,7 @@ pub(crate) fn fill(
     replay.dense = made;
     if replay.stable_writes && stream.cache == Cache::Mmap {
         return Err(Failure::Usage(
-            "--cache mmap: the capture has writes that must be stable at once (FUA), and a mapping has none; type --cache direct".into(),
+            "--cache mmap: the capture has FUA writes, which are stable at once, and a mapping cannot make them; type --cache direct".into(),
         ));
     }
     stream.replay = Some(Box::new(replay));
@@ -191,12 +192,13 @@ fn note_changes(changes: &Changes, origins: &mut Origins) {
 /// they are written.
 fn name_files(
     request: &Request,
-    (replay, files): (&Replay, Vec<String>),
+    replay: &Replay,
+    files: Vec<String>,
     draft: &mut Draft,
 ) -> Result<(), Failure> {
     if files.len() > 1 {
         return Err(Failure::Usage(format!(
-            "{}: its operations are those of {} files ({}, {} ...), and a replay is of one; write a log for each job and file",
+            "{}: its operations are on {} files ({}, {} ...), and a replay has a single one; write a log for each job and file",
             replay.file,
             files.len(),
             files[0],
@@ -234,9 +236,7 @@ pub(crate) fn fit(stream: &mut Stream, targets: &[&Target], is_foreign: bool) ->
     let Some(replay) = &mut stream.replay else { return Ok(()) };
     let original = &replay.original;
     let [target] = targets else {
-        return Err(Failure::Usage(
-            "a capture is of one device, and is replayed on one target; name one".into(),
-        ));
+        return Err(Failure::Usage("a capture is replayed on one target; name one".into()));
     };
     let align = if is_direct { target.block_bytes.max(1) } else { 1 };
     if !original.align_bytes.is_multiple_of(align) && align > original.align_bytes {
@@ -272,7 +272,7 @@ pub(crate) fn fit(stream: &mut Stream, targets: &[&Target], is_foreign: bool) ->
 
 #[test]
 fn absent_directions_have_no_share() {
-    let of = |reads: u64, writes: u64, trims: u64| {
+    let mix = |reads: u64, writes: u64, trims: u64| {
         let kinds = [(Kind::Read, reads), (Kind::Write, writes), (Kind::Trim, trims)];
         let kind = |(kind, operations)| model::job::OriginalKind {
             kind,
@@ -284,13 +284,13 @@ fn absent_directions_have_no_share() {
         };
         mix(&Original { kinds: kinds.map(kind).to_vec(), ..Original::default() })
     };
-    assert_eq!(of(5, 0, 0), Mix::of_percents(100, 0));
+    assert_eq!(mix(5, 0, 0), Mix::of_percents(100, 0));
     assert_eq!(
-        [of(0, 5, 0), of(0, 0, 5), of(3, 1, 0), of(0, 0, 0)].map(Mix::describe),
+        [mix(0, 5, 0), mix(0, 0, 5), mix(3, 1, 0), mix(0, 0, 0)].map(Mix::describe),
         ["write", "trim", "75/25", "read"]
     );
     for (reads, writes, trims) in [(u64::MAX, 1, 0), (1, 1, u64::MAX), (u64::MAX, 0, 1), (1, 0, u64::MAX)] {
-        let mix = of(reads, writes, trims);
+        let mix = mix(reads, writes, trims);
         let does = [Kind::Read, Kind::Write, Kind::Trim].map(|kind| mix.does(kind));
         assert_eq!(does, [reads > 0, writes > 0, trims > 0], "{mix:?}");
     }

@@ -87,29 +87,30 @@ fn first_runs(spec: &JobSpec) -> (u32, &'static str) {
 /// The minimum number of runs of ordinary jobs, and the strategy.
 fn runs_of_jobs(request: &Request, origins: &mut Origins) -> (u32, Strategy) {
     let spec = &request.job;
-    let words = |n: &u32| n.to_string();
+    let format_runs = |n: &u32| n.to_string();
     if let Some(Until::Steady) = spec.until {
         origins.note("--until", spec.until, |_| "steady: the last five rounds count".into());
-        let at_most = origins.choose("--max-runs", spec.max_runs, ROUNDS, words);
+        let at_most = origins.choose("--max-runs", spec.max_runs, ROUNDS, format_runs);
         return (FEWEST_ROUNDS, Strategy::Steady { at_most });
     }
     let (default, from) = first_runs(spec);
-    let runs = origins.choose_from("--runs", spec.runs, default, from, words);
+    let runs = origins.choose_from("--runs", spec.runs, default, from, format_runs);
     if spec.settle == Some(true) {
-        origins.note("--settle", Some(()), |()| "once more, where the first runs cannot tell".into());
+        origins.note("--settle", Some(()), |()| "once more, if the first runs are inconclusive".into());
         let most = runs.saturating_mul(SETTLED_WITHIN).min(MAX_RUNS);
         let at_most =
-            origins.choose_from("--max-runs", spec.max_runs, most, "default: ten times --runs", words);
+            origins.choose_from("--max-runs", spec.max_runs, most, "default: ten times --runs", format_runs);
         return (runs, Strategy::Settle { at_most });
     }
     let Some(share) = spec.precision else { return (runs, Strategy::Fixed) };
     origins.note("--precision", Some(share), |share| format!("{} % to either side", share * 100.0));
     let twice = runs.saturating_mul(2).min(MAX_RUNS);
-    let at_most = origins.choose_from("--max-runs", spec.max_runs, twice, "default: twice --runs", words);
+    let at_most =
+        origins.choose_from("--max-runs", spec.max_runs, twice, "default: twice --runs", format_runs);
     (runs, Strategy::Precision { share, at_most })
 }
 
-/// How often a disturbed run is measured at most.
+/// Most measurements of a run that is disturbed each time.
 pub(super) fn attempts(spec: &JobSpec, origins: &mut Origins) -> u32 {
     origins.note("--attempts", spec.attempts, u32::to_string);
     spec.attempts.unwrap_or(ATTEMPTS)
@@ -139,7 +140,9 @@ const MAX_WORKERS: u64 = 256;
 pub(super) fn budget_ns(
     typed: Option<u64>,
     target: &LatencyTarget,
-    (jobs, runs, baseline_ns): (&[Job], u32, u64),
+    jobs: &[Job],
+    runs: u32,
+    baseline_ns: u64,
     origins: &mut Origins,
 ) -> Result<u64, Failure> {
     let run = jobs.first().map_or(0, run_ns);
@@ -171,7 +174,7 @@ pub(super) fn open(
         set_slots(&mut draft.stream, draft.engine.max_depth);
         if matches!(arrivals, Arrivals::OnOff { .. }) && draft.stream.workers > 1 {
             return Err(Failure::Usage(format!(
-                "--arrivals on-off is on for one worker at a time, and the engine {} needs {} of them for an open loop; type --engine io_uring or libaio, or other --arrivals",
+                "--arrivals on-off works with a single worker, and the engine {} needs {} workers for an open loop; type --engine io_uring or libaio, or other --arrivals",
                 draft.engine.name, draft.stream.workers
             )));
         }
@@ -182,7 +185,7 @@ pub(super) fn open(
             u64::from(*depth) * u64::from(*workers),
             show_bytes(buffers)
         );
-        origins.fixed("open-loop slots", &value, "32 times those of the closed loop, 128 at least");
+        origins.fixed("open-loop slots", &value, "32 times those of the closed loop, at least 128");
     }
     Ok(open)
 }
@@ -212,13 +215,14 @@ const PASSES: u32 = 2;
 const BLOCK_BYTES: u32 = 128 << 10;
 /// Writes in flight: enough to keep a fast drive busy.
 const DEPTH: u32 = 32;
-/// Most rounds, from the SNIA: a rate that has not settled by then never will.
+/// Most rounds, from the SNIA: a rate that has not settled by then will not settle.
 const ROUNDS_AT_MOST: u32 = 25;
 
 /// Plans the preconditioning of these jobs; `None` if it was not requested.
 pub(super) fn plan_precondition(
     request: &Request,
-    (jobs, targets): (&[Job], &[Target]),
+    jobs: &[Job],
+    targets: &[Target],
     denial: Option<&str>,
     origins: &mut Origins,
 ) -> Result<Option<Precondition>, Failure> {
@@ -238,7 +242,7 @@ pub(super) fn plan_precondition(
                     target.path
                 ))));
             }
-            let fill_stream = fill_stream(stream, (*index, target), denial)?;
+            let fill_stream = fill_stream(stream, *index, target, denial)?;
             if !fills.contains(&fill_stream) {
                 fills.push(fill_stream);
             }
@@ -249,7 +253,7 @@ pub(super) fn plan_precondition(
     }
     if fills.is_empty() {
         return Err(Failure::Usage(
-            "--precondition changes nothing here: no target is touched; leave it out".into(),
+            "--precondition has no effect: the job uses no target; leave --precondition out".into(),
         ));
     }
     let writes = |job: &Job| streams(job).any(|s| s.access.kinds().any(|k| k == Kind::Write));
@@ -271,7 +275,8 @@ pub(super) fn plan_precondition(
 /// The stream that fills the touched part of a target, and no more.
 fn fill_stream(
     stream: &Stream,
-    (index, target): (usize, &Target),
+    index: usize,
+    target: &Target,
     denial: Option<&str>,
 ) -> Result<Stream, Failure> {
     if !stream.turns.is_empty() {
@@ -311,7 +316,8 @@ fn fill_engine(stream: &Stream, denial: Option<&str>) -> &'static Entry {
 fn describe_precondition(planned: &Precondition, jobs: &[Job]) -> String {
     let block = show_block(u64::from(BLOCK_BYTES));
     let fill_stream = format!("all written {} times over ({block}, direct)", planned.passes);
-    let of = |job: &Job| job.phases.iter().map(|p| p.warmup_ns + p.time_ns + p.cooldown_ns).sum::<u64>();
+    let phase_ns =
+        |job: &Job| job.phases.iter().map(|p| p.warmup_ns + p.time_ns + p.cooldown_ns).sum::<u64>();
     if planned.jobs.is_empty() {
         let why = if jobs.iter().any(|j| streams(j).any(|s| s.access.writes())) {
             "the rounds of the sweep are the rest"
@@ -320,7 +326,8 @@ fn describe_precondition(planned: &Precondition, jobs: &[Job]) -> String {
         };
         return format!("{fill_stream}; {why}");
     }
-    let round: u64 = planned.jobs.iter().filter_map(|at| jobs.get(*at)).map(of).fold(0, u64::saturating_add);
+    let round: u64 =
+        planned.jobs.iter().filter_map(|at| jobs.get(*at)).map(phase_ns).fold(0, u64::saturating_add);
     let longest = show_ns(round as f64 * f64::from(planned.rounds_at_most));
     format!(
         "{fill_stream}, then rounds of the work until its rate settles, {} at most ({longest})",
@@ -334,7 +341,8 @@ fn describe_precondition(planned: &Precondition, jobs: &[Job]) -> String {
 /// A usage failure that lists the available results if no result has the name or the operations.
 pub(super) fn conditions(
     spec: &JobSpec,
-    (jobs, study): (&[Job], &Study),
+    jobs: &[Job],
+    study: &Study,
     origins: &mut Origins,
 ) -> Result<Vec<Condition>, Failure> {
     let given = spec.fail_if.clone().unwrap_or_default();
@@ -343,8 +351,9 @@ pub(super) fn conditions(
             .and_then(|()| check_condition(condition, jobs))
             .map_err(|why| Failure::Usage(format!("--fail-if {}: {why}", condition.to_flag())))?;
     }
-    let words = |given: &Vec<Condition>| given.iter().map(Condition::to_flag).collect::<Vec<_>>().join(",");
-    origins.note("--fail-if", spec.fail_if.as_ref(), |given| words(given));
+    let list_conditions =
+        |given: &Vec<Condition>| given.iter().map(Condition::to_flag).collect::<Vec<_>>().join(",");
+    origins.note("--fail-if", spec.fail_if.as_ref(), |given| list_conditions(given));
     Ok(given)
 }
 
@@ -356,7 +365,7 @@ pub(super) fn slower(request: &Request, origins: &mut Origins) -> Result<Option<
     let given = request.fail_if_slower;
     if given.is_some() && request.against.is_none() {
         return Err(Failure::Usage(
-            "--fail-if-slower compares with an earlier session, and none is measured beside this one; type --against SESSION too, or `fathom compare A B --fail-if-slower 5%` for two that are there"
+            "--fail-if-slower compares with an earlier session, and none is measured along with this one; type --against SESSION too, or compare two sessions with `fathom compare A B --fail-if-slower 5%`"
                 .into(),
         ));
     }

@@ -124,13 +124,14 @@ fn check_verification(
     let Some(verify) = &spec.verify else { return Ok(()) };
     if !engine.moves_bytes && (verify.checks || engine.touches_targets()) {
         return Err(Failure::Usage(format!(
-            "--verify: the engine {} moves no bytes that could be checked; name another one, or leave --verify out",
+            "--verify: the engine {} moves no bytes that could be verified; type another engine, or leave --verify out",
             engine.name
         )));
     }
     if *data != Data::default() {
         return Err(Failure::Usage(
-            "--verify: what is checked has data of its own; leave --compress, --dedup, --zeros, --counting and --data out".into(),
+            "--verify writes its own data; leave --compress, --dedup, --zeros, --counting and --data out"
+                .into(),
         ));
     }
     origins.note("--verify", Some(verify), |v| parsers::of_verify(v));
@@ -144,7 +145,7 @@ fn check_priorities(spec: &StreamSpec, engine: &Entry) -> Result<(), Failure> {
     }
     let able: Vec<&str> = ENGINES.iter().filter(|e| e.takes_priorities).map(|e| e.name).collect();
     Err(Failure::Usage(format!(
-        "--op-priority: the engine {} has no priority of single operations; type --engine with one of {}, or --io-priority for all of them",
+        "--op-priority: the engine {} cannot set the priority of single operations; type --engine with one of {}, or --io-priority for all operations",
         engine.name,
         able.join(", ")
     )))
@@ -159,7 +160,7 @@ fn check_rules(spec: &StreamSpec, engine: &Entry) -> Result<(), Failure> {
     ];
     match given.into_iter().find(|(_, given)| *given && engine.name == "sim") {
         Some((flag, _)) => Err(Failure::Usage(format!(
-            "{flag}: the simulated device has a time of its own, which passes before anybody could look; name another engine, such as null"
+            "{flag}: the simulated device has its own clock and ends before {flag} could be checked; type another engine, such as null"
         ))),
         None => Ok(()),
     }
@@ -386,21 +387,21 @@ fn batch(spec: &StreamSpec, engine: &Entry, depth: u32, origins: &mut Origins) -
     // Checked here, because the default depth of a test or an engine is known only now.
     if let Some(given) = spec.batch.filter(|b| b.submit.max(b.complete) > depth) {
         return Err(Failure::Usage(format!(
-            "--batch {},{} goes beyond depth {depth}; use a smaller batch, or a larger --depth",
+            "--batch {},{} is more than the depth {depth}; use a smaller batch, or a larger --depth",
             given.submit, given.complete
         )));
     }
-    let words = |b: &Batch| format!("{},{}", b.submit, b.complete);
+    let format_batch = |b: &Batch| format!("{},{}", b.submit, b.complete);
     let waits = |replay: &ReplaySpec| replay.pace != Some(ReplayPace::Fast);
     let (submit, from) = match engine.default_batch {
         0 => (depth, format!("engine {}", engine.name)),
         // A replay submits together what the captured program submitted together.
         _ if engine.max_depth > 1 && spec.replay.as_ref().is_some_and(waits) => {
-            (depth, "what was issued at once goes in one call".into())
+            (depth, "operations issued together are submitted in one call".into())
         }
         some => (some, format!("engine {}", engine.name)),
     };
-    Ok(origins.choose_from("--batch", spec.batch, Batch { submit, complete: 1 }, &from, words))
+    Ok(origins.choose_from("--batch", spec.batch, Batch { submit, complete: 1 }, &from, format_batch))
 }
 
 fn flush(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Option<Flush> {
@@ -434,8 +435,8 @@ fn data(spec: &StreamSpec) -> Data {
 fn data_words(data: &Data) -> String {
     match data {
         Data::Random { compress_percent, dedup_percent, .. } => {
-            let of = data.copies_of();
-            format!("random, {compress_percent} % compressible, {dedup_percent} % copies{of}")
+            let origin = data.copies_of();
+            format!("random, {compress_percent} % compressible, {dedup_percent} % copies{origin}")
         }
         Data::Zeros => "zeros".into(),
         Data::Counting => "the bytes 0 to 255".into(),
@@ -519,7 +520,7 @@ pub(super) fn check(
 fn check_advice(spec: &StreamSpec, cache: Cache) -> Result<(), Failure> {
     let Some(advice) = spec.advice.filter(|_| cache.is_direct()) else { return Ok(()) };
     Err(Failure::Usage(format!(
-        "--advice {} is about the page cache, and --cache {} goes past it; type --cache buffered too, or leave it out",
+        "--advice {} affects the page cache, which --cache {} bypasses; type --cache buffered, or leave --advice out",
         parsers::of_advice(advice),
         cache.word()
     )))
@@ -533,16 +534,16 @@ fn check_eviction(spec: &StreamSpec, cache: Cache, engine: &Entry) -> Result<(),
     let why = match cache {
         _ if !engine.touches_targets() => {
             return Err(Failure::Usage(format!(
-                "--evict-each-pass: the engine {} has no files that could be evicted; leave it out",
+                "--evict-each-pass: the engine {} has no files to evict; leave --evict-each-pass out",
                 engine.name
             )));
         }
-        Cache::Mmap => "maps its files, and what is mapped is not evicted",
-        cache if cache.is_direct() => "goes past the page cache",
+        Cache::Mmap => "maps its files, and mapped pages are not evicted",
+        cache if cache.is_direct() => "bypasses the page cache",
         _ => return Ok(()),
     };
     Err(Failure::Usage(format!(
-        "--evict-each-pass is about the page cache, and --cache {} {why}; type --cache buffered, or leave it out",
+        "--evict-each-pass evicts the page cache, and --cache {} {why}; type --cache buffered, or leave --evict-each-pass out",
         cache.word()
     )))
 }
@@ -562,15 +563,15 @@ pub(super) fn resolve_read_back(
     let index = number.saturating_sub(1) as usize;
     let before = phase.checked_sub(1).and_then(|before| spec.phases.get(before)?.streams.get(index));
     let Some(writer) = before else {
-        return fault("there is no such stream in the phase before; type the number of one, from 1");
+        return fault("the previous phase has no such stream; type the number of one, from 1");
     };
     let rw = match writer.rw {
         Some(Rw::Write | Rw::Rw | Rw::Trimwrite) => Rw::Read,
         Some(Rw::Randwrite | Rw::Randrw | Rw::Randtrimwrite) => Rw::Randread,
-        _ => return fault("that stream writes nothing; name one that does"),
+        _ => return fault("that stream writes nothing; type the number of one that writes"),
     };
     let Some(verify) = &writer.verify else {
-        return fault("that stream writes nothing that can be checked; say verify = \"stamps\" there");
+        return fault("that stream writes no data that can be verified; write verify = \"stamps\" into it");
     };
     let verify = Verify { checks: true, back: Some(index), ..verify.clone() };
     Ok(StreamSpec {

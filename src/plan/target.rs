@@ -37,7 +37,7 @@ pub(super) struct Targets<'a> {
     request: &'a Request,
     pub(super) root: &'a Root,
     pub(super) found: Vec<(Target, Place)>,
-    /// The target of streams that touch nothing. It comes after all others, since it has no place.
+    /// The target of streams that use no file or device. It comes after all others, since it has no place.
     pub(super) nothing: Option<Target>,
     overwritten: bool,
 }
@@ -66,7 +66,7 @@ impl<'a> Targets<'a> {
         let mut stream = draft.stream.clone();
         if draft.size == Some(0) {
             return Err(Failure::Usage(
-                "--size 0: there is nothing to measure; type a size such as 1g, or leave it out".into(),
+                "--size 0: there is nothing to measure; type a size such as 1g, or leave --size out".into(),
             ));
         }
         let own: Vec<PathBuf> = draft.paths.iter().map(|p| name::path(p)).collect();
@@ -83,7 +83,7 @@ impl<'a> Targets<'a> {
         for (typed_path, file) in
             paths.iter().flat_map(|typed_path| made_for(draft).into_iter().map(move |f| (typed_path, f)))
         {
-            let target = self.find((typed_path, file), draft, from, origins)?;
+            let target = self.find(typed_path, file, draft, from, origins)?;
             // A duplicate would double the operations in flight and the bytes.
             if !stream.targets.contains(&target) {
                 stream.targets.push(target);
@@ -97,7 +97,7 @@ impl<'a> Targets<'a> {
             stream.access.reads() && stream.verify.as_ref().is_some_and(|v| v.checks && v.back.is_none());
         if compares && targets.iter().any(|t| t.role == Role::Made) {
             return Err(Failure::Usage(
-                "--verify compares reads with what was written before, and a file that fathom makes has other data; name a file that was written with --verify, or type --rw randwrite"
+                "--verify compares reads with earlier writes of --verify, and a new test file has none; name a file that was written with --verify, or type --rw randwrite"
                     .into(),
             ));
         }
@@ -113,7 +113,7 @@ impl<'a> Targets<'a> {
         }
         if stream.clones == Some(Clones::Own) && !targets.len().is_multiple_of(stream.workers as usize) {
             return Err(Failure::Usage(format!(
-                "--clones own: {} targets (one named twice is one) cannot be divided among {} workers; name as many for each",
+                "--clones own: {} different targets cannot be divided equally among {} workers; name an equal number for each worker",
                 targets.len(),
                 stream.workers
             )));
@@ -132,7 +132,8 @@ impl<'a> Targets<'a> {
     /// The index of a known or new target.
     fn find(
         &mut self,
-        (typed_path, file): (&Path, MadeFor),
+        typed_path: &Path,
+        file: MadeFor,
         draft: &Draft,
         from: &str,
         origins: &mut Origins,
@@ -187,7 +188,7 @@ impl<'a> Targets<'a> {
             origins.fixed("--size", &show_bytes(bytes), from);
             if draft.stream.renews_file() {
                 return Err(Failure::Usage(format!(
-                    "--engine {}: its options {NEW}, {FALLOCATE} and {GROW} drop the whole of {}; name a directory, and fathom makes a test file there",
+                    "--engine {}: its options {NEW}, {FALLOCATE} and {GROW} remove all content of {}; name a directory, in which fathom makes a test file",
                     draft.engine.name,
                     name::shown(typed_path)
                 )));
@@ -250,7 +251,7 @@ impl<'a> Targets<'a> {
         let (now, place) = inspect_target(self.root, path, path)?;
         if now.role != was.role {
             return Err(Failure::Usage(format!(
-                "{} is not what that session measured: it is of another kind",
+                "{} is not the target of that session: it is of another kind",
                 was.path
             )));
         }
@@ -263,7 +264,7 @@ impl<'a> Targets<'a> {
             )));
         }
         if let Some(why) = then.and_then(|then| describe_change(then, &place)) {
-            return Err(Failure::Usage(format!("{} is not where that session measured it: {why}", was.path)));
+            return Err(Failure::Usage(format!("{} is not where it was in that session: {why}", was.path)));
         }
         let index = self.known(path, path, was.made_for)?.unwrap_or_else(|| {
             self.found.push((Target { made_for: was.made_for, ..now }, place));
@@ -287,11 +288,12 @@ impl<'a> Targets<'a> {
     /// All targets in the order of their indices, and the places of those that have one. With `apart`, streams that drop a
     /// file's blocks get their own file, so that others find theirs unchanged.
     pub(super) fn finish(self, jobs: &mut [Job], apart: bool) -> Result<(Vec<Target>, Vec<Place>), Failure> {
-        // For another tool's command the variable may be set once for many calls.
+        // For other tools' commands, the environment variable may be set once for many calls.
         let is_foreign = matches!(self.request.source, Some(JobSource::CommandOf(_)));
         if !self.request.destroy.is_empty() && !self.overwritten && !is_foreign {
             return Err(Failure::Usage(
-                "--destroy changes nothing here: nothing of anybody's is overwritten; leave it out".into(),
+                "--destroy has no effect: no file or device of yours is overwritten; leave --destroy out"
+                    .into(),
             ));
         }
         refuse_storage_of_other_targets(&self.found)?;
@@ -323,12 +325,12 @@ pub(super) fn mark_unseen_users(
         target.unseen_users = is_named(&request.unseen_users, &name::path(&target.path));
     }
     let marked = || targets.iter().filter(|t| t.unseen_users).map(|t| name::path(&t.path));
-    // For another tool's command the variable may be set once for many calls.
+    // For other tools' commands, the environment variable may be set once for many calls.
     let is_foreign = matches!(request.source, Some(JobSource::CommandOf(_)));
     let needless = |path: &&PathBuf| !marked().any(|target| is_named(std::slice::from_ref(path), &target));
     if let Some(path) = request.unseen_users.iter().find(needless).filter(|_| !is_foreign) {
         return Err(Failure::Usage(format!(
-            "--unseen-users {} changes nothing here: this job does not write it; leave it out",
+            "--unseen-users {} has no effect: this job does not write it; leave --unseen-users out",
             name::shown(path)
         )));
     }
@@ -339,17 +341,18 @@ pub(super) fn mark_unseen_users(
 
 /// Whether one of the paths leads to a file or device, under any of its names.
 fn is_named(all: &[PathBuf], path: &Path) -> bool {
-    all.iter().any(|tool_of_extension| {
-        tool_of_extension == path || machine::safety::is_same(tool_of_extension, path)
-    })
+    all.iter().any(|named| named == path || machine::safety::is_same(named, path))
 }
 
-/// Refuses weights unless there is one per target.
-fn check_weights(stream: &Stream, tool_of_extension: usize) -> Result<(), Failure> {
+/// Refuses weights unless there is one per target. `typed_targets` also counts targets that are named twice.
+fn check_weights(stream: &Stream, typed_targets: usize) -> Result<(), Failure> {
     match &stream.sharing {
         Sharing::Weighted(weights) if weights.len() != stream.targets.len() => {
-            let once =
-                if tool_of_extension > stream.targets.len() { " (one named twice is one)" } else { "" };
+            let once = if typed_targets > stream.targets.len() {
+                " (a target that is named twice counts once)"
+            } else {
+                ""
+            };
             Err(Failure::Usage(format!(
                 "--sharing has {} weights for {} targets{once}; type one for each",
                 weights.len(),
@@ -366,7 +369,7 @@ fn changes(draft: &Draft, typed_path: &Path, target: &Target) -> Result<bool, Fa
         return Ok(draft.stream.changes_targets());
     }
     Err(Failure::Usage(format!(
-        "--engine {}: it changes lengths and blocks of files, and {} is a device, which has its own for good; name a file or a directory",
+        "--engine {}: it changes the lengths and blocks of files, and {} is a device; name a file or a directory",
         draft.engine.name,
         name::shown(typed_path)
     )))
@@ -402,7 +405,7 @@ pub(super) fn inspect_target(
         return Ok(found);
     }
     Err(Failure::Usage(format!(
-        "{} is empty, so there is nothing to read or overwrite; name its directory, and fathom makes a test file there",
+        "{} is empty, so there is nothing to read or overwrite; name its directory, in which fathom makes a test file",
         name::shown(typed_path)
     )))
 }
@@ -419,15 +422,15 @@ fn inspect_path(root: &Root, typed_path: &Path, path: &Path) -> Result<(Target, 
     } else if kind.is_file() {
         (Role::File, facts.len())
     } else if kind.is_block_device() {
-        let told = place.tops.first().and_then(|t| place.layers.get(*t)).map_or(0, |l| l.bytes);
-        (Role::Device, if told > 0 { told } else { device_bytes(path).unwrap_or(0) })
+        let bytes_in_sysfs = place.tops.first().and_then(|t| place.layers.get(*t)).map_or(0, |l| l.bytes);
+        (Role::Device, if bytes_in_sysfs > 0 { bytes_in_sysfs } else { device_bytes(path).unwrap_or(0) })
     } else {
         let what = "neither a directory, a file nor a block device";
         return Err(Failure::Usage(format!("{} is {what}; name one of these", name::shown(typed_path))));
     };
     if bytes == 0 && role == Role::Device {
         return Err(Failure::Refused(format!(
-            "{} has no capacity: it is not set up",
+            "{} has no capacity: it is not set up, or has no medium",
             name::shown(typed_path)
         )));
     }
@@ -479,7 +482,7 @@ fn refuse_storage_of_other_targets(found: &[(Target, Place)]) -> Result<(), Fail
         };
         if let Some((other, _)) = found.iter().find(on) {
             return Err(Failure::Usage(format!(
-                "{} is stored on {}, and writing one would change the other; name one of them",
+                "{} is stored on {}, so writing to one would change the other; name one of them",
                 other.path, disk.path
             )));
         }
@@ -487,7 +490,7 @@ fn refuse_storage_of_other_targets(found: &[(Target, Place)]) -> Result<(), Fail
     Ok(())
 }
 
-/// Describes what is below a place now but was not then; `None` if it is the same.
+/// Describes which layer below a place has changed since then; `None` if none has.
 fn describe_change(then: &Place, now: &Place) -> Option<String> {
     let below = |place: &Place| -> Vec<String> {
         let tops = place.tops.iter().filter_map(|t| place.layers.get(*t));
@@ -554,11 +557,11 @@ pub(super) fn unreachable_path(typed_path: &Path, error: &std::io::Error) -> Fai
             "{path} does not exist; name a directory (a test file is made in it), an existing file or a block device"
         )),
         std::io::ErrorKind::PermissionDenied => Failure::Refused(format!(
-            "{path} may not be looked at by this user ({error}); {}",
+            "this user may not access {path} ({error}); {}",
             sys::error_advice::of_others()
         )),
         _ if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => Failure::Usage(format!(
-            "{path} is a symbolic link that leads back to itself; name the file, directory or device itself"
+            "{path} is a symbolic link in a loop; name the file, directory or device itself"
         )),
         _ if error.raw_os_error() == Some(Errno::NAMETOOLONG.raw_os_error()) => Failure::Usage(format!(
             "a name in this path is longer than its file system allows (usually 255 bytes); type a shorter path than {path}"
@@ -594,23 +597,23 @@ pub(super) fn divide(
     draft: &Draft,
     found: &mut [(Target, Place)],
 ) -> Result<(), Failure> {
-    let of = |found: &[(Target, Place)], role: fn(Role) -> bool| {
+    let first_with = |found: &[(Target, Place)], role: fn(Role) -> bool| {
         let targets = stream.targets.iter().filter_map(|at| found.get(*at));
         targets.map(|(target, _)| target).find(|target| role(target.role)).map(|target| target.path.clone())
     };
-    let not_made = of(found, |role| role != Role::Made);
+    let not_made = first_with(found, |role| role != Role::Made);
     if let Some(path) = not_made.as_ref().filter(|_| draft.own) {
         return Err(Failure::Usage(format!(
-            "--own is a test file for each worker, and {path} is one for all of them; name a directory, or leave --own out"
+            "--own makes a test file for each worker, and {path} is a single one; name a directory, or leave --own out"
         )));
     }
     if let Some(path) = not_made.filter(|_| stream.shift_hosts > 0 && stream.shared.is_none()) {
         return Err(Failure::Usage(format!(
-            "--shift-hosts: all hosts work on all of {path}; name a directory, where each has a file of its own, or type --shared too"
+            "--shift-hosts: all hosts use all of {path}; name a directory, where each host has its own file, or type --shared too"
         )));
     }
     if stream.shared.is_some() && stream.targets.len() > 1 {
-        return Err(Failure::Usage("--shared is about one file; name one target".into()));
+        return Err(Failure::Usage("--shared requires a single file; name one target".into()));
     }
     if draft.own && stream.workers > 1 {
         stream.clones = Some(Clones::Own);
@@ -712,7 +715,7 @@ impl Targets<'_> {
                 common: None,
             };
             self.found.push((target, place));
-            origins.fixed("TARGET", &format!("{}, which is made and kept", shown(&path)), from);
+            origins.fixed("TARGET", &format!("{}, which is created and kept", shown(&path)), from);
             self.found.len() - 1
         };
         let (target, _) = &mut self.found[index];
@@ -752,7 +755,7 @@ pub(super) fn check_size(
     let end = offset.checked_add(size.unwrap_or(0));
     if size.is_some_and(|s| s > there) || end.is_none_or(|e| e > there) {
         return Err(Failure::Usage(format!(
-            "--size {} from --offset {} goes beyond {}, which has {}; type less, or leave --size out",
+            "--size {} from --offset {} ends beyond {}, which has {}; type less, or leave --size out",
             show_bytes(size.unwrap_or(there)),
             show_bytes(offset),
             name::shown(typed_path),
@@ -771,7 +774,7 @@ pub(super) fn made_bytes(
 ) -> Result<u64, Failure> {
     if draft.create.is_some() {
         return Err(Failure::Usage(format!(
-            "--create makes a file that is named, and {} is a directory; name a file in it, or type --size alone",
+            "--create makes the named file, and {} is a directory; name a file in it, or type --size alone",
             name::shown(path)
         )));
     }
@@ -792,7 +795,7 @@ pub(super) fn check_span(job: &str, stream: &Stream, target: &Target) -> Result<
     let left = target.bytes.saturating_sub(access.offset_bytes).min(access.span_bytes);
     if left < largest {
         return Err(Failure::Usage(format!(
-            "{job}: no block of {} fits behind offset {} of {} ({}); use a smaller --bs or --offset, or a larger --size",
+            "{job}: no block of {} fits after offset {} of {} ({}); use a smaller --bs or --offset, or a larger --size",
             show_bytes(largest),
             show_bytes(access.offset_bytes),
             target.path,
@@ -839,12 +842,12 @@ pub(super) fn check_span(job: &str, stream: &Stream, target: &Target) -> Result<
 
 /// Every size of a line; the ends of ranges.
 fn line_sizes(line: &Line) -> Vec<u32> {
-    let of = |sizes: &Sizes| match sizes {
+    let list_sizes = |sizes: &Sizes| match sizes {
         Sizes::Fixed(size) => vec![*size],
         Sizes::Range(least, most) => vec![*least, *most],
         Sizes::Split(split) => split.iter().map(|s| s.0).collect(),
     };
-    let mut all: Vec<u32> = line.drawn_sizes().flat_map(of).collect();
+    let mut all: Vec<u32> = line.drawn_sizes().flat_map(list_sizes).collect();
     all.extend((line.reply_bytes > 0).then_some(line.reply_bytes));
     all
 }
@@ -869,19 +872,20 @@ pub(super) fn direct_alignment(place: &Place) -> u32 {
 /// Another extension of fio's job files.
 const OF_FIO: &str = "job";
 
-/// Refuses a workload file as a target, recognised by its content, or as text by its name: its few bytes are not meant to
+/// Refuses a workload file as a target, recognised by its content or, if it is text, by its name: its few bytes are not meant to
 /// be measured.
 pub(super) fn refuse(typed_path: &Path) -> Result<(), Failure> {
     let name = name::shown(typed_path);
     let is_no_disk =
-        |what: String, then: &str| Failure::Usage(format!("{name} is {what} and no disk to measure; {then}"));
+        |what: String, then: &str| Failure::Usage(format!("{name} is {what}, not a disk to measure; {then}"));
     if is_capture(typed_path) {
-        let then = format!("`fathom run {name} TARGET` replays it, `fathom show {name}` shows it");
+        let then = format!("`fathom run {name} TARGET` replays it, `fathom show {name}` prints its profile");
         return Err(is_no_disk("a capture".into(), &then));
     }
     if let Some(language) = capture::trace_language(typed_path) {
-        let then =
-            format!("`fathom capture --import {name} -o x.capture` makes a capture of it, to be replayed");
+        let then = format!(
+            "`fathom capture --import {name} -o x.capture` converts it to a capture, which can be replayed"
+        );
         return Err(is_no_disk(format!("a trace ({})", language.name()), &then));
     }
     let Small::Read(content) = files::small(typed_path, MAX_FILE_BYTES as u64) else { return Ok(()) };
@@ -891,7 +895,7 @@ pub(super) fn refuse(typed_path: &Path) -> Result<(), Failure> {
         return Ok(());
     };
     let what = format!("a job file of {} ({})", tool.word(), show_bytes(content.len() as u64));
-    Err(is_no_disk(what, &format!("`fathom run {name}` carries it out")))
+    Err(is_no_disk(what, &format!("`fathom run {name}` runs it")))
 }
 
 /// The tool whose job files have this extension.
@@ -911,7 +915,7 @@ impl Targets<'_> {
     ) -> Result<(), Failure> {
         let idle = |flag: &str| {
             Err(Failure::Usage(format!(
-                "{flag} changes nothing here: the engine {} touches no target; leave it out",
+                "{flag} has no effect: the engine {} uses no target; leave {flag} out",
                 draft.engine.name
             )))
         };

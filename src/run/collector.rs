@@ -38,7 +38,7 @@ pub struct Collector {
     rows: BTreeMap<(usize, u64), Row>,
     interval_ns: u64,
     operations: u64,
-    /// For each stream that reports its workers separately: length of a worker's stretches.
+    /// Length of a worker's stretches, for each stream that reports its workers separately.
     each_worker: Vec<Option<u64>>,
 }
 
@@ -52,7 +52,7 @@ struct Row {
 }
 
 impl Collector {
-    /// For a run with `streams` streams, divided into intervals of this length.
+    /// Makes the collector of a run with `streams` streams, divided into intervals of this length.
     pub fn new(streams: usize, interval_ns: u64) -> Self {
         let spans = vec![None; streams];
         let streams = (0..streams).map(|stream| StreamEnd { stream, ..StreamEnd::default() }).collect();
@@ -60,7 +60,7 @@ impl Collector {
         Self { streams, spans, rows: BTreeMap::new(), interval_ns, operations: 0, each_worker: Vec::new() }
     }
 
-    /// For the streams of a phase, some of which may report their workers separately.
+    /// Makes the collector for the streams of a phase, some of which may report their workers separately.
     pub fn for_phase(phase: &Phase, interval_ns: u64) -> Self {
         // Workers that log each operation need no separate blocks.
         let by_block = |s: &Stream| s.each_worker_ns.filter(|_| s.apart_ns().is_none());
@@ -349,34 +349,32 @@ pub(crate) fn add_totals(stream: &mut StreamEnd, outcome: &Outcome) {
 
 /// Operations of a kind that a worker submitted, successful or not.
 pub(crate) fn attempted(outcome: &Outcome, kind: Kind) -> u64 {
-    let of = &outcome.totals[kind as usize];
-    of.ops + of.errors.values().sum::<u64>()
+    let total = &outcome.totals[kind as usize];
+    total.ops + total.errors.values().sum::<u64>()
 }
 
 /// Notes about the first unexpected data that each worker read.
 pub(crate) fn differences(plan: &Plan, phase: &Phase, outcomes: &[(Who, Outcome)]) -> Vec<String> {
-    let words = |(who, outcome): &(Who, Outcome)| {
+    let describe = |(who, outcome): &(Who, Outcome)| {
         let Difference { file, offset, length, at } = outcome.difference?;
         let target = phase.streams.get(who.stream)?.targets.get(usize::from(file))?;
         let path = &plan.targets.get(*target)?.path;
-        Some(format!(
-            "verify failed: {path}, offset {offset}, length {length}: byte {at} of it is not what should be there"
-        ))
+        Some(format!("verify failed: {path}, offset {offset}, length {length}: byte {at} of it is wrong"))
     };
-    outcomes.iter().filter_map(words).collect()
+    outcomes.iter().filter_map(describe).collect()
 }
 
 /// Note about workers that had to wait for the log.
 pub(crate) fn log_waits(outcomes: &[(Who, Outcome)]) -> Option<String> {
     let waits: u64 = outcomes.iter().map(|(_, outcome)| outcome.log_waits).sum();
     (waits > 0).then(|| {
-        format!("workers waited {waits} times until the log had taken their operations over, which made them slower")
+        format!("workers waited {waits} times for the log to store their operations, which made them slower")
     })
 }
 
 /// Notes about workers that searched for a depth.
 pub(crate) fn found_depths(phase: &Phase, outcomes: &[(Who, Outcome)]) -> Vec<String> {
-    let words = |(who, outcome): &(Who, Outcome)| {
+    let describe = |(who, outcome): &(Who, Outcome)| {
         let FoundDepth { depth, is_last } = outcome.depth?;
         let target = phase.streams.get(who.stream)?.latency_target?;
         let rule = format!("worker {}, --latency-target {}", who.worker, target.to_flag());
@@ -384,14 +382,14 @@ pub(crate) fn found_depths(phase: &Phase, outcomes: &[(Who, Outcome)]) -> Vec<St
             (true, _) => format!("{rule}: {depth} in flight"),
             (false, 1) => format!("{rule}: not met with one operation in flight"),
             (false, _) => format!(
-                "{rule}: the search had not ended; the figures are of the last window, with {depth} in flight"
+                "{rule}: the search was not finished; the figures are from the last window, with {depth} in flight"
             ),
         })
     };
-    outcomes.iter().filter_map(words).collect()
+    outcomes.iter().filter_map(describe).collect()
 }
 
-/// What a worker cost, and how it ended.
+/// Converts the outcome of a worker to its end in the record.
 pub(crate) fn worker_end(who: Who, outcome: Outcome) -> WorkerEnd {
     WorkerEnd {
         worker: who.worker,
@@ -421,7 +419,7 @@ pub(crate) fn worker_end(who: Who, outcome: Outcome) -> WorkerEnd {
 #[derive(Debug, Default)]
 pub struct OpLog {
     all: Vec<WorkerLog>,
-    /// For each worker of the current phase, its index in `all` if it is logged.
+    /// Index in `all` of each worker of the current phase, if it is logged.
     present: Vec<Option<usize>>,
     bytes: usize,
 }
@@ -462,7 +460,7 @@ impl OpLog {
         }
     }
 
-    /// Why the log cannot grow any more, if so.
+    /// Returns why the log cannot grow further, if it is full.
     pub fn full(&self) -> Option<String> {
         (self.bytes > MAX_BYTES).then(|| {
             format!(
@@ -476,10 +474,10 @@ impl OpLog {
 /// Number of a stream's first worker over all phases of its job, from 1. A stream that reads back has the numbers of its
 /// writer, which is the same thread in fio.
 fn first_number(job: &Job, phase: usize, stream: usize) -> u32 {
-    let of = |phase: usize| job.phases.get(phase).map_or(&[][..], |p| &p.streams);
-    let back = of(phase).get(stream).and_then(Stream::reads_back);
+    let streams = |phase: usize| job.phases.get(phase).map_or(&[][..], |p| &p.streams);
+    let back = streams(phase).get(stream).and_then(Stream::reads_back);
     let (phase, stream) = phase.checked_sub(1).zip(back).unwrap_or((phase, stream));
-    let before = (0..phase).flat_map(of).chain(of(phase).iter().take(stream));
+    let before = (0..phase).flat_map(streams).chain(streams(phase).iter().take(stream));
     before.filter(|s| s.reads_back().is_none()).map(|s| s.workers).sum::<u32>() + 1
 }
 
@@ -554,12 +552,12 @@ fn workers_are_separate_if_requested() {
         }
     }
     let lanes = collector.finish().remove(0).lanes;
-    let of = |lane: &LaneEnd| {
+    let summary = |lane: &LaneEnd| {
         let read = &lane.kinds[&Kind::Read];
         let course: Vec<u64> = read.course.iter().map(|b| b.0).collect();
         (lane.worker, lane.lane, read.bytes, read.latency.count(), course)
     };
-    let all: Vec<_> = lanes.iter().map(of).collect();
+    let all: Vec<_> = lanes.iter().map(summary).collect();
     assert_eq!(all, [(0, 0, 12 * 4096, 12, vec![6, 6]), (1, 0, 20 * 4096, 20, vec![10, 10])]);
 }
 

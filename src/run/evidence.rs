@@ -2,8 +2,8 @@
 //!
 //! 1. Snapshots of counters and file states go to the session file; a probe reads single blocks of each target.
 //! 2. [`StillWatch`], the stall watchdog, detects that all of fathom or a single worker was stopped. A thread sleeps for
-//!    about 10 ms at a time. If it wakes up much later than requested without having waited for a CPU, everything stood
-//!    still (stop signal, freezer, paused machine). After each sleep it reads the state, tracer and wait channel of the
+//!    about 10 ms at a time. If it wakes up much later than requested without having waited for a CPU, the whole process was
+//!    stopped (stop signal, freezer, paused machine). After each sleep it reads the state, tracer and wait channel of the
 //!    next few workers in `/proc/self/task`, which shows debuggers, `strace` and freezers. The sleeps differ in length, so
 //!    that regular stops are sampled in proportion. D26 judges the result.
 //! 3. [`Driver`] records a replay's requests at the driver, for comparison with the capture, and reports how much longer
@@ -78,7 +78,7 @@ impl Measurement {
     pub(super) fn keep_during(&mut self, last: &mut Snapshot) -> Result<(), Failure> {
         assert!(
             self.plan.hook != Some(Hook::PanicMain),
-            "a fault that was put in on purpose (--test-hook panic-main)"
+            "a fault that was injected on purpose (--test-hook panic-main)"
         );
         if self.plan.hook == Some(Hook::NoEvidence) {
             last.at_ns = self.now_ns();
@@ -125,7 +125,7 @@ impl Measurement {
             return Some(Err(why));
         }
         let seed = self.plan.seed ^ (index as u64) << 32;
-        let refused = "it cannot be opened for direct reads, and others would fill the page cache";
+        let refused = "it cannot be opened for direct reads, and buffered reads would fill the page cache";
         let file = ready.open(&self.root, Cache::Direct, false).map_err(|_| refused.to_owned());
         Some(file.and_then(|file| machine::probe::probe_latency(file, span, ready.align(), seed)))
     }
@@ -155,7 +155,7 @@ const STALL_FROM: Duration = Duration::from_millis(100);
 const NAPS_MS: [u64; 4] = [7, 12, 9, 12];
 /// Most workers whose state is read after a sleep. Each costs about 20 us.
 const WORKERS_AT_ONCE: usize = 4;
-/// Wait channels of a thread that a freezer holds (cgroup v1 and v2).
+/// Wait channels of a frozen thread (cgroup v1 and v2).
 const FREEZERS: [&str; 2] = ["__refrigerator", "do_freezer_trap"];
 /// How often the CPU wait account is read, so that lateness is compared with the wait of its own time.
 const ACCOUNT_EVERY: Duration = Duration::from_millis(100);
@@ -184,7 +184,7 @@ impl StillWatch {
         let thread = thread.map_err(|e| format!("fathom cannot start a thread: {e}"))?;
         self.is_over.store(true, Ordering::Relaxed);
         thread.thread().unpark();
-        thread.join().unwrap_or_else(|_| Err("the thread that sleeps has ended".into()))
+        thread.join().unwrap_or_else(|_| Err("the watchdog thread failed".into()))
     }
 }
 
@@ -330,7 +330,7 @@ impl Sampler {
 
 /// How often the buffers are emptied.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(50);
-/// How long to wait for events that are not in the buffers yet.
+/// Longest wait for events that are not in the buffers yet.
 const DRAIN_WAIT: Duration = Duration::from_millis(5);
 /// Fewest operations for a median.
 const MIN_OPERATIONS: u64 = 20;
@@ -349,7 +349,7 @@ struct Recording {
 }
 
 impl Driver {
-    /// Begins if the phase is a replay.
+    /// Starts recording requests if the phase is a replay.
     pub(super) fn begin(measurement: &Measurement, phase: &Phase, specs: &[WorkerSpec]) -> Option<Self> {
         let replay = phase.streams.iter().find_map(|stream| stream.replay.as_ref())?;
         let is_dependent = replay.pace == ReplayPace::Dependent;
@@ -358,7 +358,7 @@ impl Driver {
         let recording = if reaches_targets {
             Recording::begin(measurement, phase)
         } else {
-            Err("the engine asks no device for anything".into())
+            Err("the engine sends no requests to devices".into())
         };
         Some(Self { recording, due: Instant::now() + DRAIN_INTERVAL, overhead_sink })
     }
@@ -389,7 +389,7 @@ impl Driver {
     }
 }
 
-/// How much longer the median operation takes above the driver than at it, in ns.
+/// Returns the median latency of operations minus the median latency of their requests at the driver, in ns.
 fn driver_overhead_ns(above: &Histogram, at_driver: &Histogram) -> Option<u64> {
     let median = |of: &Histogram| of.supported_quantile_ns(0.5).filter(|_| of.count() >= MIN_OPERATIONS);
     Some(median(above)?.saturating_sub(median(at_driver)?))
@@ -399,7 +399,7 @@ impl Recording {
     fn begin(measurement: &Measurement, phase: &Phase) -> Known<Self> {
         let [stream] = phase.streams.as_slice() else {
             return Err(
-                "other streams run beside it, and the kernel does not say whose requests are whose".into()
+                "other streams run at the same time, and the kernel does not report which stream issued a request".into()
             );
         };
         let [target] = stream.targets.as_slice() else { return Err("it has several targets".into()) };
@@ -480,14 +480,14 @@ fn lateness_without_cpu_wait_is_a_stop() {
 
 #[test]
 fn driver_overhead_is_the_difference_of_medians() {
-    let of = |ns: u64, count: u64| {
+    let histogram = |ns: u64, count: u64| {
         let mut histogram = Histogram::default();
         (0..count).for_each(|_| histogram.record(ns));
         histogram
     };
-    let way = driver_overhead_ns(&of(120_000, 50), &of(80_000, 50)).unwrap_or_default();
+    let way = driver_overhead_ns(&histogram(120_000, 50), &histogram(80_000, 50)).unwrap_or_default();
     assert!((39_000..41_000).contains(&way), "{way}");
     // The device's clock lags.
-    assert_eq!(driver_overhead_ns(&of(80_000, 50), &of(120_000, 50)), Some(0));
-    assert_eq!(driver_overhead_ns(&of(120_000, 50), &of(80_000, 19)), None);
+    assert_eq!(driver_overhead_ns(&histogram(80_000, 50), &histogram(120_000, 50)), Some(0));
+    assert_eq!(driver_overhead_ns(&histogram(120_000, 50), &histogram(80_000, 19)), None);
 }

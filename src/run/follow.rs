@@ -2,7 +2,7 @@
 //!
 //! 1. The loop takes over the workers' blocks, reads device counters, and updates the display.
 //! 2. [`Ends`] ends streams before their time: steady state, least rates, longest latencies, streams that end others.
-//!    Workers end by amounts and times on their own; crate `model` has the rules.
+//!    Workers check limits of amount and time themselves; crate `model` has the rules.
 //! 3. Rows show the last run's result and its certain findings, unless `--quiet` is set. The report is judged later from
 //!    the record.
 //! 4. [`Early`] hands out the record so far, for `--status-interval` and `SIGUSR1` of `fathom fio`. The receiver judges
@@ -37,14 +37,16 @@ const EVIDENCE_EVERY: Duration = Duration::from_millis(500);
 const SHOW_HOSTS_EVERY: Duration = Duration::from_millis(500);
 
 impl Measurement {
-    /// Takes over the workers' blocks until all have ended, stores device counters, and shows progress. The progress or
-    /// end of a stream may end it or all. Returns the reason if one is stuck or too slow.
+    /// Takes over the workers' blocks until all have ended, stores device counters, and shows progress. Applies the stop rules, which may
+    /// end single streams or all. Returns the reason if a worker is stuck or a stream is too slow.
     pub(super) fn follow(
         &mut self,
-        (workers, ends): (&mut Workers, &mut Ends),
+        workers: &mut Workers,
+        ends: &mut Ends,
         collector: &mut Collector,
         mut last: Snapshot,
-        (opened, total): (Instant, Duration),
+        opened: Instant,
+        total: Duration,
     ) -> Result<(Option<String>, Option<Known<Still>>), Failure> {
         self.early_begins();
         let watch = StillWatch::begin();
@@ -76,9 +78,9 @@ impl Measurement {
                 self.keep_during(&mut last)?;
                 self.keep_rows(collector, at.as_nanos().saturating_sub(1_000_000_000) as u64)?;
             }
-            let told = self.fleet.progress(collector.operations(), || collector.p99_ns());
-            for words in &told {
-                self.live.tell(words);
+            let messages = self.fleet.progress(collector.operations(), || collector.p99_ns());
+            for message in &messages {
+                self.live.tell(message);
             }
             self.show_hosts(&shown);
             self.tell_early(collector, at);
@@ -127,7 +129,7 @@ impl Measurement {
     /// Whether the last run of a job has ended. Each load of a load curve is measured once.
     fn is_last(&self, at: &Attempt) -> bool {
         let mut budget = Budget::from_plan(&self.plan);
-        // Conditions may ask for more runs later.
+        // Conditions may require more runs later.
         if matches!(budget.strategy, Strategy::Settle { .. }) {
             budget.strategy = Strategy::Fixed;
         }

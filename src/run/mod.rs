@@ -1,5 +1,4 @@
-//! Measures: the loop that asks the strategy for the next job, measures it, appends it to the session file, and asks
-//! again.
+//! The measuring loop: asks the strategy for the next job, measures it, appends it to the session file, and repeats.
 //!
 //! A sweep has its own loop over the cells of a grid, which skips cells that cannot begin and resumes earlier sessions.
 //! Files below: `setup` (before the first run), `specs` (workers), `target` (files and devices), `follow` (during
@@ -63,8 +62,8 @@ use target::Ready;
 /// How often blocks are taken over. Each worker has spare blocks for about ten such intervals.
 const COLLECT_EVERY: Duration = Duration::from_millis(10);
 
-/// A finished measurement: the session file, and how it ended. Dropping it removes the test files. That can block for ever
-/// on a dead file system, so drop it last.
+/// A finished measurement: the session file, and how it ended. Dropping it removes the test files, which can block forever on a dead file
+/// system, so drop it last.
 pub struct Finished {
     /// The session file. If it is not kept, closing removes it.
     pub session: Session,
@@ -105,7 +104,7 @@ pub fn measure(
     fleet: &Fleet,
     accept: Option<&[CheckId]>,
 ) -> Result<Finished, Failure> {
-    measure_plan(planned, None, (keep, accept), (mode, early), fleet)
+    measure_plan(planned, None, keep, accept, mode, early, fleet)
 }
 
 /// Continues a sweep. The earlier results are at the beginning of a new session file.
@@ -120,25 +119,21 @@ pub fn resume(
     accept: &[CheckId],
 ) -> Result<Finished, Failure> {
     if done.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
-        return Err(Failure::Usage("that sweep was measured to its end; `fathom show` prints it".into()));
+        return Err(Failure::Usage("that sweep is complete; `fathom show` prints it".into()));
     }
-    measure_plan(
-        planned,
-        Some(&Earlier::from_record(done)),
-        (keep, Some(accept)),
-        (mode, None),
-        &Fleet::Alone,
-    )
+    measure_plan(planned, Some(&Earlier::from_record(done)), keep, Some(accept), mode, None, &Fleet::Alone)
 }
 
 fn measure_plan(
     planned: (Plan, Machine),
     earlier: Option<&Earlier>,
-    (keep, accept): (bool, Option<&[CheckId]>),
-    (mode, early): (Progress, Option<Early>),
+    keep: bool,
+    accept: Option<&[CheckId]>,
+    mode: Progress,
+    early: Option<Early>,
     fleet: &Fleet,
 ) -> Result<Finished, Failure> {
-    let mut measurement = setup::begin(planned, earlier, (keep, fleet), mode)?;
+    let mut measurement = setup::begin(planned, earlier, keep, fleet, mode)?;
     measurement.early = early;
     measurement.accept = accept.map(<[CheckId]>::to_vec);
     let ending = match measurement.all(earlier) {
@@ -187,7 +182,7 @@ struct Measurement {
     courses: Vec<Vec<Interval>>,
     /// Summaries of all attempts so far.
     done: Vec<Summary>,
-    /// What was left of a sweep when its run began; other plans count from `done`.
+    /// Remaining cells of a sweep when its run began; other plans count from `done`.
     left: Option<Left>,
     /// Jobs of a comparison that this machine refuses.
     refused: Vec<usize>,
@@ -314,12 +309,12 @@ impl Measurement {
         let disturbed = (!by.is_empty()).then_some(Disturbed { attempt: at.attempt, by });
         let phases = self.last.runs.iter().filter_map(|r| r.end.as_ref());
         let own = Summary { disturbed, ..Summary::of(*at, phases) };
-        let told = std::cell::Cell::new(Instant::now());
-        let tell = |words: &[String]| {
-            for words in words {
-                self.live.tell(words);
+        let last_shown = std::cell::Cell::new(Instant::now());
+        let tell = |messages: &[String]| {
+            for message in messages {
+                self.live.tell(message);
             }
-            self.show_hosts(&told);
+            self.show_hosts(&last_shown);
         };
         let (summary, end) = self.fleet.agree(&self.last.runs, &self.courses, own, tell)?;
         // A run on other hosts has no data here.
@@ -360,11 +355,12 @@ impl Measurement {
             if at.attempt == 0 { [first_runs + 1, repeated] } else { [first_runs, repeated + 1] };
         let repeated = if repeated > 0 { format!(" ({repeated} repeated)") } else { String::new() };
         let at_most = if at_most { "at most " } else { "" };
-        let again = if self.plan.against.as_ref().is_some_and(|a| at.job >= a.from) { ", again" } else { "" };
+        let repetition =
+            if self.plan.against.as_ref().is_some_and(|a| at.job >= a.from) { ", again" } else { "" };
         let load = at.offered_iops.map_or(String::new(), |iops| format!(" at {}/s", show_count(iops as f64)));
         let (name, why) = (&self.plan.jobs[at.job].name, self.why_again(at));
-        let words = format!("run {number} of {at_most}{all}{repeated}  {name}{load}{again}{why}");
-        self.live.step(&words, self.left());
+        let step = format!("run {number} of {at_most}{all}{repeated}  {name}{load}{repetition}{why}");
+        self.live.step(&step, self.left());
     }
 
     /// The remaining work.
@@ -424,7 +420,7 @@ impl Measurement {
             // Written data must be read from the storage.
             notes.extend(self.evict(start.job));
         }
-        let (workers, refused) = match self.spawn(&phase, &start, (done, course)) {
+        let (workers, refused) = match self.spawn(&phase, &start, done, course) {
             Err(why) if in_sweep => (None, Some(why.message().to_owned())),
             spawned => (Some(spawned?), None),
         };
@@ -449,7 +445,7 @@ impl Measurement {
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
         self.live.run_begins(&start, &first, phase.streams.iter().map(Stream::total_depth).sum());
         let (stuck, still) =
-            self.follow((&mut workers, &mut ends), &mut collector, first.clone(), (opened, total))?;
+            self.follow(&mut workers, &mut ends, &mut collector, first.clone(), opened, total)?;
         self.fleet.ended(workers.late_ns());
         self.live.run_rests();
         let used = |(b, a): ([u64; 2], [u64; 2])| [0, 1].map(|i| a[i].saturating_sub(b[i]));
@@ -470,7 +466,7 @@ impl Measurement {
         }
         let is_stable = writes && failure.is_none();
         let (sync_ns, sync_failures) =
-            if is_stable { self.sync_targets((opened, &workers), &mut notes)? } else { (None, Vec::new()) };
+            if is_stable { self.sync_targets(opened, &workers, &mut notes)? } else { (None, Vec::new()) };
         self.keep_rows(&mut collector, u64::MAX)?;
         let streams = self.close_streams(&phase, collector, ends, &mut notes);
         let ending =
@@ -506,11 +502,12 @@ impl Measurement {
         &mut self,
         phase: &Phase,
         start: &RunStart,
-        (run, course): (usize, usize),
+        run: usize,
+        course: usize,
     ) -> Result<Workers, Failure> {
         let phases = &self.plan.jobs[start.job].phases;
         let before = start.phase.checked_sub(1).and_then(|at| phases.get(at));
-        let mut specs = self.specs((before, phase), (start.job, start.phase), run, course)?;
+        let mut specs = self.specs(before, phase, start.job, start.phase, run, course)?;
         for spec in &mut specs {
             spec.log = phase.streams[spec.stream].log_interval_ns.is_some();
         }
@@ -598,7 +595,7 @@ impl Finished {
 }
 
 impl Measurement {
-    /// How a run ended, from its failures.
+    /// Returns how a run ended, from its failures.
     fn ending_of(&self, failure: Option<String>, stopped: bool) -> RunEnding {
         match failure.or_else(|| self.fleet.over()) {
             Some(why) => RunEnding::Failed(why),
@@ -613,7 +610,7 @@ impl Measurement {
         notes.extend(self.busy_host.take());
         if self.session.left_out() > 0 {
             notes.push(format!(
-                "the session file reached its limit; {} frames of its course were left out",
+                "the session file reached its size limit; {} frames of its time series were omitted",
                 self.session.left_out()
             ));
         }
@@ -627,7 +624,7 @@ impl Measurement {
                 1 => "1 run".to_owned(),
                 n => format!("{n} runs"),
             };
-            notes.push(format!("ended by the key q after {runs}; what was to follow was not measured"));
+            notes.push(format!("ended by the key q after {runs}; the remaining runs were not measured"));
         }
         let clock_drift_ppm = self.clock.drift_ppm();
         self.session.append(&Frame::End(End { ending, notes, clock_drift_ppm }))?;
@@ -685,7 +682,7 @@ impl Earlier {
         Duration::from_nanos(self.runs.last().and_then(|r| r.end.as_ref()).map_or(0, |e| e.at_ns))
     }
 
-    /// Its runs as unchanged frames.
+    /// Runs of the earlier session, as unchanged frames.
     fn frames(&self) -> impl Iterator<Item = Frame> {
         self.runs.iter().flat_map(|run| {
             let Run { start, intervals, evidence, end, disturbed } = run.clone();
@@ -725,7 +722,7 @@ impl Measurement {
             let Some(end) = self.last.runs.last().and_then(|r| r.end.clone()) else { return Ok(ending) };
             // A run that never began concerns only its cell.
             let began = !end.workers.is_empty();
-            let Some((summary, end)) = self.cell(&at, (ending, end), began)? else {
+            let Some((summary, end)) = self.cell(&at, ending, end, began)? else {
                 return Ok(RunEnding::Interrupted);
             };
             match &end.ending {
@@ -752,7 +749,8 @@ impl Measurement {
     fn cell(
         &mut self,
         at: &Attempt,
-        (ending, end): (RunEnding, RunEnd),
+        ending: RunEnding,
+        end: RunEnd,
         began: bool,
     ) -> Result<Option<(Summary, RunEnd)>, Failure> {
         let refused = Summary::refused(at.job, at.repeat);

@@ -76,8 +76,9 @@ impl Measurement {
                 StopRule { bytes: Some(pass.saturating_mul(u64::from(passes))), ..StopRule::default() };
             if ready.open(&self.root, fill.cache, true).is_err() {
                 stream.cache = Cache::Buffered;
-                notes
-                    .push("preconditioning wrote through the page cache: direct I/O is refused there".into());
+                notes.push(
+                    "preconditioning wrote through the page cache: the target refuses direct I/O".into(),
+                );
             }
         }
         stream
@@ -96,7 +97,7 @@ impl Measurement {
                 let name = &self.plan.jobs[job].name;
                 let most = planned.rounds_at_most;
                 self.live.step(
-                    &format!("preconditioning: round {} of {most} at most  {name}", round + 1),
+                    &format!("preconditioning: round {} of at most {most}  {name}", round + 1),
                     self.left(),
                 );
                 let number = planned.fills.len() + round as usize * planned.jobs.len() + at;
@@ -127,13 +128,13 @@ impl Measurement {
     /// Runs a phase only for its totals.
     fn exercise(&self, phase: &Phase, index: usize, number: usize) -> Result<Vec<StreamEnd>, Cut> {
         self.targets_may_be_used(phase)?;
-        let specs = self.specs((None, phase), (0, index), FIRST_NUMBER + number, FIRST_NUMBER + number)?;
+        let specs = self.specs(None, phase, 0, index, FIRST_NUMBER + number, FIRST_NUMBER + number)?;
         let mut workers = Workers::spawn(specs).map_err(|why| failed(&why.sentence))?;
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase));
         workers.open();
         // Rules that end a stream of the job apply here too.
         let mut ends = Ends::for_phase(phase);
-        let stuck = self.watch_exercise((&mut workers, &mut ends), &mut collector, phase);
+        let stuck = self.watch_exercise(&mut workers, &mut ends, &mut collector, phase);
         workers.collect(|who, block| collector.add(who, block));
         let outcomes = workers.finish();
         let failure = stuck.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
@@ -152,7 +153,8 @@ impl Measurement {
     /// Takes over the workers' blocks until all have ended, and shows progress. Returns the reason if one is stuck.
     fn watch_exercise(
         &self,
-        (workers, ends): (&mut Workers, &mut Ends),
+        workers: &mut Workers,
+        ends: &mut Ends,
         collector: &mut Collector,
         phase: &Phase,
     ) -> Option<String> {

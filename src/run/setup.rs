@@ -55,11 +55,13 @@ use sys::open_file::{CloseErrors, OpenFile};
 
 /// Begins a measurement, up to its first run.
 pub(super) fn begin(
-    (plan, mut machine): (Plan, Machine),
+    planned: (Plan, Machine),
     earlier: Option<&Earlier>,
-    (keep, fleet): (bool, &Fleet),
+    keep: bool,
+    fleet: &Fleet,
     mode: Progress,
 ) -> Result<Measurement, Failure> {
+    let (plan, mut machine) = planned;
     let root = Root::real();
     // From here on a signal removes the cgroup too.
     let stop = watch_signals()?;
@@ -86,7 +88,7 @@ pub(super) fn begin(
     for sentence in analysis::engine_fallbacks(&plan) {
         live.say(&sentence);
     }
-    let targets = prepare_targets(&root, &plan, (&stop, &live, Some(time_left(&plan, &[]).into())), fleet)?;
+    let targets = prepare_targets(&root, &plan, &stop, &live, Some(time_left(&plan, &[]).into()), fleet)?;
     resolve_opened_files(&root, &plan, &targets, &mut machine);
     let watch = Watch::new(root.clone(), &machine, epoch);
     live.look_at(&watch, &plan, &machine);
@@ -176,7 +178,9 @@ fn watch_signals() -> Result<Arc<AtomicBool>, Failure> {
 pub(crate) fn prepare_targets(
     root: &Root,
     plan: &Plan,
-    (stop, live, left): (&Arc<AtomicBool>, &Live, Option<Left>),
+    stop: &Arc<AtomicBool>,
+    live: &Live,
+    left: Option<Left>,
     fleet: &Fleet,
 ) -> Result<Vec<Ready>, Failure> {
     probe(root, plan)?;
@@ -196,7 +200,7 @@ pub(crate) fn prepare_targets(
         }
         targets.push(ready?);
     }
-    open_others(plan, &mut targets, fleet, (stop, live, left))?;
+    open_others(plan, &mut targets, fleet, stop, live, left)?;
     Ok(targets)
 }
 
@@ -270,7 +274,7 @@ fn probe_target(root: &Root, target: &Target, streams: &[&Stream]) -> Result<(),
         let Some(entry) = engines::find(&stream.engine).filter(|entry| entry.touches_targets()) else {
             continue;
         };
-        let file = open(root, (target, &path), lent.as_ref(), stream.cache)?;
+        let file = open(root, target, &path, lent.as_ref(), stream.cache)?;
         if let Some(lent) = &lent
             && (entry.name == FALLOCATE || stream.options.contains_key(FALLOCATE))
         {
@@ -301,7 +305,8 @@ fn is_set_up(entry: &Entry, stream: &Stream, is_lent: bool) -> bool {
 /// need.
 fn open(
     root: &Root,
-    (target, path): (&Target, &Path),
+    target: &Target,
+    path: &Path,
     lent: Option<&TestFile>,
     cache: Cache,
 ) -> Result<File, Failure> {
@@ -513,7 +518,7 @@ impl Measurement {
                     job: candidate.job,
                     refusal: (reason != sentence).then_some(reason),
                     moved_bytes: Err(sentence),
-                    calls: Err("it was not tried to the end".into()),
+                    calls: Err("the trial failed".into()),
                 },
             }
         });
@@ -529,12 +534,12 @@ impl Measurement {
         if engines.into_iter().any(|engine| engine.library_threads) {
             return Ok((
                 moved,
-                Err("threads of the C library make its calls, and they are not counted".into()),
+                Err("threads of the C library make the calls, and fathom does not count these threads".into()),
             ));
         }
         if moved < ENOUGH_TRIAL_BYTES && outcomes.iter().any(|o| o.wall_ns >= TRIAL_TIME_NS) {
             let why = format!(
-                "only {} were moved in {} of the trial, and what it calls once would count for too much",
+                "the trial moved only {} in {}, so calls that occur once would have too much weight",
                 show_bytes(moved),
                 show_ns(TRIAL_TIME_NS as f64)
             );
@@ -562,7 +567,7 @@ impl Measurement {
         self.evict(job).into_iter().next().map_or(Ok(()), Err)?;
         let specs = self
             .targets_may_be_used(phase)
-            .and_then(|()| self.specs((None, phase), (job, 0), usize::MAX - job, 0));
+            .and_then(|()| self.specs(None, phase, job, 0, usize::MAX - job, 0));
         let mut specs = specs.map_err(|e| e.message().to_owned())?;
         let workers = specs.len() as u64;
         for spec in &mut specs {
@@ -610,10 +615,10 @@ pub(super) fn moved(outcomes: &[Outcome]) -> Known<u64> {
         return Err(why);
     }
     if totals().any(|t| t.short > 0) {
-        return Err("an operation moved fewer bytes than asked".into());
+        return Err("an operation moved fewer bytes than requested".into());
     }
     match totals().map(|t| t.bytes).sum() {
-        0 => Err(format!("nothing was moved in {} ms", TRIAL_TIME_NS / 1_000_000)),
+        0 => Err(format!("no operation completed in {} ms", TRIAL_TIME_NS / 1_000_000)),
         bytes => Ok(bytes),
     }
 }

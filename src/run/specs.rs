@@ -39,7 +39,7 @@ struct WorkerIndex {
     worker: u32,
     /// Index in the phase.
     overall: u32,
-    /// Its index among the tasks of all hosts that share a file, and their number.
+    /// Index of the worker among the tasks of all hosts that share a file, and the number of tasks.
     task: (u64, u64),
 }
 
@@ -61,8 +61,10 @@ impl Measurement {
     /// offsets.
     pub(super) fn specs(
         &self,
-        (before, phase): (Option<&Phase>, &Phase),
-        (job, index): (usize, usize),
+        before: Option<&Phase>,
+        phase: &Phase,
+        job: usize,
+        index: usize,
         run: usize,
         course: usize,
     ) -> Result<Vec<WorkerSpec>, Failure> {
@@ -72,7 +74,7 @@ impl Measurement {
             let entry = engines::find(&stream.engine)
                 .ok_or_else(|| Failure::Usage(format!("no engine {}", stream.engine)))?;
             // All workers and runs of a stream agree on the hot blocks.
-            let (of_phase, of_stream, first) = Self::drawn_as((before, phase), index, stream_index);
+            let (of_phase, of_stream, first) = Self::drawn_as(before, phase, index, stream_index);
             let seed = split_mix(self.plan.drawn_by() ^ (of_phase << 32 | of_stream) as u64);
             let group = stream.flow.map(|flow| Arc::clone(groups.entry(flow.group).or_default()));
             let evicted = self.evicted(stream)?;
@@ -99,7 +101,7 @@ impl Measurement {
                 };
                 let (seed, of_data) = (own(course), own(run));
                 let share = Share { worker, workers: stream.workers, seed, common };
-                let mut spec = self.spec(phase, stream, entry, (number, of_data), &share)?;
+                let mut spec = self.spec(phase, stream, entry, number, of_data, &share)?;
                 if let Some(writer) = writer_of(before, stream) {
                     let targets: Vec<&Ready> = stream.targets.iter().map(|t| &self.targets[*t]).collect();
                     let writes = self.written.get(drawn as usize).copied().unwrap_or(0);
@@ -128,11 +130,7 @@ impl Measurement {
 
     /// Stream and phase whose random numbers a stream draws, and the first worker there: a stream that reads back draws
     /// like its writer.
-    fn drawn_as(
-        (before, phase): (Option<&Phase>, &Phase),
-        index: usize,
-        stream: usize,
-    ) -> (usize, usize, u32) {
+    fn drawn_as(before: Option<&Phase>, phase: &Phase, index: usize, stream: usize) -> (usize, usize, u32) {
         let first = |of: &Phase, stream: usize| of.streams.iter().take(stream).map(|s| s.workers).sum();
         let back = phase.streams.get(stream).and_then(Stream::reads_back);
         match (before, back, index.checked_sub(1)) {
@@ -150,7 +148,7 @@ impl Measurement {
         let files = handles.map(File::try_clone).collect::<Result<Vec<_>, _>>();
         let files = files.map_err(|e| {
             Failure::Refused(format!(
-                "--evict-each-pass: a file cannot be opened once more: {e}{}",
+                "--evict-each-pass: a file cannot be opened a second time: {e}{}",
                 sys::cause(&e)
             ))
         })?;
@@ -167,7 +165,8 @@ impl Measurement {
         phase: &Phase,
         stream: &Stream,
         entry: &'static Entry,
-        (number, of_data): (WorkerIndex, u64),
+        number: WorkerIndex,
+        data_seed: u64,
         share: &Share,
     ) -> Result<WorkerSpec, Failure> {
         let writes = stream.access.writes();
@@ -186,7 +185,7 @@ impl Measurement {
         }
         let replay = stream.replay.as_ref().map(|replay| (replay, Arc::<Counts>::default()));
         let sources = match &replay {
-            Some((replay, counts)) => vec![self.replayed((stream, replay), &targets, &mut files, counts)?],
+            Some((replay, counts)) => vec![self.replayed(stream, replay, &targets, &mut files, counts)?],
             None => self.sources(stream, &targets, number, share)?,
         };
         Ok(WorkerSpec {
@@ -213,7 +212,7 @@ impl Measurement {
             latency_target: stream.latency_target,
             place: place_of(&stream.place, number.worker),
             op_priorities: stream.op_priorities.clone(),
-            priority_seed: split_mix(of_data ^ 0x7072_696f),
+            priority_seed: split_mix(data_seed ^ 0x7072_696f),
             batch: stream.batch,
             warmup_ns: phase.warmup_ns,
             time_ns: own_ns.unwrap_or(phase.time_ns),
@@ -229,7 +228,7 @@ impl Measurement {
             by_target: stream.apart_ns().map(|stretch_ns| Apart { stretch_ns, targets: targets.len() }),
             spin_ns: stream.think_spin_ns,
             verify: stream.verify.clone(),
-            maker: self.supplies.maker(&stream.data, split_mix(of_data ^ 0x7061_796c))?,
+            maker: self.supplies.maker(&stream.data, split_mix(data_seed ^ 0x7061_796c))?,
             clock: self.clock,
         })
     }
@@ -237,7 +236,8 @@ impl Measurement {
     /// The source of a replay, with a second descriptor of its target if some writes must be stable.
     fn replayed(
         &self,
-        (stream, replay): (&Stream, &Replay),
+        stream: &Stream,
+        replay: &Replay,
         targets: &[&Ready],
         files: &mut Vec<OpenFile>,
         counts: &Arc<Counts>,
@@ -283,7 +283,7 @@ fn sync_call(stream: &Stream) -> SyncCall {
     stream.flush.map_or(usual, |flush| flush.call)
 }
 
-/// How to open a file whose writes must be stable at completion; `None` if they are already.
+/// Returns how to open a file whose writes must be stable at completion; `None` if they already are in this cache mode.
 fn stable(cache: Cache) -> Option<Cache> {
     match cache {
         Cache::Direct => Some(Cache::DirectDsync),
@@ -299,7 +299,7 @@ fn has_room(replay: &Replay, targets: &[&Ready]) -> Result<(), Failure> {
         return Ok(());
     };
     Err(Failure::Refused(format!(
-        "{} needs {}, and its target has {}; name one with more room",
+        "{} needs {}, and its target has {}; name a larger target",
         replay.file,
         show_bytes(needed),
         show_bytes(small.bytes())
@@ -333,7 +333,7 @@ fn advise(file: &File, advice: Option<Advice>) -> Result<(), Failure> {
         Some(Advice::Random) => rustix::fs::Advice::Random,
     };
     rustix::fs::fadvise(file, 0, None, advice)
-        .map_err(|e| Failure::Refused(format!("--advice: posix_fadvise failed: {e}; leave it out")))
+        .map_err(|e| Failure::Refused(format!("--advice: posix_fadvise failed: {e}; leave --advice out")))
 }
 
 /// A worker's part of a stop rule. The first ones take the remainder.

@@ -1,6 +1,6 @@
 //! Rules that end streams before their time: steady state, least rates, longest latencies, streams that end others.
 //!
-//! [`Ends`] gets the operations of each interval and tells which streams end. Workers end by amounts and times on their own; crate
+//! [`Ends`] gets the operations of each interval and decides which streams end. Workers check limits of amount and time themselves; crate
 //! `model` has the settings of the rules.
 
 use engine::link::Block;
@@ -57,7 +57,7 @@ struct Series {
     next: u64,
 }
 
-/// Amounts completed in one of them.
+/// Amounts completed in one of these times.
 #[derive(Clone, Copy, Default)]
 struct Value {
     /// Operations and bytes by kind.
@@ -65,7 +65,7 @@ struct Value {
     latency_ns: u64,
 }
 
-/// How often a stream with such a rule is checked.
+/// Time between two checks of a stream with a stop rule.
 pub(super) fn every_ns(stream: &Stream) -> Option<u64> {
     let steady = stream.steady.map(|s| s.every_ns);
     steady.into_iter().chain(stream.min_rate.as_ref().map(|rule| rule.every_ns / PARTS)).min()
@@ -138,7 +138,7 @@ impl Ends {
         for (end, stream) in ends.iter_mut().zip(self.streams) {
             if let Some(least) = stream.min_rate.filter(|least| !least.is_seen) {
                 notes.push(format!(
-                    "{} ended before its rate could be looked at (--min-rate {}): the first {} do not count, and it is taken over {} behind them",
+                    "{} ended before its rate could be checked (--min-rate {}): the rate is averaged over {3}, after the first {2}",
                     stream.name,
                     least.rule.to_flag(),
                     show_ns(MinRate::SETTLES_NS as f64),
@@ -150,12 +150,12 @@ impl Ends {
                 let window = show_ns(rule.window_ns as f64);
                 notes.push(match seen.criterion(&rule) {
                     None => format!(
-                        "{} ended before there were {window} by which it could be steady (--steady-state {})",
+                        "{} ended before there were {window} to decide whether it is steady (--steady-state {})",
                         stream.name,
                         rule.to_flag()
                     ),
                     Some(_) => format!(
-                        "{} did not become steady (--steady-state {}): over its last {window} it came to {}",
+                        "{} did not become steady (--steady-state {}): the value over the last {window} was {}",
                         stream.name,
                         rule.to_flag(),
                         describe_deviation(&rule, &seen)
@@ -181,11 +181,11 @@ pub(super) fn took_too_long(phase: &Phase, ends: &[StreamEnd]) -> Option<String>
         let [took, most] = [of.latency.max_ns()?, most_ns].map(|ns| show_ns(ns as f64));
         let name = if stream.name.is_empty() { String::new() } else { format!("{}: ", stream.name) };
         let word = kind.word();
-        Some(format!("{name}a {word} took {took}, where at most {most} was asked for (--max-latency)"))
+        Some(format!("{name}a {word} took {took}, more than --max-latency {most}"))
     })
 }
 
-/// How far from steady the stream ended.
+/// Describes how far from steady the stream ended.
 fn describe_deviation(rule: &Steady, seen: &Steadied) -> String {
     let criterion = seen.criterion(rule).unwrap_or(0.0);
     let each = if rule.slope { format!(" per {}", show_ns(rule.every_ns as f64)) } else { String::new() };
@@ -266,7 +266,7 @@ impl RateFloor {
             let rate = (u128::from(done) * 1_000_000_000 / u128::from(span.max(1))) as u64;
             (rate < least).then(|| {
                 format!(
-                    "{}: {} over the {} before {} of the measured time, where at least {} was asked for (--min-rate)",
+                    "{}: {} over the {} before {} of the measured time, less than --min-rate {}",
                     kind.word(),
                     shown(rate),
                     show_ns(span as f64),

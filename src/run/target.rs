@@ -110,7 +110,7 @@ impl Ready {
             target
                 .other_names
                 .iter()
-                .map(|name| format!("{name} and {} are the same: it is one target, used once", target.path)),
+                .map(|name| format!("{name} and {} are the same target, which is used once", target.path)),
         );
         let bytes = made.as_ref().map_or(target.bytes, TestFile::bytes);
         Ok(Self { target, made, handle, bytes, notes, pieces: None, found_empty, _writing: writing })
@@ -182,13 +182,13 @@ impl Ready {
         self.handle.as_ref()
     }
 
-    /// Checks that the target may still be touched or written: its path leads to the planned file, and no process has
-    /// begun to use it. Users that cannot be detected were reported at the preparation.
+    /// Checks that the target may still be read or written: its path leads to the planned file, and no process has begun to use it. Users
+    /// that cannot be detected were reported at the preparation.
     ///
     /// # Errors
     /// If the path leads elsewhere or nowhere, another process uses the target, or this cannot be determined any more.
     pub fn may_be_used(&self, root: &Root, write: bool) -> Result<(), Failure> {
-        // A file that fathom made is its own while open, whatever happens to its name.
+        // A file that fathom made remains the same while it is open, even if its name changes.
         if matches!(self.target.role, Role::Made | Role::None) {
             return Ok(());
         }
@@ -239,7 +239,7 @@ fn keep(
         let writing = may_be_ours.then(|| machine::mark::Writing::begin(path)).flatten();
         if target.only_by_mark && writing.is_none() {
             return Err(Failure::Refused(format!(
-                "{0}: another program wrote this file just now, so it is no longer fathom's to write; type --destroy {0} to overwrite it",
+                "{0}: another program has just written to this file, so fathom does not overwrite it; type --destroy {0} to allow it",
                 name::shown(path)
             )));
         }
@@ -306,8 +306,7 @@ impl Measurement {
         Ok(())
     }
 
-    /// Brings the machine to rest before a run: evicts targets for cold runs, and waits for write-back. `None` means all
-    /// jobs.
+    /// Prepares the page cache before a run: evicts targets for cold runs, and waits for write-back. `None` means all jobs.
     pub(crate) fn rest(&mut self, job: Option<usize>) -> Vec<String> {
         let mut notes = Vec::new();
         if !self.plan.cold {
@@ -324,14 +323,14 @@ impl Measurement {
             let theirs = target.role == Role::Device && !target.writable;
             let Some(handle) = ready.handle() else { continue };
             if let Err(why) = page_cache::write_back(handle) {
-                notes.push(format!("what others left dirty could not be written back: {why}"));
+                notes.push(format!("dirty data of other processes could not be written back: {why}"));
             }
             match page_cache::evict(handle) {
                 Ok(pages) if pages.cached > 0 && !theirs => {
-                    notes.push(format!("{} pages of the target stayed in the page cache", pages.cached));
+                    notes.push(format!("{} pages of the target remained in the page cache", pages.cached));
                 }
                 Ok(_) => {}
-                Err(why) => notes.push(format!("whether the target was evicted is not known: {why}")),
+                Err(why) => notes.push(format!("it is unknown whether the target was evicted: {why}")),
             }
         }
         notes.extend(page_cache::settle(&self.root, SETTLE_LIMIT, &self.stop).note());
@@ -343,7 +342,8 @@ impl Measurement {
     /// worker's file.
     pub(crate) fn sync_targets(
         &mut self,
-        (opened, workers): (Instant, &[WorkerEnd]),
+        opened: Instant,
+        workers: &[WorkerEnd],
         notes: &mut Vec<String>,
     ) -> Result<(Option<u64>, Vec<SyncFailure>), Failure> {
         let start = last_completion(opened, workers);
@@ -391,7 +391,9 @@ pub(crate) fn open_others(
     plan: &Plan,
     targets: &mut [Ready],
     fleet: &Fleet,
-    (stop, live, left): (&Arc<AtomicBool>, &Live, Option<Left>),
+    stop: &Arc<AtomicBool>,
+    live: &Live,
+    left: Option<Left>,
 ) -> Result<(), Failure> {
     let named = |at: usize| Some((at, plan.common(at)?));
     let common: Vec<(usize, &Common)> = (0..plan.targets.len()).filter_map(named).collect();
@@ -467,11 +469,12 @@ fn parts(plan: &Plan, target: usize) -> Result<Vec<Parts>, Failure> {
     let Some((stream, shared)) = all.find(sharing).and_then(|s| Some((s, s.shared?))) else {
         return Ok(vec![Parts::Rest(0..bytes)]);
     };
-    of_stream((stream, shared), bytes, plan.part.unwrap_or(Part { rank: 0, hosts: 1, neighbours: 0 }))
+    stream_parts(stream, shared, bytes, plan.part.unwrap_or(Part { rank: 0, hosts: 1, neighbours: 0 }))
         .map_err(Failure::Usage)
 }
 
-fn of_stream((stream, shared): (&Stream, Shared), bytes: u64, part: Part) -> Result<Vec<Parts>, String> {
+/// Returns the parts of a shared file that a host writes.
+fn stream_parts(stream: &Stream, shared: Shared, bytes: u64, part: Part) -> Result<Vec<Parts>, String> {
     let (workers, base) = (u64::from(stream.workers), stream.access.offset_bytes.min(bytes));
     let tasks = u64::from(part.hosts) * workers;
     let span = (bytes - base).min(stream.access.span_bytes);
@@ -511,20 +514,19 @@ impl Measurement {
         let target_of =
             |job: usize| Some(*self.plan.jobs.get(job)?.phases.first()?.streams.first()?.targets.first()?);
         let above = comparison.layers.iter().find(|r| !r.stored).and_then(|r| target_of(r.job));
-        let above =
-            above.ok_or("nothing that is stored on it is measured, so nobody knows which blocks to read")?;
+        let above = above.ok_or("no file on it is measured, so there are no blocks to read")?;
         let below = target_of(job).ok_or("it has no target")?;
         let (upper, lower) = (&self.targets[above], &self.targets[below]);
-        let handle = upper.handle().ok_or("what is stored on it is not open")?;
+        let handle = upper.handle().ok_or("the file on it is not open")?;
         let (Some(place), Some(device)) = (self.places.get(above), self.places.get(below)) else {
-            return Err("where it is in the stack is not known".into());
+            return Err("its place in the stack is unknown".into());
         };
         let number = device.tops.first().and_then(|t| device.layers.get(*t)).map(|l| &l.number);
         let layer = place
             .layers
             .iter()
             .position(|l| Some(&l.number) == number)
-            .ok_or("it is not in the stack any more")?;
+            .ok_or("it is no longer in the stack")?;
         let access = &self.plan.jobs[job].phases[0].streams[0].access;
         let span = access.span_bytes.min(upper.bytes());
         let found = extents::pieces(&self.root, place, handle, span, layer)?;
@@ -533,11 +535,11 @@ impl Measurement {
         let largest = access.largest_bytes();
         let pieces = Pieces::new(found.iter().map(|p| p.physical..p.physical + p.bytes), largest);
         if pieces.bytes() == 0 {
-            return Err("no block fits into any of the pieces that the file is stored in".into());
+            return Err("no block fits into any extent of the file".into());
         }
         self.targets[below].read_at(pieces);
         Ok(Some(format!(
-            "it is read where that is stored which the rows above read: {}",
+            "it is read at the blocks of the file that the rows above read: {}",
             extents::show(&found)
         )))
     }
@@ -602,7 +604,7 @@ fn all_hosts_write_each_byte_of_the_file_once() {
         let mut written = vec![0_u8; bytes as usize];
         for rank in 0..2 {
             let part = Part { rank, hosts: 2, neighbours: 0 };
-            let parts = of_stream((&stream, Shared { layout, passes: None }), bytes, part)
+            let parts = stream_parts(&stream, Shared { layout, passes: None }, bytes, part)
                 .unwrap_or_else(|why| panic!("{why}"));
             for byte in parts.into_iter().flat_map(Parts::places).flatten() {
                 written[byte as usize] += 1;

@@ -1,9 +1,9 @@
 //! `fathom watch`: shows the activity of block devices, CPUs and processes, interval after interval.
 //!
 //! 1. Resolves the targets to block devices. A missing node, as in a container, is found by kernel name.
-//! 2. Waits for the end of the interval and samples the counters (crate `machine`). Devices may come, go, or be replaced.
+//! 2. Waits for the end of the interval and samples the counters (crate `machine`). Devices may appear, disappear, or be replaced.
 //! 3. Computes figures and conclusions (`analysis::watch`).
-//! 4. Shows them on the whole terminal or as lines, renews `.prom` files each interval, and writes `.html` pages every few
+//! 4. Shows them on the whole terminal or as lines, replaces `.prom` files each interval, and writes `.html` pages every few
 //!    seconds and at the end.
 
 mod processes;
@@ -62,7 +62,7 @@ pub struct Request {
     pub layout: Layout,
     /// Format on standard output.
     pub format: &'static Format,
-    /// Files that are renewed at every interval.
+    /// Files that are replaced at every interval.
     pub outputs: Vec<PathBuf>,
     /// Which files they may replace.
     pub replace: Replace,
@@ -71,7 +71,7 @@ pub struct Request {
 /// Watches until the last interval, a signal, or a closed pipe.
 ///
 /// # Errors
-/// What cannot be watched or shown.
+/// If a target cannot be watched, or the output cannot be written.
 pub fn watch(request: &Request) -> Result<ExitCode, Failure> {
     let root = Root::real();
     let whose = whose(&root, request.pid)?;
@@ -180,7 +180,7 @@ fn whose(root: &Root, pid: Option<u32>) -> Result<Whose, Failure> {
     if root.has(&format!("/proc/{pid}/task")) {
         return Ok(Whose::ThreadsOf(pid));
     }
-    Err(Failure::Usage(format!("--pid {pid}: there is no such process; `ps -e` lists those that there are")))
+    Err(Failure::Usage(format!("--pid {pid}: there is no such process; `ps -e` lists all")))
 }
 
 /// The next end of an interval. Missed ends are skipped.
@@ -242,7 +242,7 @@ struct Device {
     limits: Option<Known<Limits>>,
     /// Other identifiers of the device.
     known_by: KnownBy,
-    /// Why its counters are useless.
+    /// Why the counters cannot be used.
     blind: Option<String>,
     /// Distinguishes it from another device of the same name.
     sequence: Option<String>,
@@ -294,7 +294,7 @@ impl Devices {
         }
         words.extend(self.all.iter().filter_map(Device::limit_words));
         if self.all.is_empty() {
-            words.push("no disk was in use so far; those that come into use are shown".into());
+            words.push("no disk was used so far; disks are shown when they are used".into());
         }
         words
     }
@@ -302,7 +302,7 @@ impl Devices {
     /// Samples their counters.
     ///
     /// # Errors
-    /// If the kernel shows none.
+    /// If the kernel shows no counters.
     fn sample(&mut self) -> Result<Sample, Failure> {
         let counted = devices::read_disk_stats(&self.root).map_err(|why| {
             Failure::Refused(format!("{why}; `mount -t proc proc /proc` as root shows the counters"))
@@ -316,9 +316,9 @@ impl Devices {
         for device in &mut self.all {
             remarks.extend(device.detect_replacement(&self.root, &self.measured));
         }
-        let of = |d: &Device| counted.iter().find(|c| c.name == d.name && c.number == d.number);
+        let counted_now = |d: &Device| counted.iter().find(|c| c.name == d.name && c.number == d.number);
         let devices = self.all.iter_mut().map(|d| {
-            let now = of(d).map(|c| c.counters);
+            let now = counted_now(d).map(|c| c.counters);
             d.watched(&self.root, now, at)
         });
         Ok(Sample { devices: devices.collect(), remarks })
@@ -336,8 +336,8 @@ impl Devices {
                 let is_path = is_top && target.typed.exists();
                 let to_bench =
                     if is_path { name::shown(&target.typed) } else { format!("/dev/{}", layer.name) };
-                let place = (&target.place.layers[..], layer, levels[at]);
-                self.all.push(Device::new(&self.root, place, &to_bench, &self.measured));
+                let layers = &target.place.layers;
+                self.all.push(Device::new(&self.root, layers, layer, levels[at], &to_bench, &self.measured));
                 if self.selection.partitions && is_top {
                     let partitions = partitions(&self.root, layer, levels[at] + 1, &self.measured);
                     self.all.extend(partitions);
@@ -365,7 +365,7 @@ impl Devices {
             let Some(place) = resolve_device(root, &new.name) else { continue };
             let Some(layer) = place.layers.first() else { continue };
             let to_bench = format!("/dev/{}", new.name);
-            self.all.push(Device::new(root, (&place.layers, layer, 0), &to_bench, &self.measured));
+            self.all.push(Device::new(root, &place.layers, layer, 0, &to_bench, &self.measured));
             if self.selection.partitions {
                 self.all.extend(partitions(root, layer, 1, &self.measured));
             }
@@ -379,7 +379,9 @@ impl Device {
     /// A device at a level of a stack.
     fn new(
         root: &Root,
-        (layers, layer, level): (&[Layer], &Layer, usize),
+        layers: &[Layer],
+        layer: &Layer,
+        level: usize,
         to_bench: &str,
         measured: &[(MeasuredIn, Capacity)],
     ) -> Self {
@@ -414,9 +416,9 @@ impl Device {
             Ok(limits) => limits,
         };
         let only = (known.same_by() == SameBy::ModelAndSize)
-            .then(|| format!(" ({}: another one would be taken for it)", self.known_by.kind()));
+            .then(|| format!(" ({}: another device could be mistaken for it)", self.known_by.kind()));
         let held = if known.is_throttled() {
-            "; a cgroup's limit was measured, which holds for that cgroup and not for others"
+            "; the limit of a cgroup was measured, which does not apply outside of it"
         } else {
             ""
         };
@@ -439,9 +441,9 @@ impl Device {
         let place = resolve_device(root, &self.name)?;
         let layer = place.layers.first()?;
         let to_bench = format!("/dev/{}", self.name);
-        *self = Self::new(root, (&place.layers, layer, self.level), &to_bench, measured);
+        *self = Self::new(root, &place.layers, layer, self.level, &to_bench, measured);
         Some(format!(
-            "{} is another device, or has another medium or file: its figures begin anew",
+            "{} is another device now, or has another medium or file: its figures start from zero",
             self.name
         ))
     }
@@ -451,8 +453,8 @@ impl Device {
         self.last = now.map(|counters| (at, counters));
         let figures = match (&self.blind, before, now) {
             (Some(why), ..) => Err(why.clone()),
-            (_, _, None) => Err("it is not there any more".into()),
-            (_, None, Some(_)) => Err("its figures begin with the next interval".into()),
+            (_, _, None) => Err("it no longer exists".into()),
+            (_, None, Some(_)) => Err("its figures start with the next interval".into()),
             (_, Some((since, a)), Some(b)) => watch::between(&a, &b, at.duration_since(since).as_secs_f64()),
         };
         let load = match (self.limits.as_ref(), &figures) {
@@ -505,7 +507,7 @@ fn partitions(root: &Root, disk: &Layer, level: usize, measured: &[(MeasuredIn, 
     let all = devices::partitions(root, &disk.name).into_iter().filter_map(|name| {
         let place = resolve_device(root, &name)?;
         let layer = place.layers.first()?;
-        Some(Device::new(root, (&place.layers, layer, level), &format!("/dev/{name}"), measured))
+        Some(Device::new(root, &place.layers, layer, level, &format!("/dev/{name}"), measured))
     });
     all.collect()
 }
@@ -537,7 +539,7 @@ struct Target {
 /// Resolves all targets.
 ///
 /// # Errors
-/// For missing paths, and paths on no block device.
+/// If a path does not exist or is on no block device.
 fn resolve(root: &Root, typed: &[PathBuf]) -> Result<Vec<Target>, Failure> {
     typed.iter().map(|typed| Ok(Target { typed: typed.clone(), place: place(root, typed)? })).collect()
 }
@@ -559,9 +561,9 @@ fn place(root: &Root, typed: &Path) -> Result<Place, Failure> {
         return Ok(found);
     }
     let why = found.ram.as_ref().map(|ram| format!("it is in memory ({ram})")).or(found.blind);
-    let why = why.unwrap_or_else(|| "the kernel shows none below it".into());
+    let why = why.unwrap_or_else(|| "the kernel shows no block device below it".into());
     Err(Failure::Usage(format!(
-        "{} is on no block device that could be watched: {why}; name a disk, or something on one",
+        "{} is on no block device that could be watched: {why}; name a disk, or a file on one",
         name::shown(typed)
     )))
 }
@@ -576,7 +578,7 @@ impl Target {
     }
 }
 
-/// Extension of files that are renewed.
+/// Extension of files that are replaced at every interval.
 const RENEWED: &str = "prom";
 
 /// Time between two versions of a page. Writing one at every interval would be a load itself.
@@ -610,13 +612,12 @@ impl Shown {
     /// Decides where everything goes.
     ///
     /// # Errors
-    /// For files that cannot be renewed, and as [`output::decide_all`].
+    /// If a file has an extension that cannot be replaced at every interval, and as [`output::decide_all`].
     fn new(request: &Request, targets: &[Target]) -> Result<Self, Failure> {
         let is_file = |path: &Path| renewed(path).is_some() || page(path).is_some();
         if let Some(other) = request.outputs.iter().find(|path| !is_file(path)) {
             return Err(Failure::Usage(format!(
-                "-o {}: -o writes FILE.{RENEWED}, renewed at every interval, or FILE.html, a page of the load over time; send other \
-                 formats to a file by `fathom watch --format csv > FILE`",
+                "-o {}: -o writes FILE.{RENEWED}, replaced at every interval, or FILE.html, a page with the load over time; write other formats to a file with `fathom watch --format csv > FILE`",
                 name::shown(other)
             )));
         }
@@ -738,7 +739,7 @@ fn spared(targets: &[Target]) -> Spared {
         spared.add(&target.typed, "watched by this call");
         for layer in &target.place.layers {
             if let Some(file) = &layer.backing_file {
-                spared.add(Path::new(file), &format!("the file behind {}, which is watched", layer.name));
+                spared.add(Path::new(file), &format!("the backing file of {}, which is watched", layer.name));
             }
         }
     }

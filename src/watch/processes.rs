@@ -37,10 +37,9 @@ const CHILDREN: &str = "ended children";
 /// The remark about all figures, shown once.
 pub(super) fn remark() -> String {
     let others =
-        if rustix::process::geteuid().is_root() { "" } else { "; those of other users only root sees" };
+        if rustix::process::geteuid().is_root() { "" } else { "; only root sees those of other users" };
     format!(
-        "processes: bytes on all devices; writes count when they are made dirty, and whose the data are that the kernel writes back \
-         later cannot be told{others}"
+        "processes: bytes on all devices; a write counts when its pages become dirty: the kernel does not record whose data it writes back later{others}"
     )
 }
 
@@ -56,7 +55,7 @@ pub(super) struct Busiest {
     before: Option<(Instant, ProcessIo)>,
     /// Rest until these times: processes, and their descriptors.
     rests: [Instant; 2],
-    /// How files were open at the last check.
+    /// Flags with which files were open at the last check.
     open: BTreeMap<u32, Known<Open>>,
 }
 
@@ -82,7 +81,7 @@ impl Busiest {
     /// Samples; `None` while it rests.
     ///
     /// # Errors
-    /// That the only watched process has ended, or why none is visible.
+    /// If the only watched process has ended, or no process is visible.
     pub(super) fn sample(
         &mut self,
         devices: &[String],
@@ -103,7 +102,7 @@ impl Busiest {
             let seconds = now.duration_since(since).as_secs_f64();
             let requests = events.processes();
             let moved = active_processes(&look, &before, requests.as_ref());
-            self.read_processes(&look, &moved, requests.as_ref(), (seconds, devices))
+            self.read_processes(&look, &moved, requests.as_ref(), seconds, devices)
         });
         self.before = Some((now, look));
         Ok(processes)
@@ -114,7 +113,8 @@ impl Busiest {
         look: &ProcessIo,
         moved: &[Moved],
         requests: Option<&Requests>,
-        (seconds, devices): (f64, &[String]),
+        seconds: f64,
+        devices: &[String],
     ) -> Processes {
         let asked = |m: &Moved| own_requests(requests?, m).map(|of| bytes_of(of, seconds));
         let mut moved: Vec<&Moved> =
@@ -160,7 +160,7 @@ impl Busiest {
         let mb = |bytes: u64| bytes as f64 / 1e6 / seconds;
         let per_s = |calls: u64| calls as f64 / seconds;
         let counters = &moved.counters;
-        let unseen = || Err("its descriptors were not looked at yet".to_owned());
+        let unseen = || Err("its descriptors were not checked yet".to_owned());
         WatchedProcess {
             pid,
             tid: matches!(self.whose, Whose::ThreadsOf(_)).then_some(moved.id),
@@ -191,7 +191,7 @@ impl Busiest {
         }
     }
 
-    /// How long to rest from now on; no rest if that is shorter than an interval.
+    /// Returns how long to rest after a sample; none if that is shorter than an interval.
     fn rest(&self, began: Duration) -> Duration {
         let rest = cpu_time().saturating_sub(began) * REST_FACTOR;
         if rest > self.interval { rest } else { Duration::ZERO }
@@ -233,8 +233,7 @@ const BUFFER_BYTES: u64 = 4 << 20;
 /// Distinguishes the instance from that of block events.
 const WORD: &str = "calls";
 /// The remark about it, shown once.
-pub(super) const REMARK: &str = "--syscalls: each call of a process that is shown costs it about 1 us more, and each call of any other one some 100 ns; \
-     processes are followed from the interval on in which they are first shown";
+pub(super) const REMARK: &str = "--syscalls: each system call costs a shown process about 1 us more, and any other process about 100 ns; a process is counted from the interval in which it is first shown";
 
 /// A followed process or thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -264,7 +263,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Begins. The threads of the only watched process are followed at once.
+    /// Starts counting. Follows the threads of the only watched process at once.
     ///
     /// # Errors
     /// Why this user may not, or the kernel cannot.
@@ -441,13 +440,13 @@ struct Losses {
 }
 
 impl Events {
-    /// For calls without events.
+    /// Makes the events of a call that records none.
     pub(super) fn none() -> Self {
         let recording = Err("block events are not recorded".into());
         Self { wanted: false, by_thread: false, devices: Vec::new(), recording }
     }
 
-    /// For devices that are followed later.
+    /// Makes the events for devices that are followed later.
     pub(super) fn new(whose: Whose) -> Self {
         let by_thread = matches!(whose, Whose::ThreadsOf(_));
         Self { wanted: true, by_thread, ..Self::none() }
@@ -468,12 +467,11 @@ impl Events {
             Err(why) => {
                 self.wanted = false;
                 Some(format!(
-                    "latency percentiles and the requests of each process are not known, which take the kernel's block events: {why}"
+                    "latency percentiles and the requests of each process are unknown: they require the kernel's block events: {why}"
                 ))
             }
             Ok(_) if is_first => Some(
-                "latencies and requests of processes: by the kernel's block events, which cost about 1 us of a CPU per request; --no-events \
-                 leaves them off"
+                "latencies and requests of processes come from the kernel's block events, which cost about 1 us of CPU time per request; --no-events disables them"
                     .into(),
             ),
             Ok(_) => None,
@@ -568,7 +566,7 @@ impl Losses {
             return Some(format!("the kernel's tracer lost {} events", show_count(lost as f64)));
         }
         (now_ns < self.unsure_until_ns).then(|| {
-            "the kernel's tracer lost events before, and what was in flight then may be mistaken for other requests".into()
+            "the kernel's tracer lost events earlier, and requests in flight at that time may be mistaken for others".into()
         })
     }
 

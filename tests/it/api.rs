@@ -290,7 +290,7 @@ fn wrong_options_are_answered_with_valid_ones() {
     refused("--rw randrw", "randwrite");
     refused("--bs 8m --size 1m", "larger --size");
     refused("--interface fallocate --rw read", "nothing can be compared");
-    refused("--destroy sda", "--destroy changes nothing");
+    refused("--destroy sda", "--destroy has no effect");
     refused("--runs 0", "--runs");
     refused("--budget soon", "--budget");
 }

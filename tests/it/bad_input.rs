@@ -94,7 +94,7 @@ fn unsuitable_formats_are_refused_with_suitable_ones() {
         ("bench --format pdf", &["'pdf'", "text, json, csv, markdown, html, cdm, fio, fio-json,"]),
         ("bench --brief --verbose", &["--brief", "--verbose"]),
         ("bench --brief --explain", &["--brief", "--explain"]),
-        ("bench --brief --format json", &["--brief", "json has one form", "--format markdown"]),
+        ("bench --brief --format json", &["--brief", "json has no short form", "--format markdown"]),
         ("sweep --list --format json", &["--list", "--format"]),
         ("api --list --format csv", &["--list", "--format"]),
         ("api --list -o list.json", &["--list", "--output"]),

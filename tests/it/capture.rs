@@ -480,7 +480,7 @@ fn impossible_captures_are_refused_with_a_reason() {
     assert_eq!((memory.code, memory.stderr.contains("no block device")), (Some(2), true), "{memory:?}");
     let session = stage.fathom("show --events", &put("no.capture", b"fathom session 1\n"));
     assert_eq!(
-        (session.code, session.stderr.contains("--events is about captures")),
+        (session.code, session.stderr.contains("--events applies to captures")),
         (Some(2), true),
         "{session:?}"
     );

@@ -143,7 +143,7 @@ fn fathom_job_files_verify_what_they_wrote() {
         let out = stage.fathom("run", &toml);
         assert!(out.code == Some(2) && out.stderr.contains(words), "{out:?}");
     };
-    wrong("[[phase]]\n[[phase.stream]]\nread-back = 1\n", "no such stream in the phase before");
+    wrong("[[phase]]\n[[phase.stream]]\nread-back = 1\n", "the previous phase has no such stream");
     wrong(
         "[[phase]]\n[[phase.stream]]\nrw = \"write\"\n[[phase]]\n[[phase.stream]]\nread-back = 1\n",
         "verify = \"stamps\"",

@@ -114,7 +114,7 @@ fn devices_are_found_by_kernel_name_unless_a_file_has_it() {
     assert!(out.code == Some(0) && out.stderr.contains(&note), "{out:?}");
     assert!(!out.stdout.contains(&node), "{out:?}");
     let out = stage.fathom(&format!("devices {name}"), nothing());
-    assert!(out.code == Some(2) && out.stderr.contains("is no block device"), "{out:?}");
+    assert!(out.code == Some(2) && out.stderr.contains("is not a block device"), "{out:?}");
 }
 
 #[test]

@@ -177,7 +177,7 @@ fn users_without_rights_see_what_was_not_checked() {
         assert!(look["sentence"].as_str().unwrap().contains("permission denied"), "{look:#}");
     }
     // None of this is a fault of the machine, so it is only mentioned.
-    assert_eq!(seen.expect_answer("cgroup of its own", "finding")["severity"], "note");
+    assert_eq!(seen.expect_answer("own cgroup", "finding")["severity"], "note");
 }
 
 #[test]

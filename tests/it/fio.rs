@@ -263,11 +263,7 @@ fn files_are_evicted_before_each_pass_as_in_fio() {
         undisturbed(|| run("--cache buffered --evict-each-pass --shared segmented --workers 2")).report();
     assert!(!parts.has_answer("A01", "finding"), "{parts:?}");
     check_outcome(&run("--evict-each-pass"), 2, &["--cache direct", "--cache buffered"]);
-    check_outcome(
-        &run("--cache mmap --engine mmap --evict-each-pass"),
-        2,
-        &["what is mapped is not evicted"],
-    );
+    check_outcome(&run("--cache mmap --engine mmap --evict-each-pass"), 2, &["mapped pages are not evicted"]);
     let nothing = stage.fathom("run --engine null --cache buffered --evict-each-pass", Path::new(""));
     check_outcome(&nothing, 2, &["the engine null has no files"]);
 }

@@ -226,7 +226,7 @@ fn user_files_and_devices_are_not_truncated() {
     check_outcome(
         &stage.fathom("sweep --engine ftruncate --rw write", &stage.folder("here")),
         2,
-        &["it moves none"],
+        &["moves none"],
     );
     check_outcome(
         &stage.fathom("layers --engine fallocate", &stage.folder("here")),

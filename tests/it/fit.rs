@@ -65,7 +65,7 @@ fn captures_that_cannot_be_fitted_are_refused() {
     };
     let folder = stage.folder("folder");
     refused(&format!("{}", file.display()), &folder, "type --check too");
-    refused("--format json", &file, "a job is a TOML file");
+    refused("--format json", &file, "a job file is always TOML");
     refused("--check", &file, "TARGET");
     refused(&format!("-o {0} -o {0}", stage.path("a.toml").display()), &file, "type -o once");
     refused(

@@ -204,7 +204,7 @@ fn job_files_of_other_tools_are_not_measured_as_targets() {
                 continue;
             }
             let out = stage.fathom(command, &path);
-            check_outcome(&out, 2, &["job file of", tool, "no disk to measure", "`fathom "]);
+            check_outcome(&out, 2, &["job file of", tool, "not a disk to measure", "`fathom "]);
         }
         assert_eq!(std::fs::read(&path).unwrap(), content, "{name}: untouched");
     }
@@ -225,7 +225,7 @@ fn captures_and_traces_are_not_measured_as_targets() {
     let msr = stage.path("data.csv");
     std::fs::write(&msr, "128166372003061629,hm,1,Read,383496192,32768,413\n").unwrap();
     for (path, reported) in [
-        (&capture, ["is a capture and no disk", "fathom run"]),
+        (&capture, ["is a capture, not a disk", "fathom run"]),
         (&log, ["a trace (fio iolog v3)", "capture --import"]),
         (&msr, ["a trace (MSR Cambridge CSV)", "capture --import"]),
     ] {

@@ -338,7 +338,7 @@ fn options_that_conflict_with_an_order_are_refused() {
         ("--preset iops --runs 2", 2, "--runs"),
         ("--pattern random", 2, "--preset iops"),
         ("--preset pts --pattern random", 2, "--preset iops"),
-        ("--preset pts --bs 8k", 2, "leave that size in --bs"),
+        ("--preset pts --bs 8k", 2, "include that size in --bs"),
         ("--preset pts --mix 100", 2, "0 in --mix"),
     ] {
         let out = stage.fathom(&format!("sweep {words} --quiet"), &folder);

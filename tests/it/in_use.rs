@@ -555,7 +555,7 @@ fn several_names_of_a_file_are_one_target() {
     let report = once.report();
     assert_eq!(report.answers("A15")[0]["evidence"]["span_bytes"].as_f64(), Some(33_554_432.0), "{report:?}");
     let text = stage.fathom(&words, Path::new(""));
-    assert!(unwrapped(&text.stdout).contains("are the same: it is one target"), "{text:?}");
+    assert!(unwrapped(&text.stdout).contains("are the same target, which is used once"), "{text:?}");
     // Two files are two.
     let second = stage.file("second", 32);
     let both = stage.fathom(&format!("{words} {}", second.display()), Path::new(""));
@@ -573,5 +573,5 @@ fn two_nodes_of_a_device_are_one_target() {
     let words = format!("run {SHORT} --depth 4 --destroy {0} {0} {1}", device.path.display(), node.display());
     let out = stage.fathom(&words, Path::new(""));
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
-    assert!(unwrapped(&out.stdout).contains("are the same: it is one target"), "{out:?}");
+    assert!(unwrapped(&out.stdout).contains("are the same target, which is used once"), "{out:?}");
 }

@@ -206,20 +206,20 @@ fn options_unknown_to_iometer_are_refused() {
     for (words, must) in [
         ("--preset iometer --cycle sideways", "NORMAL, CYCLE_TARGETS"),
         ("--preset iometer --step cubic", "linear or exponential"),
-        ("--preset iometer --step linear", "changes nothing"),
+        ("--preset iometer --step linear", "has no effect"),
         ("--preset iometer --spec idle", "--list-specs"),
         ("--preset iometer --spec database,database", "twice"),
-        ("--preset iometer --rw read", "--rw does not go with"),
-        ("--preset iometer --align 4k", "--align does not go with"),
+        ("--preset iometer --rw read", "--rw cannot be combined with"),
+        ("--preset iometer --align 4k", "--align cannot be combined with"),
         ("--preset iometer --targets 2", "--targets 2: there are 1"),
         ("--preset iometer --cycle increment_targets_serial --workers 1,2", "one number"),
         ("--preset iometer --cycle cycle_targets --targets 1,2", "--targets 2: there are 1"),
         ("--cycle normal", "--preset iometer"),
         ("--step linear", "--preset iometer"),
-        ("--spec database --bs 4k", "--bs does not go with"),
+        ("--spec database --bs 4k", "--bs cannot be combined with"),
         ("--line share=50,bs=4k", "sum to 50"),
         ("--line bs=4k,reply=100", "its reply has 100 bytes"),
-        ("--line bs=4k --rw read", "--rw does not go with"),
+        ("--line bs=4k --rw read", "--rw cannot be combined with"),
         ("--resume last --cycle normal", "the session defines what is measured"),
     ] {
         let target = if words.contains("--resume") { nothing() } else { &folder };
@@ -228,7 +228,7 @@ fn options_unknown_to_iometer_are_refused() {
     }
     let twice = format!("sweep --bs 4k {} {}", folder.display(), folder.display());
     let out = stage.fathom(&twice, nothing());
-    assert!(out.code == Some(2) && out.stderr.contains("is there twice"), "{out:?}");
+    assert!(out.code == Some(2) && out.stderr.contains("is named twice"), "{out:?}");
     let own = "sweep --engine sim --depth 1 --list --line share=50,bs=4k --line share=50,bs=8k,mix=0";
     let own = stage.fathom(own, nothing());
     assert_eq!(own.stdout, "own lines depth 1 direct, sim\n", "{}", own.stderr);

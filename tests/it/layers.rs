@@ -205,5 +205,5 @@ fn incomparable_layers_are_refused_with_a_fix() {
     refused("--runs 2", "--runs 3");
     refused("--rw trim", "randwrite");
     refused("--engine null", "moves no bytes");
-    refused("--destroy sda", "--destroy changes nothing");
+    refused("--destroy sda", "--destroy has no effect");
 }

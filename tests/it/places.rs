@@ -109,7 +109,7 @@ fn counts_calls(report: &Report) {
         let reported = calls["Ok"].as_f64().is_some_and(|c| (least..=most).contains(&c));
         // If a target is too slow for a meaningful trial, that is reported.
         assert!(
-            reported || calls["Err"].as_str().is_some_and(|w| w.contains("were moved")),
+            reported || calls["Err"].as_str().is_some_and(|w| w.contains("moved only")),
             "{interface}: {calls}"
         );
     }
@@ -162,7 +162,7 @@ fn sweep_of_memory_is_named_and_uses_no_direct_io() {
     never_says(&report, &["A03", "C05", "D24"]);
     // One thing about many cells is one note.
     let notes = report.0["notes"].as_array().unwrap();
-    let stayed = |n: &&str| n.contains("stayed in the page cache") && n.contains("others");
+    let stayed = |n: &&str| n.contains("remained in the page cache") && n.contains("others");
     assert_eq!(notes.iter().filter_map(serde_json::Value::as_str).filter(stayed).count(), 1, "{notes:#?}");
     let direct = run_there(&stage, &disk, &format!("{GRID} --rw read --cache direct"));
     assert_eq!(direct.expect_answer("A03", "finding")["severity"], "rename");

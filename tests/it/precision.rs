@@ -176,7 +176,7 @@ fn earlier_session_is_remeasured_in_alternation() {
         let out = stage.fathom(words, &place);
         assert!(out.code == Some(2) && out.stderr.contains(expected), "{words}: {out:?}");
     };
-    refused(&format!("{SIM} --against last --until steady"), "no turns");
+    refused(&format!("{SIM} --against last --until steady"), "which --until steady does not allow");
     refused("bench --against last", "none of its workloads");
     // Null does nothing, and takes no time for it.
     let null = "run --engine null --time 50ms --warmup 0 --runs 3 --seed 7 --format json --quiet";

@@ -136,7 +136,7 @@ fn invalid_results_withhold_the_score_and_access_time_spans_the_target() {
         report.0["results"][at]["job"]["phases"][0]["streams"][0]["access"]["span_bytes"].as_u64().unwrap()
     };
     assert_eq!((span("4K"), span("Acc.time")), (1 << 30, 3 << 29));
-    assert!(differs(&card).contains("Acc.time read is taken in a part of the drive"), "{card}");
+    assert!(differs(&card).contains("Acc.time read is measured in a part of the drive"), "{card}");
 }
 
 #[test]

@@ -125,14 +125,14 @@ fn impossible_replays_are_refused_with_a_reason() {
     let imported = stage.path("log.capture");
     let out = stage.fathom(&format!("capture -o {} --import", imported.display()), &log);
     assert_eq!(out.code, Some(0), "{out:?}");
-    refused("--engine sim --pace dependent", &imported, "does not say when requests completed");
+    refused("--engine sim --pace dependent", &imported, "has no completion times");
     let timed = stage.fathom("run --engine sim --format json --quiet --no-history", &imported);
     assert_eq!(replayed(&timed)["pace"], "timed");
     // An empty capture; and a truncated one, whose beginning is replayed and reported as incomplete.
     std::fs::write(&log, "fio version 3 iolog\n0 /x add\n0 /x open\n1000 /x close\n").unwrap();
     let out = stage.fathom(&format!("capture --force -o {} --import", imported.display()), &log);
     assert_eq!(out.code, Some(0), "{out:?}");
-    refused("--engine sim", &imported, "holds no request that could be replayed");
+    refused("--engine sim", &imported, "has no request that could be replayed");
     let bytes = std::fs::read(&file).unwrap();
     std::fs::write(&file, &bytes[..bytes.len() - 20]).unwrap();
     let cut = stage.fathom("run --engine sim --format json --quiet --no-history", &file);

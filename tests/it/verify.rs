@@ -321,7 +321,7 @@ fn source_of_verification_reads_is_reported() {
     assert!(evicted.stdout.contains("read back from the device"), "{}", evicted.stdout);
     let cached = stage.fathom(&format!("{words} --cached"), &file);
     verified(&cached);
-    assert!(cached.stdout.contains("the page cache as it was"), "{}", cached.stdout);
+    assert!(cached.stdout.contains("the page cache, which was not evicted"), "{}", cached.stdout);
 }
 
 #[test]
@@ -396,7 +396,7 @@ fn full_file_system_is_not_damage() {
         let words = format!("verify --cache {cache} --quiet --destroy {}", file.display());
         let out = disk.fathom(&stage, &words, &file);
         assert_eq!((out.code, out.stdout.as_str()), (Some(3), ""), "{out:?}");
-        assert!(out.stderr.contains("make room"), "{out:?}");
+        assert!(out.stderr.contains("free some space"), "{out:?}");
     }
 }
 
@@ -417,7 +417,7 @@ fn impossible_verification_is_refused_without_writing() {
     };
     refused("", &file, 2, "--destroy");
     refused(&format!("--state {state}"), &folder, 2, "existing");
-    refused(&format!("--state {junk} --destroy {file_word}"), &file, 2, "is there already");
+    refused(&format!("--state {junk} --destroy {file_word}"), &file, 2, "already exists");
     refused(&format!("--check {junk}"), &file, 2, "no state of a verification");
     refused("--check /nowhere", &file, 2, "--state");
     refused(&format!("--check {junk} --size 1m"), &file, 2, "--size");
@@ -428,7 +428,7 @@ fn impossible_verification_is_refused_without_writing() {
     refused("--sync-every 0", &folder, 2, "--sync-every");
     refused("--cached", &folder, 2, "buffered");
     refused("--cached --cache direct", &folder, 2, "buffered");
-    refused("--state /nowhere/state", &folder, 2, "no /nowhere");
+    refused("--state /nowhere/state", &folder, 2, "no directory /nowhere");
     refused(&format!("--state /nowhere/state --destroy {file_word}"), &file, 2, "/nowhere/state");
     assert_eq!(Written::block(&file, 0), before);
     assert_eq!(names(&folder), Vec::<PathBuf>::new());

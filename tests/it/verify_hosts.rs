@@ -73,7 +73,7 @@ fn damage_is_found_by_the_reading_host() {
         assert_eq!(one["damage"][0]["offset"], (8 << 20) + 3 * BLOCK, "{how}");
     }
     let own = ranks(&stage, 2, &format!("--check {printed} --shift-hosts 2"), &file);
-    assert!(own.code == Some(2) && own.stderr.contains("no multiple"), "{own:?}");
+    assert!(own.code == Some(2) && own.stderr.contains("not a multiple"), "{own:?}");
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn latencies_and_requests_match_a_known_load() {
     }
     let text = watched(&stage, "", &device.path, "200ms 1").stdout;
     let printed = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(printed.contains("about 1 us of a CPU per request; --no-events leaves them off"), "{text}");
+    assert!(printed.contains("about 1 us of CPU time per request; --no-events disables them"), "{text}");
     let off = watched(&stage, "--no-events --format json", &device.path, "200ms 1");
     assert!(
         of_device(&off, device.name())[0]["latency"].is_null() && !off.stdout.contains("block events"),

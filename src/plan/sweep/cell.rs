@@ -36,7 +36,7 @@ const POSITION_BYTES: u64 = 4096;
 /// Where a cell begins on its targets, and what is left after it.
 #[derive(Clone, Copy)]
 struct CellStart {
-    /// Its first byte.
+    /// First byte of the cell.
     bytes: u64,
     /// Percent of the smallest target; `None` if not given in percent.
     percent: Option<u32>,
@@ -214,7 +214,7 @@ impl Growing<'_> {
             return Some(format!("its buffers take {needs}, and --memory is {cap}"));
         }
         if point.depth > entry.max_depth {
-            return Some(format!("the engine {} has {} in flight at most", entry.name, entry.max_depth));
+            return Some(format!("the engine {} has at most {} in flight", entry.name, entry.max_depth));
         }
         if !entry.caches.contains(&cache) {
             return Some(format!("the engine {} does not work with --cache {}", entry.name, cache.word()));
@@ -228,7 +228,7 @@ impl Growing<'_> {
             ));
         }
         if let Some(batch) = point.batch.filter(|b| *b > point.depth) {
-            return Some(format!("a batch of {batch} is never gathered from {} in flight", point.depth));
+            return Some(format!("a batch of {batch} is more than the {} in flight", point.depth));
         }
         let bs = u64::from(point.bs);
         let size = self.base.phases.first().and_then(|p| p.streams.first()).and_then(|s| s.size);
@@ -236,13 +236,17 @@ impl Growing<'_> {
             return Some(format!("only {} are touched", show_bytes(size)));
         }
         if let Some(at) = point.at.filter(|at| at.left < bs) {
-            return Some(format!("only {} are left behind {}", show_bytes(at.left), show_bytes(at.bytes)));
+            return Some(format!(
+                "only {} remain after offset {}",
+                show_bytes(at.left),
+                show_bytes(at.bytes)
+            ));
         }
         let until_slow = self.sweep_spec.preset.is_some_and(|p| matches!(p.way, Procedure::UntilSlow { .. }));
         let mut used = self.used(point.assignment).iter().filter(|_| entry.moves_bytes);
         let is_all = |t: &TargetFacts| size.or((t.role != Role::Made).then_some(t.bytes)) == Some(bs);
         if until_slow && used.clone().any(is_all) {
-            return Some("one such block is all there is".into());
+            return Some("one block covers the whole target".into());
         }
         used.find_map(|target| hindrance_of(target, point))
     }
@@ -327,9 +331,8 @@ impl Growing<'_> {
                 let setting = point.setting();
                 // An existing file is not new, and fathom never truncates it.
                 if rw == Rw::Write && role != Role::Made {
-                    let why = format!(
-                        "{name} writes a file that is new; name a directory, and fathom makes one there"
-                    );
+                    let why =
+                        format!("{name} writes a new file; name a directory, in which fathom makes one");
                     self.skipped.push(Skipped { setting, why });
                     continue;
                 }
@@ -461,7 +464,7 @@ pub(super) fn target_facts(request: &Request, root: &Root) -> Result<Vec<TargetF
         let path = sweep_spec.canonicalize().map_err(|e| target::unreachable_path(sweep_spec, &e))?;
         if all.iter().any(|known| known.path == path) {
             return Err(Failure::Usage(format!(
-                "TARGET {} is there twice; name each target once",
+                "TARGET {} is named twice; name each target once",
                 name::shown(sweep_spec)
             )));
         }
@@ -508,14 +511,13 @@ pub(crate) fn loads(sweep_spec: &SweepSpec, targets: u32, origins: &mut Origins)
     let axes = &sweep_spec.axes;
     if let Some(many) = axes.targets.iter().find(|t| **t > targets) {
         return Err(Failure::Usage(format!(
-            "--targets {many}: there are {targets}; name as many, or use a smaller number"
+            "--targets {many}: there are {targets}; name more targets, or use a smaller number"
         )));
     }
     if sweep_spec.preset.is_some_and(|p| p.name == IOMETER) {
         if !axes.target.is_empty() {
             return Err(Failure::Usage(
-                "--target: a test type of Iometer says itself which targets are used; name them as TARGETs"
-                    .into(),
+                "--target: a test type of Iometer chooses its targets itself; type them as TARGETs".into(),
             ));
         }
         let cpus = available_parallelism().map_or(1, NonZero::get);
@@ -530,7 +532,7 @@ pub(crate) fn loads(sweep_spec: &SweepSpec, targets: u32, origins: &mut Origins)
     let idle = [("cycle", sweep_spec.cycle.is_some()), ("step", sweep_spec.step.is_some())];
     if let Some((flag, _)) = idle.into_iter().find(|(_, sweep_spec)| *sweep_spec) {
         return Err(Failure::Usage(format!(
-            "--{flag} is about the test types of Iometer; type --preset {IOMETER} too, or leave it out"
+            "--{flag} applies to the test types of Iometer; type --preset {IOMETER} too, or leave --{flag} out"
         )));
     }
     let workers = given_or(&axes.workers, || vec![1]);
@@ -540,7 +542,7 @@ pub(crate) fn loads(sweep_spec: &SweepSpec, targets: u32, origins: &mut Origins)
         each_alone(&workers, axes.target.len())
     } else {
         return Err(Failure::Usage(
-            "--target measures each target alone, and --targets says how many are used at once; type one of them"
+            "--target measures each target alone, and --targets sets how many are used at once; type one of them"
                 .into(),
         ));
     };
@@ -560,10 +562,10 @@ fn product(workers: &[u32], targets: &[u32]) -> Vec<Assignment> {
 
 /// Each number of workers on each target alone.
 fn each_alone(workers: &[u32], targets: usize) -> Vec<Assignment> {
-    let of = |workers: u32| {
+    let on_each = |workers: u32| {
         (0..targets).map(move |at| Assignment { workers, targets: 1, of_last: None, alone: Some(at) })
     };
-    workers.iter().flat_map(|w| of(*w)).collect()
+    workers.iter().flat_map(|w| on_each(*w)).collect()
 }
 
 /// The loads of a test type. For the rising number a flag may give the maximum, one number, or all values.
@@ -575,7 +577,7 @@ fn cycled(sweep_spec: &SweepSpec, cycle: Cycle, targets: u32, cpus: u32) -> Resu
     let depths_rise = rises(cycle.has_outstanding(), &axes.depth);
     if let Some(step) = sweep_spec.step.filter(|_| !workers_rise && !targets_rise && !depths_rise) {
         return Err(Failure::Usage(format!(
-            "--step {} changes nothing here: no number rises by itself; leave it out, or type another --cycle",
+            "--step {} has no effect: this test type increases no number; leave --step out, or type another --cycle",
             step.word().to_lowercase()
         )));
     }
@@ -594,7 +596,7 @@ fn cycled(sweep_spec: &SweepSpec, cycle: Cycle, targets: u32, cpus: u32) -> Resu
         let list = [("workers", &axes.workers), ("targets", &axes.targets)];
         if let Some((flag, _)) = list.iter().find(|(_, values)| values.len() > 1) {
             return Err(Failure::Usage(format!(
-                "--{flag}: {} goes through them itself; type how many there are, one number",
+                "--{flag}: {} increases the number itself; type one number, the maximum",
                 cycle.word()
             )));
         }
@@ -637,7 +639,7 @@ fn record_loads(sweep_spec: &SweepSpec, cycle: Cycle, loads: &Loads, origins: &m
     let law = sweep_spec.step.map_or("its default steps", Step::word);
     let from = |rises: bool, values: &[u32], default: &str| match (rises, values) {
         (_, [_, _, ..]) | (false, [_]) => "command line".to_owned(),
-        (true, [_]) => format!("{}, {law}; the most from the command line", cycle.word()),
+        (true, [_]) => format!("{}, {law}; maximum from the command line", cycle.word()),
         (true, []) => format!("{}, {law}", cycle.word()),
         (false, []) => default.to_owned(),
     };
@@ -721,11 +723,11 @@ fn test_types_have_the_loads_of_iometer() {
 
 #[test]
 fn steps_and_flags_change_the_loads() {
-    let of = |cycle: Cycle, step: Step| done(&sweep(cycle, Some(step)));
-    let targets = of(Cycle::Targets, Step::Exponential).assignments;
+    let cycled_loads = |cycle: Cycle, step: Step| done(&sweep(cycle, Some(step)));
+    let targets = cycled_loads(Cycle::Targets, Step::Exponential).assignments;
     assert_eq!(targets, [(2, 1, 0), (2, 2, 0), (2, 3, 0)], "the last too");
     let odd: Vec<u32> = (1..32).step_by(2).collect();
-    assert_eq!(of(Cycle::Outstanding, Step::Linear).depths, odd, "by two, as Iometer's step is");
+    assert_eq!(cycled_loads(Cycle::Outstanding, Step::Linear).depths, odd, "by two, as Iometer's step is");
     let mut sweep_spec = sweep(Cycle::IncrementSerial, Some(Step::Exponential));
     sweep_spec.axes.workers = vec![5];
     assert_eq!(done(&sweep_spec).assignments, [(1, 1, 0), (1, 2, 0), (2, 3, 1), (3, 3, 2), (5, 3, 0)]);
@@ -733,7 +735,7 @@ fn steps_and_flags_change_the_loads() {
     assert!(through(&sweep_spec).is_err_and(|e| e.contains("one number")));
     let mut sweep_spec = sweep(Cycle::Workers, Some(Step::Linear));
     sweep_spec.axes.workers = vec![4, 8];
-    assert!(through(&sweep_spec).is_err_and(|e| e.contains("--step linear changes nothing")));
+    assert!(through(&sweep_spec).is_err_and(|e| e.contains("--step linear has no effect")));
     sweep_spec.step = None;
     assert_eq!(done(&sweep_spec).assignments, [(4, 3, 0), (8, 3, 0)]);
     sweep_spec.axes.workers = vec![3];

@@ -58,7 +58,9 @@ pub(in crate::plan) struct GridJobs {
 pub(in crate::plan) fn grid(
     request: &Request,
     sweep_spec: &SweepSpec,
-    (root, memory, denial): (&Root, Option<u64>, Option<&str>),
+    root: &Root,
+    memory: Option<u64>,
+    denial: Option<&str>,
     origins: &mut Origins,
 ) -> Result<GridJobs, Failure> {
     let axes = &sweep_spec.axes;
@@ -114,7 +116,7 @@ pub(in crate::plan) fn grid(
     let tolerance = origins.choose("--tolerance", sweep_spec.tolerance, TOLERANCE, |share| {
         format!("{}%", (1000.0 * share).round() / 10.0)
     });
-    let search = search(sweep_spec, (jobs, finals, runs), &growing, request, origins)?;
+    let search = search(sweep_spec, jobs, finals, runs, &growing, request, origins)?;
     let Growing { specs, cells, skipped, .. } = growing;
     let preset = sweep_spec.preset.map(|p| p.name.to_owned());
     Ok(GridJobs { specs, grid: Grid { preset, cells, skipped, baselines, search, tolerance, measures } })
@@ -124,7 +126,7 @@ pub(in crate::plan) fn grid(
 fn memory_cap(sweep_spec: &SweepSpec, memory: Option<u64>, origins: &mut Origins) -> u64 {
     let (default, from) = match sweep_spec.preset.map(|p| p.way) {
         Some(Procedure::UntilSlow { .. }) => {
-            (memory.map_or(MEMORY_BYTES, |m| m / crate::plan::BUFFER_SHARE), "half of what the machine has")
+            (memory.map_or(MEMORY_BYTES, |m| m / crate::plan::BUFFER_SHARE), "half of the machine's memory")
         }
         _ => (MEMORY_BYTES, "default"),
     };
@@ -143,7 +145,7 @@ fn entry(sweep_spec: &EngineSpec) -> Result<&'static Entry, Failure> {
     let entry = crate::plan::engine::find(&stream).map_err(|problem| Failure::Usage(problem.in_flags()))?;
     if entry.touches_targets() && !entry.moves_bytes {
         return Err(Failure::Usage(format!(
-            "--engine {}: cells are compared by the data that they move, and it moves none; type `fathom run --engine {0}`",
+            "--engine {}: a sweep compares cells by the data that they move, and this engine moves none; type `fathom run --engine {0}`",
             entry.name
         )));
     }
@@ -227,17 +229,12 @@ fn works(
         if let Some(preset) = sweep_spec.preset.filter(|p| p.rounds().is_some()) {
             let path = targets.first().map(|t| model::name::shown(&t.path)).unwrap_or_default();
             return Err(Failure::Refused(format!(
-                "--preset {} writes over all of {path}; type --destroy {path} if nothing on it is needed, or name a \
-                 directory to have a test file made there",
+                "--preset {} overwrites all of {path}; type --destroy {path} if its data are not needed, or name a directory, in which fathom makes a test file",
                 preset.name
             )));
         }
         all.retain(|doing| !doing.writes());
-        origins.fixed(
-            "directions",
-            "reads only",
-            "TARGET exists already; --destroy with its name adds writes",
-        );
+        origins.fixed("directions", "reads only", "TARGET exists; --destroy with its name adds writes");
     }
     refuse_unused_flag(request, "random", all.iter().any(CellWork::is_random), "--rw randread")?;
     for key in ["compress", "dedup"] {
@@ -251,19 +248,18 @@ fn plain_works(sweep_spec: &SweepSpec) -> Result<Vec<CellWork>, Failure> {
     let all = if axes.rw.is_empty() { vec![Rw::Read, Rw::Write] } else { axes.rw.clone() };
     if !axes.mix.is_empty() && !all.iter().any(|rw| rw.is_mixed()) {
         return Err(Failure::Usage(
-            "--mix changes nothing here: no --rw leaves the directions open; type --rw rw or --rw randrw"
-                .into(),
+            "--mix has no effect: no --rw mixes reads and writes; type --rw rw or --rw randrw".into(),
         ));
     }
     let mixes = if axes.mix.is_empty() { vec![Mix::EVEN] } else { axes.mix.clone() };
-    let of = |rw: Rw| -> Vec<CellWork> {
+    let works_of = |rw: Rw| -> Vec<CellWork> {
         if rw.is_mixed() {
             mixes.iter().map(|m| CellWork::Plain(rw, Some(*m))).collect()
         } else {
             vec![CellWork::Plain(rw, None)]
         }
     };
-    Ok(all.into_iter().flat_map(of).collect())
+    Ok(all.into_iter().flat_map(works_of).collect())
 }
 
 /// Access specifications define order, direction and size.
@@ -273,7 +269,7 @@ fn named_works(request: &Request, sweep_spec: &SweepSpec) -> Result<Vec<CellWork
         ["rw", "mix", "bs", "random", "align"].iter().find(|f| flags().any(|sweep_spec| sweep_spec == *f))
     {
         return Err(Failure::Usage(format!(
-            "--{flag} does not go with access specifications, which say it themselves; leave it out, or sweep without --spec and --line"
+            "--{flag} cannot be combined with access specifications, which define it; leave --{flag} out, or sweep without --spec and --line"
         )));
     }
     Ok(sweep_spec.axes.spec.iter().cloned().map(CellWork::Named).collect())
@@ -284,9 +280,7 @@ fn refuse_unused_flag(request: &Request, key: &str, used: bool, cure: &str) -> R
     if used || !request.flags.contains(&key) {
         return Ok(());
     }
-    Err(Failure::Usage(format!(
-        "--{key} changes nothing here: no cell does such a thing; leave it out, or type {cure}"
-    )))
+    Err(Failure::Usage(format!("--{key} has no effect on any cell; leave --{key} out, or type {cure}")))
 }
 
 /// The measure that ranks the cells of each work. Cells in order are not ranked.
@@ -320,7 +314,7 @@ impl CellWork {
         }
     }
 
-    /// Its main measure: operations for random offsets, bytes for sequential ones.
+    /// The main measure of the work: operations for random offsets, bytes for sequential ones.
     fn measure(&self) -> Measure {
         let random = match self {
             Self::Plain(rw, _) => rw.is_random(),
@@ -342,7 +336,7 @@ impl CellWork {
         matches!(self, Self::Plain(rw, _) if rw.is_random())
     }
 
-    /// Its kinds of operation.
+    /// The kinds of operation of the work.
     fn kinds(&self) -> Vec<Kind> {
         let mut all = match self {
             Self::Plain(rw, mix) => {
@@ -386,7 +380,7 @@ fn in_order(
     origins.fixed("--time", &format!("{} a cell", show_ns(time as f64)), &from);
     let words = match until {
         Until::Slow => {
-            "the last cell, or one of no more operations a second than a quarter of the threads".into()
+            "the last cell, or a cell with fewer operations a second than a quarter of the threads".into()
         }
         Until::Rounds { bytes: Some(bytes), rounds_at_most, .. } => {
             format!("{} written, or {rounds_at_most} rounds", show_bytes(bytes))
@@ -416,8 +410,7 @@ fn rounds(growing: &Growing, sweep_spec: Rounds) -> Result<Until, Failure> {
     let Some(tracked) = growing.cells.iter().find(is).map(|c| c.job) else {
         let preset = growing.sweep_spec.preset.map_or("pts", |p| p.name);
         return Err(Failure::Usage(format!(
-            "--preset {preset} follows writes of {} until they are steady, and no cell that can be measured does them; \
-             leave that size in --bs, and 0 in --mix",
+            "--preset {preset} repeats writes of {} until they are steady, and no measurable cell has them; include that size in --bs, and 0 in --mix",
             show_block(u64::from(tracked_bytes))
         )));
     };
@@ -430,7 +423,9 @@ fn rounds(growing: &Growing, sweep_spec: Rounds) -> Result<Until, Failure> {
 /// The time budget and strategy of a search.
 fn search(
     sweep_spec: &SweepSpec,
-    (jobs, finals, runs): (usize, usize, u32),
+    jobs: usize,
+    finals: usize,
+    runs: u32,
     growing: &Growing,
     request: &Request,
     origins: &mut Origins,
