@@ -200,15 +200,15 @@ fn every_answer(report: &Report, shown: &[Finding]) -> Vec<String> {
 }
 
 /// `- **A01 CACHE\_SERVED** (relabels): ... -> ...`
-fn finding_item(f: &Finding, results: usize) -> String {
-    let severity = match f.outcome {
-        Outcome::Finding => f.severity.unwrap_or(Severity::Note).effect(),
+fn finding_item(finding: &Finding, results: usize) -> String {
+    let severity = match finding.outcome {
+        Outcome::Finding => finding.severity.unwrap_or(Severity::Note).effect(),
         _ => "not checked",
     };
-    let accepted = if f.accepted { ", accepted" } else { "" };
-    let name = escaped(&format!("{} {}", f.id, f.name));
-    let cure = if f.cure.is_empty() { String::new() } else { format!(" -> {}", f.cure) };
-    let text = format!("{}: {}{cure}", report_view::results_suffix(f, results), f.sentence);
+    let accepted = if finding.accepted { ", accepted" } else { "" };
+    let name = escaped(&format!("{} {}", finding.id, finding.name));
+    let cure = if finding.cure.is_empty() { String::new() } else { format!(" -> {}", finding.cure) };
+    let text = format!("{}: {}{cure}", report_view::results_suffix(finding, results), finding.sentence);
     format!("- **{name}** ({severity}{accepted}){}\n", escaped(&text))
 }
 

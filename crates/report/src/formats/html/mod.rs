@@ -79,16 +79,16 @@ fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::
         all.only().map_or_else(|| verified::verdict_on_all_hosts(all), verified::verification_headline);
     let rest = headline.strip_prefix(word).unwrap_or(&headline).trim().to_owned();
     let mut sections = vec![head_card(word, word, &rest, &[])];
-    let mut eye = vec!["verify".to_owned()];
+    let mut header = vec!["verify".to_owned()];
     if let Some(verification) = all.only() {
-        eye.push(verification.target.clone());
+        header.push(verification.target.clone());
         let damage = damage_facts(verification);
         if !damage.is_empty() {
             sections.push(card("Damage", NO_LEAD, &facts(&damage)));
         }
         sections.push(card("Details", NO_LEAD, &facts(&verification_facts(verification))));
     } else {
-        eye.push(count_of(all.hosts.len(), "host"));
+        header.push(count_of(all.hosts.len(), "host"));
         for on in &all.hosts {
             let outcome_text = match &on.outcome {
                 Ok(verification) => {
@@ -107,7 +107,7 @@ fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::
             sections.push(card(on.host.as_deref().unwrap_or_default(), NO_LEAD, &facts(&outcome_text)));
         }
     }
-    write_page(to, &format!("{word} · verify"), &eye, &sections)
+    write_page(to, &format!("{word} · verify"), &header, &sections)
 }
 
 /// Returns the damage of a host.

@@ -545,19 +545,29 @@ fn check_table(findings: &[Finding]) -> String {
         .aligned(1, true)
         .aligned(2, true)
         .aligned(3, true);
-    for f in findings.iter().filter(|f| seen.insert((f.id, f.outcome, f.severity))) {
-        let answer = match f.outcome {
-            Outcome::Finding => f.severity.unwrap_or(Severity::Note).effect(),
+    for finding in
+        findings.iter().filter(|finding| seen.insert((finding.id, finding.outcome, finding.severity)))
+    {
+        let answer = match finding.outcome {
+            Outcome::Finding => finding.severity.unwrap_or(Severity::Note).effect(),
             Outcome::NotChecked => "not checked",
             Outcome::Holds => "passed",
         };
-        let same = findings.iter().filter(|g| (g.id, g.outcome, g.severity) == (f.id, f.outcome, f.severity));
+        let same = findings
+            .iter()
+            .filter(|g| (g.id, g.outcome, g.severity) == (finding.id, finding.outcome, finding.severity));
         let about = match same.map(|g| g.about.len()).sum::<usize>() {
             0 => String::new(),
-            1 => f.about.first().cloned().unwrap_or_default(),
-            n => format!("{} and {} more", f.about.first().map_or("", String::as_str), n - 1),
+            1 => finding.about.first().cloned().unwrap_or_default(),
+            n => format!("{} and {} more", finding.about.first().map_or("", String::as_str), n - 1),
         };
-        table.add([f.id.to_string(), f.name.clone(), answer.into(), about, f.sentence.clone()]);
+        table.add([
+            finding.id.to_string(),
+            finding.name.clone(),
+            answer.into(),
+            about,
+            finding.sentence.clone(),
+        ]);
     }
     page::table("Every check and its answer", &table)
 }
@@ -605,7 +615,7 @@ fn repeat_commands(report: &Report) -> Vec<(&'static str, String)> {
 
 /// Returns the target, the machine, and the user's notes.
 fn machine_facts(report: &Report) -> Vec<(String, String)> {
-    let m = &report.machine;
+    let machine = &report.machine;
     let unknown = || "unknown".to_owned();
     let mut out: Vec<(String, String)> = Vec::new();
     let mut add = |name: &str, value: String| {
@@ -613,13 +623,13 @@ fn machine_facts(report: &Report) -> Vec<(String, String)> {
             out.push((name.to_owned(), value));
         }
     };
-    for place in &m.places {
+    for place in &machine.places {
         add("Target", Place::chain(place));
     }
-    add("Host", m.host.clone());
-    add("Kernel", m.kernel.clone());
-    add("CPU", format!("{}, {} CPUs", m.cpu.clone().unwrap_or_else(|_| unknown()), m.cpus));
-    add("Memory", m.memory_bytes.as_ref().map_or_else(|_| unknown(), |b| show_bytes(*b)));
+    add("Host", machine.host.clone());
+    add("Kernel", machine.kernel.clone());
+    add("CPU", format!("{}, {} CPUs", machine.cpu.clone().unwrap_or_else(|_| unknown()), machine.cpus));
+    add("Memory", machine.memory_bytes.as_ref().map_or_else(|_| unknown(), |b| show_bytes(*b)));
     add("Measured", format!("{}, fathom {}, {}", report.started, report.fathom.version, report.title));
     for note in &report.notes {
         add("Note", with_micro_sign(note));
