@@ -39,7 +39,7 @@ pub(super) fn page(version: &str, title: &str, header: &[String], sections: &[St
     shell.render().unwrap_or_default()
 }
 
-/// Reports without a version come from this version.
+/// Version in pages of reports that do not record one.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Writes a page with its head and cards.

@@ -37,7 +37,7 @@ pub(super) fn write_report(report: &Report, _: Style, to: &mut dyn Write) -> io:
     sections.push(other_cards(report, &shown));
     sections.push(foot_cards(report));
     sections.retain(|section| !section.is_empty());
-    to.write_all(page(&report.fathom.version, &tab_title(report), &eyebrow(report), &sections).as_bytes())
+    to.write_all(page(&report.fathom.version, &tab_title(report), &page_header(report), &sections).as_bytes())
 }
 
 /// Returns the title of the tab, with the most important words first.
@@ -47,7 +47,7 @@ fn tab_title(report: &Report) -> String {
 }
 
 /// Returns the line at the top of the page.
-fn eyebrow(report: &Report) -> Vec<String> {
+fn page_header(report: &Report) -> Vec<String> {
     let mut chains: Vec<String> = report.machine.places.iter().map(model::machine::Place::chain).collect();
     chains.dedup();
     [vec![report.title.clone()], chains, vec![report.started.clone()], report.words.tags.clone()].concat()
@@ -286,7 +286,7 @@ fn draw_runs(report: &Report, result: &Measured) -> Option<Plot> {
     let rate = |r: &model::report::RunFigures| if quoted.unit == "IOPS" { r.iops } else { r.mb_per_s };
     let rates: Vec<f64> = result.runs.iter().map(rate).collect();
     let (low, high) = rates.iter().fold((value, value), |(l, h), v| (l.min(*v), h.max(*v)));
-    // Three runs can have an absurd interval: limit it to a multiple of their range.
+    // The interval of three runs can be absurdly wide: limit it to a multiple of their range.
     let room = (4.0 * (high - low)).max(0.02 * value);
     let [from, to] = quoted.interval.map_or([low, high], |[l, h]| [l.max(low - room), h.min(high + room)]);
     let around = 0.08 * (to.max(high) - from.min(low)).max(1e-9 * value);

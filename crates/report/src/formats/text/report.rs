@@ -356,7 +356,7 @@ fn describe_machine_changes(since: &Comparison) -> String {
         Answer::Same => "the machine has not changed".to_owned(),
         Answer::NoDifferenceSeen => {
             let bound = metric.bound().unwrap_or_default();
-            format!("no change of the machine was detected: it is {bound} now")
+            format!("no change of the machine was detected: it is now {bound}")
         }
         Answer::CannotTell | Answer::Incomparable | Answer::Invalid => {
             format!("it is unknown whether the machine has changed: {}", metric.why)
@@ -459,9 +459,9 @@ fn show_fix(out: &mut Page, f: &Finding) {
 /// How much of each finding is printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extent {
-    /// The sentence and what to do.
+    /// The sentence and the advice.
     Whole,
-    /// Without what to do.
+    /// Only the sentence.
     Sentence,
     /// The first sentence, in at most two lines.
     TwoLines,
@@ -542,7 +542,7 @@ fn show_two_lines(out: &mut Page, finding: &Finding, all: usize) {
     );
 }
 
-/// Prints a reason that several checks share once.
+/// Prints each reason once, with the checks that share it.
 fn show_not_checked(out: &mut Page, shown: &[Finding], all: usize, brief: bool) {
     let mut unchecked = with_outcome(shown, Outcome::NotChecked).peekable();
     if unchecked.peek().is_some() {

@@ -29,7 +29,7 @@ const TARGET_COLUMN: usize = 6;
 const LIST_DROP_ORDER: [usize; 4] = [3, 5, 7, 0];
 /// The fewest columns of the terminal that a target is cut to.
 const MIN_TARGET_WIDTH: usize = 10;
-/// Below this width a verdict with a remark, as `SUSPECT, interrupted`, takes two lines.
+/// Below this width a verdict with a remark, such as `SUSPECT, interrupted`, takes two lines.
 const NARROW_WIDTH: usize = 80;
 
 pub(super) fn write_list(listing: &Listing, style: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -228,13 +228,13 @@ pub(in crate::formats) fn session_table_foot(sessions: &SessionTable) -> Vec<Str
         .collect();
     let all: u64 = sessions.other_work.iter().map(|o| o.sessions).sum();
     if all > 0 {
-        let works = visible(&others.join(", ")).replace('\n', "\\n");
+        let jobs = visible(&others.join(", ")).replace('\n', "\\n");
         let advice = if sessions.is_job_chosen {
             "type a longer part of its name after --job to select one"
         } else {
             "--job NAME selects one"
         };
-        out.push(format!("Left out: {} of other work ({works}); {advice}.", count(all, "session")));
+        out.push(format!("Left out: {} of other jobs ({jobs}); {advice}.", count(all, "session")));
     }
     if sessions.older > 0 {
         out.push(format!("Left out: {} of the same devices.", count(sessions.older, "older session")));
@@ -447,7 +447,7 @@ new      sda Disk    512      -
 1        /data     86.0*   void
 MB/s = 10^6 bytes/s; - = not measured; * = suspect; void = withheld, because a
   finding invalidates it.
-Left out: 3 sessions of other work (3 of bench six); --job NAME selects one.
+Left out: 3 sessions of other jobs (3 of bench six); --job NAME selects one.
 Not read: 2 older sessions; --limit 0 reads all.
 ";
     assert_eq!(text, expected);

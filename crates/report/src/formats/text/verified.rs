@@ -168,7 +168,7 @@ fn lost_writes(verified: &Verified) -> Option<Lost> {
     verified.read.as_ref().and_then(|(read, _)| read.lost)
 }
 
-/// Returns a line for each recorded damage and failure: writing first, then by offset.
+/// Returns a line for each recorded damage and failure: failed writes first, then by offset.
 fn damage_lines(verified: &Verified) -> Vec<String> {
     let mut lines: Vec<String> = verified
         .written
