@@ -27,7 +27,7 @@ fn table_has_sessions_as_rows_and_results_as_columns() {
     assert!(heading[0].starts_with("session ") && heading.join(" ").contains("IOPS"), "{text}");
     let rows: Vec<&str> = text.lines().skip(heading.len() + 1).take(2).collect();
     assert!(rows[0].starts_with("newest ") && rows.iter().all(|row| row.contains("40,000")), "{text}");
-    assert!(text.contains("Left out: 1 session of other work"), "{text}");
+    assert!(text.contains("Left out: 1 session of other jobs"), "{text}");
 
     let json: Value = serde_json::from_str(&say(&stage, "list --table --format json").stdout).unwrap();
     assert_eq!(

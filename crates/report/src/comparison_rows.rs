@@ -54,8 +54,8 @@ pub(crate) fn is_shown(at: usize, metric: &Metric) -> bool {
 pub(crate) fn hidden_numbers(pairs: &[Pair], all: bool) -> Option<String> {
     let numbers = pairs.iter().flat_map(|p| p.metrics.iter().enumerate());
     let hidden = numbers.filter(|(at, metric)| is_short(pairs, all) && !is_shown(*at, metric)).count();
-    let s = if hidden == 1 { "" } else { "s" };
-    (hidden > 0).then(|| format!("{hidden} more number{s}, not FASTER or SLOWER: --verbose shows them"))
+    let plural = if hidden == 1 { "" } else { "s" };
+    (hidden > 0).then(|| format!("{hidden} more number{plural}, not FASTER or SLOWER: --verbose shows them"))
 }
 
 /// Returns the full name of a number: `RND4K Q32T1 read p99`.
@@ -132,10 +132,10 @@ pub(crate) fn describe_source(source: &Source) -> String {
 }
 
 /// Returns what the comparison leaves out, one sentence each. `b` names the other side.
-pub(crate) fn left_out_notes(comparison: &Comparison, b: &str) -> Vec<String> {
+pub(crate) fn left_out_notes(comparison: &Comparison, other_side: &str) -> Vec<String> {
     let of_pairs =
         comparison.pairs.iter().flat_map(|p| p.left_out.iter().map(|w| format!("{}, {w}", p.name)));
-    let only = [("A", &comparison.only_in_a), (b, &comparison.only_in_b)]
+    let only = [("A", &comparison.only_in_a), (other_side, &comparison.only_in_b)]
         .into_iter()
         .filter(|(_, names)| !names.is_empty());
     of_pairs.chain(only.map(|(side, names)| format!("only {side} has {}", names.join(", ")))).collect()
@@ -192,9 +192,10 @@ pub(crate) fn sides_table(comparisons: &Comparisons, all: bool, joined: bool) ->
 /// Returns how many numbers the table leaves out; `None` if it has all of them.
 pub(crate) fn hidden_side_numbers(comparisons: &Comparisons, all: bool) -> Option<String> {
     let hidden = all_numbers(comparisons).iter().filter(|number| !all && !number.in_short_table).count();
-    let s = if hidden == 1 { "" } else { "s" };
-    (hidden > 0)
-        .then(|| format!("{hidden} more number{s}, not FASTER or SLOWER on any side: --verbose shows them"))
+    let plural = if hidden == 1 { "" } else { "s" };
+    (hidden > 0).then(|| {
+        format!("{hidden} more number{plural}, not FASTER or SLOWER on any side: --verbose shows them")
+    })
 }
 
 impl<'c> SideNumber<'c> {

@@ -269,7 +269,7 @@ impl FioLog {
         let last_ms = self.since(intervals.last_ns) / MS_NS;
         let line = |i: model::figures::Interval| {
             let end_ms = self.since(i.end_ns) / MS_NS;
-            // The end of the job cuts off the last interval: a rate over it would be too low, and a mean ends there.
+            // The job ended within the last interval: its rate would be too low, and its mean has the time at which the job ended.
             let is_whole = end_ms <= last_ms + 1;
             if is_rate && !is_whole {
                 return None;

@@ -573,33 +573,33 @@ fn write_list(listing: &Listing, _: Style, to: &mut dyn io::Write) -> io::Result
 }
 
 /// Returns the fields of [`LIST_HEADINGS`]: lists are joined by semicolons, and unknown values are empty.
-fn entry_fields(e: &Entry) -> [String; LIST_HEADINGS.len()] {
+fn entry_fields(entry: &Entry) -> [String; LIST_HEADINGS.len()] {
     let number = |n: Option<f64>| n.map(|n| n.to_string()).unwrap_or_default();
     let text = |t: &Option<String>| t.clone().unwrap_or_default();
-    let headline = e.headline.as_ref();
+    let headline = entry.headline.as_ref();
     let bound = |at: usize| number(headline.and_then(|h| h.interval).map(|i| i[at]));
     [
-        e.id.clone(),
-        text(&e.started),
-        e.verdict_word().unwrap_or_default().to_owned(),
-        e.unplanned().unwrap_or("complete").to_owned(),
-        text(&e.title),
+        entry.id.clone(),
+        text(&entry.started),
+        entry.verdict_word().unwrap_or_default().to_owned(),
+        entry.unplanned().unwrap_or("complete").to_owned(),
+        text(&entry.title),
         headline.map(|h| h.name.clone()).unwrap_or_default(),
         number(headline.and_then(|h| h.value)),
         headline.map(|h| h.unit.clone()).unwrap_or_default(),
         bound(0),
         bound(1),
-        e.targets.join(";"),
-        e.devices.iter().map(|d| d.name.as_str()).collect::<Vec<_>>().join(";"),
-        e.jobs.join(";"),
-        e.runs.to_string(),
-        e.hosts.join(";"),
-        text(&e.fingerprint),
-        e.findings.iter().map(|f| f.id.to_string()).collect::<Vec<_>>().join(";"),
-        text(&e.version),
-        e.words.tags.join(";"),
-        e.words.notes.iter().map(|n| n.text.as_str()).collect::<Vec<_>>().join(";"),
-        e.path.clone(),
+        entry.targets.join(";"),
+        entry.devices.iter().map(|d| d.name.as_str()).collect::<Vec<_>>().join(";"),
+        entry.jobs.join(";"),
+        entry.runs.to_string(),
+        entry.hosts.join(";"),
+        text(&entry.fingerprint),
+        entry.findings.iter().map(|f| f.id.to_string()).collect::<Vec<_>>().join(";"),
+        text(&entry.version),
+        entry.words.tags.join(";"),
+        entry.words.notes.iter().map(|n| n.text.as_str()).collect::<Vec<_>>().join(";"),
+        entry.path.clone(),
     ]
 }
 

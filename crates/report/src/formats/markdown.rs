@@ -5,7 +5,7 @@
 
 use crate::comparison_rows::{PAIR_LEGEND, describe_source, left_out_notes, pair_table, shown_gate};
 use crate::documentation::{is_command, page_parts};
-use crate::formats::text::machine::{answer, device_table};
+use crate::formats::text::machine::{answer, count_answers, device_table};
 use crate::formats::text::plan::{job_title, plan_headline, plan_remarks, settings_table, streams};
 use crate::formats::text::report::{ending, quoted, table};
 use crate::formats::text::results;
@@ -200,15 +200,15 @@ fn every_answer(report: &Report, shown: &[Finding]) -> Vec<String> {
 }
 
 /// `- **A01 CACHE\_SERVED** (relabels): ... -> ...`
-fn finding_item(f: &Finding, results: usize) -> String {
-    let severity = match f.outcome {
-        Outcome::Finding => f.severity.unwrap_or(Severity::Note).effect(),
+fn finding_item(finding: &Finding, results: usize) -> String {
+    let severity = match finding.outcome {
+        Outcome::Finding => finding.severity.unwrap_or(Severity::Note).effect(),
         _ => "not checked",
     };
-    let accepted = if f.accepted { ", accepted" } else { "" };
-    let name = escaped(&format!("{} {}", f.id, f.name));
-    let cure = if f.cure.is_empty() { String::new() } else { format!(" -> {}", f.cure) };
-    let text = format!("{}: {}{cure}", report_view::results_suffix(f, results), f.sentence);
+    let accepted = if finding.accepted { ", accepted" } else { "" };
+    let name = escaped(&format!("{} {}", finding.id, finding.name));
+    let cure = if finding.cure.is_empty() { String::new() } else { format!(" -> {}", finding.cure) };
+    let text = format!("{}: {}{cure}", report_view::results_suffix(finding, results), finding.sentence);
     format!("- **{name}** ({severity}{accepted}){}\n", escaped(&text))
 }
 
@@ -441,15 +441,7 @@ fn write_session_table(sessions: &SessionTable, _: Style, to: &mut dyn Write) ->
 const MAX_DIAGNOSIS_ITEMS: usize = 3;
 
 fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let entries = || diagnosis.groups.iter().flat_map(|g| &g.looks);
-    let count = |outcome| entries().filter(|l| l.outcome == outcome).count();
-    let mut out = format!(
-        "**{} findings, {} not checked, {} in order** {}\n",
-        count(Outcome::Finding),
-        count(Outcome::NotChecked),
-        count(Outcome::Holds),
-        escaped(&diagnosis.chain)
-    );
+    let mut out = format!("**{}** {}\n", count_answers(diagnosis), escaped(&diagnosis.chain));
     let acts = |entry: &&&Look| entry.severity != Some(Severity::Note);
     let worst: Vec<String> = diagnosis
         .worst_first()
@@ -462,7 +454,8 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
         out += &format!("\n{}", worst.concat());
     }
     let mut table = Table::new(&["what", "answer", "seen"], &[]).aligned(1, true);
-    table.add_all(entries().map(|entry| [entry.about.clone(), answer(entry), entry.sentence.clone()]));
+    let entries = diagnosis.groups.iter().flat_map(|g| &g.looks);
+    table.add_all(entries.map(|entry| [entry.about.clone(), answer(entry), entry.sentence.clone()]));
     out += &format!(
         "\n{}\n{}\n",
         table.markdown(),

@@ -122,7 +122,7 @@ fn thread_lanes(seen: &[&Observed], requested: &TimeSpan) -> Vec<Lane> {
             out.push(combined_lane(seen, thread));
         }
         out.extend(seen.lanes.iter().map(|lane| {
-            // As typed: a stream is a pool of threads with its targets.
+            // As typed, a stream is a pool of threads with its own targets.
             let typed = pool.and_then(|pool| requested.targets.get(pool.targets.get(lane.target)?.0));
             let thread =
                 lane.worker.checked_sub(first).and_then(|at| pool?.threads.get(at as usize).copied());

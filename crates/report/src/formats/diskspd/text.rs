@@ -131,7 +131,7 @@ impl Span {
     }
 }
 
-/// Returns the optional columns: for latencies, for deviations of the rate, for those of latencies.
+/// Keeps the requested columns of `all`: latencies, deviations of the rate, deviations of the latencies. The others become empty.
 fn optional_columns(requested: &TimeSpan, all: [&'static str; 3]) -> [&'static str; 3] {
     let shown = [requested.latency, requested.iops, requested.latency];
     std::array::from_fn(|at| if shown[at] { all[at] } else { "" })

@@ -414,7 +414,7 @@ const MAX_STEPS: u64 = 1 << 20;
 pub(super) struct Step {
     /// Operations; a stretch across two steps is divided by time.
     pub(super) ops: f64,
-    /// Bytes, divided in the same way.
+    /// Bytes; a stretch across two steps is divided by time.
     pub(super) bytes: f64,
 }
 
@@ -476,14 +476,14 @@ impl Depths {
             let kinds = member.seen.kinds.values();
             let own = kinds.fold(0, |sum: u64, k| sum.saturating_add(k.latency.count)) as f64;
             let one = Self::of_member(member);
-            sum = Some(sum.map_or(one, |sum| sum.and(&one, own / (ops + own).max(1.0))));
+            sum = Some(sum.map_or(one, |sum| sum.mean_with(&one, own / (ops + own).max(1.0))));
             ops += own;
         }
         sum.unwrap_or_default()
     }
 
-    /// Returns the mean with other tables, which have the weight `share`.
-    fn and(&self, others: &Self, share: f64) -> Self {
+    /// Returns the mean of these and other tables; the others have the weight `share`.
+    fn mean_with(&self, others: &Self, share: f64) -> Self {
         let both = |a: Option<[f64; COLUMNS]>, b: Option<[f64; COLUMNS]>| {
             a.zip(b).map(|(a, b)| std::array::from_fn(|at| (1.0 - share) * a[at] + share * b[at]))
         };
@@ -679,7 +679,7 @@ fn tables_with_a_single_possible_value_are_known() {
 fn a_table_of_several_results_is_known_if_all_are() {
     let table = |column: usize| Some(std::array::from_fn(|at| if at == column { 100.0 } else { 0.0 }));
     let one = Depths { level: table(0), submit: table(1), complete: None };
-    let both = one.and(&Depths { level: table(2), ..one }, 0.25);
+    let both = one.mean_with(&Depths { level: table(2), ..one }, 0.25);
     assert_eq!(both.level, Some([75.0, 0.0, 25.0, 0.0, 0.0, 0.0, 0.0]));
     assert_eq!((both.submit, both.complete), (table(1), None));
 }

@@ -80,7 +80,7 @@ fn job_json(job: &Job, all: &[Job], plus: bool) -> Value {
         out.insert("first_error".into(), job.error().into());
     }
     out.insert("latency_depth".into(), job.depth().into());
-    // As in fio, one is in ns and the other in us.
+    // As in fio, the target is in ns and the window in us.
     let [target, window] = job.latency_target().map_or([0, 0], |t| [t.ns, t.window_ns / 1000]);
     let percent = job.latency_target().map_or(100.0, |t| t.percent);
     out.insert("latency_target".into(), target.into());

@@ -302,7 +302,7 @@ fn write_depths(job: &Job, to: Out) -> io::Result<()> {
     let syncs = job.sync().count;
     let (total, short) = (joined(|d| d.ops), joined(|d| d.short));
     writeln!(to, "     issued rwts: total={total},{syncs} short={short},0 dropped=0,0,0,0")?;
-    // As in fio, one is in ns and the other in us.
+    // As in fio, the target is in ns and the window in us.
     let [target, window] = job.latency_target().map_or([0, 0], |t| [t.ns, t.window_ns / 1000]);
     let percent = job.latency_target().map_or(100.0, |t| t.percent);
     writeln!(
@@ -378,7 +378,7 @@ pub fn verdict(report: &Report) -> String {
         let mut of_it = report.findings.iter().filter(|f| f.about.contains(&result.name));
         of_it.any(|f| f.severity == Some(Severity::Rename))
     };
-    // An engine without storage or data has the same rates and sizes as in fio, and no finding.
+    // No finding renames the result of an engine without storage or data, because fio prints the same rates and sizes.
     for result in report.results.iter().filter(|r| r.renamed && !r.void && !by_a_finding(r)) {
         lines.push(format!("  {} is {}", result.name, result.true_name));
     }

@@ -20,7 +20,7 @@ use crate::page::Table;
 use crate::report_view;
 use crate::{Content, Format, Style, Writer};
 use askama::Template;
-use model::finding::{Diagnosis, Look, Outcome, Pages, Severity};
+use model::finding::{Diagnosis, Look, Pages, Severity};
 use model::history::Listing;
 use model::machine::Devices;
 use model::plan::Explained;
@@ -79,16 +79,16 @@ fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::
         all.only().map_or_else(|| verified::verdict_on_all_hosts(all), verified::verification_headline);
     let rest = headline.strip_prefix(word).unwrap_or(&headline).trim().to_owned();
     let mut sections = vec![head_card(word, word, &rest, &[])];
-    let mut eye = vec!["verify".to_owned()];
+    let mut header = vec!["verify".to_owned()];
     if let Some(verification) = all.only() {
-        eye.push(verification.target.clone());
+        header.push(verification.target.clone());
         let damage = damage_facts(verification);
         if !damage.is_empty() {
             sections.push(card("Damage", NO_LEAD, &facts(&damage)));
         }
         sections.push(card("Details", NO_LEAD, &facts(&verification_facts(verification))));
     } else {
-        eye.push(count_of(all.hosts.len(), "host"));
+        header.push(count_of(all.hosts.len(), "host"));
         for on in &all.hosts {
             let outcome_text = match &on.outcome {
                 Ok(verification) => {
@@ -107,7 +107,7 @@ fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::
             sections.push(card(on.host.as_deref().unwrap_or_default(), NO_LEAD, &facts(&outcome_text)));
         }
     }
-    write_page(to, &format!("{word} · verify"), &eye, &sections)
+    write_page(to, &format!("{word} · verify"), &header, &sections)
 }
 
 /// Returns the damage of a host.
@@ -126,18 +126,11 @@ fn verification_facts(verification: &Verified) -> Vec<(String, String)> {
 
 /// Writes the HTML page of `fathom doctor`: what to do first, then each group of looks.
 fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let entries = || diagnosis.groups.iter().flat_map(|g| &g.looks);
-    let count = |outcome| entries().filter(|l| l.outcome == outcome).count();
     let acting: Vec<&Look> =
         diagnosis.worst_first().into_iter().filter(|l| l.severity != Some(Severity::Note)).collect();
     let word = if acting.is_empty() { "OK" } else { "FINDINGS" };
     let like = if acting.is_empty() { "OK" } else { "SUSPECT" };
-    let counted = format!(
-        "{} findings, {} not checked, {} in order.",
-        count(Outcome::Finding),
-        count(Outcome::NotChecked),
-        count(Outcome::Holds)
-    );
+    let counted = machine::count_answers(diagnosis) + ".";
     let mut sections = vec![head_card(word, like, &diagnosis.chain, &[counted])];
     let todo = acting.iter().map(|entry| {
         let cure = if entry.cure.is_empty() { "nothing can be done about it here" } else { &entry.cure };

@@ -167,7 +167,7 @@ fn draw_places(course: &Course, places: &Places) -> String {
     for (op, cells) in &places.of {
         let requests: u64 = cells.iter().map(|cell| cell.requests).sum();
         let mut plot = Plot {
-            // Next to each tick it would not fit on a narrow screen.
+            // Next to each tick, the unit would not fit on a narrow screen.
             title: format!("Offsets of {}, {name}", plural(*op)),
             description: format!(
                 "Where {} {} began, from {} to {} of the device, over time",
@@ -214,9 +214,9 @@ pub(super) fn write_load(load: &LoadOverTime, _: Style, to: &mut dyn Write) -> i
         sections.push(card::<&str>("What the figures mean", &[], &facts(&items.collect::<Vec<_>>())));
     }
     sections.extend(load.devices.iter().enumerate().map(|(at, device)| device_card(device, at)));
-    let mut eye = vec!["watch".to_owned()];
-    eye.extend(load.targets.iter().cloned());
-    page::write_page(to, "watch", &eye, &sections)
+    let mut header = vec!["watch".to_owned()];
+    header.extend(load.targets.iter().cloned());
+    page::write_page(to, "watch", &header, &sections)
 }
 
 fn device_card(device: &DeviceOverTime, number: usize) -> String {

@@ -18,19 +18,19 @@ const SCRIPT_HASH: &str = "sha256-UHHBN3xVgeyxBs/QM0s8nhBDX3iA52L/R1vfbMs57w4=";
 struct PageTemplate<'p> {
     version: &'p str,
     title: &'p str,
-    eye: &'p [String],
+    header: &'p [String],
     sections: &'p [String],
     style: &'static str,
     script: &'static str,
     script_hash: &'static str,
 }
 
-/// Returns a complete page from the title of its tab, the line at the top (`eye`), and its sections as HTML.
-pub(super) fn page(version: &str, title: &str, eye: &[String], sections: &[String]) -> String {
+/// Returns a complete page from the title of its tab, the line at the top (`header`), and its sections as HTML.
+pub(super) fn page(version: &str, title: &str, header: &[String], sections: &[String]) -> String {
     let shell = PageTemplate {
         version,
         title,
-        eye,
+        header,
         sections,
         style: STYLE,
         script: SCRIPT,
@@ -39,18 +39,18 @@ pub(super) fn page(version: &str, title: &str, eye: &[String], sections: &[Strin
     shell.render().unwrap_or_default()
 }
 
-/// Reports without a version come from this version.
+/// Version in pages of reports that do not record one.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Writes a page with its head and cards.
 pub(super) fn write_page(
     to: &mut dyn Write,
     title: &str,
-    eye: &[String],
+    header: &[String],
     sections: &[String],
 ) -> io::Result<()> {
     let sections: Vec<String> = sections.iter().filter(|s| !s.is_empty()).cloned().collect();
-    to.write_all(page(VERSION, &format!("{title} · fathom"), eye, &sections).as_bytes())
+    to.write_all(page(VERSION, &format!("{title} · fathom"), header, &sections).as_bytes())
 }
 
 #[derive(Template)]

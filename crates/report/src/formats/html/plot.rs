@@ -489,7 +489,7 @@ pub(crate) fn whisker(axis: &Axis, value: f64, interval: Option<[f64; 2]>) -> Wh
     }
 }
 
-/// Returns a range with all values and their intervals, which are cut at a multiple of the values' range: few runs can have absurd ones.
+/// Returns a range with all values and their intervals, which are cut at a multiple of the values' range: with few runs, an interval can be absurdly wide.
 pub(crate) fn interval_range(rows: &[(f64, Option<[f64; 2]>)]) -> impl Iterator<Item = f64> + use<> {
     const AROUND: f64 = 2.0;
     let values: Vec<f64> = rows.iter().map(|r| r.0).filter(|v| v.is_finite() && *v > 0.0).collect();

@@ -37,7 +37,7 @@ pub(super) fn write_report(report: &Report, _: Style, to: &mut dyn Write) -> io:
     sections.push(other_cards(report, &shown));
     sections.push(foot_cards(report));
     sections.retain(|section| !section.is_empty());
-    to.write_all(page(&report.fathom.version, &tab_title(report), &eyebrow(report), &sections).as_bytes())
+    to.write_all(page(&report.fathom.version, &tab_title(report), &page_header(report), &sections).as_bytes())
 }
 
 /// Returns the title of the tab, with the most important words first.
@@ -47,7 +47,7 @@ fn tab_title(report: &Report) -> String {
 }
 
 /// Returns the line at the top of the page.
-fn eyebrow(report: &Report) -> Vec<String> {
+fn page_header(report: &Report) -> Vec<String> {
     let mut chains: Vec<String> = report.machine.places.iter().map(model::machine::Place::chain).collect();
     chains.dedup();
     [vec![report.title.clone()], chains, vec![report.started.clone()], report.words.tags.clone()].concat()
@@ -286,7 +286,7 @@ fn draw_runs(report: &Report, result: &Measured) -> Option<Plot> {
     let rate = |r: &model::report::RunFigures| if quoted.unit == "IOPS" { r.iops } else { r.mb_per_s };
     let rates: Vec<f64> = result.runs.iter().map(rate).collect();
     let (low, high) = rates.iter().fold((value, value), |(l, h), v| (l.min(*v), h.max(*v)));
-    // Three runs can have an absurd interval: limit it to a multiple of their range.
+    // The interval of three runs can be absurdly wide: limit it to a multiple of their range.
     let room = (4.0 * (high - low)).max(0.02 * value);
     let [from, to] = quoted.interval.map_or([low, high], |[l, h]| [l.max(low - room), h.min(high + room)]);
     let around = 0.08 * (to.max(high) - from.min(low)).max(1e-9 * value);
@@ -545,19 +545,29 @@ fn check_table(findings: &[Finding]) -> String {
         .aligned(1, true)
         .aligned(2, true)
         .aligned(3, true);
-    for f in findings.iter().filter(|f| seen.insert((f.id, f.outcome, f.severity))) {
-        let answer = match f.outcome {
-            Outcome::Finding => f.severity.unwrap_or(Severity::Note).effect(),
+    for finding in
+        findings.iter().filter(|finding| seen.insert((finding.id, finding.outcome, finding.severity)))
+    {
+        let answer = match finding.outcome {
+            Outcome::Finding => finding.severity.unwrap_or(Severity::Note).effect(),
             Outcome::NotChecked => "not checked",
             Outcome::Holds => "passed",
         };
-        let same = findings.iter().filter(|g| (g.id, g.outcome, g.severity) == (f.id, f.outcome, f.severity));
+        let same = findings
+            .iter()
+            .filter(|g| (g.id, g.outcome, g.severity) == (finding.id, finding.outcome, finding.severity));
         let about = match same.map(|g| g.about.len()).sum::<usize>() {
             0 => String::new(),
-            1 => f.about.first().cloned().unwrap_or_default(),
-            n => format!("{} and {} more", f.about.first().map_or("", String::as_str), n - 1),
+            1 => finding.about.first().cloned().unwrap_or_default(),
+            n => format!("{} and {} more", finding.about.first().map_or("", String::as_str), n - 1),
         };
-        table.add([f.id.to_string(), f.name.clone(), answer.into(), about, f.sentence.clone()]);
+        table.add([
+            finding.id.to_string(),
+            finding.name.clone(),
+            answer.into(),
+            about,
+            finding.sentence.clone(),
+        ]);
     }
     page::table("Every check and its answer", &table)
 }
@@ -605,7 +615,7 @@ fn repeat_commands(report: &Report) -> Vec<(&'static str, String)> {
 
 /// Returns the target, the machine, and the user's notes.
 fn machine_facts(report: &Report) -> Vec<(String, String)> {
-    let m = &report.machine;
+    let machine = &report.machine;
     let unknown = || "unknown".to_owned();
     let mut out: Vec<(String, String)> = Vec::new();
     let mut add = |name: &str, value: String| {
@@ -613,13 +623,13 @@ fn machine_facts(report: &Report) -> Vec<(String, String)> {
             out.push((name.to_owned(), value));
         }
     };
-    for place in &m.places {
+    for place in &machine.places {
         add("Target", Place::chain(place));
     }
-    add("Host", m.host.clone());
-    add("Kernel", m.kernel.clone());
-    add("CPU", format!("{}, {} CPUs", m.cpu.clone().unwrap_or_else(|_| unknown()), m.cpus));
-    add("Memory", m.memory_bytes.as_ref().map_or_else(|_| unknown(), |b| show_bytes(*b)));
+    add("Host", machine.host.clone());
+    add("Kernel", machine.kernel.clone());
+    add("CPU", format!("{}, {} CPUs", machine.cpu.clone().unwrap_or_else(|_| unknown()), machine.cpus));
+    add("Memory", machine.memory_bytes.as_ref().map_or_else(|_| unknown(), |b| show_bytes(*b)));
     add("Measured", format!("{}, fathom {}, {}", report.started, report.fathom.version, report.title));
     for note in &report.notes {
         add("Note", with_micro_sign(note));

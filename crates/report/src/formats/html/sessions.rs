@@ -57,12 +57,12 @@ pub(super) fn write_session_table(table: &SessionTable, _: Style, to: &mut dyn W
     sections.push(source_facts(table));
     sections.push(session_commands(table));
     sections.retain(|section| !section.is_empty());
-    let (title, eye) = if table.reports.is_empty() {
+    let (title, header) = if table.reports.is_empty() {
         ("sessions side by side".to_owned(), "list --table")
     } else {
         (format!("{} sessions side by side", table.rows.len()), "show")
     };
-    let html = page(env!("CARGO_PKG_VERSION"), &format!("{title} · fathom"), &[eye.to_owned()], &sections);
+    let html = page(env!("CARGO_PKG_VERSION"), &format!("{title} · fathom"), &[header.to_owned()], &sections);
     to.write_all(html.as_bytes())
 }
 
@@ -248,8 +248,8 @@ pub(super) fn write_comparison(comparison: &Comparison, _: Style, to: &mut dyn W
     sections.push(answer_list(&comparison.findings));
     sections.retain(|section| !section.is_empty());
     let title = format!("{} · B against A · fathom", comparison.answer.word());
-    let eye = ["compare".to_owned(), side_names(&comparison.a), side_names(&comparison.b)];
-    to.write_all(page(&comparison.fathom.version, &title, &eye, &sections).as_bytes())
+    let header = ["compare".to_owned(), side_names(&comparison.a), side_names(&comparison.b)];
+    to.write_all(page(&comparison.fathom.version, &title, &header, &sections).as_bytes())
 }
 
 /// Explains the rows of a comparison.
@@ -289,17 +289,17 @@ pub(super) fn write_several(comparisons: &Comparisons, _: Style, to: &mut dyn Wr
         &page::table("Every number on every side", &comparison_rows::sides_table(comparisons, true, true)),
     ));
     for other in &comparisons.others {
-        let c = &other.comparison;
+        let comparison = &other.comparison;
         sections.push(sides_card(
-            &[("A", &c.a), (&other.name, &c.b)],
-            &differing_circumstances(c),
-            &left_out_notes(c, &other.name),
+            &[("A", &comparison.a), (&other.name, &comparison.b)],
+            &differing_circumstances(comparison),
+            &left_out_notes(comparison, &other.name),
         ));
     }
     let all: Vec<Finding> = comparisons.others.iter().flat_map(|o| o.comparison.findings.clone()).collect();
     sections.push(answer_list(&all));
     sections.retain(|section| !section.is_empty());
-    let eye: Vec<String> = std::iter::once("compare".to_owned())
+    let header: Vec<String> = std::iter::once("compare".to_owned())
         .chain(comparisons.others.first().map(|o| side_names(&o.comparison.a)))
         .chain(comparisons.others.iter().map(|o| side_names(&o.comparison.b)))
         .collect();
@@ -307,7 +307,7 @@ pub(super) fn write_several(comparisons: &Comparisons, _: Style, to: &mut dyn Wr
         page(
             &comparisons.fathom.version,
             &format!("{} sessions compared · fathom", comparisons.others.len() + 1),
-            &eye,
+            &header,
             &sections,
         )
         .as_bytes(),
@@ -447,13 +447,13 @@ fn answer_list(findings: &[Finding]) -> String {
     let mut table = crate::page::Table::new(&["check", "name", "answer", "sentence"], &[])
         .aligned(1, true)
         .aligned(2, true);
-    for f in findings {
-        let answer = match f.outcome {
-            Outcome::Finding => f.severity.map_or("note", model::finding::Severity::effect),
+    for finding in findings {
+        let answer = match finding.outcome {
+            Outcome::Finding => finding.severity.map_or("note", model::finding::Severity::effect),
             Outcome::NotChecked => "not checked",
             Outcome::Holds => "passed",
         };
-        table.add([f.id.to_string(), f.name.clone(), answer.into(), f.sentence.clone()]);
+        table.add([finding.id.to_string(), finding.name.clone(), answer.into(), finding.sentence.clone()]);
     }
     let body = folded("Every check of the comparison", &page::table("Every check of the comparison", &table));
     if body.is_empty() { body } else { card::<&str>("What was checked", &[], &body) }

@@ -313,11 +313,11 @@ pub(super) fn host_count_card(report: &Report, scaling: &Scaling) -> String {
     let labels = IntervalHeadings {
         caption: "Results by number of hosts",
         first: "Hosts",
-        axis: "IOPS of all with its 95 % interval, logarithmic",
+        axis: "IOPS of all hosts with its 95 % interval, logarithmic",
         headings: &["IOPS", "Per host", "Efficiency"],
     };
     let lead = [
-        "Dot: operations per second of all; line: its 95 % interval; hollow: a finding qualifies it. Efficiency: IOPS per host relative \
+        "Dot: operations per second of all hosts; line: its 95 % interval; hollow: a finding qualifies it. Efficiency: IOPS per host relative \
          to the fewest hosts.",
     ];
     card("Scaling with the number of hosts", &lead, &draw_intervals(&labels, rows.collect(), rate_tick))
@@ -423,7 +423,7 @@ impl<'c> CurveDrawing<'c> {
             known.into_iter().chain(p.percentile_intervals_ns.get(self.rank).copied().into_iter().flatten())
         });
         let target = self.curve.latency_target.as_ref().map(|t| t.latency_ns as f64);
-        // Three runs can have an absurd interval: limit it to ten times the values.
+        // The interval of three runs can be absurdly wide: limit it to ten times the values.
         let bounds: Vec<f64> =
             points.iter().flat_map(|p| [Self::value(p, "50"), Self::value(p, self.rank)]).collect();
         let (low, high) = bounds
@@ -590,7 +590,7 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
     let (heading, caption) = if sweep.is_in_order() {
         ("All settings", "Each setting, in the order of the grid")
     } else {
-        ("The best settings", "The best of each work, and what it is compared with")
+        ("The best settings", "The best setting of each workload, and the settings that it is compared with")
     };
     let best = page::table(caption, &text_table(report, true));
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();

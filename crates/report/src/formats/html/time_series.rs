@@ -436,17 +436,17 @@ fn second_table(result: &Measured) -> String {
     let headings =
         ["run, second", "IOPS", "MB/s", "p99 at most", "device IOPS", "device latency", "in its queue"];
     let mut table = Table::new(&headings, &[]).aligned(6, false);
-    for s in result.series.iter().take(MAX_TABLE_ROWS) {
+    for second in result.series.iter().take(MAX_TABLE_ROWS) {
         let ns = |ns: Option<f64>| page::time_or_dash(ns);
         let rate_or_dash = |value: Option<f64>| value.map_or_else(|| "-".into(), show_rate);
         table.add([
-            format!("{}, {}", s.run.saturating_add(1), short_number(s.start_s)),
-            show_rate(s.iops),
-            show_rate(s.mb_per_s),
-            ns(s.p99_at_most_ns.map(|ns| ns as f64)),
-            rate_or_dash(s.device.map(|d| d.iops)),
-            ns(s.device.and_then(|d| d.latency_ns)),
-            rate_or_dash(s.device.map(|d| d.in_flight)),
+            format!("{}, {}", second.run.saturating_add(1), short_number(second.start_s)),
+            show_rate(second.iops),
+            show_rate(second.mb_per_s),
+            ns(second.p99_at_most_ns.map(|ns| ns as f64)),
+            rate_or_dash(second.device.map(|d| d.iops)),
+            ns(second.device.and_then(|d| d.latency_ns)),
+            rate_or_dash(second.device.map(|d| d.in_flight)),
         ]);
     }
     let rest = result.series.len().saturating_sub(MAX_TABLE_ROWS);
@@ -459,7 +459,7 @@ fn second_table(result: &Measured) -> String {
 pub(super) struct Direction {
     /// Key in the report.
     pub(super) word: &'static str,
-    /// Plural.
+    /// Its requests: `reads`.
     pub(super) plural: &'static str,
     /// CSS classes of a line, of the area below it, of a band, and of text.
     pub(super) line: &'static str,

@@ -112,7 +112,7 @@ fn add_members(value: &mut Value, by: Value) {
 }
 
 fn verification_json(verified: &Verified) -> Value {
-    let v = &verified.verification;
+    let request = &verified.verification;
     let read = verified.read.as_ref().map(|(r, _)| r);
     let damage: Vec<Value> = read.iter().flat_map(|r| &r.damage).map(|(o, d)| damage_json(*o, d)).collect();
     let first = |f: &Failures| -> Vec<Value> {
@@ -122,13 +122,13 @@ fn verification_json(verified: &Verified) -> Value {
         "target": verified.target,
         "place": verified.place.chain(),
         "verification": {
-            "id": format!("{:016x}", v.id),
-            "seed": v.seed,
-            "offset_bytes": v.offset_bytes,
-            "block_bytes": v.block_bytes,
-            "blocks": v.blocks,
-            "passes": v.passes,
-            "sync_every": v.sync_every,
+            "id": format!("{:016x}", request.id),
+            "seed": request.seed,
+            "offset_bytes": request.offset_bytes,
+            "block_bytes": request.block_bytes,
+            "blocks": request.blocks,
+            "passes": request.passes,
+            "sync_every": request.sync_every,
             "synced": verified.mark.synced,
             "begun": verified.mark.begun,
         },

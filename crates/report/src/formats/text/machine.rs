@@ -350,6 +350,19 @@ pub(in crate::formats) fn answer(entry: &Look) -> String {
     }
 }
 
+/// `1 finding, 2 not checked, 14 passed`.
+pub(in crate::formats) fn count_answers(diagnosis: &Diagnosis) -> String {
+    let entries = || diagnosis.groups.iter().flat_map(|g| &g.looks);
+    let count = |outcome| entries().filter(|entry| entry.outcome == outcome).count();
+    let findings = count(Outcome::Finding);
+    format!(
+        "{findings} finding{}, {} not checked, {} passed",
+        if findings == 1 { "" } else { "s" },
+        count(Outcome::NotChecked),
+        count(Outcome::Holds)
+    )
+}
+
 /// Describes the effect of a finding on a measurement.
 fn effect(severity: Severity) -> &'static str {
     match severity {

@@ -42,15 +42,15 @@ pub(in crate::formats) fn plan_headline(plan: &Plan) -> String {
 }
 
 fn show_settings(out: &mut Page, plan: &Plan) {
-    let width = plan.origins.iter().map(|o| display_width(&o.setting)).max().unwrap_or(0);
-    let values = plan.origins.iter().map(|o| display_width(&o.value)).max().unwrap_or(0).min(60);
-    for o in &plan.origins {
-        let row = format!("{:width$}  {:values$}  {}", o.setting, o.value, o.from);
+    let width = plan.origins.iter().map(|origin| display_width(&origin.setting)).max().unwrap_or(0);
+    let values = plan.origins.iter().map(|origin| display_width(&origin.value)).max().unwrap_or(0).min(60);
+    for origin in &plan.origins {
+        let row = format!("{:width$}  {:values$}  {}", origin.setting, origin.value, origin.from);
         if display_width(&row) <= out.width() {
             out.line(&row);
         } else {
-            let setting = format!("{:width$}  ", o.setting);
-            out.prose(&setting, &" ".repeat(width + 2), &format!("{} ({})", o.value, o.from));
+            let setting = format!("{:width$}  ", origin.setting);
+            out.prose(&setting, &" ".repeat(width + 2), &format!("{} ({})", origin.value, origin.from));
         }
     }
 }

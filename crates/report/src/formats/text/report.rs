@@ -246,12 +246,16 @@ fn show_deductions(out: &mut Page, report: &Report) {
 }
 
 fn show_full_foot(out: &mut Page, report: &Report) {
-    let m = &report.machine;
+    let machine = &report.machine;
     let unknown = || "unknown".to_owned();
-    let memory = m.memory_bytes.as_ref().map_or_else(|_| unknown(), |b| show_bytes(*b));
-    let cpu = m.cpu.clone().unwrap_or_else(|_| unknown());
-    out.prose("Host    ", "        ", &format!("{}, {cpu}, {} CPUs, {memory}, {}", m.host, m.cpus, m.kernel));
-    let mut chains: Vec<String> = m.places.iter().map(Place::chain).collect();
+    let memory = machine.memory_bytes.as_ref().map_or_else(|_| unknown(), |b| show_bytes(*b));
+    let cpu = machine.cpu.clone().unwrap_or_else(|_| unknown());
+    out.prose(
+        "Host    ",
+        "        ",
+        &format!("{}, {cpu}, {} CPUs, {memory}, {}", machine.host, machine.cpus, machine.kernel),
+    );
+    let mut chains: Vec<String> = machine.places.iter().map(Place::chain).collect();
     chains.dedup();
     for chain in &chains {
         out.prose("Target  ", "        ", chain);
@@ -352,7 +356,7 @@ fn describe_machine_changes(since: &Comparison) -> String {
         Answer::Same => "the machine has not changed".to_owned(),
         Answer::NoDifferenceSeen => {
             let bound = metric.bound().unwrap_or_default();
-            format!("no change of the machine was detected: it is {bound} now")
+            format!("no change of the machine was detected: it is now {bound}")
         }
         Answer::CannotTell | Answer::Incomparable | Answer::Invalid => {
             format!("it is unknown whether the machine has changed: {}", metric.why)
@@ -415,15 +419,15 @@ fn show_found(out: &mut Page, shown: &[Finding], all: usize, brief: bool) {
 }
 
 /// Prints which check found what about which results.
-fn show_finding(out: &mut Page, f: &Finding, all: usize) {
-    let severity = f.severity.unwrap_or(Severity::Note);
-    let accepted = if f.accepted { ", accepted" } else { "" };
-    let mark = out.paint(&format!("{} {}", f.id, f.name), severity_colour(severity));
+fn show_finding(out: &mut Page, finding: &Finding, all: usize) {
+    let severity = finding.severity.unwrap_or(Severity::Note);
+    let accepted = if finding.accepted { ", accepted" } else { "" };
+    let mark = out.paint(&format!("{} {}", finding.id, finding.name), severity_colour(severity));
     let head = match severity {
-        Severity::Note => format!("{mark} (note{accepted}){}", results_suffix(f, all)),
-        _ => format!("{mark} {} {}{accepted}", severity.effect(), describe_subject(f, all)),
+        Severity::Note => format!("{mark} (note{accepted}){}", results_suffix(finding, all)),
+        _ => format!("{mark} {} {}{accepted}", severity.effect(), describe_subject(finding, all)),
     };
-    out.prose("  ", "      ", &format!("{head}: {}", f.sentence));
+    out.prose("  ", "      ", &format!("{head}: {}", finding.sentence));
 }
 
 fn severity_colour(severity: Severity) -> &'static str {
@@ -435,8 +439,8 @@ fn severity_colour(severity: Severity) -> &'static str {
 }
 
 /// The results that a finding is about: `SEQ1M Q8T1 read`, `SEQ1M Q8T1 read and 4 more`, `all results`.
-fn describe_subject(f: &Finding, all: usize) -> String {
-    match f.about.as_slice() {
+fn describe_subject(finding: &Finding, all: usize) -> String {
+    match finding.about.as_slice() {
         _ if all <= 1 => "the result".into(),
         about if about.len() == all => "all results".into(),
         [] => "the results".into(),
@@ -455,33 +459,33 @@ fn show_fix(out: &mut Page, f: &Finding) {
 /// How much of each finding is printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extent {
-    /// The sentence and what to do.
+    /// The sentence and the advice.
     Whole,
-    /// Without what to do.
+    /// Only the sentence.
     Sentence,
     /// The first sentence, in at most two lines.
     TwoLines,
 }
 
 /// Prints the finding that decides the verdict of the headline, with what to do about it.
-pub(super) fn show_deciding_finding(out: &mut Page, f: &Finding, all: usize, is_short: bool) {
-    let severity = f.severity.unwrap_or(Severity::Note);
-    let others = match f.about.len().saturating_sub(1) {
+pub(super) fn show_deciding_finding(out: &mut Page, finding: &Finding, all: usize, is_short: bool) {
+    let severity = finding.severity.unwrap_or(Severity::Note);
+    let others = match finding.about.len().saturating_sub(1) {
         0 => String::new(),
         others if others + 1 == all => " and the other results".into(),
         1 => " and 1 other result".into(),
         others => format!(" and {others} other results"),
     };
-    let accepted = if f.accepted { " (accepted)" } else { "" };
-    let mark = out.paint(&format!("{} {}", f.id, f.name), severity_colour(severity));
+    let accepted = if finding.accepted { " (accepted)" } else { "" };
+    let mark = out.paint(&format!("{} {}", finding.id, finding.name), severity_colour(severity));
     let effect = severity.effect();
-    let text = format!("{mark} {effect} it{others}{accepted}: {}", f.sentence);
+    let text = format!("{mark} {effect} it{others}{accepted}: {}", finding.sentence);
     if is_short {
         out.prose_within(2, "  ", "    ", &text);
     } else {
         out.prose("  ", "    ", &text);
-        if !f.cure.is_empty() {
-            out.prose("    -> ", "       ", &f.cure);
+        if !finding.cure.is_empty() {
+            out.prose("    -> ", "       ", &finding.cure);
         }
     }
 }
@@ -521,22 +525,24 @@ pub(super) fn show_worst_findings(out: &mut Page, report: &Report, reason: Optio
 }
 
 /// The first sentence of a finding, in at most two lines.
-fn show_two_lines(out: &mut Page, f: &Finding, all: usize) {
-    let severity = f.severity.unwrap_or(Severity::Note);
-    let mark = out.paint(&f.id.to_string(), severity_colour(severity));
-    let accepted = if f.accepted { ", accepted" } else { "" };
+fn show_two_lines(out: &mut Page, finding: &Finding, all: usize) {
+    let severity = finding.severity.unwrap_or(Severity::Note);
+    let mark = out.paint(&finding.id.to_string(), severity_colour(severity));
+    let accepted = if finding.accepted { ", accepted" } else { "" };
     let effect = severity.effect();
-    let first =
-        f.sentence.split_once(". ").map_or_else(|| f.sentence.clone(), |(first, _)| format!("{first}."));
+    let first = finding
+        .sentence
+        .split_once(". ")
+        .map_or_else(|| finding.sentence.clone(), |(first, _)| format!("{first}."));
     out.prose_within(
         2,
         "  ",
         "      ",
-        &format!("{mark} {effect} {}{accepted}: {first}", describe_subject(f, all)),
+        &format!("{mark} {effect} {}{accepted}: {first}", describe_subject(finding, all)),
     );
 }
 
-/// Prints a reason that several checks share once.
+/// Prints each reason once, with the checks that share it.
 fn show_not_checked(out: &mut Page, shown: &[Finding], all: usize, brief: bool) {
     let mut unchecked = with_outcome(shown, Outcome::NotChecked).peekable();
     if unchecked.peek().is_some() {

@@ -20,9 +20,9 @@ use model::report::{
 use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show_share};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A change of a rate by the final sync has a line from this share on; the JSON always has it.
+/// Minimum change of a rate by the final sync for a line in a full report; the JSON always has it.
 const MIN_SYNC_CHANGE: f64 = 0.01;
-/// The same in a short report.
+/// Minimum change by the final sync for a line in a short report.
 const LARGE_SYNC_CHANGE: f64 = 0.1;
 /// Limits the true names below the table of a short report.
 const MAX_TRUE_NAMES: usize = 2;
@@ -202,12 +202,12 @@ fn direction_row(word: &str, figures: &Figures) -> ResultRow {
     cells
 }
 
-fn fill_figures(cells: &mut ResultRow, f: &Figures) {
-    fill_rates(cells, [f.mb_per_s, f.mib_per_s, f.iops], f.iops_interval);
+fn fill_figures(cells: &mut ResultRow, figures: &Figures) {
+    fill_rates(cells, [figures.mb_per_s, figures.mib_per_s, figures.iops], figures.iops_interval);
     for (at, rank) in [(6, "50"), (7, "99"), (8, "99.9")] {
-        cells[at] = percentile(&f.latency_ns, rank);
+        cells[at] = percentile(&figures.latency_ns, rank);
     }
-    cells[9] = show_rate(f.depth_mean);
+    cells[9] = show_rate(figures.depth_mean);
 }
 
 /// Fills MB/s, MiB/s and IOPS, limiting the digits of all three by the interval of the IOPS.

@@ -29,7 +29,7 @@ const TARGET_COLUMN: usize = 6;
 const LIST_DROP_ORDER: [usize; 4] = [3, 5, 7, 0];
 /// The fewest columns of the terminal that a target is cut to.
 const MIN_TARGET_WIDTH: usize = 10;
-/// Below this width a verdict with a remark, as `SUSPECT, interrupted`, takes two lines.
+/// Below this width a verdict with a remark, such as `SUSPECT, interrupted`, takes two lines.
 const NARROW_WIDTH: usize = 80;
 
 pub(super) fn write_list(listing: &Listing, style: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -66,18 +66,18 @@ pub(in crate::formats) fn list_table(entries: &[Entry]) -> Table {
     table
 }
 
-fn list_row(e: &Entry) -> [String; LIST_HEADINGS.len()] {
+fn list_row(entry: &Entry) -> [String; LIST_HEADINGS.len()] {
     let or_dash = |text: String| if text.is_empty() { "-".to_owned() } else { printable(&text) };
-    let name = e.headline.as_ref().map(|h| h.name.clone());
+    let name = entry.headline.as_ref().map(|h| h.name.clone());
     [
-        printable(&e.id),
-        or_dash(e.started.as_deref().map(when).unwrap_or_default()),
-        e.word(),
-        or_dash(name.or_else(|| e.title.clone()).unwrap_or_default()),
-        or_dash(e.headline.as_ref().map(headline_value).unwrap_or_default()),
-        e.headline.as_ref().and_then(half_interval).unwrap_or_default(),
-        or_dash(e.targets.join(", ")),
-        printable(&e.words.tags.join(" ")),
+        printable(&entry.id),
+        or_dash(entry.started.as_deref().map(when).unwrap_or_default()),
+        entry.word(),
+        or_dash(name.or_else(|| entry.title.clone()).unwrap_or_default()),
+        or_dash(entry.headline.as_ref().map(headline_value).unwrap_or_default()),
+        entry.headline.as_ref().and_then(half_interval).unwrap_or_default(),
+        or_dash(entry.targets.join(", ")),
+        printable(&entry.words.tags.join(" ")),
     ]
 }
 
@@ -228,13 +228,13 @@ pub(in crate::formats) fn session_table_foot(sessions: &SessionTable) -> Vec<Str
         .collect();
     let all: u64 = sessions.other_work.iter().map(|o| o.sessions).sum();
     if all > 0 {
-        let works = visible(&others.join(", ")).replace('\n', "\\n");
+        let jobs = visible(&others.join(", ")).replace('\n', "\\n");
         let advice = if sessions.is_job_chosen {
             "type a longer part of its name after --job to select one"
         } else {
             "--job NAME selects one"
         };
-        out.push(format!("Left out: {} of other work ({works}); {advice}.", count(all, "session")));
+        out.push(format!("Left out: {} of other jobs ({jobs}); {advice}.", count(all, "session")));
     }
     if sessions.older > 0 {
         out.push(format!("Left out: {} of the same devices.", count(sessions.older, "older session")));
@@ -354,16 +354,22 @@ fn show_findings(out: &mut Page, findings: &[Finding], results: usize, all: bool
         }
         return;
     }
-    let with_outcome = |outcome| findings.iter().filter(move |f| f.outcome == outcome);
+    let with_outcome = |outcome| findings.iter().filter(move |finding| finding.outcome == outcome);
     list_findings(out, with_outcome(Outcome::Finding), results);
     if with_outcome(Outcome::NotChecked).next().is_some() {
         out.line("Not checked");
     }
-    for f in with_outcome(Outcome::NotChecked) {
+    for finding in with_outcome(Outcome::NotChecked) {
         out.prose(
             "  ",
             "      ",
-            &format!("{} {}{}: {}", f.id, f.name, results_suffix(f, results), f.sentence),
+            &format!(
+                "{} {}{}: {}",
+                finding.id,
+                finding.name,
+                results_suffix(finding, results),
+                finding.sentence
+            ),
         );
     }
     show_passed(out, findings);
@@ -374,13 +380,18 @@ fn list_findings<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Finding>
     if findings.peek().is_some() {
         out.line("Findings");
     }
-    for f in findings {
-        let severity = f.severity.unwrap_or(Severity::Note);
-        let accepted = if f.accepted { ", accepted" } else { "" };
-        let mark = out.paint(&format!("{} {} ({}{accepted})", f.id, f.name, severity.effect()), "1");
-        out.prose("  ", "      ", &format!("{mark}{}: {}", results_suffix(f, results), f.sentence));
-        if !f.cure.is_empty() {
-            out.prose("      -> ", "         ", &f.cure);
+    for finding in findings {
+        let severity = finding.severity.unwrap_or(Severity::Note);
+        let accepted = if finding.accepted { ", accepted" } else { "" };
+        let mark =
+            out.paint(&format!("{} {} ({}{accepted})", finding.id, finding.name, severity.effect()), "1");
+        out.prose(
+            "  ",
+            "      ",
+            &format!("{mark}{}: {}", results_suffix(finding, results), finding.sentence),
+        );
+        if !finding.cure.is_empty() {
+            out.prose("      -> ", "         ", &finding.cure);
         }
     }
 }
@@ -436,7 +447,7 @@ new      sda Disk    512      -
 1        /data     86.0*   void
 MB/s = 10^6 bytes/s; - = not measured; * = suspect; void = withheld, because a
   finding invalidates it.
-Left out: 3 sessions of other work (3 of bench six); --job NAME selects one.
+Left out: 3 sessions of other jobs (3 of bench six); --job NAME selects one.
 Not read: 2 older sessions; --limit 0 reads all.
 ";
     assert_eq!(text, expected);

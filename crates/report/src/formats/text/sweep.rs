@@ -162,7 +162,7 @@ fn cell_rows(sweep: &Sweep, work: &Work, report: &Report) -> Vec<SweepRow> {
     let winner = sweep.winner.get(&work.name);
     let row = |cell: &&CellFigures| {
         let is_best = winner.is_some_and(|w| w.setting == cell.setting);
-        // A cell that was repeated at the end is named by that.
+        // The winner may have been measured again at the end: print those figures.
         let cell = winner.filter(|_| is_best).unwrap_or(cell);
         let apart: Vec<String> = parts(cell).into_iter().filter(|part| !common(part)).collect();
         let name = if is_best { first_row_name(work) } else { "" };

@@ -87,9 +87,9 @@ pub(in crate::formats) fn damage_items(verified: &Verified) -> Vec<String> {
 
 /// Returns the verdict, how much data it covers, and where.
 pub(in crate::formats) fn verification_headline(verified: &Verified) -> String {
-    let v = &verified.verification;
-    let blocks = show_count(v.blocks as f64);
-    let size = show_bytes(u64::from(v.block_bytes));
+    let request = &verified.verification;
+    let blocks = show_count(request.blocks as f64);
+    let size = show_bytes(u64::from(request.block_bytes));
     let mut out = verified.verdict().word().to_owned();
     let _ = match verified.verdict() {
         Verdict::Verified => {
@@ -110,7 +110,7 @@ pub(in crate::formats) fn verification_headline(verified: &Verified) -> String {
                 out,
                 " after {} of {} writes of {size}, and nothing was read back",
                 show_count(verified.mark.begun as f64),
-                show_count(v.writes() as f64)
+                show_count(request.writes() as f64)
             ),
         },
     };
@@ -120,7 +120,7 @@ pub(in crate::formats) fn verification_headline(verified: &Verified) -> String {
         1 => parts.push("1 write or sync failed".into()),
         n => parts.push(format!("{} writes or syncs failed", show_count(n as f64))),
     }
-    parts.push(match v.passes {
+    parts.push(match request.passes {
         1 => "1 pass".into(),
         n => format!("{} passes", show_count(f64::from(n))),
     });
@@ -134,7 +134,7 @@ pub(in crate::formats) fn verification_headline(verified: &Verified) -> String {
         (None, read) => format!(
             "{} of {} writes known to be stable, {} read back",
             show_count(verified.mark.synced as f64),
-            show_count(v.writes() as f64),
+            show_count(request.writes() as f64),
             show_bytes(verified.bytes_of(read.as_ref().map_or(0, |(r, _)| r.blocks)))
         ),
     });
@@ -168,7 +168,7 @@ fn lost_writes(verified: &Verified) -> Option<Lost> {
     verified.read.as_ref().and_then(|(read, _)| read.lost)
 }
 
-/// Returns a line for each recorded damage and failure: writing first, then by offset.
+/// Returns a line for each recorded damage and failure: failed writes first, then by offset.
 fn damage_lines(verified: &Verified) -> Vec<String> {
     let mut lines: Vec<String> = verified
         .written
