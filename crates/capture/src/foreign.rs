@@ -41,7 +41,7 @@ pub enum Trouble {
 /// A kind of trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
-    /// fio's log of I/O, version 2 or 3.
+    /// An iolog of fio, version 2 or 3.
     Iolog(u8),
     /// Binary files of blktrace.
     Blktrace,

@@ -499,7 +499,7 @@ pub struct Steps {
     load: Load,
     chains: Vec<Chain>,
     settings: ReplaySettings,
-    /// Discards completely outside of what was read or written, if only that is kept.
+    /// Discards completely outside of the extents that were read or written, with `dense`.
     pub outside: u64,
 }
 

@@ -36,7 +36,7 @@ impl Row {
     }
 }
 
-/// Whether a row was captured from the device, or is a flush that a file system or program asked for.
+/// Whether a row was captured from the device, or is a flush that a file system or program requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RowKind {
     /// A request or bio of the device.
@@ -118,7 +118,7 @@ const MAX_NAMES: usize = 1 << 18;
 pub struct Task {
     /// Thread id.
     pub tid: u32,
-    /// Process id; `None` if it ended before it could be asked.
+    /// Process id; `None` if the process ended before it could be looked up.
     pub pid: Option<u32>,
     /// Whether it is a kernel thread.
     pub kernel: bool,

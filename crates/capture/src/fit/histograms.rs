@@ -8,7 +8,7 @@ use crate::profile::count_size;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Size classes of a job at most; enough to keep the distribution close.
+/// Maximum number of size classes of a job; enough to keep the distribution close.
 const MAX_SIZE_CLASSES: usize = 98;
 
 /// Shares count in millionths.

@@ -150,7 +150,7 @@ impl Fitted {
             };
             let abouts: Vec<LoadOfPart<'_>> = loads.iter().copied().enumerate().map(about).collect();
             match abouts.as_slice() {
-                [few, many] if gathered.goes_by_turns() && !few.is_stable() && !many.is_stable() => {
+                [few, many] if gathered.alternates() && !few.is_stable() && !many.is_stable() => {
                     let whole = LoadOfPart { load: &gathered.whole, what: "", times, ..*few };
                     let [of_few, of_many] = &gathered.sides;
                     fitted.streams.push(whole.by_turns([(few, of_few), (many, of_many)]));

@@ -409,9 +409,9 @@ impl Gathered {
         self.ended_ns = self.until_ns;
     }
 
-    /// Whether a task that does two things waits for its own operations in the side of few, so that it does
-    /// one thing after the other.
-    pub(super) fn goes_by_turns(&self) -> bool {
+    /// Whether a task does two things in turn: in busy intervals with few operations, it waits for its own
+    /// operations before it does the next thing.
+    pub(super) fn alternates(&self) -> bool {
         let [few, many] = &self.sides;
         few.is_known_enough() && many.is_known_enough() && few.waits()
     }
@@ -424,7 +424,7 @@ impl Gathered {
         // For geometric burst sizes, those above the threshold are longer by the threshold.
         let expected = self.whole.pacing.at_once() + (MANY_OPERATIONS - 1) as f64;
         let is_apart = self.many.pacing.at_once() >= BURST_FACTOR * expected;
-        let is_filling = || self.sides[1].pacing.is_filling() && self.goes_by_turns();
+        let is_filling = || self.sides[1].pacing.is_filling() && self.alternates();
         let is_in_bursts = self.many.pacing.is_at_once() || is_filling();
         if tasks == 1 && both && is_apart && is_in_bursts {
             return vec![(&self.few, " one by one"), (&self.many, " in bursts")];

@@ -11,7 +11,7 @@ use roxmltree::{Document, Node, ParsingOptions};
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// Elements of a profile at most. A hundred targets in a hundred time spans have fewer.
+/// Maximum number of elements of a profile. A hundred targets in a hundred time spans have fewer.
 const MAX_NODES: u32 = 500_000;
 
 /// Reads a profile. Targets take the places of `*1`, `*2` and so on.

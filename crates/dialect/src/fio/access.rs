@@ -372,7 +372,7 @@ fn random_shares(job: &Job) -> Result<[u32; 3], Fault> {
     Ok(shares)
 }
 
-/// The remark on partly sequential jobs that were to access each block once.
+/// The remark on partly sequential jobs that should access each block once.
 pub(super) fn remarks(jobs: &[Job]) -> Option<String> {
     let differs = |job: &Job| {
         let is_random = parse_rw(job).is_ok_and(|rw| rw.kind.is_random());
@@ -398,7 +398,7 @@ fn distribution(text: &str) -> Result<Order, String> {
     }
 }
 
-/// fio's zones in the form of fathom; an omitted size is the remainder.
+/// Translates fio's zones into fathom's syntax; an omitted size is the remainder.
 fn translate_zones(text: &str, absolute: bool) -> Result<String, String> {
     let mut zones = Vec::new();
     let mut taken = 0.0;

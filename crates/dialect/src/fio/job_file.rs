@@ -65,7 +65,7 @@ pub(super) struct Reader<'a> {
     pub(super) sections: Vec<Section>,
     /// Errors, each with the index of its text.
     pub(super) marks: Vec<(usize, Mark)>,
-    /// Remarks that are no errors.
+    /// Remarks, which are not errors.
     pub(super) remarks: Vec<String>,
     options: usize,
     included: usize,
