@@ -118,7 +118,7 @@ impl Going {
     /// The case whose stream moves data. Devices do not count by stream.
     fn case(&self) -> Option<Case<'_>> {
         let start = &self.record.runs.first()?.start;
-        let mut cases = case::of_job(&self.record, start.job);
+        let mut cases = case::cases_of_job(&self.record, start.job);
         cases.retain(|c| c.phase == start.phase);
         let moves = cases.iter().position(|c| !c.stream.moves_no_data()).unwrap_or(0);
         (moves < cases.len()).then(|| cases.swap_remove(moves).of_phase())
@@ -130,7 +130,7 @@ impl Going {
             return Err("no operation was counted yet".into());
         }
         self.issue(so_far)?;
-        let case = self.case().ok_or("the run is of no job of the plan")?;
+        let case = self.case().ok_or("the run belongs to no job of the plan")?;
         if !case.on_device() {
             return Ok(None);
         }
@@ -155,7 +155,7 @@ impl Going {
     /// for whole runs.
     fn issue(&mut self, so_far: &SoFar) -> Known<()> {
         let (at, device) = {
-            let case = self.case().ok_or("the run is of no job of the plan")?;
+            let case = self.case().ok_or("the run belongs to no job of the plan")?;
             if !case.on_device() {
                 return Ok(());
             }
@@ -234,7 +234,7 @@ const OF_ALL_RUNS: char = 'E';
 /// The findings about the one run of a record, worst first, except those that its study exists to show.
 pub fn of_run(record: &Record) -> Vec<Finding> {
     let Some(job) = record.runs.first().map(|r| r.start.job) else { return Vec::new() };
-    let measured = case::of_job(record, job).into_iter().filter(|case| !case.runs.is_empty());
+    let measured = case::cases_of_job(record, job).into_iter().filter(|case| !case.runs.is_empty());
     let answered: Vec<_> = measured.map(ask).collect();
     let acts = |f: &Finding| {
         f.outcome == Outcome::Finding

@@ -190,7 +190,7 @@ fn lines_of_own_devices(case: &Case, text: &str) -> String {
 pub fn disturbances(record: &Record) -> Vec<Disturbance> {
     let Some(job) = record.runs.first().map(|r| r.start.job) else { return Vec::new() };
     let mut out: Vec<Disturbance> = Vec::new();
-    for case in case::of_job(record, job).iter().filter(|c| !c.runs.is_empty()) {
+    for case in case::cases_of_job(record, job).iter().filter(|c| !c.runs.is_empty()) {
         for one in Outside::from_runs(case).disturbances() {
             let kind = std::mem::discriminant(&one);
             if out.iter().all(|known| std::mem::discriminant(known) != kind) {
@@ -214,7 +214,7 @@ impl Neighbour {
     /// `other processes use the disks before the first run: 240 MB/s of others on vda (480 requests/s), most by dd (4711)`.
     pub fn sentence(&self) -> String {
         let most = match self.processes.as_slice() {
-            [] => "which process is not visible from here".to_owned(),
+            [] => "by a process that is not visible from here".to_owned(),
             names => format!("most by {}", names.join(", ")),
         };
         format!("the machine was busy before the first run: {}, {most}", self.by.describe())

@@ -107,7 +107,7 @@ pub(super) fn steady_note(job: &str, rates: &[f64], at_most: u32) -> Option<Stri
         format!("{job}: steady after {rounds} rounds, of which the last {WINDOW} count. {way}")
     } else {
         format!(
-            "{job}: not steady within {rounds} rounds: it is not sure that the rate drifts by less than {} % over {WINDOW} of them. \
+            "{job}: not steady within {rounds} rounds: the rate may still drift by {} % or more over {WINDOW} of them. \
              The last {} are shown. {way}",
             DRIFT * 100.0,
             rounds.min(WINDOW)
@@ -159,24 +159,26 @@ fn half_share(rates: &[f64]) -> Option<f64> {
 pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<String> {
     let (runs, asked) = (rates.len(), show_share(share));
     let Some(half) = half_share(rates) else {
-        return (runs > 0).then(|| format!("{job}: {runs} runs have no interval, and {asked} was asked for"));
+        return (runs > 0).then(|| format!("{job}: {runs} runs have no interval, and {asked} was requested"));
     };
     let reached = show_share(half);
     if is_reached(rates, share) {
         return Some(format!(
-            "{job}: adaptive: stopped after {runs} runs, when the interval was {reached} to either side ({asked} was asked for)"
+            "{job}: adaptive: stopped after {runs} runs, when the interval was {reached} to either side ({asked} was requested)"
         ));
     }
     let more = match needed(rates, share) {
-        Some(needed) if needed > runs as u32 => format!("about {needed} would do, if they vary as these do"),
+        Some(needed) if needed > runs as u32 => {
+            format!("about {needed} would be enough if they vary like these")
+        }
         // Narrow once and not yet twice, or interrupted.
-        Some(_) => "one or two more would tell".into(),
+        Some(_) => "one or two more would show it".into(),
         None => {
             format!("more than {} would be needed; longer ones may vary less (--time)", intervals::MOST_RUNS)
         }
     };
     Some(format!(
-        "{job}: the interval is {reached} to either side after {runs} runs, and {asked} was asked for; {more}"
+        "{job}: the interval is {reached} to either side after {runs} runs, and {asked} was requested; {more}"
     ))
 }
 
@@ -402,7 +404,8 @@ fn a_note_has_the_reached_precision_and_the_needed_runs() {
     let loud: Vec<f64> = (0..10).map(|i| if i % 2 == 0 { 108.265 } else { 92.366 }).collect();
     let sentence = note(&loud, 0.025);
     assert!(
-        sentence.contains("6.0 % to either side after 10 runs") && sentence.contains("about 47 would do"),
+        sentence.contains("6.0 % to either side after 10 runs")
+            && sentence.contains("about 47 would be enough"),
         "{sentence}"
     );
     assert!(note(&[1.0, 1000.0, 1.0], 0.001).contains("more than 100 would be needed"));

@@ -220,7 +220,7 @@ impl<'g> Search<'g> {
             return format!("cell {} of {all}", seen + 1);
         }
         match self.races.iter().filter(|r| r.closed.is_none()).map(|r| r.members.len()).sum::<usize>() {
-            0 => "the winners once more".into(),
+            0 => "measuring the winners again".into(),
             open => format!("{open} of {all} cells may be the best"),
         }
     }

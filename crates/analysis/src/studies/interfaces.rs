@@ -121,7 +121,7 @@ impl Measurements<'_> {
             planned_coverage: planned_coverage(&case.stream),
             cached_pages_at_start: cached(case),
             stored_before: if case.stream.renews_file() {
-                Err("the first write makes the file new".into())
+                Err("the first write replaces the file".into())
             } else {
                 stored(case, Moment::Start, false)
             },
@@ -233,8 +233,8 @@ fn cached(case: &Case) -> Known<u64> {
 fn stored(case: &Case, moment: Moment, last: bool) -> Known<Extents> {
     let states = case.states(moment)?;
     let of_run = if last { states.last() } else { states.first() };
-    let state = of_run.and_then(|s| s.first()).ok_or("the file was not looked at")?;
-    state.extents.clone().unwrap_or_else(|| Err("how the file is stored was not looked at".into()))
+    let state = of_run.and_then(|s| s.first()).ok_or("the file was not sampled")?;
+    state.extents.clone().unwrap_or_else(|| Err("the extents of the file were not read".into()))
 }
 
 /// Whether the comparison exists to show this finding.

@@ -239,7 +239,7 @@ fn target_sentence(curve: &LoadCurve, found: &MetLoad) -> String {
     let open = |p: &LoadPoint| {
         let why = match p.state {
             LoadState::Late if is_bounded_by_lateness(p, &found.percentile) => {
-                "lateness of fathom's own separates the bounds; use more --depth or --workers"
+                "fathom's own lateness separates the bounds; use more --depth or --workers"
             }
             LoadState::Overload if p.runs > 1 => {
                 "fathom submitted too late to offer it; use more --depth or --workers"

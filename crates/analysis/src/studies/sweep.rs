@@ -262,7 +262,7 @@ fn knee(
         axis: axis.into(),
         value,
         sentence: format!(
-            "{axis} beyond {} gains less than {} (looked at up to {}).",
+            "{axis} beyond {} gains less than {} (measured up to {}).",
             (scale.show)(value),
             show_share(tolerance),
             (scale.show)(last)
@@ -340,7 +340,7 @@ pub(crate) fn unsteady(sweep: &Sweep) -> Option<String> {
     let met = rounds.rule.is_some_and(|rule| rule.met);
     (!met).then(|| {
         format!(
-            "the tracked cell was not steady after {} rounds by the SNIA's rule, so these are no figures of a steady state.",
+            "the tracked cell was not steady after {} rounds by the SNIA's rule, so these are not steady-state figures.",
             rounds.by_round.len()
         )
     })
@@ -509,7 +509,7 @@ fn decide_by_rivals(grid: &Grid, search: &Search, race: &Race, rivals: &Rivals) 
     let open = others(rivals.open);
     let more = match grid.search {
         How::Adaptive { .. } => sufficient_budget(search, &tolerance),
-        How::Exhaustive | How::InOrder(_) => "; more `--runs` tell them apart".into(),
+        How::Exhaustive | How::InOrder(_) => "; more `--runs` would separate them".into(),
     };
     (Chosen::Tied, format!("{}: {open} may be {}{more}", none_is(&bound), race.by.better_by(&tolerance)))
 }
@@ -537,7 +537,7 @@ fn unknown_noise(grid: &Grid, race: &Race) -> String {
             format!("`--exhaustive --runs {}` settles it", runs_that_settle(race))
         }
     };
-    format!("fewer than five runs repeat one another, so the noise between runs is unknown; {advice}")
+    format!("too few cells were measured more than once, so the noise between runs is unknown; {advice}")
 }
 
 /// Why there is no winner.
@@ -566,7 +566,7 @@ fn measured(race: &Race) -> String {
     format!("{seen}{failed} {}{spread}", if all == 1 { "cell" } else { "cells" })
 }
 
-/// `; not told apart from it: 8 x 512K direct, io_uring and 2 more`.
+/// `; indistinguishable from it: 8 x 512K direct, io_uring and 2 more`.
 fn indistinguishable(chosen: Chosen, rivals: &[Setting]) -> String {
     if rivals.is_empty() || !matches!(chosen, Chosen::Fastest | Chosen::Tied) {
         return String::new();
@@ -577,7 +577,7 @@ fn indistinguishable(chosen: Chosen, rivals: &[Setting]) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!("; not told apart from it: {}{more}", names.join("; "))
+    format!("; indistinguishable from it: {}{more}", names.join("; "))
 }
 
 /// Runs of each cell that give enough repeats without the reference.
@@ -729,7 +729,7 @@ fn cost_of_position(sweep: &Sweep, work: &Work) -> Option<Deduction> {
     let share = 1.0 - rate(&slowest) / rate(&fastest);
     let sentence = if apart {
         format!(
-            "{}: {} against {}, {} less: how fast it is depends on where on the target it lies.",
+            "{}: {} against {}, {} less: the rate depends on the position on the target.",
             work.name,
             rate_at(fastest),
             rate_at(slowest),
@@ -737,7 +737,7 @@ fn cost_of_position(sweep: &Sweep, work: &Work) -> Option<Deduction> {
         )
     } else {
         format!(
-            "{}: from {} to {}, and the intervals of these two overlap: that the position matters cannot be told from noise.",
+            "{}: from {} to {}, and these intervals overlap, so the difference may be noise.",
             work.name,
             rate_at(slowest),
             rate_at(fastest)
@@ -899,7 +899,7 @@ mod tests {
         let work = &judged(&near).1.works[0];
         assert_eq!((work.chosen, work.decided), (Chosen::Fastest, true), "{}", work.sentence);
         assert_eq!(work.rivals.iter().map(|s| s.depth).collect::<Vec<_>>(), [8], "{}", work.sentence);
-        assert!(work.sentence.contains("not told apart from it: 8 x 4K"), "{}", work.sentence);
+        assert!(work.sentence.contains("indistinguishable from it: 8 x 4K"), "{}", work.sentence);
 
         let (report, sweep) = judged(&record(&[(32, 10_000)]));
         assert_eq!((sweep.works[0].chosen, sweep.winner.len()), (Chosen::NoChoice, 0));

@@ -78,7 +78,7 @@ const MIB: f64 = 1_048_576.0;
 /// That no time has passed, or which counter went backwards.
 pub fn between(before: &DiskCounters, after: &DiskCounters, seconds: f64) -> Known<DeviceInterval> {
     if !seconds.is_finite() || seconds <= 0.0 {
-        return Err("no time has passed between two looks".into());
+        return Err("no time has passed between two samples".into());
     }
     let discard = match before.discard.zip(after.discard) {
         Some((a, b)) => Some(requests("discards", a, b, seconds)?),
@@ -143,7 +143,7 @@ fn passed_ms(of: &str, before: u64, after: u64) -> Known<f64> {
 }
 
 fn backwards_error(of: &str) -> String {
-    format!("the kernel's counter of {of} jumped back; figures begin anew with the next interval")
+    format!("the kernel's counter of {of} jumped back; figures start again with the next interval")
 }
 
 /// Most points of a device: more than a page can show.
