@@ -479,8 +479,8 @@ fn holes_and_zeros_are_known_before_the_first_run_unless_they_are_accepted_or_wr
     assert_eq!(why(&holes(0.0005), &[]), None, "one block of many");
     for share in [0.01, 1.0] {
         let known = why(&holes(share), &[CheckId::A05]).unwrap();
-        for words in ["A04 HOLES_READ", "nothing was measured", "--accept A04", "returns zeros"] {
-            assert!(known.contains(words), "{words}: {known}");
+        for part in ["A04 HOLES_READ", "nothing was measured", "--accept A04", "returns zeros"] {
+            assert!(known.contains(part), "{part}: {known}");
         }
         assert_eq!(why(&holes(share), &[CheckId::A04]), None);
     }

@@ -69,10 +69,10 @@ fn a_tenth_less_is_slower_with_its_interval_and_reasons() {
     let (a, b) = (rated(&Fixture::honest(), 1.0), rated(&Fixture::honest(), 0.9));
     let comparison = compare(&a, &b, &options());
     assert_eq!(comparison.answer, Answer::Slower, "{}", comparison.sentence);
-    for words in
+    for part in
         ["slower", "IOPS of 4K random read, depth 32, direct", "by 10 % (9.0 to 11 %)", "over 5 and 5 runs"]
     {
-        assert!(comparison.sentence.contains(words), "{words}: {}", comparison.sentence);
+        assert!(comparison.sentence.contains(part), "{part}: {}", comparison.sentence);
     }
     let names: Vec<&str> = comparison.pairs[0].metrics.iter().map(|m| m.name.as_str()).collect();
     assert_eq!(names, ["IOPS", "read p50", "read p99", "read p99.9", "CPU per operation"]);
@@ -117,9 +117,9 @@ fn different_work_is_refused_and_the_difference_named() {
             stream(r).flush = Some(model::job::Flush { call, every: 8, calls: 1, drain: false });
         }),
     ];
-    for (words, change) in table {
-        let why = refused(change).unwrap_or_else(|| panic!("{words} is compared"));
-        assert!(why.contains(words), "{words}: {why}");
+    for (part, change) in table {
+        let why = refused(change).unwrap_or_else(|| panic!("{part} is compared"));
+        assert!(why.contains(part), "{part}: {why}");
     }
     assert_eq!(refused(|_| {}), None);
 }
@@ -143,12 +143,12 @@ fn differences_that_may_be_the_subject_are_named_and_not_refused() {
         }),
         ("host", |r| r.hosts = vec!["other".into()]),
     ];
-    for (words, change) in table {
+    for (part, change) in table {
         let mut b = rated(&Fixture::honest(), 0.9);
         change(&mut b);
         let comparison = compare(&rated(&Fixture::honest(), 1.0), &b, &options());
-        assert_eq!(comparison.answer, Answer::Slower, "{words}: {}", comparison.sentence);
-        assert!(comparison.sentence.contains(&format!("They differ in: {words}")), "{}", comparison.sentence);
+        assert_eq!(comparison.answer, Answer::Slower, "{part}: {}", comparison.sentence);
+        assert!(comparison.sentence.contains(&format!("They differ in: {part}")), "{}", comparison.sentence);
         assert_eq!(outcome(&comparison, CheckId::E14), Some((Outcome::Finding, Some(Severity::Note))));
     }
 }
@@ -166,10 +166,10 @@ fn an_engine_that_replaced_a_denied_one_is_not_compared_with_another_one() {
     for (a, b) in [(&usual, &fallback("a filter")), (&fallback("a filter"), &usual)] {
         let comparison = compare(a, b, &options());
         assert_eq!(comparison.answer, Answer::CannotTell, "{}", comparison.sentence);
-        for words in
+        for part in
             ["engine", "io_uring", "libaio in place of io_uring, which was denied (a filter)", "--accept E14"]
         {
-            assert!(comparison.sentence.contains(words), "{words}: {}", comparison.sentence);
+            assert!(comparison.sentence.contains(part), "{part}: {}", comparison.sentence);
         }
         assert_eq!(outcome(&comparison, CheckId::E14), Some((Outcome::Finding, Some(Severity::Void))));
         let slower = model::verdict::Slower { by: 0.05, all: false };
@@ -211,8 +211,8 @@ fn the_page_cache_is_not_compared_with_the_device() {
     let cached = judged(&Fixture { cache: Cache::Buffered, delivered: 0.0, ..Fixture::honest() });
     let comparison = compare(&direct, &cached, &options());
     assert_eq!(comparison.answer, Answer::Incomparable);
-    for words in ["what was measured", "page cache", "A01 CACHE_SERVED"] {
-        assert!(comparison.sentence.contains(words), "{words}: {}", comparison.sentence);
+    for part in ["what was measured", "page cache", "A01 CACHE_SERVED"] {
+        assert!(comparison.sentence.contains(part), "{part}: {}", comparison.sentence);
     }
     assert_eq!(outcome(&comparison, CheckId::E14), Some((Outcome::Finding, Some(Severity::Void))));
     assert_ne!(compare(&cached, &cached, &options()).answer, Answer::Incomparable, "same name, same thing");
@@ -276,8 +276,8 @@ fn accepted_findings_must_be_the_same_on_both_sides_and_a_gate_needs_them_on_its
     for options in [&gated, &typed] {
         let comparison = compare(&honest, &accepted, options);
         assert_eq!(comparison.answer, Answer::CannotTell, "{}", comparison.sentence);
-        for words in ["accepted findings none -> A04", "--accept E14"] {
-            assert!(comparison.sentence.contains(words), "{}", comparison.sentence);
+        for part in ["accepted findings none -> A04", "--accept E14"] {
+            assert!(comparison.sentence.contains(part), "{}", comparison.sentence);
         }
         assert_eq!(comparison.gate.map(|g| g.outcome), Some(Passing::Undecided));
     }
@@ -322,8 +322,8 @@ fn several_sessions_are_one_side_and_their_distance_is_the_floor() {
     assert_eq!((metric.a_runs.len(), metric.b_runs.len(), comparison.a.sessions.len()), (10, 10, 2));
     assert!(metric.floor.is_some_and(|f| (f - 0.08).abs() < 1e-9), "{metric:?}");
     assert_eq!(comparison.answer, Answer::NoDifferenceSeen);
-    for words in ["No difference above 8.0 % was seen: B is at most ", "would halve this range"] {
-        assert!(comparison.sentence.contains(words), "{words}: {}", comparison.sentence);
+    for part in ["No difference above 8.0 % was seen: B is at most ", "would halve this range"] {
+        assert!(comparison.sentence.contains(part), "{part}: {}", comparison.sentence);
     }
     assert_eq!(outcome(&comparison, CheckId::E15), Some((Outcome::Finding, Some(Severity::Biased))));
 
@@ -486,8 +486,8 @@ fn each_of_several_sides_is_compared_with_the_first_and_called_by_its_name() {
     assert!(all.others[2].comparison.sentence.starts_with("D is slower than A"), "{all:?}");
     let gate = all.gate.unwrap();
     assert_eq!(gate.outcome, Passing::Failed);
-    for words in ["B: Not slower", "C: Not slower", "D: Slower"] {
-        assert!(gate.sentence.contains(words), "{words}: {}", gate.sentence);
+    for part in ["B: Not slower", "C: Not slower", "D: Slower"] {
+        assert!(gate.sentence.contains(part), "{part}: {}", gate.sentence);
     }
     let one = compare_each(&side(1.0), &[side(1.3)], &asked).others.remove(0).comparison;
     assert_eq!(one, compare_sides(&side(1.0), &side(1.3), &asked), "one side is a plain comparison");
@@ -912,8 +912,8 @@ mod simulation {
         );
         for factor in [1.0, 1.02, 1.05, 1.1, 1.2] {
             for n in [3, 4, 5, 7, 10, 20, 40] {
-                let (words, held) = shares(TRIALS, n, factor);
-                let cells = words.map(percent).join(" | ");
+                let (answers, held) = shares(TRIALS, n, factor);
+                let cells = answers.map(percent).join(" | ");
                 println!("| {:+.0} % | {n} | {cells} | {} |", 100.0 * (factor - 1.0), percent(held));
             }
         }

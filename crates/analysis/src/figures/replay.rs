@@ -350,8 +350,8 @@ fn figures_of_replay_and_original_are_compared_with_reasons() {
     };
     let held = compare_replay(ReplayPace::Timed, |replay| replay.dense = true, Some(&counted));
     // The counts of all five runs are added up.
-    for words in ["15 operations were read", "35 times an operation was due", "moved together"] {
-        assert!(held.differs.iter().any(|why| why.contains(words)), "{words}: {:?}", held.differs);
+    for part in ["15 operations were read", "35 times an operation was due", "moved together"] {
+        assert!(held.differs.iter().any(|why| why.contains(part)), "{part}: {:?}", held.differs);
     }
     let fast = compare_replay(ReplayPace::Fast, |replay| replay.original.left_out = 2, None);
     assert!(fast.differs.len() == 3 && fast.differs[0].starts_with("2 requests"), "{:?}", fast.differs);
