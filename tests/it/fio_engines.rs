@@ -177,9 +177,9 @@ fn engines_without_data_report_operations() {
     let stage = Stage::shared();
     let folder = stage.folder("here");
     for (engine, rw, words) in [
-        ("ftruncate", "write", "lengths of files alone, no data moved"),
-        ("fallocate", "read", "blocks of files alone, no data moved"),
-        ("fallocate", "trim", "blocks of files alone, no data moved"),
+        ("ftruncate", "write", "file lengths only, no data moved"),
+        ("fallocate", "read", "file blocks only, no data moved"),
+        ("fallocate", "trim", "file blocks only, no data moved"),
     ] {
         let run =
             format!("run --engine {engine} --rw {rw} --bs 64k --size 16m --runs 1 --time 200ms --quiet");

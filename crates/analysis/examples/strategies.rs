@@ -1,28 +1,15 @@
 //! Prints the tables of docs/reference/repeats.md as Markdown: how often strategies that decide while measuring are right, by simulation.
 //! Run it with `cargo run --release -p fathom-io-analysis --example strategies`. The unit tests of the strategies check the limits.
-#![allow(clippy::print_stdout)] // It is what this is for.
+#![allow(clippy::print_stdout)] // Printing is the purpose.
 
 use analysis::strategy::{Budget, Next, Summary, next};
 use model::payload::split_mix;
 use model::plan::Strategy;
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use stats::intervals;
+use stats::series::Noise;
 use stats::steady_state::is_steady;
 
 const SESSIONS: u64 = 10_000;
-
-/// Normal numbers from a seed (Box and Muller).
-struct Noise(u64);
-
-impl Noise {
-    fn uniform(&mut self) -> f64 {
-        self.0 = split_mix(self.0);
-        ((self.0 >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
-    }
-
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-}
 
 /// The rates of a session of one job.
 fn session(strategy: Strategy, rate: impl Fn(u32) -> f64, deviation: f64, seed: u64) -> Vec<f64> {
@@ -47,20 +34,15 @@ fn session(strategy: Strategy, rate: impl Fn(u32) -> f64, deviation: f64, seed: 
 
 /// The 95 % interval of the logarithm of the geometric mean.
 fn interval(rates: &[f64]) -> Option<[f64; 2]> {
-    let n = rates.len() as f64;
-    let logs: Vec<f64> = rates.iter().map(|r| r.ln()).collect();
-    let centre = logs.iter().sum::<f64>() / n;
-    let variance = logs.iter().map(|l| (l - centre).powi(2)).sum::<f64>() / (n - 1.0);
-    let half = StudentsT::new(0.0, 1.0, n - 1.0).ok()?.inverse_cdf(0.975) * (variance / n).sqrt();
-    Some([centre - half, centre + half])
+    intervals::mean(rates)?.interval.map(|ends| ends.map(f64::ln))
 }
 
 fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-fn share(of: impl Iterator<Item = bool>) -> f64 {
-    of.map(|yes| f64::from(u8::from(yes))).sum::<f64>() / SESSIONS as f64
+fn share(hits: impl Iterator<Item = bool>) -> f64 {
+    hits.map(|yes| f64::from(u8::from(yes))).sum::<f64>() / SESSIONS as f64
 }
 
 fn precision(at_most: u32) {

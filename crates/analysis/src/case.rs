@@ -27,7 +27,7 @@ use std::sync::Arc;
 /// Difference up to which the bytes of the device and the issued bytes count as the same.
 pub(crate) const SAME_BYTES: f64 = 0.01;
 
-/// If the charge is below this share of what the device did for fathom, the cgroup does not count at all: recent kernels count in v1 only
+/// Share of the device's work for fathom below which a charge means that the cgroup does not count: with v1, recent kernels count only
 /// after a limit was once set on the disk.
 pub(crate) const COUNTS_AT_ALL: f64 = 0.01;
 
@@ -54,15 +54,15 @@ pub struct Case<'a> {
     pub name: String,
     /// Its complete runs that count.
     pub runs: Vec<CaseRun<'a>>,
-    /// Earlier complete runs that only led to the steady state.
+    /// Earlier complete runs, before the steady state.
     pub way: Vec<CaseRun<'a>>,
-    /// Attempts at its runs that other attempts replaced.
+    /// Attempts that a later attempt at the same run replaced.
     pub aside: Vec<CaseRun<'a>>,
     /// Rounds after which the rate was still not steady, if steadiness was the goal.
     pub unsteady: Option<usize>,
     /// Ends of all its runs, including failed ones.
     pub ends: Vec<&'a RunEnd>,
-    /// The streams whose operations count: its own, and with [`Case::with_sharers`] those that use its devices as well.
+    /// The streams whose operations count: its own, and after [`Case::with_sharers`] the streams that share its devices.
     members: Vec<usize>,
     /// The counters that each stream of the phase uses, by its index; see [`sharing`].
     used: Arc<[sharing::Used<'a>]>,
@@ -80,19 +80,18 @@ pub(crate) fn asked_depth(stream: &Stream) -> f64 {
     f64::from(stream.depth) * f64::from(stream.workers) * stream.lanes() as f64
 }
 
-/// Every case of a record in the order of the plan and of ascending load, without those that only other hosts measured.
+/// Every case of a record in the order of the plan and of ascending load. Leaves out jobs that only other hosts measured.
 pub(crate) fn cases(record: &Record) -> Vec<Case<'_>> {
     let plan = &record.header.plan;
-    (0..plan.jobs.len()).filter(|at| plan.takes_part(*at)).flat_map(|at| of_job(record, at)).collect()
+    (0..plan.jobs.len()).filter(|at| plan.takes_part(*at)).flat_map(|at| cases_of_job(record, at)).collect()
 }
 
 /// Every case of one job.
-pub(crate) fn of_job(record: &Record, at: usize) -> Vec<Case<'_>> {
+pub(crate) fn cases_of_job(record: &Record, at: usize) -> Vec<Case<'_>> {
     let mut out = Vec::new();
     let loads = loads(record, at);
-    for (phase, of_phase) in record.header.plan.jobs.get(at).iter().flat_map(|j| j.phases.iter().enumerate())
-    {
-        for index in 0..of_phase.streams.len() {
+    for (phase, planned) in record.header.plan.jobs.get(at).iter().flat_map(|j| j.phases.iter().enumerate()) {
+        for index in 0..planned.streams.len() {
             out.extend(loads.iter().filter_map(|load| Case::new(record, at, phase, index, *load)));
         }
     }
@@ -112,18 +111,18 @@ fn loads(record: &Record, at: usize) -> Vec<Option<u64>> {
     loads
 }
 
-/// The job at a load. In the session of one of several hosts, its part of the load.
-fn at_load<'r>(record: &'r Record, job: &'r Job, load: Option<u64>) -> Cow<'r, Job> {
+/// The job at a load. A session of one of several hosts gets the host's part of the load.
+fn job_at_load<'r>(record: &'r Record, job: &'r Job, load: Option<u64>) -> Cow<'r, Job> {
     let Some(load) = load else { return Cow::Borrowed(job) };
-    let of_all = record.fleet.is_some();
-    let iops = if of_all { load as f64 } else { record.header.plan.offered_here(load) };
+    let is_merged = record.fleet.is_some();
+    let iops = if is_merged { load as f64 } else { record.header.plan.offered_here(load) };
     let mut job = job.clone();
     let streams = job.phases.iter_mut().flat_map(|p| &mut p.streams);
     streams.for_each(|s| s.pace = s.pace.offering(iops));
     Cow::Owned(job)
 }
 
-/// Whether the machine refused the job of a case before the first run, so that there is nothing to judge.
+/// Whether the machine refused the job of a case before the first run.
 pub(crate) fn is_refused(record: &Record, case: &Case) -> bool {
     let mut refused = record.header.self_test.trials.iter().filter(|t| t.moved_bytes.is_err());
     refused.any(|t| t.job == case.at)
@@ -132,7 +131,7 @@ pub(crate) fn is_refused(record: &Record, case: &Case) -> bool {
 impl<'a> Case<'a> {
     fn new(record: &'a Record, at: usize, phase: usize, index: usize, offered: Option<u64>) -> Option<Self> {
         let plan = &record.header.plan;
-        let job = at_load(record, plan.jobs.get(at)?, offered);
+        let job = job_at_load(record, plan.jobs.get(at)?, offered);
         let streams = &plan.jobs.get(at)?.phases.get(phase)?.streams;
         let rounds = runs::rounds(record, at);
         let first = rounds.as_ref().map_or(0, |r| r.first);
@@ -272,9 +271,12 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The layers that `of` selects in the place of each target, each once. Refused if one of them has no valid counters.
-    fn counting(&self, of: impl Fn(&'a Place) -> Vec<&'a Layer>) -> Known<Vec<&'a Layer>> {
-        let layers = self.gather(of)?;
+    /// The layers that `select` returns for the place of each target, each once.
+    ///
+    /// # Errors
+    /// Why a target has none, or why the counters of a layer are invalid.
+    fn counting(&self, select: impl Fn(&'a Place) -> Vec<&'a Layer>) -> Known<Vec<&'a Layer>> {
+        let layers = self.gather(select)?;
         let places: Vec<&Place> = self.places().collect();
         let blind = layers.iter().find_map(|l| {
             places.iter().find_map(|p| blind(p, l).or_else(|| self.switched_off(whole_disk(p, l))))
@@ -282,7 +284,7 @@ impl<'a> Case<'a> {
         blind.map_or(Ok(layers), Err)
     }
 
-    /// Why a disk's counters are invalid in a run: they were switched off at one of its snapshots. zram ignores the switch.
+    /// Why a disk's counters are invalid: they were switched off at a snapshot of a run. zram ignores the switch.
     fn switched_off(&self, disk: &Layer) -> Option<String> {
         let file = disk.iostats_file().filter(|_| disk.kind != LayerKind::Zram)?;
         let off =
@@ -295,12 +297,12 @@ impl<'a> Case<'a> {
         ))
     }
 
-    fn gather(&self, of: impl Fn(&'a Place) -> Vec<&'a Layer>) -> Known<Vec<&'a Layer>> {
+    fn gather(&self, select: impl Fn(&'a Place) -> Vec<&'a Layer>) -> Known<Vec<&'a Layer>> {
         let mut out: Vec<&Layer> = Vec::new();
         for (index, target) in &self.targets {
             let place = self.machine.and_then(|m| m.places.get(*index));
-            let place = place.ok_or_else(|| format!("what is below {} is not in the record", target.path))?;
-            let layers = of(place);
+            let place = place.ok_or_else(|| format!("the record has no devices of {}", target.path))?;
+            let layers = select(place);
             if layers.is_empty() {
                 let why = place.blind.clone();
                 return Err(why.unwrap_or_else(|| format!("no block device is known below {}", place.kind())));
@@ -314,7 +316,7 @@ impl<'a> Case<'a> {
         if out.is_empty() { Err("no target has a block device".into()) } else { Ok(out) }
     }
 
-    /// What the tops completed in all runs, each from start to stop.
+    /// What the topmost layers completed in all runs, each from start to stop.
     ///
     /// # Errors
     /// Why it was not counted.
@@ -387,10 +389,10 @@ impl<'a> Case<'a> {
             [(Kind::Read, device.read, own.bytes[0]), (Kind::Write, device.write, own.bytes[1])]
         {
             // In v1, write-back is charged to the root group, so only direct writes prove anything.
-            let tells = kind == Kind::Read || self.is_direct();
+            let is_proof = kind == Kind::Read || self.is_direct();
             let issued = self.issued(kind).bytes as f64;
             let ours = issued.min(flow.bytes as f64);
-            if tells && ours > 0.0 && ours >= 0.5 * issued && (charged as f64) < COUNTS_AT_ALL * ours {
+            if is_proof && ours > 0.0 && ours >= 0.5 * issued && (charged as f64) < COUNTS_AT_ALL * ours {
                 return Err("the kernel charges nothing to fathom's cgroup on this device".into());
             }
         }
@@ -476,19 +478,19 @@ impl<'a> Case<'a> {
     pub fn ceiling(&self) -> Known<&'a Ceiling> {
         let tests = &self.record.header.self_test.ceilings;
         let mine = |c: &&Ceiling| (c.job, c.phase, c.stream) == (self.at, self.phase, self.index);
-        tests.iter().find(mine).ok_or_else(|| "fathom did not measure itself at this shape".into())
+        tests.iter().find(mine).ok_or_else(|| "the self test has no result for this stream".into())
     }
 
     fn over_runs<T>(
         &self,
         zero: T,
-        of: impl Fn(&CaseRun<'a>) -> Known<T>,
+        value: impl Fn(&CaseRun<'a>) -> Known<T>,
         add: impl Fn(T, T) -> T,
     ) -> Known<T> {
         if self.runs.is_empty() {
             return Err(no_run());
         }
-        self.runs.iter().try_fold(zero, |sum, ran| Ok(add(sum, of(ran)?)))
+        self.runs.iter().try_fold(zero, |sum, ran| Ok(add(sum, value(ran)?)))
     }
 }
 
@@ -541,12 +543,16 @@ impl<'a> CaseRun<'a> {
     pub fn at(&self, moment: Moment) -> Known<&'a Snapshot> {
         let found = self.run.evidence.iter().find(|s| s.moment == moment);
         found.ok_or_else(|| {
-            format!("run {} has no snapshot at its {}", self.run.start.repeat.saturating_add(1), word(moment))
+            format!(
+                "run {} has no snapshot at its {}",
+                self.run.start.repeat.saturating_add(1),
+                moment_name(moment)
+            )
         })
     }
 
-    /// ns in which operations could be in flight between the snapshots at start and stop: from the first worker's first time stamp to the
-    /// last worker's last. Starting and joining threads also lies between the snapshots, and would lower the mean depth of the device.
+    /// ns between the snapshots at start and stop in which operations could be in flight: from the first worker's first time stamp to the
+    /// last worker's last. The rest is the start and end of threads, which would lower the mean depth of the device.
     ///
     /// # Errors
     /// If no worker has times, and a snapshot is missing or no time passed.
@@ -574,7 +580,7 @@ impl<'a> CaseRun<'a> {
     pub(crate) fn counted_until(&self, moment: Moment, layers: &[&Layer]) -> Known<BlockStat> {
         if self.neighbours > 0 {
             return Err(format!(
-                "{} other ranks of this measurement run on the same kernel, and its counters have their requests too",
+                "{} other ranks of this measurement run on the same kernel, so its counters include their requests",
                 self.neighbours
             ));
         }
@@ -596,7 +602,7 @@ impl<'a> CaseRun<'a> {
                 let bytes = after.bytes[i].checked_sub(before.bytes[i]);
                 let ios = after.ios[i].checked_sub(before.ios[i]);
                 let (Some(bytes), Some(ios)) = (bytes, ios) else {
-                    return Err("the counters of the cgroup went backwards".into());
+                    return Err("the cgroup's counters went backwards".into());
                 };
                 sum.bytes[i] = sum.bytes[i].saturating_add(bytes);
                 sum.ios[i] = sum.ios[i].saturating_add(ios);
@@ -633,7 +639,7 @@ impl<'a> CaseRun<'a> {
         end.map_or(Amount::default(), |k| self.amount(k.latency.count(), k.bytes))
     }
 
-    /// Length in ns of the time that rates refer to: the window, or the time in which all hosts had load.
+    /// The time in ns that rates refer to: the window, or the time in which all hosts had load.
     pub(crate) fn rate_ns(&self) -> u64 {
         self.stream.common.as_ref().map_or(self.stream.window_ns, |common| common.window_ns)
     }
@@ -663,7 +669,7 @@ fn charge(snapshot: &Snapshot, cgroup: &Cgroup, number: &str) -> Known<Option<Cg
     Ok(bytes.zip(ios).map(|(bytes, ios)| CgroupIo { bytes, ios }))
 }
 
-fn word(moment: Moment) -> &'static str {
+fn moment_name(moment: Moment) -> &'static str {
     match moment {
         Moment::Start => "start",
         Moment::Stop => "stop",
@@ -673,7 +679,7 @@ fn word(moment: Moment) -> &'static str {
 }
 
 impl<'a> Case<'a> {
-    /// The single reads of the stream's targets before the first run.
+    /// The probes of the stream's targets: single reads before the first run.
     ///
     /// # Errors
     /// Why there are none.
@@ -685,7 +691,7 @@ impl<'a> Case<'a> {
             match probe {
                 Some(Ok(probe)) => Ok(probe),
                 Some(Err(why)) => Err(format!("no blocks were read before the runs: {why}")),
-                None => Err("no blocks were read before the runs to see what they hold".to_owned()),
+                None => Err("no blocks were sampled before the runs".to_owned()),
             }
         };
         self.stream.targets.iter().map(probe_of).collect()
@@ -705,7 +711,7 @@ impl<'a> Case<'a> {
         self.stream.targets.iter().map(stored).collect()
     }
 
-    /// Traffic of the disks during these single reads; `None` if it was not counted.
+    /// Traffic of other processes on the disks during the probes; `None` if it was not counted.
     pub fn beside_probes(&self) -> Option<Amount> {
         let evidence = &self.record.evidence;
         let at = |moment| evidence.iter().find(|s| s.moment == moment);
@@ -735,7 +741,7 @@ impl<'a> Case<'a> {
         let targets = pairs.flat_map(|(before, after)| before.into_iter().zip(after));
         let known = |extents: &Option<Known<Extents>>| match extents {
             Some(known) => known.clone(),
-            None => Err("how the file is stored was not looked at after the final sync".to_owned()),
+            None => Err("the extents of the file were not read after the final sync".to_owned()),
         };
         targets.map(|(before, after)| Ok((known(&before.extents)?, known(&after.extents)?))).collect()
     }
@@ -758,7 +764,7 @@ impl<'a> Case<'a> {
         let states_in = |ran: &CaseRun<'a>| {
             let snapshot = ran.at(moment)?;
             let states: Option<Vec<_>> = targets.iter().map(|t| snapshot.targets.get(*t)).collect();
-            states.ok_or_else(|| "the page cache was not looked at".to_owned())
+            states.ok_or_else(|| "the page cache was not sampled".to_owned())
         };
         if self.runs.is_empty() { Err(no_run()) } else { self.runs.iter().map(states_in).collect() }
     }
@@ -771,7 +777,7 @@ impl<'a> Case<'a> {
         let states = self.own_states(Moment::Start)?;
         let extents_of = |s: &TargetState| match &s.extents {
             Some(known) => known.clone(),
-            None => Err("how the file is stored was not looked at".into()),
+            None => Err("the extents of the file were not read".into()),
         };
         states.into_iter().flatten().map(extents_of).collect()
     }
@@ -782,8 +788,8 @@ impl<'a> Case<'a> {
         states.into_iter().flatten().filter_map(|s| s.extents.as_ref()?.as_ref().ok().copied()).collect()
     }
 
-    /// Dirty bytes that fathom dropped before they were written, from the start of each run to its final sync. Drops of other processes
-    /// are charged to those.
+    /// Dirty bytes that fathom discarded before they were written, from the start of each run to its final sync. The kernel charges the
+    /// discards of other processes to them.
     ///
     /// # Errors
     /// Why the kernel's count could not be read.
@@ -823,7 +829,7 @@ impl<'a> Case<'a> {
         )
     }
 
-    /// The places of the stream's targets with the indices of these in the plan.
+    /// The stream's targets by their index in the plan, each with its place.
     pub fn own_places(&self) -> impl Iterator<Item = (usize, Option<&'a Place>)> {
         let machine = self.machine;
         self.stream.targets.iter().map(move |t| (*t, machine.and_then(|m| m.places.get(*t))))
@@ -836,15 +842,14 @@ impl<'a> Case<'a> {
         by_driver || self.machine.is_some_and(|m| matches!(m.virtual_by, Ok(Some(_))))
     }
 
-    /// Bytes of all targets that the stream may touch. Of a file that hosts share, only the part of this host.
+    /// Bytes of all targets that the stream may touch. A file that hosts share counts with this host's part.
     pub fn span_bytes(&self) -> u64 {
         let access = &self.stream.access;
         let targets = &self.record.header.plan.targets;
         // A span of the whole target has no number.
         let span_of = |target: &usize| {
-            let there =
-                targets.get(*target).map_or(u64::MAX, |t| t.bytes.saturating_sub(access.offset_bytes));
-            access.span_bytes.min(there)
+            let rest = targets.get(*target).map_or(u64::MAX, |t| t.bytes.saturating_sub(access.offset_bytes));
+            access.span_bytes.min(rest)
         };
         let all = self.stream.targets.iter().map(span_of).fold(0, u64::saturating_add);
         match (self.stream.shared, &self.record.fleet) {
@@ -866,7 +871,7 @@ impl<'a> Case<'a> {
 fn cancelled(snapshot: &Snapshot) -> Known<u64> {
     const FILE: &str = "/proc/self/io";
     let line = snapshot.text(FILE)?.lines().find_map(|l| l.strip_prefix("cancelled_write_bytes:"));
-    let number = line.and_then(|words| words.trim().parse().ok());
+    let number = line.and_then(|value| value.trim().parse().ok());
     number.ok_or_else(|| format!("{FILE} has no count of cancelled writes"))
 }
 
@@ -883,7 +888,7 @@ fn targets_of<'a>(record: &'a Record, stream: Option<&Stream>) -> Vec<(usize, &'
     touched.into_iter().filter_map(|t| Some((t, record.header.plan.targets.get(t)?))).collect()
 }
 
-/// The disk of a partition. Cgroups charge the disk, and neighbours on it disturb.
+/// The disk of a partition, else the layer itself. Cgroups charge the disk, and its other partitions disturb.
 fn whole_disk<'a>(place: &'a Place, layer: &'a Layer) -> &'a Layer {
     let below = || place.layers.get(*layer.below.first()?);
     if layer.kind == LayerKind::Partition { below().unwrap_or(layer) } else { layer }
@@ -923,7 +928,7 @@ mod tests {
     use model::job::{Arrivals, Pace};
     use model::machine::Cgroup;
 
-    /// The honest record with its disk's top turned into a partition of it; counters and charges stay the disk's.
+    /// The honest record on a partition of its disk. The cgroup still charges the disk.
     fn on_a_partition() -> Record {
         let mut record = Fixture::honest().record();
         let place = &mut record.header.hosts[0].places[0];
@@ -1014,7 +1019,7 @@ mod tests {
                 counts || device.is_err_and(|why| why.contains("loop0/queue/iostats was 0 during run 2"))
             );
         }
-        // Writes through the page cache that were not counted are not called kept in memory.
+        // Without counters, nothing shows that buffered writes stayed in memory.
         let fixture =
             Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..Fixture::honest_write() };
         let mut record = fixture.record();

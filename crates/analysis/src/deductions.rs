@@ -1,8 +1,8 @@
-//! Deductions from several figures: what a person would conclude by hand from a table of results.
+//! Deductions: the conclusions that a person would draw from a table of results.
 //!
-//! 1. Between results: the cost of a seek, scaling with depth, the write cache, the highest rates, and what limits each row ("IO
-//!    Performance Benchmarking 101"). Figures that a finding invalidates or relabels are left out.
-//! 2. Within a result: a burst, that is how many bytes the storage wrote fast before it fell to the rate that lasts.
+//! 1. Between results: the cost of a seek, scaling with depth, the write cache, the highest rates, and the limiter of each row ("IO
+//!    Performance Benchmarking 101"). They leave out figures that a finding invalidates or relabels.
+//! 2. Within a result: a burst, that is the bytes that the storage wrote fast before it fell to its lasting rate.
 
 use crate::case::{Case, CaseRun, asked_depth};
 #[cfg(test)]
@@ -75,12 +75,12 @@ pub(crate) fn deduce(answered: &[CaseAnswers], results: &[Measured]) -> Vec<Dedu
     out
 }
 
-/// A row is a stream that ran alone. Concurrent streams explain nothing about an idle device.
+/// The row of a result; `None` if its stream did not run alone, or its figures do not show what the storage can do.
 fn row<'a>(answered: &'a CaseAnswers, measured: &'a Measured) -> Option<ResultRow<'a>> {
     let phase = answered.case.job.phases.get(answered.case.phase)?;
     let alone = phase.streams.len() == 1 && answered.case.has_storage();
     let rates = measured.total.as_ref().filter(|t| t.iops > 0.0 && t.mb_per_s > 0.0)?;
-    // A job that limits its own rate does not show what the storage can do.
+    // A job may limit its own rate.
     (alone && answered.is_sound() && answered.case.stream.is_unheld()).then_some(ResultRow {
         name: &measured.name,
         stream: &answered.case.stream,
@@ -134,10 +134,12 @@ fn scaled(alone: &ResultRow, queued: &ResultRow) -> Option<Deduction> {
     let surely = Ratio::from_rates(&queued.runs, &alone.runs)?;
     let meaning = match surely {
         r if r.is_below(1.0 / DIFFERENT) => " Queueing costs more than it gains here.",
-        r if r.is_one(DIFFERENT) => " 1.0 means no queueing: the operations are done one after another.",
-        r if r.is_above(depth / 2.0) => " Operations are carried out in parallel.",
+        r if r.is_one(DIFFERENT) => {
+            " 1.0 means that a queue gains nothing: operations run one after another."
+        }
+        r if r.is_above(depth / 2.0) => " Operations run in parallel.",
         r if r.is_above(1.0) => "",
-        _ => " The runs vary too much to say whether a queue gains anything.",
+        _ => " The runs vary too much to show whether a queue gains anything.",
     };
     Some(deduction(
         "scaling with depth",
@@ -236,12 +238,12 @@ fn limits(results: &[Measured]) -> Option<Deduction> {
 
 fn best<'r, 'a>(
     rows: impl Iterator<Item = &'r ResultRow<'a>>,
-    of: fn(&ResultRow) -> f64,
+    value: fn(&ResultRow) -> f64,
 ) -> Option<&'r ResultRow<'a>>
 where
     'a: 'r,
 {
-    rows.max_by(|a, b| of(a).total_cmp(&of(b)))
+    rows.max_by(|a, b| value(a).total_cmp(&value(b)))
 }
 
 fn deduction(name: &str, sentence: String, evidence: Evidence) -> Deduction {
@@ -251,7 +253,7 @@ fn deduction(name: &str, sentence: String, evidence: Evidence) -> Deduction {
 /// A run's writes before and after its cliff.
 struct Burst<'a> {
     ran: &'a CaseRun<'a>,
-    /// Bytes since the first operation of the run, with its warm-up: the device does not distinguish it.
+    /// Bytes from the first operation to the cliff. The warm-up counts: it fills the device's cache too.
     bytes: f64,
     /// Seconds of the measured window until the cliff.
     until_s: f64,
@@ -268,14 +270,14 @@ pub(crate) fn bursts(answered: &[CaseAnswers]) -> Vec<Deduction> {
 
 fn burst_of_case(case: &Case) -> Option<Deduction> {
     let streams = &case.job.phases.get(case.phase)?.streams;
-    // A device does not count by stream: concurrent writes filled it too.
+    // Concurrent streams fill the device too, and it does not count by stream.
     if streams.len() > 1 || case.stream.load_changes() || !case.does(Kind::Write) || !case.has_storage() {
         return None;
     }
     let courses = courses(case).ok()?;
-    let of_run = |(ran, course)| burst(case, ran, course, steps(course).steps());
-    let all: Vec<Burst> = case.runs.iter().zip(&courses).filter_map(of_run).collect();
-    // The first run had the most room.
+    let burst_of_run = |(ran, course)| burst(case, ran, course, steps(course).steps());
+    let all: Vec<Burst> = case.runs.iter().zip(&courses).filter_map(burst_of_run).collect();
+    // Earlier writes affect the first run least.
     let first = all.first()?;
     let mb = |rate: &f64| rate / 1e6;
     let then: Vec<String> = first.after.iter().map(|r| format!("then {} MB/s", show_rate(mb(r)))).collect();
@@ -312,7 +314,7 @@ fn burst<'a>(case: &Case, ran: &'a CaseRun, course: &Series, steps: &[Step]) -> 
     let rate = |[bytes, seconds]: &[f64; 2]| bytes / seconds;
     let (before, after) = (rate(head.last()?), tail.iter().map(rate).collect::<Vec<_>>());
     let last = *after.last()?;
-    // Bytes outside the window belong to the warm-up, except those after the window.
+    // Bytes outside the window are those of the warm-up and of the cooldown.
     let inside: f64 = levels.iter().map(|l| l[0]).sum();
     let cooldown = last * case.job.phases.get(case.phase)?.cooldown_ns as f64 / 1e9;
     let issued = ran.stream.issued.get(&Kind::Write).map_or(0.0, |i| i.bytes as f64);
@@ -332,7 +334,7 @@ fn bytes_written(ran: &CaseRun, from_ns: f64, to_ns: f64) -> f64 {
     rows_of(ran).map(bytes_within).sum()
 }
 
-/// ` (run 1; 3 of 5 runs fell so, after 5.10 GiB to 5.80 GiB)`; empty for a single run.
+/// ` (run 1; 3 of 5 runs fell like this, after 5.10 GiB to 5.80 GiB)`; empty for a single run.
 fn other_runs_sentence(case: &Case, all: &[Burst]) -> String {
     let (runs, Some(first)) = (case.runs.len(), all.first()) else { return String::new() };
     if runs == 1 {
@@ -344,7 +346,7 @@ fn other_runs_sentence(case: &Case, all: &[Burst]) -> String {
         1 => String::new(),
         _ => format!(", after {} to {}", show_bytes(least as u64), show_bytes(most as u64)),
     };
-    format!(" (run {number}; {} of {runs} runs fell so{span})", all.len())
+    format!(" (run {number}; {} of {runs} runs fell like this{span})", all.len())
 }
 
 /// The drive's state in that run: its temperature, and the bytes written to it before.
@@ -355,19 +357,16 @@ fn drive_state(case: &Case, burst: &Burst) -> (String, Evidence) {
             numbers.extend(evidence([("degrees_at_start", start), ("degrees_at_stop", stop)]));
             format!("The drive had {start:.0} degrees at the start of the run and {stop:.0} at its end")
         }
-        None => "No drive here shows its temperature".to_owned(),
+        None => "No drive reports its temperature".to_owned(),
     };
     let wear = match written_before(case, burst.ran) {
         Some((bytes, names, since)) => {
             numbers.insert("device_written_before_bytes".into(), bytes as f64);
             format!("{} had been written to {names} since {since}", show_bytes(bytes))
         }
-        None => "what had been written to the device is not known".to_owned(),
+        None => "the bytes written to the device before are unknown".to_owned(),
     };
-    (
-        format!("{heat}; {wear}; how worn it is the kernel does not show (smartctl -a asks the drive)."),
-        numbers,
-    )
+    (format!("{heat}; {wear}; the kernel does not report its wear (smartctl -a does)."), numbers)
 }
 
 /// Degrees of the drive that was hottest at the end, at start and stop of a run.
@@ -378,8 +377,8 @@ fn drive_temperatures(ran: &CaseRun) -> Option<[f64; 2]> {
     both.max_by_key(|[_, stop]| *stop).map(|pair| pair.map(|t| t as f64 / 1e3))
 }
 
-/// Bytes that the target's own devices had received when the run started, with their names and since when they are counted. Disks below a
-/// loop device do not count: they hold much else.
+/// Bytes written to the target's own devices before the run, with the names of the devices and the start of the count. Disks below a loop
+/// device do not count: they hold other data.
 fn written_before(case: &Case, ran: &CaseRun) -> Option<(u64, String, &'static str)> {
     let start = ran.at(Moment::Start).ok()?;
     let written_bytes =
@@ -412,7 +411,7 @@ fn deductions(record: &Record) -> Vec<Deduction> {
 #[cfg(test)]
 use crate::{Judging, fixture, fixture::Fixture, judge};
 
-/// Six rows as in the article: sequential and random at depth 1 and 32, reads and writes.
+/// The deductions from six rows as in the article: sequential and random at depths 1 and 32, reads and writes.
 #[cfg(test)]
 fn six_rows(change: impl Fn(&str, Fixture) -> Fixture) -> Vec<Deduction> {
     let mut fixtures = Vec::new();
@@ -441,7 +440,7 @@ fn six_rows(change: impl Fn(&str, Fixture) -> Fixture) -> Vec<Deduction> {
 }
 
 #[test]
-fn the_article_is_deduced_with_its_numbers() {
+fn the_deductions_of_the_article_have_its_numbers() {
     let all = six_rows(|_, f| f);
     let names: Vec<&str> = all.iter().map(|d| d.name.as_str()).collect();
     assert_eq!(
@@ -505,7 +504,7 @@ fn noisy_runs_allow_no_deduction() {
     record.runs.retain(|r| r.start.repeat < 2);
     assert!(
         write_cache_sentence(&record).contains("cannot be distinguished from reads"),
-        "two runs say nothing: {}",
+        "two runs are too few: {}",
         write_cache_sentence(&record)
     );
 }
@@ -513,7 +512,9 @@ fn noisy_runs_allow_no_deduction() {
 #[test]
 fn a_queue_without_gain_is_reported() {
     let flat = six_rows(|name, f| if name.ends_with(" 32") { Fixture { ops: 10_000, ..f } } else { f });
-    assert!(flat.iter().any(|d| d.name == "scaling with depth" && d.sentence.contains("no queueing")));
+    assert!(
+        flat.iter().any(|d| d.name == "scaling with depth" && d.sentence.contains("a queue gains nothing"))
+    );
 }
 
 #[test]
@@ -531,7 +532,7 @@ fn a_cliff_of_writes_is_a_burst_with_its_bytes_and_two_rates() {
     );
     assert!(
         burst.sentence.contains(
-            "No drive here shows its temperature; 48 GiB had been written to vda since the machine started"
+            "No drive reports its temperature; 48 GiB had been written to vda since the machine started"
         ),
         "{}",
         burst.sentence
@@ -541,12 +542,12 @@ fn a_cliff_of_writes_is_a_burst_with_its_bytes_and_two_rates() {
 #[test]
 fn the_burst_of_the_first_run_is_reported_with_the_number_of_others() {
     let mut record = falling(3);
-    // The second stayed on its level.
+    // The rate of the second run stayed on its level.
     let flat = shaped(&Fixture { runs: 3, ..Fixture::honest_write() }, (100, 10), |_, _| 20_000.0);
     record.runs[1].intervals.clone_from(&flat.runs[1].intervals);
     let all = deductions(&record);
     assert!(
-        all[0].sentence.contains("(run 1; 2 of 3 runs fell so, after 476.56 MiB to 476.56 MiB)"),
+        all[0].sentence.contains("(run 1; 2 of 3 runs fell like this, after 476.56 MiB to 476.56 MiB)"),
         "{all:?}"
     );
 }

@@ -1,9 +1,10 @@
 //! The figures of a case: rates, latencies and device counts over its complete runs.
 //!
-//! A rate is operations by time for each run, and the geometric mean over runs. Latency histograms are merged, never averaged. [`observed`]
-//! adds the same runs up without intervals, for the output formats of other tools. [`too_little`] decides whether the windows are long
-//! enough for a rate: a count is off by up to one operation at each edge, and a scheduler tick may delay a worker. Runs that are all too
-//! short in the same way agree with each other, so their spread does not reveal it.
+//! 1. [`figures`]: the rate of a run is operations by time, and the rate of a case is the geometric mean over its runs. Latency histograms
+//!    are merged, never averaged.
+//! 2. [`observed`] adds the same runs up without intervals, for the output formats of other tools.
+//! 3. [`too_little`] decides whether the windows are long enough for a rate. A count is off by up to one operation at each edge, and a
+//!    scheduler tick may delay a worker. The spread does not show that: runs that are all too short agree with each other.
 
 pub(crate) mod kernel_text;
 pub(crate) mod replay;
@@ -32,16 +33,16 @@ use stats::sample::mean;
 use std::collections::BTreeMap;
 use time_series::{rows_of, series};
 
-/// Percentiles by the names of the contract.
+/// Percentiles by their names in the report.
 pub(crate) const PERCENTILES: &[(&str, f64)] =
     &[("50", 0.5), ("90", 0.9), ("95", 0.95), ("99", 0.99), ("99.9", 0.999), ("99.99", 0.9999)];
 
 const MB: f64 = 1e6;
 
-/// Lateness as a share of a percentile, above which an open loop's percentile is more about fathom than about the storage.
+/// Share of an open loop's percentile above which fathom's lateness withholds the percentile.
 pub(crate) const LATE_SHARE: f64 = 0.1;
 
-/// The operations in the rate of a result. Syncs are the price of the writes and shown separately.
+/// The kinds of operations in the rate of a result. Syncs are shown separately.
 const COUNTED: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 
 /// All figures of a case.
@@ -58,7 +59,7 @@ pub(crate) struct Figured {
     pub(crate) disturbed: Vec<DisturbedRun>,
 }
 
-/// Computes them. A value that did not occur is `None`, never zero.
+/// Computes all figures of a case. A value that did not occur is `None`, never zero.
 pub(crate) fn figures(case: &Case) -> Figured {
     Figured {
         read: figures_of_kind(case, Kind::Read),
@@ -74,7 +75,7 @@ pub(crate) fn figures(case: &Case) -> Figured {
     }
 }
 
-/// Attempts that others disturbed, and those that do not count because of them.
+/// Disturbed attempts, and attempts that a repeat replaced.
 fn disturbed(case: &Case) -> Vec<DisturbedRun> {
     let counting = case.runs.iter().filter(|r| r.run.disturbed.is_some()).map(|r| (true, r));
     let mut all: Vec<(bool, &CaseRun)> = counting.chain(case.aside.iter().map(|r| (false, r))).collect();
@@ -119,7 +120,7 @@ fn figures_of_kind(case: &Case, kind: Kind) -> Option<Figures> {
     })
 }
 
-/// Takes away the percentiles of an open loop that are mostly our own lateness.
+/// Withholds the percentiles of an open loop that include too much of fathom's own lateness.
 fn withhold_late(percentiles: &mut BTreeMap<String, Option<u64>>, lateness: &Histogram) {
     for (name, q) in PERCENTILES {
         if let Some(value) = percentiles.get_mut(*name)
@@ -130,7 +131,7 @@ fn withhold_late(percentiles: &mut BTreeMap<String, Option<u64>>, lateness: &His
     }
 }
 
-/// Whether the lateness of the same rank is too much of a percentile to call that the storage's.
+/// Whether fathom's lateness of the same rank is more than [`LATE_SHARE`] of a percentile.
 pub(crate) fn is_late(value_ns: u64, lateness: &Histogram, q: f64) -> bool {
     lateness.quantile_ns(q).is_some_and(|late| late as f64 > LATE_SHARE * value_ns as f64)
 }
@@ -162,7 +163,7 @@ fn cost(case: &Case) -> Option<Cost> {
     if ops <= 0.0 || cpu <= 0.0 {
         return None;
     }
-    let per_op = |of: &dyn Fn(&WorkerEnd) -> f64| workers().map(of).sum::<f64>() / ops;
+    let per_op = |value: &dyn Fn(&WorkerEnd) -> f64| workers().map(value).sum::<f64>() / ops;
     let counted: Result<Vec<[u64; 2]>, &String> = workers().map(|w| w.counted.as_ref().copied()).collect();
     let sum = |i: usize| counted.as_ref().ok().map(|c| c.iter().map(|c| c[i] as f64).sum::<f64>() / ops);
     Some(Cost {
@@ -185,9 +186,9 @@ fn latency(histogram: &Histogram) -> Option<Latency> {
     })
 }
 
-/// Percentiles by the names of the contract, each with enough operations beyond.
-fn percentiles(of: &Histogram) -> BTreeMap<String, Option<u64>> {
-    PERCENTILES.iter().map(|(name, q)| ((*name).to_owned(), of.supported_quantile_ns(*q))).collect()
+/// Percentiles by name; `None` for a percentile with too few operations beyond it.
+fn percentiles(histogram: &Histogram) -> BTreeMap<String, Option<u64>> {
+    PERCENTILES.iter().map(|(name, q)| ((*name).to_owned(), histogram.supported_quantile_ns(*q))).collect()
 }
 
 /// Rates of some kinds together. `None` if no operation completed in a window.
@@ -216,8 +217,8 @@ pub(crate) fn iops(ran: &CaseRun) -> Option<f64> {
 /// Operations and bytes per second of a run; `None` without a window.
 fn per_second(ran: &CaseRun, kinds: &[Kind]) -> Option<[f64; 2]> {
     let seconds = ran.rate_ns() as f64 / 1e9;
-    let sum = |of: fn(&crate::case::Amount) -> u64| {
-        kinds.iter().map(|k| of(&ran.for_rate(*k)) as f64).sum::<f64>() / seconds
+    let sum = |count: fn(&crate::case::Amount) -> u64| {
+        kinds.iter().map(|k| count(&ran.for_rate(*k)) as f64).sum::<f64>() / seconds
     };
     (seconds > 0.0).then(|| [sum(|a| a.ops), sum(|a| a.bytes)])
 }
@@ -245,7 +246,7 @@ fn figures_of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
     })
 }
 
-/// Percentiles of a run, without those that are mostly our own lateness.
+/// Percentiles of a run, without those that include too much of fathom's lateness.
 fn percentiles_of_end(end: &KindEnd) -> BTreeMap<String, Option<u64>> {
     let mut all = percentiles(&end.latency);
     if let Some(open) = &end.open {
@@ -286,7 +287,7 @@ fn device_figures(case: &Case, ran: &CaseRun) -> Option<DeviceFigures> {
     })
 }
 
-/// Adds it up.
+/// Adds up the complete runs of a case, or takes its last run if none is complete.
 pub(crate) fn observed(case: &Case) -> Observed {
     match case.cut() {
         Some(cut) => Observed { is_cut: true, ..observe(&cut) },
@@ -295,8 +296,9 @@ pub(crate) fn observed(case: &Case) -> Observed {
 }
 
 fn observe(case: &Case) -> Observed {
-    let sum =
-        |of: fn(&StreamEnd) -> u64| case.runs.iter().fold(0, |sum: u64, r| sum.saturating_add(of(r.stream)));
+    let sum = |count: fn(&StreamEnd) -> u64| {
+        case.runs.iter().fold(0, |sum: u64, r| sum.saturating_add(count(r.stream)))
+    };
     let targets = case.stream.targets.iter().filter_map(|t| case.record.header.plan.targets.get(*t));
     Observed {
         targets: targets
@@ -346,7 +348,7 @@ fn observe_kind(case: &Case, kind: Kind) -> Option<ObservedKind> {
     })
 }
 
-/// Latencies apart by priority, over all runs.
+/// Latencies over all runs, by I/O priority.
 fn priorities(case: &Case, kind: Kind) -> Vec<(Option<IoPriority>, Distribution)> {
     let mut all: Vec<PriorityEnd> = Vec::new();
     for end in case.runs.iter().flat_map(|run| &run.stream.priorities).filter(|end| end.kind == kind) {
@@ -386,14 +388,14 @@ fn lanes(case: &Case) -> Vec<ObservedLane> {
     let lane = |lane: &LaneEnd| ObservedLane {
         worker: lane.worker,
         target: lane.lane as usize,
-        kinds: lane.kinds.iter().map(|(kind, of)| (*kind, lane_kind(of))).collect(),
+        kinds: lane.kinds.iter().map(|(kind, figures)| (*kind, lane_kind(figures))).collect(),
     };
     last.stream.lanes.iter().map(lane).collect()
 }
 
 /// The times of each CPU over all runs.
 fn cpus(case: &Case) -> Vec<ObservedCpu> {
-    let of_run = |ran: &CaseRun| -> Option<Vec<ObservedCpu>> {
+    let passed = |ran: &CaseRun| -> Option<Vec<ObservedCpu>> {
         let (start, stop) = (ran.at(Moment::Start).ok()?, ran.at(Moment::Stop).ok()?);
         Some(
             each_cpu(start)
@@ -403,13 +405,13 @@ fn cpus(case: &Case) -> Vec<ObservedCpu> {
                 .collect(),
         )
     };
-    let all = case.runs.iter().filter_map(of_run);
+    let all = case.runs.iter().filter_map(passed);
     all.reduce(|sum, one| sum.into_iter().zip(one).map(|(a, b)| plus(a, b)).collect()).unwrap_or_default()
 }
 
 fn grown(before: ObservedCpu, after: ObservedCpu) -> ObservedCpu {
     // Times of CPUs that are idle may go back by a tick.
-    let since = |of: fn(&ObservedCpu) -> u64| of(&after).saturating_sub(of(&before));
+    let since = |ticks: fn(&ObservedCpu) -> u64| ticks(&after).saturating_sub(ticks(&before));
     ObservedCpu {
         cpu: after.cpu,
         user: since(|c| c.user),
@@ -419,7 +421,7 @@ fn grown(before: ObservedCpu, after: ObservedCpu) -> ObservedCpu {
 }
 
 fn plus(a: ObservedCpu, b: ObservedCpu) -> ObservedCpu {
-    let sum = |of: fn(&ObservedCpu) -> u64| of(&a).saturating_add(of(&b));
+    let sum = |ticks: fn(&ObservedCpu) -> u64| ticks(&a).saturating_add(ticks(&b));
     ObservedCpu { cpu: a.cpu, user: sum(|c| c.user), kernel: sum(|c| c.kernel), idle: sum(|c| c.idle) }
 }
 
@@ -438,7 +440,7 @@ fn errors(case: &Case) -> BTreeMap<i32, u64> {
     out
 }
 
-/// The error of a final sync that was typed, as fio's `end_fsync`.
+/// The error of a final sync that the user requested, such as fio's `end_fsync`.
 fn sync_error(case: &Case) -> Option<i32> {
     let typed = case.record.header.plan.typed.as_ref()?.phases.get(case.phase)?.get(case.index)?;
     if !typed.final_sync {
@@ -447,7 +449,7 @@ fn sync_error(case: &Case) -> Option<i32> {
     case.ends.iter().find_map(|end| case.sync_failures(end).next()).map(|failure| failure.errno)
 }
 
-/// Errors that the stream ignores on request.
+/// The number of errors that the job tells the stream to ignore.
 fn ignored_errors(case: &Case) -> u64 {
     let streams = case.ends.iter().flat_map(|e| &e.streams).filter(|s| s.stream == case.index);
     let all = streams.flat_map(|s| &s.issued);
@@ -477,7 +479,7 @@ fn workers(case: &Case) -> ObservedWorkers {
     })
 }
 
-/// Whole disks, as people and programs ask for them, each over all runs.
+/// The work of each whole disk over all runs.
 fn disks(case: &Case) -> Vec<ObservedDisk> {
     let layers = if case.has_storage() { case.shared().unwrap_or_default() } else { Vec::new() };
     layers.into_iter().filter_map(|layer| disk(case, layer)).collect()
@@ -497,22 +499,22 @@ fn disk(case: &Case, layer: &Layer) -> Option<ObservedDisk> {
 /// The longest tick of Linux (100 Hz).
 pub(crate) const TICK_NS: f64 = 10_000_000.0;
 
-/// Part of a rate that a window may be wrong by, which is the most that any check lets pass.
+/// The largest error of a rate that a window may cause, as a share. No check tolerates a larger one.
 pub(crate) const WRONG_BY: f64 = 0.1;
 
-/// The engine whose clock is virtual: no scheduler puts its workers off.
+/// The engine with a virtual clock: no scheduler delays its workers.
 const VIRTUAL: &str = "sim";
 
-/// Windows end some us early or late.
+/// Share of [`LEAST_NS`] that is enough: windows end some us early or late.
 const NEARLY: f64 = 0.95;
 
-/// Operations that a window must hold, so that one more or less is no more than [`WRONG_BY`].
+/// Fewest operations of a window. One more or less changes the rate by at most [`WRONG_BY`].
 pub(crate) const LEAST_OPS: f64 = 1.0 / WRONG_BY;
 
-/// Minimum length of a window, so that a tick is at most [`WRONG_BY`] of it.
+/// Minimum length of a window in ns. A tick is at most [`WRONG_BY`] of it.
 pub(crate) const LEAST_NS: f64 = TICK_NS / WRONG_BY;
 
-/// What the windows of a case lack.
+/// What the windows of a case have too little of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum TooLittle {
     /// Their mean length in ns.
@@ -521,12 +523,10 @@ pub(crate) enum TooLittle {
     Operations(f64),
 }
 
-/// What the windows lack, if anything. Only windows that end by the clock can be too short.
+/// What the windows have too little of, if anything. Only windows that end by the clock can be too short.
 pub(crate) fn too_little(case: &Case) -> Option<TooLittle> {
     let runs = case.runs.len() as f64;
-    let ops = |ran: &CaseRun| {
-        [Kind::Read, Kind::Write, Kind::Trim].iter().map(|k| ran.in_window(*k).ops as f64).sum::<f64>()
-    };
+    let ops = |ran: &CaseRun| COUNTED.iter().map(|k| ran.in_window(*k).ops as f64).sum::<f64>();
     let counted: f64 = case.runs.iter().map(ops).sum();
     let length = case.window_ns() / runs;
     let by_clock = case.stream.limit == StopRule::default() && case.stream.engine != VIRTUAL;
@@ -543,7 +543,7 @@ pub(crate) fn too_little(case: &Case) -> Option<TooLittle> {
 use crate::fixture::Fixture;
 
 #[cfg(test)]
-fn of_fixture(fixture: &Fixture) -> Observed {
+fn observed_in(fixture: &Fixture) -> Observed {
     let record = fixture.record();
     observed(&crate::case::cases(&record)[0])
 }
@@ -613,7 +613,7 @@ fn nothing_completed_is_none_and_not_zero() {
 
 #[test]
 fn all_runs_are_added_up() {
-    let seen = of_fixture(&Fixture::honest());
+    let seen = observed_in(&Fixture::honest());
     assert!(seen.in_order && !seen.is_cut && seen.errors.is_empty());
     assert_eq!((seen.window_ns, seen.targets.len()), (5_000_000_000, 1));
     let read = &seen.kinds[&Kind::Read];
@@ -632,8 +632,8 @@ fn all_runs_are_added_up() {
 
 #[test]
 fn uncounted_values_are_absent() {
-    assert!(of_fixture(&Fixture { stat_unreadable: true, ..Fixture::honest() }).disks.is_empty());
-    assert!(of_fixture(&Fixture { role: Role::None, engine: "null", ..Fixture::honest() }).disks.is_empty());
+    assert!(observed_in(&Fixture { stat_unreadable: true, ..Fixture::honest() }).disks.is_empty());
+    assert!(observed_in(&Fixture { role: Role::None, engine: "null", ..Fixture::honest() }).disks.is_empty());
     let mut record = Fixture::honest().record();
     record.runs.iter_mut().filter_map(|r| r.end.as_mut()).for_each(|end| {
         end.ending = RunEnding::Failed("no".into());
@@ -661,7 +661,7 @@ fn an_interrupted_run_is_observed_only_without_a_complete_one() {
 
 #[test]
 fn an_open_loop_has_latency_and_service_time() {
-    let seen = of_fixture(&Fixture::honest_open());
+    let seen = observed_in(&Fixture::honest_open());
     let read = &seen.kinds[&Kind::Read];
     let service = read.service.as_ref().unwrap();
     assert!(service.count == read.latency.count && service.mean_ns <= read.latency.mean_ns);
@@ -674,18 +674,18 @@ fn ten_operations_and_ten_ticks_are_enough() {
         too_little_in(&Fixture { ops: 9, ..Fixture::honest() }.record()),
         Some(TooLittle::Operations(9.0))
     );
-    let of_ms = |ms: u64| {
+    let with_window_ms = |ms: u64| {
         let mut record = Fixture::honest().record();
         let ends = record.runs.iter_mut().filter_map(|r| r.end.as_mut());
         ends.flat_map(|e| &mut e.streams).for_each(|s| s.window_ns = ms * 1_000_000);
         record
     };
-    assert_eq!(too_little_in(&of_ms(100)), None);
-    assert_eq!(too_little_in(&of_ms(50)), Some(TooLittle::Time(5e7)));
-    let mut simulated = of_ms(50);
+    assert_eq!(too_little_in(&with_window_ms(100)), None);
+    assert_eq!(too_little_in(&with_window_ms(50)), Some(TooLittle::Time(5e7)));
+    let mut simulated = with_window_ms(50);
     simulated.header.plan.jobs[0].phases[0].streams[0].engine = VIRTUAL.into();
     assert_eq!(too_little_in(&simulated), None);
-    let mut by_operations = of_ms(50);
+    let mut by_operations = with_window_ms(50);
     by_operations.header.plan.jobs[0].phases[0].streams[0].limit.operations = Some(11_000);
     assert_eq!(too_little_in(&by_operations), None);
 }

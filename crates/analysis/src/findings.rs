@@ -2,10 +2,9 @@
 //!
 //! 1. [`ask`] runs the checks on a case. A check that needs another check's answer runs after it.
 //! 2. [`merge`] turns the answers of all cases into the list of the report, worst first.
-//! 3. [`true_name`] names a result by what it measured, after the findings that relabel it.
+//! 3. [`true_name`] names a result by what it measured, with all relabelling findings.
 //! 4. [`known_before`] runs two checks before the first run. Holes (A04) and zeros (A05) are known once the targets are prepared. If they
-//!    invalidate every result, measuring would waste the user's time. A target that another stream writes first is left to the checks
-//!    after the run.
+//!    invalidate every result, measuring would waste the user's time. Targets that another stream writes first are checked after the run.
 
 use crate::case::Case;
 use crate::checks::{Answer, Answers, Check, Detail, Evidence, Page, Rename};
@@ -21,20 +20,20 @@ use model::units::{show_count, show_rate};
 pub(crate) struct CaseAnswers<'a> {
     pub(crate) case: Case<'a>,
     pub(crate) answers: Vec<(&'static Check, Known<Answer>)>,
-    /// Ids of the findings that the user accepts: these withhold no number.
+    /// Ids of the findings that the user accepts. They withhold no number.
     pub(crate) accept: Vec<CheckId>,
 }
 
 /// Runs all checks that apply.
 pub(crate) fn ask(case: Case<'_>) -> CaseAnswers<'_> {
-    // Without a run the verdict gives the reason once instead of sixteen times "not checked". Findings still count.
+    // Without a run, the verdict gives the reason once, and each check would repeat it. Findings still count.
     let measured = !case.runs.is_empty();
-    let worth = |(_, a): &(&Check, Known<Answer>)| match a {
+    let is_reported = |(_, a): &(&Check, Known<Answer>)| match a {
         Ok(Answer::Finding(_)) => true,
         Ok(Answer::DoesNotApply) => false,
         _ => measured,
     };
-    let mut answers: Vec<_> = ask_all(&case).into_iter().filter(worth).collect();
+    let mut answers: Vec<_> = ask_all(&case).into_iter().filter(is_reported).collect();
     answers.extend(only_inferred(&case, &answers));
     let answers = fleet::answers(&case, answers);
     CaseAnswers { case, answers, accept: Vec::new() }
@@ -58,7 +57,7 @@ pub(crate) fn ask_all(case: &Case) -> Vec<(&'static Check, Known<Answer>)> {
     checks::all().filter_map(|check| Some((check, answers.remove(&check.id)?))).collect()
 }
 
-/// If fathom's own I/O was not counted separately, the traffic of others is inferred, and its exact share is not checked.
+/// Adds that the exact share of other processes (D01) was not checked, if fathom's own I/O was not counted separately.
 fn only_inferred(
     case: &Case,
     answers: &[(&'static Check, Known<Answer>)],
@@ -68,7 +67,7 @@ fn only_inferred(
     Some((
         *foreign,
         Err(format!(
-            "what others did was inferred from what fathom issued; its exact share was not counted: {why}"
+            "the traffic of other processes was inferred from what fathom issued; its exact share is unknown: {why}"
         )),
     ))
 }
@@ -193,7 +192,7 @@ impl Merged {
         self.evidence.extend(other.evidence);
     }
 
-    /// The evidence of one result keeps its plain keys. With several results, keys have the result as a prefix.
+    /// Joins the evidence. With several results, keys have the name of the result as a prefix.
     fn into_finding(mut self) -> Finding {
         let alone = self.evidence.len() == 1;
         for (about, numbers) in self.evidence {
@@ -230,12 +229,12 @@ pub(crate) fn true_name(case: &Case, renames: &[&Rename]) -> String {
     parts.join(", ")
 }
 
-/// Whether the true name differs from the request.
+/// Whether the true name differs from the requested work.
 pub(crate) fn differs_from_request(case: &Case, renames: &[&Rename]) -> bool {
     !renames.is_empty() || moves_nothing(case).is_some()
 }
 
-/// The work whatever the load: `4K random read, direct`.
+/// The work without its load: `4K random read, direct`.
 pub(crate) fn work(case: &Case, renames: &[&Rename]) -> String {
     let parts = [case.stream.describe(), medium(case, renames)].into_iter();
     parts.chain(conditions(renames)).collect::<Vec<_>>().join(", ")
@@ -245,10 +244,10 @@ pub(crate) fn work(case: &Case, renames: &[&Rename]) -> String {
 fn conditions(renames: &[&Rename]) -> Vec<String> {
     let mut conditions: Vec<&String> = Vec::new();
     for rename in renames {
-        if let Rename::Condition(words) = rename
-            && !conditions.contains(&words)
+        if let Rename::Condition(condition) = rename
+            && !conditions.contains(&condition)
         {
-            conditions.push(words);
+            conditions.push(condition);
         }
     }
     conditions.into_iter().cloned().collect()
@@ -258,7 +257,7 @@ fn conditions(renames: &[&Rename]) -> Vec<String> {
 fn depth(case: &Case, renames: &[&Rename]) -> String {
     let reached = renames.iter().find_map(|r| if let Rename::Depth(d) = r { Some(*d) } else { None });
     match reached {
-        // A whole number claims less than decimals would: this is a mean.
+        // The mean is rounded: decimals would claim too much.
         Some(d) if d >= 0.95 => format!("depth ~{d:.0}"),
         Some(d) => format!("depth ~{}", show_rate(d)),
         None => match (case.stream.latency_target, reached_depths(case)) {
@@ -282,21 +281,21 @@ fn reached_depths(case: &Case) -> Option<(u32, u32)> {
 }
 
 fn medium(case: &Case, renames: &[&Rename]) -> String {
-    if let Some(words) = moves_nothing(case) {
-        return words.to_owned();
+    if let Some(name) = moves_nothing(case) {
+        return name.to_owned();
     }
     let memory = renames.iter().find_map(|r| if let Rename::Memory(m) = r { Some(m) } else { None });
     let other = renames.iter().find_map(|r| if let Rename::Medium(m) = r { Some(m) } else { None });
     memory.or(other).cloned().unwrap_or_else(|| case.stream.cache.word().to_owned())
 }
 
-/// The name of a result without storage, or without data.
+/// The medium in the name of a result without storage or without data; `None` for other results.
 pub(crate) fn moves_nothing(case: &Case) -> Option<&'static str> {
     match case.stream.engine.as_str() {
         "sim" => Some("simulated"),
         "null" => Some("null engine, no storage"),
-        "ftruncate" => Some("lengths of files alone, no data moved"),
-        "fallocate" => Some("blocks of files alone, no data moved"),
+        "ftruncate" => Some("file lengths only, no data moved"),
+        "fallocate" => Some("file blocks only, no data moved"),
         _ if case.stream.does_nothing() => Some("operations that do nothing, no storage"),
         _ if !case.has_storage() => Some("no storage"),
         _ => None,
@@ -370,15 +369,16 @@ fn targets(case: &Case) -> String {
     }
 }
 
-/// Whether a stream of another phase writes to a target of the case, so that the target's present content will not be read.
+/// Whether a stream of another phase writes to a target of the case, so that the case may read other content.
 fn is_written_first(record: &Record, case: &Case) -> bool {
     let writes = |phase: &Phase| {
         let shares = |targets: &[usize]| targets.iter().any(|target| case.stream.targets.contains(target));
         phase.streams.iter().any(|stream| stream.access.writes() && shares(&stream.targets))
     };
     let jobs = record.header.plan.jobs.iter().enumerate();
-    let mut phases =
-        jobs.flat_map(|(job, of)| of.phases.iter().enumerate().map(move |(at, phase)| ((job, at), phase)));
+    let mut phases = jobs.flat_map(|(job, planned)| {
+        planned.phases.iter().enumerate().map(move |(at, phase)| ((job, at), phase))
+    });
     phases.any(|(at, phase)| at != (case.at, case.phase) && writes(phase))
 }
 
@@ -479,8 +479,8 @@ fn holes_and_zeros_are_known_before_the_first_run_unless_they_are_accepted_or_wr
     assert_eq!(why(&holes(0.0005), &[]), None, "one block of many");
     for share in [0.01, 1.0] {
         let known = why(&holes(share), &[CheckId::A05]).unwrap();
-        for words in ["A04 HOLES_READ", "nothing was measured", "--accept A04", "returns zeros"] {
-            assert!(known.contains(words), "{words}: {known}");
+        for part in ["A04 HOLES_READ", "nothing was measured", "--accept A04", "returns zeros"] {
+            assert!(known.contains(part), "{part}: {known}");
         }
         assert_eq!(why(&holes(share), &[CheckId::A04]), None);
     }
@@ -491,9 +491,9 @@ fn holes_and_zeros_are_known_before_the_first_run_unless_they_are_accepted_or_wr
     assert!(why(&zeros, &[CheckId::A04]).is_some_and(|why| why.contains("--accept A05")));
     assert_eq!(why(&zeros, &[CheckId::A05]), None);
     let unknown = prepared(&Fixture { hole_share: 1.0, no_fiemap: true, ..Fixture::honest() }, |_| ());
-    assert_eq!(why(&unknown, &[]), None, "not known is no reason");
+    assert_eq!(why(&unknown, &[]), None, "unknown extents are no reason");
     assert_eq!(why(&prepared(&Fixture { hole_share: 1.0, ..Fixture::honest_write() }, |_| ()), &[]), None);
-    // Another phase or job writes the same target.
+    // Another job or phase writes the same target.
     let mut written = holes(1.0);
     let writer = Fixture::honest_write().record().header.plan.jobs[0].clone();
     written.header.plan.jobs.push(writer.clone());
@@ -531,7 +531,7 @@ fn an_honest_name_has_access_depth_and_cache_mode() {
     let null = Fixture { role: model::plan::Role::None, engine: "null", ..Fixture::honest() };
     assert_eq!(named(&null, &[]), "4K random read, depth 32, null engine, no storage");
     let cut = Fixture { engine: "ftruncate", ..Fixture::honest_write() };
-    assert_eq!(named(&cut, &[]), "4K random write, depth 32, lengths of files alone, no data moved");
+    assert_eq!(named(&cut, &[]), "4K random write, depth 32, file lengths only, no data moved");
 }
 
 #[test]

@@ -361,7 +361,7 @@ impl Fixture {
 
     /// Ten rows of the same rate.
     fn intervals(&self) -> Vec<Interval> {
-        let part = |i: u64, of: u64| of * (i + 1) / 10 - of * i / 10;
+        let part = |i: u64, all: u64| all * (i + 1) / 10 - all * i / 10;
         let latency = self.latency();
         let row = |i| {
             let ops = part(i, self.ops);

@@ -1,7 +1,8 @@
-//! Several hosts: combines what each host found with the result of all of them.
+//! Several hosts: combines the answers of each host with the result of all of them. The runs of the hosts are already merged.
 //!
-//! Checks that need a host's own kernel were asked on each host, and their answers are merged here. The rest is about the hosts: how evenly
-//! they contributed, how they started, and which host was lost. The runs of the hosts are merged before anything is judged.
+//! 1. [`answers`]: checks that need a host's own kernel ran on each host, and their answers are merged.
+//! 2. [`complete_results`]: results get the names and limiters that their hosts found.
+//! 3. [`add_host_figures`]: how evenly the hosts contributed, how they started, and which host was lost.
 
 use crate::case::Case;
 use crate::checks;
@@ -19,12 +20,12 @@ use model::study::Study;
 use model::units::{show_ns, show_rate, show_share};
 use std::collections::BTreeMap;
 
-/// Checks that are asked once of all hosts together, in addition to the group F: the number of runs, their agreement, and the operations
-/// beyond a percentile. Each other check needs the counters of a host's kernel and was asked there.
-const OF_ALL: [CheckId; 3] = [CheckId::E05, CheckId::E06, CheckId::E08];
+/// Checks that run once on the merged runs, in addition to the group F: the number of runs, their agreement, and the operations beyond a
+/// percentile. All other checks need the counters of a host's kernel and run on each host.
+const ON_MERGED_RUNS: [CheckId; 3] = [CheckId::E05, CheckId::E06, CheckId::E08];
 
 /// The group of checks about hosts.
-const OF_HOSTS: char = 'F';
+const GROUP_OF_HOSTS: char = 'F';
 
 /// Share of the mean rate of the other hosts below which a host is a straggler.
 const STRAGGLES_BELOW: f64 = 0.8;
@@ -35,14 +36,15 @@ pub(crate) fn answers(
     own: Vec<(&'static Check, Known<Answer>)>,
 ) -> Vec<(&'static Check, Known<Answer>)> {
     let Some(fleet) = &case.record.fleet else { return own };
-    let of_all = |id: CheckId| OF_ALL.contains(&id) || id.group() == OF_HOSTS;
-    let together = own.into_iter().filter(|(check, _)| of_all(check.id));
-    let of_hosts = checks::all().filter(|check| !of_all(check.id));
-    let of_hosts = of_hosts.filter_map(|check| Some((check, answer(fleet, check.id, &case.name)?)));
-    together.chain(of_hosts).collect()
+    let is_merged = |id: CheckId| ON_MERGED_RUNS.contains(&id) || id.group() == GROUP_OF_HOSTS;
+    let merged = own.into_iter().filter(|(check, _)| is_merged(check.id));
+    let on_hosts = checks::all().filter(|check| !is_merged(check.id));
+    let on_hosts = on_hosts.filter_map(|check| Some((check, answer(fleet, check.id, &case.name)?)));
+    merged.chain(on_hosts).collect()
 }
 
-/// The answer of a check on the hosts: the worst finding of any, else why one could not check, else that it holds.
+/// The answer of a check over all hosts: the worst finding of any host, else why a host could not run it, else that it holds. `None` if no
+/// host ran it.
 fn answer(fleet: &Fleet, id: CheckId, about: &str) -> Option<Known<Answer>> {
     let asked = fleet.asked.iter().find(|asked| asked.id == id && asked.about == about)?;
     if let Some(HostsFinding { hosts, finding: worst }) = &asked.found {
@@ -57,10 +59,10 @@ fn answer(fleet: &Fleet, id: CheckId, about: &str) -> Option<Known<Answer>> {
     if let Some(HostsFinding { hosts, finding: first }) = &asked.not_checked {
         return Some(Err(format!("{}: {}", shorten_names(fleet, hosts), first.sentence)));
     }
-    (asked.held > 0).then(|| Ok(Answer::Holds("it holds on the hosts that it was asked on", Evidence::new())))
+    (asked.held > 0).then(|| Ok(Answer::Holds("it holds on every host that ran the check", Evidence::new())))
 }
 
-/// Names of hosts, shortened.
+/// The names of these hosts, shortened.
 fn shorten_names(fleet: &Fleet, which: &Which) -> String {
     let name = |rank: &u32| fleet.hosts.get(*rank as usize).map(|h| h.name.as_str());
     names_of(&which.first.iter().filter_map(name).collect::<Vec<_>>(), which.count as usize)
@@ -91,10 +93,9 @@ pub(crate) fn complete_results(record: &Record, mut results: Vec<Measured>) -> V
 
 /// The limiter of most hosts, with the sentence of the slowest of them.
 fn limiter(fleet: &Fleet, result: &str) -> Option<Limiter> {
-    let of_result = || fleet.limited.iter().filter(|l| l.result == result);
-    let most = of_result().max_by_key(|l| l.hosts)?;
-    let (all, slowest) =
-        (of_result().map(|l| l.hosts).sum::<u32>(), fleet.hosts.get(most.slowest.0 as usize)?);
+    let limited = || fleet.limited.iter().filter(|l| l.result == result);
+    let most = limited().max_by_key(|l| l.hosts)?;
+    let (all, slowest) = (limited().map(|l| l.hosts).sum::<u32>(), fleet.hosts.get(most.slowest.0 as usize)?);
     let sentence = format!("{} of {all} hosts; {}: {}", most.hosts, slowest.name, most.limiter.sentence);
     Some(Limiter { sentence, ..most.limiter.clone() })
 }
@@ -119,7 +120,7 @@ pub(crate) fn add_host_figures(record: &Record, mut report: Report) -> Report {
         report.verdict = Verdict::Invalid;
         report.verdict_by = None;
         report.verdict_reason = format!(
-            "{} {} {:.1} s after the beginning; what was measured until then is not what {} hosts get.",
+            "{} {} {:.1} s after the start; the results until then are not those of {} hosts.",
             lost.host,
             lost.why,
             lost.at_s,
@@ -201,8 +202,8 @@ fn fairness(fleet: &Fleet, name: &str) -> Option<Fairness> {
 
 /// The sentence of the slowest host's limiter.
 fn slowest_limiter_sentence<'f>(fleet: &'f Fleet, result: &str) -> &'f str {
-    let of_result = fleet.limited.iter().filter(|l| l.result == result);
-    of_result.min_by(|a, b| a.by_slowness(b)).map_or("", |l| &l.limiter.sentence)
+    let limited = fleet.limited.iter().filter(|l| l.result == result);
+    limited.min_by(|a, b| a.by_slowness(b)).map_or("", |l| &l.limiter.sentence)
 }
 
 fn start(fleet: &Fleet) -> Option<StartFigures> {
@@ -220,16 +221,16 @@ fn start(fleet: &Fleet) -> Option<StartFigures> {
     })
 }
 
-/// How the runs of the hosts started, for the notes of a report.
+/// A note on how simultaneously the hosts began their runs.
 pub(crate) fn notes(record: &Record) -> Vec<String> {
     let Some(fleet) = &record.fleet else { return Vec::new() };
     let start = start(fleet).map(|s| {
         let late = match s.outside {
             0 => String::new(),
-            n => format!("; in {n} of {} runs the last host began later than the clocks may be off", s.runs),
+            n => format!("; in {n} of {} runs the last host began later than clock errors explain", s.runs),
         };
         format!(
-            "the first operations of all hosts lay within {} (median of {} runs, at most {}); their clocks are known to {}{late}",
+            "the first operations of all hosts were within {} (median of {} runs, at most {}); their clocks are known to {}{late}",
             show_ns(s.spread_ns as f64),
             s.runs,
             show_ns(s.spread_most_ns as f64),
@@ -263,16 +264,16 @@ fn two(other: HostResult, findings: &[Finding]) -> Record {
     let mut asked = CheckedOnHosts::on(0, &report.findings);
     // The second host was asked the same checks, and gave the same answers except for `findings`.
     let same = report.findings.iter().filter(|f| findings.iter().all(|other| other.id != f.id));
-    let of_second: Vec<Finding> = same.cloned().chain(findings.iter().cloned()).collect();
-    CheckedOnHosts::add(&mut asked, CheckedOnHosts::on(1, &of_second));
+    let second_findings: Vec<Finding> = same.cloned().chain(findings.iter().cloned()).collect();
+    CheckedOnHosts::add(&mut asked, CheckedOnHosts::on(1, &second_findings));
     let mut limited = Vec::new();
-    for (rank, result) in [(0, &of_host(10_000.0)), (1, &other)] {
+    for (rank, result) in [(0, &host_result_with(10_000.0)), (1, &other)] {
         let sentence = "A limit binds.".into();
         let limiter = Limiter { name: result.limiter.clone(), sentence, evidence: BTreeMap::new() };
         let slowest = (rank, rate(result));
         Limited::add(&mut limited, [Limited { result: result.name.clone(), hosts: 1, slowest, limiter }]);
     }
-    let hosts = vec![host((0, "a"), of_host(10_000.0)), host((1, "b"), other)];
+    let hosts = vec![host((0, "a"), host_result_with(10_000.0)), host((1, "b"), other)];
     let run = RunSeen {
         spread_ns: Some(900),
         clock_error_ns: Some(500),
@@ -286,7 +287,7 @@ fn two(other: HostResult, findings: &[Finding]) -> Record {
 }
 
 #[cfg(test)]
-fn of_host(iops: f64) -> HostResult {
+fn host_result_with(iops: f64) -> HostResult {
     let result = judge(&Fixture::honest().record(), &Judging::default()).results.remove(0);
     HostResult {
         name: result.name,
@@ -302,7 +303,7 @@ fn of_host(iops: f64) -> HostResult {
 
 #[test]
 fn answers_of_hosts_are_merged_and_a_straggler_is_named() {
-    let report = judge(&two(of_host(3_000.0), &[]), &Judging::default());
+    let report = judge(&two(host_result_with(3_000.0), &[]), &Judging::default());
     assert_eq!(report.verdict, Verdict::Valid, "{}", report.verdict_reason);
     assert!(report.headline.name.ends_with(", 2 hosts") && report.headline.value.is_some());
     let fleet = report.fleet.unwrap();
@@ -316,18 +317,19 @@ fn answers_of_hosts_are_merged_and_a_straggler_is_named() {
     let start = fleet.start.unwrap();
     assert_eq!((start.spread_ns, start.clock_error_ns, start.outside), (900, 500, 1));
     assert!(report.notes.iter().any(|n| n.contains("first operations of all hosts")));
-    let even = judge(&two(of_host(9_500.0), &[]), &Judging::default());
+    let even = judge(&two(host_result_with(9_500.0), &[]), &Judging::default());
     assert_eq!(even.fleet.unwrap().fairness[0].straggler, None);
 }
 
 #[test]
 fn the_worst_finding_of_any_host_counts_and_names_it() {
     let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..Fixture::honest() };
-    let of_b = judge(&cached.record(), &Judging::default());
-    let about = of_host(1.0).name;
-    let mut found: Vec<Finding> = of_b.findings.into_iter().filter(|f| f.id == CheckId::A01).collect();
+    let report_b = judge(&cached.record(), &Judging::default());
+    let about = host_result_with(1.0).name;
+    let mut found: Vec<Finding> = report_b.findings.into_iter().filter(|f| f.id == CheckId::A01).collect();
     found.iter_mut().for_each(|f| f.about = vec![about.clone()]);
-    let result = HostResult { renamed: Some("4K random read, page cache".into()), ..of_host(10_000.0) };
+    let result =
+        HostResult { renamed: Some("4K random read, page cache".into()), ..host_result_with(10_000.0) };
     let report = judge(&two(result, &found), &Judging::default());
     assert_eq!((report.verdict, report.verdict_by), (Verdict::Suspect, Some(CheckId::A01)));
     let finding = report.findings.iter().find(|f| f.id == CheckId::A01).unwrap();
@@ -337,7 +339,7 @@ fn the_worst_finding_of_any_host_counts_and_names_it() {
 
 #[test]
 fn a_lost_host_invalidates_the_number() {
-    let mut record = two(of_host(10_000.0), &[]);
+    let mut record = two(host_result_with(10_000.0), &[]);
     let lost = Lost { host: "b".into(), why: "has been silent for 3.0 s".into(), at_s: 7.25 };
     record.fleet.as_mut().unwrap().lost = Some(lost);
     let report = judge(&record, &Judging::default());

@@ -1,9 +1,9 @@
 //! The conditions of `--fail-if`: whether a result meets them, misses them, or neither can be shown.
 //!
-//! PASS needs the one-sided 95 % bound of the number within the limit, FAIL the other bound beyond it. Each run is one value: operations
-//! within a run resemble each other too much to count separately. A condition that may be asked twice, of the first runs and of as many
-//! more as these call for (`--settle`), errs half as often each time. The condition on a load curve is about the highest load that meets
-//! the latency target.
+//! 1. Each run is one value: operations within a run resemble each other too much to count separately.
+//! 2. PASS needs the one-sided 95 % bound of the number within the limit, FAIL the other bound beyond it.
+//! 3. A condition that may be decided twice (`--settle`: after the first runs and after more runs) errs half as often each time.
+//! 4. A condition on a load curve is about the highest load that meets the latency target.
 
 use crate::case::Case;
 use crate::figures::PERCENTILES;
@@ -26,16 +26,16 @@ use stats::{intervals, sample};
 /// Confidence of each bound.
 const SURE: f64 = 0.95;
 
-/// Confidence of each bound if the condition may be asked twice, so that both times together have [`SURE`].
+/// Confidence of each bound if the condition may be decided twice, so that both decisions together have [`SURE`].
 const SURE_EACH_TIME: f64 = 1.0 - (1.0 - SURE) / 2.0;
 
-/// Operations beyond a percentile that make it worth naming.
+/// Fewest operations beyond a percentile.
 const BEYOND: f64 = 10.0;
 
 /// The most runs that a sentence advises.
 const MOST_RUNS: u32 = 1_000;
 
-/// The order of the words if there are several: the first one decides.
+/// If several words occur, the first one in this order decides.
 const WORST_FIRST: [AnswerWord; 4] =
     [AnswerWord::Fail, AnswerWord::Invalid, AnswerWord::Inconclusive, AnswerWord::Pass];
 
@@ -58,10 +58,10 @@ pub(crate) fn gates(judged: &Judged, study: &Studied) -> Vec<Gate> {
             Subject::Load(curve, target) => all.push(load_gate(condition, curve, target, results, acting)),
             Subject::Results(about) => {
                 for GatedResult { result, samples } in about {
-                    let (Some(of), Some(result)) = (answered.get(*result), results.get(*result)) else {
+                    let (Some(answers), Some(result)) = (answered.get(*result), results.get(*result)) else {
                         continue;
                     };
-                    let (case, samples) = (&of.case, samples.as_deref());
+                    let (case, samples) = (&answers.case, samples.as_deref());
                     for limit in limits(condition, case) {
                         all.push(Gated { condition, limit, settles, case, result, samples, acting }.gate());
                     }
@@ -94,7 +94,7 @@ fn limits(condition: &Condition, case: &Case) -> Vec<Limit> {
     kinds.into_iter().map(limit).collect()
 }
 
-/// A condition without a result, as in a session that ended early.
+/// The gate of a condition without a result, as in a session that ended early.
 pub(crate) fn gate_without_result(condition: &Condition) -> Gate {
     let result = condition.result.clone().unwrap_or_default();
     let sentence = format!("{}: there is no result that has this number.", condition.to_flag());
@@ -125,7 +125,7 @@ fn unit(limit: &Limit) -> &'static str {
 struct Gated<'a> {
     condition: &'a Condition,
     limit: Limit,
-    /// Whether the condition may be asked twice (`--settle`).
+    /// Whether the condition may be decided twice (`--settle`).
     settles: bool,
     case: &'a Case<'a>,
     result: &'a Measured,
@@ -214,7 +214,7 @@ impl Gated<'_> {
     /// The number with its bounds.
     ///
     /// # Errors
-    /// What is missing, and what to type. It follows [`Gated::as_seen`] and a comma.
+    /// What is missing, and what to type. The text follows [`Gated::measured_value`] and a comma.
     fn estimate(&self) -> Result<Estimate, String> {
         let fewest = match &self.limit {
             Limit::Iops { .. } | Limit::MbPerS { .. } | Limit::Time { .. } => FEWEST_RUNS,
@@ -239,7 +239,7 @@ impl Gated<'_> {
             let value_of = |s: &Sample| match self.limit {
                 Limit::Iops { .. } => Some(s.bytes_per_s? / s.bytes_per_operation?),
                 Limit::MbPerS { .. } => Some(s.bytes_per_s? / 1e6),
-                // A winner has too few runs for a percentile: the plan refuses it.
+                // The plan refuses percentiles of a winner, which has too few runs for one.
                 Limit::Latency { .. } | Limit::Time { .. } => None,
             };
             return (samples.iter().map(value_of).collect(), None);
@@ -285,7 +285,7 @@ impl Gated<'_> {
         let ([low, high], of_latency) = (seen.bounds, self.limit.is_of_percentile());
         let (within, beyond) =
             if of_latency { (high <= limit, low > limit) } else { (low >= limit, high < limit) };
-        // All runs together are a second witness: one slow run hardly moves the mean of eight.
+        // The value of all runs together must agree: one slow run hardly moves the mean of eight.
         let agrees = seen.together.is_none_or(|all| if within { all <= limit } else { all > limit });
         let show = |value: f64| self.limit.show(value);
         let number = format!("{} is {}", self.number(), show(seen.value));
@@ -330,8 +330,8 @@ impl Gated<'_> {
         Answer { word, sentence }
     }
 
-    /// FAIL without an estimate of the percentile: more operations took longer than the limit than the percentile allows. That needs far
-    /// fewer operations, so a slow device fails in the time that a fast one takes to pass.
+    /// FAIL without an estimate of the percentile, if more operations took longer than the limit than the percentile allows. Counting them
+    /// needs far fewer operations, so a slow device fails in the time that a fast one needs to pass.
     fn by_counting(&self) -> Option<Answer> {
         let Limit::Latency { kind: Some(kind), percentile, at_most_ns } = &self.limit else { return None };
         if self.case.runs.len() < FEWEST_GATED_RUNS as usize {
@@ -404,7 +404,7 @@ fn rank(percentile: &str) -> f64 {
     PERCENTILES.iter().find(|(name, _)| *name == percentile).map_or(1.0, |(_, rank)| *rank)
 }
 
-/// The window in whole seconds that holds `factor` times as many operations. `None` if the time does not decide, or is too long.
+/// The window in whole seconds that holds `factor` times as many operations. `None` if the phase does not end by its time, or it is too long.
 fn longer_window_s(phase: &Phase, factor: f64) -> Option<u64> {
     let by_time = phase.streams.iter().all(|s| s.limit.is_none());
     // A fifth more, since runs differ.
@@ -414,14 +414,12 @@ fn longer_window_s(phase: &Phase, factor: f64) -> Option<u64> {
 
 /// The mean of the values and half of its interval, whose ends each have confidence `sure`.
 fn mean_and_half(values: &[f64], sure: f64) -> Option<(f64, f64)> {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    let half = sample::quantile(sure, n - 1.0)? * (variance / n).sqrt();
+    let (n, mean) = (values.len() as f64, sample::mean(values));
+    let half = sample::quantile(sure, n - 1.0)? * (sample::variance(values) / n).sqrt();
     (mean.is_finite() && half.is_finite()).then_some((mean, half))
 }
 
-/// On logarithms, since runs vary by factors.
+/// Estimates the number from one value per run, on logarithms, since runs vary by factors.
 fn over_runs(values: &[f64], limit: f64, sure: f64) -> Option<Estimate> {
     if values.iter().any(|v| !v.is_finite() || *v <= 0.0) {
         return None;
@@ -447,12 +445,12 @@ fn over_runs(values: &[f64], limit: f64, sure: f64) -> Option<Estimate> {
     })
 }
 
-/// Combines the answer with that of the gate between this session and an earlier one.
+/// Combines the answer with that of the gate between this session and an earlier one (`--fail-if-slower`).
 pub(crate) fn with_slower(answer: Option<Answer>, gate: Option<&comparison::Gate>) -> Option<Answer> {
     let slower = gate.map(|g| Answer { word: g.outcome.word(), sentence: g.sentence.clone() });
     let answers: Vec<Answer> = [answer, slower].into_iter().flatten().collect();
     let word = WORST_FIRST.into_iter().find(|word| answers.iter().any(|a| a.word == *word));
-    // An answer that is not about a condition stays if there is no gate.
+    // Without a gate, the answer of a study stays.
     let Some(word) = word else { return answers.into_iter().next() };
     let sentences: Vec<String> = answers.into_iter().filter(|a| a.word == word).map(|a| a.sentence).collect();
     Some(Answer { word, sentence: sentences.join(" ") })
@@ -470,7 +468,7 @@ pub(crate) fn answer(gates: &[Gate]) -> Option<Answer> {
     Some(Answer { word, sentence })
 }
 
-/// The lowest load that surely misses the target lies above the answer; the highest that surely meets it does not.
+/// The gate of a condition on a load curve. The true rate is between the highest load that meets the target and the lowest that misses it.
 fn load_gate(
     condition: &Condition,
     curve: &LoadCurve,
@@ -503,7 +501,7 @@ fn load_gate(
     }
 }
 
-/// A load in the unit of the limit. Bytes are those of the operations of the result.
+/// A load in the unit of the limit, with the mean bytes per operation of the result.
 fn rate(limit: &Limit, offered: u64, result: &Measured) -> Option<f64> {
     let total = result.total.as_ref()?;
     match limit {
@@ -558,7 +556,7 @@ fn a_limit_below_the_met_load_passes_above_the_missed_one_fails_and_between_is_i
 
 #[cfg(test)]
 mod tests {
-    //! Tests of conditions on forged records: the words, missing numbers, and invalid results.
+    //! Tests of conditions on forged records: words, missing numbers, and invalid results.
 
     use super::*;
     use crate::fixture::Fixture;
@@ -595,7 +593,7 @@ mod tests {
         assert_eq!(
             (word(&report), exit_code(&report)),
             (Some(AnswerWord::Fail), 1),
-            "one that is broken decides"
+            "a missed condition decides"
         );
         assert_eq!(report.gates.len(), 2);
         assert_eq!(judged(&eight(), "read.p50>1h", &[]).gates[0].number, "read p50");
@@ -673,7 +671,7 @@ mod tests {
 
     #[cfg(test)]
     mod simulation {
-        //! Seeded simulations: how often a condition is wrong, and how often it is decided at all, if it may be asked twice (`--settle`).
+        //! Seeded simulations: how often a condition errs, and how often it is decided, if it may be decided twice (`--settle`).
         //!
         //! `cargo test --release -p fathom-io-analysis settled_rates -- --ignored --nocapture` prints the table of `docs/reference/repeats.md`.
 
@@ -681,7 +679,7 @@ mod tests {
         use model::report::AnswerWord;
         use stats::series::Noise;
 
-        /// The limit, and how much runs vary.
+        /// The limit in ns, and the deviation of the runs.
         const LIMIT: f64 = 10e6;
         const DEVIATION: f64 = 0.05;
 
@@ -719,7 +717,7 @@ mod tests {
         }
 
         #[test]
-        fn asking_twice_at_the_limit_errs_once_in_twenty_on_either_side() {
+        fn deciding_twice_at_the_limit_errs_once_in_twenty_on_either_side() {
             for first in [5, 8] {
                 let [pass, fail, _] = shares(2000, first, 1.0, true);
                 assert!(pass <= 0.06 && fail <= 0.06, "{first} runs: {pass} {fail}");

@@ -55,22 +55,22 @@ pub struct Judging {
     pub inconclusive: Option<CountsAs>,
     /// The session file that the record came from.
     pub session: Option<String>,
-    /// The user's notes on the session.
+    /// The user's annotations of the session.
     pub words: Annotations,
     /// Version of the program that judges.
     pub version: String,
 }
 
-/// Judges a record. If it measured the jobs of an earlier session again, these are judged separately and compared with the others.
+/// Judges a record. In a rerun, the repeated jobs of the earlier session are judged separately and compared with the session's own jobs.
 pub fn judge(record: &Record, options: &Judging) -> Report {
     if let Study::Commands(study) = &record.header.plan.study {
         return command::judge(record, study, options);
     }
     let sides = record.header.plan.against.as_ref().zip(compare::split_rerun(record));
     let mut report = match sides {
-        Some((earlier, (own, again))) => {
+        Some((earlier, (own, rerun))) => {
             let mut report = conclude(&own, options);
-            let rerun = conclude(&again, options);
+            let rerun = conclude(&rerun, options);
             let against =
                 compare::compare_rerun(earlier, &record.header.plan, &report, rerun, &options.accept);
             report.answer = gate::with_slower(report.answer, against.beside.gate.as_ref());
@@ -85,7 +85,7 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
     report
 }
 
-/// Judges a record that is not a rerun.
+/// Judges a record as one session, without a rerun.
 fn conclude(record: &Record, options: &Judging) -> Report {
     let header = &record.header;
     let measured_here =
@@ -98,22 +98,23 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let accepted = studies::accept(record, &answered, &mut findings);
     let expected = |f: &&Finding| studies::is_expected(record, &answered, f);
     let acting: Vec<Finding> = findings.iter().filter(|f| !expected(f)).cloned().collect();
-    let is_of_many = matches!(header.plan.study, Study::Sweep(_) | Study::Interfaces(_) | Study::Limit(_));
+    let has_many_results =
+        matches!(header.plan.study, Study::Sweep(_) | Study::Interfaces(_) | Study::Limit(_));
     for (result, answers) in results.iter_mut().zip(&answered) {
         result.accepted = findings::accepted(result, &acting);
         result.verdict = verdict::result_verdict(result, &acting).verdict;
         // Hundreds of results with series would fill the report.
-        if !is_of_many {
+        if !has_many_results {
             result.course = figures::time_series::course(&answers.case);
             result.latencies = figures::time_series::latencies(result.seen.as_ref());
             figures::time_series::add_tails(&answers.case, &mut result.runs);
         }
     }
-    let seen = Judged { record, answered: &answered, results: &results, acting: &acting };
+    let judged = Judged { record, answered: &answered, results: &results, acting: &acting };
     let study = studies::studied(record, &answered, &results, &acting);
-    let first = seen.summarize_study(&study);
-    let gates = gate::gates(&seen, &study);
-    // A grid has many cells; the study has their deductions.
+    let head = judged.summarize_study(&study);
+    let gates = gate::gates(&judged, &study);
+    // The study of a grid makes the deductions from its cells.
     let mut deductions = match &study {
         Studied::Sweep(_) => Vec::new(),
         // Deductions need the variation between runs.
@@ -122,19 +123,19 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     };
     deductions.extend(studies::deduce(&study, &results));
     let jobs: Vec<usize> = answered.iter().map(|a| a.case.at).collect();
-    let verdict = verdict::not_measured(record).unwrap_or(first.verdict);
+    let verdict = verdict::not_measured(record).unwrap_or(head.verdict);
     let report = Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
         quick: notes::quick(record),
         verdict: verdict.verdict,
         verdict_reason: verdict.reason,
         verdict_by: verdict.by,
-        counts: first.counts,
-        answer: gate::answer(&gates).or(first.answer),
+        counts: head.counts,
+        answer: gate::answer(&gates).or(head.answer),
         counts_as: None,
         gates,
-        limiter: first.limiter,
-        headline: first.headline,
+        limiter: head.limiter,
+        headline: head.headline,
         deductions,
         results,
         hosts: header.hosts.iter().map(|h| h.host.clone()).collect(),
@@ -219,10 +220,10 @@ pub mod catalogue {
         name: &'static str,
         group: &'static str,
         belief: &'static str,
-        of: &Page,
+        texts: &Page,
         acceptable: bool,
     ) -> CheckPage {
-        let Page { reads, formula, provoke, fix, accept } = *of;
+        let Page { reads, formula, provoke, fix, accept } = *texts;
         let repair = [fix, accept].join(" ").trim().to_owned();
         let accept = acceptable.then(|| format!("--accept {id}"));
         CheckPage { id, name, group, belief, reads, formula: formula(), provoke, repair, accept }
@@ -232,7 +233,7 @@ pub mod catalogue {
     fn every_id_has_one_check() {
         let page_ids: Vec<CheckId> = pages().map(|c| c.id).collect();
         let ids: std::collections::BTreeSet<CheckId> = page_ids.iter().copied().collect();
-        assert_eq!(ids.len(), page_ids.len(), "a check of comparisons has an id of its own");
+        assert_eq!(ids.len(), page_ids.len(), "two checks have the same id");
         assert!(ids.iter().eq(CheckId::ALL), "an id without a check, or a check without an id");
     }
 }

@@ -1,4 +1,9 @@
-//! The limiter of a result: what kept it from being faster. One answer with its numbers; the strongest evidence decides.
+//! The limiter of a result: what kept it from being faster. The strongest evidence decides, in this order:
+//!
+//! 1. The work itself: no data, no storage, a simulated device.
+//! 2. Findings, then the job's own rate, pauses and syncs ([`from_findings`]).
+//! 3. Shortages of the machine: memory, a full link ([`from_machine`]).
+//! 4. Where operations spent their time: in the device or above it ([`waiting_limiter`]).
 
 use crate::case::{Case, asked_depth, no_run, share};
 use crate::checks::{Answer, Evidence, Rename, busiest_worker, evidence, one_at_a_time, waited_for_cpu};
@@ -13,7 +18,7 @@ use model::machine::Layer;
 use model::report::Limiter;
 use model::units::{show_ns, show_rate, show_share};
 
-/// Share of an operation's time inside the device from which the device is the limiter.
+/// Share of the latency inside the device from which the device is the limiter.
 const DEVICE_FROM: f64 = 0.7;
 
 /// Requests per operation up to which an operation is one request.
@@ -22,16 +27,16 @@ const ONE_TO_ONE: f64 = 1.1;
 /// Share of the requested depth from which a queue is full.
 const FULL_FROM: f64 = 0.9;
 
-/// The name of a limiter that is a cgroup's limit on I/O.
+/// The name of the limiter if a cgroup limits the I/O.
 pub(crate) const THROTTLE: &str = "throttle";
 
-/// Share of a link's rate from which it is full: packet headers, commands and pauses take the rest.
+/// Share of a link's rate from which it is full. Packet headers, commands and pauses take the rest.
 const LINK_FROM: f64 = 0.83;
 
-/// The engine whose operations take the time that its options define.
+/// The engine of a simulated device.
 const SIMULATED: &str = "sim";
 
-/// Share of the workers' time from which its cause is the limiter.
+/// Share of the workers' time from which syncs or pauses are the limiter.
 const MOST_OF_TIME: f64 = 0.5;
 
 /// Share of a requested rate from which that rate is the limiter.
@@ -47,22 +52,22 @@ pub(crate) fn limiter(answered: &CaseAnswers) -> Limiter {
         return unknown(&no_run());
     }
     if case.stream.moves_no_data() {
-        let why = "No data is moved: this is what the file system takes to change what it knows of the file.";
+        let why = "No data is moved: this is the speed of the file system's metadata.";
         return limiter_of("file system", why.into(), evidence([]));
     }
     if case.stream.engine == SIMULATED {
-        let why = "No storage takes part: the rate is that of the simulated device, on a clock of its own.";
+        let why = "No storage is involved: the rate is that of the simulated device, on its own clock.";
         return limiter_of("simulation", why.into(), evidence([]));
     }
     if let Some(what) = moves_nothing(case) {
         return limiter_of(
             "tool",
-            format!("No storage takes part ({what}): this is the speed of fathom itself."),
+            format!("No storage is involved ({what}): this is the speed of fathom itself."),
             evidence([]),
         );
     }
     let known = from_findings(answered).or_else(|| from_machine(case));
-    // A single short run supports no conclusion from shares; settings and facts are still valid.
+    // Shares of a single short run support no conclusion. Settings and facts do.
     if known.is_none() && case.record.header.plan.quick_ns.is_some() {
         let why = "One short run does not show what limited it; run without --quick.";
         return limiter_of("not judged", why.into(), evidence([]));
@@ -75,7 +80,7 @@ pub(crate) fn nothing_measured() -> Limiter {
     unknown("nothing was measured")
 }
 
-/// The user's rate or pause.
+/// The job's own rate, pauses or dependencies, if they are the limiter.
 fn from_pace(case: &Case) -> Option<Limiter> {
     let asked = match case.stream.pace {
         Pace::Open { iops, .. } => {
@@ -91,17 +96,17 @@ fn from_pace(case: &Case) -> Option<Limiter> {
             format!("It is {}.", case.stream.conditions().join(" and "))
         }
         Pace::Closed if case.stream.flow.is_some() => {
-            "It waits for other streams wherever it is ahead of its share of the operations.".to_owned()
+            "It waits for other streams whenever it is ahead of its share of the operations.".to_owned()
         }
         Pace::Closed if case.stream.replay.is_some() => {
-            "It repeats recorded operations, which wait for those that they followed then.".to_owned()
+            "It replays recorded operations, which wait for the operations that they followed in the recording.".to_owned()
         }
         Pace::Closed if case.stream.latency_target.is_some() => {
             "It has no more operations in flight than its latency target allows.".to_owned()
         }
         Pace::Closed if has_pauses(case) => return from_pauses(case),
         Pace::Closed if case.stream.serialize_overlap && !fills_its_queue(case) => {
-            "Operations on the same bytes wait for each other, so that fewer are in flight than asked for."
+            "Operations on the same bytes wait for each other, so that fewer are in flight than requested."
                 .to_owned()
         }
         Pace::Closed => return None,
@@ -112,7 +117,8 @@ fn from_pace(case: &Case) -> Option<Limiter> {
 /// Whether a stream came near one of its rate limits; 0 is no limit.
 fn reaches_rate(case: &Case, iops: f64, bytes_per_s: f64) -> bool {
     let done = Kind::MOVING.iter().chain([&Kind::Trim]).map(|k| case.in_windows(*k));
-    let (ops, bytes) = done.fold((0.0, 0.0), |(o, b), of| (o + of.ops as f64, b + of.bytes as f64));
+    let (ops, bytes) =
+        done.fold((0.0, 0.0), |(ops, bytes), one| (ops + one.ops as f64, bytes + one.bytes as f64));
     let seconds = case.window_ns() / 1e9;
     let near = |done: f64, asked: f64| asked > 0.0 && share(done, seconds) >= RATE_REACHED_FROM * asked;
     near(ops, iops) || near(bytes, bytes_per_s)
@@ -163,7 +169,7 @@ fn from_syncs(case: &Case) -> Option<Limiter> {
     Some(limiter_of(call, sentence, numbers))
 }
 
-/// Whether about as many operations are in flight as requested, as far as that is known.
+/// Whether about as many operations are in flight as requested; false if the depth is unknown.
 fn fills_its_queue(case: &Case) -> bool {
     let asked = case.stream.total_depth() as f64;
     case.depth_mean().is_ok_and(|mean| mean >= FULL_FROM * asked)
@@ -188,13 +194,13 @@ fn from_findings(answered: &CaseAnswers) -> Option<Limiter> {
         _ => None,
     });
     if let Some((medium, found)) = elsewhere {
-        // Reads from memory are as fast as the CPU that copies them, if it is busy. The name of the result contains it too.
+        // A busy CPU limits reads from memory. The name of the result contains the CPU too.
         if let Some(busy) = answered.finding(CheckId::D06).filter(|f| f.severity <= Severity::Rename) {
             return Some(limiter_of("CPU", busy.sentence.clone(), busy.evidence.clone()));
         }
         return Some(limiter_of(medium, found.sentence.clone(), found.evidence.clone()));
     }
-    // Each with the mildest severity that decides the rate. A milder finding is only a part of the cause.
+    // Each check with the mildest severity that makes it the limiter. A milder finding is only a part of the cause.
     let deciding = [
         (CheckId::D04, Severity::Biased, THROTTLE),
         (CheckId::D11, Severity::Rename, "CPU quota"),
@@ -213,7 +219,7 @@ fn from_findings(answered: &CaseAnswers) -> Option<Limiter> {
     one_at_a_time(case, reached).then(|| {
         let asked = asked_depth(&case.stream);
         let sentence = format!(
-            "The engine {} kept {} operations in flight where {asked:.0} were asked for.",
+            "The engine {} kept {} operations in flight, and {asked:.0} were requested.",
             case.stream.engine,
             show_rate(reached)
         );
@@ -227,7 +233,7 @@ fn from_machine(case: &Case) -> Option<Limiter> {
         let sentence = format!("Tasks of this machine waited for memory {} of the time.", show_share(part));
         return Some(limiter_of("memory pressure", sentence, evidence([("memory_pressure_share", part)])));
     }
-    let (name, rate, ceiling) = nearest_link(case)?;
+    let (name, rate, ceiling) = full_link(case)?;
     let sentence = format!(
         "The device {name} moved {} MB/s over a link that carries {} MB/s at most.",
         show_rate(rate / 1e6),
@@ -237,16 +243,16 @@ fn from_machine(case: &Case) -> Option<Limiter> {
     Some(limiter_of("link", sentence, numbers))
 }
 
-/// The device whose link is full, whatever stream filled it: its name, its rate, and the rate of the link in bytes per second.
-fn nearest_link<'a>(case: &Case<'a>) -> Option<(&'a str, f64, f64)> {
+/// The first device with a full link: its name, its rate, and the rate of the link in bytes per second. The work of all streams counts.
+fn full_link<'a>(case: &Case<'a>) -> Option<(&'a str, f64, f64)> {
     let case = &case.with_sharers();
     let ns: f64 = case.runs.iter().map(|r| r.active_ns().ok().map(|ns| ns as f64)).sum::<Option<f64>>()?;
-    let of = |leaf: &&'a Layer| {
+    let full = |leaf: &&'a Layer| {
         let ceiling = link(leaf).ok()?.bytes_per_s;
         let rate = share(case.counted(&[*leaf]).ok()?.total().bytes as f64 * 1e9, ns);
         (rate >= LINK_FROM * ceiling).then_some((leaf.name.as_str(), rate, ceiling))
     };
-    case.leaves().ok()?.iter().find_map(of)
+    case.leaves().ok()?.iter().find_map(full)
 }
 
 /// Whether operations spend their time inside the device or above it.
@@ -268,8 +274,8 @@ fn waiting_limiter(case: &Case) -> Known<Limiter> {
     let per_op = requests / issued;
     let per = if per_op <= ONE_TO_ONE { requests } else { issued };
     let device_ns = total.ms as f64 * 1e6 / per + device.flush_ms as f64 * 1e6 / issued;
-    // A stream with one operation in flight either waits for it or computes. Its CPU time was no waiting for the device, which read ahead
-    // or wrote back meanwhile.
+    // A stream with one operation in flight either waits for it or computes. While it computed, the device read ahead or wrote back, and the
+    // stream did not wait for it.
     let one = asked_depth(&case.stream) <= f64::from(case.stream.workers);
     let computed = busiest_worker(case).filter(|_| one && !case.stream.cache.is_direct()).unwrap_or(0.0);
     let inside = share(device_ns, latency_ns).min(1.0 - computed.min(1.0));
@@ -291,7 +297,7 @@ fn waiting_limiter(case: &Case) -> Known<Limiter> {
     if inside < DEVICE_FROM {
         return layer_above(case, inside, &times, per_op, numbers);
     }
-    // One part took less time than the whole, so the parts waited for each other.
+    // Each part took less time than the operation, so the parts waited for each other.
     if per_op > ONE_TO_ONE && !case.syncs() && share(device_ns / per_op, latency_ns) < DEVICE_FROM {
         let sentence = format!(
             "Each operation became {} requests to the device, which took {} each; an operation takes as long as they \
@@ -343,7 +349,7 @@ fn layer_above(case: &Case, inside: f64, times: &str, per_op: f64, mut numbers: 
     }
     if !case.stream.cache.is_direct() {
         return Err(format!(
-            "the page cache reads ahead and writes behind, and only {times} was spent in the device"
+            "the page cache reads ahead and writes back later, so only {times} was spent in the device"
         ));
     }
     if per_op < 1.0 / ONE_TO_ONE {
@@ -355,7 +361,7 @@ fn layer_above(case: &Case, inside: f64, times: &str, per_op: f64, mut numbers: 
     let cpu = busiest_worker(case).unwrap_or(0.0);
     numbers.extend(evidence([("ready_share", ready)]));
     let rest = 1.0 - inside - ready - cpu;
-    let (name, words) = if ready >= cpu.max(rest) {
+    let (name, cause) = if ready >= cpu.max(rest) {
         ("run queue", format!("the workers waited {} of their time for a CPU", show_share(ready)))
     } else if cpu >= rest {
         ("CPU", format!("the busiest worker used a CPU {} of its time", show_share(cpu)))
@@ -365,7 +371,7 @@ fn layer_above(case: &Case, inside: f64, times: &str, per_op: f64, mut numbers: 
             "the rest was spent above it: in the kernel, at a configured limit or in a queue".to_owned(),
         )
     };
-    Ok(limiter_of(name, format!("{only}; {words}."), numbers))
+    Ok(limiter_of(name, format!("{only}; {cause}."), numbers))
 }
 
 /// Mean time of an operation that moves bytes, with its share of the syncs.
@@ -393,11 +399,11 @@ use crate::fixture::Fixture;
 
 #[cfg(test)]
 fn limiter_from(fixture: &Fixture) -> Limiter {
-    of_record(&fixture.record())
+    limiter_of_record(&fixture.record())
 }
 
 #[cfg(test)]
-fn of_record(record: &model::record::Record) -> Limiter {
+fn limiter_of_record(record: &model::record::Record) -> Limiter {
     let mut cases = crate::case::cases(record);
     limiter(&crate::findings::ask(cases.remove(0)))
 }
@@ -452,12 +458,12 @@ fn syncs_that_take_most_of_the_time_are_the_limiter() {
     use model::job::SyncCall::{Fdatasync, Fsync};
     // 1,000 calls in a window of 1 s.
     for drain in [false, true] {
-        let log = of_record(&synced(Fdatasync, 850_000, drain));
+        let log = limiter_of_record(&synced(Fdatasync, 850_000, drain));
         assert_eq!(log.name, "fdatasync", "{}", log.sentence);
         assert!(log.sentence.contains("85 %") && log.sentence.contains("850 us"), "{}", log.sentence);
     }
-    assert_eq!(of_record(&synced(Fsync, 700_000, true)).name, "fsync");
-    let short = of_record(&synced(Fsync, 20_000, true));
+    assert_eq!(limiter_of_record(&synced(Fsync, 700_000, true)).name, "fsync");
+    let short = limiter_of_record(&synced(Fsync, 20_000, true));
     assert!(short.name != "fsync" && short.name != "the job itself", "{}: {}", short.name, short.sentence);
 }
 
@@ -466,7 +472,7 @@ fn pauses_and_rates_limit_only_if_they_take_most_of_the_time() {
     let paused = |depth_seen| {
         let mut record = Fixture { depth: 1, depth_seen, ..Fixture::honest() }.record();
         record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].delay_ns = 1_000;
-        of_record(&record)
+        limiter_of_record(&record)
     };
     let (most, hardly) = (paused(0.2), paused(0.97));
     assert_eq!(most.name, "the job itself");
@@ -476,7 +482,7 @@ fn pauses_and_rates_limit_only_if_they_take_most_of_the_time() {
     let limited = |iops, bytes_per_s| {
         let mut record = Fixture::honest().record();
         record.header.plan.jobs[0].phases[0].streams[0].pace = Pace::Limited { iops, bytes_per_s };
-        of_record(&record).name
+        limiter_of_record(&record).name
     };
     assert_eq!(limited(10_000.0, 0.0), "the job itself");
     assert_eq!(limited(0.0, 41e6), "the job itself");
@@ -486,12 +492,12 @@ fn pauses_and_rates_limit_only_if_they_take_most_of_the_time() {
 
 #[test]
 fn overlapping_operations_limit_if_the_queue_is_not_full() {
-    let of = |depth_seen| {
+    let limiter_at = |depth_seen| {
         let mut record = Fixture { depth_seen, ..Fixture::honest() }.record();
         record.header.plan.jobs[0].phases[0].streams[0].serialize_overlap = true;
-        of_record(&record)
+        limiter_of_record(&record)
     };
-    let (full, waiting) = (of(31.9), of(9.0));
+    let (full, waiting) = (limiter_at(31.9), limiter_at(9.0));
     assert_eq!(
         (full.name.as_str(), waiting.name.as_str()),
         ("device", "the job itself"),
@@ -522,7 +528,7 @@ fn limits_and_pressure_of_the_machine_are_limiters_with_numbers() {
     let limiter_of = |change: &dyn Fn(&mut model::record::Record), fixture: &Fixture| {
         let mut record = fixture.record();
         change(&mut record);
-        let limiter = of_record(&record);
+        let limiter = limiter_of_record(&record);
         (limiter.name, limiter.sentence)
     };
     let throttled = |r: &mut model::record::Record| {
@@ -573,7 +579,7 @@ fn a_full_link_is_named_and_one_with_room_is_not() {
         let files = &mut record.header.hosts[0].places[0].layers[0].device;
         files.insert("current_link_speed".into(), "5.0 GT/s PCIe\n".into());
         files.insert("current_link_width".into(), format!("{width}\n"));
-        let limiter = of_record(&record);
+        let limiter = limiter_of_record(&record);
         (limiter.name, limiter.sentence)
     };
     assert_eq!(with_lanes("2").0, "device");
@@ -583,7 +589,7 @@ fn a_full_link_is_named_and_one_with_room_is_not() {
 
 #[test]
 fn split_operations_are_distinguished_from_a_slow_device() {
-    // Four requests to each operation, a third of its time each.
+    // Four requests for each operation, each with a third of its latency.
     let mut record = Fixture { cpu_share: 0.02, ..Fixture::honest() }.record();
     let mut done = 0_u64;
     for run in &mut record.runs {
@@ -593,6 +599,6 @@ fn split_operations_are_distinguished_from_a_slow_device() {
             done += if snapshot.moment == model::evidence::Moment::Start { 44_000 } else { 0 };
         }
     }
-    let limiter = of_record(&record);
+    let limiter = limiter_of_record(&record);
     assert!(limiter.sentence.contains("became 4.00 requests"), "{}: {}", limiter.name, limiter.sentence);
 }

@@ -1,5 +1,5 @@
-//! Notes of a report: what happened during the session, each thing once. They come from the plan, the runs and the end of the record, and
-//! act on no number. Quick sessions (`--quick`) and what they left out are described here as well.
+//! Notes of a report: events of the session, each once. They come from the plan, the runs and the end of the record, and change no number.
+//! The same file describes how the session ended, and the jobs that a quick session (`--quick`) left out.
 
 use crate::strategy::disturbed::{before_runs, is_the_rule};
 use model::plan::Plan;
@@ -22,28 +22,27 @@ pub(crate) fn ending(record: &Record) -> Ending {
 /// All notes in order of time. A note that repeats over runs appears once with its count.
 pub(crate) fn notes(record: &Record) -> Vec<String> {
     let mut remarks: Vec<Remark> = Vec::new();
-    let mut tell = |sentence: String| Remark::add(&mut remarks, None, sentence);
+    let mut note = |sentence: String| Remark::add(&mut remarks, None, sentence);
     if let Some(why) = &record.header.clock.reason {
-        tell(format!("latencies are stamped with {}: {why}", record.header.clock.name));
+        note(format!("latencies are stamped with {}: {why}", record.header.clock.name));
     }
-    engine_fallbacks(&record.header.plan).into_iter().for_each(&mut tell);
+    engine_fallbacks(&record.header.plan).into_iter().for_each(&mut note);
     if let Some(done) = &record.preconditioned {
-        tell(preconditioned(record, done));
-        done.notes.iter().cloned().for_each(&mut tell);
+        note(preconditioned(record, done));
+        done.notes.iter().cloned().for_each(&mut note);
     }
-    disturbed(record).into_iter().for_each(&mut tell);
+    disturbed(record).into_iter().for_each(&mut note);
     for run in &record.runs {
-        let seen = run.end.iter().flat_map(|e| &e.notes);
-        for note in seen {
-            Remark::add(&mut remarks, Some(job_name(record, run)), note.clone());
+        for sentence in run.end.iter().flat_map(|e| &e.notes) {
+            Remark::add(&mut remarks, Some(job_name(record, run)), sentence.clone());
         }
-        for note in of_run(record, run) {
-            Remark::add(&mut remarks, None, note);
+        for sentence in run_notes(record, run) {
+            Remark::add(&mut remarks, None, sentence);
         }
     }
     if let Some(end) = &record.end {
-        for note in &end.notes {
-            Remark::add(&mut remarks, None, note.clone());
+        for sentence in &end.notes {
+            Remark::add(&mut remarks, None, sentence.clone());
         }
     }
     remarks.into_iter().map(Remark::into_sentence).collect()
@@ -78,7 +77,7 @@ impl Remark {
         }
     }
 
-    /// `4K reads and 3 others: it is so (7 times)`.
+    /// `4K reads and 3 others: the note (7 times)`.
     fn into_sentence(self) -> String {
         let who = match self.jobs.as_slice() {
             [] => String::new(),
@@ -91,11 +90,11 @@ impl Remark {
     }
 }
 
-/// How many runs were disturbed, and what followed.
+/// How many runs were disturbed and how many of them were repeated; empty if none was disturbed.
 fn disturbed(record: &Record) -> Vec<String> {
     let tried: Vec<Attempt> = record.measured().into_iter().map(Run::attempt).collect();
-    let runs = |of: &dyn Fn(&&Attempt) -> bool| {
-        tried.iter().filter(of).map(|a| a.unit(Pairing::Runs)).collect::<BTreeSet<_>>().len()
+    let runs = |is: &dyn Fn(&&Attempt) -> bool| {
+        tried.iter().filter(is).map(|a| a.unit(Pairing::Runs)).collect::<BTreeSet<_>>().len()
     };
     let (hit, all) = (runs(&|a| a.disturbed), runs(&|a| a.complete));
     if hit == 0 {
@@ -112,7 +111,7 @@ fn disturbed(record: &Record) -> Vec<String> {
     }]
 }
 
-/// Why disturbed runs were not repeated, for the top of the report; empty if the machine was idle enough.
+/// Warnings about a busy machine, for the top of the report; empty if the machine was idle enough.
 pub(crate) fn busy_machine(record: &Record) -> Vec<String> {
     let tried: Vec<Attempt> = record.measured().into_iter().map(Run::attempt).collect();
     let mut out = Vec::new();
@@ -139,7 +138,7 @@ fn job_name<'r>(record: &'r Record, run: &Run) -> &'r str {
 /// The most rounds whose rates a note lists.
 const ROUNDS_NAMED: usize = 5;
 
-/// What was written before the first run.
+/// Describes the preconditioning.
 fn preconditioned(record: &Record, done: &Preconditioned) -> String {
     let mb_per_s = done.filled_bytes as f64 / (done.filled_ns as f64 / 1e9).max(f64::MIN_POSITIVE) / 1e6;
     let filled = format!(
@@ -160,7 +159,7 @@ fn preconditioned(record: &Record, done: &Preconditioned) -> String {
     )
 }
 
-/// `RND4K Q32T1 write: 20,100 15,300 12,100 IOPS`, for many rounds the last ones.
+/// `RND4K Q32T1 write: 20,100 15,300 12,100 IOPS`; with many rounds, only the last ones.
 fn rates_line(record: &Record, rounds: &Rounds) -> String {
     let name = record.header.plan.jobs.get(rounds.job).map_or("a job", |j| j.name.as_str());
     let from = rounds.iops.len().saturating_sub(ROUNDS_NAMED);
@@ -168,7 +167,8 @@ fn rates_line(record: &Record, rounds: &Rounds) -> String {
     format!("{name}: {}{} IOPS", if from > 0 { "... " } else { "" }, last.join(" "))
 }
 
-fn of_run(record: &Record, run: &Run) -> Vec<String> {
+/// Notes on a run that is left out, and on its workers.
+fn run_notes(record: &Record, run: &Run) -> Vec<String> {
     let who = format!("{}, run {}", job_name(record, run), run.start.repeat.saturating_add(1));
     let Some(end) = &run.end else {
         return vec![format!("{who}: the session ends inside this run; it is left out")];
@@ -188,7 +188,7 @@ fn of_run(record: &Record, run: &Run) -> Vec<String> {
     out
 }
 
-/// The quick session of a record; `None` if it is not one.
+/// The report's part about a quick session; `None` for other sessions.
 pub(crate) fn quick(record: &Record) -> Option<Quick> {
     let plan = &record.header.plan;
     plan.quick_ns?;
@@ -200,7 +200,7 @@ pub(crate) fn quick(record: &Record) -> Option<Quick> {
     })
 }
 
-/// Whether a complete quick session had no time for a job. If a session ended otherwise, its jobs have results without a number.
+/// Whether a complete quick session had no time for a job. In a session that ended otherwise, such a job has a result without a number.
 pub(crate) fn is_left_out(record: &Record, job: usize) -> bool {
     let complete = record.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete);
     record.header.plan.quick_ns.is_some() && complete && record.runs.iter().all(|r| r.start.job != job)
@@ -242,11 +242,11 @@ fn equal_notes_of_many_jobs_are_one_note() {
     let fixtures = ["a", "b", "c"].map(|name| Fixture { name: name.into(), ..Fixture::honest() });
     let mut record = crate::fixture::together(&fixtures);
     for end in record.runs.iter_mut().filter_map(|r| r.end.as_mut()) {
-        end.notes.push("it is so".into());
+        end.notes.push("a worker was late".into());
     }
     let notes = notes(&record);
-    let mine: Vec<&String> = notes.iter().filter(|n| n.contains("it is so")).collect();
-    assert_eq!(mine, [&format!("a and 2 others: it is so ({} times)", record.runs.len())]);
+    let mine: Vec<&String> = notes.iter().filter(|n| n.contains("a worker was late")).collect();
+    assert_eq!(mine, [&format!("a and 2 others: a worker was late ({} times)", record.runs.len())]);
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn a_quick_report_has_limiters_that_follow_from_facts() {
 }
 
 #[test]
-fn an_unstarted_row_is_listed_and_an_interrupted_one_has_no_number() {
+fn a_job_that_was_not_started_is_listed_and_an_interrupted_one_has_no_number() {
     let mut record = quick_record();
     record.runs.retain(|r| r.start.job == 0);
     let report = judge(&record, &Judging::default());

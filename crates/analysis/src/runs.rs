@@ -1,5 +1,5 @@
-//! What runs measured, as plain numbers: the summary of a run, the rounds of a job that count, the capacity of a load curve, and samples of
-//! the cells of a grid. Strategies use it while measuring, cases when judging.
+//! The results of runs as plain numbers: the summary of a run, the rounds of a job that count, the capacity of a load curve, and the samples
+//! of a grid's cells. Strategies use them while measuring, cases while judging.
 
 use model::histogram::Histogram;
 use model::job::{Arrivals, Job, Kind, Stream};
@@ -13,10 +13,10 @@ use stats::steady_state::{WINDOW, is_steady};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Share of the operations of an open loop that must have completed within the windows.
+/// Share of an open loop's operations that must complete within the windows.
 pub(crate) const SERVED_FROM: f64 = 0.99;
 
-/// Standard deviations by which random arrivals may fall below the request: chance does that in a thousandth of all runs.
+/// Standard deviations by which random arrivals may fall below the requested rate: that happens by chance in a thousandth of all runs.
 pub(crate) const ARRIVALS_VARY: f64 = 3.0;
 
 /// A completed run.
@@ -32,15 +32,15 @@ pub struct Summary {
     pub offered_iops: Option<u64>,
     /// The disturbance by other processes.
     pub disturbed: Option<Disturbed>,
-    /// The machine refuses the job, which counts as done.
+    /// Whether the machine refuses the job, which then counts as done.
     pub refused: bool,
-    /// When its last phase ended, in ns since the start of the session.
+    /// End of the last phase in ns since the start of the session.
     pub ended_ns: u64,
     /// Operations per second of all phases and streams.
     pub iops: f64,
     /// Latencies of all reads, writes and trims.
     pub latency: Arc<Histogram>,
-    /// In an open loop the part of these latencies from submission to completion; empty in a closed loop.
+    /// Times from submission to completion in an open loop; empty in a closed loop.
     pub service: Arc<Histogram>,
 }
 
@@ -121,7 +121,7 @@ fn ops_for_rate(stream: &StreamEnd) -> f64 {
     }
 }
 
-/// Whether fewer operations completed than `iops` offered in this time, by more than random arrivals vary.
+/// Whether fewer operations completed in this time than `iops` offered, by more than the variation of random arrivals.
 pub(crate) fn falls_short(ops: f64, iops: f64, seconds: f64, arrivals: Arrivals) -> bool {
     let offered = iops * seconds;
     let fewer = ARRIVALS_VARY * (offered * arrivals.dispersion(iops)).max(0.0).sqrt();
@@ -170,7 +170,7 @@ pub(crate) fn capacity(done: &[Summary]) -> Option<f64> {
     intervals::mean(&rates).map(|m| m.value).filter(|c| *c > 0.0)
 }
 
-/// Operations per second of the closed loop, which loads are shares of; `None` without a load curve.
+/// The capacity of a record with a load curve; `None` without one.
 pub(crate) fn capacity_of(record: &Record) -> Option<f64> {
     let has_curve = matches!(record.header.plan.study, Study::Limit(_));
     has_curve.then(|| capacity(&summaries(record, false))).flatten()
@@ -189,20 +189,20 @@ pub struct Sample {
     pub cpu_ns_per_byte: Option<f64>,
     /// Mean and longest latency within the window in ns; `None` without operations.
     pub latency_ns: Option<(f64, u64)>,
-    /// 99th percentile of these in ns; `None` with too few operations.
+    /// 99th percentile of the latencies in ns; `None` with too few operations.
     pub p99_ns: Option<u64>,
     /// Bytes written inside and outside the window.
     pub written_bytes: u64,
-    /// Time of the run with everything around it, in ns.
+    /// Time of the run with its preparation, in ns.
     pub took_ns: u64,
     /// When it ended, in ns since the start of the session.
     pub ended_ns: u64,
 }
 
 impl Sample {
-    /// The sample of a run: all submitted operations by the time until the last one completed, the soft limit of CCSIO. So large
-    /// operations on slow storage have a rate too, and none is cut at the end of a window. Buffered writes count until the final sync has
-    /// made them stable.
+    /// The sample of a run. Its rate is all submitted operations by the time until the last one completed, the soft limit of CCSIO. So large
+    /// operations on slow storage have a rate too, and no operation is cut at the end of a window. With buffered writes, the time includes the
+    /// final sync.
     pub fn from_run(index: usize, job: &Job, end: &RunEnd, took_ns: u64) -> Self {
         let streams = || job.phases.iter().flat_map(|p| &p.streams);
         let issued =
@@ -211,11 +211,11 @@ impl Sample {
         let operations: f64 = issued().map(|(_, i)| i.ops as f64).sum();
         let wall = end.workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
         let waits = streams().any(may_be_in_memory);
-        // Without that sync the time at which the bytes were stable is unknown.
+        // Without a final sync it is unknown when the bytes were stable.
         let sync = if waits { end.sync_ns } else { Some(0) };
         let seconds = sync.map(|sync| (wall as f64 + sync as f64) / 1e9);
         let is_complete = end.ending == RunEnding::Complete && moved > 0.0;
-        let latencies = run_latencies(end);
+        let latencies = latencies(std::iter::once(end));
         let cpu: f64 = end.workers.iter().map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
         Self {
             job: index,
@@ -247,7 +247,7 @@ impl Sample {
     }
 }
 
-/// The samples of a record that count, in order of time, without interrupted runs.
+/// The samples of a record that count, in order of time. Leaves out interrupted runs.
 pub fn samples(record: &Record) -> Vec<Sample> {
     counting_samples(&tries(record))
 }
@@ -272,7 +272,7 @@ impl Try {
     }
 }
 
-/// All attempts of a record in order of time, without interrupted ones.
+/// All attempts of a record in order of time. Leaves out interrupted ones.
 pub fn tries(record: &Record) -> Vec<Try> {
     let attempt_of = |run: &Run| {
         let end = run.end.as_ref().filter(|e| e.ending != RunEnding::Interrupted)?;
@@ -281,8 +281,8 @@ pub fn tries(record: &Record) -> Vec<Try> {
     record.measured().into_iter().filter_map(attempt_of).collect()
 }
 
-/// The samples that count. Each one's time starts at the end of the one before, since attempts that do not count took time too. The first
-/// sample has its own time.
+/// The samples that count. The time of each starts at the end of the one before, because attempts that do not count took time too. The first
+/// sample keeps its own time.
 pub(crate) fn counting_samples(tries: &[Try]) -> Vec<Sample> {
     let attempts: Vec<Attempt> = tries.iter().map(|t| t.attempt).collect();
     let mut before = None;
@@ -295,15 +295,7 @@ pub(crate) fn counting_samples(tries: &[Try]) -> Vec<Sample> {
     counting.map(sample).collect()
 }
 
-/// Latencies of all operations but syncs.
-fn run_latencies(end: &RunEnd) -> Histogram {
-    let mut all = Histogram::new();
-    let kinds = end.streams.iter().flat_map(|s| &s.kinds).filter(|(kind, _)| **kind != Kind::Sync);
-    kinds.for_each(|(_, k)| all.merge(&k.latency));
-    all
-}
-
-/// Whether completed writes of a stream may only be in memory.
+/// Whether completed writes of a stream may still be in memory.
 fn may_be_in_memory(stream: &Stream) -> bool {
     stream.access.writes() && !stream.cache.is_direct() && !stream.cache.is_sync()
 }
@@ -322,7 +314,7 @@ fn a_summary_adds_up_phases_and_streams() {
 #[test]
 fn only_the_last_rounds_count() {
     let mut record = crate::fixture::Fixture { runs: 8, ..crate::fixture::Fixture::honest() }.record();
-    assert!(rounds(&record, 0).is_none(), "nobody asked");
+    assert!(rounds(&record, 0).is_none(), "another strategy");
     record.header.plan.strategy = Strategy::Steady { at_most: 25 };
     let case = &crate::case::cases(&record)[0];
     assert_eq!((case.runs.len(), case.way.len(), case.unsteady), (5, 3, None));

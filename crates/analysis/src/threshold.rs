@@ -1,7 +1,7 @@
-//! Thresholds: types that print themselves exactly on the page of a check, and the margins and tolerances of comparisons.
+//! Thresholds: types that print themselves on the page of a check, and the margins and tolerances of comparisons.
 //!
-//! A difference is FASTER or SLOWER only if its interval lies beyond the margin. Two sides are the SAME if the interval lies within the
-//! tolerance, which is at least the margin.
+//! A number is FASTER or SLOWER only if its interval lies beyond the margin. It is the SAME if the interval lies within the tolerance, which
+//! is at least the margin.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -57,7 +57,7 @@ pub(crate) const MARGIN: f64 = 0.01;
 /// different.
 pub(crate) const MARGIN_OF_LONE_SESSIONS: f64 = 0.05;
 
-/// Least margin of a percentile, which is known to the 0.8 % of a bucket.
+/// Least margin of a percentile, whose value is exact to the 0.8 % of a histogram bucket.
 pub(crate) const MARGIN_OF_PERCENTILE: f64 = 0.02;
 
 /// Tolerance of rates, medians and CPU time, unless `--margin` is given.
@@ -66,7 +66,7 @@ pub(crate) const TOLERANCE: f64 = 0.05;
 /// Tolerance of percentiles from p99 on: a few slow operations decide them.
 pub(crate) const TOLERANCE_OF_TAIL: f64 = 0.10;
 
-/// The largest change that an interval may allow in an answer. A number that may be half as large again is unknown.
+/// The largest change that an interval may contain. With a larger one, the answer is CANNOT TELL.
 pub(crate) const SAYS_NOTHING: f64 = 0.5;
 
 #[test]

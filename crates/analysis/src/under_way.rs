@@ -104,7 +104,7 @@ impl Going {
         Some(Counted { device, pressure, others: self.others(so_far) })
     }
 
-    /// Makes the run span two samples.
+    /// Turns the run into one from sample `from` to sample `to`.
     fn between(&mut self, from: Snapshot, to: Snapshot) {
         let Some(run) = self.record.runs.first_mut() else { return };
         run.evidence =
@@ -115,10 +115,10 @@ impl Going {
         run.end = Some(RunEnd { streams, ..RunEnd::without(RunEnding::Complete) });
     }
 
-    /// The case whose stream moves data. Devices do not count by stream.
+    /// The first case whose stream moves data, with all streams of the phase: devices do not count by stream.
     fn case(&self) -> Option<Case<'_>> {
         let start = &self.record.runs.first()?.start;
-        let mut cases = case::of_job(&self.record, start.job);
+        let mut cases = case::cases_of_job(&self.record, start.job);
         cases.retain(|c| c.phase == start.phase);
         let moves = cases.iter().position(|c| !c.stream.moves_no_data()).unwrap_or(0);
         (moves < cases.len()).then(|| cases.swap_remove(moves).of_phase())
@@ -130,11 +130,11 @@ impl Going {
             return Err("no operation was counted yet".into());
         }
         self.issue(so_far)?;
-        let case = self.case().ok_or("the run is of no job of the plan")?;
+        let case = self.case().ok_or("the run belongs to no job of the plan")?;
         if !case.on_device() {
             return Ok(None);
         }
-        // Reports of workers arrive later than counters, so nothing may be inferred from them.
+        // Workers report later than the counters, so fathom's part cannot be inferred from their reports.
         case.own()?;
         let (mut all, mut unknown) = (Vec::new(), None);
         for disk in foreign(&case) {
@@ -151,11 +151,11 @@ impl Going {
         }
     }
 
-    /// Sets what the run issued: the reported bytes, and as many operations as the devices completed requests. Splitting is judged only
-    /// for whole runs.
+    /// Sets the issued operations of the run: the reported bytes, and as many operations as the devices completed requests. So no operation
+    /// counts as split before the run has ended.
     fn issue(&mut self, so_far: &SoFar) -> Known<()> {
         let (at, device) = {
-            let case = self.case().ok_or("the run is of no job of the plan")?;
+            let case = self.case().ok_or("the run belongs to no job of the plan")?;
             if !case.on_device() {
                 return Ok(());
             }
@@ -201,8 +201,8 @@ pub struct Row {
 }
 
 /// p50, p99 and maximum in ns, each `None` with too few operations.
-pub fn latencies(of: &Histogram) -> [Option<u64>; 3] {
-    [of.supported_quantile_ns(0.5), of.supported_quantile_ns(0.99), of.max_ns()]
+pub fn latencies(all: &Histogram) -> [Option<u64>; 3] {
+    [all.supported_quantile_ns(0.5), all.supported_quantile_ns(0.99), all.max_ns()]
 }
 
 /// The results of a job so far.
@@ -234,7 +234,7 @@ const OF_ALL_RUNS: char = 'E';
 /// The findings about the one run of a record, worst first, except those that its study exists to show.
 pub fn of_run(record: &Record) -> Vec<Finding> {
     let Some(job) = record.runs.first().map(|r| r.start.job) else { return Vec::new() };
-    let measured = case::of_job(record, job).into_iter().filter(|case| !case.runs.is_empty());
+    let measured = case::cases_of_job(record, job).into_iter().filter(|case| !case.runs.is_empty());
     let answered: Vec<_> = measured.map(ask).collect();
     let acts = |f: &Finding| {
         f.outcome == Outcome::Finding
@@ -259,7 +259,7 @@ fn seen(fixture: &Fixture, so_far: &SoFar) -> Counted {
     crate::figures::kernel_text::fixture(&mut record, crate::figures::kernel_text::IO, 0.25);
     let run = record.runs.remove(0);
     let mut going = Going::new(&record.header.plan, &record.header.hosts[0]);
-    assert_eq!(going.sample(run.evidence[1].clone(), so_far), None, "no run goes on");
+    assert_eq!(going.sample(run.evidence[1].clone(), so_far), None, "no run has started");
     going.begin(run.start, run.evidence[0].clone());
     assert_eq!(going.sample(run.evidence[0].clone(), so_far), None, "no time has passed");
     let mut now = run.evidence[1].clone();
@@ -306,13 +306,13 @@ fn a_row_has_the_counting_runs_and_withholds_unsupported_percentiles() {
 
 #[test]
 fn a_part_of_a_run_is_judged_like_a_complete_run() {
-    // As in the middle of a run: workers have reported a tenth of it.
+    // Workers have reported a tenth of the run.
     let so_far = SoFar { ops: 1_000, bytes: [4_096_000, 0, 0, 0] };
     let counted = seen(&Fixture::honest(), &so_far);
     let device = counted.device.unwrap();
     assert_eq!((device.name.as_str(), device.iops.round() > 9_000.0), ("vda", true), "{device:?}");
     assert!(counted.pressure[0].as_ref().is_ok_and(|s| (s - 0.25).abs() < 1e-3));
-    assert!(counted.pressure[2].is_err(), "missing is no zero: {:?}", counted.pressure);
+    assert!(counted.pressure[2].is_err(), "missing is not zero: {:?}", counted.pressure);
     assert_eq!(counted.others, Ok(None));
     let disturbed = seen(&Fixture { foreign_ios: 5_000, ..Fixture::honest() }, &so_far);
     let sentence = disturbed.others.unwrap().map(|d| d.describe()).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! The verdict, the headline and the exit code.
 //!
 //! 1. [`result_verdict`] decides from the findings whether a result is VALID, SUSPECT or INVALID.
-//! 2. [`Judged`] selects the result of the headline, by the study: one of several jobs, a load curve or a grid.
+//! 2. [`Judged`] selects the result of the headline by the study: one of several jobs, a load of a curve, or a cell of a grid.
 //! 3. [`exit_code`] turns the verdict and the answer of the gates into the exit code.
 
 use crate::case::no_run;
@@ -29,9 +29,8 @@ pub(crate) fn headline_result<'m>(
     results.get(at)
 }
 
-/// Checks that must have an answer, else it is unknown what was measured: whether it is memory (A11), whether the work arrived at the
-/// lowest layer (A12), and whether it was counted at all (A13). A result is suspect if one of them had no evidence, because a layer or
-/// the ledger could not be read.
+/// Checks without whose answer it is unknown what was measured: whether the target is memory (A11), whether the work arrived at the lowest
+/// layer (A12), and whether it was counted at all (A13). A result is suspect if one of them lacks its evidence.
 const MUST_BE_ASKED: [CheckId; 3] = [CheckId::A13, CheckId::A11, CheckId::A12];
 
 /// The number to quote, under its true name. Withheld if a finding invalidates it.
@@ -60,13 +59,14 @@ pub(crate) struct Reasoned {
 }
 
 impl Reasoned {
-    /// A verdict for a reason that no check gave.
+    /// A verdict whose reason does not come from a check.
     pub(crate) fn new(verdict: Verdict, reason: String) -> Self {
         Self { verdict, reason, by: None }
     }
 }
 
-/// The verdict on the quoted results: the worst one, with the reason in one sentence. `first` gives the reason if others are as bad.
+/// The verdict on the quoted results: the worst one, with the reason in one sentence. If several are equally bad, the reason of `first` is
+/// preferred.
 pub(crate) fn session_verdict(
     first: Option<&Measured>,
     quoted: &[&Measured],
@@ -114,7 +114,7 @@ pub(crate) fn result_verdict(result: &Measured, findings: &[Finding]) -> Reasone
     Reasoned::new(Verdict::Valid, "No check found anything that changes what the number means.".into())
 }
 
-/// The verdict on a session that ended before its first run because its targets hold nothing to measure; `None` for any other.
+/// The verdict on a session that ended before its first run because every result would be invalid; `None` for other sessions.
 pub(crate) fn not_measured(record: &Record) -> Option<Reasoned> {
     let Some(RunEnding::NotMeasured(why)) = record.end.as_ref().map(|end| &end.ending) else { return None };
     Some(Reasoned::new(Verdict::Invalid, why.clone()))
@@ -134,7 +134,7 @@ fn invalidating<'f>(result: &Measured, findings: &'f [Finding]) -> impl Iterator
     })
 }
 
-/// How many of the quoted results hold.
+/// Counts the quoted results by verdict.
 pub(crate) fn counts(quoted: &[&Measured], findings: &[Finding]) -> Counts {
     let count = |verdict| quoted.iter().filter(|r| r.verdict == verdict).count();
     let counts = Counts {
@@ -190,11 +190,11 @@ fn found(verdict: Verdict, finding: &Finding, verb: &str) -> Reasoned {
     Reasoned { verdict, reason, by: Some(*id) }
 }
 
-/// The answer of a report as it is printed, so that the first word and the exit code agree. It is `INVALID`
+/// The printed answer of a report, whose first word agrees with the exit code. It is `INVALID`
 ///
 /// - if nothing was measured,
-/// - in place of `PASS` and `INCONCLUSIVE`, if findings alone make the exit code 1,
-/// - and for the same reason in place of the answer of a study (`FASTEST`, `MET`, ...), which then follows in the sentence.
+/// - in place of `PASS` and `INCONCLUSIVE` if findings make the exit code 1,
+/// - in place of the answer of a study (`FASTEST`, `MET`, ...) if findings make the exit code 1. The sentence then contains that answer.
 pub(crate) fn printed_answer(report: &Report) -> Option<Answer> {
     let answer = report.answer.clone()?;
     if let Ending::NotMeasured(why) = &report.ending {
@@ -264,7 +264,7 @@ fn exit_code_of_findings(report: &Report) -> u8 {
     u8::from(invalid || report.findings.iter().any(relabels))
 }
 
-/// The first lines of a report.
+/// The first lines of a report: answer, headline, verdict, counts and limiter.
 pub(crate) struct ReportHead {
     pub(crate) answer: Option<Answer>,
     pub(crate) headline: Headline,
@@ -298,7 +298,8 @@ impl Judged<'_> {
         ReportHead { answer: studies::answer(studied), ..first }
     }
 
-    /// Of jobs without a study. If only other load withholds another result, the session is suspect as long as the headline has a number.
+    /// The first lines for jobs without a study. If only other load withholds another result, the session is suspect as long as the headline
+    /// has a number.
     fn head_of_jobs(&self, quoted: &[&Measured]) -> ReportHead {
         let mut first = self.head_of_results(quoted);
         let withholds = |r: &&&Measured| r.verdict == Verdict::Invalid;
@@ -309,27 +310,27 @@ impl Judged<'_> {
         first
     }
 
-    /// Of results whose headline the plan names.
+    /// The first lines for results whose headline the plan names.
     fn head_of_results(&self, quoted: &[&Measured]) -> ReportHead {
         let headline = headline(self.record, self.answered, self.results);
         self.head_about(headline, self.headline_job_result(), quoted)
     }
 
-    /// Of a load curve: the load that its answer depends on.
+    /// The first lines for a load curve, about the load that its answer depends on.
     fn head_of_curve(&self, curve: &LoadCurve, quoted: &[&Measured]) -> ReportHead {
         let headline = studies::headline_of_curve(self.record, curve, self.answered);
         let first = curve.rests_on.first().and_then(|at| self.results.get(*at));
         let mut summary = self.head_about(headline, first, quoted);
         if summary.headline.value.is_none() {
             summary.verdict = Reasoned::new(Verdict::Invalid, curve.sentence.clone());
-            // Valid loads do not help if they do not answer.
+            // The number of valid loads does not matter without an answer.
             summary.counts.sentence = None;
         }
         // Nothing limits a load below the capacity; the limiter is that of the closed loop.
         ReportHead { limiter: limiter_of(self.headline_job_result()), ..summary }
     }
 
-    /// Of a grid: the best cell. Findings about other cells only explain why these are not quoted.
+    /// The first lines for a grid, about the best cell. Findings about other cells only explain why they are not quoted.
     fn head_of_grid(&self, grid: &Sweep, quoted: &[&Measured]) -> ReportHead {
         let headline = studies::headline_of_grid(grid, self.results);
         let first = studies::first_of_grid(grid, self.results);
@@ -569,13 +570,13 @@ fn an_unresolved_stack_is_never_valid() {
 
 #[test]
 fn no_run_and_no_operation_are_invalid_with_a_reason() {
-    for (fixture, words) in [
+    for (fixture, reason) in [
         (Fixture { runs: 0, ..Fixture::honest() }, "none of its runs"),
         (Fixture { ops: 0, ..Fixture::honest() }, "no operation"),
     ] {
         let report = judged(&fixture, &[]);
         assert_eq!(report.verdict, Verdict::Invalid);
-        assert!(report.verdict_reason.contains(words), "{}", report.verdict_reason);
+        assert!(report.verdict_reason.contains(reason), "{}", report.verdict_reason);
         assert_eq!(exit_code(&report), 1);
     }
 }

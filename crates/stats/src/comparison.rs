@@ -78,8 +78,8 @@ impl Shift {
         self.degrees.is_finite().then_some(self.degrees)
     }
 
-    /// Returns the two-sided p of a difference beyond the margin, if the true difference equals the margin. It is below 5 % exactly if the
-    /// 95 % interval is beyond the margin.
+    /// Returns the two-sided p of the difference if the true difference equals the margin. It is below 5 % exactly if the 95 % interval is
+    /// beyond the margin.
     pub fn chance_beyond(&self, margin: f64) -> f64 {
         let beyond = self.delta.abs() - margin;
         if beyond <= 0.0 {
@@ -91,17 +91,17 @@ impl Shift {
         sample::beyond(beyond / self.error, self.degrees).map_or(1.0, |one_tail| 2.0 * one_tail)
     }
 
-    /// Returns the smallest true difference that [`POWER`] of such comparisons would find, corrected for the number of comparisons (`looks`).
+    /// Returns the smallest true difference that [`POWER`] of such comparisons would find, corrected for the number of comparisons.
     /// The interval must be beyond the margin, so the margin is included.
-    pub fn visible(&self, margin: f64, looks: usize) -> f64 {
-        margin + self.times_error(tail(looks)) + self.times_error(POWER)
+    pub fn visible(&self, margin: f64, comparisons: usize) -> f64 {
+        margin + self.times_error(tail(comparisons)) + self.times_error(POWER)
     }
 
     /// Returns the runs on each side with which [`POWER`] of such comparisons would be decided, assuming the observed difference and
     /// variance: the interval is beyond the margin or within the tolerance, whichever takes fewer runs. `None` above [`MOST_RUNS`].
-    pub fn runs_needed(&self, [margin, tolerance]: [f64; 2], looks: usize) -> Option<u32> {
+    pub fn runs_needed(&self, [margin, tolerance]: [f64; 2], comparisons: usize) -> Option<u32> {
         let (beyond, within) = (self.delta.abs() - margin, tolerance - self.delta.abs());
-        let differs = || self.runs_for(beyond, tail(looks), POWER, RUNS_FOR_RANKS);
+        let differs = || self.runs_for(beyond, tail(comparisons), POWER, RUNS_FOR_RANKS);
         let is_same = || self.runs_for(within, tail(1), POWER_OF_AN_END, FEWEST_RUNS as u32);
         let ways = [(beyond > 0.0).then(differs), (within > 0.0).then(is_same)];
         ways.into_iter().flatten().flatten().min()
@@ -136,8 +136,8 @@ impl Shift {
 }
 
 /// Returns the rank of the upper end of the interval for one of several comparisons (Bonferroni, the first step of Holm).
-fn tail(looks: usize) -> f64 {
-    1.0 - ALLOWED / 2.0 / looks.max(1) as f64
+fn tail(comparisons: usize) -> f64 {
+    1.0 - ALLOWED / 2.0 / comparisons.max(1) as f64
 }
 
 fn quantile(degrees: f64, q: f64) -> f64 {
@@ -161,7 +161,6 @@ impl Ratio {
             all.then(|| rates.iter().map(|r| r.ln()).collect())
         };
         let (rates, base) = (logs(rates)?, logs(base)?);
-        let mean = |logs: &[f64]| logs.iter().sum::<f64>() / logs.len() as f64;
         let interval = Shift::new(&base, &rates).map(|shift| shift.interval().map(f64::exp));
         Some(Self { value: (mean(&rates) - mean(&base)).exp(), interval })
     }
@@ -454,7 +453,7 @@ fn larger_differences_need_fewer_runs() {
     // 2 ((1.70 + 0.86) 0.03 / 0.05)^2 = 4.7 with the normal quantiles; Student of 10 degrees asks for 6.
     assert_eq!([away(0.0), away(-0.1)].map(|s| s.runs_to_tell(-0.05, 0.05)), [Some(6); 2]);
     assert_eq!(away(-0.05).runs_to_tell(-0.05, 0.05), None);
-    assert!(away(0.05).runs_needed([0.01; 2], 40) > needed(0.05), "many looks need more");
+    assert!(away(0.05).runs_needed([0.01; 2], 40) > needed(0.05), "many comparisons need more");
     let wider = |delta: f64| away(delta).runs_needed([0.01, 0.05], 1);
     assert!(
         wider(0.0) < needed(0.0) && wider(0.01) < Some(40),

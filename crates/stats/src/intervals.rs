@@ -39,16 +39,9 @@ pub fn mean(values: &[f64]) -> Option<Mean> {
         return finite(values.iter().sum::<f64>() / n, None);
     }
     let logs: Vec<f64> = values.iter().map(|v| v.ln()).collect();
-    let centre = logs.iter().sum::<f64>() / n;
-    let half = (values.len() >= FEWEST_RUNS).then(|| standard_half_width(&logs, centre)).flatten();
+    let centre = sample::mean(&logs);
+    let half = (values.len() >= FEWEST_RUNS).then(|| half_width_of_mean(variance(&logs), n)).flatten();
     finite(centre.exp(), half.map(|h| [(centre - h).exp(), (centre + h).exp()]))
-}
-
-/// Returns Student's factor times the standard error of the mean of `logs`.
-fn standard_half_width(logs: &[f64], centre: f64) -> Option<f64> {
-    let n = logs.len() as f64;
-    let variance = logs.iter().map(|l| (l - centre).powi(2)).sum::<f64>() / (n - 1.0);
-    Some(sample::factor(n - 1.0)? * (variance / n).sqrt())
 }
 
 fn finite(value: f64, interval: Option<[f64; 2]>) -> Option<Mean> {
@@ -162,9 +155,8 @@ pub fn is_within(parts: &[Part], allowed: f64, confidence: f64) -> Option<bool> 
         parts.iter().filter(|p| p.all > 0).map(|p| p.beyond as f64 / p.all as f64).collect();
     let runs = shares.len() as f64;
     let factor = sample::quantile(confidence, runs - 1.0)?;
-    let mean = shares.iter().sum::<f64>() / runs;
-    let squares: f64 = shares.iter().map(|s| (s - mean).powi(2)).sum();
-    let half = factor * (squares / (runs - 1.0) / runs).sqrt();
+    let mean = sample::mean(&shares);
+    let half = factor * (variance(&shares) / runs).sqrt();
     let beyond: u64 = parts.iter().map(|p| p.beyond).fold(0, u64::saturating_add);
     let all: u64 = parts.iter().map(|p| p.all).fold(0, u64::saturating_add);
     let (low, high) = exact(beyond, all, confidence);
@@ -222,8 +214,8 @@ pub fn fewest(least: u32, most: u32, enough: impl Fn(u32) -> bool) -> Option<u32
     Some(low)
 }
 
-/// Returns the length of runs in seconds that gives the narrowest interval in a given total time: the square root of the extra seconds
-/// per run times the ratio of the variances. `None` if runs vary no more than their own noise explains: then only the total time counts.
+/// Returns the length of runs in seconds that gives the narrowest interval in a given total time: the square root of the extra seconds per
+/// run times the ratio of the variances. `None` if runs vary no more than their own noise explains, because then only the total time counts.
 pub fn best_seconds(spread: &Variability) -> Option<f64> {
     let between = spread.variance - spread.within;
     let best = (spread.beside_s * spread.within * spread.seconds / between).sqrt();

@@ -3,7 +3,7 @@
 //! 1. [`Series`] holds one rate per step of equal length.
 //! 2. [`correlation_time`] estimates how many neighbouring values carry as much information as one independent value (Geyer's initial
 //!    positive sequence).
-//! 3. [`warm_up`] finds the warm-up with MSER (White 1997). [`warm_ups`] tells whether it moves the mean of the runs.
+//! 3. [`warm_up`] finds the warm-up with MSER (White 1997). [`warm_ups`] decides whether it moves the mean of the runs.
 //! 4. [`drift`] fits a straight line by least squares. Its error is widened by the correlation of neighbours; [`over_runs`] takes each run
 //!    as one observation.
 //! 5. [`flat`] generates series with known parameters for tests.

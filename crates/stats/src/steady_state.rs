@@ -42,8 +42,8 @@ pub fn is_steady(rates: &[f64], at_most: u32) -> bool {
 /// Returns the number of questions of a session: one per round and tail.
 fn questions(at_most: u32) -> f64 {
     // A forged limit is clamped.
-    let looks = f64::from(at_most.clamp(FEWEST_ROUNDS, MAX_RUNS) - FEWEST_ROUNDS + 1);
-    looks * (looks + 1.0) / 2.0
+    let rounds_asked = f64::from(at_most.clamp(FEWEST_ROUNDS, MAX_RUNS) - FEWEST_ROUNDS + 1);
+    rounds_asked * (rounds_asked + 1.0) / 2.0
 }
 
 /// A straight line by least squares, one value per round.

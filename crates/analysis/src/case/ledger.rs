@@ -22,11 +22,11 @@ use model::job::{Kind, Stream};
 use model::machine::{Layer, Place};
 use model::units::show_share;
 
-/// Difference up to which two counts agree: a quiet disk's housekeeping. The report shows a larger one, and the checks judge it.
+/// Difference up to which two counts agree: the housekeeping of a quiet disk. The report shows larger differences, and checks judge them.
 const AGREES_WITHIN: f64 = 0.001;
 
-/// Bytes per run that a file system reads for itself.
-const ODD_BYTES: u64 = 1 << 20;
+/// Bytes per run that a file system reads for its own metadata.
+const METADATA_BYTES: u64 = 1 << 20;
 
 /// The ledger of a case; `None` without storage or a complete run.
 pub(crate) fn ledger(case: &Case) -> Option<Ledger> {
@@ -114,16 +114,16 @@ fn account(case: &Case, layers: &[Counted], kind: Kind) -> Option<Account> {
     Some(Account { issued, charged, layers: entries })
 }
 
-/// Whether the tops moved more in a direction that no stream has than a file system does for itself. The columns of the devices show it,
-/// so the ledger must as well.
+/// Whether the topmost devices read more than file system metadata although no stream reads. The columns of the devices show these reads,
+/// so the ledger does too.
 fn unrequested_traffic(case: &Case, layers: &[Counted], kind: Kind) -> bool {
     let tops = layers.iter().filter(|c| c.step == 0).filter_map(|c| c.until_stop.as_ref().ok());
     let done = tops.fold(0_u64, |sum, stat| sum.saturating_add(flow(stat, kind).bytes));
-    kind == Kind::Read && done > ODD_BYTES.saturating_mul(case.runs.len() as u64)
+    kind == Kind::Read && done > METADATA_BYTES.saturating_mul(case.runs.len() as u64)
 }
 
-/// The layers that share the bytes of one step: those of that step and the leaves above it. Returns the names of the others, the bytes of
-/// all, and requests in flight at the snapshots.
+/// Adds up the layers that share the bytes of one step: all layers of that step and the leaves above it. Returns the names of the other
+/// layers, the bytes of all, and the requests in flight at the snapshots.
 fn step_totals(layers: &[Counted], one: &Counted, kind: Kind) -> (Vec<String>, Known<u64>, u64) {
     let in_cut = |c: &&Counted| c.step == one.step || (c.step < one.step && c.layer.below.is_empty());
     let others = layers.iter().filter(in_cut).filter(|c| c.layer.stat_file != one.layer.stat_file);
@@ -135,11 +135,11 @@ fn step_totals(layers: &[Counted], one: &Counted, kind: Kind) -> (Vec<String>, K
     (others.map(|c| c.layer.name.clone()).collect(), bytes, in_flight)
 }
 
-/// What the kernel charged to us.
+/// What the kernel charged to fathom.
 fn charged(case: &Case, kind: Kind) -> Known<Moved> {
     let version = case.machine.and_then(|m| m.cgroup.as_ref().ok()).map(|c| c.version);
     if version == Some(1) && kind == Kind::Write && !case.is_direct() {
-        return Err("version 1 of cgroups charges pages that are written back to nobody".into());
+        return Err("cgroup v1 charges write-back to the root cgroup".into());
     }
     let own = case.charged()?;
     let i = usize::from(kind == Kind::Write);
@@ -160,7 +160,7 @@ fn compare(issued: u64, counted: Known<u64>, tolerance: u64) -> (Option<f64>, St
         Err(why) => return (None, not_counted(&why)),
     };
     if issued == 0 && counted > tolerance {
-        return (None, "not asked for".into());
+        return (None, "not requested".into());
     }
     let difference = share(counted as f64 - issued as f64, issued as f64);
     let word = if counted.abs_diff(issued) <= tolerance || difference.abs() <= AGREES_WITHIN {
@@ -243,11 +243,11 @@ fn count<'a>(case: &Case<'a>, place: &Place, layer: &'a Layer, step: u32) -> Cou
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// Requests per operation from which operations were split: an operation in a hundred crosses the border of two extents.
+/// Requests per operation above which operations were split. One operation in a hundred may cross the border of two extents.
 const SPLIT_FROM: f64 = 1.01;
 
-/// The engine that submits without waiting and tries again.
-const TRIES_AGAIN: &str = "io_uring";
+/// The engine that submits without waiting, and then again with waiting.
+const RETRIES: &str = "io_uring";
 
 /// Why an attempt was charged and refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -277,7 +277,7 @@ pub(crate) fn refused(case: &Case, kind: Kind) -> Option<Refused> {
 /// Streams of the phase whose refused attempts are submitted again.
 fn retrying_streams<'c>(case: &'c Case) -> impl Iterator<Item = &'c Stream> {
     let phase = case.job.phases.get(case.phase).into_iter();
-    phase.flat_map(|phase| &phase.streams).filter(|s| s.engine == TRIES_AGAIN && s.cache.is_direct())
+    phase.flat_map(|phase| &phase.streams).filter(|s| s.engine == RETRIES && s.cache.is_direct())
 }
 
 /// The part of `counted` that was refused: at most the issued amount, and nothing if no attempt can have been refused.
@@ -442,7 +442,7 @@ fn writes_are_followed_into_the_final_sync_and_their_charge_needs_direct_io() {
     assert_eq!(write.charged.word, "agrees");
     let late = Fixture { cache: model::job::Cache::Buffered, delivered: 0.0, ..Fixture::honest_write() };
     let write = ledger_from(&late.record()).write.unwrap();
-    assert!(write.charged.word.contains("written back"), "{}", write.charged.word);
+    assert!(write.charged.word.contains("charges write-back"), "{}", write.charged.word);
     assert_eq!(write.layers[0].word, "100 % less");
 }
 

@@ -18,10 +18,10 @@ use model::plan::Role;
 use model::record::{Record, ThreadIo};
 use std::collections::BTreeSet;
 
-/// Bytes per run that file systems write for themselves.
-const ODD_WRITES: u64 = 1 << 20;
-/// Bytes per run that file systems read for themselves.
-const ODD_READS: u64 = 128 << 10;
+/// Bytes per run that file systems write for their own metadata.
+const METADATA_WRITE_BYTES: u64 = 1 << 20;
+/// Bytes per run that file systems read for their own metadata.
+const METADATA_READ_BYTES: u64 = 128 << 10;
 /// Device writes per byte written that ext4 and xfs may need for inodes and journal.
 pub(crate) const AMPLIFICATION: f64 = 1.5;
 
@@ -74,7 +74,7 @@ pub(super) fn used_by<'a>(record: &'a Record, machine: Option<&'a Machine>, stre
     if out.is_empty() { None } else { Some(out) }
 }
 
-/// Places of the targets of a stream; of one that is not in the record, `None`.
+/// The place of each target of a stream; `None` for a target that the record does not describe.
 fn places_of<'a>(
     record: &'a Record,
     machine: Option<&'a Machine>,
@@ -85,7 +85,7 @@ fn places_of<'a>(
 }
 
 impl<'a> Case<'a> {
-    /// The streams whose operations count in this case.
+    /// The streams whose operations count.
     pub(crate) fn member_streams(&self) -> Vec<&Stream> {
         let Some(phase) = self.job.phases.get(self.phase).filter(|_| self.members.len() > 1) else {
             return vec![&self.stream];
@@ -149,8 +149,8 @@ impl<'a> Case<'a> {
 
     /// Reads and writes that were issued in a run.
     pub(crate) fn issued_in(&self, ran: &super::CaseRun) -> Vec<super::Amount> {
-        let of_stream = |m: &usize| Kind::MOVING.map(|kind| ran.issued_by(*m, kind));
-        self.members.iter().flat_map(of_stream).collect()
+        let issued = |m: &usize| Kind::MOVING.map(|kind| ran.issued_by(*m, kind));
+        self.members.iter().flat_map(issued).collect()
     }
 
     /// Whether the operations of this stream of the phase count.
@@ -167,7 +167,7 @@ impl<'a> Case<'a> {
         self.job.phases.get(self.phase)?.streams.get(stream)
     }
 
-    /// Places of the targets of a stream; of one that is not in the record, `None`.
+    /// The place of each target of a stream; `None` for a target that the record does not describe.
     fn places_of(&self, stream: usize) -> impl Iterator<Item = Option<&'a Place>> {
         places_of(self.record, self.machine, self.stream_at(stream))
     }
@@ -193,10 +193,10 @@ impl<'a> Case<'a> {
         self.sharers(layers).into_iter().filter(moves).collect()
     }
 
-    /// That no other stream uses these layers.
+    /// Checks that no other stream uses these layers.
     ///
     /// # Errors
-    /// Which streams do.
+    /// The streams that use them.
     pub(crate) fn alone_on(&self, layers: &[&Layer]) -> Known<()> {
         let sharers = self.sharers(layers);
         if sharers.is_empty() { Ok(()) } else { Err(self.not_alone(&sharers, layers)) }
@@ -233,21 +233,21 @@ impl<'a> Case<'a> {
 
     /// Direct operations of the streams that share these layers. Each is a request there or merged into one.
     pub(crate) fn direct_ops_of_sharers(&self, layers: &[&Layer]) -> u64 {
-        let of_kind = |kind| {
+        let arrived_ops = |kind| {
             let submitted = self.submitted(kind);
-            let of_stream = |stream: &usize| {
+            let stream_ops = |stream: &usize| {
                 let issued = self.issued_by(*stream, kind);
                 let arrived = self.submitted_to(*stream, &submitted, layers).least >= issued.bytes;
                 if arrived { issued.ops } else { 0 }
             };
             let is_direct = |s: &usize| self.stream_at(*s).is_some_and(|s| s.cache.is_direct());
             let all = self.sharers(layers).into_iter().filter(is_direct);
-            all.map(|s| of_stream(&s)).fold(0, u64::saturating_add)
+            all.map(|s| stream_ops(&s)).fold(0, u64::saturating_add)
         };
-        Kind::MOVING.into_iter().map(of_kind).fold(0, u64::saturating_add)
+        Kind::MOVING.into_iter().map(arrived_ops).fold(0, u64::saturating_add)
     }
 
-    /// Whether another stream of the phase changes its targets. The final sync is that of all of them.
+    /// Whether another stream of the phase changes its targets. The final sync covers all streams.
     pub(crate) fn others_write(&self) -> bool {
         let others = self.streams().filter(|s| !self.members.contains(s)).filter_map(|s| self.stream_at(s));
         others.into_iter().any(|s| s.changes_targets() && !s.does_nothing())
@@ -310,7 +310,7 @@ impl<'a> Case<'a> {
         if sharers.is_empty() {
             return Ok(Bounds::exact(if kind == Kind::Read { self.delivered(done) } else { done }));
         }
-        // The device read no more for them than all streams were charged for.
+        // For all streams together, the device read no more than the kernel charged.
         let charged = if kind == Kind::Read { self.charged_reads() } else { None };
         let done = charged.map_or(done, |charged| charged.min(done));
         let others = self.submitted_by_sharers(kind, &tops);
@@ -334,18 +334,18 @@ impl<'a> Case<'a> {
 
     /// The part of a device's bytes that remains for this stream even if the others moved as much as they can, file systems included.
     pub(crate) fn surely_left(&self, kind: Kind, done: u64, others: Bounds) -> u64 {
-        let of_others = if kind == Kind::Write {
+        let theirs = if kind == Kind::Write {
             grown(others.most)
         } else {
             others.most.saturating_add((others.most as f64 * SAME_BYTES) as u64)
         };
-        done.saturating_sub(of_others).saturating_sub(self.spare(kind))
+        done.saturating_sub(theirs).saturating_sub(self.spare(kind))
     }
 
-    /// Bytes that file systems may have moved for themselves in all runs.
+    /// Bytes of metadata that file systems may have moved in all runs.
     fn spare(&self, kind: Kind) -> u64 {
-        let of_run = if kind == Kind::Write { ODD_WRITES } else { ODD_READS };
-        of_run.saturating_mul(self.runs.len() as u64)
+        let per_run = if kind == Kind::Write { METADATA_WRITE_BYTES } else { METADATA_READ_BYTES };
+        per_run.saturating_mul(self.runs.len() as u64)
     }
 
     /// Bytes that a device read for fathom, out of all its reads: at most the bytes that the kernel charged, if it did.
@@ -375,7 +375,7 @@ impl<'a> Case<'a> {
         let count: fn(&ThreadIo) -> u64 =
             if kind == Kind::Read { |io| io.read_bytes } else { |io| io.write_bytes };
         let counted = self.counted_by_all_workers(count);
-        let of_stream = |(stream, counted): (usize, Bounds)| {
+        let bounds_of = |(stream, counted): (usize, Bounds)| {
             let planned = self.stream_at(stream);
             let is_direct = planned.is_some_and(|s| s.cache.is_direct());
             match kind {
@@ -383,7 +383,7 @@ impl<'a> Case<'a> {
                 Kind::Read => counted.at_most(self.issued_by(stream, kind).bytes),
                 // The kernel counts a write through the page cache when it makes a page dirty, long before it is written.
                 _ if !is_direct => Bounds::UNKNOWN,
-                // A file system may send direct writes through the page cache; what is there was not submitted yet.
+                // A file system may send direct writes through the page cache. Pages that are still there were not submitted yet.
                 _ => {
                     let kept = self.new_pages(planned.map_or(&[][..], |s| &s.targets)).unwrap_or(u64::MAX);
                     let counted = counted.at_most(self.issued_by(stream, kind).bytes);
@@ -391,13 +391,13 @@ impl<'a> Case<'a> {
                 }
             }
         };
-        counted.into_iter().enumerate().map(of_stream).collect()
+        counted.into_iter().enumerate().map(bounds_of).collect()
     }
 
     /// Bytes of pages of these targets that appeared or became dirty from start to stop of all runs; `None` if that is unknown.
     fn new_pages(&self, targets: &[usize]) -> Option<u64> {
-        let of_targets = |moment| self.states_of(targets, moment).ok();
-        let (before, after) = (of_targets(Moment::Start)?, of_targets(Moment::Stop)?);
+        let states_at = |moment| self.states_of(targets, moment).ok();
+        let (before, after) = (states_at(Moment::Start)?, states_at(Moment::Stop)?);
         let mut sum = 0_u64;
         for (a, b) in before.into_iter().flatten().zip(after.into_iter().flatten()) {
             let (a, b) = (a.pages.as_ref().ok()?, b.pages.as_ref().ok()?);
@@ -408,18 +408,18 @@ impl<'a> Case<'a> {
         Some(sum)
     }
 
-    /// Bytes that a stream of the phase moved on these devices. It may use other devices too, or reach these through others.
+    /// Bytes that a stream of the phase moved on these devices. The stream may also use other devices, or reach these through layers above.
     fn submitted_to(&self, stream: usize, submitted: &[Bounds], layers: &[&Layer]) -> Bounds {
         let is_one = |l: &Layer| layers.iter().any(|one| one.stat_file == l.stat_file);
         let (mut within, mut direct) = (true, true);
         for place in self.places_of(stream) {
             let Some(place) = place else { return Bounds::UNKNOWN };
             let mut tops = place.tops.iter().filter_map(|i| place.layers.get(*i));
-            // What goes to a partition goes to its disk.
+            // Bytes for a partition go to its disk.
             let is_top = |top: &Layer| is_one(top) || is_one(whole_disk(place, top));
             let at_top = tops.clone().any(is_top);
             within &= tops.all(is_top);
-            // It reaches one of these devices only through layers above, which may keep or multiply it.
+            // A layer above a device may cache or multiply the bytes.
             direct &= at_top || !place.layers.iter().any(is_one);
         }
         let all = submitted.get(stream).copied().unwrap_or(Bounds::UNKNOWN);
@@ -430,22 +430,22 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// What the kernel counted for the workers of a stream of the phase, over all runs: at least what it counted for them, at most
-    /// that and what it counted for threads that belong to no worker.
+    /// The kernel's count for the workers of a stream of the phase, over all runs. The upper bound also has the count of threads that belong
+    /// to no worker.
     pub(crate) fn counted_by_workers(&self, stream: usize, count: fn(&ThreadIo) -> u64) -> Bounds {
         self.counted_by_all_workers(count).get(stream).copied().unwrap_or(Bounds::UNKNOWN)
     }
 
-    /// What the kernel counted for the workers of each stream of the phase.
+    /// The kernel's count for the workers of each stream of the phase.
     fn counted_by_all_workers(&self, count: fn(&ThreadIo) -> u64) -> Vec<Bounds> {
         let none = if self.runs.is_empty() { None } else { Some(Bounds::exact(0)) };
         let mut sums = vec![none; self.streams().len()];
         for ran in &self.runs {
-            let mut of_run: Vec<Option<u64>> = vec![None; sums.len()];
+            let mut run_counts: Vec<Option<u64>> = vec![None; sums.len()];
             let mut unknown = vec![false; sums.len()];
             for worker in &ran.end.workers {
                 let (Some(own), Some(unknown)) =
-                    (of_run.get_mut(worker.stream), unknown.get_mut(worker.stream))
+                    (run_counts.get_mut(worker.stream), unknown.get_mut(worker.stream))
                 else {
                     continue;
                 };
@@ -454,12 +454,12 @@ impl<'a> Case<'a> {
                     Err(_) => *unknown = true,
                 }
             }
-            let all = of_run.iter().flatten().fold(0, |sum: u64, own| sum.saturating_add(*own));
+            let all = run_counts.iter().flatten().fold(0, |sum: u64, own| sum.saturating_add(*own));
             let at = |moment| ThreadIo::parse(ran.at(moment).ok()?.text("/proc/self/io").ok()?).ok();
             let process = at(Moment::Start).zip(at(Moment::Stop));
             let rest =
                 process.map_or(u64::MAX, |(start, stop)| count(&stop.since(start)).saturating_sub(all));
-            for ((sum, own), unknown) in sums.iter_mut().zip(of_run).zip(unknown) {
+            for ((sum, own), unknown) in sums.iter_mut().zip(run_counts).zip(unknown) {
                 let own = own.filter(|_| !unknown);
                 let bounds = own.map(|own| Bounds { least: own, most: own.saturating_add(rest) });
                 *sum = sum.zip(bounds).map(|(sum, bounds)| sum.plus(bounds));
@@ -511,12 +511,12 @@ impl<'a> Case<'a> {
     }
 }
 
-/// The most bytes or requests that a file system with a journal makes of this many.
+/// The most bytes or requests that a file system with a journal turns a count into.
 pub(crate) fn grown(bytes: u64) -> u64 {
     if bytes == u64::MAX { bytes } else { (bytes as f64 * AMPLIFICATION) as u64 }
 }
 
-/// One direction of what a device did.
+/// One direction of a device's work.
 pub(crate) fn flow_of(stat: &BlockStat, kind: Kind) -> BlockFlow {
     if kind == Kind::Write { stat.write } else { stat.read }
 }

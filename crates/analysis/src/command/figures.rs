@@ -1,9 +1,10 @@
 //! The figures of one run of a command, and the sentence that describes them.
 //!
-//! Bytes that the kernel charged to the command and its ended descendants (`/proc/PID/io`) belong to the command. A device's counters
-//! include all processes. Data that other processes dirtied is the difference: all pages dirtied on the machine (`nr_dirtied` of
-//! `/proc/vmstat`) minus those of the command. Write-back is charged to no process: what was written to the devices and is not the
-//! command's data is of other processes or of the file system's journal.
+//! 1. The command's own bytes are those that the kernel charged to it and its ended descendants (`/proc/PID/io`).
+//! 2. A device's counters include all processes.
+//! 3. Pages that other processes dirtied are all dirtied pages of the machine (`nr_dirtied` of `/proc/vmstat`) minus the command's.
+//! 4. The kernel charges write-back to no process: written bytes of a device that are not the command's data belong to other processes or to
+//!    the file system's journal.
 
 use crate::figures::kernel_text::{keyed, pressure_us};
 use model::Known;
@@ -17,7 +18,7 @@ use model::record::{CommandRecord, Record};
 use model::units::{show_bytes, show_ns, show_rate};
 use std::collections::BTreeMap;
 
-/// Share of what a command wrote up to which others may have added to the final sync without changing its rate much.
+/// Share of the written bytes up to which data of other processes in the final sync does not change the rate much.
 const OTHERS_SHARE: f64 = 0.02;
 
 /// Dirty bytes that an idle machine has.
@@ -96,8 +97,8 @@ pub(super) fn command_run(record: &Record, seen: &CommandRecord) -> CommandRun {
     }
 }
 
-/// The devices right below the named files and the current directory, without those below another of them: what a loop device reads, the
-/// disk of its image reads too.
+/// The topmost devices of the named files and the current directory. Leaves out a device below another one: the disk of a loop device's
+/// image repeats the reads of the loop device.
 pub(super) fn tops(machine: Option<&Machine>) -> Vec<&Layer> {
     let places = || machine.into_iter().flat_map(|machine| &machine.places);
     let lower: Vec<&str> = places()
@@ -113,10 +114,10 @@ pub(super) fn tops(machine: Option<&Machine>) -> Vec<&Layer> {
     tops
 }
 
-/// What each device did, the topmost first; devices that did nothing are left out.
+/// The work of each device, the topmost first. Leaves out idle devices.
 ///
 /// # Errors
-/// Returns the reason if nothing is known of what is below, or the counters of a device cannot be read.
+/// Why the devices are unknown, or why the counters of one cannot be read.
 fn devices(
     machine: Option<&Machine>,
     [start, stop, synced]: [&Known<&Snapshot>; 3],
@@ -140,7 +141,7 @@ fn devices(
     Ok(out)
 }
 
-/// Bytes that calls read and no device delivered.
+/// Bytes that read calls returned and no device delivered.
 fn cached_read(end: &CommandEnd) -> Known<u64> {
     let moved = end.moved.as_ref().map_err(Clone::clone)?;
     if moved.read_call_bytes == 0 {
@@ -148,15 +149,20 @@ fn cached_read(end: &CommandEnd) -> Known<u64> {
     }
     reads_are_of_files(end)?;
     if moved.fetched_bytes > moved.read_call_bytes.saturating_mul(2) {
-        return Err("more was fetched than calls read: through mapped memory, or ahead of the calls".into());
+        return Err(
+            "the devices delivered more than read calls returned, through mapped memory or read-ahead".into(),
+        );
     }
     Ok(moved.read_call_bytes.saturating_sub(moved.fetched_bytes))
 }
 
-/// Whether all bytes that calls read are of files: the kernel counts those of pipes, terminals and `/dev/zero` too.
+/// Checks that all bytes of read calls are of files. The kernel also counts reads of pipes, terminals and `/dev/zero`.
+///
+/// # Errors
+/// What else the command read.
 fn reads_are_of_files(end: &CommandEnd) -> Known<()> {
     if let Some((one, why)) = end.named.iter().find_map(|one| Some((one, one.blind.as_ref()?))) {
-        return Err(format!("what is fetched for {} is not counted: {why}", one.path));
+        return Err(format!("reads from {} are not counted: {why}", one.path));
     }
     if let Some(source) = end.byte_sources.first() {
         return Err(format!("it read from {source}, whose bytes count as reads"));
@@ -169,7 +175,7 @@ fn reads_are_of_files(end: &CommandEnd) -> Known<()> {
         Err(_) => end.single_process.clone()?,
     };
     if !is_single {
-        return Err("it consists of several processes, and what these read from pipes counts as reads".into());
+        return Err("it started several processes, whose reads from pipes count as reads".into());
     }
     let stored = |one: &NamedFiles| one.before.as_ref().map_or(true, |state| state.bytes > 0);
     if !end.named.iter().any(stored) && end.stdin != Stream::File {
@@ -178,14 +184,14 @@ fn reads_are_of_files(end: &CommandEnd) -> Known<()> {
     Ok(())
 }
 
-/// Read-ahead that was not used, as far as it shows: what was fetched beyond all that calls read.
+/// Unused read-ahead, as far as it is visible: fetched bytes beyond the bytes of read calls.
 fn unused_read_ahead(end: &CommandEnd) -> Known<u64> {
     let moved = end.moved.as_ref().map_err(Clone::clone)?;
     if moved.fetched_bytes == 0 {
         return Ok(0);
     }
     reads_are_of_files(end)?;
-    // What was in the page cache before was read from there, so it hides as much read-ahead.
+    // Bytes that were in the page cache before hide as much read-ahead.
     let states: Known<Vec<FilesState>> = end.named.iter().map(|one| one.before.clone()).collect();
     let cached: u64 = states?.iter().map(|state| state.cached_bytes.unwrap_or(0)).sum();
     if cached > 0 && moved.fetched_bytes < moved.read_call_bytes {
@@ -194,12 +200,12 @@ fn unused_read_ahead(end: &CommandEnd) -> Known<u64> {
     Ok(moved.fetched_bytes.saturating_sub(moved.read_call_bytes))
 }
 
-/// Bytes that it wrote to storage, or to the page cache before it: without those that it cut off again.
+/// Bytes that the command wrote to storage or to the page cache, without those that it truncated again.
 pub(super) fn written(end: &CommandEnd) -> Known<u64> {
     end.moved.clone().map(|moved: Moved| moved.dirtied_bytes.saturating_sub(moved.cancelled_bytes))
 }
 
-/// Dirty bytes of the machine, those being written back included.
+/// Dirty bytes of the machine, including those in write-back.
 fn dirty_bytes(snapshot: &Snapshot) -> Known<u64> {
     let text = snapshot.text("/proc/meminfo")?;
     Ok(meminfo_bytes(text, "Dirty")?.saturating_add(meminfo_bytes(text, "Writeback")?))
@@ -229,8 +235,8 @@ fn dirtied_between(from: &Known<&Snapshot>, to: &Known<&Snapshot>, end: &Command
     Ok(pages(to)?.saturating_sub(pages(from)?).saturating_mul(end.page_bytes))
 }
 
-/// What of the written data was still in memory when the command ended: by the pages of the files that it names, else by the machine's
-/// dirty pages, if others have no part in these.
+/// Written bytes that were still in memory when the command ended: the dirty pages of the files that it names, else those of the machine if
+/// other processes wrote next to nothing.
 fn dirty_at_end(end: &CommandEnd, machine: &[Known<u64>; 3], others: &Known<u64>) -> Known<u64> {
     let wrote = written(end)?;
     if wrote == 0 {
@@ -244,7 +250,7 @@ fn dirty_at_end(end: &CommandEnd, machine: &[Known<u64>; 3], others: &Known<u64>
     if is_small(others.clone()?, wrote) && is_small(machine[0].clone()?, wrote) {
         return Ok(grown.min(wrote));
     }
-    Err("other programs made data dirty too".into())
+    Err("other programs dirtied pages too".into())
 }
 
 /// Bytes that the named files have more of than before, without holes, if the kernel reports which of their pages are dirty.
@@ -262,7 +268,7 @@ fn is_small(others: u64, wrote: u64) -> bool {
     others <= IDLE_BYTES || others as f64 <= OTHERS_SHARE * wrote as f64
 }
 
-/// Bytes over the time until all of them were stable; not known if the final sync wrote much of others.
+/// MB/s until all bytes were stable; unknown if the final sync wrote much data of other processes.
 fn stable_rate(end: &CommandEnd, seconds: f64, sync_seconds: &Known<f64>, others: &Known<u64>) -> Known<f64> {
     let wrote = written(end)?;
     if wrote == 0 {
@@ -301,8 +307,8 @@ fn interface(end: &CommandEnd) -> Interface {
     }
 }
 
-/// What others read from the devices that the command reads, next to its own part: by the charges of its cgroup for each device, else by all
-/// that was fetched for it.
+/// Bytes that other processes read from the command's devices: the device's reads minus the charges of the command's cgroup, or without
+/// charges, minus all bytes fetched for the command.
 fn foreign_read(
     machine: Option<&Machine>,
     devices: &Known<Vec<DeviceUse>>,
@@ -315,14 +321,14 @@ fn foreign_read(
         let all: u64 = tops(machine).into_iter().map(read).sum();
         return Ok(all.saturating_sub(end.moved.clone()?.fetched_bytes));
     };
-    let of_one = |top: &Layer| {
+    let foreign_bytes = |top: &Layer| {
         let [own, _] = *charged.get(&whole_number(machine, top)?)?;
         (own > 0).then(|| read(top).saturating_sub(own))
     };
-    Ok(tops(machine).into_iter().filter_map(of_one).sum())
+    Ok(tops(machine).into_iter().filter_map(foreign_bytes).sum())
 }
 
-/// What the devices right below wrote beyond the command's data that had reached them.
+/// Bytes that the topmost devices wrote beyond the command's data that had reached them.
 fn foreign_written(
     machine: Option<&Machine>,
     devices: &Known<Vec<DeviceUse>>,
@@ -334,7 +340,7 @@ fn foreign_written(
     if all == 0 { Ok(0) } else { Ok(all.saturating_sub(reached.clone()?)) }
 }
 
-/// Bytes that the kernel charged to the cgroup, read and written, on each of the devices right below.
+/// Bytes that the kernel charged to the cgroup on each of the topmost devices, read and written, by device number.
 fn charged(
     machine: Option<&Machine>,
     start: &Known<&Snapshot>,
@@ -358,7 +364,7 @@ fn charged(
     Ok(device_numbers(machine).into_iter().map(grown).collect())
 }
 
-/// The numbers of the whole devices right below, each once.
+/// The numbers of the topmost whole devices, each once.
 pub(super) fn device_numbers(machine: Option<&Machine>) -> Vec<String> {
     let mut out: Vec<String> =
         tops(machine).into_iter().filter_map(|top| whole_number(machine, top)).collect();
@@ -367,7 +373,7 @@ pub(super) fn device_numbers(machine: Option<&Machine>) -> Vec<String> {
     out
 }
 
-/// The number of the whole device that a layer is or is a part of: a partition has the limits and the charges of its disk.
+/// The number of the disk of a partition, else the layer's own. A partition has the limits and charges of its disk.
 fn whole_number(machine: Option<&Machine>, top: &Layer) -> Option<String> {
     if top.kind != LayerKind::Partition {
         return Some(top.number.clone());
@@ -379,13 +385,13 @@ fn whole_number(machine: Option<&Machine>, top: &Layer) -> Option<String> {
     })
 }
 
-/// Bytes from which a direction is worth a sentence: any program reads its libraries.
+/// Bytes from which a direction is worth a sentence. Fewer may be the program's libraries.
 const WORTH_BYTES: u64 = 1 << 20;
 
-/// Bytes of a direction that are worth a sentence if the command moves less than [`WORTH_BYTES`] in both.
+/// Bytes from which a direction is worth a sentence if both directions move less than [`WORTH_BYTES`].
 const WORTH_BYTES_OF_SMALL: u64 = 64 << 10;
 
-/// Share of its reads from which all of them, or none, came from one place.
+/// Share of the reads from which one source counts as having served all of them.
 const NEARLY: f64 = 0.98;
 
 pub(super) fn sentence(command: &Command, run: &CommandRun, seen: Option<&CommandRecord>) -> String {
@@ -454,9 +460,9 @@ fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> 
             amount_of(fetched),
             amount_of(*cached)
         ),
-        // Mapped memory and asynchronous reads are not among the bytes of calls.
+        // Reads of mapped memory and asynchronous reads are not in the bytes of calls.
         Err(_) if fetched >= moved.read_call_bytes => format!("{amount}; all of it came from {from}"),
-        // Its calls may have read pipes too.
+        // Its calls may also have read pipes.
         Err(_) if fetched < worth => format!("{amount} by calls; nothing came from {from}"),
         Err(_) => format!("{amount} by calls; {} came from {from}", amount_of(fetched)),
     })
@@ -480,7 +486,7 @@ fn describe_written(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) 
     }
     let rate = show_rate(shown as f64 / 1e6 / run.seconds.max(1e-9));
     let amount = format!("{} in {} ({rate} MB/s)", amount_of(shown), show_ns(run.seconds * 1e9));
-    // Pages are dirtied as a whole, also by calls of a few bytes.
+    // A call of a few bytes dirties a whole page.
     let calls = moved.write_call_bytes;
     let amount = if calls > 0 && calls < bytes / 2 {
         format!(
@@ -520,12 +526,12 @@ fn describe_written(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) 
     Some(format!("{amount}; {reached}{sync}"))
 }
 
-/// `512 MiB`, and `1.25 GiB`: without zeros after the point.
+/// `512 MiB` or `1.25 GiB`, without `.00`.
 fn amount_of(bytes: u64) -> String {
     show_bytes(bytes).replace(".00 ", " ")
 }
 
-/// The device that did the most, or `the disk`.
+/// The first device with bytes in this direction, or `the disk`.
 fn device_name(run: &CommandRun, bytes: impl Fn(&model::command::DeviceUse) -> u64) -> String {
     run.devices
         .iter()

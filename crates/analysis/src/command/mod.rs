@@ -41,7 +41,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
         let seen: Vec<CommandRecord> = record.command_runs(at).collect();
         let runs: Vec<CommandRun> = seen.iter().map(|seen| figures::command_run(record, seen)).collect();
         let result = command_result(record, command, runs, seen.last());
-        // Figures of one run are shown: the last, which is the most like those that follow.
+        // The report shows the figures of one run. The last one is the most like the runs that would follow.
         if let Some((run, seen)) = result.runs.last().zip(seen.last()) {
             findings.extend(ask(record, command, run, &result.limiter, seen));
         }
@@ -122,7 +122,7 @@ fn command_result(
     CommandResult {
         command: command.line.clone(),
         sentence: runs.last().map_or_else(
-            || format!("{} was not run to its end.", command.program()),
+            || format!("{} did not complete.", command.program()),
             |run| figures::sentence(command, run, last),
         ),
         seconds: mean.map(|mean| mean.value),
@@ -150,8 +150,7 @@ fn compare_commands(commands: &[CommandResult]) -> Vec<Pair> {
     compare::times(&Timed::new(first), &others)
 }
 
-/// How the commands compare, in a word and a sentence. `FASTEST` names one command that is: the first if all others are slower, or the other
-/// one of two.
+/// How the commands compare, in a word and a sentence. `FASTEST` names the first command if all others are slower, or the faster one of two.
 fn answer(commands: &[CommandResult], compared: &[Pair]) -> Option<Answer> {
     let (first, others) = commands.split_first()?;
     let metrics: Vec<&Metric> = compared.iter().filter_map(|pair| pair.metrics.first()).collect();
@@ -187,10 +186,10 @@ fn answer(commands: &[CommandResult], compared: &[Pair]) -> Option<Answer> {
     Some(Answer { word, sentence: named + &sentences.collect::<Vec<_>>().join(" ") })
 }
 
-/// The verdict by the worst finding. A finding that is accepted counts too: no report is VALID with it.
+/// The verdict by the worst finding. Accepted findings count too: a report with one is not VALID.
 fn verdict_with_reason(commands: &[CommandResult], findings: &[Finding]) -> verdict::Reasoned {
     if commands.iter().all(|one| one.runs.is_empty()) {
-        return verdict::Reasoned::new(Verdict::Invalid, "no command was run to its end.".into());
+        return verdict::Reasoned::new(Verdict::Invalid, "no command completed.".into());
     }
     let acting = findings.iter().filter(|f| f.outcome == Outcome::Finding);
     let worst = acting.filter(|f| f.severity.is_some_and(|s| s < Severity::Note)).min_by_key(|f| f.severity);
@@ -207,7 +206,7 @@ fn verdict_with_reason(commands: &[CommandResult], findings: &[Finding]) -> verd
     }
 }
 
-/// The gates of a condition such as `time>2s`: for the command that it names, or for each.
+/// The gates of a condition such as `time>2s`: one for the named command, or one for each command.
 fn gates(condition: &Condition, commands: &[CommandResult]) -> Vec<Gate> {
     let named = |one: &&CommandResult| condition.result.as_ref().is_none_or(|name| *name == one.command);
     let gates: Vec<Gate> = commands.iter().filter(named).map(|one| gate(condition, one)).collect();
@@ -258,34 +257,34 @@ pub fn can_be_asked(condition: &Condition) -> bool {
     matches!(condition.limit, Limit::Time { .. })
 }
 
-/// Share of one CPU from which a command waits for nothing else.
+/// Share of one CPU from which the CPU is the limiter.
 const CPU_BOUND: f64 = 0.9;
 
-/// Share of the time in which a device has requests in flight, from which it sets the pace.
+/// Share of the time with requests in flight from which a device is the limiter.
 const DEVICE_BUSY: f64 = 0.75;
 
-/// Mean depth up to which a device gets one request at a time.
+/// Mean depth up to which requests count as one at a time.
 const ONE_AT_A_TIME: f64 = 1.25;
 
-/// Share of the time spent in syncs from which these set the pace.
+/// Share of the time in syncs from which syncs are the limiter.
 const SYNC_BOUND: f64 = 0.5;
 
-/// CPU and device share below which a command waits for something else.
+/// CPU and device share below which neither is the limiter.
 const IDLE: f64 = 0.5;
 
-/// Share of the time from which a device takes turns with a CPU.
-const BY_TURNS: f64 = 0.2;
+/// Share of the time, and of the bytes, from which a device takes turns with a CPU.
+const TAKES_TURNS: f64 = 0.2;
 
-/// Bytes through a standard stream from which its other end can set the pace.
+/// Bytes through a standard stream from which its other end can be the limiter.
 const STREAM_BYTES: u64 = 1 << 20;
 
-/// Share of the bytes from which the page cache holds all of them.
+/// Share of the bytes from which the page cache counts as holding all of them.
 const NEARLY: f64 = 0.95;
 
-/// The kernel counts CPU time in steps of a scheduler tick at most: 4 ms.
+/// Shortest run whose CPU share is known. The kernel counts CPU time in ticks of up to 4 ms.
 const LEAST_CPU_SECONDS: f64 = 0.02;
 
-/// The kernel counts how long devices are busy in ms.
+/// Shortest run whose device share is known. The kernel counts the busy time of devices in ms.
 const LEAST_SECONDS: f64 = 0.05;
 
 fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Limiter {
@@ -350,12 +349,12 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
     let moves = run.moved.as_ref().is_ok_and(|moved| {
         let at_device = moved.fetched_bytes + run.written_at_end_bytes.as_ref().unwrap_or(&0);
         at_device as f64
-            >= BY_TURNS * (moved.read_call_bytes.max(moved.fetched_bytes) + moved.dirtied_bytes) as f64
+            >= TAKES_TURNS * (moved.read_call_bytes.max(moved.fetched_bytes) + moved.dirtied_bytes) as f64
     });
-    if moves && busy >= BY_TURNS && depth <= ONE_AT_A_TIME && cpu + busy >= CPU_BOUND {
+    if moves && busy >= TAKES_TURNS && depth <= ONE_AT_A_TIME && cpu + busy >= CPU_BOUND {
         return limiter(
             "one request at a time",
-            format!("a CPU ({}) and the device ({}) by turns", show_share(cpu), show_share(busy)),
+            format!("a CPU ({}) and the device ({}) took turns", show_share(cpu), show_share(busy)),
         );
     }
     let shares = format!("a CPU was busy {} of the time, a disk {}", show_share(cpu), show_share(busy));
@@ -369,18 +368,18 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
     }
 }
 
-/// The other end of a standard stream, if all data went through it: an idle pipe is no reason to wait.
+/// The other end of a standard stream that all data went through; `None` if little or no data did.
 fn other_end(
     record: &Record,
     run: &CommandRun,
     seen: &CommandRecord,
 ) -> Option<(&'static str, &'static str)> {
     let moved = run.moved.as_ref().ok()?;
-    let is_apart = match &seen.end.traced {
+    let is_one_process = match &seen.end.traced {
         Ok(traced) => traced.started <= 1 || traced.pipes == 0,
         Err(_) => seen.end.single_process == Ok(true),
     };
-    if !is_apart {
+    if !is_one_process {
         return None;
     }
     let reads_files = run.named.iter().any(|one| one.before.as_ref().map_or(true, |before| before.bytes > 0));
@@ -392,10 +391,10 @@ fn other_end(
     let into = moved.read_call_bytes.saturating_sub(moved.fetched_bytes);
     match (seen.end.stdin, seen.end.stdout) {
         (Stream::Pipe, _) if into > STREAM_BYTES && !reads_files => {
-            Some(("the other end of a pipe", "what writes its input"))
+            Some(("the other end of a pipe", "the program that writes its input"))
         }
         (_, Stream::Pipe) if out > STREAM_BYTES && !writes_elsewhere => {
-            Some(("the other end of a pipe", "what reads its output"))
+            Some(("the other end of a pipe", "the program that reads its output"))
         }
         (_, Stream::Terminal) if out > STREAM_BYTES && !writes_elsewhere => {
             Some(("terminal", "the terminal, which shows its output"))
@@ -407,7 +406,7 @@ fn other_end(
 /// Describes a command that only copied from or to the page cache.
 fn page_cache_copy(run: &CommandRun) -> Option<&'static str> {
     let moved = run.moved.as_ref().ok()?;
-    let is_most = |part: u64, of: u64| of > 1 << 20 && part as f64 >= NEARLY * of as f64;
+    let is_most = |part: u64, all: u64| all > 1 << 20 && part as f64 >= NEARLY * all as f64;
     if is_most(*run.cached_read_bytes.as_ref().unwrap_or(&0), moved.read_call_bytes) {
         return Some("copying from it");
     }
@@ -415,7 +414,7 @@ fn page_cache_copy(run: &CommandRun) -> Option<&'static str> {
     is_most(dirty, moved.dirtied_bytes).then_some("copying to it")
 }
 
-/// The cost of calls of a few hundred bytes.
+/// The number and size of the calls, if they are many and small.
 fn small_calls(run: &CommandRun) -> String {
     let smallest = [run.interface.read_call_bytes, run.interface.write_call_bytes]
         .into_iter()
@@ -464,41 +463,41 @@ fn throttle(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Option<S
     None
 }
 
-/// Share of the reads from which the page cache changes the meaning of the time.
+/// Share of the bytes from which the page cache changes the meaning of the time.
 const CACHE_SHARE: f64 = 0.05;
 
 /// Bytes below which a direction does not matter.
 const LEAST_BYTES: u64 = 1 << 20;
 
-/// Dirty bytes before a run from which their write-back disturbs it (D02).
+/// Dirty bytes before a run whose write-back disturbs the run (D02).
 const BACKLOG_BYTES: u64 = 64 << 20;
 
-/// Share of the device's reads from which others disturb.
+/// Share of the reads from which other processes disturb the run.
 const FOREIGN_SHARE: f64 = 0.05;
 
-/// Share of the time for which tasks wait for a CPU, or the hypervisor takes it, from which the time grows with that.
+/// Share of the time without a CPU, or without memory, from which the run takes noticeably longer.
 const CPU_WAIT_SHARE: f64 = 0.1;
 
-/// Share of the bytes of the topmost device from which the lower ones delivered them.
+/// Share of the topmost device's bytes that the lowest devices must deliver.
 const LOWER_SHARE: f64 = 0.9;
 
-/// Time from which waiting for a CPU shows.
+/// Shortest run in which waiting for a CPU is noticeable.
 const CPU_WAIT_SECONDS: f64 = 0.1;
 
-/// Ticks of all CPUs that a share needs.
+/// Fewest ticks of all CPUs for a share.
 const LEAST_TICKS: u64 = 20;
 
 /// The answer of a check.
 enum CheckReply {
-    /// The command did nothing that it is about.
+    /// The command did nothing that the check is about.
     DoesNotApply,
-    /// Nothing was found.
+    /// The check holds.
     Holds,
-    /// What was found.
+    /// A finding with its sentence.
     Found(Severity, String),
 }
 
-/// The answer, or why there is none.
+/// A reply, or why the check could not be made.
 type CheckAnswer = Known<CheckReply>;
 
 /// A finding if `is_found`.
@@ -561,8 +560,8 @@ fn runs_disagree(seconds: &[f64]) -> CheckReply {
     CheckReply::Found(
         severity,
         format!(
-            "Its runs took from {} to {}: they differ by {} of their mean (standard deviation). Find what differs, such as \
-             other load or a warm cache (--cold).",
+            "Its runs took from {} to {}, with a standard deviation of {} of their mean. Look for other load or a warm cache \
+             (--cold).",
             show_ns(least * 1e9),
             show_ns(most * 1e9),
             show_share(deviation)
@@ -600,7 +599,7 @@ fn page_cache(run: &CommandRun) -> CheckAnswer {
     let share = cached as f64 / moved.read_call_bytes as f64;
     found_if(share >= CACHE_SHARE, Severity::Rename, || {
         let share = show_share(share);
-        format!("The page cache answered {share} of what it read; --cold evicts the files before each run.")
+        format!("The page cache served {share} of its reads; --cold evicts the files before each run.")
     })
 }
 
@@ -615,24 +614,20 @@ fn stored_nowhere(run: &CommandRun, what: &str, bytes: impl Fn(&FilesState) -> O
     for one in &run.named {
         let before = one.before.as_ref().map_err(Clone::clone)?;
         let amount = bytes(before)
-            .ok_or_else(|| format!("the file system does not say how {} is stored", one.path))?;
+            .ok_or_else(|| format!("the file system does not report the extents of {}", one.path))?;
         files += before.files;
         if amount >= LEAST_BYTES {
             let (amount, all) = (show_bytes(amount), show_bytes(before.bytes));
             return Ok(CheckReply::Found(
                 Severity::Biased,
                 format!(
-                    "{amount} of the {all} of {} are {what}: they are read as zeros without the device.",
+                    "{amount} of the {all} in {} are {what}: reads of them return zeros without the device.",
                     one.path
                 ),
             ));
         }
     }
-    if files == 0 {
-        Err("its command line names no file that was there".into())
-    } else {
-        Ok(CheckReply::Holds)
-    }
+    if files == 0 { Err("its command line names no existing file".into()) } else { Ok(CheckReply::Holds) }
 }
 
 /// Output that is easier to store than data: holes in a file that the command made, or zeros, judging by the command line.
@@ -644,7 +639,7 @@ fn easy_data(run: &CommandRun, seen: &CommandRecord) -> CheckAnswer {
         {
             let (holes, all) = (show_bytes(after.hole_bytes), show_bytes(after.bytes));
             let sentence =
-                format!("{holes} of the {all} of {} are holes: they were never written.", one.path);
+                format!("{holes} of the {all} in {} are holes: they were never written.", one.path);
             return Ok(CheckReply::Found(Severity::Biased, sentence));
         }
     }
@@ -652,10 +647,9 @@ fn easy_data(run: &CommandRun, seen: &CommandRecord) -> CheckAnswer {
         return Ok(CheckReply::DoesNotApply);
     }
     let is_zero = seen.end.byte_sources.iter().any(|source| source == "/dev/zero");
-    // The data of any other command are unknown, so the check never holds.
+    // The data of other commands are unknown, so the check never holds.
     Ok(if is_zero {
-        let sentence =
-            "It wrote zeros: storage that compresses, or leaves zeros out, takes these faster than data.";
+        let sentence = "It wrote zeros: storage that compresses or skips zeros stores them faster than data.";
         CheckReply::Found(Severity::Biased, sentence.into())
     } else {
         CheckReply::DoesNotApply
@@ -675,7 +669,7 @@ fn still_in_memory(run: &CommandRun, seen: &CommandRecord) -> CheckAnswer {
 
 fn memory_below(run: &CommandRun) -> CheckAnswer {
     if let Some((one, memory)) = run.named.iter().find_map(|one| Some((one, one.memory.as_ref()?))) {
-        let sentence = format!("{} is memory ({memory}) and no disk.", one.path);
+        let sentence = format!("{} is in memory ({memory}), not on a disk.", one.path);
         return Ok(CheckReply::Found(Severity::Rename, sentence));
     }
     run.devices.as_ref().map_err(Clone::clone)?;
@@ -696,7 +690,7 @@ fn lower_layer(record: &Record, run: &CommandRun) -> CheckAnswer {
             return Ok(CheckReply::Found(
                 Severity::Rename,
                 format!(
-                    "Of {top} that were read, {names} delivered {below}: a layer in between has a cache."
+                    "{names} delivered {below} of the {top} that were read: a layer in between has a cache."
                 ),
             ));
         }
@@ -712,18 +706,22 @@ fn foreign_io(run: &CommandRun) -> CheckAnswer {
     if is_much(foreign, all) {
         let moved = run.neighbours.iter().filter(|one| one.io_bytes.is_some_and(|bytes| bytes > 0));
         let busy: Vec<&str> = moved.map(|one| one.name.as_str()).collect();
-        let who = if busy.is_empty() { String::new() } else { format!("; busy were {}", busy.join(", ")) };
-        let sentence = format!("Others read {} from the same devices meanwhile{who}.", show_bytes(foreign));
+        let who = if busy.is_empty() {
+            String::new()
+        } else {
+            format!(" (processes with I/O: {})", busy.join(", "))
+        };
+        let sentence =
+            format!("Other processes read {} from the same devices during the run{who}.", show_bytes(foreign));
         return Ok(CheckReply::Found(Severity::Biased, sentence));
     }
     let written = run
         .foreign_written_bytes
         .clone()
-        .map_err(|why| format!("how much others wrote to the same devices is unknown: {why}"))?;
+        .map_err(|why| format!("how much other processes wrote to the same devices is unknown: {why}"))?;
     if is_much(written, run.written_at_end_bytes.as_ref().unwrap_or(&0).saturating_add(written)) {
         return Err(format!(
-            "{} that were written to the devices are not its data; whether other programs or the file system's journal wrote \
-             them is unknown",
+            "the devices wrote {} that are not the command's data; other processes or the file system's journal may have written them",
             show_bytes(written)
         ));
     }
@@ -734,7 +732,9 @@ fn backlog(run: &CommandRun) -> CheckAnswer {
     let before = run.machine_dirty_bytes[0].clone()?;
     found_if(before >= BACKLOG_BYTES, Severity::Biased, || {
         let before = show_bytes(before);
-        format!("{before} of other programs were dirty when it began, and are written back meanwhile.")
+        format!(
+            "{before} of dirty data was in memory when it began, and its write-back competes with the run."
+        )
     })
 }
 
@@ -743,7 +743,7 @@ fn limit_reached(run: &CommandRun, limiter: &Limiter, seen: &CommandRecord) -> C
     start.ok_or("the session has no snapshot of its start")?.text(LIMITS)?;
     run.devices.as_ref().map_err(Clone::clone)?;
     found_if(limiter.name == "throttle", Severity::Biased, || {
-        format!("This is a limit: {}.", limiter.sentence)
+        format!("The run reached a limit: {}.", limiter.sentence)
     })
 }
 
@@ -754,8 +754,11 @@ fn waited_for_cpu(run: &CommandRun) -> CheckAnswer {
         let computed = run.neighbours.iter().filter(|one| one.cpu_ms > 0);
         let busy: Vec<String> =
             computed.map(|one| format!("{} for {}", one.name, show_ns(one.cpu_ms as f64 * 1e6))).collect();
-        let who =
-            if busy.is_empty() { String::new() } else { format!("; others computed: {}", busy.join(", ")) };
+        let who = if busy.is_empty() {
+            String::new()
+        } else {
+            format!("; other processes used CPUs: {}", busy.join(", "))
+        };
         format!("Tasks of this machine waited for a CPU for {} of the time{who}.", show_share(share))
     })
 }
@@ -785,7 +788,7 @@ fn memory_pressure(run: &CommandRun) -> CheckAnswer {
 
 #[cfg(test)]
 mod tests {
-    //! Tests of the reports of commands whose behaviour is known.
+    //! Tests of reports about forged commands.
 
     use crate::Judging;
     use crate::fixture::Fixture;
@@ -836,13 +839,13 @@ mod tests {
         }
     }
 
-    /// A session with one run for each end. `dirty_kib` are those of the machine before and after the run.
+    /// A session with one run for each end. `dirty_kib` has the machine's dirty KiB before and after the run.
     fn record(ends: Vec<CommandEnd>, dirty_kib: [u64; 2]) -> Record {
         let mut record = Fixture::honest().record();
-        let words = ["dd", "if=data", "of=/dev/null"].map(str::to_owned).to_vec();
+        let args = ["dd", "if=data", "of=/dev/null"].map(str::to_owned).to_vec();
         record.header.plan.jobs.clear();
         record.header.plan.study = Study::Commands(CommandStudy {
-            commands: vec![Command { line: words.join(" "), args: words }],
+            commands: vec![Command { line: args.join(" "), args }],
             cold: Cold::No,
             final_sync: true,
             prepare: None,
@@ -1038,7 +1041,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_is_waited_for_only_if_the_data_went_through_it() {
+    fn a_pipe_is_the_limiter_only_if_the_data_went_through_it() {
         let limiter = |end: CommandEnd, args: &[&str]| {
             let mut record = record(vec![end], [0, 0]);
             let Study::Commands(study) = &mut record.header.plan.study else { unreachable!() };
@@ -1055,9 +1058,9 @@ mod tests {
             ..Moved::default()
         });
         assert_eq!(limiter(tar.clone(), &["tar", "c", "data"]), "the other end of a pipe");
-        // Its standard output is a pipe too, and nothing went there.
+        // Its standard output is a pipe that carried no data.
         assert_eq!(limiter(tar, &["dd", "if=data", "of=/dev/null"]), "none of these");
-        // A pipe as standard input means nothing if files were read.
+        // A pipe as standard input does not count if files were read.
         assert_eq!(limiter(CommandEnd { stdin: Stream::Pipe, ..end(0) }, &["cat", "data"]), "none of these");
     }
 
@@ -1100,15 +1103,15 @@ mod tests {
 
     #[test]
     fn repeats_that_differ_are_found_and_single_runs_are_not_checked() {
-        let of_seconds = |seconds: &[f64]| {
+        let found_after = |seconds: &[f64]| {
             let ends = seconds.iter().map(|s| CommandEnd { wall_ns: (s * 1e9) as u64, ..end(64 * MIB) });
             found(&crate::judge(&record(ends.collect(), [0, 0]), &Judging::default()))
         };
-        assert_eq!(of_seconds(&[0.5]), Vec::<String>::new());
-        assert_eq!(of_seconds(&[0.5, 0.5]), ["E05"]);
-        assert_eq!(of_seconds(&[0.5, 0.51, 0.5]), Vec::<String>::new());
+        assert_eq!(found_after(&[0.5]), Vec::<String>::new());
+        assert_eq!(found_after(&[0.5, 0.5]), ["E05"]);
+        assert_eq!(found_after(&[0.5, 0.51, 0.5]), Vec::<String>::new());
         // A standard deviation of 11 % is a note, and one of 60 % biases the mean.
-        assert_eq!(of_seconds(&[0.45, 0.5, 0.56]), ["E06"]);
+        assert_eq!(found_after(&[0.45, 0.5, 0.56]), ["E06"]);
         let ends = [0.2, 0.5, 0.8].map(|s: f64| CommandEnd { wall_ns: (s * 1e9) as u64, ..end(64 * MIB) });
         let report = crate::judge(&record(ends.to_vec(), [0, 0]), &Judging::default());
         assert_eq!((found(&report), report.verdict), (vec!["E06".to_owned()], Verdict::Suspect));

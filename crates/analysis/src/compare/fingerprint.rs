@@ -28,7 +28,7 @@ const QUEUE: [&str; 8] = [
     "wbt_lat_usec",
 ];
 
-/// The aspect of two engines that differ because one replaced an engine that was denied.
+/// The aspect of engines that differ because one of them replaced a denied default.
 pub(super) const AVAILABLE_ENGINE: &str = "available engine";
 
 /// A circumstance.
@@ -36,7 +36,7 @@ pub(super) const AVAILABLE_ENGINE: &str = "available engine";
 pub(super) struct Aspect {
     name: String,
     value: Known<String>,
-    /// Whether it is an engine that replaced a denied one.
+    /// Whether it is an engine that replaced a denied default.
     is_fallback: bool,
     /// Added to the value in messages about a fallback. It makes no difference between two aspects.
     remark: String,
@@ -50,7 +50,7 @@ pub(super) fn fingerprint(report: &Report, result: &Measured) -> Vec<Aspect> {
     let phase = result.job.phases.get(result.phase as usize);
     if let Some((phase, stream)) = phase.and_then(|p| Some((p, p.streams.get(result.stream as usize)?))) {
         all.extend(work(stream).map(|(name, value)| aspect(name, value, true)));
-        all.push(aspect("beside it", describe_other_streams(phase, result.stream as usize), true));
+        all.push(aspect("concurrent streams", describe_other_streams(phase, result.stream as usize), true));
         all.push(engine(stream));
         all.extend(execution(phase, stream).map(|(name, value)| aspect(name, value, false)));
         let places = stream.targets.iter().enumerate();
@@ -63,8 +63,8 @@ pub(super) fn fingerprint(report: &Report, result: &Measured) -> Vec<Aspect> {
 /// The differences between two fingerprints, and the circumstances that are unknown on one side.
 pub(super) fn differences(a: &[Aspect], b: &[Aspect]) -> (Vec<Difference>, Vec<String>) {
     let (mut different, mut unknown) = (Vec::new(), Vec::new());
-    let missing = |of: &Aspect| Aspect { value: Ok("-".into()), ..of.clone() };
-    let find = |all: &[Aspect], of: &Aspect| all.iter().find(|x| x.name == of.name).cloned();
+    let missing = |other: &Aspect| Aspect { value: Ok("-".into()), ..other.clone() };
+    let find = |all: &[Aspect], one: &Aspect| all.iter().find(|x| x.name == one.name).cloned();
     let mut both: Vec<(Aspect, Aspect)> =
         a.iter().map(|x| (x.clone(), find(b, x).unwrap_or_else(|| missing(x)))).collect();
     both.extend(b.iter().filter(|y| find(a, y).is_none()).map(|y| (missing(y), y.clone())));
@@ -88,10 +88,11 @@ fn aspect(name: &str, value: String, refuses: bool) -> Aspect {
     Aspect { name: name.into(), value: Ok(value), is_fallback: false, remark: String::new(), refuses }
 }
 
-/// The request to the target: other values are different work.
+/// The requested work. Results with other values measure different work.
 fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
     let access = &stream.access;
-    let lines = |of: fn(&Line) -> String| access.lines.iter().map(of).collect::<Vec<_>>().join("; ");
+    let lines =
+        |describe: fn(&Line) -> String| access.lines.iter().map(describe).collect::<Vec<_>>().join("; ");
     let span = if access.span_bytes == u64::MAX { "all".into() } else { show_bytes(access.span_bytes) };
     let flush = stream.flush.map_or("none".into(), |f| {
         let drain = if f.drain { ", waiting for the writes in flight" } else { "" };
@@ -127,7 +128,7 @@ fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
             "pace",
             pace(stream.pace)
                 + &stream.flow.map_or_else(String::new, |flow| format!(", {}", flow.describe()))
-                + if stream.serialize_overlap { ", overlapping ones one by one" } else { "" },
+                + if stream.serialize_overlap { ", overlapping operations one by one" } else { "" },
         ),
         ("syncs", flush),
         ("data", data),
@@ -135,7 +136,7 @@ fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
     .into_iter()
 }
 
-/// How many there are, and which part of them is whose.
+/// The number of targets, and how workers and hosts share them.
 fn targets(stream: &Stream) -> String {
     let shared = stream.shared.map(|shared| format!(", shared {}", shared.layout.describe()));
     let shift = match stream.shift_hosts {
@@ -147,46 +148,46 @@ fn targets(stream: &Stream) -> String {
 }
 
 fn sizes(line: &Line) -> String {
-    let mut words: Vec<String> = line.drawn_sizes().map(model::job::Sizes::describe).collect();
-    words.dedup();
-    words.join("/")
+    let mut sizes: Vec<String> = line.drawn_sizes().map(model::job::Sizes::describe).collect();
+    sizes.dedup();
+    sizes.join("/")
 }
 
-/// The order of a line with all that bends it; the plain line is one word.
+/// The order of a line with all its options; one word without options.
 fn order(line: &Line) -> String {
-    let mut words = line.order.describe();
+    let mut order = line.order.describe();
     if let model::job::Order::Sequential(steps) = &line.order
         && steps.start != model::job::Start::default()
     {
-        words += &format!(", workers from {}", of_start(steps.start));
+        order += &format!(", workers from {}", of_start(steps.start));
     }
     match line.run_length.filter(|_| line.is_in_rows()) {
-        Some(length) => words += &format!(", runs of {length} in the mean"),
-        None if line.is_in_rows() => words += &format!(", {} in a row", line.consecutive),
+        Some(length) => order += &format!(", runs of {length} in the mean"),
+        None if line.is_in_rows() => order += &format!(", {} in a row", line.consecutive),
         None => {}
     }
     if line.interleaved > 1 {
-        words += &format!(", {} runs at once", line.interleaved);
+        order += &format!(", {} runs at once", line.interleaved);
     }
-    words += match line.positions {
+    order += match line.positions {
         model::job::Positions::Shared => "",
         model::job::Positions::Own => ", a position for each direction",
         model::job::Positions::OwnRestart => ", a position for each direction until one reaches the end",
     };
     if line.align_bytes > 0 {
-        words += &format!(", aligned to {}", show_block(line.align_bytes));
+        order += &format!(", aligned to {}", show_block(line.align_bytes));
     }
     if line.delay_ns > 0 {
-        words +=
+        order +=
             &format!(", {} between bursts of {}", line.delay_law.describe_mean(line.delay_ns), line.burst);
     }
     if line.reply_bytes > 0 {
-        words += &format!(", replies of {}", show_block(u64::from(line.reply_bytes)));
+        order += &format!(", replies of {}", show_block(u64::from(line.reply_bytes)));
     }
     if line.weight != 100 {
-        words += &format!(", {} %", line.weight);
+        order += &format!(", {} %", line.weight);
     }
-    words
+    order
 }
 
 fn pace(pace: Pace) -> String {
@@ -196,18 +197,18 @@ fn pace(pace: Pace) -> String {
             // No entry means no limit.
             let limits =
                 [(iops, "IOPS"), (bytes_per_s, "bytes/s")].into_iter().filter(|(limit, _)| *limit > 0.0);
-            let words: Vec<String> = limits.map(|(limit, unit)| format!("{limit} {unit}")).collect();
-            if words.is_empty() { "closed loop".into() } else { format!("at most {}", words.join(", ")) }
+            let limits: Vec<String> = limits.map(|(limit, unit)| format!("{limit} {unit}")).collect();
+            if limits.is_empty() { "closed loop".into() } else { format!("at most {}", limits.join(", ")) }
         }
         Pace::Each { iops, bytes_per_s } => {
             let limits = [(iops, "IOPS"), (bytes_per_s, "bytes/s")];
-            let words: Vec<String> = limits
+            let limits: Vec<String> = limits
                 .iter()
                 .flat_map(|(each, unit)| {
                     each.named().map(move |(kind, limit)| format!("{kind}s {limit} {unit}"))
                 })
                 .collect();
-            format!("at most {}", words.join(", "))
+            format!("at most {}", limits.join(", "))
         }
         Pace::Open { iops, arrivals } => {
             format!("open loop at {iops} IOPS, {}", parsers::of_arrivals(arrivals))
@@ -229,23 +230,23 @@ fn data(data: &Data) -> String {
         }
         Data::Zeros => "zeros".into(),
         Data::Counting => "the bytes 0 to 255".into(),
-        Data::File(path) => format!("of {path}"),
+        Data::File(path) => format!("from {path}"),
     }
 }
 
-/// Other streams of the same time.
+/// The other streams of the phase.
 fn describe_other_streams(phase: &Phase, own: usize) -> String {
     let others = phase.streams.iter().enumerate().filter(|(i, _)| *i != own);
-    let words: Vec<String> = others
+    let streams: Vec<String> = others
         .map(|(_, s)| {
             format!("{}, depth {} x {}, {}", s.access.describe(), s.depth, s.workers, s.cache.word())
         })
         .collect();
-    if words.is_empty() { "nothing".into() } else { words.join("; ") }
+    if streams.is_empty() { "none".into() } else { streams.join("; ") }
 }
 
-/// The engine with its options: perhaps the very thing that is compared. If fathom chose it because the default engine was
-/// denied, the user did not mean to compare it, so another engine on the other side is a difference of [`AVAILABLE_ENGINE`].
+/// The engine with its options, which may be the subject of the comparison. If fathom chose it because the default was denied, the user did
+/// not mean to compare engines: then another engine is a difference of [`AVAILABLE_ENGINE`].
 fn engine(stream: &Stream) -> Aspect {
     let options = parsers::options(&stream.options);
     let colon = if options.is_empty() { "" } else { ":" };
@@ -261,14 +262,14 @@ fn engine(stream: &Stream) -> Aspect {
     }
 }
 
-/// How the work was done, which may be the subject of the comparison.
+/// How the work was executed, which may be the subject of the comparison.
 fn execution(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
     let place = &stream.place;
     let cpus = if place.cpus.is_empty() { "all".into() } else { parsers::of_cpus(&place.cpus) };
     let node = place.node.map_or(String::new(), |n| format!(", node {n}"));
     let memory = place.memory.as_ref();
     let memory = memory.map_or(String::new(), |m| format!(", memory {}", parsers::of_memory_nodes(m)));
-    let split = if place.split { ", one each" } else { "" };
+    let split = if place.split { ", one for each worker" } else { "" };
     let nice = place.nice.map(|n| format!("nice {n}"));
     let io_priority = place.io_priority.map(|p| format!("I/O {}", parsers::of_io_priority(p)));
     let first: Vec<String> = [nice, io_priority].into_iter().flatten().collect();
@@ -325,7 +326,7 @@ fn machine_aspects(report: &Report) -> Vec<Aspect> {
     ]
 }
 
-/// `io.max: 8:0 riops=1000` of a line with the path of its file: cgroups have other names each time.
+/// Reduces the path of a limit to the name of its file, `io.max: 8:0 riops=1000`: names of cgroups differ from run to run.
 fn limit(line: &str) -> String {
     // A directory may contain a colon; a limit has none before a space.
     let (path, value) = line.rsplit_once(": ").unwrap_or(("", line));
@@ -333,31 +334,31 @@ fn limit(line: &str) -> String {
     if file.is_empty() { value.to_owned() } else { format!("{file}: {value}") }
 }
 
-/// Where the target with this index is.
+/// The file system, device and queue settings of the target with this index.
 fn place_aspects(index: usize, place: Option<&Place>) -> Vec<Aspect> {
     let Some(place) = place else { return Vec::new() };
-    let of =
+    let named =
         |name: &str| if index == 0 { name.to_owned() } else { format!("{name} of target {}", index + 1) };
     let fs = place.file_system.as_ref();
     let options = fs.map_or("none".into(), |f| {
-        let mut words: Vec<&str> =
+        let mut options: Vec<&str> =
             f.options.split(',').chain(f.attributes.iter().map(String::as_str)).collect();
-        words.sort_unstable();
-        words.dedup();
-        words.join(",")
+        options.sort_unstable();
+        options.dedup();
+        options.join(",")
     });
     let chain: Vec<String> = place.layers.iter().map(layer).chain(place.ram.clone()).collect();
     let mut all = vec![
-        aspect(&of("file system"), place.kind().into(), false),
-        aspect(&of("mount options"), options, false),
-        aspect(&of("device"), if chain.is_empty() { "none".into() } else { chain.join(" on ") }, false),
+        aspect(&named("file system"), place.kind().into(), false),
+        aspect(&named("mount options"), options, false),
+        aspect(&named("device"), if chain.is_empty() { "none".into() } else { chain.join(" on ") }, false),
     ];
     let top = place.tops.first().and_then(|t| place.layers.get(*t));
     // A partition has the queue of its disk.
     let queue = top.filter(|l| !l.queue.is_empty()).or_else(|| place.leaves().next());
     all.extend(queue.iter().flat_map(|layer| {
         let set = QUEUE.iter().filter_map(|file| Some((file, layer.queue.get(*file)?)));
-        set.map(|(file, value)| aspect(&of(&format!("queue/{file}")), value.trim().to_owned(), false))
+        set.map(|(file, value)| aspect(&named(&format!("queue/{file}")), value.trim().to_owned(), false))
     }));
     all
 }
@@ -374,31 +375,30 @@ fn layer(layer: &Layer) -> String {
         LayerKind::Raid => "raid",
         LayerKind::Virtual => "virtual",
     };
-    // The number of a loop device is the next that was free; a disk without a serial number is known by its name alone.
+    // The number of a loop device is arbitrary. A disk without a serial number has nothing but its name.
     let name = (layer.kind != LayerKind::Loop && layer.serial.is_none()).then_some(layer.name.as_str());
     let how = layer.backing_direct.map(|direct| if direct { "direct" } else { "buffered" });
     let parts =
         [name, Some(kind), layer.driver.as_deref(), layer.model.as_deref(), layer.serial.as_deref(), how];
-    let mut words: Vec<&str> = parts.into_iter().flatten().filter(|w| !w.is_empty()).collect();
+    let mut parts: Vec<&str> = parts.into_iter().flatten().filter(|p| !p.is_empty()).collect();
     let size = show_bytes(layer.bytes);
-    words.push(&size);
-    words.join(" ")
+    parts.push(&size);
+    parts.join(" ")
 }
 
-/// Findings that relabel a result by its limiter, or by the depth that it reached. The work is the same, and these may be the subject of
-/// the comparison.
+/// Findings that relabel a result by its limiter or by its reached depth. The work is the same, and they may be the subject of the comparison.
 const SAME_WORK: &[CheckId] = &[CheckId::B05, CheckId::D05, CheckId::D06, CheckId::D08, CheckId::D11];
 
-/// The aspect of these findings.
+/// The aspect of the findings in [`SAME_WORK`].
 pub(super) const LIMITED_BY: &str = "what limited it";
 
-/// The aspect of findings that make it another measurement.
+/// The aspect of all other relabelling findings.
 pub(super) const MEASURED: &str = "what was measured";
 
 /// The aspect of findings that the user accepted.
 pub(super) const ACCEPTED: &str = "accepted findings";
 
-/// The difference between two results that rest on different accepted findings.
+/// The difference between two results that depend on different accepted findings.
 pub(super) fn acceptance_difference(a: SideResult, b: SideResult) -> Option<Difference> {
     let ids = |one: SideResult| match one.result.accepted.as_slice() {
         [] => "none".to_owned(),
@@ -408,7 +408,7 @@ pub(super) fn acceptance_difference(a: SideResult, b: SideResult) -> Option<Diff
     (a != b).then(|| Difference { aspect: ACCEPTED.into(), a, b, refuses: true })
 }
 
-/// The differences that renaming findings make.
+/// The differences in the findings that relabel the results.
 pub(super) fn result_differences(a: SideResult, b: SideResult) -> Vec<Difference> {
     let (of_a, of_b) = (relabelling_findings(a), relabelling_findings(b));
     let only = |x: &BTreeSet<NamedFinding>, y: &BTreeSet<NamedFinding>, work: bool| -> Vec<NamedFinding> {
@@ -455,7 +455,7 @@ pub(super) fn no_number(one: SideResult) -> Option<String> {
         ));
     }
     if one.result.void {
-        return Some(format!("{which} is void"));
+        return Some(format!("{which} is invalid"));
     }
     one.result.total.is_none().then(|| format!("{which} has no number: {}", one.report.verdict_reason))
 }

@@ -1,13 +1,13 @@
-//! Compares two sides: is B faster than A, slower, the same, or how large can a difference be at most? A side is one report, or several of
-//! one configuration.
+//! Compares two sides: is B faster than A, slower, or the same, or how large can a difference be at most? A side is one report, or several
+//! reports of one configuration.
 //!
-//! 1. `pair` decides which results are compared with each other.
-//! 2. `fingerprint` decides whether that comparison makes sense.
-//! 3. `weighing` selects the numbers, and chooses a word for each.
+//! 1. `pair` matches the results of both sides.
+//! 2. `fingerprint` decides whether two results measured the same work.
+//! 3. `weighing` selects the numbers and chooses a word for each.
 //! 4. `answer` writes the sentences.
 //!
-//! [`compare`] is total: any two reports have a comparison, however broken they are. A rerun, that is a session that measured the jobs of
-//! an earlier session again, is split into two records here and compared the same way.
+//! [`compare`] is total: any two reports have a comparison, however broken they are. A rerun is a session that also repeated the jobs of an
+//! earlier session. [`split_rerun`] divides it into two records, and [`compare_rerun`] compares their reports.
 
 pub(crate) mod checks;
 mod fingerprint;
@@ -34,14 +34,15 @@ use weighing::Weighed;
 /// Options of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// The share beyond which a difference counts, and within which two sides are the same. The margin is at least 1 %, for percentiles 2
-    /// %, and as much as sessions of one side differ. The tolerance is at least the margin. `None` is a margin of 1 %, or of 5 % if each
-    /// side is one session that was measured separately, and a tolerance of 5 %, or 10 % from p99 on.
+    /// The margin, beyond which a difference counts, and the tolerance, within which two sides are the same, as a share. The margin is at
+    /// least 1 %, at least 2 % for percentiles, and at least the difference between sessions of one side. The tolerance is at least the
+    /// margin. `None` is a margin of 1 %, or 5 % if each side is one session that was measured separately, and a tolerance of 5 %, or 10 %
+    /// from p99 on.
     pub margin: Option<f64>,
     /// Whether numbers of different work are compared anyway (E14 is accepted).
     pub accept_differences: bool,
-    /// Findings of results that the user accepts. A gate decides on a number that rests on an accepted finding only if it is among
-    /// these.
+    /// Findings that the user accepts on this command line. Only with these does a gate decide on a number that depends on an accepted
+    /// finding.
     pub accept: Vec<CheckId>,
     /// The limit of `--fail-if-slower`.
     pub fail_if_slower: Option<Slower>,
@@ -61,7 +62,7 @@ pub enum Runs {
     Apart,
     /// In turns, as many as the plan has.
     InTurns,
-    /// In turns, then as many more as the first ones call for. So a gate is asked twice, and may err half as often each time.
+    /// In turns, then as many more as the first ones call for. A gate decides up to twice, and errs half as often each time.
     Settling,
 }
 
@@ -152,7 +153,7 @@ pub(crate) struct PairInTurns<'n> {
     pub(crate) headline: bool,
 }
 
-/// Compares results of one report pair by pair. The user selected them, so their differences do not prevent it.
+/// Compares results of one report pair by pair, also if their work differs: the user selected the pairs.
 pub(crate) fn compare_in_turns(report: &Report, pairs: &[PairInTurns]) -> Vec<Pair> {
     let options = Options { runs: Runs::InTurns, accept_differences: true, ..Options::default() };
     let pooled = |at: usize| -> Pooled {
@@ -254,18 +255,18 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
     };
     let other_work = (!options.accept_differences).then(|| other_work(&differences, name)).flatten();
     let void = |side: &Pooled| side.iter().any(|one| fingerprint::no_number(*one).is_some());
-    // Different work remains different work, whatever the findings. Relabelling does not matter for a result without a number.
-    let not_asked = [fingerprint::MEASURED, fingerprint::ACCEPTED, fingerprint::AVAILABLE_ENGINE];
-    let asked = |d: &Difference| d.refuses && !not_asked.contains(&d.aspect.as_str());
-    let asked_other_work = other_work.is_some() && differences.iter().any(asked);
-    let no_number = !asked_other_work && (void(a) || void(b));
+    // Findings do not make different requests comparable. Relabelling does not matter for a result without a number.
+    let not_requested = [fingerprint::MEASURED, fingerprint::ACCEPTED, fingerprint::AVAILABLE_ENGINE];
+    let is_request = |d: &Difference| d.refuses && !not_requested.contains(&d.aspect.as_str());
+    let other_request = other_work.is_some() && differences.iter().any(is_request);
+    let no_number = !other_request && (void(a) || void(b));
     let cannot_tell = !no_number && other_work.is_some() && is_undecidable(&differences);
     let mut accepted: Vec<CheckId> =
         a.iter().chain(b).flat_map(|one| one.result.accepted.iter().copied()).collect();
     accepted.sort();
     accepted.dedup();
     let refused =
-        if asked_other_work { other_work } else { why_not_comparable(a, b, sessions, name).or(other_work) };
+        if other_request { other_work } else { why_not_comparable(a, b, sessions, name).or(other_work) };
     let (measures, left_out) =
         if refused.is_none() { weighing::measures(a, b) } else { (Vec::new(), Vec::new()) };
     let true_name = |one: Option<SideResult>| one.map_or_else(String::new, |o| o.result.true_name.clone());
@@ -297,42 +298,45 @@ fn differences_between(a: SideResult, b: SideResult) -> (Vec<Difference>, Vec<St
     (different, unknown)
 }
 
-/// Why there is nothing to compare: a side without a number, or of several configurations.
+/// Why there is nothing to compare: a side has no number, or several configurations.
 fn why_not_comparable(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) -> Option<String> {
-    for (side, of, sessions) in [("A", a, sessions[0]), (name, b, sessions[1])] {
-        if let Some(why) = of.iter().find_map(|one| fingerprint::no_number(*one)) {
+    for (side, pooled, sessions) in [("A", a, sessions[0]), (name, b, sessions[1])] {
+        if let Some(why) = pooled.iter().find_map(|one| fingerprint::no_number(*one)) {
             return Some(format!("{side} has no number to compare: {}", why.trim_end_matches('.')));
         }
-        if of.len() < sessions {
-            return Some(format!("only {} of the {sessions} sessions of {side} have it", of.len()));
+        if pooled.len() < sessions {
+            return Some(format!(
+                "only {} of the {sessions} sessions of {side} have this result",
+                pooled.len()
+            ));
         }
-        let [first, others @ ..] = of.as_slice() else { continue };
+        let [first, others @ ..] = pooled.as_slice() else { continue };
         let mixed = others.iter().find_map(|other| {
             let (different, _) = differences_between(*first, *other);
             let first = different.into_iter().find(|d| d.aspect != fingerprint::LIMITED_BY)?;
             Some(format!(
                 "{} ({} and {})",
                 show_difference(&first),
-                of[0].report.started,
+                pooled[0].report.started,
                 other.report.started
             ))
         });
         if let Some(what) = mixed {
-            return Some(format!("the sessions of {side} are not of one configuration: {what}"));
+            return Some(format!("the sessions of {side} have different configurations: {what}"));
         }
     }
     None
 }
 
-/// Why the two are not compared: they are numbers of different work, or their conditions differ.
+/// Why two results are not compared: they measure different work, or their conditions differ.
 fn other_work(differences: &[Difference], name: &str) -> Option<String> {
-    let words: Vec<String> = differences.iter().filter(|d| d.refuses).map(show_difference).collect();
+    let refusing: Vec<String> = differences.iter().filter(|d| d.refuses).map(show_difference).collect();
     let which = if is_undecidable(differences) {
         "were measured under different conditions"
     } else {
-        "are numbers of different work"
+        "measure different work"
     };
-    (!words.is_empty()).then(|| format!("A and {name} {which}: {}", words.join("; ")))
+    (!refusing.is_empty()).then(|| format!("A and {name} {which}: {}", refusing.join("; ")))
 }
 
 /// Aspects that leave the work the same, but may change the number: the answer is `CANNOT TELL`, not `INCOMPARABLE`.
@@ -347,8 +351,8 @@ fn is_undecidable(differences: &[Difference]) -> bool {
         && refusing.all(|aspect| CONDITIONS.contains(&aspect) || aspect == fingerprint::MEASURED)
 }
 
-/// Accepts findings of a report that was judged before, such as a JSON report: a number that only accepted findings invalidate is
-/// shown.
+/// Accepts findings of a report that is already judged, such as a JSON report. A number that only accepted findings invalidate is shown
+/// again.
 pub fn accept_findings(report: &mut Report, accept: &[CheckId]) {
     for finding in &mut report.findings {
         finding.accepted |= finding.outcome == Outcome::Finding && accept.contains(&finding.id);
@@ -364,7 +368,7 @@ pub fn accept_findings(report: &mut Report, accept: &[CheckId]) {
             result.void = false;
             result.verdict = Verdict::Suspect;
         }
-        // A study accepts findings too, those that it is there to show.
+        // Findings that only the study accepted do not count here.
         let by_user = |id: &CheckId| accept.contains(id) || result.accepted.contains(id);
         let accepted: Vec<CheckId> =
             findings::accepted(result, findings).into_iter().filter(by_user).collect();
@@ -375,8 +379,8 @@ pub fn accept_findings(report: &mut Report, accept: &[CheckId]) {
     }
 }
 
-/// Gives every number of every side its answer. The headlines were selected before the measurement, so each is judged alone. All other
-/// numbers share one correction.
+/// Gives every number of every side its answer. The headline numbers share one correction for multiple comparisons, and all other numbers
+/// share another: the headlines were selected before the measurement.
 fn answer_all(sides: Vec<Vec<Draft>>) -> Vec<Vec<Pair>> {
     let answers = |draft: &Draft, at: usize| draft.pair.headline && at == 0;
     let chances = |which: bool| -> Vec<f64> {
@@ -409,7 +413,10 @@ fn answer(pairs: &[Pair], paired: &Paired, a: &[Report], b: &str) -> (Answer, St
         return (pair.refusal(), format!("{why}.{anyway}"));
     }
     let Some(metric) = pair.metrics.first() else {
-        return (Answer::Incomparable, format!("{} has no number that every run of both has.", pair.name));
+        return (
+            Answer::Incomparable,
+            format!("{} has no number that every run of both sides has.", pair.name),
+        );
     };
     let what = format!("{} of {}", metric.name, pair.true_name_a);
     let numbers = format!(
@@ -497,17 +504,17 @@ fn needed_runs_sentence(metric: &Metric) -> String {
 fn accepted(pair: &Pair) -> String {
     match pair.accepted.as_slice() {
         [] => String::new(),
-        ids => format!(" The numbers rest on accepted findings: {}.", CheckId::list(ids, ", ")),
+        ids => format!(" The numbers depend on accepted findings: {}.", CheckId::list(ids, ", ")),
     }
 }
 
 /// The differences between the two sides.
 fn differences_sentence(pair: &Pair) -> String {
-    let words: Vec<String> = pair.differences.iter().map(show_difference).collect();
-    if words.is_empty() {
+    let differences: Vec<String> = pair.differences.iter().map(show_difference).collect();
+    if differences.is_empty() {
         String::new()
     } else {
-        format!(" The difference between these: {}.", words.join("; "))
+        format!(" They differ in: {}.", differences.join("; "))
     }
 }
 
@@ -598,32 +605,32 @@ fn pooled(reports: &[Report]) -> Vec<Pooled<'_>> {
     all
 }
 
-/// Compares the sides of a rerun. The user knows what changed since the earlier session, so different work does not prevent the
-/// comparison; then and now must be the same work. Both sides were measured in turns, so disturbances affect both.
+/// Compares the reports of a rerun: the session's own jobs with the repeated ones, which were measured in turns, and the repeated jobs with
+/// the earlier session. The user knows what changed since then, so the own jobs may be different work. The repeated jobs may not.
 pub(crate) fn compare_rerun(
     earlier: &plan::Rerun,
     plan: &Plan,
     own: &Report,
-    again: Report,
+    rerun: Report,
     accept: &[CheckId],
 ) -> Rerun {
-    let asked = |accept_differences| Options {
+    let options = |accept_differences| Options {
         accept_differences,
         accept: accept.to_vec(),
         version: own.fathom.version.clone(),
         ..Options::default()
     };
     let settles = matches!(plan.strategy, Strategy::Settle { .. });
-    let beside = Options {
+    let in_turns = Options {
         fail_if_slower: plan.fail_if_slower,
         runs: if settles { Runs::Settling } else { Runs::InTurns },
-        ..asked(true)
+        ..options(true)
     };
     Rerun {
         session: earlier.session.clone(),
-        beside: compare(&again, own, &beside),
-        since: compare(&earlier.then, &again, &asked(false)),
-        again: Box::new(again),
+        beside: compare(&rerun, own, &in_turns),
+        since: compare(&earlier.then, &rerun, &options(false)),
+        again: Box::new(rerun),
     }
 }
 
@@ -633,13 +640,13 @@ pub(crate) fn split_rerun(record: &Record) -> Option<(Record, Record)> {
     let against = plan.against.as_ref()?;
     let from = against.from.min(plan.jobs.len());
     let own = record_of_jobs(record, 0..from, plan.headline);
-    let mut again = record_of_jobs(record, from..plan.jobs.len(), against.headline);
-    again.header.plan.title = format!("{}, again", against.then.title);
-    // The rows of a card are jobs of this session.
-    again.header.plan.study = Study::Jobs;
-    // So do the conditions.
-    again.header.plan.fail_if.clear();
-    Some((own, again))
+    let mut rerun = record_of_jobs(record, from..plan.jobs.len(), against.headline);
+    rerun.header.plan.title = format!("{}, again", against.then.title);
+    // The rows of a profile's card belong to the own jobs.
+    rerun.header.plan.study = Study::Jobs;
+    // The conditions do too.
+    rerun.header.plan.fail_if.clear();
+    Some((own, rerun))
 }
 
 /// The part of a record that belongs to some of its jobs.
@@ -652,9 +659,9 @@ fn record_of_jobs(record: &Record, jobs: std::ops::Range<usize>, headline: usize
     for ceiling in &mut header.self_test.ceilings {
         ceiling.job -= jobs.start;
     }
-    let of_these = |run: &&Run| jobs.contains(&run.start.job);
+    let is_selected = |run: &&Run| jobs.contains(&run.start.job);
     let part_of = |runs: &[Run]| {
-        let mut runs: Vec<Run> = runs.iter().filter(of_these).cloned().collect();
+        let mut runs: Vec<Run> = runs.iter().filter(is_selected).cloned().collect();
         for run in &mut runs {
             run.start.job -= jobs.start;
         }
@@ -682,7 +689,7 @@ use crate::judge;
 #[cfg(test)]
 use model::study::Studied;
 
-/// A session of one job, followed by that of an earlier session with another depth.
+/// A session of one job that also repeated a slower job of an earlier session.
 #[cfg(test)]
 pub(crate) fn fixture() -> Record {
     let before = Fixture { name: "before".into(), ops: 8_000, ..Fixture::honest() };
@@ -696,8 +703,8 @@ pub(crate) fn fixture() -> Record {
 #[test]
 fn each_side_of_a_rerun_is_a_record() {
     let record = fixture();
-    let (own, again) = split_rerun(&record).unwrap();
-    for (side, name, iops) in [(&own, "RND4K Q32T1 read", 10_000.0), (&again, "before", 8_000.0)] {
+    let (own, rerun) = split_rerun(&record).unwrap();
+    for (side, name, iops) in [(&own, "RND4K Q32T1 read", 10_000.0), (&rerun, "before", 8_000.0)] {
         let report = judge(side, &Judging::default());
         assert_eq!((report.results.len(), report.results[0].name.as_str()), (1, name));
         assert_eq!(report.results[0].runs.len(), 5);
@@ -705,15 +712,19 @@ fn each_side_of_a_rerun_is_a_record() {
         let tested: Vec<usize> = side.header.self_test.ceilings.iter().map(|c| c.job).collect();
         assert_eq!(tested, [0], "the self test is that of the job");
     }
-    assert!(split_rerun(&own).is_none() && split_rerun(&again).is_none());
+    assert!(split_rerun(&own).is_none() && split_rerun(&rerun).is_none());
 }
 
 #[test]
 fn a_card_belongs_to_the_own_side() {
     let mut record = fixture();
     let rows = Vec::new();
-    let (tool, look) = ("ATTO".to_owned(), model::profile::Look::Bars);
-    let layout = model::profile::ToolLayout { tool, look, rows, differs: Vec::new() };
+    let layout = model::profile::ToolLayout {
+        tool: "ATTO".into(),
+        look: model::profile::Look::Bars,
+        rows,
+        differs: Vec::new(),
+    };
     record.header.plan.study = Study::Profile(layout);
     let report = judge(&record, &Judging::default());
     assert!(matches!(report.study, Studied::Profile(_)));
@@ -721,7 +732,7 @@ fn a_card_belongs_to_the_own_side() {
 }
 
 #[test]
-fn a_rerun_compares_both_sides_and_then_with_now() {
+fn a_rerun_is_compared_with_the_own_jobs_and_with_the_earlier_session() {
     use model::comparison::Answer;
     let report = judge(&fixture(), &Judging::default());
     assert_eq!(report.results.len(), 1);

@@ -8,7 +8,7 @@ use model::comparison::{Answer, Passing};
 use model::job::Cache;
 use model::report::Measured;
 
-/// Rates of five runs, a per cent apart.
+/// Rates of five runs within 1 %.
 const RUNS: [f64; 5] = [9_900.0, 10_100.0, 10_000.0, 9_950.0, 10_050.0];
 
 fn judged(fixture: &Fixture) -> Report {
@@ -41,7 +41,7 @@ fn outcome(comparison: &Comparison, id: CheckId) -> Option<(Outcome, Option<Seve
     answers(comparison, id).first().map(|f| (f.outcome, f.severity))
 }
 
-/// The refusal of an honest report against what becomes of it.
+/// Why an honest report is not compared with a changed copy of it; `None` if it is.
 fn refused(change: impl FnOnce(&mut Report)) -> Option<String> {
     let mut b = rated(&Fixture::honest(), 1.0);
     change(&mut b);
@@ -69,10 +69,10 @@ fn a_tenth_less_is_slower_with_its_interval_and_reasons() {
     let (a, b) = (rated(&Fixture::honest(), 1.0), rated(&Fixture::honest(), 0.9));
     let comparison = compare(&a, &b, &options());
     assert_eq!(comparison.answer, Answer::Slower, "{}", comparison.sentence);
-    for words in
+    for part in
         ["slower", "IOPS of 4K random read, depth 32, direct", "by 10 % (9.0 to 11 %)", "over 5 and 5 runs"]
     {
-        assert!(comparison.sentence.contains(words), "{words}: {}", comparison.sentence);
+        assert!(comparison.sentence.contains(part), "{part}: {}", comparison.sentence);
     }
     let names: Vec<&str> = comparison.pairs[0].metrics.iter().map(|m| m.name.as_str()).collect();
     assert_eq!(names, ["IOPS", "read p50", "read p99", "read p99.9", "CPU per operation"]);
@@ -101,7 +101,7 @@ fn different_work_is_refused_and_the_difference_named() {
         ("pace closed loop -> open loop at 100", |r| {
             stream(r).pace = model::job::Pace::default().offering(100.0);
         }),
-        ("beside it nothing -> 4K random read", |r| {
+        ("concurrent streams none -> 4K random read", |r| {
             let other = stream(r).clone();
             r.results[0].job.phases[0].streams.push(other);
         }),
@@ -117,9 +117,9 @@ fn different_work_is_refused_and_the_difference_named() {
             stream(r).flush = Some(model::job::Flush { call, every: 8, calls: 1, drain: false });
         }),
     ];
-    for (words, change) in table {
-        let why = refused(change).unwrap_or_else(|| panic!("{words} is compared"));
-        assert!(why.contains(words), "{words}: {why}");
+    for (part, change) in table {
+        let why = refused(change).unwrap_or_else(|| panic!("{part} is compared"));
+        assert!(why.contains(part), "{part}: {why}");
     }
     assert_eq!(refused(|_| {}), None);
 }
@@ -143,16 +143,12 @@ fn differences_that_may_be_the_subject_are_named_and_not_refused() {
         }),
         ("host", |r| r.hosts = vec!["other".into()]),
     ];
-    for (words, change) in table {
+    for (part, change) in table {
         let mut b = rated(&Fixture::honest(), 0.9);
         change(&mut b);
         let comparison = compare(&rated(&Fixture::honest(), 1.0), &b, &options());
-        assert_eq!(comparison.answer, Answer::Slower, "{words}: {}", comparison.sentence);
-        assert!(
-            comparison.sentence.contains(&format!("The difference between these: {words}")),
-            "{}",
-            comparison.sentence
-        );
+        assert_eq!(comparison.answer, Answer::Slower, "{part}: {}", comparison.sentence);
+        assert!(comparison.sentence.contains(&format!("They differ in: {part}")), "{}", comparison.sentence);
         assert_eq!(outcome(&comparison, CheckId::E14), Some((Outcome::Finding, Some(Severity::Note))));
     }
 }
@@ -170,10 +166,10 @@ fn an_engine_that_replaced_a_denied_one_is_not_compared_with_another_one() {
     for (a, b) in [(&usual, &fallback("a filter")), (&fallback("a filter"), &usual)] {
         let comparison = compare(a, b, &options());
         assert_eq!(comparison.answer, Answer::CannotTell, "{}", comparison.sentence);
-        for words in
+        for part in
             ["engine", "io_uring", "libaio in place of io_uring, which was denied (a filter)", "--accept E14"]
         {
-            assert!(comparison.sentence.contains(words), "{words}: {}", comparison.sentence);
+            assert!(comparison.sentence.contains(part), "{part}: {}", comparison.sentence);
         }
         assert_eq!(outcome(&comparison, CheckId::E14), Some((Outcome::Finding, Some(Severity::Void))));
         let slower = model::verdict::Slower { by: 0.05, all: false };
@@ -182,7 +178,7 @@ fn an_engine_that_replaced_a_denied_one_is_not_compared_with_another_one() {
         let accepted = compare(a, b, &Options { accept_differences: true, ..options() });
         assert!(matches!(accepted.answer, Answer::Slower | Answer::Faster), "{}", accepted.sentence);
     }
-    // The same engine on both sides is the same work, whatever denied the other engine, and whether the user named it.
+    // The same engine on both sides is the same work, also if the user named it on one side.
     let mut named = fallback("");
     stream(&mut named).engine_fallback = None;
     for b in [fallback("another filter"), named.clone()] {
@@ -193,7 +189,7 @@ fn an_engine_that_replaced_a_denied_one_is_not_compared_with_another_one() {
     let mut deeper = fallback("a filter");
     stream(&mut deeper).depth = 64;
     assert_eq!(compare(&usual, &deeper, &options()).answer, Answer::Incomparable);
-    // An engine that the user named is what is compared.
+    // The user may compare engines by naming them.
     assert_eq!(compare(&usual, &named, &options()).answer, Answer::Slower);
 }
 
@@ -215,8 +211,8 @@ fn the_page_cache_is_not_compared_with_the_device() {
     let cached = judged(&Fixture { cache: Cache::Buffered, delivered: 0.0, ..Fixture::honest() });
     let comparison = compare(&direct, &cached, &options());
     assert_eq!(comparison.answer, Answer::Incomparable);
-    for words in ["what was measured", "page cache", "A01 CACHE_SERVED"] {
-        assert!(comparison.sentence.contains(words), "{words}: {}", comparison.sentence);
+    for part in ["what was measured", "page cache", "A01 CACHE_SERVED"] {
+        assert!(comparison.sentence.contains(part), "{part}: {}", comparison.sentence);
     }
     assert_eq!(outcome(&comparison, CheckId::E14), Some((Outcome::Finding, Some(Severity::Void))));
     assert_ne!(compare(&cached, &cached, &options()).answer, Answer::Incomparable, "same name, same thing");
@@ -251,7 +247,7 @@ fn a_void_result_has_nothing_to_compare_and_no_acceptance_helps() {
     }
     let nothing = judged(&Fixture { runs: 0, ..Fixture::honest() });
     assert_eq!(compare(&nothing, &nothing, &options()).answer, Answer::Invalid);
-    // A gate is not decided by that, whatever else differs.
+    // A gate stays undecided.
     let gated = Options { fail_if_slower: Some(Slower { by: 0.05, all: false }), ..options() };
     let gate = |b: &Report| {
         compare(&judged(&Fixture::honest()), b, &gated).gate.unwrap_or_else(|| panic!("no gate"))
@@ -268,7 +264,7 @@ fn a_void_result_has_nothing_to_compare_and_no_acceptance_helps() {
 }
 
 #[test]
-fn accepted_findings_must_be_the_same_on_both_sides_and_a_gate_wants_them_typed() {
+fn accepted_findings_must_be_the_same_on_both_sides_and_a_gate_needs_them_on_its_command_line() {
     let accepting = |fixture: &Fixture, accept: &[CheckId]| {
         judge(&fixture.record(), &Judging { accept: accept.to_vec(), ..Judging::default() })
     };
@@ -280,15 +276,15 @@ fn accepted_findings_must_be_the_same_on_both_sides_and_a_gate_wants_them_typed(
     for options in [&gated, &typed] {
         let comparison = compare(&honest, &accepted, options);
         assert_eq!(comparison.answer, Answer::CannotTell, "{}", comparison.sentence);
-        for words in ["accepted findings none -> A04", "--accept E14"] {
-            assert!(comparison.sentence.contains(words), "{}", comparison.sentence);
+        for part in ["accepted findings none -> A04", "--accept E14"] {
+            assert!(comparison.sentence.contains(part), "{}", comparison.sentence);
         }
         assert_eq!(comparison.gate.map(|g| g.outcome), Some(Passing::Undecided));
     }
     let anyway = compare(&honest, &accepted, &Options { accept_differences: true, ..typed.clone() });
     assert_ne!(anyway.answer, Answer::CannotTell);
     assert!(anyway.sentence.contains("accepted findings: A04"), "{}", anyway.sentence);
-    // Both rest on it: compared, and a gate decides only if it is typed.
+    // Both sides depend on it: they are compared, and a gate decides only with --accept.
     let same = compare(&accepted, &accepted, &gated);
     assert_eq!(same.answer, Answer::Same, "{}", same.sentence);
     let gate = same.gate.unwrap_or_else(|| panic!("no gate"));
@@ -297,7 +293,7 @@ fn accepted_findings_must_be_the_same_on_both_sides_and_a_gate_wants_them_typed(
     // Other work stays other work.
     let larger = accepting(&Fixture { block_bytes: 8192, ..holes.clone() }, &[CheckId::A04]);
     assert_eq!(compare(&honest, &larger, &typed).answer, Answer::Incomparable);
-    // A report that was judged without accepting is judged again with it; one of two ids is not enough.
+    // A judged report accepts findings later. One of two ids is not enough.
     let two = Fixture { errors: 1, ..holes.clone() };
     let mut withheld = judged(&two);
     let voids = |r: &Report| r.results[0].void;
@@ -309,7 +305,7 @@ fn accepted_findings_must_be_the_same_on_both_sides_and_a_gate_wants_them_typed(
 }
 
 #[test]
-fn few_runs_cannot_tell_and_say_what_to_type() {
+fn few_runs_cannot_tell_and_the_sentence_names_the_option() {
     let one = Fixture { runs: 1, ..Fixture::honest() };
     let comparison = compare(&rated(&one, 1.0), &rated(&one, 0.5), &options());
     assert_eq!(comparison.answer, Answer::CannotTell);
@@ -326,8 +322,8 @@ fn several_sessions_are_one_side_and_their_distance_is_the_floor() {
     assert_eq!((metric.a_runs.len(), metric.b_runs.len(), comparison.a.sessions.len()), (10, 10, 2));
     assert!(metric.floor.is_some_and(|f| (f - 0.08).abs() < 1e-9), "{metric:?}");
     assert_eq!(comparison.answer, Answer::NoDifferenceSeen);
-    for words in ["No difference above 8.0 % was seen: B is at most ", "would halve this range"] {
-        assert!(comparison.sentence.contains(words), "{words}: {}", comparison.sentence);
+    for part in ["No difference above 8.0 % was seen: B is at most ", "would halve this range"] {
+        assert!(comparison.sentence.contains(part), "{part}: {}", comparison.sentence);
     }
     assert_eq!(outcome(&comparison, CheckId::E15), Some((Outcome::Finding, Some(Severity::Biased))));
 
@@ -367,7 +363,7 @@ fn results_are_paired_by_name_and_the_others_listed() {
         "{}",
         apart.sentence
     );
-    // A single result on each side is meant, whatever it is called.
+    // Two single results match whatever their names.
     let mut renamed = rated(&Fixture::honest(), 0.9);
     renamed.results[0].name = "mine".into();
     assert_eq!(compare(&rated(&Fixture::honest(), 1.0), &renamed, &options()).answer, Answer::Slower);
@@ -397,7 +393,7 @@ fn many_numbers_are_corrected_for_and_the_headline_is_judged_alone() {
 }
 
 #[test]
-fn an_added_up_percentile_is_invalid_and_not_compared() {
+fn a_sum_of_percentiles_is_invalid_and_not_compared() {
     let (a, mut b) = (rated(&Fixture::honest(), 1.0), rated(&Fixture::honest(), 1.0));
     let percentiles = &mut b.results[0].read.as_mut().unwrap().latency_ns.percentiles;
     let p99 = percentiles.get_mut("99").unwrap();
@@ -435,7 +431,7 @@ fn sequential_work_compares_bytes_and_an_open_loop_its_tail() {
 }
 
 #[test]
-fn the_gate_fails_only_surely() {
+fn the_gate_fails_only_if_the_whole_interval_is_slower() {
     let gate = |factor: f64| {
         let limit = Some(Slower { by: 0.05, all: false });
         let options = Options { fail_if_slower: limit, ..options() };
@@ -445,7 +441,6 @@ fn the_gate_fails_only_surely() {
         [0.9, 0.95, 1.0].map(|f| gate(f).outcome),
         [Passing::Failed, Passing::Undecided, Passing::Passed]
     );
-    // Whether it fails is the exit code's: what cannot be compared ends with 2.
     assert!(gate(0.95).sentence.contains("cannot be told: "), "{}", gate(0.95).sentence);
 }
 
@@ -491,8 +486,8 @@ fn each_of_several_sides_is_compared_with_the_first_and_called_by_its_name() {
     assert!(all.others[2].comparison.sentence.starts_with("D is slower than A"), "{all:?}");
     let gate = all.gate.unwrap();
     assert_eq!(gate.outcome, Passing::Failed);
-    for words in ["B: Not slower", "C: Not slower", "D: Slower"] {
-        assert!(gate.sentence.contains(words), "{words}: {}", gate.sentence);
+    for part in ["B: Not slower", "C: Not slower", "D: Slower"] {
+        assert!(gate.sentence.contains(part), "{part}: {}", gate.sentence);
     }
     let one = compare_each(&side(1.0), &[side(1.3)], &asked).others.remove(0).comparison;
     assert_eq!(one, compare_sides(&side(1.0), &side(1.3), &asked), "one side is a plain comparison");
@@ -562,7 +557,7 @@ mod simulation {
     /// the truth.
     fn shares(trials: usize, n: usize, factor: f64) -> ([f64; 5], f64) {
         let mut draw = Draw(7 + n as u64);
-        let (mut words, mut held) = ([0; 5], 0);
+        let (mut counts, mut held) = ([0; 5], 0);
         for _ in 0..trials {
             let metric = alone(weigh(draw.pair(n, factor), &in_turns()));
             let word = match metric.answer {
@@ -572,10 +567,10 @@ mod simulation {
                 Answer::NoDifferenceSeen => 3,
                 _ => 4,
             };
-            words[word] += 1;
+            counts[word] += 1;
             held += usize::from(metric.interval.is_some_and(|[low, high]| low <= factor && factor <= high));
         }
-        (words.map(|w| f64::from(w) / trials as f64), held as f64 / trials as f64)
+        (counts.map(|n| f64::from(n) / trials as f64), held as f64 / trials as f64)
     }
 
     #[test]
@@ -593,9 +588,9 @@ mod simulation {
         assert!(found > 0.90 && wrong == 0.0 && same == 0.0, "{found} {wrong} {same}");
         let ([found, ..], _) = shares(300, 3, 1.1);
         assert!(found == 0.0, "{found}");
-        let ([of_five, ..], _) = shares(1000, 5, 1.05);
-        let ([of_ten, ..], _) = shares(1000, 10, 1.05);
-        assert!(of_five > 0.25 && of_ten > 0.65, "{of_five} {of_ten}");
+        let ([with_five, ..], _) = shares(1000, 5, 1.05);
+        let ([with_ten, ..], _) = shares(1000, 10, 1.05);
+        assert!(with_five > 0.25 && with_ten > 0.65, "{with_five} {with_ten}");
     }
 
     /// How often a difference is found that is as large as the mean detectable one.
@@ -845,7 +840,7 @@ mod simulation {
                 weighed.into_iter().zip(adjusted).map(|(w, chance)| w.answered(chance, tests - 1)).collect();
             let differs = |m: &&Metric| matches!(m.answer, Answer::Faster | Answer::Slower);
             let count =
-                |of: &dyn Fn(&Metric) -> bool| metrics.iter().filter(|m| of(m)).count() as f64 / tests as f64;
+                |is: &dyn Fn(&Metric) -> bool| metrics.iter().filter(|m| is(m)).count() as f64 / tests as f64;
             all.any_word += f64::from(u8::from(metrics.iter().any(|m| differs(&m))));
             all.faster += count(&|m| m.answer == Answer::Faster);
             all.same += count(&|m| m.answer == Answer::Same);
@@ -917,8 +912,8 @@ mod simulation {
         );
         for factor in [1.0, 1.02, 1.05, 1.1, 1.2] {
             for n in [3, 4, 5, 7, 10, 20, 40] {
-                let (words, held) = shares(TRIALS, n, factor);
-                let cells = words.map(percent).join(" | ");
+                let (answers, held) = shares(TRIALS, n, factor);
+                let cells = answers.map(percent).join(" | ");
                 println!("| {:+.0} % | {n} | {cells} | {} |", 100.0 * (factor - 1.0), percent(held));
             }
         }

@@ -12,8 +12,8 @@
 //! 2. FAIL: the other bound is beyond the limit, and the number is SLOWER.
 //! 3. INCONCLUSIVE: the limit lies between the bounds; or both are beyond it and the number is not SLOWER, with the reason.
 //!
-//! A gate that may decide twice, on the first runs and on as many more as these call for, uses both ends of a 95 % interval as bounds, so
-//! that both decisions together err no more often.
+//! A gate that may decide twice, on the first runs and after more runs, uses the ends of the 95 % interval as bounds. So both decisions
+//! together err no more often.
 
 use super::{Options, Runs};
 use crate::compare::checks::e18_sum_of_peaks;
@@ -31,7 +31,7 @@ use stats::comparison::{ALLOWED, Shift};
 use stats::sample::mean;
 use stats::{comparison, intervals};
 
-/// The percentile of the differences between sessions of one side that is the noise floor.
+/// The noise floor is this percentile of the differences between sessions of one side.
 const SURE_OF_FLOOR: f64 = 0.95;
 
 /// The runs of one number on both sides, before the number of comparisons is known.
@@ -104,12 +104,12 @@ fn floor(a: &[Vec<f64>], b: &[Vec<f64>]) -> Option<f64> {
 }
 
 impl Weighed {
-    /// The chance of such a difference if there is none; 1 if nothing is known.
+    /// The probability of a difference this large by chance; 1 if it is unknown.
     pub(super) fn chance(&self) -> f64 {
         self.shift.map_or(1.0, |s| s.chance_beyond(self.margin.ln_1p()))
     }
 
-    /// The answer, with a chance that is corrected for `numbers` numbers.
+    /// The answer. `chance` is already corrected for `numbers` numbers.
     pub(super) fn answered(self, chance: f64, numbers: usize) -> Metric {
         let (answer, why) = self.answer(chance, numbers);
         let limits = [self.margin, self.tolerance].map(f64::ln_1p);
@@ -134,7 +134,7 @@ impl Weighed {
             tolerance: Some(self.tolerance),
             floor: self.floor,
             could_have_seen: seeing.map(|s| s.visible(limits[0], numbers).exp_m1()).filter(|v| v.is_finite()),
-            // These runs could not show it, so more are needed, whatever their variation.
+            // These runs did not decide, so at least one more is needed.
             runs_needed: runs_needed.map(|n| n.max(self.a.len().min(self.b.len()) as u32 + 1)),
             runs_to_halve,
             p: self.shift.map(|_| chance),
@@ -150,7 +150,7 @@ impl Weighed {
         let (Some(_), Some([low, high])) = (self.shift, self.interval) else {
             let few = self.a.len().min(self.b.len());
             return cannot(format!(
-                "{few} on a side: it takes three runs on each to know how much they vary"
+                "{few} runs on a side: their variation is known from three runs on each side"
             ));
         };
         let [margin, tolerance] = [self.margin, self.tolerance].map(f64::ln_1p);
@@ -165,7 +165,7 @@ impl Weighed {
             return if self.by_ranks.abs() < tolerance {
                 (Answer::Same, String::new())
             } else {
-                cannot("the mean says the same, and the median of the runs does not".into())
+                cannot("the means are the same, but the medians of the runs differ".into())
             };
         }
         if let Some(why) = doubt {
@@ -179,34 +179,34 @@ impl Weighed {
             ));
         }
         let by_chance = format!(
-            "by itself it differs, and among {numbers} numbers one does so by chance (p {chance:.2}, Holm)"
+            "alone it would count as different, but among {numbers} numbers one differs this much by chance (p {chance:.2}, Holm)"
         );
         (Answer::NoDifferenceSeen, if is_beyond { by_chance } else { String::new() })
     }
 
-    /// The objection of the ranks to a difference.
+    /// Why the ranks of the runs do not confirm a difference; `None` if they do.
     fn doubt(&self, grows: bool) -> Option<String> {
         let (n, m) = (self.a.len(), self.b.len());
         let least = comparison::least(n, m);
         if least > ALLOWED {
             return Some(format!(
-                "{n} runs against {m}: no order of their ranks is less likely by chance than {}; it takes 4 against 4",
+                "{n} runs against {m} are too few: by chance, even the clearest order of their ranks has a probability of {}; it takes 4 against 4",
                 show_share(least)
             ));
         }
         let p = self.p_ranks.unwrap_or(1.0);
         if p > ALLOWED {
             return Some(format!(
-                "the ranks of the runs do not bear it out (p {p:.2}): a few of them make the mean"
+                "a rank test does not confirm the difference (p {p:.2}): a few outlying runs cause it"
             ));
         }
         if self.by_ranks.abs() <= self.margin.ln_1p() || (self.by_ranks > 0.0) != grows {
-            return Some("the mean differs, and the median of the runs does not".into());
+            return Some("the means differ, but the medians of the runs do not".into());
         }
         let overlap = self.measure.percentile && n.min(m) < intervals::FEWEST && !self.is_separated();
         overlap.then(|| {
             format!(
-                "a percentile of fewer than {} runs on a side differs surely only where no run of one is among those of the other",
+                "with fewer than {} runs on a side, a percentile counts as different only if the runs of both sides do not overlap",
                 intervals::FEWEST
             )
         })
@@ -249,7 +249,7 @@ pub(super) struct Measure {
     pub(super) b: Vec<Vec<f64>>,
 }
 
-type OfRun<'r> = dyn Fn(&RunFigures) -> Option<f64> + 'r;
+type ReadRun<'r> = dyn Fn(&RunFigures) -> Option<f64> + 'r;
 
 /// The name of a number, and how it is read from a run.
 struct Reading<'r> {
@@ -258,16 +258,16 @@ struct Reading<'r> {
     more_is_better: bool,
     /// The percentile, one of [`RANKS`]; `None` for other numbers.
     rank: Option<&'static str>,
-    of: Box<OfRun<'r>>,
+    read: Box<ReadRun<'r>>,
 }
 
-/// The measures of a pair, first the one that answers; and those that only some runs have, with the reason.
+/// The measures of a pair, with the one that answers first, and a note on each measure that only some runs have.
 pub(super) fn measures(a: &Pooled, b: &Pooled) -> (Vec<Measure>, Vec<String>) {
     let (mut all, mut left_out) = (Vec::new(), Vec::new());
     for reading in readings(a, b) {
         let values = |side: &Pooled| -> Vec<Vec<Option<f64>>> {
             let positive = |v: &f64| v.is_finite() && *v > 0.0;
-            let value = |r: &RunFigures| (reading.of)(r).filter(positive);
+            let value = |r: &RunFigures| (reading.read)(r).filter(positive);
             side.iter().map(|one| one.result.runs.iter().map(value).collect()).collect()
         };
         let (a, b) = (values(a), values(b));
@@ -281,7 +281,7 @@ pub(super) fn measures(a: &Pooled, b: &Pooled) -> (Vec<Measure>, Vec<String>) {
             let (percentile, tail) = (rank.is_some(), rank.is_some_and(|rank| rank != MEDIAN));
             all.push(Measure { name, unit, more_is_better, percentile, tail, a: values(a), b: values(b) });
         } else if missing < runs().count() {
-            // Without the runs that have too few operations for it, it would be a number of the other runs.
+            // Runs with too few operations lack it. Without them, it would be a number of the other runs only.
             left_out.push(format!("{}: {missing} of {} runs do not have it", reading.name, runs().count()));
         }
     }
@@ -299,11 +299,11 @@ fn readings<'r>(a: &'r Pooled, b: &'r Pooled) -> Vec<Reading<'r>> {
         unit: "ns",
         more_is_better: false,
         rank: None,
-        of: Box::new(|r| r.cpu_ns_per_op),
+        read: Box::new(|r| r.cpu_ns_per_op),
     });
     let made_up = |r: &Reading| a.iter().chain(b).any(|one| e18_sum_of_peaks::contradicts(*one, &r.name));
     all.retain(|r| r.rank.is_none() || !made_up(r));
-    // The rate of an open loop is fixed. Its cost is the answer: the tail.
+    // The rate of an open loop is fixed, so its tail latency answers.
     if streams.iter().any(|s| s.is_open_loop()) {
         let tail = |r: &Reading| r.rank == Some(TAIL) && has(a, r) && has(b, r);
         if let Some(at) = all.iter().position(tail) {
@@ -316,7 +316,7 @@ fn readings<'r>(a: &'r Pooled, b: &'r Pooled) -> Vec<Reading<'r>> {
 
 fn has(side: &Pooled, reading: &Reading) -> bool {
     let runs = || side.iter().flat_map(|one| &one.result.runs);
-    runs().next().is_some() && runs().all(|r| (reading.of)(r).is_some())
+    runs().next().is_some() && runs().all(|r| (reading.read)(r).is_some())
 }
 
 /// The stream of a result.
@@ -336,7 +336,7 @@ fn rate<'r>(streams: &[&Stream]) -> Reading<'r> {
         unit: if in_bytes { "MB/s" } else { "IOPS" },
         more_is_better: true,
         rank: None,
-        of: Box::new(move |r| Some(if in_bytes { r.mb_per_s } else { r.iops })),
+        read: Box::new(move |r| Some(if in_bytes { r.mb_per_s } else { r.iops })),
     }
 }
 
@@ -346,7 +346,7 @@ fn percentile<'r>(kind: Kind, rank: &'static str) -> Reading<'r> {
         unit: "ns",
         more_is_better: false,
         rank: Some(rank),
-        of: Box::new(move |r| {
+        read: Box::new(move |r| {
             r.percentiles_ns.get(kind.word())?.get(rank).copied().flatten().map(|ns| ns as f64)
         }),
     }
@@ -366,7 +366,7 @@ struct LimitedNumber {
 
 /// Compares the headline, or every number, with the limit.
 pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
-    let mut held: Vec<LimitedNumber> = Vec::new();
+    let mut numbers: Vec<LimitedNumber> = Vec::new();
     for pair in pairs.iter().filter(|p| p.headline || limit.all) {
         let some = if limit.all { pair.metrics.len() } else { 1 };
         match (&pair.refused, unaccepted_findings(pair, &options.accept)) {
@@ -375,13 +375,13 @@ pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
                 let is_named = pair.no_number || pair.cannot_tell;
                 let description =
                     if is_named { why.clone() } else { format!("{} is not compared", pair.name) };
-                held.push(LimitedNumber { outcome, description, runs_needed: None });
+                numbers.push(LimitedNumber { outcome, description, runs_needed: None });
             }
             (None, Some(description)) => {
-                held.push(LimitedNumber { outcome: Passing::Invalid, description, runs_needed: None });
+                numbers.push(LimitedNumber { outcome: Passing::Invalid, description, runs_needed: None });
             }
             (None, None) => {
-                held.extend(
+                numbers.extend(
                     pair.metrics
                         .iter()
                         .take(some)
@@ -390,11 +390,11 @@ pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
             }
         }
     }
-    let outcome = held.iter().map(|h| h.outcome).max().unwrap_or(Passing::Undecided);
-    held.retain(|h| h.outcome == outcome);
-    let needed: Option<Vec<u32>> = held.iter().map(|h| h.runs_needed).collect();
+    let outcome = numbers.iter().map(|h| h.outcome).max().unwrap_or(Passing::Undecided);
+    numbers.retain(|h| h.outcome == outcome);
+    let needed: Option<Vec<u32>> = numbers.iter().map(|h| h.runs_needed).collect();
     let runs_needed = needed.and_then(|all| all.into_iter().max());
-    let names: Vec<String> = held.into_iter().map(|h| h.description).collect();
+    let names: Vec<String> = numbers.into_iter().map(|h| h.description).collect();
     let by = show_share(limit.by);
     let sentence = match outcome {
         Passing::Failed => format!("Slower by more than {by}: {}.", listed(&names)),
@@ -457,7 +457,7 @@ fn compare_with_limit(pair: &Pair, metric: &Metric, limit: f64, runs: Runs) -> L
         let (a, b) = (logs(&metric.a_runs), logs(&metric.b_runs));
         let limit = if metric.more_is_better { (-limit).ln_1p() } else { limit.ln_1p() };
         let needed = Shift::new(&a, &b)?.runs_to_tell(limit, error_chance(runs))?;
-        // These runs could not show it, so more are needed, whatever their variation.
+        // These runs did not decide, so at least one more is needed.
         Some(needed.max(a.len().min(b.len()) as u32 + 1))
     };
     let runs_needed = (outcome == Passing::Undecided).then(needed).flatten();
@@ -507,7 +507,7 @@ fn is_beyond(metric: &Metric, limit: f64, runs: Runs) -> bool {
 fn not_slower(metric: &Metric) -> String {
     if metric.why.is_empty() {
         let margin = show_share(metric.margin);
-        format!("a change has to be above {margin} here to be told from none")
+        format!("only a change above {margin} counts as different here")
     } else {
         metric.why.clone()
     }
@@ -632,10 +632,10 @@ fn each_answer_has_its_direction() {
     }
     let typed = Options { margin: Some(0.02), ..in_turns() };
     let weighed = weigh(rates(&RUNS, &times(1.02)), &typed);
-    assert_eq!((weighed.margin, weighed.tolerance), (0.02, 0.02), "--margin says both");
+    assert_eq!((weighed.margin, weighed.tolerance), (0.02, 0.02), "--margin sets both");
 }
 
-/// Ten times as far from their mean as [`RUNS`], times the factor.
+/// [`RUNS`] with ten times their deviation, times the factor.
 #[cfg(test)]
 fn wide(factor: f64) -> [f64; 5] {
     RUNS.map(|v| (10_000.0 + (v - 10_000.0) * 10.0) * factor)
@@ -734,7 +734,7 @@ fn the_margin_is_wider_if_the_difference_between_sessions_is_unknown() {
     let percentile = Measure { percentile: true, ..several() };
     let margins = [per_thousand(lone(), None), per_thousand(several(), None), per_thousand(percentile, None)];
     assert_eq!(margins, [50, 10, 20]);
-    // What was typed is taken, but for what the numbers cannot bear.
+    // --margin counts, down to the least margin of the number.
     assert_eq!([0.0, 0.02, 0.2].map(|asked| per_thousand(lone(), Some(asked))), [10, 20, 200]);
 }
 
@@ -749,7 +749,7 @@ fn an_outlier_does_not_make_a_difference() {
 }
 
 #[test]
-fn only_what_is_surely_slower_by_more_fails() {
+fn only_numbers_with_both_bounds_beyond_the_limit_fail() {
     let outcome = |answer, interval| passing(&metric(answer, true, Some(interval)), 0.05, Runs::Apart);
     assert_eq!(outcome(Answer::Slower, [0.88, 0.92]), Passing::Failed);
     assert_eq!(outcome(Answer::Slower, [0.93, 0.96]), Passing::Undecided, "slower, perhaps by less");
@@ -770,7 +770,7 @@ fn a_number_beyond_the_limit_that_is_not_slower_says_why() {
     };
     let within = asked("", Answer::Same);
     assert_eq!(within.outcome, Passing::Undecided);
-    assert!(within.sentence.contains("but a change has to be above 5.0 %"), "{}", within.sentence);
+    assert!(within.sentence.contains("but only a change above 5.0 %"), "{}", within.sentence);
     let doubted = asked("the ranks contradict it", Answer::CannotTell);
     assert!(doubted.sentence.contains("but the ranks contradict it"), "{}", doubted.sentence);
 }
@@ -807,6 +807,6 @@ fn an_undecided_gate_reports_the_needed_runs_and_what_it_counts_as() {
         "{apart:?}"
     );
     let settling = asked(Runs::Settling, Some(CountsAs::Fail));
-    assert!(needed(&settling) > needed(&apart), "two looks ask for more");
+    assert!(needed(&settling) > needed(&apart), "two decisions need more");
     assert_eq!(settling.counts_as, Some(CountsAs::Fail));
 }

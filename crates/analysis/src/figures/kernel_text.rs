@@ -1,7 +1,7 @@
 //! Reads numbers from the kernel's text files: CPU times, pressure, temperatures of drives, links of devices, and the host's load in a run.
 //!
-//! Pressure (`/proc/pressure/*`) is a second witness of waiting. It counts no processes, and only tasks that sleep for I/O in the kernel,
-//! not those that wait for a program in user space.
+//! Pressure (`/proc/pressure/*`) is independent evidence of waiting: the time in which tasks sleep for I/O in the kernel. Waiting for a
+//! program in user space does not count.
 
 use crate::case::{Case, CaseRun, share};
 use model::Known;
@@ -15,9 +15,8 @@ use std::collections::BTreeMap;
 /// first two.
 const FIELDS: usize = 8;
 
-/// Which of them CPUs spend without work.
+/// The fields of idle time, and of idle time with I/O in flight.
 const IDLE: usize = 3;
-
 const WAITING: usize = 4;
 
 /// The number after a key, in text with one key a line (`/proc/vmstat`, `cpu.stat`).
@@ -26,7 +25,7 @@ const WAITING: usize = 4;
 /// That the key is missing, or has no number.
 pub(crate) fn keyed(text: &str, key: &str) -> Known<u64> {
     let mut lines = text.lines().map(str::split_ascii_whitespace);
-    let value = lines.find_map(|mut words| (words.next() == Some(key)).then(|| words.next()));
+    let value = lines.find_map(|mut parts| (parts.next() == Some(key)).then(|| parts.next()));
     let value = value.flatten().ok_or_else(|| format!("the kernel shows no {key}"))?;
     value.parse().map_err(|_| format!("{key} is no number: '{value}'"))
 }
@@ -91,7 +90,7 @@ pub(crate) fn each_cpu(snapshot: &Snapshot) -> Vec<ObservedCpu> {
     text.lines().filter_map(cpu).collect()
 }
 
-/// How often a quota paused our cgroup, and for how long in ns, all threads together, since it was made.
+/// How often a quota paused fathom's cgroup, and for how long in ns, over all threads and since the cgroup was made.
 ///
 /// # Errors
 /// That the kernel does not count it.
@@ -107,10 +106,10 @@ pub(crate) fn pauses(snapshot: &Snapshot) -> Known<(u64, u64)> {
     Ok((value("nr_throttled").ok_or_else(missing)?, ns.ok_or_else(missing)?))
 }
 
-/// How far a counter went from the start to the stop of a run.
+/// The growth of a counter from the start to the stop of a run.
 ///
 /// # Errors
-/// Why it could not be read at one of the two, or that it went backwards.
+/// Why it could not be read, or that it went backwards.
 pub(crate) fn grown(ran: &CaseRun, file: &str, read: impl Fn(&str) -> Known<u64>) -> Known<u64> {
     let at = |moment| read(ran.at(moment)?.text(file)?);
     let (before, after) = (at(Moment::Start)?, at(Moment::Stop)?);
@@ -131,7 +130,7 @@ pub(crate) struct Sensor {
     pub(crate) most: Option<i64>,
 }
 
-/// The sensors of drives, by their place: `hwmon3`.
+/// The sensors of drives by their folder, such as `hwmon3`.
 pub(crate) fn sensors(text: &str) -> BTreeMap<String, Sensor> {
     let mut out: BTreeMap<String, Sensor> = BTreeMap::new();
     for (path, value) in entries(text) {
@@ -145,7 +144,7 @@ pub(crate) fn sensors(text: &str) -> BTreeMap<String, Sensor> {
             _ => {}
         }
     }
-    // Sensors without a name were selected as those of drives when they were read.
+    // Text without names only has sensors of drives.
     out.retain(|_, s| s.name.as_deref().is_none_or(|n| DRIVES.contains(&n)));
     out
 }
@@ -159,7 +158,7 @@ pub(crate) const CPU: &str = "/proc/pressure/cpu";
 /// Pressure of memory.
 pub(crate) const MEMORY: &str = "/proc/pressure/memory";
 
-/// Share of the runs' time in which at least one task of the machine waited for this.
+/// Share of the runs' time in which at least one task of the machine waited, by a pressure file.
 ///
 /// # Errors
 /// Why that was not counted.
@@ -183,22 +182,22 @@ const TEN_BITS: f64 = 0.8;
 /// Data share of a link's bits with 130 bits for 128: PCI Express with lanes faster than 5 GT/s.
 const OF_130_BITS: f64 = 128.0 / 130.0;
 
-/// Up to this rate per lane, GT/s, ten bits carry a byte.
+/// Highest rate per lane in GT/s at which ten bits carry a byte.
 const TEN_BITS_UP_TO: f64 = 5.0;
 
-/// More lanes than this are the kernel's word for "unknown".
+/// Most lanes of a link. The kernel reports 255 if the width is unknown.
 const MOST_LANES: f64 = 64.0;
 
 /// A link as it runs.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Link {
-    /// Bytes per second that fit through, before packets' headers.
+    /// Bytes per second that the link carries, packet headers included.
     pub(crate) bytes_per_s: f64,
-    /// Whether both directions share them.
+    /// Whether both directions share the rate.
     pub(crate) shared: bool,
     /// `a link of 4 lanes at 8 GT/s`.
     pub(crate) words: String,
-    /// What is below its best, `on 2 of 4 lanes`; `None` if nothing is, a reason if its best is unknown.
+    /// How the link is below its best, `on 2 of 4 lanes`; `None` if it is not, a reason if its best is unknown.
     pub(crate) below: Known<Option<String>>,
 }
 
@@ -226,7 +225,9 @@ pub(crate) fn link(layer: &Layer) -> Known<Link> {
     let (speed, lanes) = (read("current_link_speed")?, read("current_link_width")?);
     if lanes > MOST_LANES {
         let name = &layer.name;
-        return Err(format!("the link to {name} has {lanes} lanes by the kernel's word, which none has"));
+        return Err(format!(
+            "the kernel reports {lanes} lanes for the link to {name}, and no link has that many"
+        ));
     }
     let below = || {
         let (best_speed, most_lanes) = (read("max_link_speed")?, read("max_link_width")?);
@@ -250,7 +251,7 @@ fn leading(text: &str) -> Option<f64> {
     (number.is_finite() && number > 0.0).then_some(number)
 }
 
-/// Ticks of 10 ms on all CPUs below which a share of them is rounding.
+/// Fewest ticks of 10 ms on all CPUs for a share.
 const LEAST_TICKS: u64 = 20;
 
 /// The host's load in a run. A value that was not counted is `None`.
@@ -282,7 +283,7 @@ fn busiest(case: &Case, ran: &CaseRun, passed: f64) -> Option<f64> {
     let shares = workers
         .map(|w| (w.wall_ns as f64, share(w.user_ns.saturating_add(w.system_ns) as f64, w.wall_ns as f64)));
     let busiest = shares.filter(|(wall, _)| *wall <= passed).map(|(_, share)| share).max_by(f64::total_cmp);
-    // A thread is on one CPU at a time; a bit more is the rounding of two clocks.
+    // A thread uses one CPU at a time. A bit more is the rounding of two clocks.
     busiest.filter(|share| *share > 0.0 && *share < 1.05).map(|share| share.min(1.0))
 }
 
@@ -304,7 +305,7 @@ fn paused_ns(ran: &CaseRun) -> Known<f64> {
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// Gives every run of a record this share of waiting.
+/// Gives every run of a record this pressure, as a share of the time.
 #[cfg(test)]
 pub(crate) fn fixture(record: &mut model::record::Record, file: &str, part: f64) {
     for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
@@ -357,8 +358,8 @@ fn each_cpu_line_gives_times_and_other_lines_none() {
     let stat = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu11 1 0 0 1 0 0 0\ncpu2 x\nctxt 5\n";
     snapshot.files.insert("/proc/stat".into(), Ok(stat.into()));
     let all = each_cpu(&snapshot);
-    let of = |cpu, user, kernel, idle| ObservedCpu { cpu, user, kernel, idle };
-    assert_eq!(all, [of(0, 3, 16, 9), of(11, 1, 0, 1)]);
+    let times = |cpu, user, kernel, idle| ObservedCpu { cpu, user, kernel, idle };
+    assert_eq!(all, [times(0, 3, 16, 9), times(11, 1, 0, 1)]);
 }
 
 #[test]

@@ -1,4 +1,9 @@
-//! Compares a replay with the capture that it replays: the figures of both, where they differ and why.
+//! Compares a replay with its capture.
+//!
+//! 1. [`at_driver`] adds up the requests that the driver completed for the replay's workers. Latencies and depth come from there if the
+//!    requests match the operations, else from the program.
+//! 2. [`figures`] puts the figures of both next to each other.
+//! 3. [`differs`] lists what differs and why.
 
 use crate::case::{Case, CaseRun};
 use crate::figures::is_late;
@@ -17,7 +22,7 @@ const LATENCY_WITHIN: f64 = 0.15;
 /// Share of the operations by which the driver's requests may differ: the last ones may be missing.
 const SAME_WITHIN: f64 = 0.01;
 
-/// Compares the replay of a case with its original; `None` if it is no replay, or no run has ended.
+/// Compares the replay of a case with its original; `None` if the case is no replay, or no run has ended.
 pub(crate) fn compared(case: &Case) -> Option<ReplayComparison> {
     let replay = case.stream.replay.as_deref()?;
     let runs = case.runs.len() as f64;
@@ -37,7 +42,10 @@ pub(crate) fn compared(case: &Case) -> Option<ReplayComparison> {
     })
 }
 
-/// All runs at the driver, or why its requests are not known to be those of the replay.
+/// What the driver saw in all runs.
+///
+/// # Errors
+/// Why its requests may not be those of the replay.
 fn at_driver(case: &Case) -> Known<AtDriver> {
     let mut sum = AtDriver::default();
     let mut depths = Vec::new();
@@ -52,12 +60,14 @@ fn at_driver(case: &Case) -> Known<AtDriver> {
         }
     }
     for kind in Kind::ALL {
-        let asked = case.in_windows(kind).ops;
-        let got = sum.kinds.get(&kind).map_or(0, |(requests, _)| *requests);
-        if asked.abs_diff(got) as f64 > SAME_WITHIN * asked as f64 {
-            let [asked, got] = [asked, got].map(|count| show_count(count as f64));
+        let issued = case.in_windows(kind).ops;
+        let completed = sum.kinds.get(&kind).map_or(0, |(requests, _)| *requests);
+        if issued.abs_diff(completed) as f64 > SAME_WITHIN * issued as f64 {
+            let [issued, completed] = [issued, completed].map(|count| show_count(count as f64));
             let word = kind.word();
-            return Err(format!("{asked} {word} operations came to {got} requests of its workers there"));
+            return Err(format!(
+                "{issued} {word} operations became {completed} requests of its workers at the driver"
+            ));
         }
     }
     let all: Option<Vec<f64>> = depths.into_iter().collect();
@@ -83,14 +93,14 @@ fn figures(case: &Case, replay: &Replay, elapsed_ns: f64, driver: Option<&AtDriv
         Compared::from_figures("MB/s", "", per_second(moved as f64 / 1e6), Some(bytes / 1e6 / seconds)),
         Compared::from_figures("depth", "", original.depth_mean, depth),
     ];
-    for of in &original.kinds {
-        let (kind, word) = (of.kind, of.kind.word());
+    for recorded in &original.kinds {
+        let (kind, word) = (recorded.kind, recorded.kind.word());
         let amount = amount(kind);
         let now = ops(&[kind]);
         let share = Compared::from_figures(
             &format!("{word} share"),
             "share",
-            Some(of.operations as f64 / all),
+            Some(recorded.operations as f64 / all),
             Some(now / ops(&Kind::ALL).max(1.0)),
         );
         out.push(share);
@@ -99,13 +109,13 @@ fn figures(case: &Case, replay: &Replay, elapsed_ns: f64, driver: Option<&AtDriv
             out.push(Compared::from_figures(
                 &format!("{word} size"),
                 "bytes",
-                Some(of.bytes as f64 / of.operations.max(1) as f64),
+                Some(recorded.bytes as f64 / recorded.operations.max(1) as f64),
                 size,
             ));
         }
-        for (rank, q, then) in [("p50", 0.5, of.p50_ns), ("p99", 0.99, of.p99_ns)] {
+        for (rank, q, then) in [("p50", 0.5, recorded.p50_ns), ("p99", 0.99, recorded.p99_ns)] {
             let now = driver.map_or_else(
-                || at(case, kind, q),
+                || percentile_ns(case, kind, q),
                 |driver| driver.kinds.get(&kind)?.1.supported_quantile_ns(q).map(|ns| ns as f64),
             );
             out.push(Compared::from_figures(&format!("{word} {rank}"), "ns", then.map(|ns| ns as f64), now));
@@ -114,8 +124,8 @@ fn figures(case: &Case, replay: &Replay, elapsed_ns: f64, driver: Option<&AtDriv
     out
 }
 
-/// A percentile of a kind; `None` with too few operations, or if it is mostly fathom's lateness.
-fn at(case: &Case, kind: Kind, q: f64) -> Option<f64> {
+/// A percentile of a kind; `None` with too few operations, or with too much of fathom's lateness.
+fn percentile_ns(case: &Case, kind: Kind, q: f64) -> Option<f64> {
     let value = case.latency(kind)?.supported_quantile_ns(q)?;
     let late = case.open_loop(kind).is_some_and(|open| is_late(value, &open.lateness, q));
     (!late).then_some(value as f64)
@@ -124,7 +134,7 @@ fn at(case: &Case, kind: Kind, q: f64) -> Option<f64> {
 /// The counts of all runs.
 fn counted(runs: &[CaseRun]) -> Option<Replayed> {
     let all: Vec<&Replayed> = runs.iter().filter_map(|run| run.stream.replayed.as_ref()).collect();
-    let sum = |of: fn(&Replayed) -> u64| all.iter().map(|one| of(one)).sum();
+    let sum = |count: fn(&Replayed) -> u64| all.iter().map(|one| count(one)).sum();
     (!all.is_empty()).then(|| Replayed {
         starved: sum(|one| one.starved),
         starved_ns: all.iter().map(|one| one.starved_ns).max().unwrap_or(0),
@@ -135,7 +145,7 @@ fn counted(runs: &[CaseRun]) -> Option<Replayed> {
     })
 }
 
-/// The differences and their reasons, the clearest first.
+/// The differences with their reasons: first those of the capture and the runs, then those of the figures.
 fn differs(
     case: &Case,
     replay: &Replay,
@@ -143,30 +153,30 @@ fn differs(
     counted: Option<&Replayed>,
     driver: &Known<AtDriver>,
 ) -> Vec<String> {
-    let mut out = of_the_capture(&replay.original);
+    let mut out = capture_differences(&replay.original);
     out.push(match driver {
-        Ok(_) => "Latencies and depth, of both, are from issue to completion at the driver.".into(),
+        Ok(_) => "Latencies and depth of both are from issue to completion at the driver.".into(),
         Err(why) => format!(
-            "Latencies and depth of the replay are those that a program sees, with its system calls and wake-ups, and those of the capture are the driver's: {why}."
+            "The replay's latencies and depth are those that a program sees, with system calls and wake-ups, and the capture's are the driver's: {why}."
         ),
     });
-    out.extend(counted.into_iter().flat_map(|counted| of_the_run(case, replay, counted)));
+    out.extend(counted.into_iter().flat_map(|counted| run_differences(case, replay, counted)));
     if replay.dense {
-        out.push("What the capture touched was moved together on the target, in its order: distances on the device are shorter than they were.".into());
+        out.push("The blocks that the capture touched were moved together on the target, in their order, so distances on the device are shorter.".into());
     }
     match replay.pace {
-        ReplayPace::Fast => out.push("Nothing waited for its time (--pace fast), so rates, depth and latencies are those of the target at its limit.".into()),
+        ReplayPace::Fast => out.push("Operations ignored their recorded times (--pace fast), so rates, depth and latencies are those of the target at its limit.".into()),
         _ if (replay.speed - 1.0).abs() > f64::EPSILON => out.push(format!(
             "Times were divided by {} (--speed), so rates and depth are meant to differ.",
             replay.speed
         )),
-        ReplayPace::Dependent | ReplayPace::Timed => out.extend(of_the_figures(replay, figures, driver.is_ok())),
+        ReplayPace::Dependent | ReplayPace::Timed => out.extend(figure_differences(replay, figures, driver.is_ok())),
     }
     out
 }
 
 /// Differences that come from the capture.
-fn of_the_capture(original: &Original) -> Vec<String> {
+fn capture_differences(original: &Original) -> Vec<String> {
     let mut out = Vec::new();
     if let Some(damage) = &original.damage {
         out.push(format!("The capture was read up to where it is {damage}."));
@@ -184,29 +194,33 @@ fn of_the_capture(original: &Original) -> Vec<String> {
 }
 
 /// Differences that come from the runs.
-fn of_the_run(case: &Case, replay: &Replay, counted: &Replayed) -> Vec<String> {
+fn run_differences(case: &Case, replay: &Replay, counted: &Replayed) -> Vec<String> {
     let mut out = Vec::new();
-    let mut say = |count: u64, words: String| {
+    let mut add = |count: u64, what: String| {
         if count > 0 {
-            out.push(format!("{} {words}", show_count(count as f64)));
+            out.push(format!("{} {what}", show_count(count as f64)));
         }
     };
-    say(
+    add(
         counted.starved,
         format!(
             "operations were read from the capture too late, by up to {}: their times are those of the reader.",
             show_ns(counted.starved_ns as f64)
         ),
     );
-    say(
+    add(
         counted.held_by_depth,
         format!(
-            "times an operation was due and all {} places were taken; use a larger --depth.",
+            "times an operation was due while all {} slots were taken; use a larger --depth.",
             case.stream.depth
         ),
     );
-    say(counted.held_by_order, "operations came late, because those before them in the capture, which wait for others, filled the table of 65,536.".into());
-    say(counted.outside, "discards lay wholly outside what was read or written, and were left out.".into());
+    add(
+        counted.held_by_order,
+        "operations came late, because earlier operations that waited for others filled the table of 65,536."
+            .into(),
+    );
+    add(counted.outside, "discards outside the ranges that were read or written were left out.".into());
     if !counted.is_whole && replay.pace != ReplayPace::Fast {
         out.push("It ended before all of the capture was submitted.".into());
     }
@@ -214,7 +228,7 @@ fn of_the_run(case: &Case, replay: &Replay, counted: &Replayed) -> Vec<String> {
 }
 
 /// Differences between the figures.
-fn of_the_figures(replay: &Replay, figures: &[Compared], at_driver: bool) -> Vec<String> {
+fn figure_differences(replay: &Replay, figures: &[Compared], at_driver: bool) -> Vec<String> {
     let change = |name: &str| figures.iter().find(|f| f.name == name).and_then(|f| f.change);
     let by =
         |change: f64| format!("{}{}", show_share(change.abs()), if change > 0.0 { " more" } else { " less" });
@@ -222,7 +236,7 @@ fn of_the_figures(replay: &Replay, figures: &[Compared], at_driver: bool) -> Vec
     if let Some(elapsed) = change("elapsed").filter(|change| change.abs() > ELAPSED_WITHIN) {
         let why = match replay.pace {
             ReplayPace::Dependent if elapsed > 0.0 => {
-                "operations that others wait for took longer here, or their tasks had waited for each other, which a capture does not tell"
+                "operations that others wait for took longer here, or their tasks had waited for each other, which a capture does not record"
             }
             ReplayPace::Dependent => "operations that others wait for took less time here",
             _ => "the last operations completed at another time",
@@ -231,11 +245,11 @@ fn of_the_figures(replay: &Replay, figures: &[Compared], at_driver: bool) -> Vec
     }
     if let Some(depth) = change("depth").filter(|change| change.abs() > LATENCY_WITHIN) {
         let why = if replay.pace == ReplayPace::Timed && depth > 0.0 {
-            "submissions do not wait for completions, so what is late piles up"
+            "submissions do not wait for completions, so late operations pile up"
         } else {
-            "it is the rate times the latency, which differ"
+            "it is rate times latency, and these differ"
         };
-        out.push(format!("Mean depth is {} than it was: {why}.", by(depth)));
+        out.push(format!("Mean depth is {} than in the capture: {why}.", by(depth)));
     }
     for kind in Kind::ALL {
         let Some(p50) =
@@ -244,13 +258,13 @@ fn of_the_figures(replay: &Replay, figures: &[Compared], at_driver: bool) -> Vec
             continue;
         };
         let why = match kind {
-            _ if at_driver => "the device has another state, or other load, than it had",
+            _ if at_driver => "the device is in another state or under other load",
             Kind::Sync => "a sync here is an fdatasync of the target, which the kernel hands to a thread",
             _ => {
-                "the capture counts from the driver, a replay from its system call, and the state of the device is another one"
+                "the capture counts from the driver and the replay from its system call, and the device may be in another state"
             }
         };
-        out.push(format!("The median {} takes {} than it did: {why}.", kind.word(), by(p50)));
+        out.push(format!("The median {} takes {} than in the capture: {why}.", kind.word(), by(p50)));
     }
     out
 }
@@ -258,7 +272,7 @@ fn of_the_figures(replay: &Replay, figures: &[Compared], at_driver: bool) -> Vec
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// A record of the replay of a thousand reads in a second.
+/// A record of a replay of a thousand reads in a second.
 #[cfg(test)]
 pub(crate) fn replaying(
     pace: ReplayPace,
@@ -335,9 +349,9 @@ fn figures_of_replay_and_original_are_compared_with_reasons() {
         ..Replayed::default()
     };
     let held = compare_replay(ReplayPace::Timed, |replay| replay.dense = true, Some(&counted));
-    // Of all five runs.
-    for words in ["15 operations were read", "35 times an operation was due", "moved together"] {
-        assert!(held.differs.iter().any(|why| why.contains(words)), "{words}: {:?}", held.differs);
+    // The counts of all five runs are added up.
+    for part in ["15 operations were read", "35 times an operation was due", "moved together"] {
+        assert!(held.differs.iter().any(|why| why.contains(part)), "{part}: {:?}", held.differs);
     }
     let fast = compare_replay(ReplayPace::Fast, |replay| replay.original.left_out = 2, None);
     assert!(fast.differs.len() == 3 && fast.differs[0].starts_with("2 requests"), "{:?}", fast.differs);
@@ -364,10 +378,10 @@ fn latencies_come_from_the_driver_if_its_requests_match_the_operations() {
     let seen = seen_by(&at_driver);
     assert_eq!(seen.seen_at, "driver");
     assert_eq!((figure(&seen, "read p50").change, figure(&seen, "depth").replay), (Some(0.0), Some(0.5)));
-    // Requests of another number are not its operations: split, merged, or made by the page cache.
+    // Another number of requests: operations were split, merged, or served by the page cache.
     let split = seen_by(&|ops| at_driver(2 * ops));
     assert_eq!((split.seen_at.as_str(), figure(&split, "depth").replay == Some(0.5)), ("program", false));
-    assert!(split.differs[0].contains("read operations came to"), "{:?}", split.differs);
+    assert!(split.differs[0].contains("read operations became"), "{:?}", split.differs);
     let lost = seen_by(&|_| Err("the kernel's tracer lost 7 events".into()));
     assert!(lost.differs[0].ends_with("the kernel's tracer lost 7 events."), "{:?}", lost.differs);
 }

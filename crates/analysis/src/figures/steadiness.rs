@@ -1,5 +1,5 @@
-//! Decides how the rate of a result behaved over time: one word, with its numbers. The checks on time use the same functions. The SNIA's
-//! rule (`snia`) is printed next to the answer and does not change it.
+//! Decides how the rate of a result behaved over time: one state with its numbers. The checks of group E use the same functions. The
+//! report shows the SNIA's rule (`snia`) next to the state; the rule does not change it.
 //!
 //! Within a run:
 //! 1. Find the steps. They come first, because a step makes neighbours resemble each other so much that no line can be judged.
@@ -23,24 +23,24 @@ use stats::series::{
 };
 use stats::steady_state;
 
-/// Steps that matter. In a minute, a step of a twentieth is visible (the reference on change points has 5 %). A short run on a machine
-/// with neighbours may lose a third for a while, so there only a halving counts.
+/// Smallest steps that count. In a minute, a step of 5 % is visible. A short run on a shared machine may lose a third for a while, so there
+/// only a halving counts.
 pub(crate) const STEP_FROM: ByLength = ByLength { minute: 0.05, ten_seconds: 0.20, shorter: 0.50 };
-/// Drift that is still allowed: 5 % over a minute or more; more in runs that are too short to prove so little.
+/// Largest drift that is allowed: 5 % over a minute or more, and more in shorter runs, which cannot prove 5 %.
 pub(crate) const DRIFT_TO: ByLength = ByLength { minute: 0.05, ten_seconds: 0.10, shorter: 0.25 };
-/// Drift that is steady, over a run and over all runs, however short they are.
+/// Largest drift of a steady rate, over a run and over all runs of any length.
 const STEADY_TO: f64 = DRIFT_TO.minute;
-/// Seconds of measuring in all below which nothing is called steady. A window may end a few ms early.
+/// Fewest measured seconds of a steady rate: a minute over all runs. A window may end a few ms early.
 const STEADY_FROM_S: f64 = 59.5;
-/// Seconds from which a drift is given by the minute: half of one, a few ms early or late.
+/// Fewest seconds for a drift per minute: half a minute. A window may end a few ms early.
 const A_MINUTE_FROM_S: f64 = 29.5;
-/// Runs needed to search for a step among them: four on each side.
+/// Fewest runs for a step between runs: four on each side.
 const STEP_FROM_RUNS: usize = 8;
-/// The most runs for such a search, whose time is quadratic.
+/// The most runs for that search, whose time is quadratic.
 const STEP_TO_RUNS: usize = 500;
-/// Change over the last quarter of a run by that over the first below which it settles.
+/// A run settles if its rate changes less than this share of its first change towards the end.
 const SETTLES_BELOW: f64 = 0.5;
-/// Times as long that are still worth advising.
+/// The longest advised run, as a multiple of the measured one.
 const LONGER_AT_MOST: f64 = 20.0;
 
 /// The steps in a run.
@@ -132,7 +132,7 @@ impl Drifts {
     /// The mean drift within a run; `None` if a run has too few independent stretches.
     fn mean(&self) -> Option<Drift> {
         let n = self.each.len() as f64;
-        let sum = |of: fn(&Drift) -> f64| self.each.iter().map(|(d, _)| of(d)).sum::<f64>();
+        let sum = |value: fn(&Drift) -> f64| self.each.iter().map(|(d, _)| value(d)).sum::<f64>();
         (self.runs > 0 && self.each.len() == self.runs)
             .then(|| Drift { share: sum(|d| d.share) / n, half: sum(|d| d.half * d.half).sqrt() / n })
     }
@@ -144,8 +144,8 @@ fn settled(course: &Series) -> &[f64] {
     rest.filter(|r| r.len() >= FEWEST_STEPS).unwrap_or(&course.rates)
 }
 
-/// Whether a run has no steady part (MSER-5) and approaches a level all along: each quarter changes the rate less than the one before, in
-/// one direction, and all of them more than allowed. A line cannot show that, since its residuals form a wave.
+/// Whether a run approaches a level without reaching it: MSER-5 finds no steady part, each quarter changes the rate in the same direction
+/// and less than the one before, and the whole change is more than allowed. A fitted line cannot show that, since its residuals form a wave.
 fn settles(course: &Series) -> bool {
     let n = course.rates.len();
     let quarter = |i: usize| mean(&course.rates[i * n / 4..(i + 1) * n / 4]);
@@ -198,7 +198,7 @@ impl Observed {
     }
 
     /// Length of one window in seconds.
-    fn of_one_s(&self) -> f64 {
+    fn run_seconds(&self) -> f64 {
         self.seconds / self.rates.len().max(1) as f64
     }
 
@@ -218,15 +218,15 @@ impl Observed {
         }
     }
 
-    /// The order matters: see the head of this file.
+    /// The state and its sentence. The order matters, see the top of this file.
     fn decide(&self) -> (State, String) {
-        if let Some(words) = self.steps_within().or_else(|| self.step_between()) {
-            return (State::Cliff, words);
+        if let Some(sentence) = self.steps_within().or_else(|| self.step_between()) {
+            return (State::Cliff, sentence);
         }
         if self.within.settle() {
             let share = mean(&self.all().iter().filter_map(whole_change).collect::<Vec<_>>());
             let sentence = format!(
-                "{} the rate changed by about {}, the most of it at the beginning: no steady part was reached.",
+                "{} the rate changed by about {}, mostly at the beginning: no steady part was reached.",
                 self.within_what(),
                 show_share(share)
             );
@@ -236,7 +236,7 @@ impl Observed {
             let sentence = format!(
                 "{} the rate {}: by more than {} (95 % confidence).",
                 self.within_what(),
-                self.how(),
+                self.describe_drift(),
                 show_share(self.limit())
             );
             return (State::Drifting, sentence);
@@ -245,14 +245,14 @@ impl Observed {
         if let Some(over) = self.over_runs.filter(|d| d.exceeds(limit)) {
             let sentence = format!(
                 "From the first of {count} runs to the last the rate {}: by more than {} (95 % confidence).",
-                in_words(&over),
+                describe_change(&over),
                 show_share(limit)
             );
             return (State::Drifting, sentence);
         }
         match self.proof() {
-            Ok(words) => (State::Steady, words),
-            Err(words) => (State::Unproven, words),
+            Ok(sentence) => (State::Steady, sentence),
+            Err(sentence) => (State::Unproven, sentence),
         }
     }
 
@@ -284,10 +284,10 @@ impl Observed {
         ))
     }
 
-    /// The drift within a run, of all runs if all have one.
-    fn how(&self) -> String {
+    /// Describes the mean drift within a run, or that of the first run that has one.
+    fn describe_drift(&self) -> String {
         let typical = self.within.mean().or_else(|| self.within.each.first().map(|(d, _)| *d));
-        typical.map_or_else(String::new, |d| in_words(&d))
+        typical.map_or_else(String::new, |d| describe_change(&d))
     }
 
     /// The allowed drift within a run.
@@ -295,10 +295,10 @@ impl Observed {
         self.all().first().map_or(STEADY_TO, |c| DRIFT_TO.share_for(c))
     }
 
-    /// What is steady.
+    /// The sentence that proves a steady rate.
     ///
     /// # Errors
-    /// What is missing for a proof, and what it would take.
+    /// What the proof lacks, and what to type.
     fn proof(&self) -> Result<String, String> {
         let runs = self.rates.len();
         self.courses.as_ref().map_err(|why| format!("Not established: {why}."))?;
@@ -314,28 +314,28 @@ impl Observed {
             return Err(format!(
                 "{} the rate {}: a drift of more than {} can be neither shown nor ruled out{}.",
                 self.within_what(),
-                in_words(&within),
+                describe_change(&within),
                 show_share(STEADY_TO),
                 times_longer(&within).map_or_else(String::new, |by| format!(
                     "; runs of about {} would settle it",
-                    time(by * self.of_one_s())
+                    time(by * self.run_seconds())
                 ))
             ));
         }
-        let steady = format!("{} the rate {}", self.within_what(), in_words(&within));
+        let steady = format!("{} the rate {}", self.within_what(), describe_change(&within));
         if runs == 1 {
             return Ok(format!("{steady}: by less than {} (95 % confidence).", show_share(STEADY_TO)));
         }
         let Some(over) = self.over_runs else {
             return Err(format!(
-                "{steady}; how it goes from run to run takes {FEWEST_RUNS} runs to say, and there are {runs} (--runs 5)."
+                "{steady}; judging the change from run to run takes {FEWEST_RUNS} runs, and there are {runs} (--runs 5)."
             ));
         };
         if !over.is_within(STEADY_TO) {
             return Err(format!(
                 "{steady}; from the first of {runs} runs to the last it {}, and a drift of more than {} \
                  can be neither shown nor ruled out{}.",
-                in_words(&over),
+                describe_change(&over),
                 show_share(STEADY_TO),
                 times_longer(&over).map_or_else(String::new, |by| format!(
                     "; about {:.0} runs would settle it",
@@ -346,22 +346,21 @@ impl Observed {
         Ok(format!(
             "{steady}, and from the first of {runs} runs to the last it {}: by less than {} (95 % \
              confidence).",
-            in_words(&over),
+            describe_change(&over),
             show_share(STEADY_TO)
         ))
     }
 
-    /// Why no line could be judged: too few stretches are independent.
+    /// Why no drift is known: too few stretches are independent.
     fn too_alike(&self) -> String {
         let independent = |c: &Series| Line::through(settled(c)).map_or(0.0, |l| l.independent());
         let fewest = self.all().iter().map(independent).fold(f64::MAX, f64::min);
         let longer = FEWEST / fewest.max(0.1);
         format!(
-            "Not shown: the rate goes in waves, and {} of it holds only {fewest:.1} stretches that are independent of one another; {FEWEST:.0} are \
-             needed{}.",
-            time(self.of_one_s()),
+            "Not shown: the rate goes in waves, and {} of it holds only {fewest:.1} independent stretches; {FEWEST:.0} are needed{}.",
+            time(self.run_seconds()),
             if longer <= LONGER_AT_MOST {
-                format!(" (--time {})", time(longer * self.of_one_s()))
+                format!(" (--time {})", time(longer * self.run_seconds()))
             } else {
                 String::new()
             }
@@ -371,28 +370,28 @@ impl Observed {
     fn how_long(&self) -> String {
         match self.rates.len() {
             ..=1 => format!("{:.1} s", self.seconds),
-            runs => format!("{runs} runs of {:.1} s are {:.1} s", self.of_one_s(), self.seconds),
+            runs => format!("{runs} runs of {:.1} s are {:.1} s", self.run_seconds(), self.seconds),
         }
     }
 
     fn within_what(&self) -> String {
         let each = if self.rates.len() > 1 { "Within a run of" } else { "Within" };
-        format!("{each} {:.1} s", self.of_one_s())
+        format!("{each} {:.1} s", self.run_seconds())
     }
 
-    /// Of the drift within a run and that from run to run, the one that could be larger.
+    /// The drift per minute: that within a run or that from run to run, whichever could be larger.
     fn per_minute(&self) -> Option<Estimate> {
-        let one = self.of_one_s();
+        let one = self.run_seconds();
         let runs = self.rates.len() as f64;
-        let of = |drift: Drift, seconds: f64| {
+        let by_minute = |drift: Drift, seconds: f64| {
             let [value, half] = [drift.share, drift.half].map(|v| v * 60.0 / seconds);
             let interval = [value - half, value + half];
             (interval[0].is_finite() && interval[1].is_finite()).then_some(Estimate { value, interval })
         };
-        let within = self.within.mean().filter(|_| one >= A_MINUTE_FROM_S).and_then(|d| of(d, one));
+        let within = self.within.mean().filter(|_| one >= A_MINUTE_FROM_S).and_then(|d| by_minute(d, one));
         // From the middle of the first run to that of the last.
         let over = self.over_runs.filter(|_| self.seconds >= A_MINUTE_FROM_S);
-        let over = over.and_then(|d| of(d, (runs - 1.0) * one));
+        let over = over.and_then(|d| by_minute(d, (runs - 1.0) * one));
         let could_be = |e: &Estimate| e.interval[0].abs().max(e.interval[1].abs());
         within.into_iter().chain(over).max_by(|a, b| could_be(a).total_cmp(&could_be(b)))
     }
@@ -413,23 +412,23 @@ pub(crate) fn whole_change(course: &Series) -> Option<f64> {
     (mean_rate > 0.0).then(|| (mean(last) - mean(first)) / mean_rate)
 }
 
-/// `changed by -1.2 % (-2.0 % to -0.4 %)`: of the mean, with the 95 % interval.
-fn in_words(drift: &Drift) -> String {
-    // Rounded as it is shown, plus zero: nothing is "-0.0 %".
+/// `changed by -1.2 % (-2.0 % to -0.4 %)`: the drift by the mean, with its 95 % interval.
+fn describe_change(drift: &Drift) -> String {
+    // Rounds as shown and adds zero, so that nothing is "-0.0 %".
     let show = |share: f64| show_share((share * 1e3).round() / 1e3 + 0.0);
     let [low, high] = [drift.share - drift.half, drift.share + drift.half].map(show);
     format!("changed by {} ({low} to {high})", show(drift.share))
 }
 
-/// How many times longer the run has to be for the interval to lie within the allowed drift: the interval shrinks with the root of the
-/// time. `None` if it never will.
+/// How many times as long a run must be until its interval lies within the allowed drift. The interval shrinks with the root of the time.
+/// `None` if that takes too long or never happens.
 fn times_longer(drift: &Drift) -> Option<f64> {
     let allowed = STEADY_TO - drift.share.abs();
     let factor = (drift.half / allowed).powi(2);
     (allowed > 0.0 && factor <= LONGER_AT_MOST).then_some(factor)
 }
 
-/// A time as it is typed.
+/// A time as the user types it.
 fn time(seconds: f64) -> String {
     if seconds > 300.0 {
         format!("{:.0}m", (seconds / 60.0).ceil())
@@ -440,7 +439,7 @@ fn time(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    //! Tests of the word for runs whose behaviour is known.
+    //! Tests of the state of runs with known rates.
 
     use crate::figures::steadiness::*;
     use stats::series::flat;
@@ -481,7 +480,7 @@ mod tests {
             let s = steadiness_of(5, seconds, 0.01, |_, _| 1.0);
             assert_eq!(s.state, State::Unproven);
             assert!(s.sentence.contains("(--time 12s)"), "{}", s.sentence);
-            assert_eq!(s.drift_per_minute, None, "{seconds} s say nothing about a minute");
+            assert_eq!(s.drift_per_minute, None, "{seconds} s do not show the drift of a minute");
             assert!(s.snia.is_some_and(|s| s.met), "the rule of the SNIA is not mixed with ours");
         }
         let none = judge_steadiness(Err("the run is too short for that".into()), vec![9.0], 0.1);
@@ -575,10 +574,10 @@ mod tests {
 
         const STATES: [State; 5] = [Steady, Drifting, Cliff, WarmUp, Unproven];
 
-        /// What a rate is at a second, without noise.
+        /// The rate at a second, without noise.
         type Rate = fn(f64) -> f64;
 
-        /// A series around one: noise times what happens.
+        /// A series around one: noise times the rate.
         #[derive(Clone, Copy)]
         struct Scene {
             seconds: usize,
@@ -652,9 +651,9 @@ mod tests {
 
         /// Share of the intervals over runs that hold the truth: of the geometric mean, and of the median.
         fn over_the_runs(count: usize, deviation: f64, draws: u64) -> [Option<f64>; 2] {
-            let covers = |of: &dyn Fn(&[f64]) -> Option<[f64; 2]>| {
+            let covers = |interval: &dyn Fn(&[f64]) -> Option<[f64; 2]>| {
                 let given: Vec<[f64; 2]> =
-                    (0..draws).filter_map(|seed| of(&runs(count, deviation, seed))).collect();
+                    (0..draws).filter_map(|seed| interval(&runs(count, deviation, seed))).collect();
                 let hit = given.iter().filter(|i| i[0] <= 1.0 && i[1] >= 1.0).count();
                 (!given.is_empty()).then(|| hit as f64 / given.len() as f64)
             };
@@ -709,7 +708,7 @@ mod tests {
             assert!((0.92..=0.985).contains(&covers) && withheld < 0.01, "{covers} {withheld}");
             let [covers, ..] = within_a_run(120, 0.5, 1000);
             assert!(covers >= 0.92, "{covers}");
-            // What resembles its neighbours that much is mostly withheld.
+            // With a correlation this high, most intervals are withheld.
             let [_, withheld, _] = within_a_run(120, 0.95, 300);
             assert!(withheld >= 0.9, "{withheld}");
         }

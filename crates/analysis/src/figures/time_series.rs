@@ -3,7 +3,7 @@
 //! 1. [`series`]: operations per second of a run in steps of equal length. Questions about warm-up, steps, drift and independence use it.
 //! 2. [`Course`]: what the devices had completed at each snapshot of a run, interpolated between snapshots.
 //! 3. [`per_second`]: the table of the report, fathom and the device second by second.
-//! 4. [`course`]: the intervals as finely as the record has them, and latencies in buckets, for drawings.
+//! 4. [`course`] and [`latencies`]: the intervals as fine as the record has them, and latencies in buckets, for drawings.
 
 use crate::case::{Case, CaseRun, no_run};
 use crate::figures::is_late;
@@ -23,10 +23,10 @@ const MOST_STEPS: usize = 120;
 /// Mean operations in a step. With fewer, counting whole operations adds more noise than the storage has.
 const OPS_PER_STEP: f64 = 10.0;
 
-/// Minimum length of a step in mean latencies. In a shorter step a full queue completes at once or not at all.
+/// Minimum length of a step in mean latencies. In a shorter step, all operations of a full queue complete, or none.
 const LATENCIES_PER_STEP: f64 = 2.0;
 
-/// Operations and bytes of an interval without syncs: these are the price of writes, not a rate.
+/// Operations and bytes of an interval, without syncs.
 pub(crate) fn moved(row: &Interval) -> (u64, u64) {
     let cells = row.cells.iter().filter(|(kind, _)| **kind != Kind::Sync);
     cells.fold((0, 0), |(ops, bytes), (_, c)| (ops.saturating_add(c.0), bytes.saturating_add(c.1)))
@@ -52,7 +52,7 @@ pub(crate) fn courses(case: &Case) -> Known<Vec<Series>> {
 /// If the record has no intervals of it, or it is too short for any conclusion.
 pub(crate) fn series(ran: &CaseRun) -> Known<Series> {
     let rows: Vec<&Interval> = rows_of(ran).collect();
-    let from = rows.iter().map(|r| r.start_ns).min().ok_or("the course of the run is not in the record")?;
+    let from = rows.iter().map(|r| r.start_ns).min().ok_or("the record has no intervals of the run")?;
     let to = rows.iter().map(|r| r.end_ns).max().unwrap_or(from);
     let span_ns = (to - from) as f64;
     let ops: f64 = rows.iter().map(|r| moved(r).0 as f64).sum();
@@ -65,7 +65,7 @@ pub(crate) fn series(ran: &CaseRun) -> Known<Series> {
         .min(MOST_STEPS as f64) as usize;
     if steps < FEWEST_STEPS {
         return Err(format!(
-            "the run is too short for that: stretches of time with enough operations in them are {steps}, and {FEWEST_STEPS} are needed"
+            "the run is too short for that: it holds {steps} stretches of time with enough operations, and {FEWEST_STEPS} are needed"
         ));
     }
     Ok(spread(&rows, from as f64, span_ns / steps as f64, steps))
@@ -92,13 +92,13 @@ fn spread(rows: &[&Interval], from_ns: f64, step_ns: f64, steps: usize) -> Serie
     Series { from_ns, step_ns, rates }
 }
 
-/// What the layers had completed since the start of a run, at each snapshot.
+/// The work that layers had completed since the start of a run, at each snapshot.
 pub(crate) struct Course {
     /// ns since the workers started, and the counters, in the order of time. At least two.
     points: Vec<(f64, BlockStat)>,
 }
 
-/// What the layers completed in a stretch of time.
+/// The work that layers completed in a stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stretch {
     /// Its length, as far as snapshots cover it.
@@ -154,7 +154,7 @@ impl Course {
         }
     }
 
-    /// What was completed between two times in ns since the workers started; `None` if that is empty or outside the snapshots.
+    /// The work between two times in ns since the workers started; `None` if the time is empty or outside the snapshots.
     pub(crate) fn between(&self, from_ns: f64, to_ns: f64) -> Option<Stretch> {
         let (first, last) = (self.points.first()?.0, self.points.last()?.0);
         let (from_ns, to_ns) = (from_ns.max(first), to_ns.min(last));
@@ -172,7 +172,7 @@ impl Course {
         })
     }
 
-    /// What was completed between the first and the last snapshot within two times; `None` with fewer than two.
+    /// The work between the first and the last snapshot within two times; `None` with fewer than two snapshots.
     pub(crate) fn within(&self, from_ns: f64, to_ns: f64) -> Option<Stretch> {
         let mut inside = self.points.iter().map(|p| p.0).filter(|at| (from_ns..=to_ns).contains(at));
         let first = inside.next()?;
@@ -196,15 +196,15 @@ impl Course {
     }
 }
 
-/// When the workers of a run started, in ns since the session started. They end right before the stop snapshot and know how long they
-/// ran. The time from the start snapshot to their start is unknown.
+/// When the workers of a run started, in ns since the session started: their running time before the stop snapshot. The time between the
+/// start snapshot and their start is unknown.
 fn began_ns(ran: &CaseRun) -> Known<f64> {
     let (start, stop) = (ran.at(Moment::Start)?.at_ns, ran.at(Moment::Stop)?.at_ns);
     let longest = ran.end.workers.iter().map(|w| w.wall_ns).max().filter(|ns| *ns > 0);
     Ok(longest.map_or(start, |ns| stop.saturating_sub(ns).max(start)) as f64)
 }
 
-/// The most rows per run. Rows of a longer run cover several seconds, so that the report of a week has a readable size.
+/// The most rows per run. In a longer run, rows cover several seconds, which bounds the size of the report.
 const MOST_ROWS: f64 = 3600.0;
 
 const SECOND_NS: f64 = 1e9;
@@ -260,7 +260,7 @@ struct OwnWork {
     p99_ns: Option<u64>,
 }
 
-/// Divides every interval among the rows that it overlaps. The last row includes everything after it.
+/// Divides every interval among the rows that it overlaps. The last row also has everything after its end.
 fn own_work_by_row(ran: &CaseRun, from: u64, count: usize, step: f64) -> Vec<OwnWork> {
     let mut out = vec![OwnWork::default(); count];
     for row in rows_of(ran) {
@@ -283,7 +283,7 @@ fn own_work_by_row(ran: &CaseRun, from: u64, count: usize, step: f64) -> Vec<Own
     out
 }
 
-/// The most points of a result: what a page can draw, in a report of readable size.
+/// The most points of a result. A page cannot draw more.
 const MOST_POINTS: usize = 3000;
 
 /// The most runs with tails of their own. A drawing cannot distinguish more.
@@ -321,10 +321,10 @@ fn add(out: &mut report::Course, run: u32, from: u64, part: &[&Interval]) {
     out.start_s.push(rounded((first.start_ns - from) as f64 / 1e9, 1e4));
     out.seconds.push(rounded(span_ns / 1e9, 1e4));
     out.depth_mean.push(rounded(depth / ns.max(1.0), 1e2));
-    for (word, of) in &mut out.directions {
-        let of_kind =
+    for (word, direction) in &mut out.directions {
+        let cell_of =
             |row: &&Interval| row.cells.iter().find(|(kind, _)| kind.word() == word).map(|(_, cell)| *cell);
-        add_direction(of, span_ns / 1e9, &part.iter().filter_map(of_kind).collect::<Vec<Cell>>());
+        add_direction(direction, span_ns / 1e9, &part.iter().filter_map(cell_of).collect::<Vec<Cell>>());
     }
 }
 
@@ -340,7 +340,7 @@ fn add_direction(out: &mut CourseOf, seconds: f64, cells: &[Cell]) {
     out.max_ns.push(some(cells.iter().map(|cell| cell.4).max()));
 }
 
-/// Further digits would only enlarge the report.
+/// Rounds to 1 / `scale`: more digits would only enlarge the report.
 fn rounded(value: f64, scale: f64) -> f64 {
     (value * scale).round() / scale
 }
@@ -348,7 +348,7 @@ fn rounded(value: f64, scale: f64) -> f64 {
 /// Latencies of all complete runs, by direction.
 pub(crate) fn latencies(seen: Option<&Observed>) -> BTreeMap<String, LatencyBuckets> {
     let kinds = seen.into_iter().filter(|seen| !seen.is_cut).flat_map(|seen| &seen.kinds);
-    kinds.map(|(kind, of): (&Kind, _)| (kind.word().into(), LatencyBuckets::from(&of.latency))).collect()
+    kinds.map(|(kind, seen): (&Kind, _)| (kind.word().into(), LatencyBuckets::from(&seen.latency))).collect()
 }
 
 /// Adds the tails of the runs, unless there are too many runs.
@@ -363,7 +363,7 @@ pub(crate) fn add_tails(case: &Case, runs: &mut [RunFigures]) {
     }
 }
 
-/// The latency that one operation in 10^(k/10) exceeds. If ten operations lie beyond an entry, they do so for all entries before it.
+/// The latency that one operation in 10^(k/10) exceeds, for k = 1, 2, ... Ends at the first entry with fewer than ten operations beyond it.
 fn tail(end: &KindEnd) -> Vec<Option<u64>> {
     let quantile = |k: u32| 1.0 - 10_f64.powf(-f64::from(k) / STEPS_A_DECADE);
     let quantiles = (1..).map(|k| (quantile(k), end.latency.supported_quantile_ns(quantile(k))));
@@ -374,8 +374,8 @@ fn tail(end: &KindEnd) -> Vec<Option<u64>> {
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// Adds a snapshot every half second to runs that have none. `done` is the completed share by then, and `ms_per_io` the time of a
-/// request.
+/// Adds a snapshot every half second to runs that have none. `done` is the share that is completed at a point of the run, and `ms_per_io`
+/// the time of a request.
 #[cfg(test)]
 pub(crate) fn look_inside(
     record: &mut model::record::Record,

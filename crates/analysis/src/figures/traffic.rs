@@ -1,9 +1,11 @@
-//! Traffic of other processes: requests and bytes on the disks below the targets that were not fathom's. It covers the disks of the targets
-//! and every disk below: a loop device, a volume and an array share the disks they are on.
+//! Traffic of other processes: requests and bytes on the disks below the targets that were not fathom's.
 //!
-//! The kernel charges a request to the process that caused it on every disk that it passes, even if a thread of a loop device forwards it.
-//! Late write-back and the journal below a loop device are charged to no process. So writes below are judged only if the session writes
-//! nothing, not even a test file. Read-ahead that no operation used is fathom's own traffic.
+//! 1. It covers the disks of the targets and every disk below, which a loop device, a volume or an array shares with others.
+//! 2. Fathom's own part is the charge of its cgroup. The kernel charges a request to the process that caused it on every disk that the
+//!    request passes, even if a thread of a loop device forwards it.
+//! 3. Late write-back and the journal below a loop device are charged to no process. So writes on lower disks count as traffic of others
+//!    only if the session writes nothing, not even a test file.
+//! 4. Read-ahead that no operation used is fathom's own traffic.
 
 pub(crate) use crate::case::AMPLIFICATION;
 use crate::case::{Amount, COUNTS_AT_ALL, Case, grown, share};
@@ -15,10 +17,10 @@ use model::plan::Role;
 use model::units::show_bytes;
 use std::collections::BTreeSet;
 
-/// Bytes per run that are never counted as traffic of others: a journal commit, fathom's own session file, a log line.
+/// Bytes per run that never count as traffic of others: a journal commit, fathom's own session file, a log line.
 pub(crate) const FLOOR_BYTES: u64 = 1 << 20;
 
-/// Largest operation whose requests are comparable one to one. The device's limits split larger ones.
+/// Largest operation that is one request of the device. The device's limits split larger ones.
 const COUNTED_TO_BYTES: u32 = 64 << 10;
 
 /// File systems that write no more for themselves than [`AMPLIFICATION`] allows.
@@ -33,12 +35,12 @@ pub(crate) struct Traffic {
     pub(crate) disks: String,
     pub(crate) read: Amount,
     pub(crate) write: Amount,
-    /// Bytes written beyond fathom's that other processes may have written, or the file system and its journal for fathom. `write` has
-    /// none of them.
+    /// Bytes written beyond fathom's own that may belong to other processes, or to the file system and its journal. `write` does not include
+    /// them.
     pub(crate) unattributed_bytes: u64,
     /// All traffic of the disks.
     pub(crate) total: BlockFlow,
-    /// Whether fathom's part is what fathom issued, since the kernel charged nothing.
+    /// Whether fathom's part is what fathom issued, because the kernel charged nothing.
     pub(crate) inferred: bool,
     /// Share of the runs' time in which a request was in flight, on the busiest disk.
     pub(crate) busy_share: f64,
@@ -63,7 +65,7 @@ struct OwnTraffic {
 /// # Errors
 /// For each disk: why it was not counted, or why fathom's part cannot be separated.
 pub(crate) fn of_others(case: &Case) -> Vec<Known<Traffic>> {
-    // A device does not count by stream, so the traffic of all streams is fathom's.
+    // A device does not count by stream, so the traffic of all its streams is fathom's.
     let case = &case.with_sharers();
     std::iter::once(traffic_of_shared_disks(case))
         .chain(lower_disks(case).iter().map(|disk| disk.traffic(case)))
@@ -117,19 +119,21 @@ pub(crate) fn session_writes(case: &Case) -> bool {
 fn own_traffic(case: &Case) -> Known<OwnTraffic> {
     let issued = (case.issued(Kind::Read), case.issued(Kind::Write));
     match case.own() {
-        // In v1 the write-back of fathom's pages is charged to the root group, hence the larger of the two.
+        // With v1 the kernel charges the write-back of fathom's pages to the root cgroup, so the issued bytes may be more.
         Ok(own) => Ok(OwnTraffic {
             read: Amount { ops: own.ios[0], bytes: own.bytes[0] },
             write: Amount { ops: own.ios[1].max(issued.1.ops), bytes: own.bytes[1].max(issued.1.bytes) },
             inferred: false,
         }),
         Err(_) if case.is_direct() => Ok(OwnTraffic { read: issued.0, write: issued.1, inferred: true }),
-        Err(why) => Err(format!("buffered I/O cannot be told from that of others: {why}")),
+        Err(why) => {
+            Err(format!("fathom's buffered I/O cannot be separated from that of other processes: {why}"))
+        }
     }
 }
 
-/// Writes beyond those that fathom's own explain. Synchronous writes and copy-on-write file systems multiply writes without a known
-/// bound, so only reads are judged there.
+/// Writes beyond the multiple of fathom's own that its file system explains. With synchronous writes and copy-on-write file systems that
+/// multiple has no known bound, so no writes count there.
 fn foreign_writes(case: &Case, device: BlockFlow, ours: Amount) -> Amount {
     if !case.does(Kind::Write) {
         return excess(device, ours);
@@ -222,7 +226,7 @@ impl LowerDisk<'_> {
             return Err(why);
         }
         if let Some(busy) = self.busy {
-            return Err(format!("{} reads and writes for itself on {name} below it", busy.name));
+            return Err(format!("{} does its own I/O on {name} below it", busy.name));
         }
         let done = case.counted(&[self.disk])?;
         let carried = case.counted(&self.above)?;
@@ -232,7 +236,9 @@ impl LowerDisk<'_> {
             Ok(own) => (own, false),
             // A file system and perhaps a cache between a loop device and its disk are not visible.
             Err(why) if self.above.iter().any(|l| l.kind == LayerKind::Loop) => {
-                return Err(format!("what others did on {name} cannot be told from what is ours: {why}"));
+                return Err(format!(
+                    "traffic of other processes on {name} cannot be separated from fathom's: {why}"
+                ));
             }
             Err(_) => {
                 let flows = [carried.read, carried.write];
@@ -302,17 +308,17 @@ fn largest(case: &Case, file: &str) -> u64 {
 pub(crate) fn unread_bytes(case: &Case) -> u64 {
     let streams = case.member_streams();
     let (setting, request) = (setting_bytes(case), largest(case, "max_sectors_kb"));
-    let of_stream = |s: &Stream| {
+    let unread = |s: &Stream| {
         let lanes = u64::from(s.workers.max(1)).saturating_mul(s.lanes());
         let advised = if s.advice == Some(Advice::Sequential) { ADVISED } else { 1 };
         // A large read makes the window as large as the largest request.
         let window = setting.saturating_mul(advised).max(request);
         WINDOWS.saturating_mul(lanes).saturating_mul(window)
     };
-    streams.into_iter().filter(|s| reads_ahead(s)).map(of_stream).fold(0, u64::saturating_add)
+    streams.into_iter().filter(|s| reads_ahead(s)).map(unread).fold(0, u64::saturating_add)
 }
 
-/// Whether its reads go through the page cache in sequence.
+/// Whether the stream reads in sequence through the page cache.
 fn reads_ahead(stream: &Stream) -> bool {
     // A mixed order has sequential stretches.
     stream.access.pattern() != Some(Pattern::Random)
@@ -364,8 +370,8 @@ fn uncharged_reads_below_a_loop_device_belong_to_others() {
     let honest = Fixture::honest_loop();
     assert_eq!(seen_below(&honest.record()), Ok((NOTHING, NOTHING, false)));
     assert_eq!(seen_below(&with_foreign_requests(&honest, 0, 1_000)), Ok((THOUSAND, NOTHING, false)));
-    let of_the_user = Fixture { role: Role::File, ..Fixture::honest_loop() };
-    assert_eq!(seen_below(&with_foreign_requests(&of_the_user, 4, 1_000)), Ok((NOTHING, THOUSAND, false)));
+    let on_a_user_file = Fixture { role: Role::File, ..Fixture::honest_loop() };
+    assert_eq!(seen_below(&with_foreign_requests(&on_a_user_file, 4, 1_000)), Ok((NOTHING, THOUSAND, false)));
     // A new test file is still written back.
     assert_eq!(seen_below(&with_foreign_requests(&honest, 4, 1_000)), Ok((NOTHING, NOTHING, false)));
     let cached = Fixture { leaf_share: Some(0.3), ..Fixture::honest() };
@@ -382,7 +388,7 @@ fn writes_below_a_loop_device_are_not_judged_if_the_session_writes() {
 #[test]
 fn traffic_below_a_loop_device_is_unknown_without_charges() {
     let without = Fixture { cgroup: false, ..Fixture::honest_loop() };
-    assert!(seen_below(&without.record()).is_err_and(|why| why.contains("vda cannot be told")));
+    assert!(seen_below(&without.record()).is_err_and(|why| why.contains("vda cannot be separated")));
     let mut only_above = Fixture::honest_loop().record();
     for snapshot in only_above.runs.iter_mut().flat_map(|r| &mut r.evidence) {
         for text in snapshot.files.values_mut().filter_map(|t| t.as_mut().ok()) {
@@ -430,7 +436,7 @@ fn plain_volumes_and_arrays_forward_requests_and_others_do_not() {
                 "{content}: bytes suffice without charges"
             );
         } else {
-            assert!(seen(&charged).is_err_and(|why| why.contains("for itself on vda")), "{content}");
+            assert!(seen(&charged).is_err_and(|why| why.contains("its own I/O on vda")), "{content}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What a plan takes: the time of all its runs, the time that is left, and the bytes that it writes. One estimate serves the lines before the
-//! first run, the progress and `--explain`. The speed of the storage is unknown, so writes without a limit have no estimate in bytes.
+//! The cost of a plan: the time of all its runs, the time that is left, and the bytes that it writes. The lines before the first run, the
+//! progress and `--explain` use the same estimate. The speed of the storage is unknown, so writes without a limit have no estimate in bytes.
 
 use crate::strategy::sweep::Going;
 use crate::strategy::{self, Budget, Summary};
@@ -19,7 +19,7 @@ const COUNTED_GUESS_NS: u64 = 300_000_000;
 pub struct TimeLeft {
     /// ns, as far as the plan determines them.
     pub ns: u64,
-    /// Whether it may be over before.
+    /// Whether it may take less.
     pub at_most: bool,
 }
 
@@ -48,7 +48,7 @@ pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
     TimeLeft { ns: ns.min(budget_ns.saturating_sub(spent_ns)), at_most: true }
 }
 
-/// Whether all that a sweep does, test files included, is within a budget.
+/// Whether a budget limits the whole sweep, including its test files.
 fn has_budget(grid: &Grid) -> bool {
     matches!(grid.search, Search::Adaptive { .. })
 }
@@ -61,7 +61,7 @@ pub fn search_left(search: &Going, plan: &Plan) -> TimeLeft {
     TimeLeft { ns: search.left_ns(round / (plan.jobs.len() as u64).max(1)), at_most }
 }
 
-/// The time of one run of a job with everything around it, in ns.
+/// The time of one run of a job in ns, with the overhead around it.
 pub fn run_ns(job: &Job) -> u64 {
     job.phases.iter().map(guess_ns).fold(0, u64::saturating_add)
 }
@@ -103,22 +103,22 @@ pub fn cost(plan: &Plan) -> Cost {
             cost.unbounded_ns = ns;
         }
         Some(_) => {}
-        None => of_runs(plan, &mut cost),
+        None => add_runs(plan, &mut cost),
     }
     precondition(plan, &mut cost);
     cost
 }
 
 /// Adds the runs that end by their operations, and the bytes that all runs write.
-fn of_runs(plan: &Plan, cost: &mut Cost) {
+fn add_runs(plan: &Plan, cost: &mut Cost) {
     // Each interface has a trial before its first run, with at most the work of one run.
-    let tried = u64::from(matches!(plan.study, Study::Interfaces(_)));
+    let trials = u64::from(matches!(plan.study, Study::Interfaces(_)));
     for (job, runs) in plan.jobs.iter().zip(strategy::left(&[], &Budget::from_plan(plan)).runs) {
-        let times = u64::from(runs).saturating_add(tried);
+        let times = u64::from(runs).saturating_add(trials);
         for phase in &job.phases {
             if is_counted(phase) {
                 cost.counted = true;
-                // No more than a guess, which is not worth saying.
+                // Its time was only a guess.
                 cost.time_ns = cost.time_ns.saturating_sub(guess_ns(phase).saturating_mul(runs.into()));
             }
             add_writes(plan, phase, times, cost);
@@ -128,18 +128,18 @@ fn of_runs(plan: &Plan, cost: &mut Cost) {
 
 /// Adds the bytes written before the first run, and the rounds that end by their time.
 fn precondition(plan: &Plan, cost: &mut Cost) {
-    let Some(meant) = &plan.precondition else { return };
-    for fill in &meant.fills {
+    let Some(planned) = &plan.precondition else { return };
+    for fill in &planned.fills {
         let span = |at: &usize| {
-            let there = plan.targets.get(*at).map_or(0, |t| t.bytes);
-            there.saturating_sub(fill.access.offset_bytes).min(fill.access.span_bytes)
+            let bytes = plan.targets.get(*at).map_or(0, |t| t.bytes);
+            bytes.saturating_sub(fill.access.offset_bytes).min(fill.access.span_bytes)
         };
         let once = fill.targets.iter().map(span).fold(0, u64::saturating_add);
-        cost.filled_bytes = cost.filled_bytes.saturating_add(once.saturating_mul(meant.passes.into()));
+        cost.filled_bytes = cost.filled_bytes.saturating_add(once.saturating_mul(planned.passes.into()));
     }
-    let jobs: Vec<&Job> = meant.jobs.iter().filter_map(|at| plan.jobs.get(*at)).collect();
+    let jobs: Vec<&Job> = planned.jobs.iter().filter_map(|at| plan.jobs.get(*at)).collect();
     cost.at_most |= !jobs.is_empty();
-    let rounds = u64::from(meant.rounds_at_most);
+    let rounds = u64::from(planned.rounds_at_most);
     for phase in jobs.iter().flat_map(|j| &j.phases) {
         if is_counted(phase) {
             cost.counted = true;
@@ -177,13 +177,13 @@ fn most_bytes(stream: &Stream, phase: &Phase) -> Option<u64> {
     let largest = u64::from(stream.access.largest_bytes());
     let seconds = whole_ns(phase) as f64 / 1e9;
     let in_flight = stream.total_depth().saturating_mul(largest);
-    // Arrivals are drawn: five deviations above their mean is never seen.
-    let of_rate = |iops: f64| (iops * seconds + 5.0 * (iops * seconds).sqrt()) as u64;
+    // Arrivals are random, and never five deviations above their mean.
+    let most_ops = |iops: f64| (iops * seconds + 5.0 * (iops * seconds).sqrt()) as u64;
     let by_pace = match stream.pace {
-        Pace::Open { iops, .. } if iops > 0.0 => Some(of_rate(iops).saturating_mul(largest)),
+        Pace::Open { iops, .. } if iops > 0.0 => Some(most_ops(iops).saturating_mul(largest)),
         Pace::Limited { .. } | Pace::Each { .. } => {
             let (iops, bytes_per_s) = most_written(&stream.pace);
-            let operations = (iops > 0.0).then(|| of_rate(iops).saturating_mul(largest));
+            let operations = (iops > 0.0).then(|| most_ops(iops).saturating_mul(largest));
             let bytes = (bytes_per_s > 0.0).then_some((bytes_per_s * seconds) as u64);
             operations.into_iter().chain(bytes).min()
         }
@@ -197,7 +197,7 @@ fn most_bytes(stream: &Stream, phase: &Phase) -> Option<u64> {
     Some(least.saturating_add(in_flight))
 }
 
-/// Writes per second, and their bytes, that a pace allows; 0 for any number.
+/// Writes and bytes per second that a pace allows; 0 is no limit.
 fn most_written(pace: &Pace) -> (f64, f64) {
     match pace {
         Pace::Limited { iops, bytes_per_s } => (*iops, *bytes_per_s),
@@ -206,7 +206,7 @@ fn most_written(pace: &Pace) -> (f64, f64) {
     }
 }
 
-/// Whether only its streams' operations end a phase.
+/// Whether a phase has no time limit and ends by its operations.
 fn is_counted(phase: &Phase) -> bool {
     phase.time_ns >= MAX_TIME_NS && ends_by_count(phase)
 }
@@ -215,7 +215,7 @@ fn ends_by_count(phase: &Phase) -> bool {
     phase.streams.iter().all(|s| !s.limit.is_none() || s.reads_back().is_some())
 }
 
-/// The time of a phase with everything around it. A phase that ends by its operations ends long before its time.
+/// The estimated time of a phase with the overhead around it. A phase that ends by its operations usually ends long before its time.
 fn guess_ns(phase: &Phase) -> u64 {
     let most = if ends_by_count(phase) { COUNTED_GUESS_NS } else { u64::MAX };
     whole_ns(phase).min(most).saturating_add(OVERHEAD_NS)
@@ -259,7 +259,7 @@ fn writes_are_bounded_by_rate_or_count_or_unbounded() {
     assert_eq!((cost(&plan).bounded_bytes, cost(&plan).unbounded_ns), (0, 10_000_000_005));
     plan.jobs[0].phases[0].streams[0].pace = Pace::Limited { iops: 0.0, bytes_per_s: 1e6 };
     assert_eq!(cost(&plan).bounded_bytes, 5 * (2_000_000 + in_flight));
-    // The load of an open loop is not known before its capacity is.
+    // The load of an open loop is unknown before the capacity is measured.
     plan.jobs[0].phases[0].streams[0].pace = Pace::Closed.offering(0.0);
     assert!(cost(&plan).unbounded_ns > 0);
     plan.jobs[0].phases[0].streams[0].pace = Pace::Closed.offering(50.0);
@@ -278,7 +278,7 @@ fn phases_that_end_by_count_have_no_time_and_test_files_have_theirs() {
     assert!(cost.counted);
     assert_eq!((cost.time_ns, cost.made_bytes), (plan.baseline_ns, plan.targets[0].bytes));
     assert_eq!(cost.making_ns, model::plan::MAKING_NS);
-    // Files that are kept are written too, unless nothing is put into them.
+    // Kept files are written too, unless they are created without data.
     plan.targets[0].role = Role::File;
     for (filling, bytes) in [(Filling::Data, 1 << 20), (Filling::Blocks, 0), (Filling::Nothing, 0)] {
         plan.targets[0].create = Some(model::job::Create { bytes: 1 << 20, filling, unlink: false });

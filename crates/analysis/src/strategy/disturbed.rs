@@ -1,15 +1,20 @@
-//! Disturbed runs: what other processes did during a run, whether that disturbed it, and whether it is measured again.
+//! Disturbed runs: what other processes did during a run, whether that disturbed it, and whether it is repeated.
 //!
-//! The decision is made once, while measuring, and is in the record. It depends only on what others did, never on the result of the run:
-//! measuring slow runs again would report a faster device. It does not depend on the share of others either: that would keep the fast
-//! runs, whose own traffic makes the share small. So traffic of others counts by its rate alone. Heat, burst credit, write-back and cliffs
-//! belong to the measurement. So does waiting for a CPU (D08): kernel threads that work for fathom are not in its own count, and its
-//! threads delay each other, so the part from outside is unknown. The kernel counts stolen time separately.
+//! What disturbs a run:
+//! 1. The decision is made once, while measuring, and stored in the record.
+//! 2. It depends only on what others did, never on the result of the run: repeating slow runs would report a faster device.
+//! 3. It does not depend on the share of others either: that would keep the fast runs, whose own traffic makes the share small. So only the
+//!    rate of foreign traffic counts.
+//! 4. Heat, burst credit, write-back and cliffs belong to the measurement. So does waiting for a CPU (D08): kernel threads that work for
+//!    fathom are not in its own count, and its threads delay each other, so the part from outside is unknown. The kernel counts stolen time
+//!    separately.
 //!
-//! A run is measured at most twice more unless `--attempts` is given: at the end of its round, when a burst may be over, or at once in a
-//! load curve, since the next load depends on it. If runs of a round are compared with each other, the whole round is measured again.
-//! Nothing is measured again on a machine that is always busy: if a neighbour was busy while fathom only watched, or if
-//! a third of all attempts were disturbed (`is_the_rule`).
+//! When a run is repeated:
+//! 1. Up to two times unless `--attempts` is given: at the end of its round, when a burst may be over, or at once in a load curve, since the
+//!    next load depends on it.
+//! 2. If runs of a round are compared with each other, the whole round is repeated.
+//! 3. Never on a machine that is always busy: a third of all attempts was disturbed (`is_the_rule`), or a neighbour was busy before the
+//!    first run.
 
 use super::{Budget, Next, Summary};
 use crate::case::{self, Case};
@@ -24,31 +29,28 @@ use model::{Known, record};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A part of all attempts, as a divisor, from which disturbance is the rule on this machine.
+/// Disturbance is the rule on this machine from this part of all attempts on, as a divisor.
 const THIRD: usize = 3;
 
-/// The fewest disturbed attempts for that.
+/// Fewest disturbed runs for disturbance to be the rule.
 const FEWEST: usize = 2;
 
-/// Traffic of others per second that disturbs a run: a copy or a backup, not a log.
+/// Traffic of others per second above which a run is disturbed: a copy or a backup, not a log.
 pub(crate) const BYTES_PER_S: f64 = 10e6;
-
 pub(crate) const IOS_PER_S: f64 = 200.0;
 
-/// Traffic that never disturbs a run, however short: a journal commit.
+/// Traffic up to which even a short run is not disturbed: a journal commit.
 pub(crate) const FLOOR_BYTES: u64 = 4 << 20;
-
 pub(crate) const FLOOR_IOS: u64 = 100;
 
 /// Share of the time of all CPUs that a hypervisor may steal.
 pub(crate) const STOLEN_ABOVE: f64 = 0.01;
 
-/// Ticks of 10 ms on all CPUs that a share needs, and stolen ticks that are rounding.
+/// Fewest ticks of 10 ms on all CPUs for a share, and stolen ticks that may be rounding.
 const LEAST_TICKS: u64 = 20;
-
 const ROUNDING: u64 = 1;
 
-/// What others did while the runs of a case were measured, each kind with a reason if it is unknown.
+/// What other processes did during the runs of a case: each kind, or why it is unknown.
 pub(crate) struct Outside {
     /// On each disk, from the top down.
     foreign: Vec<Known<Foreign>>,
@@ -62,7 +64,7 @@ pub(crate) struct Outside {
 pub(crate) struct Foreign {
     device: String,
     bytes: u64,
-    /// `None` if requests of others cannot be separated from parts of fathom's own operations.
+    /// `None` if requests of others cannot be separated from split operations of fathom.
     ios: Option<u64>,
     seconds: f64,
 }
@@ -129,10 +131,10 @@ pub(crate) fn foreign(case: &Case) -> Vec<Known<Foreign>> {
         return Vec::new();
     }
     let case = &case.with_sharers();
-    // A copy-on-write file system may still write for an earlier run of fathom.
-    let late = traffic::session_writes(case) && !traffic::is_modest(case);
+    // A copy-on-write file system may still write data of an earlier run of fathom.
+    let writes_late = traffic::session_writes(case) && !traffic::is_modest(case);
     let one = |others: Traffic| {
-        let all = if late { others.read } else { others.all() };
+        let all = if writes_late { others.read } else { others.all() };
         let mut ns = 0_u64;
         for ran in &case.runs {
             ns = ns.saturating_add(ran.at(Moment::Stop)?.at_ns.saturating_sub(ran.at(Moment::Start)?.at_ns));
@@ -190,7 +192,7 @@ fn lines_of_own_devices(case: &Case, text: &str) -> String {
 pub fn disturbances(record: &Record) -> Vec<Disturbance> {
     let Some(job) = record.runs.first().map(|r| r.start.job) else { return Vec::new() };
     let mut out: Vec<Disturbance> = Vec::new();
-    for case in case::of_job(record, job).iter().filter(|c| !c.runs.is_empty()) {
+    for case in case::cases_of_job(record, job).iter().filter(|c| !c.runs.is_empty()) {
         for one in Outside::from_runs(case).disturbances() {
             let kind = std::mem::discriminant(&one);
             if out.iter().all(|known| std::mem::discriminant(known) != kind) {
@@ -201,7 +203,7 @@ pub fn disturbances(record: &Record) -> Vec<Disturbance> {
     out
 }
 
-/// A neighbour that was busy while fathom only watched.
+/// Other processes that used a disk before the first run, while fathom only watched.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbour {
     /// Its traffic, on one disk of the targets.
@@ -211,10 +213,10 @@ pub struct Neighbour {
 }
 
 impl Neighbour {
-    /// `other processes use the disks before the first run: 240 MB/s of others on vda (480 requests/s), most by dd (4711)`.
+    /// `the machine was busy before the first run: 240 MB/s of others on vda (480 requests/s), most by dd (4711)`.
     pub fn sentence(&self) -> String {
         let most = match self.processes.as_slice() {
-            [] => "which process is not visible from here".to_owned(),
+            [] => "by a process that is not visible from here".to_owned(),
             names => format!("most by {}", names.join(", ")),
         };
         format!("the machine was busy before the first run: {}, {most}", self.by.describe())
@@ -237,7 +239,7 @@ pub fn before_runs(record: &Record) -> Option<Neighbour> {
     Some(Neighbour { by, processes })
 }
 
-/// A run that is measured again.
+/// A run that is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Repeat {
     /// The next attempt.
@@ -253,10 +255,10 @@ impl Repeat {
         Next::Measure { job, repeat, attempt, offered_iops }
     }
 
-    /// Whether it comes before the run `otherwise`.
+    /// Whether the repeat comes before the run `otherwise`.
     fn is_due(&self, otherwise: &Next, strategy: Strategy) -> bool {
         let over = match (otherwise, strategy) {
-            // At once, when the test has run on all targets.
+            // As soon as the test has run on all targets.
             (Next::Measure { job, .. }, Strategy::Targets(layout)) => {
                 layout.group(*job) != layout.group(self.at.job)
             }
@@ -291,16 +293,16 @@ pub(crate) fn counting<'s>(done: &'s [Summary], budget: &Budget) -> Cow<'s, [Sum
     done.iter().zip(counts).filter(|(_, counts)| *counts).map(|(s, _)| s.clone()).collect()
 }
 
-/// The next run, which is `otherwise` if none is measured again.
+/// The next run: a repeat if one is due, else `otherwise`.
 pub(super) fn next(done: &[Summary], budget: &Budget, otherwise: Next) -> Next {
     let waiting = waiting(done, budget);
-    let due = waiting.first().filter(|again| again.is_due(&otherwise, budget.strategy));
+    let due = waiting.first().filter(|repeat| repeat.is_due(&otherwise, budget.strategy));
     due.map_or(otherwise, Repeat::measure)
 }
 
-/// The runs that are measured again, the next one first.
+/// The runs that wait for a repeat, the next one first.
 pub(super) fn waiting(done: &[Summary], budget: &Budget) -> Vec<Repeat> {
-    // A pause between rounds, or one more round, would change the history of the device.
+    // One more round would change the state of the device.
     if matches!(budget.strategy, Strategy::Steady { .. }) || done.iter().all(|s| s.disturbed.is_none()) {
         return Vec::new();
     }
@@ -309,7 +311,7 @@ pub(super) fn waiting(done: &[Summary], budget: &Budget) -> Vec<Repeat> {
     waiting_of(&tried, budget.pairing(), left as usize, budget.attempts)
 }
 
-/// The runs of these attempts that are measured again, the next one first. About `left` runs were never tried yet.
+/// The runs of these attempts that wait for a repeat, the next one first. About `left` runs have no attempt yet.
 pub(super) fn waiting_of(tried: &[Attempt], pairing: Pairing, left: usize, at_most: u32) -> Vec<Repeat> {
     let mut units: BTreeMap<Unit, Vec<(usize, Attempt)>> = BTreeMap::new();
     for (order, one) in tried.iter().filter(|a| a.complete).enumerate() {
@@ -318,32 +320,33 @@ pub(super) fn waiting_of(tried: &[Attempt], pairing: Pairing, left: usize, at_mo
     let at_most = if is_the_rule(tried, left) { 1 } else { at_most };
     let mut out: Vec<(usize, Repeat)> =
         units.values().flat_map(|unit| repeats_of_unit(unit, at_most)).collect();
-    out.sort_by_key(|(order, again)| (!again.under_way, again.at.attempt, *order));
-    out.into_iter().map(|(_, again)| again).collect()
+    out.sort_by_key(|(order, repeat)| (!repeat.under_way, repeat.at.attempt, *order));
+    out.into_iter().map(|(_, repeat)| repeat).collect()
 }
 
 /// The repeats of one unit, up to `at_most` attempts. A started attempt is always completed.
 fn repeats_of_unit(unit: &[(usize, Attempt)], at_most: u32) -> Vec<(usize, Repeat)> {
     let last = unit.iter().map(|(_, a)| a.attempt).max().unwrap_or(0);
-    let of_last = || unit.iter().filter(|(_, a)| a.attempt == last);
+    let last_attempts = || unit.iter().filter(|(_, a)| a.attempt == last);
     let first = || unit.iter().filter(|(_, a)| a.attempt == 0);
-    let missing =
-        |(_, a): &&(usize, Attempt)| of_last().all(|(_, l)| l.unit(Pairing::Runs) != a.unit(Pairing::Runs));
-    let again = |attempt: u32, under_way: bool| {
+    let missing = |(_, a): &&(usize, Attempt)| {
+        last_attempts().all(|(_, l)| l.unit(Pairing::Runs) != a.unit(Pairing::Runs))
+    };
+    let repeat_as = |attempt: u32, under_way: bool| {
         move |(order, a): &(usize, Attempt)| {
             let at = Attempt { attempt, disturbed: false, complete: false, ..*a };
             (*order, Repeat { at, under_way })
         }
     };
     if last > 0 && first().any(|a| missing(&a)) {
-        return first().filter(missing).map(again(last, true)).collect();
+        return first().filter(missing).map(repeat_as(last, true)).collect();
     }
-    let goes_on = last + 1 < at_most && of_last().any(|(_, a)| a.disturbed);
-    if goes_on { first().map(again(last + 1, false)).collect() } else { Vec::new() }
+    let has_next = last + 1 < at_most && last_attempts().any(|(_, a)| a.disturbed);
+    if has_next { first().map(repeat_as(last + 1, false)).collect() } else { Vec::new() }
 }
 
-/// Whether disturbance is the rule on this machine: at least two runs were disturbed, and a third of all attempts, those to come
-/// included. Repeats count too, so fathom soon stops repeating on a machine that stays busy.
+/// Whether disturbance is the rule on this machine: at least two runs were disturbed, and at least a third of all attempts, including those
+/// to come. Repeats count too, so fathom soon stops repeating on a machine that stays busy.
 pub(crate) fn is_the_rule(tried: &[Attempt], left: usize) -> bool {
     let complete = || tried.iter().filter(|a| a.complete);
     let attempts: BTreeSet<(Unit, u32)> = complete().map(|a| (a.unit(Pairing::Runs), a.attempt)).collect();
@@ -353,7 +356,7 @@ pub(crate) fn is_the_rule(tried: &[Attempt], left: usize) -> bool {
     runs.len() >= FEWEST && disturbed.len() * THIRD >= attempts.len() + left
 }
 
-/// The expected share of the coming runs that is measured again, from the attempts so far.
+/// The expected share of the coming runs that is repeated, from the attempts so far.
 pub(crate) fn expected_repeats(done: &[Summary], budget: &Budget) -> f64 {
     let tried: Vec<Attempt> = done.iter().map(Summary::attempt).collect();
     let left: u32 = super::left_undisturbed(&counting(done, budget), budget).runs.iter().sum();
@@ -369,7 +372,7 @@ pub(crate) fn expected_repeats(done: &[Summary], budget: &Budget) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    //! Tests of the rule: what disturbs a run, what is measured again and when, and that the remaining figures are unbiased.
+    //! Tests of what disturbs a run, what is repeated and when, and that the remaining figures are unbiased.
 
     use super::*;
     use crate::fixture::Fixture;
@@ -435,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_runs_the_one_that_was_tried_less_often_comes_first() {
+    fn the_run_with_fewer_attempts_comes_first() {
         let [a, b] = [0, 1].map(|i| order(&fixed(4, 6), |_| false)[i].0);
         let hit = |at: &Attempt| at.repeat == 0 && (at.job == a || (at.job == b && at.attempt == 0));
         assert_eq!(order(&fixed(4, 6), hit)[4..7], [(a, 0, 1), (b, 0, 1), (a, 0, 2)]);
@@ -470,7 +473,7 @@ mod tests {
         let once = order(&paired, |at| (at.job, at.repeat, at.attempt) == (middle, 0, 0));
         let round: Vec<(usize, u32, u32)> = quiet[..3].iter().map(|(job, ..)| (*job, 0, 1)).collect();
         assert_eq!((once.len(), once[3..6].to_vec()), (12, round));
-        // What this machine refuses is no part of the round.
+        // A refused job is no part of the round.
         let mut done: Vec<Summary> = (0..3).map(|n| Summary::refused(1, n)).collect();
         done.extend([0, 2].map(|job| Summary {
             refused: false,
@@ -528,7 +531,7 @@ mod tests {
         assert!(!traffic(1 << 30, 1 << 20, 0.0));
     }
 
-    /// Whether the second run of a record is disturbed, taken out as the loop sees it.
+    /// The disturbances of the second run of a record, judged alone as while measuring.
     fn second(record: &Record) -> Vec<Disturbance> {
         let mut one = record.clone();
         one.runs = vec![one.runs.remove(1)];
@@ -553,9 +556,9 @@ mod tests {
         let fast = Fixture { ops: 100_000, foreign_ios: 4_400, ..Fixture::honest() };
         assert_eq!(second(&fast.record()).len(), 1);
         let loud = Fixture { device_time_share: 0.1, cpu_share: 1.0, errors: 7, ..Fixture::honest() };
-        assert_eq!(second(&loud.record()), [], "what is not of others");
+        assert_eq!(second(&loud.record()), [], "fathom's own load");
         let blind = Fixture { stat_unreadable: true, foreign_ios: 9_000, ..Fixture::honest() };
-        assert_eq!(second(&blind.record()), [], "nothing is decided by what cannot be seen");
+        assert_eq!(second(&blind.record()), [], "missing counters decide nothing");
     }
 
     #[test]
@@ -590,23 +593,23 @@ mod tests {
         assert!(!stolen(3) && stolen(4));
     }
 
-    /// Bursts of others: how many in the time of a run, how long in runs, what part of its rate a run loses meanwhile.
+    /// Bursts of others: their number per run, their length in runs, and the share of its rate that a run loses during a burst.
     struct Bursts {
         per_run: f64,
         long: f64,
         lose: f64,
     }
 
-    /// Results of sessions of three workloads: the share of intervals that contain the truth and the bias of the means, of all results and of
-    /// those without a disturbed run; and the share of the latter.
-    struct Came {
+    /// Outcome of simulated sessions: the share of intervals that contain the truth and the bias of the means, for all results (`all`) and for
+    /// results without a disturbed run (`sound`), and the share of the latter.
+    struct Outcome {
         all: [f64; 2],
         sound: [f64; 2],
         share: f64,
     }
 
-    /// Plays sessions of `jobs` x five runs that vary by 3 % while bursts come and go; with the rule, or with none.
-    fn sessions(count: u64, bursts: &Bursts, budget: &Budget, obeyed: bool) -> Came {
+    /// Plays sessions of five runs of each job, which vary by 3 %, during bursts. Disturbed runs are repeated if `obeyed`.
+    fn sessions(count: u64, bursts: &Bursts, budget: &Budget, obeyed: bool) -> Outcome {
         let (mut all, mut sound) = (Vec::new(), Vec::new());
         for seed in 0..count {
             let mut noise = Noise(seed.wrapping_mul(0x9e37_79b9).wrapping_add(29));
@@ -643,8 +646,9 @@ mod tests {
                 sound.extend(runs.iter().all(|s| s.disturbed.is_none()).then_some(one));
             }
         }
-        let mean = |of: &[[f64; 2]]| [0, 1].map(|i| of.iter().map(|o| o[i]).sum::<f64>() / of.len() as f64);
-        Came { all: mean(&all), sound: mean(&sound), share: sound.len() as f64 / all.len() as f64 }
+        let mean =
+            |pairs: &[[f64; 2]]| [0, 1].map(|i| pairs.iter().map(|p| p[i]).sum::<f64>() / pairs.len() as f64);
+        Outcome { all: mean(&all), sound: mean(&sound), share: sound.len() as f64 / all.len() as f64 }
     }
 
     #[test]
@@ -656,17 +660,17 @@ mod tests {
             (Bursts { per_run: 0.03, long: 1.0, lose: 0.4 }, true),
         ] {
             let budget = Budget { paired, ..fixed(3, 5) };
-            let Came { all, sound, share } = sessions(1_000, &bursts, &budget, true);
+            let Outcome { all, sound, share } = sessions(1_000, &bursts, &budget, true);
             let without = sessions(300, &bursts, &budget, false).all;
             println!("with {all:.4?}, VALID {sound:.4?} of {share:.3}; without {without:.4?}");
             assert!(sound[0] >= 0.94 && sound[1].abs() < 0.005 && share > 0.8, "{sound:?} {share}");
-            assert!(without[1] < -0.005, "such bursts bias what nobody measures again: {without:?}");
+            assert!(without[1] < -0.005, "bursts bias the mean if nothing is repeated: {without:?}");
         }
     }
 
     #[test]
     fn judging_by_share_would_keep_the_fast_runs() {
-        // A neighbour that is always there, and about as much as the rule allows.
+        // Constant traffic of others, about as much as the rule allows.
         let bias = |hit: &dyn Fn(f64, f64) -> bool| {
             let mut sum = 0.0;
             for seed in 0..2_000_u64 {

@@ -1,10 +1,10 @@
 //! The loads of `fathom limit`, chosen while measuring.
 //!
 //! 1. A closed loop measures the capacity.
-//! 2. Without a latency target, or with `--curve`, an open loop offers fixed shares of the capacity, in rounds of random order, and
-//!    then loads around the knee.
-//! 3. With a latency target, single runs find a load that clearly meets it and one that clearly misses it, by bisection on the logarithm
-//!    of the load until they are near or the loads in between are undecided.
+//! 2. Without a latency target, or with `--curve`, an open loop offers fixed shares of the capacity in rounds of random order, and then
+//!    loads around the knee.
+//! 3. With a latency target, single runs find a load that clearly meets it and one that clearly misses it. Bisection on the logarithm of the
+//!    load brings them together until they are near, or the loads in between are undecided.
 //! 4. More runs prove both ends at 95 %. An end that stays unproven moves outward.
 //! 5. Bisection with proofs narrows the bracket. It stops when the bracket is narrow, or when the time is up.
 //!
@@ -36,23 +36,23 @@ const FIRST_LOADS: [f64; 2] = [0.8, 1.1];
 /// The lowest and the highest load tried for a latency target, as shares of the capacity.
 const SEARCHED: [f64; 2] = [0.01, 10.0];
 
-/// Factor from a load that is clear to the next one while one end is missing.
+/// Factor from a clear load to the next one while one end of the bracket is missing.
 const OUTWARDS: f64 = 1.5;
 
-/// Factor to the next load if only the outermost one is undecided. Each further undecided load squares it.
+/// Factor to the next load if only the outermost load is undecided. Each further undecided load squares it.
 const STEP_OUT: f64 = 1.03;
 
-/// Distance between a load and the end at which single runs have brought the end near enough to be proven.
+/// Ratio of neighbouring loads at which single runs end and proofs begin.
 const ROUGH: f64 = 1.1;
 
-/// Distance between the proven load and the next one that is not at which the answer is known.
+/// Ratio of the proven load and the next unproven one at which the answer is known.
 const NARROW: f64 = 1.03;
 
-/// Runs of a load, as a multiple of `--runs`, after which it stays unproven.
+/// Runs of a load, as a multiple of `--runs`, after which it remains unproven.
 const MOST_RUNS: u32 = 4;
 
-/// One-sided confidence of a proof. A proof is attempted after every run from `--runs` on, at several loads, and each attempt may err. In
-/// the simulations below at most 5 % of all searches name a load that misses the target.
+/// One-sided confidence of a proof. After `--runs` runs, a proof is attempted after every run, at several loads, and each attempt may err.
+/// In the simulations below, at most 5 % of all searches name a load that misses the target.
 const CONFIDENCE: f64 = 0.99;
 
 /// The most loads of a search.
@@ -98,7 +98,7 @@ pub(super) fn next(done: &[Summary], budget: &Budget, target: &LatencyTarget) ->
 
 /// The load of the next run; `None` if the answer is known.
 fn next_load(points: &[Point], budget: &Budget, target: &LatencyTarget, capacity: f64) -> Option<u64> {
-    // The answer comes first: the curve is what may be cut short.
+    // The answer comes first. The time limit may cut the curve.
     if target.latency_ns.is_some() {
         let search = Search { points, target, capacity, runs: budget.runs };
         if let Some(load) = search.next() {
@@ -113,7 +113,7 @@ fn next_load(points: &[Point], budget: &Budget, target: &LatencyTarget, capacity
         .or_else(|| knee_load(points, capacity))
 }
 
-/// About how many runs of the closed loop and of the open loop are still to come.
+/// The estimated number of runs to come, of the closed loop and of the open loop.
 pub(super) fn left(done: &[Summary], budget: &Budget, target: &LatencyTarget) -> Vec<u32> {
     if matches!(next(done, budget, target), Next::Done(_)) {
         return vec![0, 0];
@@ -122,7 +122,7 @@ pub(super) fn left(done: &[Summary], budget: &Budget, target: &LatencyTarget) ->
     let open = done.len() - closed;
     let runs = budget.runs as usize;
     let search = if target.latency_ns.is_some() { TYPICAL_SEARCH } else { 0 };
-    // Most knees take two loads more.
+    // Most knees need two more loads.
     let curve = if target.curve { (SHARES.len() + 2) * runs } else { 0 };
     let to_come = (search + curve).saturating_sub(open).max(1);
     vec![runs.saturating_sub(closed) as u32, to_come as u32]
@@ -166,8 +166,8 @@ impl Point<'_> {
         done <= 0.0 || falls_short(done, self.offered as f64, time, target.arrivals)
     }
 
-    /// Whether the load meets the latency target, by the exact bound for its operations; `None` if both is possible. It does not cover
-    /// how runs differ.
+    /// Whether the load meets the latency target, by the exact bound for its operations; `None` if both is possible. Ignores the variation
+    /// between runs.
     fn is_clear(&self, target: &LatencyTarget) -> Option<bool> {
         let most_ns = target.latency_ns?;
         if self.is_overloaded(target) {
@@ -182,17 +182,17 @@ impl Point<'_> {
         }
     }
 
-    /// Whether so few operations completed that even if none was slow, the percentile could be beyond the target.
+    /// Whether the operations are too few to prove that the target is met, even if none was slow.
     fn has_too_few_operations(&self, target: &LatencyTarget) -> bool {
         intervals::exact(0, self.latency.count(), CONFIDENCE).1 > 1.0 - target.quantile
     }
 
-    /// `Some(false)` if an overload is the storage's: more was offered than the closed loop reached, or the storage itself took too
-    /// long. Otherwise fathom was too slow to submit, and the load is open.
+    /// `Some(false)` if the storage caused an overload: the load is beyond the capacity, or the service time alone misses the target.
+    /// Otherwise fathom submitted too slowly, and the load is open.
     pub(crate) fn overload_misses(&self, target: &LatencyTarget) -> Option<bool> {
         let most_ns = target.latency_ns?;
         let is_slow = self.service.quantile_ns(target.quantile).is_none_or(|ns| ns > most_ns);
-        // A single run below the capacity may have met a hiccup.
+        // A single slow run below the capacity may be an outlier.
         (self.is_beyond_capacity() || (is_slow && self.count() > 1)).then_some(false)
     }
 
@@ -200,7 +200,7 @@ impl Point<'_> {
         self.capacity.is_none_or(|capacity| self.offered as f64 > capacity)
     }
 
-    /// Whether the load meets the latency target, proven at 95 % by its runs; `None` if they prove neither.
+    /// Whether the load meets the latency target, as its runs prove; `None` if they prove neither.
     pub(crate) fn meets(&self, target: &LatencyTarget) -> Option<bool> {
         let most_ns = target.latency_ns?;
         if self.is_overloaded(target) {
@@ -218,7 +218,7 @@ impl Point<'_> {
     }
 }
 
-/// Operations that took longer.
+/// The number of operations that took longer than `most_ns`.
 fn beyond(all: &Histogram, most_ns: u64) -> u64 {
     all.counts().filter(|(ns, _)| *ns > most_ns).map(|(_, count)| count).sum()
 }
@@ -232,16 +232,16 @@ struct Search<'p> {
     runs: u32,
 }
 
-/// What is known about a load.
+/// The evidence about a load.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Known {
+enum Evidence {
     /// Its runs prove that it meets the target, or that it misses it.
     Proven(bool),
-    /// More runs are needed for a proof, and its operations alone make it clear what to expect.
+    /// A proof needs more runs, but the operations already show the expected answer.
     Clear(bool),
-    /// More runs are needed, and both is possible.
+    /// A proof needs more runs, and both answers are possible.
     Open,
-    /// It has all its runs, and they prove nothing.
+    /// All its runs together prove nothing.
     Failed,
 }
 
@@ -251,10 +251,10 @@ impl Search<'_> {
         if self.points.is_empty() {
             return Some(whole_number(FIRST_LOADS[0] * self.capacity));
         }
-        let first_miss = self.points.iter().position(|p| self.known(p) == Known::Proven(false));
+        let first_miss = self.points.iter().position(|p| self.known(p) == Evidence::Proven(false));
         let lower: Vec<&Point> =
             self.points.iter().take(first_miss.map_or(usize::MAX, |at| at + 1)).collect();
-        let best = lower.iter().rposition(|p| self.known(p) == Known::Proven(true));
+        let best = lower.iter().rposition(|p| self.known(p) == Evidence::Proven(true));
         let upper: Vec<&Point> = self.points.iter().skip(best.unwrap_or(0)).rev().collect();
         let ends = [self.next_of_end(&lower, true), self.next_of_end(&upper, false)];
         // The lower end is the answer, and gets two runs of three.
@@ -263,21 +263,22 @@ impl Search<'_> {
         first.or(second)
     }
 
-    /// The next load for one end, whose loads are `inward`: from the outermost to the other end. `wanted` is what the end should prove.
+    /// The next load for one end of the bracket. `inward` has the loads from the outermost of that end to the other end, and `wanted` is the
+    /// answer that the end should prove: met for the lower end, missed for the upper.
     ///
-    /// The end is the innermost load at which `wanted` is proven or clear. Single runs bring it near the other end, more runs prove it, and
-    /// bisection moves it inward until the next load that proves otherwise, or proves nothing, is near.
+    /// 1. The end is the innermost load at which `wanted` is proven or clear.
+    /// 2. Single runs bring it near the other end, and more runs prove it.
+    /// 3. Bisection moves it inward until the next load that proves the opposite, or proves nothing, is near.
     fn next_of_end(&self, inward: &[&Point], wanted: bool) -> Option<u64> {
-        let is_end =
-            |p: &&Point| matches!(self.known(p), Known::Proven(met) | Known::Clear(met) if met == wanted);
+        let is_end = |p: &&Point| matches!(self.known(p), Evidence::Proven(met) | Evidence::Clear(met) if met == wanted);
         let is_blocked = |p: &&Point| match self.known(p) {
-            Known::Proven(met) | Known::Clear(met) => met != wanted,
-            Known::Failed => true,
-            Known::Open => false,
+            Evidence::Proven(met) | Evidence::Clear(met) => met != wanted,
+            Evidence::Failed => true,
+            Evidence::Open => false,
         };
         let Some(at) = inward.iter().rposition(is_end) else { return self.outward(inward, wanted) };
         let (end, inner) = (inward[at], &inward[at + 1..]);
-        let is_unproven = self.known(end) != Known::Proven(wanted);
+        let is_unproven = self.known(end) != Evidence::Proven(wanted);
         let open = &inner[..inner.iter().position(is_blocked).unwrap_or(inner.len())];
         let blocked = inner.get(open.len()).map(|p| p.offered);
         let Some(next) = open.first().map(|p| p.offered).or(blocked) else {
@@ -304,8 +305,8 @@ impl Search<'_> {
         nearest.or_else(|| self.fresh(middle))
     }
 
-    /// A load beyond the outermost one, if that does not yet make clear what the end should prove: far below a load that clearly misses
-    /// the target, and further each time below loads that are undecided.
+    /// A load beyond the outermost one, if no load shows the wanted answer yet: far below a load that clearly misses the target, or below
+    /// undecided loads, further each time.
     fn outward(&self, inward: &[&Point], wanted: bool) -> Option<u64> {
         let outermost = inward.first()?.offered;
         if !wanted {
@@ -314,17 +315,17 @@ impl Search<'_> {
         // The first load of a slow device needs several runs before its percentile can be known.
         if inward
             .first()
-            .is_some_and(|p| self.known(p) == Known::Open && p.has_too_few_operations(self.target))
+            .is_some_and(|p| self.known(p) == Evidence::Open && p.has_too_few_operations(self.target))
         {
             return Some(outermost);
         }
-        let is_undecided = |p: &&&Point| matches!(self.known(p), Known::Open | Known::Failed);
+        let is_undecided = |p: &&&Point| matches!(self.known(p), Evidence::Open | Evidence::Failed);
         let factor = match inward.iter().take_while(is_undecided).count() {
             0 => OUTWARDS,
             count => STEP_OUT.powi(1 << (count - 1).min(8)),
         };
-        // With nothing left below, the load of the fewest operations beyond the target is proven instead.
-        let undecided = || inward.iter().find(|p| self.known(p) == Known::Open).map(|p| p.offered);
+        // If no lower load is left, the lowest undecided one gets more runs.
+        let undecided = || inward.iter().find(|p| self.known(p) == Evidence::Open).map(|p| p.offered);
         self.fresh(outermost as f64 / factor).or_else(undecided)
     }
 
@@ -333,14 +334,14 @@ impl Search<'_> {
         if (load as f64) < 0.99 * first { first } else { OUTWARDS * load as f64 }
     }
 
-    fn known(&self, point: &Point) -> Known {
+    fn known(&self, point: &Point) -> Evidence {
         // Beyond the capacity, one run proves an overload.
         let may_prove =
             point.count() >= self.runs || (point.is_overloaded(self.target) && point.is_beyond_capacity());
         match point.meets(self.target).filter(|_| may_prove) {
-            Some(met) => Known::Proven(met),
-            None if point.count() >= MOST_RUNS * self.runs => Known::Failed,
-            None => point.is_clear(self.target).map_or(Known::Open, Known::Clear),
+            Some(met) => Evidence::Proven(met),
+            None if point.count() >= MOST_RUNS * self.runs => Evidence::Failed,
+            None => point.is_clear(self.target).map_or(Evidence::Open, Evidence::Clear),
         }
     }
 
@@ -367,7 +368,7 @@ fn whole_number(iops: f64) -> u64 {
     (iops.round() as u64).max(1)
 }
 
-/// A load next to the knee; `None` if the knee is known.
+/// A load next to the knee; `None` if the knee is known well enough.
 fn knee_load(points: &[Point], capacity: f64) -> Option<u64> {
     let next =
         knee::next_load(&costs(points), KNEE_STEP * capacity, KNEE_UP_TO * capacity).map(whole_number)?;
@@ -388,7 +389,7 @@ fn fresh(points: &[Point], rate: u64) -> Option<u64> {
 #[cfg(test)]
 use model::plan::Strategy;
 
-/// A server with exponential service times (M/M/1), whose runs vary among themselves.
+/// A server with exponential service times (M/M/1) and a variation between runs.
 #[cfg(test)]
 struct Server {
     /// Operations per second that it serves, and that a closed loop measures.
@@ -495,7 +496,7 @@ fn found_bracket(done: &[Summary], budget: &Budget) -> (Option<u64>, Option<u64>
     (met, missed)
 }
 
-/// The load at which p99 of M/M/1 is so long: ln(100) / (served - load).
+/// The load at which M/M/1 has this p99, which is ln(100) / (served - load).
 #[cfg(test)]
 fn true_rate(serves: f64, p99_ns: f64) -> f64 {
     serves - 100_f64.ln() / p99_ns * 1e9
@@ -617,19 +618,19 @@ fn an_overload_below_the_capacity_with_short_service_times_is_open() {
         points(&runs)[0].meets(&target)
     };
     let overload = |capacity, late_ns, serves| overload_of(3, capacity, late_ns, serves);
-    assert_eq!(overload_of(1, 10_000.0, 0, 5_000.0), None, "one slow run may have met a hiccup");
+    assert_eq!(overload_of(1, 10_000.0, 0, 5_000.0), None, "one slow run may be an outlier");
     assert_eq!(overload(10_000.0, 50_000_000, 20_000.0), None, "fathom submitted late");
     assert_eq!(overload(8_000.0, 50_000_000, 20_000.0), Some(false), "more than the closed loop reached");
     assert_eq!(overload(10_000.0, 0, 5_000.0), Some(false), "the storage itself was slow");
 }
 
 #[test]
-fn a_hiccup_in_one_run_does_not_decide() {
+fn one_slow_run_does_not_decide() {
     let target = target(0.99, Some(2_500_000));
     let budget = budget(0.99, Some(2_500_000), 9);
     let mut server = Server { ops: 8_000, ..Server::new(10_000.0, 9) };
     let mut done: Vec<Summary> = (0..3).map(|i| server.run(0, i, None)).collect();
-    // The first run of the search waits for something else.
+    // The first run of the search has an outlier.
     done.push(server.run(1, 0, Some(8_000)));
     let latency = std::sync::Arc::make_mut(&mut done[3].latency);
     (0..200).for_each(|_| latency.record(50_000_000));

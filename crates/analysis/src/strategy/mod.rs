@@ -1,7 +1,7 @@
 //! Decides what to measure next, while measuring.
 //!
-//! Strategies are pure functions from the runs so far to the next run, so replaying the summaries of a record resumes it. This file has
-//! the parts that all strategies share; each strategy has its own file.
+//! Strategies are pure functions from the runs so far to the next run, so replaying the summaries of a record resumes it. This file selects
+//! the strategy of a plan and has the parts that all share: the budget, the time limit, and the remaining work.
 
 pub mod cost;
 pub mod disturbed;
@@ -21,7 +21,7 @@ use model::study::Study;
 pub struct Budget {
     /// Number of jobs.
     pub jobs: usize,
-    /// Times each is measured.
+    /// Times that each job is measured.
     pub runs: u32,
     /// The rule that decides what to measure next.
     pub strategy: Strategy,
@@ -29,7 +29,7 @@ pub struct Budget {
     pub seed: u64,
     /// Whether runs of one round are compared with each other.
     pub paired: bool,
-    /// Times that a run which others disturb is measured at most.
+    /// The most attempts at a run that other processes disturb.
     pub attempts: u32,
     /// When no further run begins, in ns since the start of the session; `None` if nothing limits the time.
     pub ends_ns: Option<u64>,
@@ -46,7 +46,7 @@ impl Budget {
         Self { jobs, runs, strategy, seed, paired, attempts, ends_ns, blocks }
     }
 
-    /// Which runs are measured again together.
+    /// Which runs are repeated together.
     fn pairing(&self) -> Pairing {
         match self.strategy {
             Strategy::Targets(layout) => Pairing::Tests(layout),
@@ -56,7 +56,7 @@ impl Budget {
     }
 }
 
-/// The works of a comparison of interfaces: within one, the rows are compared.
+/// The block number of each job. In a comparison of interfaces, the rows of one work form a block.
 fn blocks(plan: &Plan) -> Vec<usize> {
     let Study::Interfaces(comparison) = &plan.study else { return Vec::new() };
     let mut blocks = vec![usize::MAX; plan.jobs.len()];
@@ -68,7 +68,7 @@ fn blocks(plan: &Plan) -> Vec<usize> {
     blocks
 }
 
-/// The decision.
+/// What to measure next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     /// One more run.
@@ -77,7 +77,7 @@ pub enum Next {
         job: usize,
         /// How many times it was measured before.
         repeat: u32,
-        /// How many times this very run was measured before, since others disturbed it.
+        /// How many attempts at this run there were before, because others disturbed it.
         attempt: u32,
         /// Operations per second to offer in an open loop instead of the job's pace.
         offered_iops: Option<u64>,
@@ -91,7 +91,7 @@ pub enum Next {
 pub struct Left {
     /// Runs of each job.
     pub runs: Vec<u32>,
-    /// Whether it may end before all of them.
+    /// Whether the strategy may end before all of them.
     pub at_most: bool,
     /// The number of these runs that repeat a disturbed run.
     pub repeats: u32,
@@ -101,7 +101,7 @@ pub struct Left {
 pub fn next(done: &[Summary], budget: &Budget) -> Next {
     let counting = disturbed::counting(done, budget);
     match budget.strategy {
-        // Repeats take part of the same time.
+        // Repeats also take time from the budget.
         Strategy::Targets(layout) => targets::next(done, &counting, budget, layout),
         Strategy::Fixed if is_time_up(done, budget) => {
             Next::Done("the time was up before all runs were measured".into())
@@ -113,7 +113,7 @@ pub fn next(done: &[Summary], budget: &Budget) -> Next {
 /// The next run by the runs that count, without repeats.
 fn next_undisturbed(done: &[Summary], budget: &Budget) -> Next {
     match budget.strategy {
-        // How many times that is, is decided anew between them.
+        // A settling session gets its number of runs from its budget.
         Strategy::Fixed | Strategy::Settle { .. } => repeats::next_in_rounds(done, budget),
         Strategy::Targets(layout) => targets::next(done, done, budget, layout),
         Strategy::Limit(latency_target) => limit::next(done, budget, &latency_target),
@@ -125,9 +125,9 @@ fn next_undisturbed(done: &[Summary], budget: &Budget) -> Next {
 /// The remaining work, as far as it can be known.
 pub fn left(done: &[Summary], budget: &Budget) -> Left {
     let mut left = left_undisturbed(&disturbed::counting(done, budget), budget);
-    for again in disturbed::waiting(done, budget) {
+    for repeat in disturbed::waiting(done, budget) {
         left.repeats += 1;
-        left.runs.iter_mut().skip(again.at.job).take(1).for_each(|runs| *runs += 1);
+        left.runs.iter_mut().skip(repeat.at.job).take(1).for_each(|runs| *runs += 1);
     }
     // The runs that the first ones may call for.
     if let Strategy::Settle { at_most } = budget.strategy {
@@ -166,8 +166,8 @@ fn until(rates: &[f64], at_most: u32, is_open: bool) -> u32 {
     if is_open { at_most.saturating_sub(rates.len() as u32) } else { 0 }
 }
 
-/// Whether another run would probably outlast the time budget. A run takes as long as the slowest so far, with all that happens around
-/// it; before two runs have ended nothing is known about that, and there is time.
+/// Whether another run would probably outlast the time budget. A run is assumed to take as long as the slowest so far, with the pause before
+/// it. Before two runs have ended, that is unknown, and the answer is no.
 pub(crate) fn is_time_up(done: &[Summary], budget: &Budget) -> bool {
     let mut ends = done.iter().filter(|s| !s.refused).map(|s| s.ended_ns);
     let (Some(ends_ns), Some(mut last)) = (budget.ends_ns, ends.next()) else { return false };
@@ -193,15 +193,15 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
             Strategy::Fixed | Strategy::Limit(_) | Strategy::Targets(_) => None,
             Strategy::Precision { share, .. } => repeats::precision_note(&job.name, &rates, share),
             Strategy::Steady { at_most } => repeats::steady_note(&job.name, &rates, at_most),
-            // The same of all jobs.
+            // One note for all jobs.
             Strategy::Settle { .. } => repeats::settle_note(plan, rates.len() as u32).filter(|_| at == 0),
         }
     };
-    let of_targets = match plan.strategy {
+    let targets_note = match plan.strategy {
         Strategy::Targets(layout) => targets::note(record, layout),
         _ => None,
     };
-    plan.jobs.iter().enumerate().filter_map(note_of).chain(of_targets).collect()
+    plan.jobs.iter().enumerate().filter_map(note_of).chain(targets_note).collect()
 }
 
 /// Jobs in words, counted from 1 as people do: `jobs 1, 3 and 4`.

@@ -6,10 +6,10 @@
 //!    luck, and the interval would cover the truth less often than it claims (Anscombe 1953; Law and Kelton, Simulation Modeling and
 //!    Analysis, section 9.4.1). So there is a minimum number of runs, and the interval must be narrow twice: after the last run and after
 //!    the one before. A simulation below checks the remaining error.
-//! 3. `Steady`: a job is measured round after round until its rate no longer drifts (`stats::rounds`).
-//! 4. `Settle`: once, after the first runs, as many more as these call for to decide the gates (C. Stein, "A Two-Sample Test for a Linear
-//!    Hypothesis Whose Power is Independent of the Variance", Annals of Mathematical Statistics 16, 1945). Asking after every run would
-//!    say yes by luck sooner or later. So a gate is asked at most twice, and may err half as often each time.
+//! 3. `Steady`: a job is measured round after round until its rate no longer drifts (`stats::steady_state`).
+//! 4. `Settle`: after the first runs, once as many more as these call for to decide the gates (C. Stein, "A Two-Sample Test for a Linear
+//!    Hypothesis Whose Power is Independent of the Variance", Annals of Mathematical Statistics 16, 1945). A gate that decides after every
+//!    run would pass by luck sooner or later. So a gate decides at most twice, and errs half as often each time.
 
 use crate::strategy::{Budget, Next, Summary, jobs_in_words, rates};
 use model::comparison::{Comparison, Passing};
@@ -28,7 +28,7 @@ pub(super) fn next_in_rounds(done: &[Summary], budget: &Budget) -> Next {
     })
 }
 
-/// The next run among the jobs whose rates are open; `None` without one. The jobs with the fewest runs come first.
+/// The next run among the open jobs, by their rates; `None` without one. The jobs with the fewest runs come first.
 pub(super) fn next_among(
     done: &[Summary],
     budget: &Budget,
@@ -56,7 +56,7 @@ pub(super) fn shuffled(count: usize, seed: u64, round: u32) -> Vec<usize> {
     order
 }
 
-/// The jobs in the order of a round. Jobs of a block stay together, in the order of the first of each.
+/// The jobs in the order of a round. Jobs of a block stay together, at the place of the block's first job.
 pub(super) fn order(budget: &Budget, repeat: u32) -> Vec<usize> {
     let mut order = shuffled(budget.jobs, budget.seed, repeat);
     if !budget.blocks.is_empty() {
@@ -94,7 +94,7 @@ pub(super) fn is_unsteady(rates: &[f64], at_most: u32) -> bool {
     (rates.len() as u32) < at_most && !is_steady(rates, at_most)
 }
 
-/// How a job ended; `None` without a run.
+/// A note on how a job that ran until it was steady ended; `None` without a run.
 pub(super) fn steady_note(job: &str, rates: &[f64], at_most: u32) -> Option<String> {
     if rates.is_empty() {
         return None;
@@ -107,7 +107,7 @@ pub(super) fn steady_note(job: &str, rates: &[f64], at_most: u32) -> Option<Stri
         format!("{job}: steady after {rounds} rounds, of which the last {WINDOW} count. {way}")
     } else {
         format!(
-            "{job}: not steady within {rounds} rounds: it is not sure that the rate drifts by less than {} % over {WINDOW} of them. \
+            "{job}: not steady within {rounds} rounds: the rate may still drift by {} % or more over {WINDOW} of them. \
              The last {} are shown. {way}",
             DRIFT * 100.0,
             rounds.min(WINDOW)
@@ -155,28 +155,30 @@ fn half_share(rates: &[f64]) -> Option<f64> {
     (mean.value > 0.0).then(|| (high - low) / 2.0 / mean.value)
 }
 
-/// How a job ended; `None` without a run.
+/// A note on how a job that ran until its interval was narrow ended; `None` without a run.
 pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<String> {
     let (runs, asked) = (rates.len(), show_share(share));
     let Some(half) = half_share(rates) else {
-        return (runs > 0).then(|| format!("{job}: {runs} runs have no interval, and {asked} was asked for"));
+        return (runs > 0).then(|| format!("{job}: {runs} runs have no interval, and {asked} was requested"));
     };
     let reached = show_share(half);
     if is_reached(rates, share) {
         return Some(format!(
-            "{job}: adaptive: stopped after {runs} runs, when the interval was {reached} to either side ({asked} was asked for)"
+            "{job}: adaptive: stopped after {runs} runs, when the interval was {reached} to either side ({asked} was requested)"
         ));
     }
     let more = match needed(rates, share) {
-        Some(needed) if needed > runs as u32 => format!("about {needed} would do, if they vary as these do"),
-        // Narrow once and not yet twice, or interrupted.
-        Some(_) => "one or two more would tell".into(),
+        Some(needed) if needed > runs as u32 => {
+            format!("about {needed} would be enough if they vary like these")
+        }
+        // Narrow once but not yet twice, or interrupted.
+        Some(_) => "one or two more would show it".into(),
         None => {
             format!("more than {} would be needed; longer ones may vary less (--time)", intervals::MOST_RUNS)
         }
     };
     Some(format!(
-        "{job}: the interval is {reached} to either side after {runs} runs, and {asked} was asked for; {more}"
+        "{job}: the interval is {reached} to either side after {runs} runs, and {asked} was requested; {more}"
     ))
 }
 
@@ -190,7 +192,7 @@ fn needed(rates: &[f64], share: f64) -> Option<u32> {
 pub fn runs(report: &Report, plan: &Plan) -> Option<u32> {
     let Strategy::Settle { at_most } = plan.strategy else { return None };
     report.answer.as_ref().filter(|a| a.word == AnswerWord::Inconclusive)?;
-    // If even a thousand runs seem too few, a few more may show otherwise.
+    // If even a thousand runs seem too few, more runs may still change the estimate.
     let near = report.gates.iter().filter(|g| g.is_near()).map(|g| g.runs_needed.unwrap_or(at_most));
     let slower = report.against.as_ref().and_then(|against| runs_for_sides(&against.beside, at_most));
     let needed = near.chain(slower).max()?;
@@ -198,9 +200,10 @@ pub fn runs(report: &Report, plan: &Plan) -> Option<u32> {
 }
 
 /// The runs that a gate between two sides calls for; `None` if more runs would not give it a number.
-fn runs_for_sides(beside: &Comparison, at_most: u32) -> Option<u32> {
-    let gate = beside.gate.as_ref().filter(|g| g.outcome == Passing::Undecided)?;
-    let has_number = beside.headline().is_some_and(|pair| pair.refused.is_none() && !pair.metrics.is_empty());
+fn runs_for_sides(comparison: &Comparison, at_most: u32) -> Option<u32> {
+    let gate = comparison.gate.as_ref().filter(|g| g.outcome == Passing::Undecided)?;
+    let has_number =
+        comparison.headline().is_some_and(|pair| pair.refused.is_none() && !pair.metrics.is_empty());
     has_number.then(|| gate.runs_needed.unwrap_or(at_most))
 }
 
@@ -292,13 +295,13 @@ fn jobs_of_a_block_stay_together_in_an_order_that_changes() {
 }
 
 #[cfg(test)]
-fn order_of(budget: &Budget) -> Vec<(usize, u32)> {
+fn measured_order(budget: &Budget) -> Vec<(usize, u32)> {
     played(budget, |_, _| 1.0).iter().map(|s| (s.job, s.repeat)).collect()
 }
 
 #[test]
 fn every_job_is_measured_once_per_round_and_rounds_follow_one_another() {
-    let order = order_of(&fixed(8, 5, 7));
+    let order = measured_order(&fixed(8, 5, 7));
     assert_eq!(order.len(), 40);
     for (r, round) in order.chunks(8).enumerate() {
         assert!(round.iter().all(|s| s.1 == r as u32));
@@ -310,8 +313,8 @@ fn every_job_is_measured_once_per_round_and_rounds_follow_one_another() {
 
 #[test]
 fn the_same_seed_gives_the_same_order_and_another_seed_another() {
-    assert_eq!(order_of(&fixed(6, 3, 1)), order_of(&fixed(6, 3, 1)));
-    assert_ne!(order_of(&fixed(6, 3, 1)), order_of(&fixed(6, 3, 2)));
+    assert_eq!(measured_order(&fixed(6, 3, 1)), measured_order(&fixed(6, 3, 1)));
+    assert_ne!(measured_order(&fixed(6, 3, 1)), measured_order(&fixed(6, 3, 2)));
 }
 
 #[test]
@@ -370,18 +373,18 @@ fn a_note_lists_the_rates_by_round() {
 }
 
 #[test]
-fn quiet_jobs_stop_early_and_loud_ones_at_the_limit() {
-    let shaking = |job: usize, repeat: u32| match (job, repeat % 2) {
+fn quiet_jobs_stop_early_and_noisy_ones_at_the_limit() {
+    let rate_of = |job: usize, repeat: u32| match (job, repeat % 2) {
         (1, 0) => 80.0,
         (1, _) => 120.0,
         _ => 100.0 + f64::from(repeat % 3) / 10.0,
     };
-    let done = played(&budget(3, 0.025), shaking);
+    let done = played(&budget(3, 0.025), rate_of);
     let runs: Vec<usize> = (0..3).map(|job| rates(&done, job).len()).collect();
     assert_eq!(runs, [5, 10, 5]);
     let Next::Done(why) = crate::strategy::next(&done, &budget(3, 0.025)) else { panic!("goes on") };
     assert_eq!(why, "jobs 1 and 3 reached 2.5 %; job 2 did not within 10 runs");
-    // The loud job is alone in its last rounds.
+    // The noisy job is alone in its last rounds.
     assert!(done[15..].iter().all(|s| s.job == 1));
     assert!(matches!(
         crate::strategy::next(&done[..15], &budget(3, 0.025)),
@@ -399,10 +402,11 @@ fn a_note_has_the_reached_precision_and_the_needed_runs() {
     let note = |rates: &[f64], share| precision_note("4K", rates, share).unwrap();
     assert!(note(&[100.0; 5], 0.025).contains("stopped after 5 runs"));
     // The deviation on logarithms is 0.0837: t(9) = 2.262 gives 6.0 %, and 47 runs with t(46) = 2.013 give 2.46 %.
-    let loud: Vec<f64> = (0..10).map(|i| if i % 2 == 0 { 108.265 } else { 92.366 }).collect();
-    let sentence = note(&loud, 0.025);
+    let noisy: Vec<f64> = (0..10).map(|i| if i % 2 == 0 { 108.265 } else { 92.366 }).collect();
+    let sentence = note(&noisy, 0.025);
     assert!(
-        sentence.contains("6.0 % to either side after 10 runs") && sentence.contains("about 47 would do"),
+        sentence.contains("6.0 % to either side after 10 runs")
+            && sentence.contains("about 47 would be enough"),
         "{sentence}"
     );
     assert!(note(&[1.0, 1000.0, 1.0], 0.001).contains("more than 100 would be needed"));
@@ -410,7 +414,7 @@ fn a_note_has_the_reached_precision_and_the_needed_runs() {
     assert_eq!(precision_note("4K", &[], 0.025), None);
 }
 
-/// Of `sessions` with a spread of the runs: how many cover the truth, how many reach the precision, and the mean number of runs.
+/// Shares of simulated sessions that cover the truth and that reach the precision, and the mean number of runs.
 #[cfg(test)]
 fn simulated(sessions: u64, deviation: f64, share: f64, at_most: u32) -> (f64, f64, f64) {
     let (mut covered, mut reached, mut runs) = (0.0, 0.0, 0.0);
@@ -445,11 +449,11 @@ fn intervals_of_jobs_that_stopped_when_they_were_narrow_still_cover_the_truth() 
 #[test]
 fn only_undecided_conditions_call_for_more_runs() {
     let settle = Strategy::Settle { at_most: 50 };
-    // The runs of the record are equal, so only their own rate is near.
+    // The runs of the record are equal, so only a limit at their rate could be undecided.
     assert_eq!(asked("iops<10000", settle, 5), None, "at the limit and within it");
     assert_eq!(asked("iops<1", settle, 5), None, "decided");
     assert_eq!(asked("iops<1m", settle, 5), None, "decided");
-    assert_eq!(asked("p99>1h", settle, 5), None, "no runs that follow make these a number");
+    assert_eq!(asked("p99>1h", settle, 5), None, "more runs do not give this a number");
     assert_eq!(asked("other: iops<1", settle, 5), None);
     assert_eq!(asked("iops<1", Strategy::Fixed, 5), None);
 }
@@ -468,6 +472,6 @@ fn a_note_mentions_the_second_round() {
     assert_eq!(settle_note(&plan, plan.runs), None);
     assert!(
         settle_note(&plan, 23)
-            .is_some_and(|words| words.contains("5 runs could not decide, so 23 were measured in all"))
+            .is_some_and(|note| note.contains("5 runs could not decide, so 23 were measured in all"))
     );
 }

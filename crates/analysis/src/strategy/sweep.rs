@@ -1,14 +1,14 @@
 //! Decides which cell of a grid to measure next, and which one wins.
 //!
-//! A pure fold over the runs so far: replaying them resumes a sweep, judges a record, and lets several hosts decide alike. A disturbed
-//! run is measured again. The plan selects one of two ways:
+//! A pure fold over the runs so far: replaying them resumes a sweep, judges a record, and lets several hosts decide alike. Disturbed runs are
+//! repeated. The plan selects one of two ways:
 //!
 //! [`Search`] finds the best cell:
-//! 1. Every cell is measured once, in random order; twice if both passes fit into two thirds of the budget, so that a single stall rules
-//!    no cell out. An exhaustive search repeats this as often as the plan has runs, and nothing else.
+//! 1. Every cell is measured once, in random order. If the first pass took at most a third of the budget, a second pass follows, so that a
+//!    single stall does not rule a cell out. An exhaustive search has as many passes as the plan has runs, and nothing else.
 //! 2. Then each round measures the contenders: the best cell, and those that may be faster by more than the tolerance (`race`). A race
 //!    ends without contenders, or when the time is up.
-//! 3. The winner, cheaper cells that seem as fast, and settings of well-known programs are measured five times, in turns.
+//! 3. Then the winner, cheaper cells that seem as fast, and settings of well-known programs get five fresh runs each, in turns.
 //!
 //! The cells of each work race among themselves. The race with the fewest runs comes next.
 //!
@@ -28,7 +28,7 @@ use model::sweep::{Grid, Measure, Search as How, Setting, Until, Variable, least
 pub use race::{Closed, FEWEST_REPEATS, FRESH, Lane, Race, Rivals};
 use stats::{sample, steady_state};
 
-/// One run of the reference cell follows each this many runs of a work.
+/// Runs of a work between two runs of its reference cell.
 pub const REFERENCE_EVERY: usize = 12;
 
 /// Part of the budget, as a divisor, in which the first pass has to fit so that a second one follows.
@@ -37,10 +37,10 @@ const FIRST_PASS: u64 = 3;
 /// The longest recommended budget: within a longer time the device changes.
 const MOST_BUDGET_NS: f64 = 3_600e9;
 
-/// The longest time of the runs after a race, as a multiple of a mean run: those of well-known programs take longer.
+/// The time of a run after a race as a multiple of a mean run, as a fraction: runs of well-known programs take longer.
 const LONGER: (u64, u64) = (5, 4);
 
-/// The search as far as it came.
+/// A search with its runs so far.
 #[derive(Debug)]
 pub struct Search<'g> {
     grid: &'g Grid,
@@ -83,7 +83,7 @@ impl<'g> Search<'g> {
         search
     }
 
-    /// Takes a run in.
+    /// Adds a run.
     pub fn take(&mut self, sample: &Sample) {
         self.done += 1;
         self.spent_ns = self.spent_ns.saturating_add(sample.took_ns);
@@ -94,7 +94,7 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// Ends the race in which no run is due, or begins its next round; ends every race that has to, once its time is up.
+    /// Begins the next round of a race without a due run, or ends the race if it is decided or its time is up.
     fn advance(&mut self, at: usize) {
         let race = &self.races[at];
         if race.closed.is_some() {
@@ -120,14 +120,14 @@ impl<'g> Search<'g> {
             How::Exhaustive | How::InOrder(_) if race.round + 1 < self.runs => sound(),
             How::Exhaustive | How::InOrder(_) => Vec::new(),
             How::Adaptive { budget_ns } => {
-                let again =
+                let has_second_pass =
                     race.round == 0 && race.lanes.len() > 1 && self.now_ns() <= budget_ns / FIRST_PASS;
-                if again { sound() } else { race.contenders() }
+                if has_second_pass { sound() } else { race.contenders() }
             }
         }
     }
 
-    /// Whether an open race must end now: every cell was measured, and the rest of the time is for the winners.
+    /// Whether an open race must end now, because the rest of the time is needed for the fresh runs.
     fn must_close(&self, race: &Race) -> bool {
         let How::Adaptive { budget_ns } = self.grid.search else { return false };
         race.closed.is_none()
@@ -135,7 +135,7 @@ impl<'g> Search<'g> {
             && self.now_ns().saturating_add(self.reserve_ns()) >= budget_ns
     }
 
-    /// Ends all races, for a search that ends here.
+    /// Ends all open races.
     pub fn close(&mut self) {
         for race in self.races.iter_mut().filter(|race| race.closed.is_none()) {
             race.closed = Some(race.close());
@@ -148,12 +148,12 @@ impl<'g> Search<'g> {
         Some(self.due_reference().unwrap_or(pick))
     }
 
-    /// The reference cell of the first work, by which it is seen whether the target changes.
+    /// The reference cell of the first work. Its runs show whether the target changes.
     pub fn reference(&self) -> Option<usize> {
         self.reference_of(self.races.first()?)
     }
 
-    /// A reference cell whose turn it is: each work has its own, since writes repeat themselves less well than reads.
+    /// A due reference cell. Each work has its own, since writes vary more than reads.
     fn due_reference(&self) -> Option<usize> {
         let due = |race: &Race| {
             let job = self.reference_of(race)?;
@@ -163,7 +163,7 @@ impl<'g> Search<'g> {
         self.races.iter().find_map(due)
     }
 
-    /// The cell of a work that is measured again and again: the one in the middle of the first way through it.
+    /// The reference cell of a work: the middle one of the cells with the engine and cache mode of the first.
     fn reference_of(&self, race: &Race) -> Option<usize> {
         let lanes = &race.lanes;
         let way = |lane: &Lane| self.grid.setting(lane.job).map(Setting::way);
@@ -189,7 +189,7 @@ impl<'g> Search<'g> {
         let finals = self.races.iter().map(Race::finals).sum::<usize>() as u64;
         match self.grid.search {
             How::Adaptive { budget_ns } => budget_ns.saturating_sub(self.now_ns()).max(each),
-            // Cells in order are another fold's ([`super::in_order`]); were they this one's, each would be measured so often.
+            // [`InOrder`] handles cells in order.
             How::Exhaustive | How::InOrder(_) => {
                 let cells = self.races.iter().flat_map(|r| &r.lanes).filter(|l| !l.failed);
                 let open: usize = cells.map(|l| self.runs.saturating_sub(l.tries())).sum();
@@ -198,14 +198,14 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// Whether a run that others disturbed may be measured again now: in a pass through all cells after its round, later at
-    /// once, so that the next round begins with it. Once the time is up it is not.
+    /// Whether a disturbed run may be repeated now: during the passes through all cells after its round, later at once. No repeat starts after
+    /// the time is up.
     pub fn may_repeat(&self, repeat: u32) -> bool {
         let is_over = || self.due().is_none_or(|job| self.times(job) as u32 > repeat);
         !self.time_is_up() && (self.to_come() == 0 || is_over())
     }
 
-    /// Runs that every cell gets and has not yet.
+    /// Missing runs of the passes through all cells.
     pub(super) fn to_come(&self) -> usize {
         let cells = self.races.iter().flat_map(|r| &r.lanes).filter(|l| !l.failed);
         cells.map(|l| self.least().saturating_sub(l.tries())).sum()
@@ -220,7 +220,7 @@ impl<'g> Search<'g> {
             return format!("cell {} of {all}", seen + 1);
         }
         match self.races.iter().filter(|r| r.closed.is_none()).map(|r| r.members.len()).sum::<usize>() {
-            0 => "the winners once more".into(),
+            0 => "measuring the winners again".into(),
             open => format!("{open} of {all} cells may be the best"),
         }
     }
@@ -239,8 +239,7 @@ impl<'g> Search<'g> {
         if self.grid.search == How::Exhaustive { self.runs } else { 1 }
     }
 
-    /// A cell that is due in a round: first the passes through all cells, then the race that was given least. The order within
-    /// a round is drawn.
+    /// The due cell of a round: first the passes through all cells, then the race with the fewest runs. The order within a round is random.
     fn due(&self) -> Option<usize> {
         let draw =
             |race: &Race, job: usize| split_mix(self.seed ^ split_mix((race.round << 32 | job) as u64));
@@ -253,7 +252,7 @@ impl<'g> Search<'g> {
         due.map(|(race, job)| key(race, job)).min().map(|(.., job)| job)
     }
 
-    /// The cell with the fewest runs among those that are measured after the races; ties are drawn.
+    /// The cell with the fewest fresh runs among those that need them. Ties are decided at random.
     fn unproven(&self) -> Option<usize> {
         let mut wanted: Vec<(usize, u64, usize)> = Vec::new();
         for race in &self.races {
@@ -284,8 +283,8 @@ impl<'g> Search<'g> {
         each.saturating_mul(finals as u64) / LONGER.1 * LONGER.0
     }
 
-    /// A budget that should bound every cell to the tolerance over the winner of its work, judging by the runs so far; `None` if more
-    /// runs do not achieve that, or in a search without a budget.
+    /// A budget that should prove that no cell is faster than its work's winner by more than the tolerance, by the runs so far. `None` if no
+    /// reasonable budget does, or in a search without a budget.
     pub fn sufficient_budget_ns(&self) -> Option<u64> {
         let How::Adaptive { budget_ns } = self.grid.search else { return None };
         let each = self.spent_ns as f64 / self.done.max(1) as f64;
@@ -295,13 +294,13 @@ impl<'g> Search<'g> {
     }
 }
 
-/// A sweep as far as it came.
+/// A sweep with its runs so far.
 #[derive(Debug)]
 pub struct Going<'g> {
     grid: &'g Grid,
     runs: u32,
     seed: u64,
-    /// Times that a run which others disturb is measured at most.
+    /// The most attempts at a run that other processes disturb.
     attempts: u32,
     tries: Vec<Try>,
     way: Mode<'g>,
@@ -333,7 +332,7 @@ impl<'g> Going<'g> {
         Self { grid, runs, seed, attempts, tries: tries.to_vec(), way }
     }
 
-    /// Takes a run in.
+    /// Adds a run.
     pub fn take(&mut self, one: Try) {
         self.tries.push(one);
         let samples = counting_samples(&self.tries);
@@ -346,11 +345,11 @@ impl<'g> Going<'g> {
 
     /// The run to measure next; `None` at the end.
     pub fn next(&self) -> Option<Attempt> {
-        let repeat = self.waiting().first().map(|again| again.at);
-        if let (Some(again), Mode::Race(search)) = (repeat, &self.way)
-            && search.may_repeat(again.repeat)
+        let waiting = self.waiting().first().map(|repeat| repeat.at);
+        if let (Some(attempt), Mode::Race(search)) = (waiting, &self.way)
+            && search.may_repeat(attempt.repeat)
         {
-            return Some(again);
+            return Some(attempt);
         }
         let job = match &self.way {
             Mode::Race(search) => search.next(),
@@ -360,7 +359,7 @@ impl<'g> Going<'g> {
         Some(Attempt { job, repeat, attempt: 0, offered_iops: None, disturbed: false, complete: false })
     }
 
-    /// The runs that are to be measured again. Cells in order never are: each changes the device for the next.
+    /// The runs that wait for a repeat; none for cells in order, because each run changes the device for the next.
     fn waiting(&self) -> Vec<Repeat> {
         let Mode::Race(search) = &self.way else { return Vec::new() };
         let tried: Vec<Attempt> = self.tries.iter().map(|t| t.attempt).collect();
@@ -370,7 +369,7 @@ impl<'g> Going<'g> {
         waiting_of(&tried, Pairing::Runs, search.to_come(), self.attempts)
     }
 
-    /// How often a job was measured, attempts at one run counted once.
+    /// How often a job was measured. Attempts at one run count once.
     fn times(&self, job: usize) -> usize {
         match &self.way {
             Mode::Race(search) => search.times(job),
@@ -381,10 +380,10 @@ impl<'g> Going<'g> {
     /// ns that are left; a run takes `run_ns` if none was measured yet.
     pub fn left_ns(&self, run_ns: u64) -> u64 {
         match &self.way {
-            // Within a budget of time there is no more than that.
+            // A budget includes the time of repeats.
             Mode::Race(search) if self.grid.search == How::Exhaustive => {
-                let again = (self.waiting().len() as u64).saturating_mul(search.each_ns(run_ns));
-                search.left_ns(run_ns).saturating_add(again)
+                let repeats_ns = (self.waiting().len() as u64).saturating_mul(search.each_ns(run_ns));
+                search.left_ns(run_ns).saturating_add(repeats_ns)
             }
             Mode::Race(search) => search.left_ns(run_ns),
             Mode::InOrder(cells) => cells.left_ns(run_ns),
@@ -403,7 +402,7 @@ impl<'g> Going<'g> {
 /// Rounds of a window.
 pub(crate) const WINDOW: usize = 5;
 
-/// The sweep as far as it came.
+/// A sweep through the cells in order, with its runs so far.
 #[derive(Debug)]
 pub struct InOrder<'g> {
     grid: &'g Grid,
@@ -418,7 +417,7 @@ impl<'g> InOrder<'g> {
         Self { grid, until, jobs: grid.jobs(), samples: samples.to_vec() }
     }
 
-    /// Takes a run in.
+    /// Adds a run.
     pub fn take(&mut self, sample: &Sample) {
         self.samples.push(*sample);
     }
@@ -456,8 +455,8 @@ impl<'g> InOrder<'g> {
         }
     }
 
-    /// The first cell that was too slow for larger ones like this one to be measured, and its operations per second: it differs
-    /// from it in nothing but the size.
+    /// The first cell that was too slow to measure larger sizes, among the cells that differ from this one only in size, and its operations per
+    /// second.
     fn too_slow(&self, job: usize) -> Option<(usize, f64)> {
         if self.until != Until::Slow {
             return None;
@@ -470,7 +469,7 @@ impl<'g> InOrder<'g> {
         })
     }
 
-    /// Cells that are left out, each with the cell that was too slow and its operations per second.
+    /// The cells that are left out, each with the slow cell that ended its series and that cell's operations per second.
     pub(crate) fn left_out(&self) -> Vec<(usize, (usize, f64))> {
         let unseen = self.jobs.iter().filter(|job| self.times(**job) == 0);
         unseen.filter_map(|job| Some((*job, self.too_slow(*job)?))).collect()
@@ -508,7 +507,7 @@ impl<'g> InOrder<'g> {
         }
     }
 
-    /// The last rounds, from 1; `None` with too few rounds.
+    /// The first and last round of the window, counted from 1; `None` with too few rounds.
     pub(crate) fn window(&self) -> Option<[u32; 2]> {
         let rounds = self.rounds();
         (rounds >= WINDOW && self.until != Until::Slow).then(|| [(rounds - WINDOW + 1) as u32, rounds as u32])

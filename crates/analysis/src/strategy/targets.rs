@@ -1,12 +1,12 @@
 //! Targets: the same tests on several targets, measured until every interval is narrow enough or the time is up.
 //!
-//! 1. Every test runs on all targets, one target right after another, as often as the plan says: 5 rounds, each in an order drawn anew.
-//! 2. Then one test at a time gets a further round: the open one whose interval that narrows most, in tolerances per second. A noisy
-//!    test gets more rounds than a quiet one, but not all of them.
+//! 1. Every test runs on all targets, one target right after another, in as many rounds as the plan has, each in a new random order.
+//! 2. Then one open test at a time gets another round: the one whose interval narrows most per second. A noisy test gets more rounds than a
+//!    quiet one, but not all of them.
 //! 3. It ends when no test is open, or when no round of an open test fits into the time that is left.
 //!
 //! A test is open while half of its 95 % interval is above half of the distance between margin and tolerance. Below that, each difference
-//! is either beyond the margin or within the tolerance. The size of the difference does not matter: a test that ended once it seemed
+//! is either beyond the margin or within the tolerance. The size of the difference does not count: tests that end as soon as they seem
 //! different would seem different too often. The simulations of `compare` check this rule.
 
 use super::{Budget, Next, Summary, disturbed, rates};
@@ -17,10 +17,10 @@ use model::record::Record;
 use model::study::TargetLayout;
 use stats::comparison::Shift;
 
-/// Rounds in a row after which an interval must be narrow: once may be luck.
+/// Rounds in a row after which an interval must be narrow. A single narrow interval may be luck.
 const IN_A_ROW: usize = 2;
 
-/// Time for what follows the last run: judging and printing.
+/// Time for judging and printing after the last run.
 const REPORT_NS: u64 = 1_000_000_000;
 
 /// The next run. `counting` has the runs that count, `done` all attempts.
@@ -30,10 +30,10 @@ pub(super) fn next(done: &[Summary], counting: &[Summary], budget: &Budget, layo
     match disturbed::next(done, budget, otherwise.clone()) {
         Next::Measure { job, repeat, attempt, .. } if attempt > 0 => {
             let group = layout.group(job);
-            let is_of_unit =
+            let is_same_unit =
                 |s: &Summary| (layout.group(s.job), s.repeat, s.attempt) == (group, repeat, attempt);
             let repeat_run = Next::Measure { job, repeat, attempt, offered_iops: None };
-            if done.iter().any(is_of_unit) || clock.has_time_for(group) { repeat_run } else { otherwise }
+            if done.iter().any(is_same_unit) || clock.has_time_for(group) { repeat_run } else { otherwise }
         }
         next => next,
     }
@@ -60,8 +60,8 @@ fn first_attempt(counting: &[Summary], budget: &Budget, layout: TargetLayout, cl
     let least = (0..groups).map(done).min().unwrap_or(budget.runs);
     if least < budget.runs {
         let order = repeats::shuffled(groups, budget.seed, least);
-        let mut of_round = order.into_iter().filter(|group| done(*group) == least);
-        return match of_round.find(|group| clock.has_time_for(*group)) {
+        let mut round = order.into_iter().filter(|group| done(*group) == least);
+        return match round.find(|group| clock.has_time_for(*group)) {
             Some(group) => begin(group),
             None => Next::Done(format!("the time was up in round {}", least + 1)),
         };
@@ -80,7 +80,7 @@ fn first_attempt(counting: &[Summary], budget: &Budget, layout: TargetLayout, cl
     }
 }
 
-/// Number of groups: tests on all targets, and jobs by themselves.
+/// The number of groups. A test on all targets is a group, and so is each other job.
 fn groups(budget: &Budget, layout: TargetLayout) -> usize {
     budget.jobs.checked_sub(1).map_or(0, |last| layout.group(last) + 1)
 }
@@ -97,8 +97,8 @@ fn jobs_in_order(
     order.into_iter().map(move |at| jobs.start + at)
 }
 
-/// Half of the widest 95 % interval of a test as a share of the tolerance, on logarithms; `None` if it is narrow enough on every target, or
-/// a run has no rate.
+/// Half of a test's widest 95 % interval as a share of the tolerance, on logarithms. `None` if every interval is narrow enough, or a run has
+/// no rate.
 fn open_share(layout: TargetLayout, group: usize, rates: impl Fn(usize) -> Vec<f64>) -> Option<f64> {
     let logs = |job: usize| rates(job).into_iter().map(f64::ln).collect::<Vec<f64>>();
     let mut jobs = layout.jobs(group);
@@ -118,12 +118,12 @@ fn open_share(layout: TargetLayout, group: usize, rates: impl Fn(usize) -> Vec<f
 
 /// Half of the 95 % interval of the difference without the last runs of each side; `None` with fewer than three.
 fn half_width(a: &[f64], b: &[f64], without: usize) -> Option<f64> {
-    let but = |side: &'_ [f64]| side.get(..side.len().checked_sub(without)?).map(<[f64]>::to_vec);
-    let [low, high] = Shift::new(&but(a)?, &but(b)?)?.interval();
+    let shortened = |side: &'_ [f64]| side.get(..side.len().checked_sub(without)?).map(<[f64]>::to_vec);
+    let [low, high] = Shift::new(&shortened(a)?, &shortened(b)?)?.interval();
     Some((high - low) / 2.0)
 }
 
-/// What is still to come of each job: the rounds of the plan, and as many more as fit into the time if all tests get equally many.
+/// The remaining runs of each job: the rounds of the plan, and further rounds that fit into the time if all open tests get equally many.
 pub(super) fn left(counting: &[Summary], budget: &Budget, layout: TargetLayout) -> Vec<u32> {
     let clock = Clock::read(counting, budget, layout);
     let times = |job: usize| counting.iter().filter(|s| s.job == job).count() as u32;
@@ -144,15 +144,15 @@ pub(super) fn left(counting: &[Summary], budget: &Budget, layout: TargetLayout) 
     left
 }
 
-/// What runs took so far, with everything around them.
+/// The time that runs took so far, with the pauses around them.
 struct Clock {
     /// End of the last run, in ns since the start of the session.
     now_ns: u64,
     ends_ns: Option<u64>,
     layout: TargetLayout,
     /// Mean of each job in ns, and of all jobs.
-    of_jobs: Vec<Option<f64>>,
-    of_all: Option<f64>,
+    job_means_ns: Vec<Option<f64>>,
+    mean_ns: Option<f64>,
 }
 
 impl Clock {
@@ -160,23 +160,23 @@ impl Clock {
         let mut taken: Vec<Vec<f64>> = vec![Vec::new(); budget.jobs];
         let mut now_ns = 0;
         for (at, one) in done.iter().filter(|s| !s.refused).enumerate() {
-            // What was prepared before the first run is no part of it.
-            if let Some(of_job) = taken.get_mut(one.job).filter(|_| at > 0) {
-                of_job.push(one.ended_ns.saturating_sub(now_ns) as f64);
+            // The time before the first run ended includes the preparation.
+            if let Some(times) = taken.get_mut(one.job).filter(|_| at > 0) {
+                times.push(one.ended_ns.saturating_sub(now_ns) as f64);
             }
             now_ns = now_ns.max(one.ended_ns);
         }
         let mean = |all: &[f64]| (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64);
-        let of_jobs = taken.iter().map(|of_job| mean(of_job)).collect();
-        Self { now_ns, ends_ns: budget.ends_ns, layout, of_jobs, of_all: mean(&taken.concat()) }
+        let job_means_ns = taken.iter().map(|times| mean(times)).collect();
+        Self { now_ns, ends_ns: budget.ends_ns, layout, job_means_ns, mean_ns: mean(&taken.concat()) }
     }
 
-    /// What a run of a job takes in ns; 0 before any was measured.
+    /// The time of a run of a job in ns; 0 before any was measured.
     fn job_ns(&self, job: usize) -> f64 {
-        self.of_jobs.get(job).copied().flatten().or(self.of_all).unwrap_or(0.0)
+        self.job_means_ns.get(job).copied().flatten().or(self.mean_ns).unwrap_or(0.0)
     }
 
-    /// What a round of a group takes in ns.
+    /// The time of a round of a group in ns.
     fn cost_ns(&self, group: usize) -> f64 {
         self.layout.jobs(group).map(|job| self.job_ns(job)).sum()
     }
@@ -187,7 +187,7 @@ impl Clock {
     }
 }
 
-/// How many further rounds there were and why they ended, in a sentence; `None` if nothing was measured.
+/// A note on the number of further rounds and why they ended; `None` if nothing was measured.
 pub(super) fn note(record: &Record, layout: TargetLayout) -> Option<String> {
     let plan = &record.header.plan;
     let rates = |job: usize| runs_in(record, job).into_iter().map(|(_, rate)| rate).collect::<Vec<f64>>();
@@ -313,7 +313,7 @@ fn slow_storage_ends_in_time_and_unpaired_jobs_get_the_rounds_of_the_plan() {
         "{:?}",
         counts(&done, 5)
     );
-    // What has no rate is not open, and takes no further time.
+    // A test without a rate is not open and gets no further round.
     let (done, _) = play(&budget(2, 2, 60), |run| if run.job < 2 { 0.0 } else { 1e4 });
     assert_eq!(counts(&done, 4), [5; 4]);
 }

@@ -1,4 +1,4 @@
-//! Scaling over hosts: the same work on growing numbers of hosts, how much each host adds, and the knee from which more hosts add less.
+//! Scaling over hosts: the same work on growing numbers of hosts, the rate that each host adds, and the knee from which more hosts add less.
 //!
 //! In a closed loop of n hosts with the same depth, Little's law makes the mean latency n / X times a constant. So power, rate by latency
 //! (Kleinrock 1979, as in `stats::knee`), is X * X / n. If the storage is saturated, X is constant and power falls; if every host adds the
@@ -11,9 +11,9 @@ use model::units::show_share;
 
 /// The table. `jobs` has the job of each result.
 pub(super) fn scaling(report: &Report, steps: &HostSteps, jobs: &[usize]) -> Scaling {
-    let of_job = |job: usize| jobs.iter().position(|of| *of == job);
+    let result_of = |job: usize| jobs.iter().position(|own| *own == job);
     let measured: Vec<(u32, usize)> =
-        steps.hosts.iter().enumerate().filter_map(|(job, hosts)| Some((*hosts, of_job(job)?))).collect();
+        steps.hosts.iter().enumerate().filter_map(|(job, hosts)| Some((*hosts, result_of(job)?))).collect();
     let Some((fewest, first)) = measured.first().copied() else {
         return Scaling { rows: Vec::new(), knee: None };
     };
@@ -45,13 +45,13 @@ pub(super) fn scaling(report: &Report, steps: &HostSteps, jobs: &[usize]) -> Sca
     Scaling { knee: knee(&rows), rows }
 }
 
-/// Power of a row with its interval; `None` without a rate.
+/// Low end, value and high end of a row's power; `None` without a rate.
 fn power(row: &ScalingRow, at: usize) -> Option<[f64; 3]> {
     let power_of = |efficiency: f64| efficiency * efficiency * f64::from(row.hosts);
     let value = power_of(row.efficiency?);
     let [low, high] = match row.efficiency_interval {
         Some(ends) => ends.map(power_of),
-        // The other rows are relative to this one.
+        // The first row is exact: the others are relative to it.
         None if at == 0 => [value; 2],
         None => [0.0, f64::INFINITY],
     };
@@ -71,7 +71,7 @@ fn knee(rows: &[ScalingRow]) -> Option<ScalingKnee> {
 pub(super) fn answer(scaling: &Scaling) -> Option<Answer> {
     let last = scaling.rows.last()?;
     let Some(knee) = scaling.knee else {
-        let sentence = "how much each further host brings: the fewest hosts, or all others, have no number";
+        let sentence = "how much each further host adds: the fewest hosts, or all others, have no number";
         return Some(Answer { word: AnswerWord::CannotTell, sentence: format!("{sentence}.") });
     };
     let row = scaling.rows.iter().find(|row| row.hosts == knee.hosts)?;
@@ -82,7 +82,7 @@ pub(super) fn answer(scaling: &Scaling) -> Option<Answer> {
         let share = row.efficiency.map_or_else(|| "no number".into(), show_share);
         format!("{} each bring {share}{ends} of what a host brings among the fewest", hosts_label(row.hosts))
     };
-    let (word, words) = match (knee.sure, knee.reached) {
+    let (word, conclusion) = match (knee.sure, knee.reached) {
         (true, true) => (
             AnswerWord::Knee,
             format!("beyond {} more bring less than they add in latency", hosts_label(knee.hosts)),
@@ -101,7 +101,7 @@ pub(super) fn answer(scaling: &Scaling) -> Option<Answer> {
     if last.hosts != row.hosts {
         numbers.push(each(last));
     }
-    Some(Answer { word, sentence: format!("{words}: {}.", numbers.join("; ")) })
+    Some(Answer { word, sentence: format!("{conclusion}: {}.", numbers.join("; ")) })
 }
 
 /// `1 host`, `4 hosts`.

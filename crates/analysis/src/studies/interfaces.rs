@@ -17,16 +17,16 @@ use stats::intervals::Mean;
 use stats::{comparison, intervals};
 use std::cmp::Ordering;
 
-/// Findings of these groups, unless they invalidate, are about operations on their way, which the table shows.
+/// Findings of these groups are about operations on their way to the device, which the table shows. Invalidating ones are not expected.
 const EXPECTED_GROUPS: [char; 3] = ['A', 'B', 'C'];
 
-/// Also expected: the CPU was the limit, a buffered operation is faster than one that fetches its data, and a program that waits for each
-/// operation submits nothing meanwhile.
+/// Also expected: the CPU was the limit, buffered operations are faster than operations that reach the device, and a program that waits for
+/// each operation submits nothing meanwhile.
 const EXPECTED: &[CheckId] = &[CheckId::D06, CheckId::D07, CheckId::E07, CheckId::E09];
 
-/// The sentence about them.
-pub(super) const SHOWN: &str = "found is what a comparison of interfaces is there to show: what became of the operations on \
-                                their way. It is accepted and does not count for the verdict";
+/// The end of the note about them.
+pub(super) const SHOWN: &str = "are accepted and do not count for the verdict: a comparison of interfaces exists to show \
+                                what happens to operations on their way";
 
 /// The record and answers that a row is made from.
 struct Measurements<'a> {
@@ -69,7 +69,7 @@ pub(super) fn api(
     Api { rows: rows.into_iter().map(|rated| rated.row).collect(), missing, not_measured, advice, no_advice }
 }
 
-/// What was refused before the first run, and why, without flags that the user did not type.
+/// The jobs that were refused before the first run, and why.
 pub(crate) fn refusals(record: &Record) -> impl Iterator<Item = NotMeasured> {
     record.header.self_test.trials.iter().filter_map(|t| {
         let job = record.header.plan.jobs.get(t.job)?;
@@ -107,8 +107,8 @@ impl Measurements<'_> {
             iops: total.map(|t| t.iops),
             synced_mb_per_s: synced.map(|m| m.value),
             synced_mb_per_s_interval: synced.and_then(|m| m.interval),
-            run_seconds: total.and_then(|_| of_run(case, |ran| ran.stream.window_ns as f64 / 1e9)),
-            run_bytes: total.and_then(|_| of_run(case, moved_bytes)),
+            run_seconds: total.and_then(|_| mean_of_runs(case, |ran| ran.stream.window_ns as f64 / 1e9)),
+            run_bytes: total.and_then(|_| mean_of_runs(case, moved_bytes)),
             p50_ns: percentile("50"),
             p99_ns: percentile("99"),
             user_ns_per_byte: per(cpu(0), 1.0),
@@ -121,7 +121,7 @@ impl Measurements<'_> {
             planned_coverage: planned_coverage(&case.stream),
             cached_pages_at_start: cached(case),
             stored_before: if case.stream.renews_file() {
-                Err("the first write makes the file new".into())
+                Err("the first write replaces the file".into())
             } else {
                 stored(case, Moment::Start, false)
             },
@@ -167,14 +167,14 @@ impl Measurements<'_> {
 }
 
 /// A sum over all runs; `None` without runs, or if a run lacks the value.
-fn sum(case: &Case, of: impl Fn(&CaseRun) -> Option<u64>) -> Option<f64> {
-    let all: Option<Vec<f64>> = case.runs.iter().map(|r| of(r).map(|n| n as f64)).collect();
+fn sum(case: &Case, value: impl Fn(&CaseRun) -> Option<u64>) -> Option<f64> {
+    let all: Option<Vec<f64>> = case.runs.iter().map(|r| value(r).map(|n| n as f64)).collect();
     all.filter(|a| !a.is_empty()).map(|a| a.iter().sum())
 }
 
 /// A mean over all runs; `None` without runs.
-fn of_run(case: &Case, of: impl Fn(&CaseRun) -> f64) -> Option<f64> {
-    (!case.runs.is_empty()).then(|| case.runs.iter().map(of).sum::<f64>() / case.runs.len() as f64)
+fn mean_of_runs(case: &Case, value: impl Fn(&CaseRun) -> f64) -> Option<f64> {
+    (!case.runs.is_empty()).then(|| case.runs.iter().map(value).sum::<f64>() / case.runs.len() as f64)
 }
 
 fn moved_bytes(ran: &CaseRun) -> f64 {
@@ -229,12 +229,12 @@ fn cached(case: &Case) -> Known<u64> {
     states.into_iter().flatten().try_fold(0, |most: u64, s| Ok(most.max(s.pages.clone()?.cached)))
 }
 
-/// How the file was stored at a moment of the first or the last run.
+/// The extents of the file at a moment of the first or the last run.
 fn stored(case: &Case, moment: Moment, last: bool) -> Known<Extents> {
     let states = case.states(moment)?;
-    let of_run = if last { states.last() } else { states.first() };
-    let state = of_run.and_then(|s| s.first()).ok_or("the file was not looked at")?;
-    state.extents.clone().unwrap_or_else(|| Err("how the file is stored was not looked at".into()))
+    let run = if last { states.last() } else { states.first() };
+    let state = run.and_then(|s| s.first()).ok_or("the file was not sampled")?;
+    state.extents.clone().unwrap_or_else(|| Err("the extents of the file were not read".into()))
 }
 
 /// Whether the comparison exists to show this finding.
@@ -245,10 +245,10 @@ pub(super) fn is_expected(finding: &Finding) -> bool {
         && (group || EXPECTED.contains(&finding.id))
 }
 
-/// Ratio of two figures from which they explain a difference.
+/// Ratio of two figures below which they explain a difference in speed.
 const CLEARLY_LESS: f64 = 0.8;
 
-/// A row that is surely at most this much slower than the fastest is in its group, even if the difference is significant.
+/// A row that is at most this much slower than the fastest is in its group, even if the difference is significant.
 const SAME: f64 = 0.05;
 
 /// A group within this share counts as equally fast.
@@ -261,7 +261,7 @@ const LOOSE: f64 = 0.25;
 /// rows differ by chance, and the plainer row should be recommended each time.
 const TIMES_LEAST: f64 = 2.0;
 
-/// If the best may be faster than every row by more than this, the runs are too noisy.
+/// Without a row whose bound is below this, the runs are too noisy for a recommendation.
 const TOO_WIDE: f64 = 1.0;
 
 /// The most names in a sentence.
@@ -302,7 +302,7 @@ fn works(rows: &[RatedRow]) -> Vec<Vec<&RatedRow>> {
     works
 }
 
-/// Rows that cannot be distinguished from the fastest, the plainest first.
+/// The rows that cannot be distinguished from the fastest, plainest first.
 #[derive(Debug, PartialEq)]
 struct Group {
     /// Indices of its rows.
@@ -456,9 +456,9 @@ pub(crate) fn answer(api: &Api) -> Answer {
 
 /// `Use pread for 4K random read; mmap for 4K sequential read. In each of them no other interface is more than 4 % faster.`
 fn recommended(advice: &[Advice]) -> String {
-    let of_interfaces = grouped(advice.iter().map(|a| (a.interface.as_str(), a.work.as_str())));
+    let by_interface = grouped(advice.iter().map(|a| (a.interface.as_str(), a.work.as_str())));
     let sentence =
-        of_interfaces.iter().map(|(interface, works)| format!("{interface} for {}", works.join(", ")));
+        by_interface.iter().map(|(interface, works)| format!("{interface} for {}", works.join(", ")));
     let use_them = format!("Use {}.", sentence.collect::<Vec<_>>().join("; "));
     let bounds: Option<Vec<f64>> = advice.iter().map(|a| a.others_faster_at_most).collect();
     match bounds.map(|bounds| bounds.into_iter().fold(0.0, f64::max)) {
@@ -515,7 +515,8 @@ fn reason(pick: &ApiRow, plainest: &ApiRow, results: &[Measured]) -> Option<Stri
     if let (Some(own), Some(other)) = (in_flight(pick), in_flight(plainest))
         && own > other
     {
-        return Some(format!("this one has {own} operations in flight, and that one {other}"));
+        let (name, plainest) = (&pick.interface, &plainest.interface);
+        return Some(format!("{name} has {own} operations in flight, and {plainest} {other}"));
     }
     if let (Ok(own), Ok(other)) = (&pick.device_bytes_per_byte, &plainest.device_bytes_per_byte)
         && less(own[0] + own[1], other[0] + other[1])
@@ -548,7 +549,7 @@ use model::record::Trial;
 #[cfg(test)]
 use model::study::{Studied, Study};
 
-/// Three ways to read the same blocks: plain, eight at once, and one that does not deliver the bytes; and a refused one.
+/// Three ways to read the same blocks: one at a time, eight at once, and one that does not deliver the bytes. A fourth way is refused.
 #[cfg(test)]
 fn compared(change: impl Fn(&mut Vec<Fixture>)) -> Record {
     let named = |name: &str, fixture: Fixture| Fixture { name: name.into(), ..fixture };
@@ -573,7 +574,7 @@ fn compared(change: impl Fn(&mut Vec<Fixture>)) -> Record {
     let trial = |job, moved_bytes, calls| Trial { job, moved_bytes, refusal: None, calls };
     record.header.self_test.trials = vec![
         trial(0, Ok(2 << 20), Ok(512)),
-        trial(1, Ok(2 << 20), Err("nobody counts".into())),
+        trial(1, Ok(2 << 20), Err("no counter".into())),
         trial(2, Ok(2 << 20), Ok(0)),
         trial(3, Err("it does not poll".into()), Err("it was not tried".into())),
     ];
@@ -605,7 +606,7 @@ fn each_row_has_its_cost_per_byte() {
     assert_eq!(rows.len(), 3);
     let plain = &rows[0];
     assert_eq!((plain.calls_per_mib.clone(), plain.cached_pages_at_start.clone()), (Ok(256.0), Ok(0)));
-    assert_eq!(rows[1].calls_per_mib, Err("nobody counts".into()));
+    assert_eq!(rows[1].calls_per_mib, Err("no counter".into()));
     let [read, written] = plain.device_bytes_per_byte.clone().unwrap();
     assert!((read - 1.0).abs() < 1e-9 && written.abs() < 1e-9);
     let issued: f64 = record.runs_of(0, 0).map(issued_bytes).sum();
@@ -614,7 +615,7 @@ fn each_row_has_its_cost_per_byte() {
     assert!(plain.stored_after.is_none() && plain.synced_mb_per_s.is_none());
     let (seconds, moved) = (plain.run_seconds.unwrap(), plain.run_bytes.unwrap());
     assert!((moved / seconds / 1e6 / plain.mb_per_s.unwrap() - 1.0).abs() < 1e-3, "{plain:?}");
-    assert_eq!(plain.minor_faults_per_mib, None, "no worker says");
+    assert_eq!(plain.minor_faults_per_mib, None, "no worker counts them");
 }
 
 #[cfg(test)]
@@ -634,7 +635,7 @@ fn refused_interfaces_are_named_and_have_no_findings() {
     let mut refused = compared(|_| {});
     refused.header.self_test.trials[3].refusal = Some("no: none, here".into());
     let polled = NotMeasured { name: "polled, reads".into(), why: "no: none, here".into() };
-    assert_eq!(table(&refused).not_measured.last(), Some(&polled), "without flags that nobody typed");
+    assert_eq!(table(&refused).not_measured.last(), Some(&polled), "without flags of fathom");
 }
 
 #[test]
@@ -674,7 +675,11 @@ fn the_plainest_of_the_fastest_is_recommended_if_it_delivers_the_bytes() {
     let advice = table(&compared(|_| {})).advice;
     assert_eq!(advice.len(), 1, "{advice:?}");
     assert_eq!(advice[0].interface, "ring");
-    assert!(advice[0].sentence.contains("8 operations in flight, and that one 1"), "{}", advice[0].sentence);
+    assert!(
+        advice[0].sentence.contains("ring has 8 operations in flight, and pread 1"),
+        "{}",
+        advice[0].sentence
+    );
     assert!(advice[0].sentence.starts_with("4K random read: ring is the fastest: use it: "), "{advice:?}");
     // If the plain one is as fast it is recommended.
     let mut equal = compared(|fixtures| fixtures[0].ops = 9_000);
@@ -777,8 +782,8 @@ impl Vary {
     }
 }
 
-/// Tables of interfaces with known rates: how often the best is faster than the recommended one by more than stated, how often a row of
-/// the group is farther away than stated, and how often none is recommended.
+/// Simulates tables of interfaces with known rates. Returns how often the recommended row is further from the best than stated, how often any
+/// row of the group is, and how often none is recommended.
 #[cfg(test)]
 fn simulated(tables: u64, rounds: usize, truth: &[f64], vary: Vary, deviation: f64) -> [f64; 3] {
     let best = truth.iter().copied().fold(0.0, f64::max);
@@ -789,9 +794,9 @@ fn simulated(tables: u64, rounds: usize, truth: &[f64], vary: Vary, deviation: f
         for round in 0..rounds {
             // The effect of a round on all interfaces: a drift, and a burst of other traffic in one round of five.
             let burst = if noise.uniform() < 0.2 { -0.3 } else { 0.0 };
-            let of_round = 0.1 * noise.normal() - 0.03 * round as f64 + burst;
+            let round_effect = 0.1 * noise.normal() - 0.03 * round as f64 + burst;
             for (at, (row, rate)) in rates.iter_mut().zip(truth).enumerate() {
-                row.push(Some(rate * (of_round + vary.draw(deviation, at, &mut noise)).exp()));
+                row.push(Some(rate * (round_effect + vary.draw(deviation, at, &mut noise)).exp()));
             }
         }
         match fastest_group(&comparison::gaps(&rates)).filter(|group| group.first_at_most <= TOO_WIDE) {
@@ -814,10 +819,10 @@ const TRUTHS: [&[f64]; 3] =
 fn the_best_is_faster_than_the_recommended_by_more_than_stated_in_one_of_twenty_tables_at_most() {
     for (truth, vary) in TRUTHS.iter().flat_map(|truth| Vary::ALL.map(|vary| (truth, vary))) {
         for deviation in [0.01, 0.03, 0.10] {
-            let [wrong, of_group, none] = simulated(200, 6, truth, vary, deviation);
-            let shown = format!("{truth:?}, {vary:?}, {deviation}: {wrong} {of_group} {none}");
+            let [wrong, wrong_group, none] = simulated(200, 6, truth, vary, deviation);
+            let shown = format!("{truth:?}, {vary:?}, {deviation}: {wrong} {wrong_group} {none}");
             // Three deviations of a share of 5 % in 200 tables are 4.6 %.
-            assert!(wrong <= 0.05 && of_group <= 0.05 + 0.046, "{shown}");
+            assert!(wrong <= 0.05 && wrong_group <= 0.05 + 0.046, "{shown}");
             assert!(none <= 0.01 || deviation > 0.05 || matches!(vary, Vary::Bursts), "{shown}");
         }
     }
@@ -836,10 +841,10 @@ fn recommendations_by_simulation() {
             Vary::ALL.iter().flat_map(|vary| [0.03, 0.12].map(|deviation| (*vary, deviation)))
         {
             let shares = simulated(4000, rounds, truth, vary, deviation);
-            let [wrong, of_group, none] = shares.map(|share| format!("{:.1}", 100.0 * share));
+            let [wrong, wrong_group, none] = shares.map(|share| format!("{:.1}", 100.0 * share));
             let same = truth.iter().all(|rate| (rate - truth[0]).abs() < 1e-9);
             let truth = format!("{}, {}", truth.len(), if same { "equal" } else { "unequal" });
-            println!("| {truth} | {rounds} | {vary:?} | {deviation} | {wrong} | {of_group} | {none} |");
+            println!("| {truth} | {rounds} | {vary:?} | {deviation} | {wrong} | {wrong_group} | {none} |");
             assert!(
                 shares[0] <= 0.055 && shares[1] <= 0.055,
                 "{truth} {rounds} {vary:?} {deviation}: {shares:?}"

@@ -14,14 +14,14 @@ use model::report::{Deduction, Figures, Measured};
 use model::units::{show_bytes, show_count, show_share};
 use stats::intervals;
 
-/// Findings that a row through the page cache exists to show: memory answered, inside the submitting calls or on kernel threads, so
+/// Expected findings about rows through the page cache: memory served the operations, inside the submitting calls or on kernel threads, so
 /// neither the device nor its queue was measured, and the CPU was the limit.
 const EXPECTED: &[CheckId] =
     &[CheckId::A01, CheckId::A09, CheckId::A16, CheckId::B05, CheckId::B06, CheckId::B07, CheckId::D06];
-/// The sentence about them.
-pub(super) const SHOWN: &str = "found about rows through the page cache is what a comparison of layers is there to show: it is \
-                                accepted and does not count for the verdict";
-/// Share of the tool's rate below which a device did next to nothing.
+/// The end of the note about them.
+pub(super) const SHOWN: &str = "about rows through the page cache are accepted and do not count for the verdict: a comparison \
+                                of layers exists to show them";
+/// Share of fathom's rate below which the device did next to nothing.
 const NEXT_TO_NOTHING: f64 = 0.01;
 
 /// The table.
@@ -101,16 +101,16 @@ fn tool(result: &Measured) -> Option<Pace> {
 
 /// The interval of the mean latency over runs.
 fn latency_interval(case: &Case) -> Option<[f64; 2]> {
-    let of_run = |ran: &CaseRun| {
+    let mean_ns = |ran: &CaseRun| {
         let latencies =
             || Kind::MOVING.iter().filter_map(|kind| ran.stream.kinds.get(kind)).map(|k| &k.latency);
         let ops: f64 = latencies().map(|h| h.count() as f64).sum();
         (ops > 0.0).then(|| latencies().map(|h| h.sum_ns() as f64).sum::<f64>() / ops)
     };
-    intervals::mean(&case.runs.iter().map(of_run).collect::<Option<Vec<f64>>>()?)?.interval
+    intervals::mean(&case.runs.iter().map(mean_ns).collect::<Option<Vec<f64>>>()?)?.interval
 }
 
-/// What the tops completed in the directions of the case. Their counters span warm-up and drain, like the issued operations, and the
+/// The rate of the topmost devices in the directions of the case. Their counters span warm-up and drain like the issued operations, so the
 /// ratio of the two also holds for the window.
 fn device(case: &Case, tool_iops: f64) -> Option<Pace> {
     let counted = case.device().ok()?;
@@ -122,12 +122,12 @@ fn device(case: &Case, tool_iops: f64) -> Option<Pace> {
     (issued > 0.0).then(|| Pace {
         iops: tool_iops * done.ios as f64 / issued,
         bytes: per_request(done.bytes as f64),
-        // Counted in whole ms: a sum of zero shows nothing about one request.
+        // The kernel counts whole ms, so a sum of zero shows nothing about a request.
         latency_ns: per_request(done.ms as f64 * 1e6).filter(|ns| *ns > 0.0),
     })
 }
 
-/// The ratio run by run within a round, so that a slow drift of the device affects both layers.
+/// The ratio of two layers, from the runs of each round, so that a slow drift of the device affects both.
 fn against(name: &str, other: usize, upper: &Measured, lower: &Measured) -> Option<Difference> {
     if upper.void || lower.void {
         return None;
@@ -157,10 +157,10 @@ pub(super) fn is_expected(comparison: &LayerComparison, answered: &[CaseAnswers]
 
 /// The effect of the page cache, in sentences.
 pub(super) fn deduce(layers: &Layers, results: &[Measured]) -> Vec<Deduction> {
-    layers.rows.iter().filter_map(|row| of_row(row, results.get(row.result)?)).collect()
+    layers.rows.iter().filter_map(|row| deduce_from_row(row, results.get(row.result)?)).collect()
 }
 
-fn of_row(row: &LayerRow, result: &Measured) -> Option<Deduction> {
+fn deduce_from_row(row: &LayerRow, result: &Measured) -> Option<Deduction> {
     let phase = result.job.phases.get(result.phase as usize)?;
     let stream = phase.streams.get(result.stream as usize)?;
     let (tool, device) = (row.tool?, row.device?);

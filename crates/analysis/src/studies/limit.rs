@@ -1,8 +1,9 @@
-//! What `fathom limit` concludes: a row for each load, the knee, and up to which load the latency target is met.
+//! The conclusions of `fathom limit`: a row for each load, the knee, and the highest load that meets the latency target.
 //!
-//! A load meets the target if latency from the scheduled start, lateness of fathom's own included, is within it at 95 %. It misses
-//! the target if the service time alone is beyond it. The answer is the highest load that meets the target below the lowest that
-//! misses it. Without a target, the answer is the latency at 70 % of the capacity.
+//! 1. A load meets the target if the latency from the scheduled start, including fathom's own lateness, is within it at 95 %.
+//! 2. A load misses the target if the service time alone is beyond it at 95 %.
+//! 3. The answer is the highest load that meets the target below the lowest that misses it. Without a target, the answer is the latency at
+//!    70 % of the capacity.
 
 use crate::case::CaseRun;
 use crate::checks::most_iops;
@@ -28,9 +29,9 @@ const QUOTED: f64 = 0.7;
 /// The distance within which a load counts as that load.
 const NEAR: f64 = 0.02;
 
-/// Why some findings about loads do not count for the verdict.
-pub(super) const SHOWN: &str = "found is what a load curve is there to show: it marks a load as overload or as late, and does not count for \
-                                the verdict";
+/// The end of the note about the expected findings.
+pub(super) const SHOWN: &str =
+    "do not count for the verdict: a load curve exists to show the loads with overload and lateness";
 
 /// Ratio of the missed load to the met load up to which the answer is narrow, and an open load in between is not mentioned.
 const NARROW: f64 = 1.05;
@@ -60,9 +61,9 @@ pub(super) fn limit(
         let Some(point) = measured.iter().find(|p| Some(p.offered) == answered.case.offered) else {
             continue;
         };
-        let of_this = row(answered, figures, point, latency_target);
+        let point_here = row(answered, figures, point, latency_target);
         let share = capacity_iops.map(|c| point.offered as f64 / c);
-        points.push(LoadPoint { result, share, ..of_this });
+        points.push(LoadPoint { result, share, ..point_here });
     }
     let sound = measured.into_iter().filter(|p| !is_void(&points, p.offered)).collect::<Vec<_>>();
     // The loads of a search are too far apart to show a knee.
@@ -100,7 +101,7 @@ fn is_void(points: &[LoadPoint], offered: u64) -> bool {
     points.iter().any(|p| p.offered_iops == offered && p.state == LoadState::Void)
 }
 
-/// Everything about a load but its place on the curve.
+/// The point of a load, without its index and its share of the capacity.
 fn row(
     answered: &CaseAnswers,
     figures: &Measured,
@@ -108,13 +109,13 @@ fn row(
     latency_target: &LatencyTarget,
 ) -> LoadPoint {
     let late = lateness(answered);
-    let voided_otherwise = answered.void_by().any(|id| id != CheckId::E10 && id != CheckId::E11);
+    let is_invalid = answered.void_by().any(|id| id != CheckId::E10 && id != CheckId::E11);
     // A cgroup limit allows a burst that a short run mistakes for the rate. A rate above the limit never lasts.
     let most = most_iops(&answered.case).filter(|_| answered.case.record.fleet.is_none());
     let is_above_limit =
         most.is_some_and(|most| answered.case.record.header.plan.offered_here(point.offered) > most);
     let mut state = match () {
-        () if voided_otherwise => LoadState::Void,
+        () if is_invalid => LoadState::Void,
         () if is_above_limit || answered.is_void() || point.is_overloaded(latency_target) => {
             LoadState::Overload
         }
@@ -162,7 +163,7 @@ fn intervals(answered: &CaseAnswers, known: &BTreeMap<String, Option<u64>>) -> B
     let interval_of = |(name, q): &(&str, f64)| {
         known.get(*name).copied().flatten()?;
         let values: Option<Vec<f64>> =
-            runs.iter().map(|of| of.supported_quantile_ns(*q).map(|ns| ns as f64)).collect();
+            runs.iter().map(|run| run.supported_quantile_ns(*q).map(|ns| ns as f64)).collect();
         Some(((*name).to_owned(), intervals::mean(&values?)?.interval?))
     };
     PERCENTILES.iter().filter_map(interval_of).collect()
@@ -224,7 +225,7 @@ fn latency_at(point: &LoadPoint, rank: &str) -> String {
         }
         (Some(ns), ..) => format!("p{rank} {}", show_ns(ns as f64)),
         (None, _, LoadState::Overload) => "overload".into(),
-        (None, _, LoadState::Void) => "void".into(),
+        (None, _, LoadState::Void) => "invalid".into(),
         (None, _, LoadState::Served | LoadState::Late) => format!("too few operations for p{rank}"),
     }
 }
@@ -239,7 +240,7 @@ fn target_sentence(curve: &LoadCurve, found: &MetLoad) -> String {
     let open = |p: &LoadPoint| {
         let why = match p.state {
             LoadState::Late if is_bounded_by_lateness(p, &found.percentile) => {
-                "lateness of fathom's own separates the bounds; use more --depth or --workers"
+                "fathom's own lateness separates the bounds; use more --depth or --workers"
             }
             LoadState::Overload if p.runs > 1 => {
                 "fathom submitted too late to offer it; use more --depth or --workers"
@@ -387,14 +388,14 @@ use model::study::Studied;
 
 /// Loads up to a capacity of 10,000, each with its latency; all are served and submitted 1 us late.
 #[cfg(test)]
-fn loads(of: &[(u64, u64)]) -> Vec<(u64, Fixture)> {
+fn loads(measured: &[(u64, u64)]) -> Vec<(u64, Fixture)> {
     let load = |(iops, latency_ns): &(u64, u64)| {
         let depth_seen = *iops as f64 * *latency_ns as f64 / 1e9;
         let fixture =
             Fixture { ops: *iops, latency_ns: Some(*latency_ns), depth_seen, ..Fixture::honest_open() };
         (*iops, fixture)
     };
-    of.iter().map(load).collect()
+    measured.iter().map(load).collect()
 }
 
 #[cfg(test)]
@@ -486,7 +487,7 @@ fn an_invalid_load_is_never_the_answer() {
         "{:?}",
         report.counts
     );
-    assert_eq!(exit_code(&report), 1, "it stands below the first word");
+    assert_eq!(exit_code(&report), 1, "a quoted load is invalid");
 }
 
 #[test]
@@ -565,13 +566,17 @@ fn without_a_target_a_latency_is_quoted_with_its_load() {
 }
 
 #[test]
-fn a_target_that_nothing_meets_has_no_number_and_says_why() {
+fn a_target_that_no_load_meets_has_no_number_and_a_reason() {
     let report = judged(&loads(&[(2_000, 3_000_000), (5_000, 4_000_000)]));
     assert_eq!((report.verdict, report.headline.value, exit_code(&report)), (Verdict::Invalid, None, 1));
     assert!(report.verdict_reason.contains("No offered load") && report.verdict_reason.contains("2,000"));
-    let unsaid = judged(&loads(&[(20, 300_000), (50, 400_000)]));
-    assert_eq!((unsaid.verdict, unsaid.headline.value), (Verdict::Invalid, None), "met by luck, perhaps");
-    assert!(unsaid.verdict_reason.contains("--time"), "{}", unsaid.verdict_reason);
+    let undecided = judged(&loads(&[(20, 300_000), (50, 400_000)]));
+    assert_eq!(
+        (undecided.verdict, undecided.headline.value),
+        (Verdict::Invalid, None),
+        "met by luck, perhaps"
+    );
+    assert!(undecided.verdict_reason.contains("--time"), "{}", undecided.verdict_reason);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Studies: what jobs that were measured together answer, one file each. This is the only place that distinguishes the kinds of study: their
-//! result, the findings that they exist to show, and the results that they quote.
+//! Studies: the questions that several jobs answer together, one file each. This file selects by study: the result, the findings that the
+//! study exists to show, the results that it quotes, its answer, and the subject of its conditions.
 
 mod hosts;
 mod interfaces;
@@ -64,7 +64,7 @@ pub(crate) fn quoted<'m>(studied: &Studied, results: &'m [Measured]) -> Vec<&'m 
     match studied {
         Studied::Sweep(sweep) => sweep::finalists(sweep, results),
         Studied::Limit(curve) => limit::quoted(curve, results),
-        // The table shows each.
+        // The table shows each result.
         Studied::Jobs
         | Studied::Layers(_)
         | Studied::Interfaces(_)
@@ -168,7 +168,7 @@ pub(crate) fn accept(record: &Record, answered: &[CaseAnswers], findings: &mut [
         | Study::Hosts(_)
         | Study::Commands(_) => return None,
     };
-    Some(format!("what {} {shown}", CheckId::list(&ids, ", ")))
+    Some(format!("findings of {} {shown}", CheckId::list(&ids, ", ")))
 }
 
 /// Deductions from the study, in addition to those from its results.

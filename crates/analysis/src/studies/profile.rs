@@ -1,4 +1,4 @@
-//! The card of a profile: medians under the names of a well-known tool, and the score of AS SSD.
+//! The card of a profile: median rates under the row names of a well-known tool, and the score of AS SSD.
 //!
 //! Source of the weights: <https://ssd-tester.com/text_score.php>. They are points per MB/s.
 
@@ -19,11 +19,11 @@ const fn weight(row: &'static str, read: f64, write: f64) -> Weight {
     Weight { row, read, write }
 }
 
-const OF_READS: [Weight; 3] =
+const READ_WEIGHTS: [Weight; 3] =
     [weight("Seq", 0.1, 0.0), weight("4K", 1.0, 0.0), weight("4K-64Thrd", 1.0, 0.0)];
-const OF_WRITES: [Weight; 3] =
+const WRITE_WEIGHTS: [Weight; 3] =
     [weight("Seq", 0.0, 0.1), weight("4K", 0.0, 1.0), weight("4K-64Thrd", 0.0, 1.0)];
-const OF_BOTH: [Weight; 3] =
+const TOTAL_WEIGHTS: [Weight; 3] =
     [weight("Seq", 0.1, 0.15), weight("4K", 2.0, 1.0), weight("4K-64Thrd", 1.5, 1.0)];
 
 /// Results under the tool's names, with the tool's score if it has one.
@@ -41,9 +41,9 @@ pub(super) fn card(layout: &ToolLayout, answered: &[CaseAnswers], results: &[Mea
     };
     let rows: Vec<ToolRow> = layout.rows.iter().map(row).collect();
     let score = (layout.look == Look::Score).then(|| Score {
-        read: points(&rows, &OF_READS),
-        write: points(&rows, &OF_WRITES),
-        total: points(&rows, &OF_BOTH),
+        read: points(&rows, &READ_WEIGHTS),
+        write: points(&rows, &WRITE_WEIGHTS),
+        total: points(&rows, &TOTAL_WEIGHTS),
     });
     ToolResults { tool: layout.tool.clone(), rows, score, differs: layout.differs.clone() }
 }
@@ -54,19 +54,13 @@ fn cell(index: usize, result: &Measured, latency: bool) -> ToolCell {
     rates.sort_by(f64::total_cmp);
     let mean_ns =
         result.read.as_ref().or(result.write.as_ref()).map(|f| f.latency_ns.mean).filter(|_| has_number);
+    let rate = (!rates.is_empty()).then(|| stats::sample::median(&rates));
     let (value, range) = match (latency, rates.as_slice()) {
         (true, _) => (mean_ns.map(|ns| ns / 1e6), None),
-        (false, [least, .., most]) => (median(&rates), Some([*least, *most])),
-        (false, _) => (median(&rates), None),
+        (false, [least, .., most]) => (rate, Some([*least, *most])),
+        (false, _) => (rate, None),
     };
     ToolCell { result: index, value, range, verdict: result.verdict }
-}
-
-/// The median of sorted values.
-fn median(sorted: &[f64]) -> Option<f64> {
-    let half = sorted.len() / 2;
-    let upper = *sorted.get(half)?;
-    if sorted.len() % 2 == 1 { Some(upper) } else { Some(f64::midpoint(*sorted.get(half - 1)?, upper)) }
 }
 
 /// The sum of the rows' points; withheld if a row has no number.
@@ -86,8 +80,8 @@ fn points(rows: &[ToolRow], weights: &[Weight]) -> Points {
         let withheld = Some(format!("no number for {}", lacking.join(", ")));
         return Points { value: None, range: None, verdict: Verdict::Invalid, withheld };
     }
-    let sum = |of: &dyn Fn(&ToolCell) -> Option<f64>| -> Option<f64> {
-        parts.iter().map(|(_, factor, cell)| Some(factor * of((*cell)?)?)).sum()
+    let sum = |value: &dyn Fn(&ToolCell) -> Option<f64>| -> Option<f64> {
+        parts.iter().map(|(_, factor, cell)| Some(factor * value((*cell)?)?)).sum()
     };
     let least = sum(&|c| Some(c.range?[0]));
     let most = sum(&|c| Some(c.range?[1]));
@@ -143,7 +137,7 @@ fn scored(rates: [(f64, f64); 3], change: impl Fn(usize, Fixture) -> Fixture) ->
 const RATES: [(f64, f64); 3] = [(503.31648, 335.54432), (40.96, 81.92), (409.6, 204.8)];
 
 #[test]
-fn the_score_is_the_sum_of_the_tool() {
+fn the_score_follows_the_formula_of_the_tool() {
     let score = scored(RATES, |_, f| f).score.unwrap();
     let close = |points: &Points, to: f64| (points.value.unwrap() / to - 1.0).abs() < 0.02;
     assert!(close(&score.read, 0.1 * 503.3 + 40.96 + 409.6), "{score:?}");
@@ -172,9 +166,4 @@ fn a_relabelled_number_keeps_its_score_with_a_lower_verdict() {
     let score = card.score.unwrap();
     assert_eq!((score.read.verdict, score.total.verdict), (Verdict::Suspect, Verdict::Suspect));
     assert!(score.read.value.is_some());
-}
-
-#[test]
-fn a_median_is_the_middle_or_between_the_two_middles() {
-    assert_eq!([&[1.0, 2.0, 9.0][..], &[1.0, 2.0, 3.0, 9.0], &[]].map(median), [Some(2.0), Some(2.5), None]);
 }

@@ -1,7 +1,8 @@
-//! Reports a sweep: the fastest setting of a grid, the one that is as fast for less, the knees, and what the rest implies.
+//! Reports a sweep: the fastest setting of a grid, the cheapest one that is as fast, the knees, and deductions from the other cells.
 //!
-//! It replays the runs through [`crate::strategy::sweep`], which decided while measuring which cell comes next. Grids whose cells were
-//! measured in order have no winner, but rounds and a table of their own.
+//! 1. [`searched`] replays the runs through [`crate::strategy::sweep`], which chose the cells while measuring.
+//! 2. [`decide_race`] judges each work: a winner, a tie, or no answer.
+//! 3. A grid whose cells were measured in order has no winner, but rounds and its own table ([`sweep_in_order`]).
 
 use super::GatedResult;
 use crate::checks::evidence;
@@ -28,8 +29,8 @@ use std::collections::BTreeMap;
 /// Variability of runs above which single runs are too noisy to show an axis.
 const MOST_SPREAD: f64 = 0.1;
 
-/// Runs of the reference that a line through them needs.
-const FEWEST_LOOKS: usize = 4;
+/// Fewest runs of the reference for a line through them.
+const FEWEST_REFERENCE_RUNS: usize = 4;
 
 /// The report's part about the grid.
 pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep {
@@ -50,7 +51,7 @@ pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> S
     });
     let cells: Vec<CellFigures> = cells.collect();
     let figures_of = |lane: &Lane| Some(figures(grid.setting(lane.job)?, Some(lane), result_of(lane.job)));
-    let of_works = |pick: fn(&Race) -> Option<&Lane>| -> BTreeMap<String, CellFigures> {
+    let chosen_cells = |pick: fn(&Race) -> Option<&Lane>| -> BTreeMap<String, CellFigures> {
         let sound = |race: &&Race| race.winner().is_none_or(|winner| voided(winner.job).is_none());
         search
             .races
@@ -70,8 +71,8 @@ pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> S
         budget_seconds,
         tolerance: grid.tolerance,
         skipped: grid.skipped.clone(),
-        winner: of_works(|race| race.winner().filter(|_| race.lanes.len() > 1)),
-        cheapest: of_works(|race| race.cheapest().filter(|_| race.lanes.len() > 1)),
+        winner: chosen_cells(|race| race.winner().filter(|_| race.lanes.len() > 1)),
+        cheapest: chosen_cells(|race| race.cheapest().filter(|_| race.lanes.len() > 1)),
         works: search
             .races
             .iter()
@@ -89,8 +90,8 @@ pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> S
     }
 }
 
-/// The results for a condition that names no cell: the winner of each work with its runs for figures, or every cell if no winner is
-/// sought.
+/// The results for a condition that names no cell: the winner of each work with the runs of its figures, or every cell of a grid without
+/// winners.
 pub(super) fn gated_results(record: &Record, sweep: &Sweep, answered: &[CaseAnswers]) -> Vec<GatedResult> {
     let every =
         || sweep.cells.iter().filter_map(|cell| Some(GatedResult::with_all_runs(cell.result?))).collect();
@@ -108,8 +109,8 @@ pub(super) fn gated_results(record: &Record, sweep: &Sweep, answered: &[CaseAnsw
 /// Figures of a cell: from its fresh runs if it was measured along with a winner, else from all.
 fn figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> CellFigures {
     let samples = lane.map_or(&[][..], Lane::figure_samples);
-    let over_runs = |of: fn(&Sample) -> Option<f64>| {
-        let values: Vec<f64> = samples.iter().filter_map(of).collect();
+    let over_runs = |value: fn(&Sample) -> Option<f64>| {
+        let values: Vec<f64> = samples.iter().filter_map(value).collect();
         // A value that only some runs have is not shown.
         intervals::mean(&values).filter(|_| values.len() == samples.len())
     };
@@ -155,7 +156,7 @@ fn work(
     search: &Search,
     race: &Race,
     cells: &[CellFigures],
-    of: impl Fn(&Lane) -> Option<CellFigures>,
+    figures_of: impl Fn(&Lane) -> Option<CellFigures>,
 ) -> Work {
     let winner = race.winner();
     let choice = decide_race(grid, search, race);
@@ -163,9 +164,9 @@ fn work(
     let by_winner = |lane: &Lane| ratio(race.by, winner?.figure_scores(), lane.figure_scores());
     let losses = race.baselines.iter().filter_map(|lane| {
         let name = grid.baselines.iter().find(|y| y.job == lane.job)?.name.clone();
-        Some(Loss { name, cell: of(lane)?, by_winner: by_winner(lane) })
+        Some(Loss { name, cell: figures_of(lane)?, by_winner: by_winner(lane) })
     });
-    // Most cells were measured once: they show an axis no better than single runs.
+    // Most cells were measured once, so the axis shows the noise of single runs.
     let best = winner
         .filter(|_| race.spread().is_some_and(|s| s <= MOST_SPREAD) && race.fall().is_none())
         .and_then(|w| grid.setting(w.job));
@@ -186,19 +187,19 @@ fn work(
     }
 }
 
-/// Checks that invalidate the number of a cell, except for other load on the machine (group D): cells are measured in turns, so it
+/// Checks that invalidate the number of a cell. Other load on the machine (group D) does not count: cells are measured in turns, so it
 /// affected all alike.
-fn voided_by(of: &CaseAnswers) -> impl Iterator<Item = CheckId> {
-    of.void_by().filter(|id| id.group() != 'D')
+fn voided_by(answers: &CaseAnswers) -> impl Iterator<Item = CheckId> {
+    answers.void_by().filter(|id| id.group() != 'D')
 }
 
-/// This work, undecided if a finding invalidates its winner: there is nothing left to compare with.
+/// Makes a work undecided if a finding invalidates its winner.
 fn withhold_invalid_winner(work: Work, voided: Option<&CaseAnswers>) -> Work {
-    let Some(of) = voided.filter(|_| matches!(work.chosen, Chosen::Fastest | Chosen::Tied)) else {
+    let Some(answers) = voided.filter(|_| matches!(work.chosen, Chosen::Fastest | Chosen::Tied)) else {
         return work;
     };
-    let ids: Vec<String> = voided_by(of).map(|id| id.to_string()).collect();
-    let sentence = format!("{} that looked best has no number ({})", of.case.job.name, ids.join(", "));
+    let ids: Vec<String> = voided_by(answers).map(|id| id.to_string()).collect();
+    let sentence = format!("{} that looked best has no number ({})", answers.case.job.name, ids.join(", "));
     Work {
         decided: false,
         chosen: Chosen::CannotTell,
@@ -262,7 +263,7 @@ fn knee(
         axis: axis.into(),
         value,
         sentence: format!(
-            "{axis} beyond {} gains less than {} (looked at up to {}).",
+            "{axis} beyond {} gains less than {} (measured up to {}).",
             (scale.show)(value),
             show_share(tolerance),
             (scale.show)(last)
@@ -270,7 +271,7 @@ fn knee(
     })
 }
 
-/// A line through the logarithms of the reference's rates over the time of the sweep.
+/// The change of the reference's rate over the sweep, from a line through the logarithms; `None` with too few runs.
 fn reference(grid: &Grid, job: usize, runs: &[Sample]) -> Option<Reference> {
     let mut at = 0.0;
     let mut points: Vec<(f64, f64)> = Vec::new();
@@ -278,11 +279,11 @@ fn reference(grid: &Grid, job: usize, runs: &[Sample]) -> Option<Reference> {
         at += run.took_ns as f64;
         points.extend(run.bytes_per_s.filter(|_| run.job == job).map(|rate| (at, rate.ln())));
     }
-    if points.len() < FEWEST_LOOKS {
+    if points.len() < FEWEST_REFERENCE_RUNS {
         return None;
     }
     let n = points.len() as f64;
-    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
+    let mean = |value: fn(&(f64, f64)) -> f64| points.iter().map(value).sum::<f64>() / n;
     let (x, y) = (mean(|p| p.0), mean(|p| p.1));
     let squares: f64 = points.iter().map(|p| (p.0 - x).powi(2)).sum();
     let slope = points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum::<f64>() / squares;
@@ -334,19 +335,19 @@ pub(crate) fn first<'m>(sweep: &Sweep, results: &'m [Measured]) -> Option<&'m Me
     results.get(best(sweep, results)?.result?)
 }
 
-/// Why the means over rounds are not those of a steady state, if the rounds were to reach one.
+/// Why the means over rounds are not those of a steady state; `None` if they are, or if the rounds had another goal.
 pub(crate) fn unsteady(sweep: &Sweep) -> Option<String> {
     let rounds = sweep.rounds.as_ref().filter(|r| r.bytes_wanted.is_none())?;
     let met = rounds.rule.is_some_and(|rule| rule.met);
     (!met).then(|| {
         format!(
-            "the tracked cell was not steady after {} rounds by the SNIA's rule, so these are no figures of a steady state.",
+            "the tracked cell was not steady after {} rounds by the SNIA's rule, so these are not steady-state figures.",
             rounds.by_round.len()
         )
     })
 }
 
-/// The best setting of the quoted work, and how sure that is; `None` if nothing was sought.
+/// The best setting of the quoted work, and how certain it is; `None` if the sweep had no choice to make.
 pub(crate) fn answer(sweep: &Sweep) -> Option<Answer> {
     let work = sweep.works.first()?;
     let word = match work.chosen {
@@ -411,7 +412,7 @@ fn quoted_by(sweep: &Sweep, cell: &CellFigures, result: &Measured) -> Measure {
     work.map_or(if random { Measure::Iops } else { Measure::Bandwidth }, |work| work.by)
 }
 
-/// Deductions from several cells: from which size on random offsets cost nothing, and the effect of the position.
+/// Deductions from several cells: the size from which random offsets cost nothing, and the effect of the position.
 pub(crate) fn deduce(sweep: &Sweep) -> Vec<Deduction> {
     let mut out: Vec<Deduction> = sweep.works.iter().filter_map(|w| cost_of_position(sweep, w)).collect();
     for (sequential, random) in [("read", "randread"), ("write", "randwrite")] {
@@ -509,7 +510,7 @@ fn decide_by_rivals(grid: &Grid, search: &Search, race: &Race, rivals: &Rivals) 
     let open = others(rivals.open);
     let more = match grid.search {
         How::Adaptive { .. } => sufficient_budget(search, &tolerance),
-        How::Exhaustive | How::InOrder(_) => "; more `--runs` tell them apart".into(),
+        How::Exhaustive | How::InOrder(_) => "; more `--runs` would separate them".into(),
     };
     (Chosen::Tied, format!("{}: {open} may be {}{more}", none_is(&bound), race.by.better_by(&tolerance)))
 }
@@ -537,7 +538,7 @@ fn unknown_noise(grid: &Grid, race: &Race) -> String {
             format!("`--exhaustive --runs {}` settles it", runs_that_settle(race))
         }
     };
-    format!("fewer than five runs repeat one another, so the noise between runs is unknown; {advice}")
+    format!("too few cells were measured more than once, so the noise between runs is unknown; {advice}")
 }
 
 /// Why there is no winner.
@@ -566,7 +567,7 @@ fn measured(race: &Race) -> String {
     format!("{seen}{failed} {}{spread}", if all == 1 { "cell" } else { "cells" })
 }
 
-/// `; not told apart from it: 8 x 512K direct, io_uring and 2 more`.
+/// `; indistinguishable from it: 8 x 512K direct, io_uring and 2 more`.
 fn indistinguishable(chosen: Chosen, rivals: &[Setting]) -> String {
     if rivals.is_empty() || !matches!(chosen, Chosen::Fastest | Chosen::Tied) {
         return String::new();
@@ -577,10 +578,10 @@ fn indistinguishable(chosen: Chosen, rivals: &[Setting]) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!("; not told apart from it: {}{more}", names.join("; "))
+    format!("; indistinguishable from it: {}{more}", names.join("; "))
 }
 
-/// Runs of each cell that give enough repeats without the reference.
+/// Runs of each cell that give enough repeats.
 fn runs_that_settle(race: &Race) -> usize {
     1 + FEWEST_REPEATS.div_ceil(race.lanes.len().max(1))
 }
@@ -623,18 +624,18 @@ fn sweep_in_order(record: &Record, grid: &Grid, until: Until, answered: &[CaseAn
 fn too_slow(setting: &Setting, iops: f64) -> String {
     let least = least_iops(setting.workers);
     format!(
-        "{} gave {} operations a second, and {least} or fewer of {} threads end it",
+        "{} gave {} operations a second; {least} or fewer with {} threads end the series",
         setting.describe(),
         show_rate(iops),
         setting.workers
     )
 }
 
-/// Plain means over the runs that count for a cell, as the specification has them.
+/// The figures of a cell: arithmetic means over its counting runs, as in the SNIA's specification.
 fn cell_in_order(setting: &Setting, order: &InOrder, job: usize, result: Option<usize>) -> CellFigures {
     let samples: Vec<&Sample> = order.window_samples(job).collect();
-    let mean = |of: fn(&Sample) -> Option<f64>| {
-        let values: Vec<f64> = samples.iter().filter_map(|s| of(s)).filter(|v| v.is_finite()).collect();
+    let mean = |value: fn(&Sample) -> Option<f64>| {
+        let values: Vec<f64> = samples.iter().filter_map(|s| value(s)).filter(|v| v.is_finite()).collect();
         (!values.is_empty()).then(|| stats::sample::mean(&values))
     };
     let rate = mean(|s| s.bytes_per_s);
@@ -684,7 +685,7 @@ fn works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> Vec<Wo
     grid.works().into_iter().map(work_named).collect()
 }
 
-/// The measured target. A made file has the size that it reached.
+/// The measured target. A made file counts with its final size.
 fn measured_target(record: &Record) -> Option<SweptTarget> {
     let target = record.header.plan.targets.iter().enumerate().find(|(_, t)| t.role != Role::None);
     let (at, target) = target?;
@@ -729,7 +730,7 @@ fn cost_of_position(sweep: &Sweep, work: &Work) -> Option<Deduction> {
     let share = 1.0 - rate(&slowest) / rate(&fastest);
     let sentence = if apart {
         format!(
-            "{}: {} against {}, {} less: how fast it is depends on where on the target it lies.",
+            "{}: {} against {}, {} less: the rate depends on the position on the target.",
             work.name,
             rate_at(fastest),
             rate_at(slowest),
@@ -737,7 +738,7 @@ fn cost_of_position(sweep: &Sweep, work: &Work) -> Option<Deduction> {
         )
     } else {
         format!(
-            "{}: from {} to {}, and the intervals of these two overlap: that the position matters cannot be told from noise.",
+            "{}: from {} to {}, and these intervals overlap, so the difference may be noise.",
             work.name,
             rate_at(slowest),
             rate_at(fastest)
@@ -772,8 +773,8 @@ mod tests {
         Setting::plain(rw, 4096, depth)
     }
 
-    /// Cells of random reads by depth and operations in a second, and what `cp` does: three rounds, and five more when the race
-    /// is over.
+    /// A sweep of random reads, with the depth and the operations per second of each cell, and `cp` as a baseline: three rounds, and five after
+    /// the race.
     fn record(cells: &[(u32, u64)]) -> Record {
         let fixture = |(depth, ops): &(u32, u64)| {
             let setting = setting(*depth, "randread");
@@ -899,7 +900,7 @@ mod tests {
         let work = &judged(&near).1.works[0];
         assert_eq!((work.chosen, work.decided), (Chosen::Fastest, true), "{}", work.sentence);
         assert_eq!(work.rivals.iter().map(|s| s.depth).collect::<Vec<_>>(), [8], "{}", work.sentence);
-        assert!(work.sentence.contains("not told apart from it: 8 x 4K"), "{}", work.sentence);
+        assert!(work.sentence.contains("indistinguishable from it: 8 x 4K"), "{}", work.sentence);
 
         let (report, sweep) = judged(&record(&[(32, 10_000)]));
         assert_eq!((sweep.works[0].chosen, sweep.winner.len()), (Chosen::NoChoice, 0));

@@ -17,7 +17,7 @@ pub(super) fn compare(
     headline: usize,
 ) -> Targets {
     let mut rows: Vec<TargetRow> = Vec::new();
-    let (mut pairs, mut of_pair) = (Vec::new(), Vec::new());
+    let (mut pairs, mut rows_of_pairs) = (Vec::new(), Vec::new());
     let results = |job: usize| jobs.iter().enumerate().filter(move |(_, j)| **j == job).map(|(at, _)| at);
     for test in tests(comparison) {
         let mut first: Option<Vec<usize>> = None;
@@ -29,7 +29,7 @@ pub(super) fn compare(
                 if let Some(base) = base.copied() {
                     let answers = jobs.get(base) == Some(&headline);
                     pairs.push(PairInTurns { a: base, b: *result, name: &side.name, headline: answers });
-                    of_pair.push(rows.len());
+                    rows_of_pairs.push(rows.len());
                 }
                 rows.push(TargetRow { test: test.into(), target, result: *result, against: None });
             }
@@ -38,7 +38,7 @@ pub(super) fn compare(
             }
         }
     }
-    for (row, pair) in of_pair.into_iter().zip(compare_in_turns(report, &pairs)) {
+    for (row, pair) in rows_of_pairs.into_iter().zip(compare_in_turns(report, &pairs)) {
         if let Some(row) = rows.get_mut(row) {
             row.against = Some(pair);
         }
@@ -46,7 +46,7 @@ pub(super) fn compare(
     Targets { names: comparison.sides.iter().map(|s| s.name.clone()).collect(), rows }
 }
 
-/// Every test that a target has, in the order of the first that has it.
+/// Every test of any target, in the order of first occurrence.
 fn tests(comparison: &TargetComparison) -> Vec<&str> {
     let mut all: Vec<&str> = Vec::new();
     for (name, _) in comparison.sides.iter().flat_map(|s| &s.tests) {
@@ -77,7 +77,7 @@ impl Standing<'_> {
         }
     }
 
-    /// Whether it is surely faster than another: by the word against the first, or if their intervals lie apart.
+    /// Whether it is certainly faster than another: by the word against the first, or if their intervals do not overlap.
     fn beats(&self, other: &Self) -> bool {
         match (self.metric(), other.metric()) {
             (_, None) => self.word() == Word::Faster,
@@ -94,9 +94,8 @@ impl Standing<'_> {
 /// Which target is the fastest in the test of the headline, and how many tests ended with each word.
 pub(super) fn answer(targets: &Targets) -> Option<Answer> {
     let test = &targets.rows.iter().find(|r| r.against.as_ref().is_some_and(|p| p.headline))?.test;
-    let of_test = targets.rows.iter().filter(|r| &r.test == test);
-    let all: Vec<Standing> =
-        of_test.map(|r| Standing { target: r.target, pair: r.against.as_ref() }).collect();
+    let rows = targets.rows.iter().filter(|r| &r.test == test);
+    let all: Vec<Standing> = rows.map(|r| Standing { target: r.target, pair: r.against.as_ref() }).collect();
     let name = |one: &Standing| targets.names.get(one.target).map_or("-", String::as_str);
     let first = targets.names.first().map_or("the first", String::as_str);
     let is = |wanted: Word| all.iter().filter(move |one| one.pair.is_some() && one.word() == wanted);
@@ -108,7 +107,7 @@ pub(super) fn answer(targets: &Targets) -> Option<Answer> {
         .find(|(at, one)| all.iter().enumerate().all(|(other, its)| *at == other || one.beats(its)));
     let faster: Vec<&str> = is(Word::Faster).map(&name).collect();
     let tolerance = all.iter().filter_map(Standing::metric).find_map(|m| m.tolerance).map(show_share);
-    let (word, words) = match (fastest, faster.as_slice()) {
+    let (word, conclusion) = match (fastest, faster.as_slice()) {
         _ if !is_whole => {
             (AnswerWord::CannotTell, format!("which target is the fastest in {test} is not known"))
         }
@@ -135,7 +134,7 @@ pub(super) fn answer(targets: &Targets) -> Option<Answer> {
         all.iter().filter_map(|one| Some(comparison_sentence(name(one), first, one.pair?))).collect();
     let others: Vec<String> =
         (1..targets.names.len()).map(|target| count_sentence(targets, target)).collect();
-    Some(Answer { word, sentence: format!("{words}: {}. {}", numbers.join("; "), others.join(" ")) })
+    Some(Answer { word, sentence: format!("{conclusion}: {}. {}", numbers.join("; "), others.join(" ")) })
 }
 
 /// `b is 7.4 % (3.1 to 12 %) faster than a`.

@@ -1,4 +1,4 @@
-//! Head-room: the share that a running load is of the capacities that were measured on the same device.
+//! Head-room: a running load as a share of the capacities that were measured on the same device.
 //!
 //! The capacities come from a report. The time that a device needs for a request follows from them: 1 / rate for its class
 //! (direction, size, sequential or random). A load shows its rate and mean size by direction, but neither the single sizes nor whether it
@@ -25,7 +25,7 @@ const IN_USE_PER_S: f64 = 1e-9;
 /// By how much two ways to compute one share may differ.
 const SAME_SHARE: f64 = 1e-6;
 
-/// The best that was measured of one class, and in which session.
+/// The best result of one class, and its session.
 #[derive(Clone, Debug, PartialEq)]
 struct Class {
     direction: Direction,
@@ -37,7 +37,7 @@ struct Class {
     session: usize,
 }
 
-/// The measured result that a load comes nearest to.
+/// The measured result that is nearest to a load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NearestLimit {
     /// The direction that uses the largest share of the device.
@@ -56,7 +56,7 @@ pub struct NearestLimit {
     pub highest_throughput: (f64, f64),
 }
 
-/// What was measured of one device.
+/// The measured capacities of one device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
     classes: Vec<Class>,
@@ -65,8 +65,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The limits of a device from capacities with their sessions, the newest first; `None` if none is of this device. The highest rate
-    /// of a class counts.
+    /// The limits of a device from capacities with their sessions, the newest first. The highest rate of a class counts. `None` if no capacity
+    /// is of this device.
     pub fn from_capacities(device: &KnownBy, measured: &[(MeasuredIn, Capacity)]) -> Option<Self> {
         let mut limits = Self { classes: Vec::new(), sessions: Vec::new(), same_by: SameBy::Serial };
         for (session, capacity) in measured {
@@ -83,12 +83,12 @@ impl Limits {
         &self.sessions
     }
 
-    /// By what the device was found.
+    /// How the device was recognised.
     pub fn same_by(&self) -> SameBy {
         self.same_by
     }
 
-    /// Whether a cgroup's limit is among what was measured.
+    /// Whether a cgroup limited one of the results.
     pub fn is_throttled(&self) -> bool {
         self.classes.iter().any(|c| c.throttled)
     }
@@ -117,7 +117,7 @@ impl Limits {
         }
     }
 
-    /// Leaves out sessions of which nothing is the highest.
+    /// Removes sessions without a highest rate.
     fn forget_unused(&mut self) {
         let used = |at: usize| self.classes.iter().any(|c| c.session == at);
         let kept: Vec<usize> = (0..self.sessions.len()).filter(|at| used(*at)).collect();
@@ -127,7 +127,7 @@ impl Limits {
         self.sessions = kept.iter().map(|at| self.sessions[*at].clone()).collect();
     }
 
-    /// The share that a load is of them.
+    /// The bounds of a load as a share of these limits.
     pub fn load(&self, interval: &DeviceInterval) -> Load {
         let mut load = Load {
             at_least_percent: 0.0,
@@ -218,8 +218,8 @@ fn seconds_each(classes: &[&Class], bytes: f64) -> Option<[f64; 2]> {
     Some([least.min(most), most.max(least)])
 }
 
-/// By how much the bytes that a device moved may differ from those of the operations, for these to be its own: merging and
-/// splitting keep bytes, a page cache or a journal does not.
+/// Largest difference between the bytes of the device and those of the operations, as a share. Merging and splitting keep the bytes, a page
+/// cache or a journal does not.
 const SAME_BYTES: f64 = 0.05;
 
 /// The capacities in a report, for the devices of its plan's targets.
@@ -230,12 +230,15 @@ const SAME_BYTES: f64 = 0.05;
 /// - The topmost device moved the requested bytes.
 ///
 /// Its figures are those of the device: completed requests, and their mean size.
-/// asked for. Its figures are those of the device: requests that it completed, and their mean size.
 pub fn of_report(plan: &Plan, report: &Report) -> Vec<Capacity> {
-    report.results.iter().filter_map(|result| of_result(plan, &report.machine.places, result)).collect()
+    report
+        .results
+        .iter()
+        .filter_map(|result| capacity_of_result(plan, &report.machine.places, result))
+        .collect()
 }
 
-fn of_result(plan: &Plan, places: &[Place], result: &Measured) -> Option<Capacity> {
+fn capacity_of_result(plan: &Plan, places: &[Place], result: &Measured) -> Option<Capacity> {
     let throttled = is_throttled(result);
     if result.void || (!throttled && (result.verdict != Verdict::Valid || result.renamed)) {
         return None;
@@ -285,7 +288,7 @@ fn kind(stream: &Stream) -> Option<(Direction, bool)> {
     Some((direction, stream.access.pattern()? == Pattern::Sequential))
 }
 
-/// The one device that all targets of a stream are on: that which their file system or the caller talks to, of a partition its disk.
+/// The one topmost device below all targets of a stream; of a partition, its disk. `None` if they are on several.
 fn device<'p>(plan: &Plan, places: &'p [Place], stream: &Stream) -> Option<&'p Layer> {
     let mut found: Option<&Layer> = None;
     for target in &stream.targets {
@@ -301,7 +304,7 @@ fn device<'p>(plan: &Plan, places: &'p [Place], stream: &Stream) -> Option<&'p L
     found
 }
 
-/// A layer, of a partition its disk.
+/// The disk of a partition, else the layer itself.
 pub(crate) fn whole_disk(layers: &[Layer], at: usize) -> Option<&Layer> {
     let layer = layers.get(at)?;
     if layer.kind != LayerKind::Partition {

@@ -1,4 +1,4 @@
-//! Computes what two samples of a running machine mean. Everything here is pure; the crate `machine` takes the samples.
+//! Computes figures and conclusions from two samples of a running machine. Pure: the crate `machine` takes the samples.
 //!
 //! Figures of a device and shares of CPU time follow sysstat's formulas (`iostat(1)`). With `d` for the difference of a counter and T for
 //! the time between both samples:
@@ -67,9 +67,8 @@ pub fn shares(before: &str, after: &str) -> Known<Option<CpuShares>> {
 /// ms counters have 32 bits in the kernel on every machine (`block/genhd.c` prints them as `%u`).
 const WRAP_MS: u64 = 1 << 32;
 
-/// Bytes of 10^6, and of 2^20.
+/// Bytes of a MB and of a MiB.
 const MB: f64 = 1e6;
-
 const MIB: f64 = 1_048_576.0;
 
 /// The figures of a device between two samples, `seconds` apart.
@@ -78,7 +77,7 @@ const MIB: f64 = 1_048_576.0;
 /// That no time has passed, or which counter went backwards.
 pub fn between(before: &DiskCounters, after: &DiskCounters, seconds: f64) -> Known<DeviceInterval> {
     if !seconds.is_finite() || seconds <= 0.0 {
-        return Err("no time has passed between two looks".into());
+        return Err("no time has passed between two samples".into());
     }
     let discard = match before.discard.zip(after.discard) {
         Some((a, b)) => Some(requests("discards", a, b, seconds)?),
@@ -100,11 +99,11 @@ pub fn between(before: &DiskCounters, after: &DiskCounters, seconds: f64) -> Kno
     })
 }
 
-fn requests(of: &str, a: BlockFlow, b: BlockFlow, seconds: f64) -> Known<Requests> {
-    let ios = counted(of, a.ios, b.ios)?;
-    let merges = counted(of, a.merges, b.merges)?;
-    let bytes = counted(of, a.bytes, b.bytes)?;
-    let ms = passed_ms(of, a.ms, b.ms)?;
+fn requests(name: &str, a: BlockFlow, b: BlockFlow, seconds: f64) -> Known<Requests> {
+    let ios = counted(name, a.ios, b.ios)?;
+    let merges = counted(name, a.merges, b.merges)?;
+    let bytes = counted(name, a.bytes, b.bytes)?;
+    let ms = passed_ms(name, a.ms, b.ms)?;
     Ok(Requests {
         per_s: ios / seconds,
         mb_per_s: bytes / MB / seconds,
@@ -127,29 +126,29 @@ fn over(sum: f64, number: f64) -> Option<f64> {
 }
 
 /// The difference of a counter that never wraps.
-fn counted(of: &str, before: u64, after: u64) -> Known<f64> {
-    let passed = after.checked_sub(before).ok_or_else(|| backwards_error(of))?;
+fn counted(name: &str, before: u64, after: u64) -> Known<f64> {
+    let passed = after.checked_sub(before).ok_or_else(|| backwards_error(name))?;
     Ok(passed as f64)
 }
 
 /// The difference of an ms counter, which may have wrapped. An interval cannot exceed half of the counter's range, so a larger difference
 /// means that the counter went backwards.
-fn passed_ms(of: &str, before: u64, after: u64) -> Known<f64> {
+fn passed_ms(name: &str, before: u64, after: u64) -> Known<f64> {
     if let Some(passed) = after.checked_sub(before) {
         return Ok(passed as f64);
     }
     let wrapped = (after + WRAP_MS).checked_sub(before).filter(|ms| *ms < WRAP_MS / 2);
-    wrapped.map(|ms| ms as f64).ok_or_else(|| backwards_error(&format!("the time of {of}")))
+    wrapped.map(|ms| ms as f64).ok_or_else(|| backwards_error(&format!("the time of {name}")))
 }
 
-fn backwards_error(of: &str) -> String {
-    format!("the kernel's counter of {of} jumped back; figures begin anew with the next interval")
+fn backwards_error(name: &str) -> String {
+    format!("the kernel's counter of {name} jumped back; figures start again with the next interval")
 }
 
 /// Most points of a device: more than a page can show.
 const POINTS_MAX: usize = 2000;
 
-/// Adds an interval, which began and ended at these s since watching began.
+/// Adds an interval with its start and end in s since watching began.
 pub fn add(load: &mut LoadOverTime, watched: &Watched, span_s: [f64; 2]) {
     if load.started.is_empty() {
         watched.time.clone_into(&mut load.started);
@@ -214,25 +213,25 @@ fn halved(points: &[LoadPoint]) -> Vec<LoadPoint> {
     points.chunks(2).filter_map(mean).collect()
 }
 
-/// Fewest requests in an interval.
+/// Fewest requests in an interval for a conclusion.
 const REQUESTS_MIN: f64 = 100.0;
 
 /// Fewest operations in flight of a result that counts as the limit of its device.
 const IN_FLIGHT_MIN: u64 = 8;
 
-/// A load from here on is at the limit.
+/// A load from this percentage on is at the limit.
 const AT_LIMIT_PERCENT: f64 = 90.0;
 
-/// A load above this is more than was measured, beyond the noise between runs.
+/// A load above this percentage exceeds the measured result by more than the noise between runs.
 const BEYOND_LIMIT_PERCENT: f64 = 105.0;
 
-/// Twice a load from here on is more than was measured, beyond the noise between runs.
+/// Twice a load from this percentage on exceeds the measured result by more than the noise between runs.
 const MORE_THAN_HALF_PERCENT: f64 = 55.0;
 
 /// Results with requests below this size measure IOPS, others throughput.
 const LARGE_BYTES: f64 = (128 << 10) as f64;
 
-/// Requests that are larger by this factor show what throughput a device has.
+/// Requests that are larger by this factor show the throughput of a device.
 const LARGER_FACTOR: f64 = 8.0;
 
 /// Throughput has room if less than this share of it is used.
@@ -257,8 +256,8 @@ pub fn draw(
     limits: Option<&Limits>,
     size_limit: Option<RequestSizeLimit>,
 ) -> Vec<Conclusion> {
-    let mut all = limits.map_or_else(Vec::new, |limits| of_load(device, figures, limits));
-    all.extend(size_limit.and_then(|limit| of_request_size(device, figures, limit)));
+    let mut all = limits.map_or_else(Vec::new, |limits| load_conclusions(device, figures, limits));
+    all.extend(size_limit.and_then(|limit| size_conclusion(device, figures, limit)));
     all
 }
 
@@ -266,7 +265,7 @@ fn is_enough(requests: &Requests, figures: &DeviceInterval) -> bool {
     requests.per_s * figures.seconds >= REQUESTS_MIN
 }
 
-fn of_load(device: &str, figures: &DeviceInterval, limits: &Limits) -> Vec<Conclusion> {
+fn load_conclusions(device: &str, figures: &DeviceInterval, limits: &Limits) -> Vec<Conclusion> {
     let load = limits.load(figures);
     let percent = load.at_least_percent;
     let Some(nearest) = limits.nearest(figures).filter(|n| n.in_flight >= IN_FLIGHT_MIN && !load.throttled)
@@ -295,8 +294,8 @@ fn of_load(device: &str, figures: &DeviceInterval, limits: &Limits) -> Vec<Concl
         nearest.direction.word(),
         requests.request_bytes.map_or_else(|| "?".into(), |b| show_bytes(b as u64)),
     );
-    let of_day = nearest.session.day().map_or_else(String::new, |day| format!(", {day}"));
-    let of_result = format!("{} {}{of_day}", show_bytes(nearest.bytes as u64), nearest.direction.word());
+    let day = nearest.session.day().map_or_else(String::new, |day| format!(", {day}"));
+    let result = format!("{} {}{day}", show_bytes(nearest.bytes as u64), nearest.direction.word());
     let conclusion = |rule, text: String, condition: &str| Conclusion {
         rule,
         text,
@@ -305,7 +304,7 @@ fn of_load(device: &str, figures: &DeviceInterval, limits: &Limits) -> Vec<Concl
     };
     if (AT_LIMIT_PERCENT..=BEYOND_LIMIT_PERCENT).contains(&percent) {
         let text = format!(
-            "{device} is at {share} of the {what} measured on it ({of_result}): a faster CPU will not help"
+            "{device} is at {share} of the {what} measured on it ({result}): a faster CPU will not help"
         );
         let condition =
             format!("the load is {AT_LIMIT_PERCENT} to {BEYOND_LIMIT_PERCENT} % of what was measured");
@@ -315,7 +314,7 @@ fn of_load(device: &str, figures: &DeviceInterval, limits: &Limits) -> Vec<Concl
     if (MORE_THAN_HALF_PERCENT..AT_LIMIT_PERCENT).contains(&percent) {
         let twice = show_share(percent * 2.0 / 100.0);
         let text = format!(
-            "{device} is at {share} of the {what} measured on it ({of_result}): twice this load would need \
+            "{device} is at {share} of the {what} measured on it ({result}): twice this load would need \
              {twice} and not fit"
         );
         let condition = format!(
@@ -326,7 +325,7 @@ fn of_load(device: &str, figures: &DeviceInterval, limits: &Limits) -> Vec<Concl
     Vec::new()
 }
 
-/// Of a load that is at the measured IOPS: whether throughput has room.
+/// The conclusion that throughput has room, for a load at the measured IOPS.
 fn throughput_room(device: &str, nearest: &NearestLimit, now: &str) -> Option<Conclusion> {
     let (highest, bytes) = nearest.highest_throughput;
     let has_room = nearest.load_bytes_per_s < highest * ROOM_SHARE;
@@ -352,8 +351,8 @@ fn throughput_room(device: &str, nearest: &NearestLimit, now: &str) -> Option<Co
     })
 }
 
-/// Whether requests are as large as the kernel lets them be, and may be larger.
-fn of_request_size(device: &str, figures: &DeviceInterval, limit: RequestSizeLimit) -> Option<Conclusion> {
+/// The conclusion that requests have the largest size that the kernel allows, if that may be raised.
+fn size_conclusion(device: &str, figures: &DeviceInterval, limit: RequestSizeLimit) -> Option<Conclusion> {
     let RequestSizeLimit { current, hardware } = limit;
     if current == 0 || hardware <= current {
         return None;
@@ -432,7 +431,7 @@ mod tests {
         let after = at("3500 150 280000 1650 700 520 136000 4150 7 6900 6250 15 1 48000 8 60 220");
         let f = between(&before, &after, 2.0).unwrap();
         let show = |value: f64| format!("{value:.2}");
-        let of = |r: &Requests| {
+        let shown = |r: &Requests| {
             [
                 r.per_s,
                 r.mb_per_s,
@@ -445,11 +444,11 @@ mod tests {
             .join(" ")
         };
         // 2500 reads of 200,000 sectors, 100 merged, 1250 ms in 2 s: 2500/2; 102.4e6/2; 100,000 KiB/2500; 1250/2500; 100/2; 100/2600.
-        assert_eq!(of(&f.read), "1250.00 51.20 40.00 0.50 50.00 3.85");
+        assert_eq!(shown(&f.read), "1250.00 51.20 40.00 0.50 50.00 3.85");
         // 500 writes of 120,000 sectors, 500 merged, 3250 ms.
-        assert_eq!(of(&f.write), "250.00 30.72 120.00 6.50 250.00 50.00");
+        assert_eq!(shown(&f.write), "250.00 30.72 120.00 6.50 250.00 50.00");
         // 5 discards of 40,000 sectors, 1 merged, 5 ms; 20 flushes, 100 ms.
-        assert_eq!(of(&f.discard.unwrap()), "2.50 10.24 4000.00 1.00 0.50 16.67");
+        assert_eq!(shown(&f.discard.unwrap()), "2.50 10.24 4000.00 1.00 0.50 16.67");
         let flush = f.flush.unwrap();
         assert_eq!((show(flush.per_s), show(flush.await_ms.unwrap())), ("10.00".into(), "5.00".into()));
         // 4950 ms of the queue and 1900 busy ones in 2 s.

@@ -1,11 +1,11 @@
-//! A race: the cells of one work compared with each other.
+//! A race compares the cells of one work with each other.
 //!
 //! 1. Cells are measured in rounds, each contender once in a round.
 //! 2. After a round, [`Levels`] fits a level for each cell and the noise, and bounds by how much each cell may be faster than another.
 //! 3. The winner is the cell that no other can beat by much: its worst bound is the lowest.
-//! 4. The cells that may be faster than the winner by more than the tolerance are the contenders of the next round. Without one, the race
-//!    is decided.
-//! 5. The winner, cheaper cells that seem as fast and settings of well-known programs then get fresh runs for their figures: the runs that
+//! 4. The cells that may be faster than the winner by more than the tolerance are the contenders of the next round. Without contenders, the
+//!    race is decided.
+//! 5. The winner, cheaper cells that seem as fast, and settings of well-known programs then get fresh runs for their figures: the runs that
 //!    chose a winner flatter it.
 
 use crate::runs::Sample;
@@ -16,7 +16,7 @@ use stats::sample::median;
 /// Cheaper cells that are tried against a winner, the cheapest first.
 const CHEAPER: usize = 3;
 
-/// Rounds before which no cell of an adaptive search wins: what was seen once may have been lucky once.
+/// Fewest rounds before a cell of an adaptive search wins. A single fast run may be luck.
 const FEWEST_ROUNDS: usize = 2;
 
 /// The number of cells with the highest levels that may win.
@@ -25,19 +25,19 @@ const CANDIDATES: usize = 20;
 /// Share of the winner's CPU time below which a cell of the same memory is cheaper.
 const LESS_CPU: f64 = 0.9;
 
-/// By how much the fresh runs of a winner are slower than its slowest run in the race if the target has changed, as a logarithm.
+/// The target has changed if the winner's fresh runs are slower than its slowest run in the race by more than this, as a logarithm.
 const CHANGED: f64 = 0.1;
 
-/// Runs of a winner after it has won, and of each setting it is compared with: enough for an interval worth printing.
+/// Fresh runs of a winner and of each setting that it is compared with: enough for a useful interval.
 pub const FRESH: usize = 5;
 
-/// Pairs of successive runs of a cell with which the noise between runs is known: five runs of one cell make these.
+/// Fewest pairs of successive runs of one cell from which the noise between runs is known. Five runs of one cell make four pairs.
 pub const FEWEST_REPEATS: usize = 4;
 
-/// Pairs with which a race may be decided before its time is up.
+/// Fewest pairs with which a race may be decided before its time is up.
 const REPEATS_TO_DECIDE: usize = 8;
 
-/// What one cell gave so far.
+/// A cell with its runs so far.
 #[derive(Clone, Debug, Default)]
 pub struct Lane {
     /// Index of its job.
@@ -46,22 +46,22 @@ pub struct Lane {
     pub(super) memory: u64,
     /// What its runs are ranked by.
     by: Measure,
-    /// Scores of its runs while the race was open: logarithms, the better the higher.
+    /// Scores of its runs while the race was open: logarithms, higher is better.
     pub logs: Vec<f64>,
-    /// The round of each of them.
+    /// The round of each score in `logs`.
     rounds: Vec<usize>,
-    /// Those after it was closed.
+    /// Scores of its runs after the race was closed.
     pub fresh: Vec<f64>,
     /// The runs of `logs` and of `fresh`.
     runs: [Vec<Sample>; 2],
-    /// A run of it failed, and it is out.
+    /// Whether one of its runs failed, which excludes it.
     pub(super) failed: bool,
 }
 
 /// The cells of one work.
 #[derive(Clone, Debug)]
 pub struct Race {
-    /// What its cells have in common and do, as [`Setting::work`](model::sweep::Setting::work) names it.
+    /// The work of its cells, named by [`Setting::work`](model::sweep::Setting::work).
     pub work: String,
     /// What its cells are ranked by.
     pub by: Measure,
@@ -69,7 +69,7 @@ pub struct Race {
     pub(super) tolerance: f64,
     /// Its cells.
     pub lanes: Vec<Lane>,
-    /// Settings of well-known programs, which are measured when the race is closed.
+    /// Settings of well-known programs, which are measured after the race.
     pub baselines: Vec<Lane>,
     /// The current round, counted from 0.
     pub(super) round: usize,
@@ -95,7 +95,7 @@ pub struct Rivals {
     pub within_noise: Vec<usize>,
     /// How many of them, from the first on, may be faster by more than the tolerance.
     pub open: usize,
-    /// By how much any lane is faster at most, as a logarithm.
+    /// The most by which any lane may be faster, as a logarithm.
     pub at_most: f64,
 }
 
@@ -123,7 +123,7 @@ impl Lane {
         self.logs.len() + self.fresh.len() + usize::from(self.failed)
     }
 
-    /// Whether it has no run in a round and could have one.
+    /// Whether it has no run in this round yet.
     pub(super) fn is_due(&self, round: usize) -> bool {
         !self.failed && self.rounds.last() != Some(&round)
     }
@@ -136,7 +136,7 @@ impl Lane {
         }
     }
 
-    /// Scores of the runs that its figures use: fresh ones if it has them all, since those did not select it.
+    /// Scores of the runs that its figures use: the fresh ones if it has enough of them, since they did not select it.
     pub fn figure_scores(&self) -> &[f64] {
         if self.uses_fresh_runs() { &self.fresh } else { &self.logs }
     }
@@ -155,7 +155,7 @@ impl Lane {
         &self.runs[usize::from(self.uses_fresh_runs())]
     }
 
-    /// Mean bytes of an operation in those runs, since an access specification draws its sizes; `None` without a value.
+    /// Mean bytes of an operation in those runs; `None` without a value. An access specification has random sizes.
     pub fn bytes_per_operation(&self) -> Option<f64> {
         mean_of(self.figure_samples(), |s| s.bytes_per_operation.filter(|b| *b > 0.0))
     }
@@ -173,7 +173,7 @@ impl Lane {
         (self.memory, self.cpu_or_worst())
     }
 
-    /// Whether it has all its fresh runs, or will never have them.
+    /// Whether it has enough fresh runs, or failed.
     fn is_tried(&self) -> bool {
         self.failed || self.fresh.len() >= FRESH
     }
@@ -188,7 +188,7 @@ impl Race {
         Self { work, by, tolerance, lanes, baselines, round: 0, members, closed: None }
     }
 
-    /// Takes a run in, if one of its lanes made it.
+    /// Adds a run to its lane, if it has one here.
     pub(super) fn take(&mut self, sample: &Sample) {
         let round = self.closed.is_none().then_some(self.round);
         let lanes = self.lanes.iter_mut().chain(&mut self.baselines);
@@ -201,7 +201,7 @@ impl Race {
         self.lanes.iter().map(Lane::tries).sum()
     }
 
-    /// Lanes that are measured in the current round and were not yet.
+    /// Lanes whose run of the current round is missing.
     pub(super) fn due(&self) -> impl Iterator<Item = &Lane> {
         let open = self.closed.is_none().then_some(&self.members);
         open.into_iter().flatten().filter_map(|at| self.lanes.get(*at)).filter(|lane| lane.is_due(self.round))
@@ -213,7 +213,7 @@ impl Race {
         self.members = members;
     }
 
-    /// Lanes that can be measured.
+    /// Lanes without a failed run.
     pub(super) fn sound(&self) -> impl Iterator<Item = (usize, &Lane)> {
         self.lanes.iter().enumerate().filter(|(_, lane)| !lane.failed)
     }
@@ -229,7 +229,7 @@ impl Race {
         Levels::fit(&scored, &fresh.collect::<Vec<f64>>())
     }
 
-    /// By how much each other lane may be faster than one, as a logarithm; first the lane that may be by most.
+    /// The most by which each other lane may be faster than the winner, as a logarithm, largest first.
     fn bounds(&self, levels: &Levels, winner: usize) -> Vec<(usize, f64)> {
         let others = self.sound().filter(|(at, lane)| *at != winner && !lane.logs.is_empty());
         let mut bounds: Vec<(usize, f64)> = others.map(|(at, _)| (at, levels.at_most(at, winner))).collect();
@@ -248,7 +248,7 @@ impl Race {
             others.map(|(other, _)| levels.at_most(*other, at)).fold(f64::NEG_INFINITY, f64::max)
         };
         let candidates = order.iter().take(CANDIDATES).map(|(at, _)| (*at, worst(*at)));
-        // Of equals the first, which has the higher level.
+        // Of equal bounds the first wins, which has the higher level.
         candidates.reduce(|best, one| if one.1 < best.1 { one } else { best }).map(|(at, _)| at)
     }
 
@@ -269,7 +269,7 @@ impl Race {
         if decided { open } else { std::iter::once(best).chain(open).collect() }
     }
 
-    /// Any cell may win, also one that was measured once.
+    /// Chooses the winner. A cell that was measured once may win too.
     pub(super) fn close(&self) -> Closed {
         let levels = self.levels();
         let winner = self.best(&levels);
@@ -288,8 +288,8 @@ impl Race {
         Some(Rivals { within_noise: bounds.into_iter().map(|(at, _)| at).collect(), open, at_most })
     }
 
-    /// More runs with which no lane may be faster than the winner by more than the tolerance, if the levels and the noise remain;
-    /// `None` if no number of runs does that.
+    /// The further runs that would prove that no lane is faster than the winner by more than the tolerance, if levels and noise remain. `None`
+    /// if no number of runs would.
     pub fn more_runs(&self) -> Option<f64> {
         let winner = self.closed.as_ref()?.winner?;
         let levels = self.levels();
@@ -299,12 +299,12 @@ impl Race {
         Some(runs.iter().sum::<f64>() + runs.iter().fold(0.0, |most: f64, runs| most.max(*runs)))
     }
 
-    /// Whether enough runs are repeats to know the noise.
+    /// Whether cells were repeated often enough to know the noise.
     pub fn knows_its_noise(&self) -> bool {
         self.levels().pairs >= FEWEST_REPEATS
     }
 
-    /// A difference as the share of the value that the cells are ranked by: of a latency by how much it is lower.
+    /// Turns a difference of scores into a share: how much higher a rate is, or how much lower a latency.
     pub fn share(&self, log: f64) -> f64 {
         if self.by.is_latency() { -(-log).exp_m1() } else { log.exp_m1() }
     }
@@ -336,8 +336,8 @@ impl Race {
         self.lanes.get(self.closed.as_ref()?.winner?)
     }
 
-    /// By how much the winner's fresh runs are slower than those that chose it, as a logarithm, if chance does not explain it and even
-    /// the slowest of those was much faster. Then the target has changed. `None` otherwise.
+    /// The fall of the winner's fresh runs below those that chose it, as a logarithm, if chance does not explain it and even the slowest of
+    /// those was much faster. Then the target has changed. `None` otherwise.
     pub fn fall(&self) -> Option<f64> {
         let at = self.closed.as_ref()?.winner?;
         let winner = self.lanes.get(at).filter(|w| w.fresh.len() >= FRESH)?;
@@ -360,8 +360,7 @@ impl Race {
         !lane.failed && centre(&lane.fresh) >= centre(&winner.fresh) - self.tolerance
     }
 
-    /// Lanes that are measured after the race, with how many fresh runs each has to have. Once the time is up that is the winner
-    /// alone.
+    /// The lanes that are measured after the race, each with the fresh runs that it needs. After the time is up, only the winner.
     pub(super) fn wanted(&self, time_is_up: bool) -> Vec<(&Lane, usize)> {
         let Some((closed, winner)) = self.closed.as_ref().zip(self.winner()) else { return Vec::new() };
         if time_is_up {
@@ -384,7 +383,7 @@ impl Race {
         out
     }
 
-    /// Runs that are left after the race, as far as that is known.
+    /// Fresh runs that are still missing, as far as they are known.
     pub(super) fn finals(&self) -> usize {
         if self.closed.is_none() {
             return FRESH * (2 + self.baselines.len());
@@ -405,10 +404,10 @@ fn mean_of<'s>(
 /// Chance that a statement about a race is wrong.
 const ERROR: f64 = 0.05;
 
-/// Cells by which the chance for each is divided in addition: a race is checked after each round, not only at its end.
+/// Added to the number of cells that share the allowed error: a race is checked after each round, not only at its end.
 const CHECKS: f64 = 4.0;
 
-/// Part of the runs of a cell, as a divisor, that is left out at either end.
+/// Part of a cell's runs that a trimmed mean leaves out at either end, as a divisor.
 const TRIMMED: usize = 5;
 
 /// Share of the pairs of successive runs that differ by no more than the noise explains, and the normal quantile of that share.
@@ -420,16 +419,16 @@ const DEGREES_PER_PAIR: f64 = 0.6;
 /// Rounds that may be passes through all cells.
 const PASSES: usize = 2;
 
-/// Runs of a cell that are many, and pairs of such cells with which their noise is known.
+/// A cell has many runs from the first number on. Their noise is known from the second number of pairs on.
 const MANY: (usize, usize) = (8, 30);
 
-/// Runs for which the noise of all cells counts in the noise of one cell.
+/// Weight, in runs, of the noise of all cells in the noise of one cell.
 const RUNS_OF_OTHERS: f64 = 2.0;
 
-/// Growth of a variance by what is left out at both ends, of normal noise.
+/// Growth of a variance through trimming, for normal noise.
 const TRIMMED_VARIANCE: f64 = 1.1;
 
-/// Times that both steps of the fit are repeated.
+/// Iterations of the fit.
 const STEPS: usize = 5;
 
 /// A run of a cell: the round and the score.
@@ -458,7 +457,13 @@ pub(super) struct Levels {
 }
 
 impl Levels {
-    /// The levels of cells by their runs. Differences of successive runs that were made elsewhere add to the noise.
+    /// Fits the levels of cells to their runs.
+    ///
+    /// 1. A run's score is the level of its cell plus the state of its round. Alternating means and medians separate the two.
+    /// 2. The noise comes from the differences of successive runs of one cell, without the states.
+    /// 3. Few members of a round hide a part of their noise in its state, which is corrected.
+    ///
+    /// `elsewhere` has further differences of successive runs for the noise.
     pub(super) fn fit(cells: &[Vec<Scored>], elsewhere: &[f64]) -> Self {
         let rounds = cells.iter().flatten().map(|(round, _)| round + 1).max().unwrap_or(0);
         let mut members = vec![0.0_f64; rounds];
@@ -477,7 +482,7 @@ impl Levels {
             states = remainders.iter().map(|left| median(left)).collect();
             levels = cells.iter().map(|runs| centre(&without(runs, &states))).collect();
         }
-        // A state that few runs make follows their noise, and hides a part of it.
+        // The state of a round with few runs follows their noise and hides a part of it.
         let hidden = |members: f64| members / (members - 1.0).max(0.5);
         let (mut pairs, mut pairs_of_many) = (elsewhere.to_vec(), Vec::new());
         for runs in cells {
@@ -488,18 +493,18 @@ impl Levels {
             });
             let differ: Vec<f64> = differ.collect();
             pairs.extend(&differ);
-            // The states of the passes through all cells follow the noisier ones.
+            // In the passes through all cells, the states follow the noisier cells.
             let later = differ.iter().zip(runs).filter(|(_, run)| run.0 >= PASSES && runs.len() >= MANY.0);
             pairs_of_many.extend(later.map(|(differ, _)| differ));
         }
-        let of_all = deviation(&mut pairs);
-        let of_many = deviation(&mut pairs_of_many).filter(|_| pairs_of_many.len() >= MANY.1).or(of_all);
+        let overall = deviation(&mut pairs);
+        let frequent = deviation(&mut pairs_of_many).filter(|_| pairs_of_many.len() >= MANY.1).or(overall);
         let variance = |deviation: Option<f64>| deviation.map_or(f64::INFINITY, |d| d * d);
         let level = |(runs, value): (&Vec<Scored>, &f64)| {
             let fewest = runs.iter().map(|(round, _)| members[*round]).fold(f64::INFINITY, f64::min);
             let own = trimmed_variance(&without(runs, &states)) * hidden(fewest);
             let count = runs.len() as f64;
-            let common = variance(if runs.len() < MANY.0 { of_all } else { of_many });
+            let common = variance(if runs.len() < MANY.0 { overall } else { frequent });
             let common = if runs.len() < TRIMMED { common } else { TRIMMED_VARIANCE * common };
             let mixed = (RUNS_OF_OTHERS * common + (count - 1.0) * own) / (RUNS_OF_OTHERS + count - 1.0);
             (count > 0.0).then(|| Level { value: *value, variance: common.max(mixed), runs: count })
@@ -508,7 +513,7 @@ impl Levels {
         let chance = ERROR / (found.iter().flatten().count() as f64 + CHECKS);
         let degrees = (DEGREES_PER_PAIR * pairs.len() as f64).max(1.0);
         let factor = sample::quantile(1.0 - chance, degrees).unwrap_or(f64::INFINITY);
-        Self { cells: found, deviation: of_many, pairs: pairs.len(), factor }
+        Self { cells: found, deviation: frequent, pairs: pairs.len(), factor }
     }
 
     /// The level of a cell, a logarithm; `None` without a run.
@@ -516,8 +521,7 @@ impl Levels {
         Some(self.cells.get(at).copied()??.value)
     }
 
-    /// By how much one cell is faster than another at most, as a logarithm: infinite if nothing is known of one of them. What
-    /// both were measured by in the same rounds counts.
+    /// The most by which one cell may be faster than another, as a logarithm; infinite if one has no level or no noise.
     pub(super) fn at_most(&self, at: usize, than: usize) -> f64 {
         self.shift(at, than).map_or(f64::INFINITY, |(shift, error)| shift + self.margin(error))
     }
@@ -532,7 +536,7 @@ impl Levels {
         if error > 0.0 { self.factor * error } else { 0.0 }
     }
 
-    /// By how much the mean of some runs may differ from the level of a cell by chance, as a logarithm.
+    /// The most by which the mean of this many runs may differ from the level of a cell by chance, as a logarithm.
     pub(super) fn luck(&self, at: usize, runs: usize) -> f64 {
         let level = self.cells.get(at).copied().flatten();
         level.map_or(f64::INFINITY, |l| {
@@ -540,8 +544,8 @@ impl Levels {
         })
     }
 
-    /// More runs of both cells with which the bound would be within the tolerance, if the noise remains; `None` if no number of runs
-    /// does that. A cell that looks slower counts as equally fast, because luck makes a winner look faster than it is.
+    /// The further runs of both cells that would bring the bound within the tolerance, if the noise remains. `None` if no number of runs would.
+    /// A slower cell counts as equally fast, because luck makes a winner seem faster than it is.
     pub(super) fn more_runs(&self, at: usize, than: usize, tolerance: f64) -> Option<f64> {
         let (shift, error) = self.shift(at, than)?;
         let runs = self.cells[at]?.runs.min(self.cells[than]?.runs);
@@ -551,7 +555,7 @@ impl Levels {
     }
 }
 
-/// The mean of some scores; from five on without a fifth at either end. Lower than anything without a score.
+/// The mean of some scores, from five scores on without a fifth at either end; minus infinity without scores.
 pub(super) fn centre(scores: &[f64]) -> f64 {
     if scores.is_empty() {
         return f64::NEG_INFINITY;
@@ -561,8 +565,8 @@ pub(super) fn centre(scores: &[f64]) -> f64 {
     core.iter().sum::<f64>() / core.len() as f64
 }
 
-/// The variance of one score as far as it makes the variance of [`centre`]: that of the scores with those at the ends moved
-/// inward (Tukey and McLaughlin 1963). 0 with fewer than two.
+/// The variance of one score that explains the variance of [`centre`]: the trimmed scores count as the outermost remaining ones (Tukey and
+/// McLaughlin 1963). 0 with fewer than two.
 fn trimmed_variance(scores: &[f64]) -> f64 {
     let (sorted, out) = trimmed(scores);
     let Some(last) = sorted.len().checked_sub(1 + out).filter(|last| *last > out) else { return 0.0 };

@@ -404,10 +404,10 @@ fn with_one_run_each_any_cell_may_win_and_the_noise_is_that_of_the_reference() {
                 search.reference_of(race),
                 "{seed}: the reference is far from the peak"
             );
-            let of = |lane: &Lane| peak(grid.setting(lane.job).unwrap());
-            let known = |at: &usize| of(&race.lanes[*at]) >= best;
+            let rate = |lane: &Lane| peak(grid.setting(lane.job).unwrap());
+            let known = |at: &usize| rate(&race.lanes[*at]) >= best;
             assert!(
-                of(winner) >= best || rivals.within_noise.iter().any(known),
+                rate(winner) >= best || rivals.within_noise.iter().any(known),
                 "{seed}: the best is not named"
             );
             assert!(rivals.within_noise.len() < race.lanes.len() / 3, "{seed}: {rivals:?}");
@@ -561,8 +561,8 @@ mod in_order {
     #[test]
     fn each_number_of_threads_ends_on_its_own() {
         let cells = |workers: u32, from: usize| {
-            let of = grid(&[1 << 20, 2 << 20, 4 << 20], workers, Until::Slow).cells;
-            of.into_iter().map(move |c| Cell { job: c.job + from, ..c })
+            let cells = grid(&[1 << 20, 2 << 20, 4 << 20], workers, Until::Slow).cells;
+            cells.into_iter().map(move |c| Cell { job: c.job + from, ..c })
         };
         let both = Grid { cells: cells(32, 0).chain(cells(4, 3)).collect(), ..grid(&[], 1, Until::Slow) };
         let at = |iops: f64, block: usize| Some(iops * f64::from(1 << (20 + block)));
