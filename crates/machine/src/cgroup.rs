@@ -39,11 +39,11 @@ const V2_IO_FILES: [&str; 1] = ["io.stat"];
 /// The cgroup that this process entered. The owner or a forced exit takes it, whichever leaves first.
 static ENTERED: Mutex<Option<Entered>> = Mutex::new(None);
 
-/// What leaving has to undo.
+/// The changes that leaving must undo.
 struct Entered {
     dir: PathBuf,
     parent: PathBuf,
-    /// Whether the controller was delegated for us and has to be taken back first.
+    /// Whether fathom enabled the controller below `parent`, so that it must be disabled first.
     delegated: bool,
 }
 
@@ -553,7 +553,7 @@ mod limits_tests {
                 /cg/user.slice/cpu.max: 50000 100000\n"
                 .to_owned())
         );
-        // The limited one throttles; the one below counts its own quota only, of which it has none.
+        // The cgroup with the quota throttles. The one below it has no quota, so its counter remains 0.
         assert_eq!(cpu_stat(&root), Ok("/cg/user.slice/cpu.stat".to_owned()));
     }
 

@@ -100,7 +100,7 @@ fn device(root: &Root, name: &str, mounts: &Known<Vec<Mount>>) -> Option<BlockDe
     })
 }
 
-/// Returns the text of the first of these files that has any.
+/// Returns the text of the first of these files that is not empty.
 fn identification(root: &Root, disk: &str, files: &[&str]) -> Option<String> {
     let texts = files.iter().filter_map(|file| root.word(&format!("{ALL}/{disk}/{file}")));
     texts.map(|text| text.trim().to_owned()).find(|text| !text.is_empty())
@@ -134,8 +134,8 @@ fn bus(root: &Root, disk: &str) -> Option<String> {
     let controller = ["device/transport", "device/device/transport"];
     let transport = controller.iter().find_map(|file| root.word(&format!("{ALL}/{disk}/{file}")));
     if let Some(transport) = transport {
-        let words = if transport == "pcie" { "PCIe" } else { &transport };
-        return Some(format!("NVMe over {words}"));
+        let shown = if transport == "pcie" { "PCIe" } else { &transport };
+        return Some(format!("NVMe over {shown}"));
     }
     if disk.starts_with("nvme") {
         return Some("NVMe".into());
@@ -146,8 +146,8 @@ fn bus(root: &Root, disk: &str) -> Option<String> {
 }
 
 fn link(layer: &Layer) -> Option<String> {
-    let of = |key: &str| layer.device.get(key).map(String::as_str);
-    match (of("sata_spd"), of("current_link_speed"), of("current_link_width")) {
+    let fact = |key: &str| layer.device.get(key).map(String::as_str);
+    match (fact("sata_spd"), fact("current_link_speed"), fact("current_link_width")) {
         (Some(speed), ..) => Some(speed.to_owned()),
         (None, Some(speed), Some(width)) => Some(format!("{speed} x{width}")),
         _ => None,

@@ -333,7 +333,7 @@ const MAX_FILES: u64 = 1 << 20;
 const MAX_EXTENTS: usize = 1 << 22;
 /// Most extents of one file.
 const MAX_EXTENTS_OF_A_FILE: usize = 1 << 20;
-/// States of an extent without a place of its own on the device.
+/// States of an extent that has no separate place on the device.
 const WITHOUT_PLACE: u32 = Extent::UNPLACED | Extent::DELAYED | Extent::INLINE;
 
 /// Where files are stored at one moment.
@@ -343,7 +343,7 @@ pub struct FileExtents {
     pub files: u64,
     /// First byte on the device and the byte after the last, in order. No two ranges touch.
     pub stretches: Vec<(u64, u64)>,
-    /// Bytes of these files without a place of their own: inside inodes, or not allocated yet.
+    /// Bytes of these files without a separate place: inside inodes, or not allocated yet.
     pub unplaced_bytes: u64,
 }
 

@@ -41,8 +41,8 @@ const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 /// Longest chain of holders that is followed to find a name for the user.
 const MAX_HOLDERS: usize = 16;
 
-/// Finds the user of a device, of a part of it, of what is built on it or of what it is built on. `Err` if
-/// this is unknown.
+/// Finds the user of a device, of its parts, of the devices built on it, or of the devices below it. `Err` if this is
+/// unknown.
 pub(crate) fn device(root: &Root, name: &str) -> Result<Use, String> {
     if let Some(user) = device_except(root, name, None, MAX_HOLDERS)? {
         return Ok(Use::By(user));
@@ -101,8 +101,8 @@ fn device_except(
     if depth == 0 { Ok(None) } else { backing_user(root, disk.as_deref().unwrap_or(name), depth) }
 }
 
-/// Finds another user of a loop device's backing file or device: another loop device on other bytes of it may
-/// be mounted.
+/// Finds another user of a loop device's backing file or device: another loop device on other bytes of the same file
+/// may be mounted.
 fn backing_user(root: &Root, name: &str, depth: usize) -> Result<Option<String>, String> {
     let Some(own) = crate::loop_devices::find_loop(root, name) else { return Ok(None) };
     let backing = own.backing.map_err(|why| format!("the backing file of {name} is unknown: {why}"))?;
@@ -136,7 +136,7 @@ fn overlap(root: &Root, device: &str, partition: &str) -> bool {
     a.start < b.end && b.start < a.end
 }
 
-/// Returns what is built on the device, and its use.
+/// Returns the devices that are built on a device, and how the last one is used.
 fn holder(root: &Root, name: &str) -> Result<Option<String>, String> {
     let mut at = name.to_owned();
     let mut names = Vec::new();
@@ -384,9 +384,9 @@ pub(crate) enum Use {
     By(String),
     /// No user.
     Unused,
-    /// No user was found; what could not be seen.
+    /// No user was found, but users may be hidden for this reason.
     Unseen(String),
-    /// No user was found, but one may well be hidden: only `--unseen-users` allows writing. The reason.
+    /// No user was found, but one is probably hidden for this reason: only `--unseen-users` allows writing.
     Hidden(String),
 }
 
@@ -687,7 +687,7 @@ mod tests {
     use crate::fixture::put;
     use std::fs;
 
-    /// A disk `sda` with one partition, and whatever a test adds.
+    /// A disk `sda` with one partition, and the files of a test.
     fn fixture(files: &[(&str, &str)]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         let base = [
@@ -835,7 +835,7 @@ mod writers_tests {
         put(dir.path(), "proc/9/comm", "x");
         assert!(matches!(of_devices(&root, &file), Use::Hidden(why) if why.contains("files of 1")));
         std::fs::remove_dir_all(dir.path().join("proc/9")).unwrap_or_else(|e| panic!("{e}"));
-        // Process 1 alone may keep its files to itself, but has to be there: else all others are hidden.
+        // Only process 1 may hide its files, and it must be listed: otherwise all other processes are hidden.
         std::fs::remove_dir_all(dir.path().join("proc/1/task")).unwrap_or_else(|e| panic!("{e}"));
         assert!(matches!(of_devices(&root, &file), Use::Unseen(why) if why.contains("process 1")));
         std::fs::remove_dir_all(dir.path().join("proc/1")).unwrap_or_else(|e| panic!("{e}"));

@@ -21,7 +21,7 @@ use std::path::Path;
 /// Resolves a path.
 ///
 /// # Errors
-/// If its status cannot be read. A [`Place`] itself says what could not be followed.
+/// If its status cannot be read. [`Place::blind`] has the reason if a device could not be followed.
 pub fn resolve(root: &Root, path: &Path) -> Result<Place, MachineError> {
     let status = identity::status_by_path(path).map_err(|e| MachineError::at(path, "accessed", &e))?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;

@@ -34,7 +34,7 @@ const PRESSURE_FILES: [&str; 3] = ["/proc/pressure/io", "/proc/pressure/cpu", "/
 const TEMPERATURE_FILES: [&str; 4] = ["temp1_input", "temp1_max", "temp1_crit", "temp1_alarm"];
 /// File systems whose client keeps statistics for each mount.
 const STATISTICS_KINDS: [&str; 2] = ["nfs", "nfs4"];
-/// Readings of two clocks, of which the best counts: between the two, this thread may have lost its CPU.
+/// Number of readings of two clocks; the best one counts, since this thread may lose its CPU between the two.
 const CLOCK_READINGS: usize = 4;
 
 /// An open target and its measured region, from its first byte to after its last, which may be beyond the

@@ -40,7 +40,7 @@ pub enum Frame {
     Header(Box<Header>),
     /// Kernel text at a moment; inside a run it is part of that run.
     Evidence(Box<Snapshot>),
-    /// What was written before the first run, if the plan asked for preconditioning.
+    /// The writes before the first run, if the plan requests preconditioning.
     Preconditioned(Preconditioned),
     /// A run begins.
     RunStart(RunStart),
@@ -56,14 +56,14 @@ pub enum Frame {
     End(End),
 }
 
-/// A complete session, or as much of it as was written.
+/// A complete session, or the part of it that was written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     /// The plan, the machine and the abilities of fathom.
     pub header: Header,
     /// Evidence outside any run.
     pub evidence: Vec<Snapshot>,
-    /// What was written before the first run; `None` for nothing, or if the session ended during it.
+    /// The writes before the first run; `None` without any, or if the session ended during them.
     pub preconditioned: Option<Preconditioned>,
     /// The runs that count, in the order of happening.
     pub runs: Vec<Run>,
@@ -88,7 +88,7 @@ pub struct CommandRecord<'r> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Disorder {
     /// The first frame is not a header.
-    #[error("this is no session file: it does not begin with a header")]
+    #[error("this is not a session file: it does not begin with a header")]
     NoHeader,
     /// Written by a later version.
     #[error(
@@ -96,7 +96,7 @@ pub enum Disorder {
     )]
     FromTheFuture(u32),
     /// A frame in an invalid position.
-    #[error("frame {0} ({1}) cannot stand there")]
+    #[error("frame {0} ({1}) is in the wrong place")]
     Misplaced(usize, &'static str),
     /// An index that names nothing.
     #[error("frame {0} names {1} {2}, which the plan does not have")]
@@ -201,7 +201,7 @@ impl Record {
     /// Marks the attempt that ended last, all its phases.
     fn mark_disturbed(&mut self, at: usize, by: &Disturbed) -> Result<(), Disorder> {
         let last = self.runs.last().map(Run::attempt).filter(|a| a.attempt == by.attempt);
-        let Some(last) = last else { return Err(Disorder::Misplaced(at, "behind another attempt")) };
+        let Some(last) = last else { return Err(Disorder::Misplaced(at, "after another attempt")) };
         let phases = self.runs.iter_mut().rev().take_while(|r| r.attempt().is_of(&last));
         phases.for_each(|run| run.disturbed = Some(by.clone()));
         Ok(())
@@ -231,7 +231,7 @@ impl Record {
         self.runs.iter().filter(move |r| (r.start.job, r.start.phase) == (job, phase))
     }
 
-    /// The runs of a command that have ended, whatever its exit code.
+    /// The runs of a command that have ended, with any exit code.
     pub fn command_runs(&self, command: usize) -> impl Iterator<Item = CommandRecord<'_>> {
         let runs = self.runs.iter().filter(move |run| run.start.job == command);
         runs.filter_map(|run| Some(CommandRecord { run, end: run.end.as_ref()?.command.as_deref()? }))
@@ -301,7 +301,7 @@ pub struct Ceiling {
     pub phase: usize,
     /// Index of the stream.
     pub stream: usize,
-    /// ns per operation of the loop alone (engine `null`), with the data of its writes.
+    /// ns per operation of the loop without storage (engine `null`), with the data of its writes.
     pub loop_ns: Known<f64>,
     /// ns per operation through the kernel's interface and back, nothing done there (`io_uring:nop`).
     pub interface_ns: Known<f64>,
@@ -515,11 +515,11 @@ pub const MAX_FILE_BYTES: u64 = 80 << 20;
 /// Why bytes are not a session.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// No session file at all.
-    #[error("this is no session file: its first line is not 'fathom session 1'")]
+    /// Not a session file.
+    #[error("this is not a session file: its first line is not 'fathom session 1'")]
     NoMagic,
     /// A beginning without its first frame.
-    #[error("fathom was killed before the first run, so there is nothing in it")]
+    #[error("it is empty: fathom was killed before the first run")]
     Headless,
     /// The file itself.
     #[error(transparent)]
@@ -583,7 +583,7 @@ fn decode_line(line: &[u8]) -> Result<Frame, String> {
     serde_json::from_str(json).map_err(|e| e.to_string())
 }
 
-/// What was written before the first run to bring the storage into its steady state.
+/// The writes before the first run that brought the storage into its steady state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Preconditioned {
@@ -685,14 +685,14 @@ struct Sum {
     complete: usize,
 }
 
-/// The attempt that counts of a unit.
+/// Returns the attempt at a unit that counts.
 fn counting_attempt(sums: &BTreeMap<u32, Sum>) -> u32 {
     let Some((first, whole)) = sums.first_key_value() else { return 0 };
     let stands = |sum: &Sum| !sum.disturbed && sum.complete >= whole.complete.max(1);
     sums.iter().rev().find(|(_, sum)| stands(sum)).map_or(*first, |(attempt, _)| *attempt)
 }
 
-/// Others disturbed a run.
+/// The disturbances of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Disturbed {
     /// The attempt at the run.

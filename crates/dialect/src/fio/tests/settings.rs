@@ -314,7 +314,7 @@ fn tolerated_errors_overlaps_and_queues() {
     assert_eq!(ignored("continue_on_error=write rw=rw").as_deref(), Some("write:all,sync:all"));
     assert_eq!(ignored("ignore_error=EIO:ENOSPC,28").as_deref(), Some("read:EIO,read:ENOSPC,write:ENOSPC"));
     assert_eq!((ignored("ignore_error=,,"), ignored("")), (None, None));
-    refused("ignore_error=EOI", &["is no error", "EIO"]);
+    refused("ignore_error=EOI", &["is not an error", "EIO"]);
     refused("continue_on_error=verify", &["where something is compared"]);
     refused("continue_on_error=some", &["it is none"]);
 }
