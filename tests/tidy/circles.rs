@@ -68,7 +68,7 @@ fn next<'i>(imports: &'i Imports, files: &'i Files, from: usize) -> impl Iterato
     edges.map(|((_, to), _)| *to).filter(|to| files.contains(to))
 }
 
-/// The `mod.rs` of the folder that all others lie in, or `x.rs` beside the folder `x`.
+/// The `mod.rs` of the folder that all others lie in, or `x.rs` next to the folder `x`.
 fn head(imports: &Imports, files: &Files) -> Option<usize> {
     files.iter().copied().find(|head| {
         let path = &imports.files[*head];
