@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_the_hierarchy_is_enough_and_what_is_above_it_is_not_visible() {
+    fn a_mounted_part_of_the_hierarchy_is_enough() {
         let part = file_systems::parse("1 0 0:35 /docker/x /cg rw - cgroup2 cgroup2 rw\n");
         assert_eq!(directory(&part[0], "/docker/x/y"), Ok("/cg/y".to_owned()));
         assert_eq!(directory(&part[0], "/docker/x"), Ok("/cg".to_owned()));
@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn entering_and_leaving_leaves_nothing_behind() {
+    fn entering_and_leaving_leaves_no_cgroup() {
         let root = Root::real();
         let would_succeed = would_succeed(&root);
         let own = match enter(&root) {
@@ -558,7 +558,7 @@ mod limits_tests {
     }
 
     #[test]
-    fn limits_of_version_1_are_found_and_a_counting_rule_is_none() {
+    fn limits_of_version_1_are_found_and_a_counting_rule_is_ignored() {
         let limit = format!("254:0 {NO_LIMIT}\n254:16 1000\n");
         let dir = machine(&[
             (
@@ -584,7 +584,7 @@ mod limits_tests {
     }
 
     #[test]
-    fn the_memory_limit_that_leaves_the_least_room_counts_whichever_cgroup_above_sets_it() {
+    fn the_memory_limit_with_the_least_room_counts() {
         let dir = machine(&[
             V2,
             ("/proc/self/cgroup", "0::/pod/me\n"),

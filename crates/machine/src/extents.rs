@@ -475,7 +475,7 @@ fn holes_tails_and_states_are_added_up() {
 }
 
 #[test]
-fn what_lies_outside_of_the_region_counts_neither_as_stored_nor_as_a_hole() {
+fn bytes_outside_the_region_count_neither_as_stored_nor_as_a_hole() {
     let at = |logical, length| {
         let mut e = Extent::default();
         (e.logical, e.physical, e.length) = (logical, logical, length);
@@ -493,7 +493,7 @@ fn what_lies_outside_of_the_region_counts_neither_as_stored_nor_as_a_hole() {
 }
 
 #[test]
-fn places_that_are_not_told_or_beyond_the_end_say_nothing_of_alignment() {
+fn unknown_places_and_those_beyond_the_end_do_not_affect_the_alignment() {
     let mut sum = Sum::of_region(0..4096);
     let pieces =
         [(0, 512, Extent::INLINE), (1024, 1, Extent::DELAYED), (2048, 3, Extent::UNPLACED), (8192, 7, 0)];
@@ -562,7 +562,7 @@ fn a_partition_adds_its_offset_and_volumes_report_none() -> std::io::Result<()> 
 }
 
 #[test]
-fn bytes_that_differ_are_no_proof() -> std::io::Result<()> {
+fn different_bytes_disprove_the_map() -> std::io::Result<()> {
     use std::io::Write;
     let (mut above, mut below) = (tempfile::tempfile()?, tempfile::tempfile()?);
     above.write_all(&[7; 8192])?;

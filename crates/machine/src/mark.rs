@@ -223,7 +223,7 @@ impl Writing {
         if before.nlink() == 0 || before.len() > self.max_bytes || !is_open(&self.file) {
             return None;
         }
-        if matches!(in_use::of_file(&Root::real(), &self.file), Use::By(_)) {
+        if matches!(in_use::writer_of_file(&Root::real(), &self.file), Use::By(_)) {
             return None;
         }
         if self.foreign_writes.take().is_some_and(|watch| watch.others_wrote().unwrap_or(true)) {
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn any_other_write_voids_the_mark_also_with_the_old_length_and_time() -> io::Result<()> {
+    fn any_other_write_invalidates_the_mark_even_with_the_old_length_and_time() -> io::Result<()> {
         for change in [
             "printf x | dd of=a bs=1 seek=9 conv=notrunc status=none",
             // Same length and mtime as before.

@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_found_by_what_is_there_and_by_what_may_be_created() -> std::io::Result<()> {
+    fn existing_paths_and_creatable_ones_are_found() -> std::io::Result<()> {
         let dir = tempfile::tempdir()?;
         let there = dir.path().join("there");
         fs::write(&there, [1; 5000])?;

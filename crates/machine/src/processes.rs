@@ -745,7 +745,7 @@ mod open_files_tests {
     }
 
     #[test]
-    fn flags_of_descriptors_are_told_in_words_and_sockets_are_no_files() {
+    fn flags_of_descriptors_are_described_and_sockets_are_ignored() {
         let direct = format!("{:o}", (OFlags::RDWR | OFlags::DIRECT).bits() | O_DSYNC.cast_unsigned());
         assert_eq!(seen(&direct, "").describe(), "direct, sync, io_uring");
         assert_eq!(seen("0100000", "").describe(), "buffered, io_uring");
@@ -765,7 +765,7 @@ mod open_files_tests {
     }
 
     #[test]
-    fn what_may_not_be_seen_is_a_reason() {
+    fn missing_permission_is_a_reason() {
         let nowhere = Root::at("/nonexistent-prefix".into());
         assert!(open_flags_of_process(&nowhere, 7, &OnDevices::default()).is_err());
     }

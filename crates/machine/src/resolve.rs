@@ -197,7 +197,7 @@ fn this_directory_has_a_place() -> Result<(), MachineError> {
 }
 
 #[test]
-fn files_of_a_volume_are_on_the_disk_below_it_and_those_of_another_disk_are_not() {
+fn files_of_a_volume_are_on_the_disk_below_it_and_not_on_others() {
     use crate::fixture::{link, put};
     let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     let put = |path: &str, text: &str| put(dir.path(), path, text);

@@ -704,7 +704,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_thousand_devices_of_random_data_hold_nothing() {
+    fn ten_thousand_devices_of_random_data_match_no_format() {
         // Sizes from 1 MiB to 8 TiB: what lies at the end, and what must lie on the disk, depends on them.
         for seed in 0..10_000 {
             let bytes = (1 << (20 + seed % 24)) + seed % 97 * 512;

@@ -846,7 +846,7 @@ mod device_tests {
     }
 
     #[test]
-    fn an_array_tells_its_state_and_has_no_link() -> std::io::Result<()> {
+    fn an_array_reports_its_state_and_has_no_link() -> std::io::Result<()> {
         let dir = tempfile::tempdir()?;
         let files =
             [("md/degraded", "1\n"), ("md/sync_action", "recover\n"), ("md/level", "raid1\n"), ("ro", "0\n")];
@@ -868,7 +868,7 @@ mod device_tests {
     }
 
     #[test]
-    fn the_devices_of_this_machine_are_looked_at() {
+    fn the_devices_of_this_machine_are_listed() {
         let root = Root::real();
         for name in root.list("/sys/class/block").unwrap_or_default() {
             println!("{name} {:?}", read_device_attributes(&root, &name, &name));

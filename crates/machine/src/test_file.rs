@@ -303,8 +303,7 @@ fn by_descriptor(file: &File) -> PathBuf {
 
 /// Whether a path leads to this open file.
 fn is_path_of(path: &Path, file: &File) -> bool {
-    identity::of_path(path)
-        .is_ok_and(|there| identity::of_file(file).is_ok_and(|is_our_name| there.is_same(&is_our_name)))
+    identity::of_path(path).is_ok_and(|there| identity::of_file(file).is_ok_and(|open| there.is_same(&open)))
 }
 
 fn create_named(dir: &Path) -> Result<(File, Option<PathBuf>), MachineError> {
@@ -702,7 +701,7 @@ mod tests {
     }
 
     #[test]
-    fn small_wishes_and_interruptions_make_no_file() -> io::Result<()> {
+    fn small_sizes_and_interruptions_make_no_file() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         assert!(made(dir.path(), MIB).is_err_and(|e| e.class() == crate::error::Class::Usage));
         let stop = AtomicBool::new(true);
@@ -733,19 +732,19 @@ mod common_tests {
     use std::os::unix::fs::FileExt;
 
     #[test]
-    fn two_hosts_fill_one_file_which_its_maker_removes() -> Result<(), Box<dyn std::error::Error>> {
+    fn two_hosts_fill_one_file_and_its_creator_removes_it() -> Result<(), Box<dyn std::error::Error>> {
         let dir = tempfile::tempdir()?;
         let (at, ended) = (common_name(), Arc::new(AtomicBool::new(false)));
         let at = (dir.path(), at.as_str());
-        let mut is_our_name = TestFile::begin_common(at, 16 * MIB)?;
+        let mut ours = TestFile::begin_common(at, 16 * MIB)?;
         let mut theirs = TestFile::of_another(at, "a", &ended)?;
         let half = |file: &mut TestFile, part: Range<u64>, seed| {
             file.fill_parts(std::iter::once(part), (8 * MIB, seed), &AtomicBool::new(false), &mut |_, _| {})
         };
-        half(&mut is_our_name, 0..8 * MIB, 1)?;
+        half(&mut ours, 0..8 * MIB, 1)?;
         half(&mut theirs, 8 * MIB..16 * MIB, 2)?;
-        is_our_name.prove_common();
-        assert_eq!((is_our_name.bytes(), theirs.bytes()), (16 * MIB, 16 * MIB));
+        ours.prove_common();
+        assert_eq!((ours.bytes(), theirs.bytes()), (16 * MIB, 16 * MIB));
         let mut block = [0; 4096];
         for at in (0..16 * MIB).step_by(4096) {
             theirs.reopen(Cache::Buffered, false)?.read_exact_at(&mut block, at)?;
@@ -753,23 +752,22 @@ mod common_tests {
         }
         drop(theirs);
         assert_eq!(std::fs::metadata(dir.path().join(at.1))?.len(), 16 * MIB, "it is its maker's");
-        drop(is_our_name);
+        drop(ours);
         assert_eq!(std::fs::read_dir(dir.path())?.count(), 0);
         Ok(())
     }
 
     #[test]
-    fn a_file_whose_maker_may_be_lost_is_removed_by_whoever_is_left() -> Result<(), Box<dyn std::error::Error>>
-    {
+    fn a_common_file_is_removed_by_the_host_that_is_left() -> Result<(), Box<dyn std::error::Error>> {
         let dir = tempfile::tempdir()?;
         let (at, ended) = (common_name(), Arc::new(AtomicBool::new(false)));
         let at = (dir.path(), at.as_str());
-        let is_our_name = TestFile::begin_common(at, 16 * MIB)?;
+        let ours = TestFile::begin_common(at, 16 * MIB)?;
         let theirs = TestFile::of_another(at, "a", &ended)?;
         ended.store(true, Ordering::Relaxed);
         drop(theirs);
         assert_eq!(std::fs::read_dir(dir.path())?.count(), 0);
-        drop(is_our_name);
+        drop(ours);
         let missing = TestFile::of_another(at, "a", &ended).err().map(|e| e.to_string()).unwrap_or_default();
         assert!(missing.contains("interrupted"), "it is no longer waited for: {missing}");
         Ok(())

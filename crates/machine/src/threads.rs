@@ -131,7 +131,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn kernel_threads_that_keep_house_are_told_from_others_and_from_impostors() -> std::io::Result<()> {
+    fn housekeeping_threads_are_distinguished_from_others_and_from_impostors() -> std::io::Result<()> {
         let dir = tempfile::tempdir()?;
         let root = Root::at(dir.path().to_owned());
         assert!(housekeepers(&root).is_err_and(|why| why.contains("container")));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_are_told_from_other_threads_of_ours() {
+    fn workers_are_distinguished_from_other_threads_of_fathom() {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         let root = Root::at(dir.path().to_owned());
         assert!(numbered(&root, "fathom-").is_err());

@@ -8,7 +8,7 @@ use crate::fleet::Part;
 use crate::job::{Create, Job, Stream};
 use crate::machine::{Identity, Machine};
 use crate::payload::split_mix;
-use crate::record::Pairing;
+use crate::record::attempts::Pairing;
 use crate::report::Report;
 use crate::spec::Typed;
 use crate::spec::number::ATTEMPTS;

@@ -14,7 +14,7 @@ use crate::fleet::FleetFigures;
 use crate::job::{Job, Pattern, Stream};
 use crate::machine::Machine;
 use crate::payload::Written;
-use crate::record::{Disturbance, Preconditioned};
+use crate::record::attempts::{Disturbance, Preconditioned};
 use crate::replay::ReplayComparison;
 use crate::study::Studied;
 use crate::units::show_ns;

@@ -59,7 +59,7 @@ pub struct Damage {
     pub sector: u32,
     /// Damaged sectors; all sectors if the whole block is of the wrong write.
     pub sectors: u32,
-    /// Sectors of the block.
+    /// The size of the block, in sectors.
     #[serde(rename = "of")]
     pub block_sectors: u32,
     /// The damage of the first sector.
@@ -110,7 +110,7 @@ pub enum DamageKind {
     },
     /// An intact sector of another verification.
     Foreign {
-        /// Its id.
+        /// The id in the foreign stamp.
         id: u64,
     },
     /// Only zeros.

@@ -400,10 +400,10 @@ impl Cycle {
             Self::Targets => "all workers on a rising number of targets",
             Self::Workers => "a rising number of workers on all targets",
             Self::IncrementParallel => {
-                "adds targets to one worker after the other; the same as INCREMENT_TARGETS_SERIAL here, since they differ only in the order of several computers"
+                "adds targets to one worker after the other; on a single computer the same as INCREMENT_TARGETS_SERIAL"
             }
             Self::IncrementSerial => {
-                "adds targets to one worker after the other; the same as INCREMENT_TARGETS_PARALLEL here, since they differ only in the order of several computers"
+                "adds targets to one worker after the other; on a single computer the same as INCREMENT_TARGETS_PARALLEL"
             }
             Self::WorkersAndTargets => "each number of workers on each number of targets",
             Self::Outstanding => "all workers on all targets with a rising number of outstanding I/Os",

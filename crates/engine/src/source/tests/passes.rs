@@ -56,7 +56,7 @@ fn workers_that_divide_the_blocks_have_shorter_passes_than_clones() {
 }
 
 #[test]
-fn each_file_has_passes_of_its_own_length() {
+fn passes_have_the_length_of_their_file() {
     let mut two = endless(Order::Sequential(Steps::default()));
     two.targets = vec![0, 1];
     two.sharing = model::job::Sharing::RoundRobin;
