@@ -43,7 +43,7 @@ pub(crate) enum Tool {
     Bare,
 }
 
-/// What a run needs beside its work.
+/// Settings of a run other than its work.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting {
     pub(crate) seconds: u32,

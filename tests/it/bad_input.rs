@@ -132,7 +132,7 @@ fn non_sessions_are_not_shown() {
     let stage = Stage::shared();
     let text = stage.path("text");
     std::fs::write(&text, "hello\n").unwrap();
-    refused(&stage.fathom("show", &text), 2, &["no session file", "text"]);
+    refused(&stage.fathom("show", &text), 2, &["not a session file", "text"]);
     refused(&stage.fathom("show", &stage.path("missing")), 2, &["missing"]);
     refused(&stage.fathom("show", Path::new("/dev/zero")), 2, &["/dev/zero", "character device"]);
 

@@ -1,4 +1,4 @@
-//! `fathom capture` on real devices: what a capture contains, what it reports as missing, what it leaves behind, and the import and export of
+//! `fathom capture` on real devices: what a capture contains, what it reports as missing, what it leaves on the machine, and the import and export of
 //! traces of other tools.
 
 use crate::disk::{Background, Device, Disk, Image};
@@ -385,9 +385,9 @@ fn one_process_can_be_captured_and_others_are_counted() {
     assert!(capture["ending"]["of_others"].as_u64().unwrap() > 0);
     let tasks = capture["profile"]["tasks"].as_array().unwrap();
     assert!(!tasks.is_empty() && tasks.iter().all(|task| task["pid"] == one.id()), "{tasks:?}");
-    let nobody =
+    let missing =
         stage.fathom(&format!("capture --pid 4194999 -o {}", stage.path("x").display()), &device.path);
-    assert_eq!((nobody.code, nobody.stderr.contains("no such process")), (Some(2), true), "{nobody:?}");
+    assert_eq!((missing.code, missing.stderr.contains("no such process")), (Some(2), true), "{missing:?}");
 }
 
 #[test]

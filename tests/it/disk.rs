@@ -89,7 +89,11 @@ impl Device {
         let [of, first, sectors] = [u64::from(number), first, sectors].map(|n| n.to_string());
         tool(&[&"addpart", &self.path, &of, &first, &sectors])?;
         let node = PathBuf::from(format!("{}p{number}", self.path.display()));
-        if node.exists() { Ok(node) } else { Err("nobody makes nodes of partitions here".into()) }
+        if node.exists() {
+            Ok(node)
+        } else {
+            Err("no program creates device nodes of partitions here".into())
+        }
     }
 
     /// The kernel keeps partitions of a loop device without a table even after its file is detached.
@@ -152,7 +156,7 @@ pub(crate) fn make(kind: &str, device: &Path) -> Result<String, String> {
         "btrfs" => tool(&[&"mkfs.btrfs", &"-q", &"-f", &"-K", &device]),
         "swap" => tool(&[&"mkswap", &device]),
         "lvm" => tool(&[&"pvcreate", &"--yes", &"--force", &device]),
-        other => Err(format!("nobody knows how to make {other}")),
+        other => Err(format!("the tests cannot make {other}")),
     }
 }
 

@@ -310,10 +310,10 @@ fn latencies_and_intervals_are_where_parsers_expect_them() {
     }
     assert!(
         out.stderr.contains("fathom: ") && !out.stdout.contains("fathom: "),
-        "the verdict stands beside: {out:?}"
+        "the verdict is on standard error: {out:?}"
     );
     let out = done(&stage, "-D250 -L -Rxml -c4M -b4K -r -Su -o4 data");
-    assert_eq!(out.stderr, "", "nothing beside XML");
+    assert_eq!(out.stderr, "", "nothing next to XML");
     assert!(
         out.stdout.starts_with("<Results>\n  <System>\n") && out.stdout.ends_with("</Results>\n"),
         "{out:?}"

@@ -149,9 +149,9 @@ fn disabled_counters_and_neighbours_are_found() {
     let stage = Stage::shared().watching_as_for_users();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let file = disk.file("data", 8);
-    let beside = disk.spawn_sh("while dd if=data of=/dev/null iflag=direct bs=4k status=none; do :; done");
+    let neighbour = disk.spawn_sh("while dd if=data of=/dev/null iflag=direct bs=4k status=none; do :; done");
     let seen = Diagnosis::from_outcome(&disk.fathom(&stage, WORDS, &file));
-    drop(beside);
+    drop(neighbour);
     let others = seen.expect_answer("requests of others", "finding");
     assert_eq!((&others["check"], &others["severity"]), (&"D01".into(), &"biased".into()));
 

@@ -72,7 +72,7 @@ fn users_without_rights_get_reasons_instead_of_failures() {
     let folder = stage.unprivileged_folder("place");
     let words = "run --rw randrw --size 16m --time 700ms --runs 1 --quiet";
     stage.fathom_unprivileged(words, &folder);
-    everything_is_there(&record(&stage.path("xdg-of-nobody")));
+    everything_is_there(&record(&stage.path("xdg-unprivileged")));
 }
 
 #[test]

@@ -324,19 +324,19 @@ fn other_load_below_a_loop_device_is_distinguished_from_ours() {
         assert!(!check_outcome(&alone), "{:#?}", alone.answers("D01"));
         let neighbour =
             below.spawn_sh("while :; do dd if=data of=/dev/null bs=64k iflag=direct status=none; done");
-        let beside = read();
+        let disturbed = read();
         if how == Image::Buffered {
             the_cache_shows(&below, &measure);
         }
         drop(neighbour);
-        assert!(check_outcome(&beside), "{:#?}", beside.answers("D01"));
-        let by = &beside.0["results"][0]["disturbed"][0]["by"][0];
+        assert!(check_outcome(&disturbed), "{:#?}", disturbed.answers("D01"));
+        let by = &disturbed.0["results"][0]["disturbed"][0]["by"][0];
         assert_eq!(
             (by["what"].as_str(), by["device"].as_str()),
             (Some("foreign_io"), Some(below.name())),
             "{by:#}"
         );
-        not_valid(&beside);
+        not_valid(&disturbed);
         if how == Image::Buffered {
             let _neighbour = below.spawn_sh(
                 "while :; do dd if=/dev/zero of=data bs=64k count=64 oflag=direct conv=notrunc status=none; done",

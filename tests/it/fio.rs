@@ -61,7 +61,7 @@ fn sequential_mixes_advance_each_direction_separately() {
         assert_eq!(bytes("read") + bytes("write"), 4 << 20, "together they are the size");
         let data = std::fs::read(&file).unwrap();
         let first_untouched = data.chunks(block).position(|b| b.iter().all(|byte| *byte == 0)).unwrap();
-        assert_eq!(first_untouched * block, bytes("write"), "the writes stand one behind another");
+        assert_eq!(first_untouched * block, bytes("write"), "the writes follow one another");
         assert!(data[bytes("write")..].iter().all(|byte| *byte == 0), "and nowhere else");
     }
 }
@@ -139,7 +139,7 @@ fn text_output_goes_where_fio_puts_it() {
         theirs.contains("  write: IOPS=") && ours.starts_with("thread changes nothing here"),
         "{written}"
     );
-    assert!(ours.contains("\nfathom: "), "the verdict stands behind it: {written}");
+    assert!(ours.contains("\nfathom: "), "the verdict follows: {written}");
     let printed = fio(&stage, &job.display().to_string());
     check_outcome(&printed, 0, &["fathom: thread changes nothing here"]);
     assert!(!printed.stdout.contains("fathom"), "{printed:?}");

@@ -75,7 +75,7 @@ fn ftruncate_engine_sets_the_same_lengths_as_fio() {
     let words = "--ioengine=ftruncate --rw=write --bs=4k --size=1m";
     let Some([ours, theirs]) = both(&stage, "ftruncate", words) else { return };
     assert_eq!(ours.file.len(), theirs.file.len());
-    assert_eq!(ours.file.len(), (1 << 20) - 4096, "to the offset, and not behind the block");
+    assert_eq!(ours.file.len(), (1 << 20) - 4096, "to the offset, and not to the end of the block");
     assert_eq!(counts(&ours.json, "write"), counts(&theirs.json, "write"));
     assert_eq!(counts(&ours.json, "write"), [Some(256), Some(1 << 20)]);
     let lengths: Vec<String> = (0..256).map(|block| (block * 4096).to_string()).collect();
@@ -135,8 +135,8 @@ fn vsync_engine_joins_as_many_neighbours_as_fio() {
         // The vectors are followed by their number, and by the offset if there is one.
         let vectors = |calls: &[String]| -> Vec<u64> {
             let count = |call: &String| {
-                let (_, behind) = call.split_once("iov_len=4096").and(call.rsplit_once("}], "))?;
-                behind.split([',', ')']).next()?.parse().ok()
+                let (_, after) = call.split_once("iov_len=4096").and(call.rsplit_once("}], "))?;
+                after.split([',', ')']).next()?.parse().ok()
             };
             calls.iter().filter_map(count).collect()
         };

@@ -124,10 +124,10 @@ fn exitall_and_group_exit_end_the_right_jobs() {
              --name=long --exitall=0 --number_ios=500 --new_group --name=later --exitall=0 --stonewall --number_ios=7"
         )
     };
-    for (what, beside, later) in [("group", true, 7), ("stonewall", false, 7), ("all", false, 0)] {
+    for (what, is_complete, later) in [("group", true, 7), ("stonewall", false, 7), ("all", false, 0)] {
         for out in [Some(fio(&stage, &of(what))), real(&folder, &of(what))].into_iter().flatten() {
             let seen = counts(out);
-            assert_eq!((seen[0], seen[1] == 500, seen[2]), (20, beside, later), "{what}: {seen:?}");
+            assert_eq!((seen[0], seen[1] == 500, seen[2]), (20, is_complete, later), "{what}: {seen:?}");
         }
     }
 }

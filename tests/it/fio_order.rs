@@ -214,5 +214,5 @@ fn flow_keeps_the_shares_of_concurrent_jobs() {
         assert!(ios(2) / ios(0) < 5.1, "{} of {}", ios(2), ios(0));
     }
     let alone = stage.fathom("run --rw read --flow 3", &stage.file("data", 1));
-    assert!(alone.code == Some(2) && alone.stderr.contains("shares with nobody"), "{alone:?}");
+    assert!(alone.code == Some(2) && alone.stderr.contains("has no effect"), "{alone:?}");
 }

@@ -123,7 +123,7 @@ fn fathom_job_files_accept_replays_as_streams() {
     let (log, file) = (self::log(&stage, &data), stage.path("mine.toml"));
     let text = format!(
         "[[stream]]\nname = \"again\"\nreplay = \"{}\"\npace = \"fast\"\nreplay-skip = \"write\"\ncache = \"buffered\"\n\
-         [[stream]]\nname = \"beside\"\nrw = \"read\"\nbs = \"4k\"\nops = 7\ncache = \"buffered\"\ntarget = \"{}\"\n",
+         [[stream]]\nname = \"reads\"\nrw = \"read\"\nbs = \"4k\"\nops = 7\ncache = \"buffered\"\ntarget = \"{}\"\n",
         log.display(),
         data.display()
     );

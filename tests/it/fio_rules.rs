@@ -128,7 +128,7 @@ fn a_rate_limit_of_one_direction_leaves_the_other_free() {
     check_outcome(
         &printed("--rw randrw --limit-iops write=200 --limit-bandwidth 1m"),
         2,
-        &["--limit-bandwidth", "of one kind"],
+        &["--limit-bandwidth", "in one form"],
     );
     check_outcome(&printed("--rw randrw --limit-iops write=200 --think 1ms"), 2, &["--think"]);
     check_outcome(&printed("--rw randrw --limit-iops up=200"), 2, &["type write=200"]);
@@ -298,7 +298,7 @@ fn status_interval_prints_the_output_so_far() {
         serde_json::Deserializer::from_str(text)
             .into_iter()
             .collect::<Result<_, _>>()
-            .expect("JSON, one behind the other")
+            .expect("JSON documents, one after the other")
     };
     let printed = fio(&stage, words);
     assert_eq!((printed.code, printed.stderr.as_str()), (Some(0), ""), "{printed:?}");

@@ -219,7 +219,7 @@ fn sessions_added_or_removed_externally_are_noticed() {
     assert_eq!(of("2")["verdict"], Value::Null);
     assert_eq!(of("3")["ending"], Value::Null);
     let table = stage.must("list");
-    assert!(table.contains("unreadable") && table.contains("no session file"), "{table}");
+    assert!(table.contains("unreadable") && table.contains("not a session file"), "{table}");
     assert!(stage.must("list --rebuild").contains("unreadable"));
 }
 
@@ -275,7 +275,7 @@ fn export_and_import_keep_annotations_and_never_overwrite() {
         &["letter", "missing", "export"],
     );
     assert!(here.ids("").contains(&ids[1]));
-    here.must_not(2, &format!("import {}", report.display()), &["no session file"]);
+    here.must_not(2, &format!("import {}", report.display()), &["not a session file"]);
 }
 
 #[test]
@@ -399,7 +399,7 @@ fn list_works_without_a_writable_index() {
     let stage = Stage::shared();
     assert_eq!(stage.fathom_unprivileged(QUICK, Path::new(NOTHING)).code, Some(0));
     // From here on the directory belongs to root, and the unprivileged user may only read it.
-    let home = stage.path("xdg-of-nobody/fathom");
+    let home = stage.path("xdg-unprivileged/fathom");
     for suffix in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(home.join(format!("history.db{suffix}")));
     }

@@ -19,7 +19,7 @@ fn launcher_processes_that_do_not_meet_are_refused() {
     assert_eq!((other.code, other.stderr.contains("started 4 processes")), (Some(2), false), "{other:?}");
     let mut list = stage.command(&[], "list", Path::new(""));
     let listed = wait(list.env("OMPI_COMM_WORLD_SIZE", "4"));
-    assert_eq!(listed.code, Some(0), "what measures nothing is nobody's rival: {listed:?}");
+    assert_eq!(listed.code, Some(0), "a command that measures nothing disturbs no other: {listed:?}");
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn workers_specifications_and_cycles_give_the_expected_tests() {
     let words = file(&stage, "CYCLE_OUTSTANDING_IOS");
     let out = iometer(&stage, &words);
     assert_eq!((out.code, out.stdout.as_str()), (Some(0), ""), "{out:?}");
-    assert!(out.stderr.contains("fathom: "), "the verdict stands beside it: {out:?}");
+    assert!(out.stderr.contains("fathom: "), "the verdict is on standard error: {out:?}");
     let csv = std::fs::read_to_string(stage.folder("here").join("out.csv")).unwrap();
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines[..4], ["'Test Type,Test Description", "6,three workers", "'Version", "1.1.0"]);
@@ -141,7 +141,7 @@ fn managers_of_one_host_have_separate_rows() {
     let managers: Vec<usize> = (0..order.len()).filter(|at| order[*at] == "MANAGER").collect();
     assert!(
         order[managers[0]..managers[1]].contains(&"WORKER"),
-        "each with its own workers behind it: {order:?}"
+        "each is followed by its own workers: {order:?}"
     );
 }
 

@@ -75,10 +75,10 @@ pub(crate) fn python(stage: &Stage, words: &str, path: &Path) -> Background {
     );
     let mut command = Command::new("python3");
     command.args(["-c", &script]).arg(path);
-    let beside = Background::start(&mut command);
-    until("it said that it is ready", || printed.exists());
+    let program = Background::start(&mut command);
+    until("it is ready", || printed.exists());
     fs::remove_file(&printed).unwrap();
-    beside
+    program
 }
 
 #[test]
@@ -194,8 +194,8 @@ fn disk_is_refused_while_a_partition_is_in_use_and_its_sibling_is_not() {
     let Some(user) = Device::on(&two, Image::Buffered) else { return };
     refused_and_whole(&stage, &disk.path, &["p2 is the backing file of", user.name()]);
     let before = sum(&one);
-    let beside = destroy(&stage, &one);
-    assert!(matches!(beside.code, Some(0 | 1)) && sum(&one) != before, "{beside:?}");
+    let other = destroy(&stage, &one);
+    assert!(matches!(other.code, Some(0 | 1)) && sum(&one) != before, "{other:?}");
     let both = format!("run {SHORT} --destroy {0} --destroy {1} {0} {1}", disk.path.display(), one.display());
     drop(user);
     let both = stage.fathom(&both, Path::new(""));

@@ -79,7 +79,7 @@ const TRUE_HERE: &[True] = &[
     True {
         id: "D07",
         of: Shape::writes,
-        why: "data that are new in each write take time to make, beside a host that takes them within tens of us",
+        why: "data that are new in each write take time to make, compared with a host that accepts them within tens of us",
     },
     True {
         id: "D28",
@@ -231,12 +231,12 @@ fn provoked_problems_are_found_each_time() {
     // Background load runs on a shared machine, which is late now and then.
     let is_missed = |(caught, reported): (usize, usize)| caught * 10 < reported * 9;
     let scenes = [scene::PLAYED_ELSEWHERE, scene::PLAYED_HERE].concat();
-    let (mut alone, beside): (Vec<&Scene>, Vec<&Scene>) =
+    let (mut alone, together): (Vec<&Scene>, Vec<&Scene>) =
         scenes.iter().filter(|s| scene::wanted(s)).partition(|s| s.is_alone);
     // Each waits for its turn. What others hid is played as often once more, by itself.
     std::thread::scope(|threads| {
         let play = |scene| (scene, threads.spawn(move || caught(scene, times, Stage::shared)));
-        let playing: Vec<_> = beside.into_iter().map(play).collect();
+        let playing: Vec<_> = together.into_iter().map(play).collect();
         alone.extend(
             playing.into_iter().filter_map(|(scene, of)| is_missed(of.join().unwrap()).then_some(scene)),
         );

@@ -66,10 +66,10 @@ fn inputs_and_sessions_are_never_overwritten_by_reports() {
     std::fs::copy(&session, &copy).unwrap();
     let content = stage.path("content.txt");
     std::fs::write(&content, "what is written ".repeat(1000)).unwrap();
-    let beside = session.with_file_name("report.json");
+    let neighbour = session.with_file_name("report.json");
     let table: [(&Path, &str, &str); 3] = [
         (&copy, "a session", ""),
-        (&beside, "in the directory of the sessions", ""),
+        (&neighbour, "in the directory of the sessions", ""),
         (&content, "the data file of this call", "--rw write --data"),
     ];
     for (path, word, more) in table {
@@ -103,7 +103,11 @@ fn reports_replace_text_files_and_others_only_with_force() {
     assert!(link.symlink_metadata().unwrap().is_symlink());
     let facts = report.metadata().unwrap();
     assert_eq!(facts.mode() & 0o7777, 0o640);
-    assert_ne!(facts.ino(), inode, "it is another file: whoever read the old one reads it to its end");
+    assert_ne!(
+        facts.ino(),
+        inode,
+        "it is another file: a program that reads the old one can read it to its end"
+    );
     assert!(std::fs::read_to_string(&report).unwrap().starts_with('{'));
 
     let picture = stage.path("picture.txt");

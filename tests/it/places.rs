@@ -52,8 +52,9 @@ fn run_there(stage: &Stage, disk: &Disk, words: &str) -> Report {
 fn winners(report: &Report) -> Vec<&str> {
     let name = |work: &str| {
         let winner = &report.0["sweep"]["winner"][work];
-        let at =
-            winner["result"].as_u64().unwrap_or_else(|| panic!("nobody won {work}: {:#}", report.0["sweep"]));
+        let at = winner["result"]
+            .as_u64()
+            .unwrap_or_else(|| panic!("no winner for {work}: {:#}", report.0["sweep"]));
         report.0["results"][at as usize]["true_name"].as_str().unwrap()
     };
     ["read", "write"].map(name).to_vec()

@@ -78,7 +78,7 @@ fn rounds_on_a_disk_are_consecutive() {
     let rounds = runs(&report).len() + way(&report);
     assert!((5..=6).contains(&rounds) && runs(&report).len() == 5, "{rounds}");
     assert!(out.stderr.contains("run 1 of at most 6") && out.stderr.contains("at most"), "{}", out.stderr);
-    assert!(names(&dir).is_empty(), "something is left behind");
+    assert!(names(&dir).is_empty(), "a file is left");
 }
 
 #[test]
@@ -192,17 +192,17 @@ fn alternating_comparison_uses_the_same_file() {
     let words = "run --rw randread --size 32m --time 200ms --warmup 50ms --runs 3 --format json --quiet";
     stage.fathom(&format!("{words} --depth 1"), &dir).report();
     let report = stage.fathom(&format!("{words} --depth 16 --against last"), &dir).report();
-    let beside = repeated_report(&report);
+    let repeated = repeated_report(&report);
     let depth = |r: &Value| r["results"][0]["job"]["phases"][0]["streams"][0]["depth"].as_u64();
-    assert_eq!((depth(&report.0), depth(beside)), (Some(16), Some(1)));
-    assert_eq!((beside["results"][0]["runs"].as_array().unwrap().len(), runs(&report).len()), (3, 3));
+    assert_eq!((depth(&report.0), depth(repeated)), (Some(16), Some(1)));
+    assert_eq!((repeated["results"][0]["runs"].as_array().unwrap().len(), runs(&report).len()), (3, 3));
     // The device completed what was issued, on both sides: nothing of the one is counted as the other's.
-    for side in [&report.0, beside] {
+    for side in [&report.0, repeated] {
         let device = &side["results"][0]["runs"][0]["device"];
         let [issued, done] = ["issued_ops", "ios"].map(|k| device[k].as_f64().unwrap());
         assert!(issued > 0.0 && done >= 0.9 * issued, "{device}");
     }
-    assert!(names(&dir).is_empty(), "something is left behind");
+    assert!(names(&dir).is_empty(), "a file is left");
     std::fs::remove_dir(&dir).unwrap();
     let elsewhere = stage.folder("elsewhere");
     let out = stage.fathom(&format!("{words} --against last"), &elsewhere);

@@ -172,7 +172,7 @@ fn iostat_agrees_with_a_run() {
         // Device, then transfers a second, in each report of a second but the first, which is since the start of the machine.
         lines.skip(1).filter_map(|l| l.split_whitespace().nth(1)?.parse::<f64>().ok()).sum()
     };
-    let beside = Command::new("iostat")
+    let iostat = Command::new("iostat")
         .args(["-d", disk.name(), "1", "7"])
         .env("LC_ALL", "C")
         .stdout(std::process::Stdio::piped())
@@ -182,7 +182,7 @@ fn iostat_agrees_with_a_run() {
     let words =
         "run --rw randread --depth 4 --time 3s --warmup 0 --runs 1 --attempts 1 --quiet --format json";
     let report = disk.fathom(&stage, words, &file).report();
-    let seen = count(&String::from_utf8_lossy(&beside.wait_with_output().unwrap().stdout));
+    let seen = count(&String::from_utf8_lossy(&iostat.wait_with_output().unwrap().stdout));
     let ours: f64 = report.devices().iter().map(|d| d["ios"].as_f64().unwrap()).sum();
     assert!((seen / ours - 1.0).abs() < 0.02, "iostat saw {seen} transfers, the report has {ours}");
 }

@@ -159,7 +159,7 @@ fn conditions_pass_fail_or_are_refused_without_a_value() {
         ("sync.p99>1ms", "nothing here does a sync"),
         ("other:p99>1ms", "no result has this name"),
         ("p99<1ms", "type >"),
-        ("p98>1ms", "no condition"),
+        ("p98>1ms", "not a condition"),
         ("p99>1ms --runs 3", "--runs 8"),
     ] {
         let out = stage.fathom(&format!("{sim} --fail-if {condition}"), nothing());

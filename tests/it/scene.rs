@@ -24,7 +24,7 @@ pub(crate) struct Scene {
     /// A script that runs before the measurement, on the storage of the scene.
     before: &'static str,
     /// A script that runs during the measurement. `$NUMBER` is the disk's number, `$GROUP` the directory of the limits.
-    beside: &'static str,
+    during: &'static str,
     /// A prefix of the command.
     started_by: &'static [&'static str],
     /// Arguments of `run` in addition to the common ones. `$TARGET` is the target.
@@ -62,7 +62,7 @@ const PLAIN: Scene = Scene {
     switches: &[],
     limits: &[],
     before: "true",
-    beside: "",
+    during: "",
     started_by: &[],
     words: "--rw randread --depth 4 --size 32m",
     length: ONCE,
@@ -127,7 +127,7 @@ pub(crate) const UNCOUNTED: Scene =
 pub(crate) const BESIDE_OTHERS: Scene = Scene {
     id: "D01",
     before: data!(""),
-    beside: "while :; do dd if=data of=/dev/null bs=64k iflag=direct status=none; done",
+    during: "while :; do dd if=data of=/dev/null bs=64k iflag=direct status=none; done",
     words: "--rw randread --depth 1 --size 64m",
     ..PLAIN
 };
@@ -156,7 +156,7 @@ pub(crate) const THROTTLED: Scene = Scene {
 pub(crate) const THROTTLED_MEANWHILE: Scene = Scene {
     id: "E02",
     limits: &[("blkio", "blkio.throttle.read_iops_device", "$NUMBER 1000000")],
-    beside: r#"while sleep 0.05; do for group in "$GROUP"/*/; do
+    during: r#"while sleep 0.05; do for group in "$GROUP"/*/; do
         [ -d "$group" ] || continue
         reads=$(awk -v d="$NUMBER" '$1 == d && $2 == "Read" { n = $3 } END { print n + 0 }' "$group/blkio.throttle.io_serviced")
         [ "$reads" -gt 20000 ] && sleep 1.5 && echo "$NUMBER 500" > "$group/blkio.throttle.read_iops_device" && exit
@@ -219,7 +219,7 @@ pub(crate) const PLAYED_HERE: &[Scene] = &[
         id: "A10",
         before: data!(""),
         // Not before the target is opened: a file that a program writes is refused.
-        beside: "sleep 1; while :; do fallocate --punch-hole --offset 0 --length 64m data; sleep 0.05; done",
+        during: "sleep 1; while :; do fallocate --punch-hole --offset 0 --length 64m data; sleep 0.05; done",
         words: "--rw randwrite --cache buffered --destroy $TARGET",
         target: "data",
         is_alone: true,
@@ -248,7 +248,7 @@ pub(crate) const PLAYED_HERE: &[Scene] = &[
     Scene {
         id: "A23",
         before: data!(""),
-        beside: "while :; do printf x >> data; sleep 0.05; done",
+        during: "while :; do printf x >> data; sleep 0.05; done",
         words: "--rw randread --depth 4",
         target: "data",
         ..PLAIN
@@ -356,7 +356,7 @@ os.fsync(file)'"
     Scene {
         id: "B19",
         before: data!(""),
-        beside: "while :; do dd if=/dev/zero of=data bs=4k count=64 conv=notrunc status=none; done",
+        during: "while :; do dd if=/dev/zero of=data bs=4k count=64 conv=notrunc status=none; done",
         target: "data",
         ..PLAIN
     },
@@ -376,7 +376,7 @@ os.fsync(file)'"
     Scene { id: "D07", words: "--rw randread --bs 512 --engine mmap --size 16m", ..PLAIN },
     Scene {
         id: "D08",
-        beside: "for i in 1 2 3 4 5 6; do while :; do :; done & done; wait",
+        during: "for i in 1 2 3 4 5 6; do while :; do :; done & done; wait",
         length: "--time 1s --warmup 100ms --runs 1",
         is_alone: true,
         ..CACHED_FILE
@@ -385,7 +385,7 @@ os.fsync(file)'"
         id: "D09",
         storage: Storage::Folder,
         words: "--rw randwrite --cache direct-dsync --depth 1 --size 32m",
-        beside: "for i in $(seq 0 $(($(nproc) - 1))); do taskset -c $i sh -c 'while :; do :; done' & done; wait",
+        during: "for i in $(seq 0 $(($(nproc) - 1))); do taskset -c $i sh -c 'while :; do :; done' & done; wait",
         // The process with the CPU usually keeps it until the next tick.
         started_by: &["nice", "-n", "5"],
         length: "--time 1s --warmup 100ms --runs 5",
@@ -424,7 +424,7 @@ os.fsync(file)'"
     Scene {
         id: "E06",
         limits: &[("blkio", "blkio.throttle.read_iops_device", "$NUMBER 1000000")],
-        beside: r#"while :; do for rate in 4000 1000; do sleep 1; for group in "$GROUP"/*/; do
+        during: r#"while :; do for rate in 4000 1000; do sleep 1; for group in "$GROUP"/*/; do
             [ -d "$group" ] && echo "$NUMBER $rate" > "$group/blkio.throttle.read_iops_device"; done; done; done"#,
         length: "--time 500ms --warmup 50ms --runs 5",
         is_alone: true,
@@ -470,7 +470,7 @@ impl Scene {
             format!("GROUP={group} NUMBER={number} IMAGE={} && {script}", stage.path("image").display())
         };
         disk.sh(&named(self.before));
-        let _beside = (!self.beside.is_empty()).then(|| disk.spawn_sh(&named(self.beside)));
+        let _during = (!self.during.is_empty()).then(|| disk.spawn_sh(&named(self.during)));
         let target = if matches!(self.storage, Storage::Raw(_) | Storage::Slow(_)) {
             disk.device.clone()
         } else {
@@ -514,7 +514,7 @@ pub(crate) fn wanted(scene: &Scene) -> bool {
 
 /// The scenes whose checks do not answer as expected. All play at the same time first; missed ones play again alone.
 fn missed<'s>(scenes: impl Iterator<Item = &'s Scene>) -> Vec<&'s Scene> {
-    let (mut left, beside): (Vec<&Scene>, Vec<&Scene>) = scenes.partition(|s| s.is_alone);
+    let (mut left, together): (Vec<&Scene>, Vec<&Scene>) = scenes.partition(|s| s.is_alone);
     let test = std::thread::current();
     std::thread::scope(|threads| {
         let play = |scene: &'s Scene| {
@@ -524,7 +524,7 @@ fn missed<'s>(scenes: impl Iterator<Item = &'s Scene>) -> Vec<&'s Scene> {
             (scene, thread.spawn_scoped(threads, play).unwrap())
         };
         // Each scene waits for its turn.
-        let playing: Vec<_> = beside.into_iter().map(play).collect();
+        let playing: Vec<_> = together.into_iter().map(play).collect();
         left.extend(
             playing.into_iter().filter_map(|(scene, missed)| missed.join().unwrap().then_some(scene)),
         );

@@ -5,11 +5,11 @@ Speaks the kernel's protocol on /dev/fuse itself (include/uapi/linux/fuse.h), so
 
 Usage: slow_reads.py DIRECTORY BYTES MANNER NUMBER...
 Prints "ready" and answers until its input ends. Times are in seconds. Manners:
-dies READS          answers so many reads, and none after them
+dies READS          answers this number of reads, and none after them
 forgets READS       the same, and the kernel has to ask each time what the file is
-stalls READS PAUSE  after each so many reads one waits
+stalls READS PAUSE  the first read after each group of READS waits
 wakes AFTER PAUSE    a read that comes after a time without any waits
-spends READS EACH THEN  so many reads take as long each, and all after them longer
+spends READS EACH THEN  the first READS reads take EACH, all later ones THEN
 """
 
 import ctypes
@@ -64,7 +64,7 @@ def answer(request, size):
     if opcode == GETATTR:
         return 0, struct.pack("<Q2I", SECONDS, 0, 0) + attributes(node, size)
     if opcode in (OPEN, OPENDIR):
-        # FOPEN_DIRECT_IO: each read comes here, whoever makes it.
+        # FOPEN_DIRECT_IO: each read of any process comes here.
         return 0, struct.pack("<Q2I", 1, opcode == OPEN, 0)
     if opcode == READ:
         offset, length = struct.unpack_from("<QI", body, 8)
@@ -113,8 +113,8 @@ def spends(reads, each, then):
 def serve(channel, size, pauses):
     """Answers until standard input ends or the file system is unmounted, each read after the next of the pauses.
 
-    When there is none left it does not take requests off the channel either: the kernel lets nobody die who waits for an answer
-    to one that was taken.
+    When there is none left it does not take requests off the channel either: the kernel does not end a process that waits for
+    the answer to a request that was taken.
     """
     pause, last = next(pauses), time.monotonic()
     while True:

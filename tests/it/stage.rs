@@ -177,8 +177,8 @@ impl Stage {
         command
             .env("COLUMNS", WIDE_COLUMNS)
             .env_remove("HOME")
-            .env("XDG_DATA_HOME", self.unprivileged_folder("xdg-of-nobody"));
-        command.env("TMPDIR", self.unprivileged_folder("tmp-of-nobody"));
+            .env("XDG_DATA_HOME", self.unprivileged_folder("xdg-unprivileged"));
+        command.env("TMPDIR", self.unprivileged_folder("tmp-unprivileged"));
         wait(&mut command)
     }
 

@@ -51,10 +51,10 @@ fn writes_to_deallocated_blocks_have_no_number() {
     // Not before the run begins: a file that a program writes is refused.
     let mut run = disk.start(&stage, &words.replace("--quiet", ""), &file);
     run.wait_for_output("run 1 of");
-    let beside =
+    let neighbour =
         disk.spawn_sh("while :; do fallocate --punch-hole --offset 0 --length 64m data; sleep 0.05; done");
     let report = run.end().report();
-    drop(beside);
+    drop(neighbour);
     assert_eq!(report.expect_answer("A10", "finding")["severity"], "void");
 }
 

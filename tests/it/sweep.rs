@@ -449,7 +449,7 @@ fn impossible_grids_are_refused_with_a_fix() {
     let stage = Stage::shared();
     let folder = stage.folder("place");
     for (words, must) in [
-        ("--bs 64k..4k", "smaller one first"),
+        ("--bs 64k..4k", "smaller value first"),
         ("--depth 1..", "whole number"),
         ("--rw read,read", "twice"),
         ("--runs 5", "--exhaustive"),

@@ -80,8 +80,8 @@ fn load_curve_shows_important_loads_or_all() {
     let first = text.lines().next().unwrap();
     assert!(first.starts_with("MET  Highest load that meets p99 within 300 us: "), "{text}");
     let rows = |text: &str| {
-        let behind = text.lines().skip_while(|line| !line.starts_with("---"));
-        behind.skip(1).take_while(|line| line.contains(" %")).count()
+        let below = text.lines().skip_while(|line| !line.starts_with("---"));
+        below.skip(1).take_while(|line| line.contains(" %")).count()
     };
     assert_eq!(rows(&text), 12, "{text}");
     assert!(text.contains(&format!("12 of {} loads", points.len())), "{text}");

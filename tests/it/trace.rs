@@ -92,7 +92,7 @@ impl Trace {
         let text = std::fs::read_to_string(self.instance.join("trace")).unwrap();
         self.set("trace", "");
         self.set("tracing_on", "1");
-        events(&text).unwrap_or_else(|line| panic!("nobody understands this line of the trace: {line}"))
+        events(&text).unwrap_or_else(|line| panic!("this line of the trace has an unknown format: {line}"))
     }
 
     fn set(&self, file: &str, text: &str) {

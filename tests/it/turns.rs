@@ -38,7 +38,7 @@ impl Sharing {
 
     fn word(self) -> &'static str {
         match self {
-            Self::Many => "beside",
+            Self::Many => "many",
             Self::Few => "few",
             Self::Exclusive => "alone",
         }

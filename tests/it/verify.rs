@@ -418,7 +418,7 @@ fn impossible_verification_is_refused_without_writing() {
     refused("", &file, 2, "--destroy");
     refused(&format!("--state {state}"), &folder, 2, "existing");
     refused(&format!("--state {junk} --destroy {file_word}"), &file, 2, "already exists");
-    refused(&format!("--check {junk}"), &file, 2, "no state of a verification");
+    refused(&format!("--check {junk}"), &file, 2, "not the state of a verification");
     refused("--check /nowhere", &file, 2, "--state");
     refused(&format!("--check {junk} --size 1m"), &file, 2, "--size");
     refused("--bs 1000", &folder, 2, "multiple");

@@ -93,7 +93,7 @@ fn pipes_get_80_columns_and_terminals_their_own() {
 fn unpainted(text: &str) -> String {
     let mut parts = text.split('\u{1b}');
     let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |all, part| all + part.split_once('m').map_or(part, |(_, behind)| behind))
+    parts.fold(first, |all, part| all + part.split_once('m').map_or(part, |(_, after)| after))
 }
 
 #[test]

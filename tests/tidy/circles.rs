@@ -68,7 +68,7 @@ fn next<'i>(imports: &'i Imports, files: &'i Files, from: usize) -> impl Iterato
     edges.map(|((_, to), _)| *to).filter(|to| files.contains(to))
 }
 
-/// The `mod.rs` of the folder that all others lie in, or `x.rs` beside the folder `x`.
+/// The `mod.rs` of the folder that all others lie in, or `x.rs` next to the folder `x`.
 fn head(imports: &Imports, files: &Files) -> Option<usize> {
     files.iter().copied().find(|head| {
         let path = &imports.files[*head];
@@ -154,7 +154,7 @@ mod tests {
     const C: (&str, &str) = ("c.rs", "use crate::a::A;\npub struct C(A);\n");
 
     #[test]
-    fn two_files_that_import_each_other_are_a_circle_and_whoever_imports_them_is_none() {
+    fn two_files_that_import_each_other_are_a_circle_and_their_importers_are_not() {
         let a = ("a.rs", "//! Says.\nuse std::fs;\nuse crate::{b::{self, B}, c};\npub struct A;\n");
         let b = ("b.rs", "use super::a::A;\npub struct B(A);\n");
         let none = ("c.rs", "pub struct C;\n");

@@ -12,7 +12,7 @@ use syn::{Attribute, Expr, ExprLit, Lit, Meta};
 const EMPTY: &[&str] =
     &["a", "an", "and", "are", "as", "at", "by", "for", "in", "is", "its", "of", "on", "the", "this", "to"];
 
-/// Words behind "The same" that refer to the item above.
+/// Words after "The same" that refer to the item above.
 const REFERRING: &[&str] = &[
     "and", "as", "at", "before", "behind", "beside", "between", "by", "for", "from", "if", "in", "inside",
     "of", "on", "once", "out", "over", "that", "through", "to", "under", "until", "when", "where", "while",

@@ -30,7 +30,7 @@ struct Module {
     file: usize,
     /// What is defined in it.
     items: BTreeSet<String>,
-    /// What it gives on to whoever takes everything.
+    /// The names that it offers to a glob import.
     offered: BTreeSet<String>,
     /// What `use` brings into it, by its name there.
     aliases: BTreeMap<String, Names>,

@@ -19,12 +19,12 @@ pub(crate) fn missing(root: &Path, text: &str) -> Vec<String> {
 
 /// `a/{b,c}.rs` names `a/b.rs` and `a/c.rs`.
 fn each(place: &str) -> Vec<String> {
-    let Some((before, (names, behind))) =
+    let Some((before, (names, after))) =
         place.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
     else {
         return vec![place.to_owned()];
     };
-    names.split(',').flat_map(|name| each(&format!("{before}{name}{behind}"))).collect()
+    names.split(',').flat_map(|name| each(&format!("{before}{name}{after}"))).collect()
 }
 
 #[test]

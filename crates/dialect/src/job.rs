@@ -855,8 +855,8 @@ fn every_error_has_its_place_and_a_suggestion() {
         ("[[turn]]\nops = 8\nrandm = 3\n", "3:1", &["type random"]),
         ("[[turn]]\nops = 8\n[[turn.turn]]\nops = 8\n", "3:8", &["inside another"]),
         ("[[turn]]\nops = 8\nfsync = 1\n[[turn]]\nops = 8\n", "3:9", &["writes nothing"]),
-        ("[[turn]]\nops = 8\n", "1:1", &["there once"]),
-        ("bs = \"4k\"\n[[turn]]\nops = 8\n[[turn]]\nops = 9\n", "1:6", &["say it in the turns"]),
+        ("[[turn]]\nops = 8\n", "1:1", &["given once"]),
+        ("bs = \"4k\"\n[[turn]]\nops = 8\n[[turn]]\nops = 9\n", "1:6", &["set it in the turns"]),
     ] {
         refused(text, place, words);
     }

@@ -46,14 +46,17 @@ fn stream(lines: Vec<Line>) -> Stream {
 /// Some of three lines of several sizes and directions, aligned, over four targets.
 fn iometer(order: &Order, count: usize) -> Stream {
     let sizes = Sizes::Split(vec![(4096, 60), (8192, 30), (65_536, 10)]);
-    let of = |weight, order: Order| Line {
+    let weighted = |weight, order: Order| Line {
         weight,
         sizes: PerKind { read: sizes.clone(), write: Sizes::Fixed(4096), trim: Sizes::Fixed(4096) },
         align_bytes: 4096,
         ..line(order, 67)
     };
-    let lines =
-        vec![of(50, order.clone()), of(30, Order::Random), of(20, Order::Sequential(Steps::default()))];
+    let lines = vec![
+        weighted(50, order.clone()),
+        weighted(30, Order::Random),
+        weighted(20, Order::Sequential(Steps::default())),
+    ];
     let lines = lines.into_iter().take(count).collect();
     Stream { targets: (0..4).collect(), sharing: Sharing::Weighted(vec![4, 3, 2, 1]), ..stream(lines) }
 }

@@ -61,7 +61,7 @@ pub(crate) trait Call: Sized {
     /// Returns the buffer of a slot.
     fn slot_mut(&mut self, slot: u32) -> &mut [u8];
     /// Executes an operation. Returns the bytes moved or trimmed, 0 for a sync.
-    fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize>;
+    fn execute(&mut self, slot: u32, op: &Op) -> io::Result<usize>;
 }
 
 /// The engine of a call: one operation at a time.
@@ -102,7 +102,7 @@ impl<C: Call> Queue for BlockingEngine<C> {
     #[inline]
     fn submit(&mut self, _wait: u32) -> io::Result<()> {
         let Some((slot, op)) = self.queued.take() else { return Ok(()) };
-        let result = match self.call.carry(slot, &op) {
+        let result = match self.call.execute(slot, &op) {
             Ok(bytes) => bytes as i32,
             Err(e) => -e.raw_os_error().unwrap_or(i32::MAX),
         };
@@ -205,7 +205,7 @@ pub struct CannotBegin {
 
 impl CannotBegin {
     /// Builds the error for a worker whose engine cannot be set up.
-    pub(crate) fn of_engine(worker: u32, engine: &str, error: &io::Error) -> Self {
+    pub(crate) fn for_engine(worker: u32, engine: &str, error: &io::Error) -> Self {
         let full_reason = format!("{error}{}", sys::cause(error));
         let sentence = format!("worker {worker} cannot set up {engine}: {full_reason}");
         let refusal = error.get_ref().and_then(|inner| inner.downcast_ref::<Refusal>());
@@ -228,9 +228,9 @@ impl From<CannotBegin> for String {
 #[test]
 fn the_reason_is_separate_from_the_worker_and_the_advice() {
     let error = refusal(io::ErrorKind::Unsupported, "option x: no; none here", "leave the option out");
-    let why = CannotBegin::of_engine(3, "vsync", &error);
+    let why = CannotBegin::for_engine(3, "vsync", &error);
     assert_eq!(why.sentence, "worker 3 cannot set up vsync: option x: no; none here; leave the option out");
     assert_eq!(why.reason, "option x: no; none here");
-    let full = CannotBegin::of_engine(0, "sync", &io::Error::from_raw_os_error(12));
+    let full = CannotBegin::for_engine(0, "sync", &io::Error::from_raw_os_error(12));
     assert!(full.reason.contains("ulimit -l") && full.sentence.ends_with(&full.reason), "{full:?}");
 }

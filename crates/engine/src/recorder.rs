@@ -208,7 +208,7 @@ pub(crate) struct Priorities {
     shares: Vec<OpPriority>,
     random: Xoshiro256PlusPlus,
     /// The share that the operation on each slot belongs to, from 1; 0 for none.
-    of_slot: Vec<u8>,
+    share_by_slot: Vec<u8>,
     /// Latencies by share and kind.
     latencies: Vec<[Histogram; Kind::MOVING.len()]>,
     /// The priority of operations without a share.
@@ -221,7 +221,7 @@ impl Priorities {
         let shares = spec.op_priorities.clone();
         (!shares.is_empty()).then(|| Self {
             random: Xoshiro256PlusPlus::seed_from_u64(spec.priority_seed),
-            of_slot: vec![0; spec.slots()],
+            share_by_slot: vec![0; spec.slots()],
             latencies: vec![Default::default(); shares.len() + 1],
             own: spec.place.io_priority,
             shares,
@@ -237,12 +237,12 @@ impl Priorities {
             below += if is_of { one.percent } else { 0 };
             is_of && drawn < below
         };
-        self.of_slot[slot as usize] = self.shares.iter().position(is_hit).map_or(0, |at| at as u8 + 1);
+        self.share_by_slot[slot as usize] = self.shares.iter().position(is_hit).map_or(0, |at| at as u8 + 1);
     }
 
     /// Returns the share of the operation on a slot, from 1; 0 for none.
     pub(crate) fn share(&self, slot: u32) -> u8 {
-        self.of_slot[slot as usize]
+        self.share_by_slot[slot as usize]
     }
 
     /// Returns the kernel's number of the priority of the operation on a slot; 0 for the default.

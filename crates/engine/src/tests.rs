@@ -358,7 +358,7 @@ fn an_open_loop_replay_counts_latency_from_its_times_and_reports_a_cut() {
     let source: Box<dyn Source> = Box::new(Replay::new(from, 1, 1, true, Arc::clone(&counts)));
     let plain = spec("sim", 1, 2_000_000);
     let ran = ran(WorkerSpec { sources: vec![source], replay: Some(counts), open_loop: true, ..plain });
-    // With a depth of one the second is late by the rest of the first, the third by that of both.
+    // With a depth of one the second waits for the first, and the third for both.
     let late = [0, LATENCY_NS - 10_000, 2 * LATENCY_NS - 20_000];
     assert_eq!((ran.lateness.count(), ran.lateness.sum_ns()), (3, late.iter().sum()));
     assert_eq!(ran.latency.max_ns(), Some(late[2] + LATENCY_NS));

@@ -29,7 +29,7 @@ fn run_task<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
     let (mut engine, mut granted) = match opened {
         Ok(opened) => opened,
         Err(e) => {
-            let why = CannotBegin::of_engine(task.spec.worker, task.spec.engine.name, &e);
+            let why = CannotBegin::for_engine(task.spec.worker, task.spec.engine.name, &e);
             task.link.barrier.fail(why.clone());
             return Outcome::failed(why.sentence);
         }

@@ -39,11 +39,11 @@ const V2_IO_FILES: [&str; 1] = ["io.stat"];
 /// The cgroup that this process entered. The owner or a forced exit takes it, whichever leaves first.
 static ENTERED: Mutex<Option<Entered>> = Mutex::new(None);
 
-/// What leaving has to undo.
+/// The changes that leaving must undo.
 struct Entered {
     dir: PathBuf,
     parent: PathBuf,
-    /// Whether the controller was delegated for us and has to be taken back first.
+    /// Whether fathom enabled the controller below `parent`, so that it must be disabled first.
     delegated: bool,
     /// The file that moves what was moved.
     members: &'static str,
@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_the_hierarchy_is_enough_and_what_is_above_it_is_not_visible() {
+    fn a_mounted_part_of_the_hierarchy_is_enough() {
         let part = file_systems::parse("1 0 0:35 /docker/x /cg rw - cgroup2 cgroup2 rw\n");
         assert_eq!(directory(&part[0], "/docker/x/y"), Ok("/cg/y".to_owned()));
         assert_eq!(directory(&part[0], "/docker/x"), Ok("/cg".to_owned()));
@@ -513,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn entering_and_leaving_leaves_nothing_behind() {
+    fn entering_and_leaving_leaves_no_cgroup() {
         let root = Root::real();
         let would_succeed = would_succeed(&root);
         let own = match enter(&root) {
@@ -574,12 +574,12 @@ mod limits_tests {
                 /cg/user.slice/cpu.max: 50000 100000\n"
                 .to_owned())
         );
-        // The limited one throttles; the one below counts its own quota only, of which it has none.
+        // The cgroup with the quota throttles. The one below it has no quota, so its counter remains 0.
         assert_eq!(cpu_stat(&root), Ok("/cg/user.slice/cpu.stat".to_owned()));
     }
 
     #[test]
-    fn limits_of_version_1_are_found_and_a_counting_rule_is_none() {
+    fn limits_of_version_1_are_found_and_a_counting_rule_is_ignored() {
         let limit = format!("254:0 {NO_LIMIT}\n254:16 1000\n");
         let dir = machine(&[
             (
@@ -605,7 +605,7 @@ mod limits_tests {
     }
 
     #[test]
-    fn the_memory_limit_that_leaves_the_least_room_counts_whichever_cgroup_above_sets_it() {
+    fn the_memory_limit_with_the_least_room_counts() {
         let dir = machine(&[
             V2,
             ("/proc/self/cgroup", "0::/pod/me\n"),

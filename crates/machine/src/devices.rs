@@ -100,7 +100,7 @@ fn device(root: &Root, name: &str, mounts: &Known<Vec<Mount>>) -> Option<BlockDe
     })
 }
 
-/// Returns the text of the first of these files that has any.
+/// Returns the text of the first of these files that is not empty.
 fn identification(root: &Root, disk: &str, files: &[&str]) -> Option<String> {
     let texts = files.iter().filter_map(|file| root.word(&format!("{ALL}/{disk}/{file}")));
     texts.map(|text| text.trim().to_owned()).find(|text| !text.is_empty())
@@ -134,8 +134,8 @@ fn bus(root: &Root, disk: &str) -> Option<String> {
     let controller = ["device/transport", "device/device/transport"];
     let transport = controller.iter().find_map(|file| root.word(&format!("{ALL}/{disk}/{file}")));
     if let Some(transport) = transport {
-        let words = if transport == "pcie" { "PCIe" } else { &transport };
-        return Some(format!("NVMe over {words}"));
+        let shown = if transport == "pcie" { "PCIe" } else { &transport };
+        return Some(format!("NVMe over {shown}"));
     }
     if disk.starts_with("nvme") {
         return Some("NVMe".into());
@@ -146,8 +146,8 @@ fn bus(root: &Root, disk: &str) -> Option<String> {
 }
 
 fn link(layer: &Layer) -> Option<String> {
-    let of = |key: &str| layer.device.get(key).map(String::as_str);
-    match (of("sata_spd"), of("current_link_speed"), of("current_link_width")) {
+    let fact = |key: &str| layer.device.get(key).map(String::as_str);
+    match (fact("sata_spd"), fact("current_link_speed"), fact("current_link_width")) {
         (Some(speed), ..) => Some(speed.to_owned()),
         (None, Some(speed), Some(width)) => Some(format!("{speed} x{width}")),
         _ => None,
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn partitions_stand_behind_their_disk_in_order_and_what_has_no_size_apart() {
+    fn partitions_follow_their_disk_in_order_and_devices_without_a_size_are_separate() {
         let seen = seen();
         let names: Vec<&str> = seen.devices.iter().map(|d| d.name.as_str()).collect();
         assert_eq!(names, ["dm-0", "nvme0n1", "sda", "sda2", "sda10"]);
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_is_told_as_it_is_and_what_is_missing_with_its_reason() {
+    fn queue_settings_are_listed_and_missing_ones_have_a_reason() {
         let seen = seen();
         let disk = &seen.devices[2];
         let queue = &disk.queue;
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_uses_a_device_is_found_over_what_is_built_on_it() {
+    fn users_of_a_device_are_found_above_it() {
         let seen = seen();
         let mounts = |at: usize| seen.devices[at].mounts.as_ref().map_or(0, Vec::len);
         assert_eq!((mounts(0), mounts(2)), (1, 0));
@@ -448,7 +448,7 @@ mod disk_stats_tests {
     use crate::fixture::{link, put};
 
     #[test]
-    fn partitions_and_what_has_no_size_are_no_disks() {
+    fn partitions_and_devices_without_a_size_are_not_disks() {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         let put = |path: &str, text: &str| put(dir.path(), path, text);
         for (path, name, size) in [("vda", "vda", "8"), ("vda/vda1", "vda1", "4"), ("loop0", "loop0", "0")] {

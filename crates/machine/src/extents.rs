@@ -333,7 +333,7 @@ const MAX_FILES: u64 = 1 << 20;
 const MAX_EXTENTS: usize = 1 << 22;
 /// Most extents of one file.
 const MAX_EXTENTS_OF_A_FILE: usize = 1 << 20;
-/// States of an extent without a place of its own on the device.
+/// States of an extent that has no separate place on the device.
 const WITHOUT_PLACE: u32 = Extent::UNPLACED | Extent::DELAYED | Extent::INLINE;
 
 /// Where files are stored at one moment.
@@ -343,7 +343,7 @@ pub struct FileExtents {
     pub files: u64,
     /// First byte on the device and the byte after the last, in order. No two ranges touch.
     pub stretches: Vec<(u64, u64)>,
-    /// Bytes of these files without a place of their own: inside inodes, or not allocated yet.
+    /// Bytes of these files without a separate place: inside inodes, or not allocated yet.
     pub unplaced_bytes: u64,
 }
 
@@ -475,7 +475,7 @@ fn holes_tails_and_states_are_added_up() {
 }
 
 #[test]
-fn what_lies_outside_of_the_region_counts_neither_as_stored_nor_as_a_hole() {
+fn bytes_outside_the_region_count_neither_as_stored_nor_as_a_hole() {
     let at = |logical, length| {
         let mut e = Extent::default();
         (e.logical, e.physical, e.length) = (logical, logical, length);
@@ -493,7 +493,7 @@ fn what_lies_outside_of_the_region_counts_neither_as_stored_nor_as_a_hole() {
 }
 
 #[test]
-fn places_that_are_not_told_or_beyond_the_end_say_nothing_of_alignment() {
+fn unknown_places_and_those_beyond_the_end_do_not_affect_the_alignment() {
     let mut sum = Sum::of_region(0..4096);
     let pieces =
         [(0, 512, Extent::INLINE), (1024, 1, Extent::DELAYED), (2048, 3, Extent::UNPLACED), (8192, 7, 0)];
@@ -562,7 +562,7 @@ fn a_partition_adds_its_offset_and_volumes_report_none() -> std::io::Result<()> 
 }
 
 #[test]
-fn bytes_that_differ_are_no_proof() -> std::io::Result<()> {
+fn different_bytes_disprove_the_map() -> std::io::Result<()> {
     use std::io::Write;
     let (mut above, mut below) = (tempfile::tempfile()?, tempfile::tempfile()?);
     above.write_all(&[7; 8192])?;

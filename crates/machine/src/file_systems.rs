@@ -134,8 +134,8 @@ pub fn refuse_synthetic(path: &Path, file: &File) -> Result<(), MachineError> {
     }
 }
 
-/// Refuses what a path leads to, as [`refuse_synthetic`] does, without opening it for reading: some of these
-/// files answer that with an action. `typed` is its name as the user typed it.
+/// Refuses what a path leads to, as [`refuse_synthetic`] does, without opening it for reading: the
+/// kernel acts when some of these files are opened. `typed` is its name as the user typed it.
 ///
 /// # Errors
 /// As [`refuse_synthetic`], and if nothing is there.
@@ -399,8 +399,8 @@ pub(crate) fn data_path(root: &Root, mount: &Mount, path: &Path) -> Known<PathBu
 /// Returns why a file of an overlay's directories may not hold the data of the file that the overlay shows
 /// under that name.
 fn doubt(root: &Root, mount: &Mount, shown: &Metadata, found: &Metadata, in_upper: bool) -> Option<String> {
-    let metadata = |of: &Metadata| (of.len(), of.mtime(), of.mtime_nsec());
-    if metadata(shown) != metadata(found) {
+    let size_and_time = |file: &Metadata| (file.len(), file.mtime(), file.mtime_nsec());
+    if size_and_time(shown) != size_and_time(found) {
         return Some(
             "overlay: the file of that name in its directories has another size or time, so it is another file (a directory above it \
              was renamed), or it is being written"
@@ -558,12 +558,15 @@ fn the_highest_directory_that_has_a_file_wins() {
          2 0 0:40 /sub /bound rw - overlay o rw,lowerdir=/lower,upperdir=/upper\n\
          3 0 0:41 / /r rw - overlay o rw,lowerdir=lower\n",
     );
-    let of = |at: usize, path: &str| layer_file(&root, &mounts[at], Path::new(path));
+    let layered = |at: usize, path: &str| layer_file(&root, &mounts[at], Path::new(path));
     let is = |path: &str| Some(dir.path().join(path));
-    assert_eq!(of(0, "/m/sub/both"), is("upper/sub/both"));
-    assert_eq!(of(0, "/m/sub/low"), is("lower/sub/low"));
-    assert_eq!(of(1, "/bound/both"), is("upper/sub/both"));
-    assert_eq!((of(0, "/m/none"), of(0, "/elsewhere"), of(2, "/r/sub/low")), (None, None, None));
+    assert_eq!(layered(0, "/m/sub/both"), is("upper/sub/both"));
+    assert_eq!(layered(0, "/m/sub/low"), is("lower/sub/low"));
+    assert_eq!(layered(1, "/bound/both"), is("upper/sub/both"));
+    assert_eq!(
+        (layered(0, "/m/none"), layered(0, "/elsewhere"), layered(2, "/r/sub/low")),
+        (None, None, None)
+    );
     assert!(
         hidden_reason(&mounts[2]).contains("relative") && hidden_reason(&mounts[0]).contains("container")
     );

@@ -207,16 +207,16 @@ mod tests {
         std::fs::hard_link(at("a"), at("hard"))?;
         std::os::unix::fs::symlink(at("a"), at("soft"))?;
         std::fs::copy(at("a"), at("copy"))?;
-        let of = |name: &str| of_path(&at(name));
+        let identity = |name: &str| of_path(&at(name));
         let original = of_file(&File::open(at("a"))?)?;
         assert!(
             of_path_cached(&at("soft"))?.is_same(&original)
                 && !of_path_cached(&at("copy"))?.is_same(&original)
         );
-        assert!(of("hard")?.is_same(&original) && of("soft")?.is_same(&original));
-        assert!(!of("copy")?.is_same(&original));
+        assert!(identity("hard")?.is_same(&original) && identity("soft")?.is_same(&original));
+        assert!(!identity("copy")?.is_same(&original));
         std::fs::rename(at("copy"), at("a"))?;
-        assert!(of("a")?.change_from(&original).is_some_and(|words| words.contains("inode")));
+        assert!(identity("a")?.change_from(&original).is_some_and(|words| words.contains("inode")));
         Ok(())
     }
 }

@@ -41,13 +41,13 @@ const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 /// Longest chain of holders that is followed to find a name for the user.
 const MAX_HOLDERS: usize = 16;
 
-/// Finds the user of a device, of a part of it, of what is built on it or of what it is built on. `Err` if
-/// this is unknown.
+/// Finds the user of a device, of its parts, of the devices built on it, or of the devices below it. `Err` if this is
+/// unknown.
 pub(crate) fn device(root: &Root, name: &str) -> Result<Use, String> {
     if let Some(user) = device_except(root, name, None, MAX_HOLDERS)? {
         return Ok(Use::By(user));
     }
-    Ok(of_devices(root, &below(root, name)))
+    Ok(writer_of_devices(root, &below(root, name)))
 }
 
 /// Returns everything that a write to a device changes: its relatives, and those of the devices and files
@@ -101,8 +101,8 @@ fn device_except(
     if depth == 0 { Ok(None) } else { backing_user(root, disk.as_deref().unwrap_or(name), depth) }
 }
 
-/// Finds another user of a loop device's backing file or device: another loop device on other bytes of it may
-/// be mounted.
+/// Finds another user of a loop device's backing file or device: another loop device on other bytes of the same file
+/// may be mounted.
 fn backing_user(root: &Root, name: &str, depth: usize) -> Result<Option<String>, String> {
     let Some(own) = crate::loop_devices::find_loop(root, name) else { return Ok(None) };
     let backing = own.backing.map_err(|why| format!("the backing file of {name} is unknown: {why}"))?;
@@ -136,7 +136,7 @@ fn overlap(root: &Root, device: &str, partition: &str) -> bool {
     a.start < b.end && b.start < a.end
 }
 
-/// Returns what is built on the device, and its use.
+/// Returns the devices that are built on a device, and how the last one is used.
 fn holder(root: &Root, name: &str) -> Result<Option<String>, String> {
     let mut at = name.to_owned();
     let mut names = Vec::new();
@@ -271,7 +271,7 @@ pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, St
     if !by_content || !is_shared || mirrored.is_some_and(|mirrored| is_same(file, &mirrored)) {
         return Ok(unseen);
     }
-    match user(root, file, |name| user_of_device(root, name))? {
+    match user_by_content(root, file, |name| user_of_device(root, name))? {
         Use::Unused => Ok(unseen),
         found => Ok(found),
     }
@@ -298,7 +298,7 @@ fn direct_user_of_file(root: &Root, file: &File) -> Result<Use, String> {
     if let Some(user) = loop_over(&loops, &ours) {
         return Ok(Use::By(describe_loop(root, &user.name)));
     }
-    let writers = of_file(root, file);
+    let writers = writer_of_file(root, file);
     // Swap and a writable loop device have their file open for writing.
     let settled = matches!(writers, Use::Unused);
     let unseen_swap = swaps.err().filter(|_| !settled);
@@ -384,9 +384,9 @@ pub(crate) enum Use {
     By(String),
     /// No user.
     Unused,
-    /// No user was found; what could not be seen.
+    /// No user was found, but users may be hidden for this reason.
     Unseen(String),
-    /// No user was found, but one may well be hidden: only `--unseen-users` allows writing. The reason.
+    /// No user was found, but one is probably hidden for this reason: only `--unseen-users` allows writing.
     Hidden(String),
 }
 
@@ -411,7 +411,7 @@ const ACCESS_MODE: u32 = 3;
 
 /// Finds a program that has a file open for writing, or a writable mapping of it. All processes are searched
 /// only if the kernel does not rule it out.
-pub(crate) fn of_file(root: &Root, file: &File) -> Use {
+pub(crate) fn writer_of_file(root: &Root, file: &File) -> Use {
     let ours = match identity::of_file(file) {
         Ok(ours) => [ours],
         Err(e) => return Use::Unseen(describe(&e)),
@@ -456,7 +456,7 @@ fn holds_for(is_so: impl Fn() -> bool, at_most: Duration) -> bool {
 
 /// Finds a program that has one of these devices, or a file below them, open for writing. Leaves out this
 /// process, which claims them.
-pub(crate) fn of_devices(root: &Root, all: &[Identity]) -> Use {
+pub(crate) fn writer_of_devices(root: &Root, all: &[Identity]) -> Use {
     let mut seen = search_processes(root, all);
     for _ in 0..HIDDEN_RETRIES {
         if !matches!(seen, Ok(Holders { writer: None, hidden: 1.., .. })) {
@@ -592,7 +592,7 @@ const SECTOR: u64 = model::evidence::SECTOR_BYTES;
 ///
 /// # Errors
 /// Why the file cannot be read, or why the users of a matching device are unknown.
-pub(crate) fn user(
+pub(crate) fn user_by_content(
     root: &Root,
     file: &File,
     user_of: impl Fn(&str) -> Result<Option<String>, String>,
@@ -687,7 +687,7 @@ mod tests {
     use crate::fixture::put;
     use std::fs;
 
-    /// A disk `sda` with one partition, and whatever a test adds.
+    /// A disk `sda` with one partition, and the files of a test.
     fn fixture(files: &[(&str, &str)]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         let base = [
@@ -726,8 +726,8 @@ mod tests {
         assert_eq!(held, "sda1 is part of dm-0 (vg-data)");
         let member = user(&[("sys/fs/btrfs/1234/devices/sda1", "")]);
         assert_eq!(member, "sda1 is part of the mounted btrfs 1234");
-        let describe_loop = user(&[("sys/class/block/loop3/loop/backing_file", "/dev/sda1\n")]);
-        assert_eq!(describe_loop, "sda1 is the backing file of loop3");
+        let image = user(&[("sys/class/block/loop3/loop/backing_file", "/dev/sda1\n")]);
+        assert_eq!(image, "sda1 is the backing file of loop3");
     }
 
     #[test]
@@ -779,7 +779,7 @@ mod tests {
     }
 
     #[test]
-    fn unreadable_mounts_are_no_permission() {
+    fn unreadable_mounts_forbid_writing() {
         let dir = fixture(&[]);
         fs::remove_file(dir.path().join("proc/self/mountinfo")).unwrap_or_else(|e| panic!("{e}"));
         assert!(device(&Root::at(dir.path().to_owned()), "sda").is_err());
@@ -808,7 +808,7 @@ mod writers_tests {
         put(dir.path(), "proc/7/task/8/fdinfo/3", &format!("pos:\t0\nflags:\t{flags}\nmnt_id:\t1\n"));
         put(dir.path(), "proc/7/maps", maps);
         let device = Identity::File { device: "8:1".into(), inode: 42 };
-        let found = of_devices(&Root::at(dir.path().to_owned()), &[what, device]);
+        let found = writer_of_devices(&Root::at(dir.path().to_owned()), &[what, device]);
         (dir, found)
     }
 
@@ -827,32 +827,32 @@ mod writers_tests {
     }
 
     #[test]
-    fn hidden_files_are_not_no_user() {
+    fn hidden_files_may_be_in_use() {
         let (dir, _) = user("0100000", "");
         let root = Root::at(dir.path().to_owned());
         let file = [Identity::File { device: "0:0".into(), inode: 0 }];
-        assert_eq!(of_devices(&root, &file), Use::Unused);
+        assert_eq!(writer_of_devices(&root, &file), Use::Unused);
         put(dir.path(), "proc/9/comm", "x");
-        assert!(matches!(of_devices(&root, &file), Use::Hidden(why) if why.contains("files of 1")));
+        assert!(matches!(writer_of_devices(&root, &file), Use::Hidden(why) if why.contains("files of 1")));
         std::fs::remove_dir_all(dir.path().join("proc/9")).unwrap_or_else(|e| panic!("{e}"));
-        // Process 1 alone may keep its files to itself, but has to be there: else all others are hidden.
+        // Only process 1 may hide its files, and it must be listed: otherwise all other processes are hidden.
         std::fs::remove_dir_all(dir.path().join("proc/1/task")).unwrap_or_else(|e| panic!("{e}"));
-        assert!(matches!(of_devices(&root, &file), Use::Unseen(why) if why.contains("process 1")));
+        assert!(matches!(writer_of_devices(&root, &file), Use::Unseen(why) if why.contains("process 1")));
         std::fs::remove_dir_all(dir.path().join("proc/1")).unwrap_or_else(|e| panic!("{e}"));
-        assert!(matches!(of_devices(&root, &file), Use::Hidden(_)));
-        assert!(matches!(of_devices(&Root::at("/nonexistent-prefix".into()), &file), Use::Hidden(_)));
+        assert!(matches!(writer_of_devices(&root, &file), Use::Hidden(_)));
+        assert!(matches!(writer_of_devices(&Root::at("/nonexistent-prefix".into()), &file), Use::Hidden(_)));
     }
 
     #[test]
-    fn a_thread_that_ends_hides_nothing_and_one_without_visible_files_does() {
+    fn ended_threads_hide_nothing_and_threads_without_visible_files_do() {
         let (dir, _) = user("0100000", "");
         let root = Root::at(dir.path().to_owned());
         let file = [Identity::File { device: "0:0".into(), inode: 0 }];
         // Listed, and then gone.
         link(dir.path(), "/gone", "proc/7/task/9");
-        assert_eq!(of_devices(&root, &file), Use::Unused);
+        assert_eq!(writer_of_devices(&root, &file), Use::Unused);
         put(dir.path(), "proc/7/task/10/comm", "db\n");
-        assert!(matches!(of_devices(&root, &file), Use::Hidden(_)));
+        assert!(matches!(writer_of_devices(&root, &file), Use::Hidden(_)));
     }
 
     #[test]
@@ -865,13 +865,13 @@ mod writers_tests {
             if let Some(namespace) = namespace {
                 link(dir.path(), namespace, "proc/self/ns/pid");
             }
-            let found = of_devices(&Root::at(dir.path().to_owned()), &file);
+            let found = writer_of_devices(&Root::at(dir.path().to_owned()), &file);
             assert!(matches!(found, Use::Hidden(_)), "{namespace:?}: {found:?}");
         }
         // A visible user is named in every environment.
         let (dir, by) = user("0100002", "");
         std::fs::remove_file(dir.path().join("proc/self/ns/pid")).unwrap_or_else(|e| panic!("{e}"));
         let what = identity::of_path(&dir.path().join("file")).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(of_devices(&Root::at(dir.path().to_owned()), &[what]), by);
+        assert_eq!(writer_of_devices(&Root::at(dir.path().to_owned()), &[what]), by);
     }
 }

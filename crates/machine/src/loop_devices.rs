@@ -18,7 +18,7 @@ const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 pub(crate) struct Loop {
     /// Kernel name: `loop3`.
     pub(crate) name: String,
-    /// The backing file or block device, or why neither the kernel nor a name tells it.
+    /// The backing file or block device, or why neither the kernel nor a name gives it.
     pub(crate) backing: Known<Identity>,
     /// Files below an overlay that hold the same bytes under another identity.
     pub(crate) beneath: Vec<Identity>,
@@ -92,7 +92,7 @@ pub(crate) fn backing_and_offset(root: &Root, name: &str) -> Known<(Identity, u6
     loop_status(root, name).map(|status| (backing_identity(&status), status.offset_bytes))
 }
 
-/// Asks a loop device for its backing file or device. A recorded copy of a machine cannot be asked.
+/// Reads the backing file or device from a loop device. A recorded copy of a machine has no such device.
 ///
 /// # Errors
 /// Why the device cannot be opened, or does not answer.
@@ -116,7 +116,7 @@ pub(crate) fn backing_identity(status: &LoopStatus) -> Identity {
     }
 }
 
-/// Returns what the name of the backing file leads to now.
+/// Returns the file or device at the name of the backing file now.
 fn backing_by_name(root: &Root, name: &str) -> Known<Identity> {
     let file = root.read(&format!("/sys/class/block/{name}/loop/backing_file"))?;
     identity::of_name(root, file.trim_end_matches('\n'))

@@ -223,7 +223,7 @@ impl Writing {
         if before.nlink() == 0 || before.len() > self.max_bytes || !is_open(&self.file) {
             return None;
         }
-        if matches!(in_use::of_file(&Root::real(), &self.file), Use::By(_)) {
+        if matches!(in_use::writer_of_file(&Root::real(), &self.file), Use::By(_)) {
             return None;
         }
         if self.foreign_writes.take().is_some_and(|watch| watch.others_wrote().unwrap_or(true)) {
@@ -291,10 +291,10 @@ mod tests {
     }
 
     #[test]
-    fn any_other_write_voids_the_mark_also_with_the_old_length_and_time() -> io::Result<()> {
+    fn any_other_write_invalidates_the_mark_even_with_the_old_length_and_time() -> io::Result<()> {
         for change in [
             "printf x | dd of=a bs=1 seek=9 conv=notrunc status=none",
-            // The length and the mtime of before.
+            // Same length and mtime as before.
             "touch -r a time; printf x | dd of=a bs=1 seek=9 conv=notrunc status=none; touch -r time a",
             "touch -r a time; truncate -s 1 a; truncate -s 8192 a; touch -r time a",
             "touch -r a time; fallocate -p -o 0 -l 4096 a; touch -r time a",
@@ -359,7 +359,7 @@ mod tests {
         sleeper.kill()?;
         sleeper.wait()?;
         check(&other, "without completing the mark");
-        // The same process id: of another start, of another PID namespace, before the machine was started again.
+        // The same process id with another start time, another PID namespace, or another boot.
         for at in 1..parts.len() {
             let right = std::mem::replace(&mut parts[at], "0");
             check(&parts.join(" "), "without completing the mark");
@@ -404,14 +404,14 @@ mod tests {
         assert_eq!(String::from_utf8_lossy(&bytes[..length]), mark, "it stays as it was while written");
         other.kill()?;
         other.wait()?;
-        // Something that is longer than what fathom writes was appended meanwhile.
+        // Another program appended bytes beyond fathom's greatest length.
         let mut writing = Writing::begin(&path).ok_or(io::ErrorKind::NotFound)?;
         writing.at_most(4096);
         File::options().append(true).open(&path)?.write_all(b"x")?;
         drop(writing);
         let length = fgetxattr(File::open(&path)?, MARK, &mut bytes)?;
         assert_eq!(String::from_utf8_lossy(&bytes[..length]), mark);
-        // Something wrote within the length, with the old mtime, and closed the file.
+        // Another program wrote within the length, restored the mtime and closed the file.
         if let Err(e) = Watch::begin(&File::open(&path)?) {
             eprintln!("skipped: no fanotify here: {e}");
             return Ok(());

@@ -72,7 +72,7 @@ pub fn parent(path: &Path) -> PathBuf {
 /// Returns the files at or below a path.
 ///
 /// # Errors
-/// Returns the reason if a directory cannot be read, or holds more files than are looked at.
+/// Returns the reason if a directory cannot be read, or holds more than [`MAX_FILES`] files.
 pub fn files(path: &Path) -> Known<Vec<PathBuf>> {
     let Ok(metadata) = fs::metadata(path) else { return Ok(Vec::new()) };
     if !metadata.is_dir() {
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_found_by_what_is_there_and_by_what_may_be_created() -> std::io::Result<()> {
+    fn existing_paths_and_creatable_ones_are_found() -> std::io::Result<()> {
         let dir = tempfile::tempdir()?;
         let there = dir.path().join("there");
         fs::write(&there, [1; 5000])?;
@@ -163,7 +163,7 @@ mod tests {
         ];
         let found = find(&Root::real(), args.iter().map(String::as_str));
         let paths: Vec<String> = found.iter().map(|named| named.path.display().to_string()).collect();
-        // What follows an equals sign may be a new file here too, as in `count=5`: it is named, and never appears.
+        // The value of `count=5` could be a new file too: it is listed, and never appears.
         assert!(paths.contains(&there) && paths.contains(&new), "{paths:?}");
         assert!(!paths.iter().any(|path| path == "/nowhere/x" || path == "-n"), "{paths:?}");
         assert_eq!(paths.iter().filter(|path| **path == there).count(), 1);

@@ -351,28 +351,28 @@ impl ProcessIo {
         }
         // If other users' processes are hidden completely (hidepid), process 1 is too.
         let all_hidden = whose == Whose::Processes && !ids.contains(&1);
-        let mut look = Self { all: BTreeMap::new(), hidden: usize::from(all_hidden) };
+        let mut sample = Self { all: BTreeMap::new(), hidden: usize::from(all_hidden) };
         for id in ids {
             let text = root.read(&format!("{dir}/{id}/io"));
             let Some(counters) = text.as_deref().ok().and_then(parse_io_counters) else {
-                // One that ended meanwhile hides nothing.
-                look.hidden += usize::from(root.has(&format!("{dir}/{id}")));
+                // A process that ended meanwhile hides nothing.
+                sample.hidden += usize::from(root.has(&format!("{dir}/{id}")));
                 continue;
             };
             let known = before.and_then(|b| b.all.get(&id)).filter(|seen| seen.counters == counters);
             if let Some(known) = known {
-                look.all.insert(id, known.clone());
+                sample.all.insert(id, known.clone());
             } else if let Some(stat) = stat(root, &dir, id) {
-                // Without ended children all of it is its own, and there is no need to ask each thread.
+                // Without ended children all I/O is the process's own, so the threads need not be read.
                 let has_children = whose == Whose::Processes && stat.children_faults > 0;
-                let threads = if has_children { of_threads(root, id) } else { counters };
-                look.all.insert(id, Reading { stat, counters, threads });
+                let threads = if has_children { sum_of_threads(root, id) } else { counters };
+                sample.all.insert(id, Reading { stat, counters, threads });
             }
         }
-        Ok(look)
+        Ok(sample)
     }
 
-    /// Those that did something since `before`. One that began meanwhile has done all of it since.
+    /// Returns the processes with I/O since `before`. All I/O of a process that began meanwhile counts.
     pub fn moved_since(&self, before: &Self) -> Vec<Moved> {
         let mut out = Vec::new();
         for (id, now) in &self.all {
@@ -429,15 +429,15 @@ impl IoCounters {
     }
 
     /// Combines each pair of counters with `combine`.
-    fn each(&self, other: &Self, of: impl Fn(u64, u64) -> u64) -> Self {
+    fn each(&self, other: &Self, combine: impl Fn(u64, u64) -> u64) -> Self {
         Self {
-            rchar: of(self.rchar, other.rchar),
-            wchar: of(self.wchar, other.wchar),
-            read_calls: of(self.read_calls, other.read_calls),
-            write_calls: of(self.write_calls, other.write_calls),
-            read_bytes: of(self.read_bytes, other.read_bytes),
-            write_bytes: of(self.write_bytes, other.write_bytes),
-            cancelled_write_bytes: of(self.cancelled_write_bytes, other.cancelled_write_bytes),
+            rchar: combine(self.rchar, other.rchar),
+            wchar: combine(self.wchar, other.wchar),
+            read_calls: combine(self.read_calls, other.read_calls),
+            write_calls: combine(self.write_calls, other.write_calls),
+            read_bytes: combine(self.read_bytes, other.read_bytes),
+            write_bytes: combine(self.write_bytes, other.write_bytes),
+            cancelled_write_bytes: combine(self.cancelled_write_bytes, other.cancelled_write_bytes),
         }
     }
 
@@ -469,11 +469,11 @@ impl IoCounters {
 /// Returns why `/proc/self/io` cannot be read.
 pub fn of_this_process(root: &Root) -> Known<IoCounters> {
     let pid = std::process::id();
-    let of_threads = of_threads(root, pid);
+    let sum_of_threads = sum_of_threads(root, pid);
     let path = "/proc/self/io";
     let whole =
         parse_io_counters(&root.read(path)?).ok_or_else(|| format!("{path} has an unknown format"))?;
-    Ok(whole.less(&of_threads))
+    Ok(whole.less(&sum_of_threads))
 }
 
 fn stat(root: &Root, dir: &str, id: u32) -> Option<Stat> {
@@ -481,7 +481,7 @@ fn stat(root: &Root, dir: &str, id: u32) -> Option<Stat> {
 }
 
 /// The sum over the threads of a process that are alive. One that ends meanwhile is left out.
-fn of_threads(root: &Root, pid: u32) -> IoCounters {
+fn sum_of_threads(root: &Root, pid: u32) -> IoCounters {
     let dir = format!("/proc/{pid}/task");
     let threads = root.list(&dir).unwrap_or_default();
     let counters =
@@ -621,7 +621,7 @@ mod process_io_tests {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         let put = |path: &str, text: &str| put(dir.path(), path, text);
         let root = Root::at(dir.path().to_owned());
-        let look =
+        let take_sample =
             |before| ProcessIo::sample(&root, Whose::Processes, before).unwrap_or_else(|e| panic!("{e}"));
         put("proc/1/stat", &stat("init", 0, 1));
         put("proc/1/io", &io(0, 0));
@@ -630,22 +630,22 @@ mod process_io_tests {
             put(&format!("proc/{pid}/io"), &io(4096, 4096));
         }
         put("proc/10/stat", &stat("hidden", 0, 5));
-        let first = look(None);
+        let first = take_sample(None);
         assert_eq!(first.hidden(), 1);
         put("proc/7/io", &io(12_288, 4096));
         put("proc/8/io", &io(100, 0));
         put("proc/8/stat", &stat("new) one", 0, 6));
         put("proc/11/stat", &stat("kworker/0:1", 0x0420_8060, 9));
         put("proc/11/io", &io(512, 0));
-        // Of what did nothing the counters alone are read: what else it says now is not noticed.
+        // Only the counters of an idle process are read, so this change goes unnoticed.
         put("proc/9/stat", "junk");
-        let moved = look(Some(&first)).moved_since(&first);
-        let told: Vec<(u32, &str, u64, u64, bool)> = moved
+        let moved = take_sample(Some(&first)).moved_since(&first);
+        let described: Vec<(u32, &str, u64, u64, bool)> = moved
             .iter()
             .map(|m| (m.id, m.name.as_str(), m.counters.read_bytes, m.counters.write_bytes, m.kernel))
             .collect();
         assert_eq!(
-            told,
+            described,
             [(7, "dd", 8192, 0, false), (8, "new) one", 100, 0, false), (11, "kworker/0:1", 512, 0, true)]
         );
         assert_eq!(parse_io_counters("rchar: 1\n"), None);
@@ -656,9 +656,9 @@ mod process_io_tests {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         let put = |path: &str, text: &str| put(dir.path(), path, text);
         let root = Root::at(dir.path().to_owned());
-        let look =
+        let take_sample =
             |before| ProcessIo::sample(&root, Whose::Processes, before).unwrap_or_else(|e| panic!("{e}"));
-        // A shell with children, of which field 11 has the page faults once they ended.
+        // A shell with children: field 11 has the page faults of those that ended.
         let shell =
             |faults: u32| format!("7 (sh) S 1 7 7 0 -1 4194304 1 {faults} 0 0 30 12 0 0 20 0 1 0 5 1 2");
         put("proc/1/stat", &stat("init", 0, 1));
@@ -669,24 +669,24 @@ mod process_io_tests {
         put("proc/8/stat", &stat("dd", 0, 6).replace(" S 1 ", " S 7 "));
         put("proc/8/io", &io(0, 5_000));
         put("proc/8/task/8/io", &io(0, 5_000));
-        let first = look(None);
+        let first = take_sample(None);
         // dd moved 2,000 more and ended; another command began and ended between the snapshots; the shell read 300 itself.
         std::fs::remove_dir_all(dir.path().join("proc/8")).unwrap_or_else(|e| panic!("{e}"));
         put("proc/7/stat", &shell(9));
         put("proc/7/io", &io(1_300 + 40, 7_000));
         put("proc/7/task/7/io", &io(1_300, 0));
-        let second = look(Some(&first));
-        let told = |moved: Vec<Moved>| -> Vec<(u32, bool, u64, u64)> {
+        let second = take_sample(Some(&first));
+        let describe = |moved: Vec<Moved>| -> Vec<(u32, bool, u64, u64)> {
             moved
                 .iter()
                 .map(|m| (m.id, m.by_children, m.counters.read_bytes, m.counters.write_bytes))
                 .collect()
         };
-        assert_eq!(told(second.moved_since(&first)), [(7, false, 300, 0), (7, true, 40, 2_000)]);
-        // No child ended since: all of it is its own, and a thread that ended takes nothing from it.
+        assert_eq!(describe(second.moved_since(&first)), [(7, false, 300, 0), (7, true, 40, 2_000)]);
+        // No child has ended since, so all I/O is the shell's own, including that of its ended threads.
         put("proc/7/io", &io(1_840, 7_000));
         put("proc/7/task/7/io", &io(1_300, 0));
-        assert_eq!(told(look(Some(&second)).moved_since(&second)), [(7, false, 500, 0)]);
+        assert_eq!(describe(take_sample(Some(&second)).moved_since(&second)), [(7, false, 500, 0)]);
     }
 
     #[test]
@@ -695,9 +695,9 @@ mod process_io_tests {
         let root = Root::at(dir.path().to_owned());
         put(dir.path(), "proc/7/task/8/stat", &stat("worker", 0, 5));
         put(dir.path(), "proc/7/task/8/io", &io(1, 1));
-        let look = ProcessIo::sample(&root, Whose::ThreadsOf(7), None).unwrap_or_else(|e| panic!("{e}"));
-        let moved = look.moved_since(&ProcessIo::default());
-        assert_eq!((moved.len(), moved[0].name.as_str(), look.hidden()), (1, "worker", 0));
+        let sample = ProcessIo::sample(&root, Whose::ThreadsOf(7), None).unwrap_or_else(|e| panic!("{e}"));
+        let moved = sample.moved_since(&ProcessIo::default());
+        assert_eq!((moved.len(), moved[0].name.as_str(), sample.hidden()), (1, "worker", 0));
         put(dir.path(), "proc/7/task/8/stat", &stat("worker", 0, 5).replace(" S ", " Z "));
         let ended = ProcessIo::sample(&root, Whose::ThreadsOf(7), None);
         assert!(ended.is_err_and(|why| why.contains("has ended")));
@@ -745,7 +745,7 @@ mod open_files_tests {
     }
 
     #[test]
-    fn flags_of_descriptors_are_told_in_words_and_sockets_are_no_files() {
+    fn flags_of_descriptors_are_described_and_sockets_are_ignored() {
         let direct = format!("{:o}", (OFlags::RDWR | OFlags::DIRECT).bits() | O_DSYNC.cast_unsigned());
         assert_eq!(seen(&direct, "").describe(), "direct, sync, io_uring");
         assert_eq!(seen("0100000", "").describe(), "buffered, io_uring");
@@ -755,7 +755,7 @@ mod open_files_tests {
     }
 
     #[test]
-    fn what_is_mapped_and_not_executed_is_told() {
+    fn data_mappings_are_reported_and_executed_ones_are_not() {
         let line =
             |permissions: &str, inode: u32| format!("7f00-7f01 {permissions} 0 $DEVICE {inode}   /data/x\n");
         assert!(seen("0100000", &line("rw-s", 42)).mmap);
@@ -765,7 +765,7 @@ mod open_files_tests {
     }
 
     #[test]
-    fn what_may_not_be_seen_is_a_reason() {
+    fn missing_permission_is_a_reason() {
         let nowhere = Root::at("/nonexistent-prefix".into());
         assert!(open_flags_of_process(&nowhere, 7, &OnDevices::default()).is_err());
     }

@@ -21,7 +21,7 @@ use std::path::Path;
 /// Resolves a path.
 ///
 /// # Errors
-/// If its status cannot be read. A [`Place`] itself says what could not be followed.
+/// If its status cannot be read. [`Place::blind`] has the reason if a device could not be followed.
 pub fn resolve(root: &Root, path: &Path) -> Result<Place, MachineError> {
     let status = identity::status_by_path(path).map_err(|e| MachineError::at(path, "accessed", &e))?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
@@ -197,7 +197,7 @@ fn this_directory_has_a_place() -> Result<(), MachineError> {
 }
 
 #[test]
-fn files_of_a_volume_are_on_the_disk_below_it_and_those_of_another_disk_are_not() {
+fn files_of_a_volume_are_on_the_disk_below_it_and_not_on_others() {
     use crate::fixture::{link, put};
     let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     let put = |path: &str, text: &str| put(dir.path(), path, text);

@@ -24,7 +24,7 @@ use sys::ring::{Ring, RingOptions};
 const TRACE_POINT: &str = "events/block/block_rq_issue/enable";
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 
-/// What is allowed, or why it is not.
+/// The rights of this process, or why it lacks them.
 #[derive(Clone, Debug)]
 pub struct Rights {
     /// A ring of io_uring can be set up.
@@ -47,7 +47,7 @@ pub struct Rights {
     pub locked_bytes: Option<u64>,
 }
 
-/// Finds out what is allowed, for these devices too.
+/// Tests all rights, and whether these devices can be read.
 pub fn look<'a>(root: &Root, devices: impl Iterator<Item = &'a str>) -> Rights {
     let exempt = rustix::process::geteuid().is_root();
     let io_uring = io_uring(root);
@@ -227,17 +227,16 @@ mod tests {
         let filtered = ("proc/self/status", "Name:\tfathom\nSeccomp:\t2\nSeccomp_filters:\t1\n");
         let unfiltered = ("proc/self/status", "Name:\tfathom\nSeccomp:\t0\n");
         let sysctl = |level: &'static str| ("proc/sys/kernel/io_uring_disabled", level);
-        let of = cause_with;
-        assert_eq!(of(Errno::PERM, &[filtered, sysctl("0\n")]), IoUringDenied::SeccompDenies);
-        assert_eq!(of(Errno::PERM, &[filtered]), IoUringDenied::SeccompDenies);
-        assert_eq!(of(Errno::PERM, &[filtered, sysctl("2\n")]), IoUringDenied::Sysctl("2".into()));
-        assert_eq!(of(Errno::PERM, &[unfiltered, sysctl("1\n")]), IoUringDenied::Sysctl("1".into()));
-        assert_eq!(of(Errno::PERM, &[filtered, sysctl("1\n")]), IoUringDenied::SeccompDenies);
-        assert_eq!(of(Errno::PERM, &[unfiltered, sysctl("0\n")]), IoUringDenied::Sandbox);
-        assert_eq!(of(Errno::PERM, &[]), IoUringDenied::Sandbox);
-        assert_eq!(of(Errno::NOSYS, &[filtered]), IoUringDenied::SeccompHides);
-        assert!(matches!(of(Errno::NOSYS, &[unfiltered]), IoUringDenied::NotBuiltIn(_)));
-        assert!(matches!(of(Errno::NOMEM, &[filtered]), IoUringDenied::Other(_)));
+        assert_eq!(cause_with(Errno::PERM, &[filtered, sysctl("0\n")]), IoUringDenied::SeccompDenies);
+        assert_eq!(cause_with(Errno::PERM, &[filtered]), IoUringDenied::SeccompDenies);
+        assert_eq!(cause_with(Errno::PERM, &[filtered, sysctl("2\n")]), IoUringDenied::Sysctl("2".into()));
+        assert_eq!(cause_with(Errno::PERM, &[unfiltered, sysctl("1\n")]), IoUringDenied::Sysctl("1".into()));
+        assert_eq!(cause_with(Errno::PERM, &[filtered, sysctl("1\n")]), IoUringDenied::SeccompDenies);
+        assert_eq!(cause_with(Errno::PERM, &[unfiltered, sysctl("0\n")]), IoUringDenied::Sandbox);
+        assert_eq!(cause_with(Errno::PERM, &[]), IoUringDenied::Sandbox);
+        assert_eq!(cause_with(Errno::NOSYS, &[filtered]), IoUringDenied::SeccompHides);
+        assert!(matches!(cause_with(Errno::NOSYS, &[unfiltered]), IoUringDenied::NotBuiltIn(_)));
+        assert!(matches!(cause_with(Errno::NOMEM, &[filtered]), IoUringDenied::Other(_)));
     }
 
     #[test]
@@ -257,16 +256,16 @@ mod tests {
     #[test]
     fn without_io_uring_in_the_kernel_no_sysctl_is_advised() {
         let root = Root::at("/nonexistent-prefix".into());
-        let of = |denied: IoUringDenied| denied.advice(&root).unwrap_or_default();
+        let advice = |denied: IoUringDenied| denied.advice(&root).unwrap_or_default();
         for denied in [
             IoUringDenied::SeccompHides,
             IoUringDenied::OldKernel("4.4".into()),
             IoUringDenied::NotBuiltIn("6.1".into()),
             IoUringDenied::SeccompDenies,
         ] {
-            assert!(!of(denied.clone()).contains("sysctl"), "{denied:?}");
+            assert!(!advice(denied.clone()).contains("sysctl"), "{denied:?}");
         }
         // Its file is not there, so it cannot be set from here.
-        assert!(of(IoUringDenied::Sysctl("2".into())).starts_with("as root, outside"));
+        assert!(advice(IoUringDenied::Sysctl("2".into())).starts_with("as root, outside"));
     }
 }

@@ -98,7 +98,7 @@ pub fn open_device(
     }
     let file =
         open_for_work(path, write, cache).map_err(|e| MachineError::at(path, opened_for(write), &e))?;
-    // Without a plan it must at least be what it was a moment ago.
+    // Without a plan it must at least be the same file as a moment ago.
     must_be_open(root, path, &file, planned.or(Some(&identity::of_device(number))))?;
     Ok(file)
 }
@@ -111,7 +111,7 @@ pub fn open_file(path: &Path, write: bool, cache: Cache) -> io::Result<File> {
     open_for_work(path, write, cache)
 }
 
-/// Refuses a path that no longer leads to what the plan was made for. Opening it might block for ever, as
+/// Refuses a path that no longer leads to the file or device of the plan. Opening it might block for ever, as
 /// with a FIFO.
 ///
 /// # Errors
@@ -127,7 +127,7 @@ pub fn must_be_at(root: &Root, path: &Path, planned: Option<&Identity>) -> Resul
     must_be(root, path, &now, planned)
 }
 
-/// Refuses an open file or device that is not what the plan was made for. A descriptor cannot be exchanged
+/// Refuses an open file or device other than that of the plan. A descriptor cannot be exchanged
 /// any more.
 ///
 /// # Errors
@@ -444,8 +444,8 @@ mod tests {
         assert!(swap.is_err_and(|e| e.to_string().contains("swap")));
         put("proc/swaps", "Filename\n".into())?;
         put("sys/class/block/loop7/loop/backing_file", format!("{shown}\n"))?;
-        let behind = may_write_file(&root, &path, &path, Some(&shown), false);
-        assert!(behind.is_err_and(|e| e.to_string().contains("loop7")));
+        let refusal = may_write_file(&root, &path, &path, Some(&shown), false);
+        assert!(refusal.is_err_and(|e| e.to_string().contains("loop7")));
         Ok(())
     }
 

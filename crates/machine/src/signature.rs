@@ -151,7 +151,7 @@ fn without_doubles(mut found: Vec<&'static str>) -> Vec<&'static str> {
     once
 }
 
-/// Names of what an open device or file of `bytes` holds; empty if it holds nothing that has a name.
+/// Returns the names of all formats found in an open device or file of `bytes`; empty without any.
 ///
 /// # Errors
 /// Why its content is unknown: a part of it cannot be read, or it has no bytes.
@@ -170,7 +170,7 @@ const LUKS_COPY: &[u8] = b"SKUL\xba\xbe";
 const BSD: &[u8] = &[0x57, 0x45, 0x56, 0x82];
 const GPT: &[u8] = b"EFI PART";
 
-/// Numbers that are long enough to mean something by themselves: name, offset, bytes.
+/// Magic numbers that are long enough to prove a format: name, offset, bytes.
 const MAGICS: &[(&str, i64, &[u8])] = &[
     // Members of RAIDs.
     ("linux_raid_member", 0, MD),
@@ -321,7 +321,8 @@ const CHECKED: &[fn(&Content<'_>) -> Option<&'static str>] = &[
     dos, mac, sun, atari, dasd,
 ];
 
-/// The bytes that tell a file system from all others of its type: name, offset, length. They never change while it is mounted.
+/// The bytes that distinguish a file system from all others of its type: name, offset, length. They never change while
+/// it is mounted.
 const IDENTITIES: &[(&str, u64, usize)] = &[
     ("ext2", 0x468, 16),
     ("ext3", 0x468, 16),
@@ -525,7 +526,7 @@ fn zfs(content: &Content<'_>) -> Option<&'static str> {
     labels.into_iter().flatten().any(|label| is_at(label) == Some(true)).then_some("zfs_member")
 }
 
-/// A log of XFS on a device of its own: a record's header begins one of the first 512 sectors.
+/// An external XFS log: one of the first 512 sectors begins with the header of a record.
 fn xfs_log(content: &Content<'_>) -> Option<&'static str> {
     let is_at = |at: u64| {
         content.be32(at) == Some(0xfeed_babe)
@@ -607,7 +608,7 @@ fn sun(content: &Content<'_>) -> Option<&'static str> {
     (sector[508..510] == [0xda, 0xbe] && sum == 0).then_some("sun")
 }
 
-/// A root sector of Atari, which has no number at all: its partitions must lie on the disk.
+/// A root sector of Atari has no magic number: its partitions must lie on the disk.
 fn atari(content: &Content<'_>) -> Option<&'static str> {
     let sector = content.array::<512>(0)?;
     let be32 = |at: usize| u32::from_be_bytes([sector[at], sector[at + 1], sector[at + 2], sector[at + 3]]);
@@ -703,7 +704,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_thousand_devices_of_random_data_hold_nothing() {
+    fn ten_thousand_devices_of_random_data_match_no_format() {
         // Sizes from 1 MiB to 8 TiB: what lies at the end, and what must lie on the disk, depends on them.
         for seed in 0..10_000 {
             let bytes = (1 << (20 + seed % 24)) + seed % 97 * 512;

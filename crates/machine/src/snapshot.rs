@@ -34,7 +34,7 @@ const PRESSURE_FILES: [&str; 3] = ["/proc/pressure/io", "/proc/pressure/cpu", "/
 const TEMPERATURE_FILES: [&str; 4] = ["temp1_input", "temp1_max", "temp1_crit", "temp1_alarm"];
 /// File systems whose client keeps statistics for each mount.
 const STATISTICS_KINDS: [&str; 2] = ["nfs", "nfs4"];
-/// Readings of two clocks, of which the best counts: between the two, this thread may have lost its CPU.
+/// Number of readings of two clocks; the best one counts, since this thread may lose its CPU between the two.
 const CLOCK_READINGS: usize = 4;
 
 /// An open target and its measured region, from its first byte to after its last, which may be beyond the
@@ -168,7 +168,7 @@ fn cpu_lines(text: &str) -> String {
 }
 
 fn state(root: &Root, part: Option<&Part>, with_extents: bool) -> TargetState {
-    let nothing = || "none of its files is open".to_owned();
+    let nothing = || "the target is not open".to_owned();
     let target = part.map(|(file, _)| *file);
     let stored = || {
         part.map_or_else(
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn during_a_run_only_what_changed_is_kept() {
+    fn during_a_run_only_changed_files_are_kept() {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         fs::write(dir.path().join("stat"), "1 2 3").unwrap_or_else(|e| panic!("{e}"));
         let mut watch = Watch::new(Root::at(dir.path().to_owned()), &machine("/stat"), Instant::now());
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_books_of_mounts_only_ours_are_kept() {
+    fn only_statistics_of_mounts_of_targets_are_kept() {
         let text = "device proc mounted on /proc with fstype proc\n\
                     device server:/a mounted on /mnt/my\\040data with fstype nfs4 statvers=1.1\n\
                     \tbytes:\t1 2 3 4 5 6 7 8\n\

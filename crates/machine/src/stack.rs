@@ -120,14 +120,14 @@ impl<'a> Stack<'a> {
             return Vec::new();
         };
         let by_name = || identity::of_name(self.root, &file);
-        let behind =
+        let backing =
             status.map(|status| crate::loop_devices::backing_identity(&status)).or_else(|_| by_name());
-        if let Ok(what) = &behind {
+        if let Ok(what) = &backing {
             let from = self.layers[index].device.get("loop/offset").map_or("0", String::as_str);
-            let words = format!("{} from byte {from}", what.describe());
-            self.layers[index].device.insert(BACKING.to_owned(), words);
+            let place = format!("{} from byte {from}", what.describe());
+            self.layers[index].device.insert(BACKING.to_owned(), place);
         }
-        let (number, inode) = match behind {
+        let (number, inode) = match backing {
             Ok(Identity::Device { number, .. }) => return self.add(&number).into_iter().collect(),
             Ok(Identity::File { device, inode }) => (device, inode),
             Err(why) => {
@@ -328,7 +328,7 @@ const DISK_FILES: [&str; 13] = [
     "dm/name",
     "dm/suspended",
     "dm/uuid",
-    // Stored under one name, wherever it is.
+    // Stored under this name, from either place.
     "queue/dax",
     "device/power/pm_qos_latency_tolerance_us",
 ];
@@ -479,14 +479,15 @@ fn marks(root: &Root, name: &str) -> Vec<String> {
         root.word(&format!("/sys/class/block/{disk}/diskseq")).map(|n| format!("disk sequence {n}"));
     let start =
         root.word(&format!("/sys/class/block/{name}/start")).map(|s| format!("partition from sector {s}"));
-    let words = |(what, offset): (Identity, u64)| match what {
+    let describe = |(what, offset): (Identity, u64)| match what {
         Identity::File { device, inode } => {
             format!("a loop over inode {inode} of {device} from byte {offset}")
         }
         Identity::Device { number, .. } => format!("a loop over device {number} from byte {offset}"),
     };
-    let behind = disk.starts_with("loop").then(|| backing_and_offset(root, &disk).ok().map(words)).flatten();
-    [serial, behind, start, sequence].into_iter().flatten().collect()
+    let backing =
+        disk.starts_with("loop").then(|| backing_and_offset(root, &disk).ok().map(describe)).flatten();
+    [serial, backing, start, sequence].into_iter().flatten().collect()
 }
 
 /// The devices below a file system.
@@ -695,7 +696,7 @@ mod tests {
             let hidden = place(name, Some(&["sda", "sdz"]));
             assert!(hidden.blind.is_some_and(|why| why.contains("sdz")), "{name}");
         }
-        // Names alone tell volumes and arrays, where their own directories are covered.
+        // Only names identify volumes and arrays if their directories are covered.
         assert_eq!(place("dm-3", None).layers[0].kind, LayerKind::DeviceMapper);
         assert_eq!(place("md126", None).layers[0].kind, LayerKind::Raid);
         for name in ["zram3", "ram3"] {
@@ -845,7 +846,7 @@ mod device_tests {
     }
 
     #[test]
-    fn an_array_tells_its_state_and_has_no_link() -> std::io::Result<()> {
+    fn an_array_reports_its_state_and_has_no_link() -> std::io::Result<()> {
         let dir = tempfile::tempdir()?;
         let files =
             [("md/degraded", "1\n"), ("md/sync_action", "recover\n"), ("md/level", "raid1\n"), ("ro", "0\n")];
@@ -867,7 +868,7 @@ mod device_tests {
     }
 
     #[test]
-    fn the_devices_of_this_machine_are_looked_at() {
+    fn the_devices_of_this_machine_are_listed() {
         let root = Root::real();
         for name in root.list("/sys/class/block").unwrap_or_default() {
             println!("{name} {:?}", read_device_attributes(&root, &name, &name));

@@ -34,7 +34,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use sys::arena::Arena;
 
-/// Smallest test file. Smaller ones say nothing about storage.
+/// Smallest test file. A smaller one would measure caches.
 pub const LEAST_BYTES: u64 = 16 * MIB;
 /// Share of a file system that remains free: one in twenty.
 const FREE_SHARE: u64 = 20;
@@ -75,7 +75,8 @@ impl TestFile {
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Self, MachineError> {
         large_enough(asked_bytes)?;
-        Self::from_open(create(dir)?).filled(dir, asked_bytes, (seed, limit), stop, progress)
+        let (file, name) = create(dir)?;
+        Self::from_open(file, name).filled(dir, asked_bytes, seed, limit, stop, progress)
     }
 
     /// Creates an empty file of this length in `dir`, to find out what its file system can do.
@@ -83,13 +84,14 @@ impl TestFile {
     /// # Errors
     /// As [`Self::make`], without permission or space for a file.
     pub fn lend(dir: &Path, bytes: u64) -> Result<Self, MachineError> {
-        let lent = Self::from_open(create(dir)?);
+        let (file, name) = create(dir)?;
+        let lent = Self::from_open(file, name);
         lent.file.set_len(bytes).map_err(|e| MachineError::at(dir, "written to", &e))?;
         Ok(lent)
     }
 
     /// Wraps an open file with its name, and locks it.
-    fn from_open((file, name): (File, Option<PathBuf>)) -> Self {
+    fn from_open(file: File, name: Option<PathBuf>) -> Self {
         let mut made = Self { file, name, bytes: 0, notes: Vec::new(), creator_ended: None };
         // The lock tells later runs that this file is in use. It only matters if the file has a name.
         let locked = flock(&made.file, FlockOperation::NonBlockingLockExclusive);
@@ -107,12 +109,13 @@ impl TestFile {
         mut self,
         dir: &Path,
         asked_bytes: u64,
-        (seed, limit): (u64, Duration),
+        seed: u64,
+        limit: Duration,
         stop: &AtomicBool,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Self, MachineError> {
         let target = self.fitting(dir, asked_bytes)?;
-        self.fill(dir, target, (seed, limit), stop, progress)?;
+        self.fill(dir, target, seed, limit, stop, progress)?;
         self.prove();
         Ok(self)
     }
@@ -169,11 +172,13 @@ impl TestFile {
         Ok(target)
     }
 
+    /// Writes up to `target` bytes, truncates the file to what was written, and makes it stable.
     fn fill(
         &mut self,
         dir: &Path,
         target: u64,
-        (seed, limit): (u64, Duration),
+        seed: u64,
+        limit: Duration,
         stop: &AtomicBool,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), MachineError> {
@@ -202,33 +207,20 @@ impl TestFile {
             progress(done, target);
         };
         drop(writer);
-        self.finish(dir, done, target, (ended, limit))
-    }
-
-    /// Truncates the file to what was written and makes it stable.
-    fn finish(
-        &mut self,
-        dir: &Path,
-        done: u64,
-        target: u64,
-        (ended, limit): (Filled, Duration),
-    ) -> Result<(), MachineError> {
-        let bytes = match ended {
-            // A part is given back, so that no program is left with a full disk.
-            Filled::Full => (done - done / 16) / MIB * MIB,
-            Filled::Whole | Filled::Slow => done,
+        let (bytes, why) = match ended {
+            Filled::Whole => (done, None),
+            Filled::Slow => {
+                let limit = minutes(limit.as_nanos() as u64);
+                (done, Some(format!("because writing more would have taken longer than {limit}")))
+            }
+            // Gives a part back, so that no program is left with a full disk.
+            Filled::Full => {
+                ((done - done / 16) / MIB * MIB, Some("because the file system or a quota was full".into()))
+            }
         };
         if bytes < LEAST_BYTES {
             return Err(no_room(dir, bytes));
         }
-        let why = match ended {
-            Filled::Whole => None,
-            Filled::Slow => Some(format!(
-                "because writing more would have taken longer than {}",
-                minutes(limit.as_nanos() as u64)
-            )),
-            Filled::Full => Some("because the file system or a quota was full".into()),
-        };
         if let Some(why) = why {
             self.notes.push(format!(
                 "the test file is {} instead of {}, {why}",
@@ -311,8 +303,7 @@ fn by_descriptor(file: &File) -> PathBuf {
 
 /// Whether a path leads to this open file.
 fn is_path_of(path: &Path, file: &File) -> bool {
-    identity::of_path(path)
-        .is_ok_and(|there| identity::of_file(file).is_ok_and(|is_our_name| there.is_same(&is_our_name)))
+    identity::of_path(path).is_ok_and(|there| identity::of_file(file).is_ok_and(|open| there.is_same(&open)))
 }
 
 fn create_named(dir: &Path) -> Result<(File, Option<PathBuf>), MachineError> {
@@ -504,12 +495,13 @@ impl TestFile {
     pub fn make_common(
         (dir, file_name): (&Path, &str),
         asked_bytes: u64,
-        how: (u64, Duration),
+        (seed, limit): (u64, Duration),
         stop: &AtomicBool,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Self, MachineError> {
         large_enough(asked_bytes)?;
-        Self::from_open(create_as(dir, file_name)?).filled(dir, asked_bytes, how, stop, progress)
+        let (file, name) = create_as(dir, file_name)?;
+        Self::from_open(file, name).filled(dir, asked_bytes, seed, limit, stop, progress)
     }
 
     /// Creates a file of this length under this name, for all hosts to fill.
@@ -519,7 +511,8 @@ impl TestFile {
     pub fn begin_common((dir, file_name): (&Path, &str), bytes: u64) -> Result<Self, MachineError> {
         large_enough(bytes)?;
         fits(dir, bytes)?;
-        let mut made = Self::from_open(create_as(dir, file_name)?);
+        let (file, name) = create_as(dir, file_name)?;
+        let mut made = Self::from_open(file, name);
         made.file.set_len(bytes).map_err(|e| MachineError::at(dir, "written to", &e))?;
         made.bytes = bytes;
         Ok(made)
@@ -708,7 +701,7 @@ mod tests {
     }
 
     #[test]
-    fn small_wishes_and_interruptions_make_no_file() -> io::Result<()> {
+    fn small_sizes_and_interruptions_make_no_file() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         assert!(made(dir.path(), MIB).is_err_and(|e| e.class() == crate::error::Class::Usage));
         let stop = AtomicBool::new(true);
@@ -739,19 +732,19 @@ mod common_tests {
     use std::os::unix::fs::FileExt;
 
     #[test]
-    fn two_hosts_fill_one_file_which_its_maker_removes() -> Result<(), Box<dyn std::error::Error>> {
+    fn two_hosts_fill_one_file_and_its_creator_removes_it() -> Result<(), Box<dyn std::error::Error>> {
         let dir = tempfile::tempdir()?;
         let (at, ended) = (common_name(), Arc::new(AtomicBool::new(false)));
         let at = (dir.path(), at.as_str());
-        let mut is_our_name = TestFile::begin_common(at, 16 * MIB)?;
+        let mut ours = TestFile::begin_common(at, 16 * MIB)?;
         let mut theirs = TestFile::of_another(at, "a", &ended)?;
         let half = |file: &mut TestFile, part: Range<u64>, seed| {
             file.fill_parts(std::iter::once(part), (8 * MIB, seed), &AtomicBool::new(false), &mut |_, _| {})
         };
-        half(&mut is_our_name, 0..8 * MIB, 1)?;
+        half(&mut ours, 0..8 * MIB, 1)?;
         half(&mut theirs, 8 * MIB..16 * MIB, 2)?;
-        is_our_name.prove_common();
-        assert_eq!((is_our_name.bytes(), theirs.bytes()), (16 * MIB, 16 * MIB));
+        ours.prove_common();
+        assert_eq!((ours.bytes(), theirs.bytes()), (16 * MIB, 16 * MIB));
         let mut block = [0; 4096];
         for at in (0..16 * MIB).step_by(4096) {
             theirs.reopen(Cache::Buffered, false)?.read_exact_at(&mut block, at)?;
@@ -759,25 +752,24 @@ mod common_tests {
         }
         drop(theirs);
         assert_eq!(std::fs::metadata(dir.path().join(at.1))?.len(), 16 * MIB, "it is its maker's");
-        drop(is_our_name);
+        drop(ours);
         assert_eq!(std::fs::read_dir(dir.path())?.count(), 0);
         Ok(())
     }
 
     #[test]
-    fn a_file_whose_maker_may_be_lost_is_removed_by_whoever_is_left() -> Result<(), Box<dyn std::error::Error>>
-    {
+    fn a_common_file_is_removed_by_the_host_that_is_left() -> Result<(), Box<dyn std::error::Error>> {
         let dir = tempfile::tempdir()?;
         let (at, ended) = (common_name(), Arc::new(AtomicBool::new(false)));
         let at = (dir.path(), at.as_str());
-        let is_our_name = TestFile::begin_common(at, 16 * MIB)?;
+        let ours = TestFile::begin_common(at, 16 * MIB)?;
         let theirs = TestFile::of_another(at, "a", &ended)?;
         ended.store(true, Ordering::Relaxed);
         drop(theirs);
         assert_eq!(std::fs::read_dir(dir.path())?.count(), 0);
-        drop(is_our_name);
+        drop(ours);
         let missing = TestFile::of_another(at, "a", &ended).err().map(|e| e.to_string()).unwrap_or_default();
-        assert!(missing.contains("interrupted"), "nobody waits for it any more: {missing}");
+        assert!(missing.contains("interrupted"), "it is no longer waited for: {missing}");
         Ok(())
     }
 }
@@ -795,8 +787,9 @@ mod leftovers_tests {
         let dead = dir.path().join(format!("{PREFIX}4194999-00000000000000ff{SUFFIX}"));
         let live = dir.path().join(format!("{PREFIX}{}-00000000000000ff{SUFFIX}", std::process::id()));
         let host = super::host_name();
-        let of = |host: &str| dir.path().join(format!("{PREFIX}4194999-00000000000000ff-{host}{SUFFIX}"));
-        let (common, creator_ended) = (of(&host), of("another.host"));
+        let leftover =
+            |host: &str| dir.path().join(format!("{PREFIX}4194999-00000000000000ff-{host}{SUFFIX}"));
+        let (common, creator_ended) = (leftover(&host), leftover("another.host"));
         for path in [
             &dead,
             &live,

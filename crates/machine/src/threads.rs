@@ -50,9 +50,8 @@ pub(crate) fn housekeepers(root: &Root) -> Known<String> {
     Ok(out)
 }
 
-/// Returns the ids of possible kernel threads: the children of `kthreadd`, so that a machine with thousands
-/// of processes is not asked for each name in every sample; all processes if the kernel keeps no lists of
-/// children (`CONFIG_PROC_CHILDREN`).
+/// Returns the ids of possible kernel threads: the children of `kthreadd`, so that a sample does not read the names of
+/// thousands of processes; all processes if the kernel keeps no lists of children (`CONFIG_PROC_CHILDREN`).
 fn kernel_threads(root: &Root) -> Known<Vec<String>> {
     if let Ok(children) = root.read("/proc/2/task/2/children") {
         return Ok(children.split_ascii_whitespace().map(str::to_owned).collect());
@@ -132,7 +131,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn kernel_threads_that_keep_house_are_told_from_others_and_from_impostors() -> std::io::Result<()> {
+    fn housekeeping_threads_are_distinguished_from_others_and_from_impostors() -> std::io::Result<()> {
         let dir = tempfile::tempdir()?;
         let root = Root::at(dir.path().to_owned());
         assert!(housekeepers(&root).is_err_and(|why| why.contains("container")));
@@ -151,7 +150,7 @@ mod tests {
         put(dir.path(), "proc/900/stat", "900 (a) S 2 0 0 0 -1 2097152 0) S 1 0 0 0 -1 4194304 0\n");
         let all = Ok("70: ext4lazyinit\n71: md127_resync\n".to_owned());
         assert_eq!(housekeepers(&root), all);
-        // With a list of the kernel's own, no other process is asked; one that ended since is passed over.
+        // With a list of the kernel's threads no other process is read. A thread that has ended is skipped.
         put(dir.path(), "proc/2/task/2/children", "70 71 72 73 74 ");
         fs::remove_dir_all(dir.path().join("proc/900"))?;
         put(dir.path(), "proc/901/comm", "ext4lazyinit\n");
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_are_told_from_other_threads_of_ours() {
+    fn workers_are_distinguished_from_other_threads_of_fathom() {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         let root = Root::at(dir.path().to_owned());
         assert!(numbered(&root, "fathom-").is_err());

@@ -294,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_instance_is_gone_with_its_value_and_one_of_a_live_process_is_no_leftover() {
+    fn dropping_removes_an_instance_and_live_processes_have_no_leftovers() {
         match Tracer::new(64 << 10) {
             Ok(tracer) => {
                 let name = tracer.name.clone();

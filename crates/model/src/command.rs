@@ -308,7 +308,7 @@ pub struct CommandResult {
     pub seconds: Option<f64>,
     /// 95 % interval over the runs; `None` with fewer than three.
     pub seconds_interval: Option<[f64; 2]>,
-    /// What it waited for.
+    /// The resource that its time depends on most.
     pub limiter: Limiter,
     /// Its runs, in order of time.
     pub runs: Vec<CommandRun>,

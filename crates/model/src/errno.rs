@@ -18,7 +18,7 @@ const NAMES: [(i32, &str, &str); 46] = [
     (6, "ENXIO", "no such device"),
     (7, "E2BIG", ""),
     (8, "ENOEXEC", ""),
-    (9, "EBADF", "not open for this"),
+    (9, "EBADF", "not open for this access"),
     (10, "ECHILD", ""),
     (11, "EAGAIN", "would have to wait"),
     (12, "ENOMEM", "no memory"),
@@ -49,10 +49,10 @@ const NAMES: [(i32, &str, &str); 46] = [
     (62, "ETIME", "timed out"),
     (67, "ENOLINK", "the path to the device failed"),
     (74, "EBADMSG", "checksum error"),
-    (84, "EILSEQ", "data that are not what should be there"),
+    (84, "EILSEQ", "data differ from what was written"),
     (95, "EOPNOTSUPP", "not supported"),
     (110, "ETIMEDOUT", "timed out"),
-    (116, "ESTALE", "the server has no such file any more"),
+    (116, "ESTALE", "stale file handle"),
     (117, "EUCLEAN", "the file system is damaged"),
     (121, "EREMOTEIO", "target error"),
     (122, "EDQUOT", "quota exceeded"),
@@ -104,7 +104,7 @@ fn parse_ignored_error(text: &str) -> Result<IgnoredError, String> {
     }
     let number = number(error).ok_or_else(|| {
         format!(
-            "{} is no error; type its name or number, such as EIO, write:ENOSPC or read:all",
+            "{} is not an error; type its name or number, such as EIO, write:ENOSPC or read:all",
             quoted_excerpt(error)
         )
     })?;
@@ -114,7 +114,7 @@ fn parse_ignored_error(text: &str) -> Result<IgnoredError, String> {
 fn parse_kind(word: &str) -> Result<Kind, String> {
     Kind::ALL.into_iter().find(|kind| kind.word() == word).ok_or_else(|| {
         let known = Kind::ALL.map(Kind::word);
-        format!("{} is no kind of operation; type {}", quoted_excerpt(word), any_of(&known))
+        format!("{} is not a kind of operation; type {}", quoted_excerpt(word), any_of(&known))
     })
 }
 
@@ -123,8 +123,8 @@ fn parse_kind(word: &str) -> Result<Kind, String> {
 pub fn by_direction(text: &str) -> String {
     let kinds = [Kind::Read, Kind::Write, Kind::Read];
     let with_kind = |(kind, list): (Kind, &str)| -> Vec<String> {
-        let words = list.split(':').map(str::trim).filter(|word| !word.is_empty());
-        words.map(|word| format!("{}:{word}", kind.word())).collect()
+        let errors = list.split(':').map(str::trim).filter(|error| !error.is_empty());
+        errors.map(|error| format!("{}:{error}", kind.word())).collect()
     };
     kinds.into_iter().zip(text.split(',')).flat_map(with_kind).collect::<Vec<_>>().join(",")
 }
@@ -181,10 +181,10 @@ fn ignored_errors_are_parsed_from_their_formatted_form() {
         assert_eq!(ignored_errors(text).map(|errors| of_ignored_errors(&errors)).as_deref(), Ok(text));
     }
     for (text, why) in [
-        ("", "is no error"),
-        ("EOI", "is no error"),
+        ("", "is not an error"),
+        ("EOI", "is not an error"),
         ("reads:EIO", "read, write, trim or sync"),
-        ("EIO,", "is no error"),
+        ("EIO,", "is not an error"),
     ] {
         assert!(ignored_errors(text).is_err_and(|message| message.contains(why)), "{text}");
     }

@@ -63,7 +63,7 @@ pub struct TargetState {
     /// Identity and length of the file, at every moment; `None` in records from before it was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<Known<FileState>>,
-    /// How full its file system is; looked at together with the extents.
+    /// How full its file system is; read together with the extents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<Known<Room>>,
     /// Single reads before the first run that show the stored data; `None` if none were made.

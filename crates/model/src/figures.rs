@@ -26,7 +26,7 @@ pub struct Observed {
     pub ended_ns: u64,
     /// Whether none of its runs failed: all are complete, or a signal ended them.
     pub in_order: bool,
-    /// Whether this is a run that ended early, because no run is complete. No result is made of it.
+    /// Whether this run ended early and no run is complete. It gives no result.
     pub is_cut: bool,
     /// Operations completed in the windows; kinds without operations are left out.
     pub kinds: BTreeMap<Kind, ObservedKind>,
@@ -47,7 +47,7 @@ pub struct Observed {
     pub steadied: Option<(Steady, Steadied)>,
     /// Options that were typed in the language of another tool.
     pub typed: Option<TypedResult>,
-    /// Operations of each worker on each target, if the plan asked for them.
+    /// Operations of each worker on each target, if the plan requests them.
     pub lanes: Vec<ObservedLane>,
     /// CPU times during the runs, for all streams of the phase; empty if they were not counted.
     pub cpus: Vec<ObservedCpu>,

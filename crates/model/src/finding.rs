@@ -26,20 +26,20 @@ pub struct Finding {
     pub sentence: String,
     /// How to fix it; empty if nothing needs to be fixed.
     pub cure: String,
-    /// The numbers behind it.
+    /// The numbers that support it.
     pub evidence: BTreeMap<String, f64>,
     /// Whether the user accepted it with `--accept`.
     pub accepted: bool,
 }
 
-/// The three outcomes of a check. Not looked at is never a pass.
+/// The three outcomes of a check. Not checked is never a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The false belief is true here.
     Finding,
-    /// Could not be looked at.
+    /// Could not be checked.
     NotChecked,
     /// The belief holds.
     Holds,
@@ -145,8 +145,8 @@ impl CheckId {
         Self::ALL.iter().copied().find(|id| id.text() == text)
     }
 
-    /// Suggestions for a mistyped id, as the end of a sentence: the id with letters typed for its digits, otherwise
-    /// those of the same group, otherwise all groups.
+    /// Suggestions for a mistyped id, as the end of a sentence: the id if letters were typed for its digits,
+    /// otherwise the ids of the same group, otherwise all groups.
     fn suggest_ids(typed: &str) -> String {
         let figures = typed.replace('O', "0").replace(['I', 'L'], "1");
         if let Some(id) = Self::parse_known(&figures) {
@@ -190,7 +190,9 @@ impl<'de> Deserialize<'de> for CheckId {
         let text = Cow::<str>::deserialize(from)?;
         let newer = || Newer::read(&text).map(Self::Newer);
         Self::parse_known(&text).or_else(newer).ok_or_else(|| {
-            de::Error::custom(format!("'{text}' is no id of a check: a letter and two digits, as A01"))
+            de::Error::custom(format!(
+                "'{text}' is not the id of a check: a letter and two digits, such as A01"
+            ))
         })
     }
 }
@@ -289,7 +291,7 @@ pub struct Group {
 pub struct Look {
     /// The subject in one to three words.
     pub about: String,
-    /// The answer: in order, a finding, or not looked at.
+    /// The answer: holds, a finding, or not checked.
     pub outcome: Outcome,
     /// The effect of a finding on a number; `None` for other outcomes.
     pub severity: Option<Severity>,

@@ -51,7 +51,7 @@ pub struct Entry {
     /// The figure of each result, for jobs and profiles, whose results are listed together.
     #[serde(default)]
     pub figures: Vec<Figure>,
-    /// Capacities of devices from its valid results, as far as these consist of one kind of request.
+    /// Capacities of devices from its valid results that consist of one kind of request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capacities: Vec<Capacity>,
     /// Complete runs of all jobs.

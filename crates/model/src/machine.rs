@@ -23,7 +23,7 @@ pub struct Machine {
     pub cpus: u32,
     /// `MemTotal` in bytes.
     pub memory_bytes: Known<u64>,
-    /// The hypervisor's name or hint, `None` on bare metal as far as can be seen.
+    /// The hypervisor's name or hint, `None` if nothing indicates a virtual machine.
     pub virtual_by: Known<Option<String>>,
     /// The kernel's current clock source.
     pub clocksource: Known<String>,
@@ -86,7 +86,7 @@ pub struct FileSystem {
     pub options: String,
     /// Attributes that change how this file's data are stored: `journal_data`, `compressed`, `encrypted`, `nocow`.
     pub attributes: Vec<String>,
-    /// The mounted directory of the file system: `/` for all of it; empty in records from before it was read.
+    /// The mounted directory of the file system: `/` for the whole file system; empty in older records.
     #[serde(default)]
     pub root: String,
 }
@@ -292,8 +292,8 @@ impl Layer {
 }
 
 fn parse_number(layer: &str, dir: &str, files: &BTreeMap<String, String>, file: &str) -> Known<u64> {
-    let text = files.get(file).ok_or_else(|| format!("{layer}/{dir}{file} is not there"))?;
-    text.trim().parse().map_err(|_| format!("{layer}/{dir}{file} is no number: '{}'", text.trim()))
+    let text = files.get(file).ok_or_else(|| format!("{layer}/{dir}{file} is missing"))?;
+    text.trim().parse().map_err(|_| format!("{layer}/{dir}{file} is not a number: '{}'", text.trim()))
 }
 
 /// Version of this form.
@@ -555,7 +555,7 @@ impl SameBy {
         match self {
             Self::Serial => "serial number",
             Self::BackingFile => "device and inode of its file",
-            Self::ModelAndSize => "model and size only, for want of a serial number",
+            Self::ModelAndSize => "model and size only, without a serial number",
         }
     }
 }

@@ -122,7 +122,7 @@ impl Set {
     }
 }
 
-/// Blocks that can be compressed, or are copies. A block is a function of its key, so a copy needs the key alone.
+/// Blocks that can be compressed, or are copies. A block is a function of its key, so a copy needs only the key.
 #[derive(Clone, Debug)]
 struct Shaped {
     compress_percent: u8,
@@ -144,7 +144,7 @@ impl Shaped {
         set_blocks: Option<u64>,
         key: u64,
     ) -> Result<Self, String> {
-        for (share, word) in [(compress_percent, "compressible"), (dedup_percent, "of copies")] {
+        for (share, word) in [(compress_percent, "compressible"), (dedup_percent, "copies")] {
             if share > 100 {
                 return Err(format!("data cannot be {share} % {word}; give 0 to 100"));
             }
@@ -161,7 +161,7 @@ impl Shaped {
             .min(block.len().saturating_sub(UNIQUE_BYTES));
         let (unique, constant) = block.split_at_mut(block.len() - run);
         fill(unique, key);
-        // Never zeros: some storage keeps no zeros at all, and that would be more than compression.
+        // Never zeros: some storage does not store zeros at all, which saves more than compression.
         constant.fill(key as u8 | 1);
     }
 
@@ -226,7 +226,7 @@ pub enum Data {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         dedup_shared: bool,
     },
-    /// Nothing but bytes of value 0.
+    /// Only bytes of value 0.
     Zeros,
     /// The bytes 0 to 255, over and over: as compressible as zeros, and no zeros.
     Counting,
@@ -440,7 +440,8 @@ fn copies_of_a_set_repeat_only_its_first_blocks() {
     // Half of 4096 are divided among 16: 128 each, five deviations to either side.
     assert!(often.iter().all(|n| n.abs_diff(128) < 60), "{often:?}");
     assert!(counts.len().abs_diff(2048) < 160, "{}", counts.len());
-    // With a set as large as all written data it converges only later: a block copied before its turn is no copy.
+    // With a set as large as all written data the share converges later: a block that is copied before it was
+    // written counts as new.
     let large = Data::Random {
         compress_percent: 0,
         dedup_percent: 50,

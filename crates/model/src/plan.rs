@@ -8,7 +8,7 @@ use crate::fleet::Part;
 use crate::job::{Create, Job, Stream};
 use crate::machine::{Identity, Machine};
 use crate::payload::split_mix;
-use crate::record::Pairing;
+use crate::record::attempts::Pairing;
 use crate::report::Report;
 use crate::spec::Typed;
 use crate::spec::number::ATTEMPTS;
@@ -56,7 +56,7 @@ pub struct Plan {
     pub cold: bool,
     /// Length of the idle watch before the first run.
     pub baseline_ns: u64,
-    /// Time limit in ns for making a test file; after it, the file stays as small as it is.
+    /// Time limit in ns for making a test file; after it, the file remains as small as it is.
     #[serde(default = "making_ns")]
     pub making_ns: u64,
     /// For a quick look: ns from the beginning after which only the headline row may still begin.
@@ -80,7 +80,7 @@ pub struct Plan {
     /// The question that the jobs answer together.
     #[serde(flatten)]
     pub study: Study,
-    /// What is written before the first run to bring the storage into its steady state; `None` for nothing.
+    /// The writes before the first run that bring the storage into its steady state; `None` without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precondition: Option<Precondition>,
     /// File for the log of its operations; `None` without a log.
@@ -446,7 +446,7 @@ impl Cost {
             parts.push(format!("{} to precondition", show_bytes(self.filled_bytes)));
         }
         if self.bounded_bytes > 0 {
-            let more = if self.again { ", and again in runs that are measured again" } else { "" };
+            let more = if self.again { ", and more in runs that are repeated" } else { "" };
             parts.push(format!("at most {} in limited runs{more}", show_bytes(self.bounded_bytes)));
         }
         if self.unbounded_ns > 0 {

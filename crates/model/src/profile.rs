@@ -129,7 +129,7 @@ const READ_WRITE: &[u8] = &[100, 0];
 /// Of tests that do both at once.
 const BOTH: &[u8] = &[50];
 /// The part of AS SSD that is left out.
-const NO_COPIES: &str = "AS SSD's copy benchmark (ISO, program, game) is not done: it times how Windows copies, through its cache.";
+const NO_COPIES: &str = "AS SSD's copy benchmark (ISO, program, game) is left out: it measures how Windows copies files through its cache.";
 const CDM: &[Test] = &[
     test(Sequential, 1024, 8, 1),
     test(Sequential, 1024, 1, 1),
@@ -186,7 +186,7 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "mix",
-        about: "cdm with a mix of 70 % reads and 30 % writes beside reads and writes",
+        about: "cdm plus a mix of 70 % reads and 30 % writes",
         tests: CDM,
         read_percents: &[100, 0, 70],
         headline: 0,
@@ -230,7 +230,7 @@ pub const PROFILES: &[Profile] = &[
             tool: "ATTO Disk Benchmark",
             look: Look::Bars,
             differs: &[
-                "ATTO writes data that compress to nothing; what is written here cannot be compressed. Storage that compresses is slower here, as it is with most files.",
+                "ATTO writes data that compress to almost nothing; fathom writes incompressible data. Storage that compresses is slower here, as it is with most files.",
             ],
         }),
     },
@@ -265,7 +265,7 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "ior-easy",
-        about: "IO500's ior-easy: a file for each worker of each host, sequential transfers of 2 MiB; what is read another host wrote",
+        about: "IO500's ior-easy: a file for each worker of each host, sequential transfers of 2 MiB; each host reads what another one wrote",
         tests: &[ior("ior-easy", Files::Own)],
         read_percents: READ_WRITE,
         headline: 0,
@@ -305,7 +305,7 @@ pub const PROFILES: &[Profile] = &[
             tool: "AS SSD Compression-Benchmark",
             look: Look::Bars,
             differs: &[
-                "Each point is a file written once from end to end and then read once; the next one writes over it.",
+                "Each point is a file written once from end to end and then read once; the next one overwrites it.",
             ],
         }),
     },
@@ -529,7 +529,7 @@ pub struct Points {
     pub value: Option<f64>,
     /// The points from the slowest runs of all numbers, and from the fastest; `None` if a number has only one run.
     pub range: Option<[f64; 2]>,
-    /// The worst verdict of the numbers behind them.
+    /// The worst verdict of the numbers that they summarize.
     pub verdict: Verdict,
     /// Why there are none.
     pub withheld: Option<String>,

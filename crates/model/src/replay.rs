@@ -64,7 +64,7 @@ pub enum ReplayPace {
     /// Each operation as long after the last completed one of its task as in the capture.
     #[default]
     Dependent,
-    /// At the times of the capture, whatever the target does: an open loop.
+    /// At the times of the capture, regardless of the target: an open loop.
     Timed,
     /// As soon as there is room.
     Fast,
@@ -279,7 +279,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Two values, of which the second may differ from the first by this share.
+    /// A figure of two values: the second may differ from the first by the share `goal`.
     pub fn share(name: &str, unit: &str, [original, fit]: [Option<f64>; 2], goal: f64) -> Self {
         let difference = match (original, fit) {
             (Some(original), Some(fit)) if original > 0.0 => Some(fit / original - 1.0),
@@ -287,7 +287,7 @@ impl Figure {
             _ => None,
         };
         let why = difference.is_none().then(|| match (original, fit) {
-            (None, _) => "the capture does not say".to_owned(),
+            (None, _) => "the capture does not contain it".to_owned(),
             (_, None) => "the job has too few".to_owned(),
             _ => "the capture has none".to_owned(),
         });
@@ -309,22 +309,19 @@ impl Figure {
 impl FitCheck {
     /// The answer of all figures, as a word and as a sentence.
     pub fn answer(figures: &[Figure]) -> (Word, String) {
-        let names = |of: Option<bool>| -> Vec<&str> {
-            figures.iter().filter(|figure| figure.met == of).map(|figure| figure.name.as_str()).collect()
+        let names = |met: Option<bool>| -> Vec<&str> {
+            figures.iter().filter(|figure| figure.met == met).map(|figure| figure.name.as_str()).collect()
         };
         let (missed, unknown) = (names(Some(false)), names(None));
-        let untold = if unknown.is_empty() {
-            String::new()
-        } else {
-            format!("; cannot be told: {}", unknown.join(", "))
-        };
+        let undecided =
+            if unknown.is_empty() { String::new() } else { format!("; undecided: {}", unknown.join(", ")) };
         let met = names(Some(true)).len();
         if missed.is_empty() {
             let word = if unknown.is_empty() && met > 0 { Word::Met } else { Word::CannotTell };
-            return (word, format!("{met} of {} goals are met{untold}", figures.len()));
+            return (word, format!("{met} of {} goals are met{undecided}", figures.len()));
         }
         let sentence =
-            format!("{met} of {} goals are met, missed: {}{untold}", figures.len(), missed.join(", "));
+            format!("{met} of {} goals are met, missed: {}{undecided}", figures.len(), missed.join(", "));
         (Word::Missed, sentence)
     }
 }
@@ -380,7 +377,7 @@ fn an_undecided_goal_is_not_met() {
     assert_eq!(answer(&[near.clone(), blind.clone()]), Word::CannotTell);
     assert_eq!(
         FitCheck::answer(&[near, far, blind]).1,
-        "1 of 3 goals are met, missed: depth; cannot be told: read p50"
+        "1 of 3 goals are met, missed: depth; undecided: read p50"
     );
     assert_eq!(answer(&[]), Word::CannotTell);
     assert_eq!(Figure::distance("offsets", Err("a file".into()), 0.03).met, None);

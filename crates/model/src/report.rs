@@ -14,7 +14,7 @@ use crate::fleet::FleetFigures;
 use crate::job::{Job, Pattern, Stream};
 use crate::machine::Machine;
 use crate::payload::Written;
-use crate::record::{Disturbance, Preconditioned};
+use crate::record::attempts::{Disturbance, Preconditioned};
 use crate::replay::ReplayComparison;
 use crate::study::Studied;
 use crate::units::show_ns;
@@ -96,7 +96,7 @@ pub struct Report {
     #[serde(flatten)]
     #[cfg_attr(feature = "schema", schemars(with = "crate::study::StudiedKeys"))]
     pub study: Studied,
-    /// What was written before the first run to bring the storage into its steady state; `None` if nothing was.
+    /// The writes before the first run that brought the storage into its steady state; `None` without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preconditioned: Option<Preconditioned>,
     /// The workloads of an earlier session, measured again next to these; `None` if none was named.
@@ -572,7 +572,7 @@ impl Annotations {
             return Ok(());
         }
         if self.tags.len() >= MOST_TAGS {
-            return Err(format!("{tag}: a session has {MOST_TAGS} tags at most"));
+            return Err(format!("{tag}: a session can have at most {MOST_TAGS} tags"));
         }
         self.tags.push(tag.to_owned());
         self.tags.sort();
@@ -582,11 +582,11 @@ impl Annotations {
     /// Removes a tag.
     ///
     /// # Errors
-    /// That there is no such tag.
+    /// If the session has no such tag.
     pub fn untag(&mut self, tag: &str) -> Result<(), String> {
         let before = self.tags.len();
         self.tags.retain(|t| t != tag);
-        if self.tags.len() == before { Err(format!("{tag}: it has no such tag")) } else { Ok(()) }
+        if self.tags.len() == before { Err(format!("{tag}: the session has no such tag")) } else { Ok(()) }
     }
 
     /// Adds a note made at this time, RFC 3339.
@@ -596,19 +596,19 @@ impl Annotations {
     pub fn note(&mut self, at: String, text: &str) -> Result<(), String> {
         let text = text.trim();
         if at.chars().any(char::is_control) {
-            return Err("the time of a note is text".into());
+            return Err("the time of a note contains control characters".into());
         }
         if text.is_empty() {
-            return Err("a note says something; type it behind the session".into());
+            return Err("the note is empty; type its text after the session".into());
         }
         if text.chars().any(|c| c.is_control() && c != '\n') {
-            return Err("a note is text; leave control characters out".into());
+            return Err("a note cannot contain control characters; leave them out".into());
         }
         if text.chars().count() > NOTE_LETTERS {
-            return Err(format!("a note has {NOTE_LETTERS} letters at most"));
+            return Err(format!("a note can have at most {NOTE_LETTERS} characters"));
         }
         if self.notes.len() >= MOST_NOTES {
-            return Err(format!("a session has {MOST_NOTES} notes at most"));
+            return Err(format!("a session can have at most {MOST_NOTES} notes"));
         }
         self.notes.push(Note { at, text: text.to_owned() });
         Ok(())
@@ -618,9 +618,9 @@ impl Annotations {
 /// Rejects tags that could be confused with an id, a path or a flag, or that cannot be typed.
 fn check_tag(tag: &str) -> Result<(), String> {
     let why = if tag.is_empty() {
-        "a tag is a word"
+        "it is empty; type a word"
     } else if tag.chars().count() > TAG_LETTERS {
-        "a tag has 64 letters at most"
+        "a tag can have at most 64 characters"
     } else if tag.starts_with('-') {
         "it would be taken for a flag"
     } else if tag.contains(['/', ',']) || tag.contains("..") {
@@ -628,7 +628,7 @@ fn check_tag(tag: &str) -> Result<(), String> {
     } else if tag.chars().any(|c| c.is_whitespace() || c.is_control()) {
         "a tag is one word; join its parts with -"
     } else if tag == "last" || tag.starts_with("last~") {
-        "that means the newest session already"
+        "this word already means the newest session"
     } else {
         return Ok(());
     };

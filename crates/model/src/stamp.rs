@@ -59,8 +59,9 @@ pub struct Damage {
     pub sector: u32,
     /// Damaged sectors; all sectors if the whole block is of the wrong write.
     pub sectors: u32,
-    /// Sectors of the block.
-    pub of: u32,
+    /// The size of the block, in sectors.
+    #[serde(rename = "of")]
+    pub block_sectors: u32,
     /// The damage of the first sector.
     #[serde(flatten)]
     pub kind: DamageKind,
@@ -109,10 +110,10 @@ pub enum DamageKind {
     },
     /// An intact sector of another verification.
     Foreign {
-        /// Its id.
+        /// The id in the foreign stamp.
         id: u64,
     },
-    /// Nothing but zeros.
+    /// Only zeros.
     Zeros,
     /// Bytes that no verification wrote.
     Strange,
@@ -150,7 +151,7 @@ fn checksum(sector: &[u8; SECTOR]) -> u32 {
 /// The damage. Sectors that are not intact stamps of this place take precedence over sectors of the wrong write.
 pub fn examine(block: &[u8], expected: &Expected) -> Result<Sound, Damage> {
     let (sectors, _) = block.as_chunks::<SECTOR>();
-    let of = sectors.len() as u32;
+    let block_sectors = sectors.len() as u32;
     let mut broken: Option<Damage> = None;
     let mut tally = Tally::default();
     for (sector, bytes) in (0..).zip(sectors) {
@@ -158,12 +159,14 @@ pub fn examine(block: &[u8], expected: &Expected) -> Result<Sound, Damage> {
         let here = Expected { offset: expected.offset.wrapping_add(within), ..*expected };
         match check_sector(bytes, &here, within as u32) {
             Ok(sequence) => tally.add(sector, sequence, expected),
-            Err(kind) => broken.get_or_insert(Damage { sector, sectors: 0, of, kind }).sectors += 1,
+            Err(kind) => {
+                broken.get_or_insert(Damage { sector, sectors: 0, block_sectors, kind }).sectors += 1
+            }
         }
     }
     match broken {
         Some(damage) => Err(damage),
-        None => tally.classify(expected, of),
+        None => tally.classify(expected, block_sectors),
     }
 }
 
@@ -239,10 +242,10 @@ impl Tally {
         self.forbidden |= sequence != expected.synced && Some(sequence) != expected.begun;
     }
 
-    fn classify(&self, expected: &Expected, of: u32) -> Result<Sound, Damage> {
+    fn classify(&self, expected: &Expected, block_sectors: u32) -> Result<Sound, Damage> {
         let Self { newest, newest_sectors, newest_first, .. } = *self;
         let Some((at, sequence)) = self.first_other else {
-            return self.classify_uniform(expected, of);
+            return self.classify_uniform(expected, block_sectors);
         };
         // Only the write that was begun may be there partly, and only over the last one that must be there.
         if !self.forbidden {
@@ -251,10 +254,10 @@ impl Tally {
         // The first sector is of one write and this one of another; one of them is older than the newest.
         let (sector, other) = if self.first == newest { (at, sequence) } else { (0, self.first) };
         let kind = DamageKind::Torn { newest_sectors, newest_first, newest, other };
-        Err(Damage { sector, sectors: of - newest_sectors, of, kind })
+        Err(Damage { sector, sectors: block_sectors - newest_sectors, block_sectors, kind })
     }
 
-    fn classify_uniform(&self, expected: &Expected, of: u32) -> Result<Sound, Damage> {
+    fn classify_uniform(&self, expected: &Expected, block_sectors: u32) -> Result<Sound, Damage> {
         let sequence = self.newest;
         if !self.forbidden {
             return Ok(Sound::Whole(sequence));
@@ -264,7 +267,7 @@ impl Tally {
         } else {
             DamageKind::Future { sequence }
         };
-        Err(Damage { sector: 0, sectors: of, of, kind })
+        Err(Damage { sector: 0, sectors: block_sectors, block_sectors, kind })
     }
 }
 
@@ -292,32 +295,41 @@ impl std::fmt::Display for Damage {
             DamageKind::Flipped { byte, bits: 1 } => write!(f, "one bit differs, in byte {byte}")?,
             DamageKind::Flipped { byte, bits } => write!(f, "{bits} bits differ, the first in byte {byte}")?,
             DamageKind::Misplaced { belongs, sequence } => {
-                write!(f, "here is what write {sequence} put at offset {belongs}")?;
+                write!(f, "these are the data that write {sequence} put at offset {belongs}")?;
             }
             DamageKind::Stale { sequence, expected } => {
                 let lag = expected.saturating_sub(sequence);
                 write!(
                     f,
-                    "here is write {sequence} and not write {expected}, {lag} writes later, which was lost"
+                    "these are the data of write {sequence}; write {expected}, {lag} writes later, was lost"
                 )?;
             }
             DamageKind::Torn { newest_sectors, newest_first, newest, other } => {
-                let old = if other == 0 { "what was there before".into() } else { format!("write {other}") };
+                let old =
+                    if other == 0 { "before the verification".into() } else { format!("write {other}") };
                 return write!(
                     f,
-                    "{newest_sectors} of {} sectors, the first at {newest_first}, are of write {newest}, others of {old}",
-                    self.of
+                    "{newest_sectors} of {} sectors, the first at {newest_first}, are from write {newest}, the others from {old}",
+                    self.block_sectors
                 );
             }
-            DamageKind::Future { sequence } => write!(f, "write {sequence} is here, which was never begun")?,
-            DamageKind::Foreign { id } => write!(f, "another verification wrote this, with id {id:016x}")?,
-            DamageKind::Zeros => f.write_str("nothing but zeros")?,
-            DamageKind::Strange => f.write_str("no verification wrote this")?,
+            DamageKind::Future { sequence } => {
+                write!(f, "these are the data of write {sequence}, which was never begun")?
+            }
+            DamageKind::Foreign { id } => {
+                write!(f, "another verification wrote these data, with id {id:016x}")?
+            }
+            DamageKind::Zeros => f.write_str("only zeros")?,
+            DamageKind::Strange => f.write_str("no verification wrote these data")?,
         }
-        if self.sectors == self.of {
+        if self.sectors == self.block_sectors {
             return Ok(());
         }
-        write!(f, " ({} of {} sectors are damaged, the first at {})", self.sectors, self.of, self.sector)
+        write!(
+            f,
+            " ({} of {} sectors are damaged, the first at {})",
+            self.sectors, self.block_sectors, self.sector
+        )
     }
 }
 
@@ -389,7 +401,7 @@ mod tests {
         for (torn, sector, newest_first) in [(halves(&new, &old), 4, 0), (halves(&old, &new), 0, 4)] {
             let found = damage(&torn, &EXPECTED);
             let kind = DamageKind::Torn { newest_sectors: 4, newest_first, newest: 20, other: 12 };
-            assert_eq!(found, Damage { sector, sectors: 4, of: 8, kind });
+            assert_eq!(found, Damage { sector, sectors: 4, block_sectors: 8, kind });
         }
     }
 
@@ -398,12 +410,12 @@ mod tests {
         let zeroed = halves(&block(ID, AT, 20), &[0; BLOCK]);
         assert_eq!(
             damage(&zeroed, &EXPECTED),
-            Damage { sector: 4, sectors: 4, of: 8, kind: DamageKind::Zeros }
+            Damage { sector: 4, sectors: 4, block_sectors: 8, kind: DamageKind::Zeros }
         );
         let mut worse = halves(&block(ID, AT, 12), &block(ID, AT, 20));
         worse[SECTOR + 100] ^= 3;
         let kind = DamageKind::Flipped { byte: SECTOR as u32 + 100, bits: 2 };
-        assert_eq!(damage(&worse, &EXPECTED), Damage { sector: 1, sectors: 1, of: 8, kind });
+        assert_eq!(damage(&worse, &EXPECTED), Damage { sector: 1, sectors: 1, block_sectors: 8, kind });
     }
 
     #[test]

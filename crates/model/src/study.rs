@@ -24,7 +24,7 @@ pub enum Study {
     /// No common question: independent jobs.
     #[default]
     Jobs,
-    /// The cost of each layer of one place: the same work at all of them.
+    /// The cost of each layer of one place: the same work at every layer.
     Layers(LayerComparison),
     /// The load that meets a latency target, which the plan's strategy holds and chooses loads by.
     Limit(LatencyTarget),
@@ -93,13 +93,12 @@ struct StudyKeys {
     layers: Option<LayerComparison>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sweep: Option<Grid>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[serde(rename = "contest")]
+    #[serde(rename = "contest", skip_serializing_if = "Option::is_none")]
     comparison: Option<InterfaceComparison>,
     #[serde(skip_serializing_if = "Option::is_none")]
     form: Option<ToolLayout>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    beside: Option<TargetComparison>,
+    #[serde(rename = "beside", skip_serializing_if = "Option::is_none")]
+    targets: Option<TargetComparison>,
     #[serde(skip_serializing_if = "Option::is_none")]
     scaling: Option<HostSteps>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,13 +107,13 @@ struct StudyKeys {
 
 impl From<StudyKeys> for Study {
     fn from(keys: StudyKeys) -> Self {
-        let StudyKeys { layers, sweep, comparison, form, beside, scaling, commands } = keys;
+        let StudyKeys { layers, sweep, comparison, form, targets, scaling, commands } = keys;
         let found = [
             layers.map(Self::Layers),
             sweep.map(Self::Sweep),
             comparison.map(Self::Interfaces),
             form.map(Self::Profile),
-            beside.map(Self::Targets),
+            targets.map(Self::Targets),
             scaling.map(Self::Hosts),
             commands.map(Self::Commands),
         ];
@@ -131,7 +130,7 @@ impl From<Study> for StudyKeys {
             Study::Sweep(grid) => Self { sweep: Some(grid), ..none },
             Study::Interfaces(comparison) => Self { comparison: Some(comparison), ..none },
             Study::Profile(form) => Self { form: Some(form), ..none },
-            Study::Targets(sides) => Self { beside: Some(sides), ..none },
+            Study::Targets(sides) => Self { targets: Some(sides), ..none },
             Study::Hosts(steps) => Self { scaling: Some(steps), ..none },
             Study::Commands(commands) => Self { commands: Some(commands), ..none },
         }
@@ -158,8 +157,8 @@ pub(crate) struct StudiedKeys {
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<LoadCurve>,
     /// The same tests on several targets; absent with one target.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    beside: Option<Targets>,
+    #[serde(rename = "beside", skip_serializing_if = "Option::is_none")]
+    targets: Option<Targets>,
     /// The same work on growing numbers of hosts; absent if not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     scaling: Option<Scaling>,
@@ -170,14 +169,14 @@ pub(crate) struct StudiedKeys {
 
 impl From<StudiedKeys> for Studied {
     fn from(keys: StudiedKeys) -> Self {
-        let StudiedKeys { layers, sweep, api, card, limit, beside, scaling, commands } = keys;
+        let StudiedKeys { layers, sweep, api, card, limit, targets, scaling, commands } = keys;
         let found = [
             layers.map(Self::Layers),
             limit.map(Self::Limit),
             sweep.map(Self::Sweep),
             api.map(Self::Interfaces),
             card.map(Self::Profile),
-            beside.map(Self::Targets),
+            targets.map(Self::Targets),
             scaling.map(Self::Hosts),
             commands.map(Self::Commands),
         ];
@@ -195,7 +194,7 @@ impl From<Studied> for StudiedKeys {
             Studied::Sweep(sweep) => Self { sweep: Some(sweep), ..none },
             Studied::Interfaces(api) => Self { api: Some(api), ..none },
             Studied::Profile(card) => Self { card: Some(card), ..none },
-            Studied::Targets(targets) => Self { beside: Some(targets), ..none },
+            Studied::Targets(targets) => Self { targets: Some(targets), ..none },
             Studied::Hosts(scaling) => Self { scaling: Some(scaling), ..none },
             Studied::Commands(commands) => Self { commands: Some(commands), ..none },
         }

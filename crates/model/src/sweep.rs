@@ -58,7 +58,7 @@ pub struct Skipped {
     /// Block size, depth, threads and other axes of the cell that is left out.
     #[serde(flatten)]
     pub setting: Setting,
-    /// The reason in words, without a final period.
+    /// The reason, without a final period.
     pub why: String,
 }
 
@@ -287,7 +287,7 @@ pub struct CellFigures {
     /// Longest latency of the same runs in ns, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_max_ns: Option<u64>,
-    /// Runs behind these figures.
+    /// Number of runs that these figures come from.
     pub runs: usize,
     /// Bytes of its buffers.
     pub memory_bytes: u64,
@@ -333,7 +333,7 @@ pub struct Work {
     /// The measure that ranks its cells.
     #[serde(default)]
     pub by: Measure,
-    /// What is known about the winner.
+    /// How certain the winner is.
     #[serde(default)]
     pub chosen: Chosen,
     /// Whether every other cell was shown not to be faster than the winner by more than the tolerance, and the
@@ -363,7 +363,7 @@ pub struct Work {
     pub knees: Vec<Knee>,
 }
 
-/// What a search knows about the winner of a work.
+/// What a search has shown about the winner of a work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -455,10 +455,10 @@ pub struct Setting {
     /// The only target that is used, if the grid iterates over targets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// First byte that may be touched, if the grid sets it.
+    /// First byte of the tested region, if the grid sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset_bytes: Option<u64>,
-    /// First byte that may be touched, in percent of the target, if the grid sets it in percent.
+    /// First byte of the tested region, in percent of the target, if the grid sets it in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset_percent: Option<u32>,
 }

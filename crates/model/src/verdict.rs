@@ -151,7 +151,7 @@ pub struct Limiter {
     pub name: String,
     /// One sentence with its evidence.
     pub sentence: String,
-    /// The numbers behind it.
+    /// The numbers that support it.
     pub evidence: BTreeMap<String, f64>,
 }
 
@@ -160,7 +160,7 @@ pub struct Limiter {
 pub struct Slower {
     /// As a share: 0.05.
     pub by: f64,
-    /// Whether every number counts, instead of the headline alone.
+    /// Whether every number counts, not only the headline.
     #[serde(default)]
     pub all: bool,
 }
@@ -187,7 +187,7 @@ pub struct Condition {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// The latency of this rank is at most so long.
+    /// The latency of this rank is at most this long.
     Latency {
         /// Kind of operation; `None` for all reads, writes and trims separately.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -220,7 +220,7 @@ impl Limit {
         matches!(self, Self::Latency { .. })
     }
 
-    /// The limited number in words: `sync p99`.
+    /// The name of the limited number: `sync p99`.
     pub fn number(&self) -> String {
         match self {
             Self::Latency { kind: Some(kind), percentile, .. } => format!("{} p{percentile}", kind.word()),
@@ -268,7 +268,7 @@ pub struct Gate {
     /// Bounds of the value, each with 95 % confidence; with `--settle`, over both decisions together. `None` with
     /// too few runs or operations.
     pub bounds: Option<[f64; 2]>,
-    /// Number of runs behind it.
+    /// Number of runs that it comes from.
     pub runs: u32,
     /// Runs in all that would decide it four times of five, if it is too near to the limit to decide and a thousand
     /// would.
@@ -313,7 +313,7 @@ fn format_duration(ns: u64) -> String {
 
 #[test]
 fn allowed_slowdowns_are_formatted_as_typed() {
-    let words = |by: f64, all| Slower { by, all }.to_flags();
-    assert_eq!([words(0.05, false), words(0.025, true)], ["5%", "2.5% --fail-on all"]);
-    assert_eq!(words(0.07, false), "7%", "no digits of the machine's");
+    let flags = |by: f64, all| Slower { by, all }.to_flags();
+    assert_eq!([flags(0.05, false), flags(0.025, true)], ["5%", "2.5% --fail-on all"]);
+    assert_eq!(flags(0.07, false), "7%", "no digits of the machine's");
 }

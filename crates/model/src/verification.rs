@@ -124,14 +124,16 @@ impl Verification {
         let Self { block_bytes, blocks, passes, sync_every, .. } = *self;
         if block_bytes == 0 || block_bytes > MAX_BLOCK_BYTES || !(block_bytes as usize).is_multiple_of(SECTOR)
         {
-            return Err(format!("blocks of {block_bytes} bytes are no multiple of {SECTOR} up to 1 GiB"));
+            return Err(format!(
+                "a block size of {block_bytes} bytes is not a multiple of {SECTOR} up to 1 GiB"
+            ));
         }
         let end = blocks.checked_mul(u64::from(block_bytes)).and_then(|b| b.checked_add(self.offset_bytes));
         let writes = blocks.checked_mul(u64::from(passes));
         let fits = |n: Option<u64>| n.is_some_and(|n| i64::try_from(n).is_ok());
         if blocks == 0 || passes == 0 || sync_every == 0 || !fits(end) || !fits(writes) {
             return Err(format!(
-                "{blocks} blocks from byte {}, {passes} passes and a sync after {sync_every} writes are no verification",
+                "{blocks} blocks from byte {}, {passes} passes and a sync after {sync_every} writes are not possible",
                 self.offset_bytes
             ));
         }
@@ -159,7 +161,7 @@ impl State {
     /// What is wrong with the text.
     pub fn parse(text: &str) -> Result<Self, String> {
         let state: Self =
-            serde_json::from_str(text).map_err(|e| format!("it is no state of a verification: {e}"))?;
+            serde_json::from_str(text).map_err(|e| format!("it is not the state of a verification: {e}"))?;
         if state.fathom_verify != FORMAT {
             return Err(format!(
                 "its format is {}, and this fathom reads {FORMAT}; use the fathom that wrote it",
@@ -170,7 +172,7 @@ impl State {
         let Mark { synced, begun } = state.mark;
         let writes = state.verification.writes();
         if synced > writes || begun < synced || begun > state.verification.next_sync(synced) {
-            return Err(format!("of {writes} writes, {synced} stable and {begun} begun cannot be"));
+            return Err(format!("{synced} stable and {begun} begun of {writes} writes are not possible"));
         }
         Ok(state)
     }
@@ -272,7 +274,7 @@ pub struct Verified {
     pub written: Option<(Written, Duration)>,
     /// The reads and their duration; `None` if writing was interrupted.
     pub read: Option<(ReadBack, Duration)>,
-    /// The source of the reads, in words.
+    /// Describes the source of the reads.
     pub source: String,
     /// Notes for the reader.
     pub notes: Vec<String>,
@@ -282,7 +284,7 @@ pub struct Verified {
     pub read_of: Option<String>,
 }
 
-/// The verdict. Ordered by severity over several hosts: damage on one host decides, whatever the others found.
+/// The verdict. Ordered by severity over several hosts: damage on one host decides, regardless of the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// All blocks that were read back are correct.
@@ -554,15 +556,15 @@ mod tests {
         };
         assert!(broken(|s| s.fathom_verify = 2).contains("format is 2"));
         assert!(broken(|s| s.verification.blocks = 0).contains("0 blocks"));
-        assert!(broken(|s| s.verification.blocks = u64::MAX).contains("no verification"));
-        assert!(broken(|s| s.verification.offset_bytes = u64::MAX).contains("no verification"));
+        assert!(broken(|s| s.verification.blocks = u64::MAX).contains("not possible"));
+        assert!(broken(|s| s.verification.offset_bytes = u64::MAX).contains("not possible"));
         assert!(broken(|s| s.verification.sync_every = 0).contains("after 0 writes"));
         assert!(broken(|s| s.verification.block_bytes = 100).contains("multiple of 512"));
-        assert!(broken(|s| s.mark.synced = 201).contains("cannot be"));
+        assert!(broken(|s| s.mark.synced = 201).contains("not possible"));
         assert!(broken(|s| s.mark.begun = 91).contains("91 begun"));
         assert!(broken(|s| s.mark.begun = 59).contains("59 begun"));
         for text in ["", "{}", "[1]", &text[..text.len() / 2]] {
-            assert!(State::parse(text).is_err_and(|e| e.contains("no state")));
+            assert!(State::parse(text).is_err_and(|e| e.contains("not the state")));
         }
     }
 

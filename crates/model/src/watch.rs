@@ -141,7 +141,7 @@ pub struct CpuShares {
     pub idle_percent: f64,
 }
 
-/// What the figures of one device in one interval mean for its user.
+/// The state of a device in one interval, as its user would describe it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Conclusion {
@@ -149,7 +149,7 @@ pub struct Conclusion {
     pub rule: Rule,
     /// The conclusion, as a sentence.
     pub text: String,
-    /// The rule in words, with the figures that it was applied to.
+    /// The rule as a sentence, with the figures that it was applied to.
     pub basis: String,
     /// Whether the rule did not apply in the interval before.
     #[serde(skip)]
@@ -471,7 +471,7 @@ pub struct Open {
     pub mmap: bool,
     /// The process has an io_uring; its files cannot be determined.
     pub io_uring: bool,
-    /// Whether there were more descriptors than were looked at.
+    /// Whether the process has more descriptors than were read.
     pub cut: bool,
 }
 

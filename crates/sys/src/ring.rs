@@ -80,7 +80,7 @@ impl Ring {
         if (ring.params().sq_entries() as usize) < places {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                "no ring holds so many operations; use a smaller --depth or fewer targets per worker",
+                "a ring cannot hold this many operations; use a smaller --depth or fewer targets per worker",
             ));
         }
         let ring = Box::into_raw(Box::new(ring));

@@ -150,7 +150,7 @@ fn on_device(words: &str, test: impl Fn(&[Request])) {
 }
 
 /// Runs a test on a bare device, with a processor for itself.
-fn on_device_beside_few(words: &str, test: impl Fn(&[Request])) {
+fn on_device_one_per_cpu(words: &str, test: impl Fn(&[Request])) {
     on(&[Storage::device], Stage::one_per_cpu, words, test);
 }
 

@@ -137,5 +137,5 @@ fn flushes_follow_every_nth_write() {
     let (first, last) = (issued.iter().position(is_write), issued.iter().rposition(is_write));
     let groups = issued[first.unwrap()..=last.unwrap()].split(|e| e.direction == Direction::Flush);
     let writes: Vec<usize> = groups.map(<[Event]>::len).collect();
-    assert_eq!(writes, [8; 50], "a flush, no more and no less, behind every eighth write");
+    assert_eq!(writes, [8; 50], "a flush, no more and no less, after every eighth write");
 }

@@ -71,7 +71,7 @@ impl Call for Splice {
     }
 
     #[inline]
-    fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
+    fn execute(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
         let data = self.arena.slot_mut(slot as usize);
         let (length, part) = (op.length as usize, self.pipe.bytes);
         match op.kind {
@@ -211,7 +211,7 @@ impl Call for Sendfile {
     }
 
     #[inline]
-    fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
+    fn execute(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
         let (file, inside) = (self.memory.file(), self.memory.offset(slot as usize));
         match op.kind {
             Kind::Read => {
@@ -281,7 +281,7 @@ impl Call for CopyFileRange {
     }
 
     #[inline]
-    fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
+    fn execute(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
         let inside = u64::from(slot) * self.stride;
         let (data, length) = (self.arena.slot_mut(slot as usize), op.length as usize);
         match op.kind {

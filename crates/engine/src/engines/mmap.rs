@@ -115,7 +115,7 @@ impl Call for Mmap {
     }
 
     #[inline]
-    fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
+    fn execute(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
         if self.mappings.is_empty() {
             self.map()?;
         }

@@ -258,7 +258,7 @@ pub fn probe(
         ..WorkerSpec::plain(engine, vec![Box::new(NoOperations)], vec![file], 0, clock)?
     };
     let opened = (engine.open)(&mut spec);
-    opened.map(drop).map_err(|error| CannotBegin::of_engine(0, engine.name, &error))
+    opened.map(drop).map_err(|error| CannotBegin::for_engine(0, engine.name, &error))
 }
 
 /// An engine of any type as a pointer.

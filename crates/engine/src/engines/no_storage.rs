@@ -124,7 +124,7 @@ impl Queue for Sim {
     }
 
     fn queue(&mut self, slot: u32, op: &Op) {
-        // With constant service the next free server is that of the operation `servers` places earlier.
+        // With a constant service time the operation `servers` places earlier frees the next server.
         let before = self.servers.and_then(|n| self.flying.len().checked_sub(n));
         let free_ns = before.and_then(|i| self.flying.get(i)).map_or(0, |(at, _)| *at);
         let done_ns = self.time.now_ns.max(free_ns) + LATENCY_NS;

@@ -94,7 +94,7 @@ impl Call for Sync {
     }
 
     #[inline]
-    fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
+    fn execute(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
         let (data, length) = (self.arena.slot_mut(slot as usize), op.length as usize);
         match op.kind {
             Kind::Read => {
@@ -244,7 +244,7 @@ impl Call for Vsync {
     }
 
     #[inline]
-    fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
+    fn execute(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
         let (data, length) = (self.arena.slot_mut(slot as usize), op.length as usize);
         match op.kind {
             Kind::Read => {
@@ -345,7 +345,7 @@ impl Call for Rw {
     }
 
     #[inline]
-    fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
+    fn execute(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
         let (data, length) = (self.arena.slot_mut(slot as usize), op.length as usize);
         let part = length.div_ceil(self.vectors).next_multiple_of(self.granularity);
         match op.kind {

@@ -47,7 +47,7 @@ impl<S: Library> Call for Streams<S> {
     }
 
     #[inline]
-    fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
+    fn execute(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
         // A trim may be longer than a slot.
         let (data, length) = (self.arena.slot_mut(slot as usize), op.length as usize);
         if op.kind == Kind::Write {
@@ -165,7 +165,7 @@ impl Call for RustStd {
     }
 
     #[inline]
-    fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
+    fn execute(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
         let (data, length) = (self.arena.slot_mut(slot as usize), op.length as usize);
         let stream = &mut self.streams[op.file as usize];
         match op.kind {

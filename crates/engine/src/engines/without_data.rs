@@ -42,7 +42,7 @@ impl<C: Change> Call for WithoutData<C> {
     }
 
     #[inline]
-    fn carry(&mut self, _slot: u32, op: &Op) -> io::Result<usize> {
+    fn execute(&mut self, _slot: u32, op: &Op) -> io::Result<usize> {
         C::apply(&self.targets, op)
     }
 }

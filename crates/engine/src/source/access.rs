@@ -44,7 +44,7 @@ pub(super) struct Lines {
     /// Start of the present burst in ns after the first operation, if bursts begin by a clock.
     clock_ns: u64,
     reply: Option<Reply>,
-    /// The operation whose place is accessed again, and how often.
+    /// The operation that is repeated at the same offset, and the repetitions that remain.
     repeated: Option<(Op, u32)>,
 }
 

@@ -360,7 +360,7 @@ impl Pause {
         })
     }
 
-    /// Whether there is no pause.
+    /// Whether the pause is always 0.
     pub(super) fn is_none(&self) -> bool {
         matches!(self, Self::Fixed(0))
     }

@@ -125,7 +125,7 @@ fn every_engine_finds_what_it_wrote_in_every_mode() {
 }
 
 #[test]
-fn at_a_mark_everything_before_it_is_written() {
+fn everything_before_a_mark_is_written() {
     let scratch = Scratch::new();
     let reader = scratch.plain();
     let mut marks = 0;

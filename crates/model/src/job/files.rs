@@ -240,7 +240,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// The layout in words, followed by the size of a block if it is not otherwise known.
+    /// Describes the layout, with the size of a block if it is not known otherwise.
     pub fn describe(self) -> String {
         match self {
             Self::Segmented => "segmented".into(),

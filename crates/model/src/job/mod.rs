@@ -305,7 +305,7 @@ pub struct Placement {
     pub split: bool,
     /// NUMA node of its CPUs if none are named, and of its memory unless `memory` is given.
     pub node: Option<u32>,
-    /// NUMA nodes of its memory; if `None` that of `node`, or as fathom was started.
+    /// NUMA nodes of its memory; `None` for that of `node`, or for the policy that fathom was started with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryNodes>,
     /// Nice value of its threads, -20 to 19 (`setpriority(2)`); if `None` as fathom was started.
@@ -389,7 +389,7 @@ impl Stream {
         by_turns || self.replay.is_some() || !self.turns.is_empty()
     }
 
-    /// The work in words: its access, its turns, or the load that it replays.
+    /// Describes the work: its access, its turns, or the load that it replays.
     pub fn describe(&self) -> String {
         match &self.replay {
             Some(replay) => replay.describe(),
@@ -401,7 +401,7 @@ impl Stream {
         }
     }
 
-    /// The stream as if this turn were all of it.
+    /// The stream with only this turn.
     #[must_use]
     pub fn of_turn(&self, turn: &Turn) -> Self {
         Self { access: turn.access.clone(), flush: turn.flush, turns: Vec::new(), ..self.clone() }
@@ -457,7 +457,7 @@ impl Stream {
         self.verify.as_ref().and_then(|verify| verify.back)
     }
 
-    /// Whether the interface alone is exercised: the engine submits operations that do nothing.
+    /// Whether only the interface is exercised: the engine submits operations that do nothing.
     pub fn does_nothing(&self) -> bool {
         self.options.contains_key("nop")
     }
@@ -496,7 +496,8 @@ impl Stream {
             && self.flush.is_none_or(|f| !f.drain)
     }
 
-    /// Everything that delays operations or comes between them, in words for its name; empty for a plain stream.
+    /// Descriptions of everything that delays operations or comes between them, for the stream's name; empty for a
+    /// plain stream.
     pub fn conditions(&self) -> Vec<String> {
         let mut words = Vec::new();
         match self.pace {
@@ -522,7 +523,7 @@ impl Stream {
         words.extend(delays(false).then(|| "with pauses".into()));
         words.extend(delays(true).then(|| "by periods".into()));
         words.extend(self.flow.as_ref().map(Flow::describe));
-        words.extend(self.serialize_overlap.then(|| "overlapping ones one by one".into()));
+        words.extend(self.serialize_overlap.then(|| "overlapping operations one at a time".into()));
         words.extend(self.evicts_each_pass.then(|| "evicted before each pass".into()));
         words.extend(self.flush.as_ref().map(Flush::describe));
         words

@@ -104,7 +104,8 @@ impl Serialize for Percent {
 impl<'de> Deserialize<'de> for Percent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = f64::deserialize(deserializer)?;
-        Self::nearest(number).ok_or_else(|| D::Error::custom(format!("{number} is no share of 0 to 100 %")))
+        Self::nearest(number)
+            .ok_or_else(|| D::Error::custom(format!("{number} is not a share of 0 to 100 %")))
     }
 }
 
@@ -138,7 +139,7 @@ impl Mix {
         }
     }
 
-    /// Whether operations of a direction come up at all.
+    /// Whether the mix has operations of a direction.
     pub fn does(self, kind: Kind) -> bool {
         self.share(kind) > Percent::NONE
     }
@@ -331,7 +332,7 @@ pub enum Start {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Positions {
-    /// From the last operation, whatever its direction.
+    /// From the last operation of any direction.
     #[default]
     Shared,
     /// From the last operation of its own direction; all directions begin at the same place.
@@ -535,7 +536,7 @@ pub struct Line {
     /// for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_period: bool,
-    /// Size of an operation in the opposite direction after each; 0 for none.
+    /// Size of an operation in the opposite direction that follows each one; 0 for none.
     pub reply_bytes: u32,
     /// Whether a write of the same bytes follows each trim.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -759,7 +760,7 @@ pub enum ThinkLaw {
     Quantiles(Vec<Quantile>),
 }
 
-/// A share of pauses that are no longer than a time.
+/// A share of pauses, and the time that they do not exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Quantile {
@@ -789,7 +790,7 @@ impl Think {
 }
 
 impl ThinkLaw {
-    /// The distribution with another mean in words: `100 us`, `exponential, mean 100 us`.
+    /// Describes the distribution with another mean: `100 us`, `exponential, mean 100 us`.
     pub fn describe_mean(&self, mean_ns: u64) -> String {
         let mean = show_ns(mean_ns as f64);
         match self {

@@ -186,7 +186,7 @@ pub struct Steady {
 }
 
 impl Steady {
-    /// How many values are looked at.
+    /// Number of values that are compared.
     pub fn count(&self) -> usize {
         (self.window_ns / self.every_ns.max(1)).max(1) as usize
     }

@@ -4,15 +4,14 @@
 //! CRC-32 of the rest of the line. JSON never holds a raw line feed, so the last line feed of a file ends its last
 //! complete frame.
 //!
-//! A disturbed run is attempted again. Measuring and judging both use [`counting`]: of each unit it takes the last
-//! undisturbed attempt, otherwise the first.
-//!
 //! This is format 1. When a field changes its meaning, this module becomes `v1.rs` and stays readable.
 
+pub mod attempts;
 pub mod stream;
 
 pub use crate::payload::Written;
 pub use crate::replay::Replayed;
+pub use attempts::{Attempt, Disturbance, Disturbed, Pairing, Preconditioned, Rounds, Unit, counting};
 
 pub use self::stream::{
     AtDriver, Bucket, Cell, Common, Interval, Intervals, Issued, KindEnd, LaneEnd, LaneKind, OpenLoop,
@@ -24,10 +23,7 @@ use crate::evidence::Snapshot;
 use crate::fleet::Fleet;
 use crate::machine::Machine;
 use crate::plan::Plan;
-use crate::study::TargetLayout;
-use crate::units::{show_count, show_rate, show_share};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// Version of the session file.
 pub const FORMAT: u32 = 1;
@@ -40,7 +36,7 @@ pub enum Frame {
     Header(Box<Header>),
     /// Kernel text at a moment; inside a run it is part of that run.
     Evidence(Box<Snapshot>),
-    /// What was written before the first run, if the plan asked for preconditioning.
+    /// The writes before the first run, if the plan requests preconditioning.
     Preconditioned(Preconditioned),
     /// A run begins.
     RunStart(RunStart),
@@ -56,14 +52,14 @@ pub enum Frame {
     End(End),
 }
 
-/// A complete session, or as much of it as was written.
+/// A complete session, or the part of it that was written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     /// The plan, the machine and the abilities of fathom.
     pub header: Header,
     /// Evidence outside any run.
     pub evidence: Vec<Snapshot>,
-    /// What was written before the first run; `None` for nothing, or if the session ended during it.
+    /// The writes before the first run; `None` without any, or if the session ended during them.
     pub preconditioned: Option<Preconditioned>,
     /// The runs that count, in the order of happening.
     pub runs: Vec<Run>,
@@ -88,7 +84,7 @@ pub struct CommandRecord<'r> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Disorder {
     /// The first frame is not a header.
-    #[error("this is no session file: it does not begin with a header")]
+    #[error("this is not a session file: it does not begin with a header")]
     NoHeader,
     /// Written by a later version.
     #[error(
@@ -96,7 +92,7 @@ pub enum Disorder {
     )]
     FromTheFuture(u32),
     /// A frame in an invalid position.
-    #[error("frame {0} ({1}) cannot stand there")]
+    #[error("frame {0} ({1}) is in the wrong place")]
     Misplaced(usize, &'static str),
     /// An index that names nothing.
     #[error("frame {0} names {1} {2}, which the plan does not have")]
@@ -201,7 +197,7 @@ impl Record {
     /// Marks the attempt that ended last, all its phases.
     fn mark_disturbed(&mut self, at: usize, by: &Disturbed) -> Result<(), Disorder> {
         let last = self.runs.last().map(Run::attempt).filter(|a| a.attempt == by.attempt);
-        let Some(last) = last else { return Err(Disorder::Misplaced(at, "behind another attempt")) };
+        let Some(last) = last else { return Err(Disorder::Misplaced(at, "after another attempt")) };
         let phases = self.runs.iter_mut().rev().take_while(|r| r.attempt().is_of(&last));
         phases.for_each(|run| run.disturbed = Some(by.clone()));
         Ok(())
@@ -231,7 +227,7 @@ impl Record {
         self.runs.iter().filter(move |r| (r.start.job, r.start.phase) == (job, phase))
     }
 
-    /// The runs of a command that have ended, whatever its exit code.
+    /// The runs of a command that have ended, with any exit code.
     pub fn command_runs(&self, command: usize) -> impl Iterator<Item = CommandRecord<'_>> {
         let runs = self.runs.iter().filter(move |run| run.start.job == command);
         runs.filter_map(|run| Some(CommandRecord { run, end: run.end.as_ref()?.command.as_deref()? }))
@@ -301,7 +297,7 @@ pub struct Ceiling {
     pub phase: usize,
     /// Index of the stream.
     pub stream: usize,
-    /// ns per operation of the loop alone (engine `null`), with the data of its writes.
+    /// ns per operation of the loop without storage (engine `null`), with the data of its writes.
     pub loop_ns: Known<f64>,
     /// ns per operation through the kernel's interface and back, nothing done there (`io_uring:nop`).
     pub interface_ns: Known<f64>,
@@ -515,11 +511,11 @@ pub const MAX_FILE_BYTES: u64 = 80 << 20;
 /// Why bytes are not a session.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// No session file at all.
-    #[error("this is no session file: its first line is not 'fathom session 1'")]
+    /// Not a session file.
+    #[error("this is not a session file: its first line is not 'fathom session 1'")]
     NoMagic,
     /// A beginning without its first frame.
-    #[error("fathom was killed before the first run, so there is nothing in it")]
+    #[error("it is empty: fathom was killed before the first run")]
     Headless,
     /// The file itself.
     #[error(transparent)]
@@ -581,276 +577,4 @@ fn decode_line(line: &[u8]) -> Result<Frame, String> {
         return Err("the checksum does not match".into());
     }
     serde_json::from_str(json).map_err(|e| e.to_string())
-}
-
-/// What was written before the first run to bring the storage into its steady state.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Preconditioned {
-    /// Bytes written from end to end, all passes together.
-    pub filled_bytes: u64,
-    /// ns that this took.
-    pub filled_ns: u64,
-    /// The jobs that were run in rounds afterwards; empty if none writes.
-    pub rounds: Vec<Rounds>,
-    /// Bytes written in the rounds.
-    pub rounds_bytes: u64,
-    /// ns that the rounds took.
-    pub rounds_ns: u64,
-    /// Whether the rates of all these jobs had settled when the rounds ended; `None` without rounds.
-    pub settled: Option<bool>,
-    /// Deviations from the plan, in sentences.
-    pub notes: Vec<String>,
-}
-
-/// The rates of a job in the rounds before the first run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Rounds {
-    /// Index into the plan's jobs.
-    pub job: usize,
-    /// Operations per second of each round, in the order of happening.
-    pub iops: Vec<f64>,
-}
-
-/// One attempt at a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Attempt {
-    /// Index of the job.
-    pub job: usize,
-    /// How many times the job was measured before.
-    pub repeat: u32,
-    /// How many times this very run was measured before.
-    pub attempt: u32,
-    /// Operations per second offered, if the strategy chose them.
-    pub offered_iops: Option<u64>,
-    /// Whether others disturbed it.
-    pub disturbed: bool,
-    /// Whether it was complete.
-    pub complete: bool,
-}
-
-/// The unit of repeating: a run, or a round if its runs are compared with one another.
-pub type Unit = (Option<usize>, u32, Option<u64>);
-
-/// The runs that form a unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pairing {
-    /// Each run by itself.
-    Runs,
-    /// All runs of a round.
-    Rounds,
-    /// The runs of a round that are one test on all targets.
-    Tests(TargetLayout),
-}
-
-impl Attempt {
-    /// The unit that it is part of.
-    pub fn unit(&self, pairing: Pairing) -> Unit {
-        match pairing {
-            Pairing::Runs => (Some(self.job), self.repeat, self.offered_iops),
-            Pairing::Rounds => (None, self.repeat, None),
-            Pairing::Tests(layout) => (Some(layout.group(self.job)), self.repeat, None),
-        }
-    }
-
-    /// Whether the other is the same attempt at the same run, in another phase.
-    pub fn is_of(&self, other: &Self) -> bool {
-        (self.unit(Pairing::Runs), self.attempt) == (other.unit(Pairing::Runs), other.attempt)
-    }
-}
-
-/// For each attempt whether it counts. Of a unit this is the last attempt that was undisturbed and has all the runs
-/// of the first one; without such an attempt, the first.
-pub fn counting(tried: &[Attempt], pairing: Pairing) -> Vec<bool> {
-    if tried.iter().all(|a| a.attempt == 0) {
-        return vec![true; tried.len()];
-    }
-    let mut units: BTreeMap<Unit, BTreeMap<u32, Sum>> = BTreeMap::new();
-    for one in tried {
-        let sum = units.entry(one.unit(pairing)).or_default().entry(one.attempt).or_default();
-        sum.disturbed |= one.disturbed;
-        sum.complete += usize::from(one.complete);
-    }
-    let chosen: BTreeMap<Unit, u32> =
-        units.into_iter().map(|(unit, sums)| (unit, counting_attempt(&sums))).collect();
-    tried.iter().map(|a| chosen.get(&a.unit(pairing)) == Some(&a.attempt)).collect()
-}
-
-/// The runs and the state of one attempt at a unit.
-#[derive(Default)]
-struct Sum {
-    disturbed: bool,
-    /// Runs that ended in order.
-    complete: usize,
-}
-
-/// The attempt that counts of a unit.
-fn counting_attempt(sums: &BTreeMap<u32, Sum>) -> u32 {
-    let Some((first, whole)) = sums.first_key_value() else { return 0 };
-    let stands = |sum: &Sum| !sum.disturbed && sum.complete >= whole.complete.max(1);
-    sums.iter().rev().find(|(_, sum)| stands(sum)).map_or(*first, |(attempt, _)| *attempt)
-}
-
-/// Others disturbed a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Disturbed {
-    /// The attempt at the run.
-    pub attempt: u32,
-    /// The disturbances, at least one.
-    pub by: Vec<Disturbance>,
-}
-
-/// One disturbance.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case", tag = "what")]
-pub enum Disturbance {
-    /// Other processes used the measured disks.
-    ForeignIo {
-        /// Kernel names of the disks.
-        device: String,
-        /// Bytes per second, read and written.
-        bytes_per_s: f64,
-        /// Requests per second; `None` if large operations were split, so that others' requests cannot be counted.
-        #[serde(default)]
-        ios_per_s: Option<f64>,
-    },
-    /// The hypervisor took CPU time away.
-    StolenCpu {
-        /// Part of the time of all CPUs.
-        share: f64,
-    },
-    /// A limit of a cgroup was changed.
-    LimitChanged {
-        /// The limits that were set before, a line for each.
-        before: String,
-        /// The limits after the change.
-        after: String,
-    },
-}
-
-impl Disturbed {
-    /// Describes all disturbances: `240 MB/s of others on vda`.
-    pub fn describe(&self) -> String {
-        self.by.iter().map(Disturbance::describe).collect::<Vec<_>>().join("; ")
-    }
-}
-
-impl Disturbance {
-    /// Describes one disturbance: `240 MB/s of others on vda (480 requests/s)`.
-    pub fn describe(&self) -> String {
-        match self {
-            Self::ForeignIo { device, bytes_per_s, ios_per_s } => {
-                let mb_per_s = show_rate(bytes_per_s / 1e6);
-                // Older records have 0 if requests could not be counted.
-                let ios = ios_per_s.filter(|ios| *ios > 0.0);
-                let ios = ios.map_or(String::new(), |ios| format!(" ({} requests/s)", show_count(ios)));
-                format!("{mb_per_s} MB/s of others on {device}{ios}")
-            }
-            Self::StolenCpu { share } => {
-                format!("{} of the CPU time was taken by the hypervisor", show_share(*share))
-            }
-            Self::LimitChanged { before, after } => {
-                format!("a limit was changed from outside: {}", changed_lines(before, after))
-            }
-        }
-    }
-}
-
-/// Lines that differ between the sides: `io.max: 254:0 400 (was not set)`.
-fn changed_lines(before: &str, after: &str) -> String {
-    let only = |these: &str, others: &str| -> Vec<String> {
-        these.lines().filter(|l| others.lines().all(|o| o != *l)).map(str::to_owned).collect()
-    };
-    let (gone, new) = (only(before, after), only(after, before));
-    match (gone.join(", "), new.join(", ")) {
-        (gone, new) if gone.is_empty() => format!("{new}, which was not set"),
-        (gone, new) if new.is_empty() => format!("{gone}, which is no longer set"),
-        (gone, new) => format!("from {gone} to {new}"),
-    }
-}
-
-#[cfg(test)]
-fn attempt_at(job: usize, repeat: u32, attempt: u32, disturbed: bool) -> Attempt {
-    Attempt { job, repeat, attempt, offered_iops: None, disturbed, complete: true }
-}
-
-#[test]
-fn the_last_undisturbed_attempt_counts_otherwise_the_first() {
-    let attempts = |marks: &[bool]| {
-        let all: Vec<Attempt> =
-            marks.iter().zip(0..).map(|(d, attempt)| attempt_at(0, 2, attempt, *d)).collect();
-        counting(&all, Pairing::Runs).iter().position(|c| *c)
-    };
-    assert_eq!(attempts(&[false]), Some(0));
-    assert_eq!(attempts(&[true]), Some(0));
-    assert_eq!(attempts(&[true, false]), Some(1));
-    assert_eq!(attempts(&[true, true, false]), Some(2));
-    assert_eq!(attempts(&[true, true, true]), Some(0));
-    // An attempt that was cut off does not count.
-    let cut = Attempt { complete: false, ..attempt_at(0, 0, 1, false) };
-    assert_eq!(counting(&[attempt_at(0, 0, 0, true), cut], Pairing::Runs), [true, false]);
-}
-
-#[test]
-fn runs_and_loads_are_separate_units() {
-    let load = |iops, attempt, disturbed| Attempt {
-        offered_iops: Some(iops),
-        ..attempt_at(1, 0, attempt, disturbed)
-    };
-    let all = [
-        attempt_at(0, 0, 0, true),
-        attempt_at(0, 1, 0, false),
-        load(9, 0, true),
-        load(9, 1, false),
-        load(7, 0, false),
-    ];
-    assert_eq!(counting(&all, Pairing::Runs), [true, true, false, true, true]);
-}
-
-#[test]
-fn a_round_of_compared_runs_counts_as_one_unit() {
-    let first = [attempt_at(0, 0, 0, false), attempt_at(1, 0, 0, true)];
-    let half = [first.as_slice(), &[attempt_at(1, 0, 1, false)]].concat();
-    assert_eq!(counting(&half, Pairing::Rounds), [true, true, false], "half of a round stands for nothing");
-    let complete = [half.as_slice(), &[attempt_at(0, 0, 1, false)]].concat();
-    assert_eq!(counting(&complete, Pairing::Rounds), [false, false, true, true]);
-    let repeated = [first.as_slice(), &[attempt_at(1, 0, 1, false), attempt_at(0, 0, 1, true)]].concat();
-    assert_eq!(counting(&repeated, Pairing::Rounds), [true, true, false, false]);
-}
-
-#[test]
-fn a_test_on_all_targets_counts_as_one_unit() {
-    let layout = TargetLayout { tests: 2, targets: 2 };
-    let first = [
-        attempt_at(0, 0, 0, true),
-        attempt_at(1, 0, 0, false),
-        attempt_at(2, 0, 0, false),
-        attempt_at(3, 0, 0, false),
-    ];
-    let half = [first.as_slice(), &[attempt_at(1, 0, 1, false)]].concat();
-    assert_eq!(counting(&half, Pairing::Tests(layout)), [true, true, true, true, false]);
-    let complete = [half.as_slice(), &[attempt_at(0, 0, 1, false)]].concat();
-    assert_eq!(counting(&complete, Pairing::Tests(layout)), [false, false, true, true, true, true]);
-}
-
-#[test]
-fn disturbances_are_described_with_their_numbers() {
-    let foreign =
-        Disturbance::ForeignIo { device: "vda".into(), bytes_per_s: 240e6, ios_per_s: Some(1_920.0) };
-    let stolen = Disturbance::StolenCpu { share: 0.042 };
-    let words = Disturbed { attempt: 0, by: vec![foreign, stolen] }.describe();
-    assert_eq!(
-        words,
-        "240 MB/s of others on vda (1,920 requests/s); 4.2 % of the CPU time was taken by the hypervisor"
-    );
-    let large = Disturbance::ForeignIo { device: "vda".into(), bytes_per_s: 297e6, ios_per_s: None };
-    assert_eq!(large.describe(), "297 MB/s of others on vda");
-    let limit = |before: &str, after: &str| {
-        Disturbance::LimitChanged { before: before.into(), after: after.into() }.describe()
-    };
-    assert_eq!(limit("a: 1\n", "a: 1\nb: 2\n"), "a limit was changed from outside: b: 2, which was not set");
-    assert_eq!(limit("a: 1", ""), "a limit was changed from outside: a: 1, which is no longer set");
-    assert_eq!(limit("a: 1", "a: 2"), "a limit was changed from outside: from a: 1 to a: 2");
 }

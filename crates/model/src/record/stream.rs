@@ -261,17 +261,17 @@ impl Default for WorkerEnd {
 
 /// Cycles and instructions in older files.
 fn not_asked() -> Known<[u64; 2]> {
-    Err("cycles and instructions were not asked for".into())
+    Err("cycles and instructions were not requested".into())
 }
 
 /// Time of waiting for a CPU in older files.
 fn not_asked_for_waiting() -> Known<u64> {
-    Err("waiting for a CPU was not asked for".into())
+    Err("the time waiting for a CPU was not requested".into())
 }
 
 /// The kernel's count of a worker's I/O in older files.
 fn not_asked_for_io() -> Known<ThreadIo> {
-    Err("the kernel's count of the I/O of each worker was not asked for".into())
+    Err("the kernel's I/O counts of each worker were not requested".into())
 }
 
 /// The kernel's counters for a thread (`/proc/thread-self/io`). Reads and direct writes count when they are
@@ -303,7 +303,7 @@ impl ThreadIo {
         let number = |key: &str| -> Known<u64> {
             let line = text.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix(':'));
             let line = line.ok_or_else(|| format!("the kernel shows no {key} for a thread"))?;
-            line.trim().parse().map_err(|_| format!("{key} is no number: '{}'", line.trim()))
+            line.trim().parse().map_err(|_| format!("{key} is not a number: '{}'", line.trim()))
         };
         Ok(Self {
             rchar: number("rchar")?,
@@ -454,7 +454,7 @@ fn incomplete_io_counts_are_rejected() {
     let io = ThreadIo::parse(text).unwrap_or_else(|why| panic!("{why}"));
     assert_eq!((io.rchar, io.syscw, io.read_bytes, io.cancelled_write_bytes), (1, 4, 5, 7));
     assert_eq!(io.plus(io).since(io), io);
-    for (text, why) in [("rchar: 1\n", "no wchar"), (&text.replace('4', "four"), "syscw is no number")] {
+    for (text, why) in [("rchar: 1\n", "no wchar"), (&text.replace('4', "four"), "syscw is not a number")] {
         assert!(ThreadIo::parse(text).is_err_and(|w| w.contains(why)), "{why}");
     }
 }
@@ -464,7 +464,7 @@ fn older_records_have_no_io_count_of_workers() {
     let mut old = serde_json::to_value(WorkerEnd::default()).unwrap_or_default();
     old.as_object_mut().map(|fields| fields.remove("io"));
     let read: WorkerEnd = serde_json::from_value(old).unwrap_or_else(|e| panic!("{e}"));
-    assert!(read.io.is_err_and(|why| why.contains("not asked for")));
+    assert!(read.io.is_err_and(|why| why.contains("not requested")));
 }
 
 #[test]

@@ -40,7 +40,7 @@ pub struct Axes {
     pub spec: Vec<Spec>,
     /// How many of the named targets are used, the first ones.
     pub targets: Vec<u32>,
-    /// Targets, each used alone.
+    /// Targets that are measured one at a time.
     pub target: Vec<String>,
     /// First offset of a cell on its target.
     pub offset: Vec<Offset>,
@@ -117,7 +117,7 @@ pub const AXES: &[Axis] = &[
     Axis {
         name: "depth",
         value: "COUNTS",
-        about: "Operations in flight per worker, likewise [default: 1..16]",
+        about: "Operations in flight per worker, as a list or range [default: 1..16]",
         set: |a, t, _| replace_values(&mut a.depth, parse_numbers(t, |t| count(t, 1, MAX_DEPTH))),
         words: |a| format_list(&a.depth, u32::to_string),
         scale: Some(DEPTHS),
@@ -165,7 +165,7 @@ pub const AXES: &[Axis] = &[
     Axis {
         name: "batch",
         value: "COUNTS",
-        about: "Operations submitted per call, as a list or range [default: as the engine has it]",
+        about: "Operations submitted per call, as a list or range [default: that of the engine]",
         set: |a, t, _| replace_values(&mut a.batch, parse_numbers(t, |t| count(t, 1, MAX_DEPTH))),
         words: |a| format_list(&a.batch, u32::to_string),
         scale: Some(BATCHES),
@@ -197,7 +197,7 @@ pub const AXES: &[Axis] = &[
     Axis {
         name: "offset",
         value: "POSITIONS",
-        about: "First byte that may be touched, in percent of what is there or in bytes, such as 0%,50%,99%, 0%..90%+10%, 0%..99%/12 or 4g [default: 0]",
+        about: "First byte of the region, in percent of the target or in bytes, such as 0%,50%,99%, 0%..90%+10%, 0%..99%/12 or 4g [default: 0]",
         set: |a, t, _| replace_values(&mut a.offset, parse_groups(t, positions)),
         words: |a| format_list(&a.offset, |at| at.to_flag()),
         scale: None,
@@ -219,7 +219,7 @@ impl Axis {
 /// # Errors
 /// All the names.
 pub fn find(name: &str) -> Result<&'static Axis, String> {
-    let unknown = || format!("{} is no axis; type one of {}", quoted_excerpt(name), names().join(", "));
+    let unknown = || format!("{} is not an axis; type one of {}", quoted_excerpt(name), names().join(", "));
     AXES.iter().find(|axis| axis.name == name).ok_or_else(unknown)
 }
 
@@ -248,7 +248,7 @@ fn parse_list<T: PartialEq>(text: &str, parse: impl Fn(&str) -> Result<T, String
 
 fn push_unique<T: PartialEq>(out: &mut Vec<T>, value: T, typed: &str) -> Result<(), String> {
     if out.contains(&value) {
-        return Err(format!("{} is there twice; type each value once", quoted_excerpt(typed)));
+        return Err(format!("{} is given twice; type each value once", quoted_excerpt(typed)));
     }
     if out.len() == MAX_VALUES {
         return Err(format!("there are too many values; type {MAX_VALUES} at most"));
@@ -290,7 +290,7 @@ fn parse_numbers(text: &str, parse: impl Fn(&str) -> Result<u32, String>) -> Res
         let (first, last) = (parse(first)?, parse(last)?);
         if first >= last {
             return Err(format!(
-                "{} does not rise; type the smaller one first, such as 4k..64k",
+                "{} does not rise; type the smaller value first, such as 4k..64k",
                 quoted_excerpt(piece)
             ));
         }
@@ -369,7 +369,7 @@ pub fn positions(piece: &str) -> Result<Vec<Offset>, String> {
         all
     } else {
         return Err(format!(
-            "{} has no step; type one as in 0%..90%+10%, or how many as in 0%..99%/12",
+            "{} has no step; type one as in 0%..90%+10%, or a number of values as in 0%..99%/12",
             quoted_excerpt(piece)
         ));
     };
@@ -381,7 +381,7 @@ fn percent(text: &str) -> Result<u32, String> {
     let number = text.trim().strip_suffix('%').and_then(|digits| digits.trim().parse().ok());
     number.filter(|percent| *percent < WHOLE).ok_or_else(|| {
         format!(
-            "{} is no position; type whole percents below 100 such as 25%, or a size such as 4g",
+            "{} is not a position; type whole percents below 100 such as 25%, or a size such as 4g",
             quoted_excerpt(text)
         )
     })
@@ -391,7 +391,7 @@ fn check_rising(piece: &str, first: u32, last: u32) -> Result<(), String> {
     if first < last {
         return Ok(());
     }
-    Err(format!("{} does not rise; type the smaller one first, such as 0%..90%+10%", quoted_excerpt(piece)))
+    Err(format!("{} does not rise; type the smaller value first, such as 0%..90%+10%", quoted_excerpt(piece)))
 }
 
 /// Default memory limit for the buffers of one cell: the cap of the original.
@@ -570,7 +570,7 @@ const CCSIO: Preset = Preset {
             name: "buffered-sequential",
             cache: Cache::Buffered,
             reads_only: true,
-            remark: "the kernel sees by itself that reads are sequential, and reads ahead",
+            remark: "the kernel detects sequential reads itself and reads ahead",
         },
     ],
     size_bytes: 2048 * MIB,

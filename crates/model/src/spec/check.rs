@@ -42,9 +42,9 @@ impl Problem {
         })
     }
 
-    /// The message, with each key and its value written by `say`.
-    pub fn spelled(&self, say: impl Fn(&str, Option<&str>) -> String) -> String {
-        replace_keys(&self.message, say)
+    /// The message, with each key and its value written by `format_key`.
+    pub fn spelled(&self, format_key: impl Fn(&str, Option<&str>) -> String) -> String {
+        replace_keys(&self.message, format_key)
     }
 
     /// The message as the reader of a job file knows the keys: `rw = "randrw"`.
@@ -57,7 +57,7 @@ impl Problem {
     }
 }
 
-fn replace_keys(message: &str, say: impl Fn(&str, Option<&str>) -> String) -> String {
+fn replace_keys(message: &str, format_key: impl Fn(&str, Option<&str>) -> String) -> String {
     let mut out = String::new();
     let mut rest = message;
     while let Some((before, (inside, after))) =
@@ -65,8 +65,8 @@ fn replace_keys(message: &str, say: impl Fn(&str, Option<&str>) -> String) -> St
     {
         out += before;
         out += &match inside.split_once(' ') {
-            Some((key, value)) => say(key, Some(value)),
-            None => say(inside, None),
+            Some((key, value)) => format_key(key, Some(value)),
+            None => format_key(inside, None),
         };
         rest = after;
     }
@@ -143,7 +143,7 @@ fn check_flows(streams: &[StreamSpec]) -> impl Iterator<Item = Problem> {
     let groups = streams.iter().enumerate().filter_map(move |(at, s)| Some((at, s.flow?.group)));
     groups.filter(move |(_, group)| workers(*group) == 1).map(|(stream, group)| {
         let message = format!(
-            "{{flow}} shares with nobody: no other stream of its phase has a share in group {group}; give another one a share too, or leave it out"
+            "{{flow}} has no effect: no other stream of its phase has a share in group {group}; give another one a share too, or leave it out"
         );
         Problem { stream, ..Problem::new(&["flow"], message) }
     })
@@ -180,7 +180,7 @@ impl StreamSpec {
             if rule.for_kind(kind).is_some() && !self.has_kind(kind) {
                 let word = kind.word();
                 let message = format!(
-                    "{{min-rate}} asks how fast its {word}s are, and {{{}}} has none; name other directions",
+                    "{{min-rate}} sets a limit for {word}s, and {{{}}} has none; name other directions",
                     self.direction_key()
                 );
                 found.push(Problem::new(&["min-rate"], message));
@@ -188,7 +188,7 @@ impl StreamSpec {
         }
     }
 
-    /// Priorities of operations that are not done.
+    /// Priorities of directions that the stream does not have.
     fn check_priorities(&self, found: &mut Vec<Problem>) {
         let all = self.op_priorities.iter().flatten();
         let kinds = |one: &OpPriority| one.kind.map_or(Kind::MOVING.to_vec(), |kind| vec![kind]);
@@ -196,7 +196,7 @@ impl StreamSpec {
         if let Some(kinds) = of_none {
             let words: Vec<String> = kinds.iter().map(|kind| format!("{}s", kind.word())).collect();
             let message = format!(
-                "{{op-priority}} is of {}, and {{{}}} has none; name other directions",
+                "{{op-priority}} is for {}, and {{{}}} has none; name other directions",
                 words.join(" and "),
                 self.direction_key()
             );
@@ -257,7 +257,7 @@ impl StreamSpec {
         let keys = self.access_keys().into_iter().chain(paused);
         for (key, _) in keys.filter(|(_, given)| *given) {
             let message =
-                format!("{{{key}}} does not go with {{line}}; say it in the lines, or leave the lines out");
+                format!("{{{key}}} does not go with {{line}}; set it in the lines, or leave the lines out");
             found.push(Problem::new(&[key, "line"], message));
         }
         let sum: u32 = self.lines.iter().map(|l| l.share).sum();
@@ -292,23 +292,23 @@ impl StreamSpec {
         if !self.lines.is_empty() || !self.turns.is_empty() {
             return;
         }
-        let way = self.rw_or_default();
-        if self.mix.is_some() && !way.is_mixed() {
+        let rw = self.rw_or_default();
+        if self.mix.is_some() && !rw.is_mixed() {
             let message = format!(
-                "{{mix}} goes with {{rw rw}} or {{rw randrw}}; {{rw {}}} says the direction alone",
-                way.word()
+                "{{mix}} goes with {{rw rw}} or {{rw randrw}}; {{rw {}}} sets the direction alone",
+                rw.word()
             );
             found.push(Problem::new(&["mix", "rw"], message));
         }
         let done = [Kind::Read, Kind::Write, Kind::Trim].into_iter().filter(|k| self.has_kind(*k)).count();
         if let Some(bs) = &self.bs
             && (bs.read != bs.write || bs.read != bs.trim)
-            && (done < 2 || way.writes_after_trims())
+            && (done < 2 || rw.writes_after_trims())
         {
             let has = if done < 2 { "has one" } else { "writes what it trims" };
             let message = format!(
                 "{{bs}} has sizes for several directions, and {{rw {}}} {has}; type one size for all",
-                way.word()
+                rw.word()
             );
             found.push(Problem::new(&["bs", "rw"], message));
         }
@@ -328,31 +328,32 @@ impl StreamSpec {
         }
         for (key, _) in closed.into_iter().filter(|(_, given)| *given && self.rate.is_some()) {
             let message =
-                format!("{{{key}}} is about a closed loop, and {{rate}} makes an open one; type one of them");
+                format!("{{{key}}} is for a closed loop, and {{rate}} makes an open one; type one of them");
             found.push(Problem::new(&[key, "rate"], message));
         }
         if self.arrivals.is_some() && self.rate.is_none() {
-            let message = "{arrivals} is about an open loop; type {rate} too, or leave {arrivals} out";
+            let message = "{arrivals} is for an open loop; type {rate} too, or leave {arrivals} out";
             found.push(Problem::new(&["arrivals"], message.into()));
         }
         if matches!(self.arrivals, Some(Arrivals::OnOff { .. })) && self.workers.unwrap_or(1) > 1 {
-            let message = "{arrivals on-off} is on for one worker at a time; leave {workers} out, or write several streams";
+            let message =
+                "{arrivals on-off} is for a single worker; leave {workers} out, or write several streams";
             found.push(Problem::new(&["arrivals", "workers"], message.into()));
         }
         if self.burst.is_some() && self.think.is_none() && self.period.is_none() && self.lines.is_empty() {
             let message =
-                "{burst} says how many operations follow a pause; type {think} too, or leave {burst} out";
+                "{burst} is the number of operations after a pause; type {think} too, or leave {burst} out";
             found.push(Problem::new(&["burst"], message.into()));
         }
         if self.serialize_overlap == Some(true) && self.depth == Some(1) {
-            let message = "{serialize-overlap} changes nothing at {depth 1}, where one operation is in flight; leave it out";
+            let message = "{serialize-overlap} changes nothing at {depth 1}, with one operation in flight; leave it out";
             found.push(Problem::new(&["serialize-overlap", "depth"], message.into()));
         }
         if let (Some(batch), Some(depth)) = (self.batch, self.depth)
             && batch.submit.max(batch.complete) > depth
         {
             let message =
-                format!("{{batch}} goes beyond {{depth {depth}}}; use a smaller batch, or a larger depth");
+                format!("{{batch}} is larger than {{depth {depth}}}; use a smaller batch, or a larger depth");
             found.push(Problem::new(&["batch", "depth"], message));
         }
     }
@@ -380,7 +381,7 @@ impl StreamSpec {
         .collect();
         if !self.has_kind(Kind::Write) {
             for key in calls.iter().chain(&data) {
-                let message = format!("{{{key}}} is about writes, and this writes nothing; leave it out");
+                let message = format!("{{{key}}} is for writes, and this job writes nothing; leave it out");
                 found.push(Problem::new(&[key, self.direction_key()], message));
             }
         }
@@ -390,16 +391,16 @@ impl StreamSpec {
             found.push(Problem::new(&[second, first], message));
         }
         if self.drain == Some(true) && calls.is_empty() {
-            let message = "{drain} is about calls that make writes stable; type {fsync} or {fdatasync} too, or leave {drain} out";
+            let message = "{drain} needs a call that makes writes stable; type {fsync} or {fdatasync} too, or leave {drain} out";
             found.push(Problem::new(&["drain"], message.into()));
         }
         if self.dedup_set.is_some() && self.dedup.is_none() {
             let message =
-                "{dedup-set} says what copies are of; type {dedup 30} too, or leave {dedup-set} out";
+                "{dedup-set} is the source of copies; type {dedup 30} too, or leave {dedup-set} out";
             found.push(Problem::new(&["dedup-set"], message.into()));
         }
         if self.dedup_shared == Some(true) && self.dedup_set.is_none() {
-            let message = "{dedup-shared} says whose sets copies are of; type {dedup-set 64m} too, or leave {dedup-shared} out";
+            let message = "{dedup-shared} selects the sets for copies; type {dedup-set 64m} too, or leave {dedup-shared} out";
             found.push(Problem::new(&["dedup-shared"], message.into()));
         }
         // A compressible share and a share of copies go together; zeros and a file are all of the data.
@@ -411,7 +412,7 @@ impl StreamSpec {
                 data.iter().filter(|other| **other != whole && !COMPLETE_CONTENT_KEYS[..at].contains(*other))
             {
                 let message = format!(
-                    "{{{whole}}} says all of what is written, so {{{other}}} cannot; type one of them"
+                    "{{{whole}}} sets the complete content of writes, so {{{other}}} has no effect; type one of them"
                 );
                 found.push(Problem::new(&[other, whole], message));
             }
@@ -420,11 +421,11 @@ impl StreamSpec {
 
     fn check_place(&self, found: &mut Vec<Problem>) {
         if self.clones.is_some() && self.workers.unwrap_or(1) < 2 {
-            let message = "{clones} says how several workers do the work, and there is one; type {workers 2} or more, or leave {clones} out";
+            let message = "{clones} is for several workers, and there is one; type {workers 2} or more, or leave {clones} out";
             found.push(Problem::new(&["clones", "workers"], message.into()));
         }
         if self.place.split && self.place.cpus.is_empty() && self.place.node.is_none() {
-            let message = "{pin} needs to know the CPUs; type {cpus 0-3} or {node 0} too";
+            let message = "{pin} needs a list of CPUs; type {cpus 0-3} or {node 0} too";
             found.push(Problem::new(&["pin"], message.into()));
         }
         let by_mapping = self.engine.as_ref().map(|e| e.name == "mmap");
@@ -435,7 +436,7 @@ impl StreamSpec {
             let message = if mapped {
                 "{cache mmap} is what {engine mmap} does; type that engine, or another {cache}"
             } else {
-                "{engine mmap} goes through a mapping and can do no other; leave {cache} out"
+                "{engine mmap} always uses a mapping; leave {cache} out"
             };
             found.push(Problem::new(&["cache", "engine"], message.into()));
         }
@@ -445,7 +446,7 @@ impl StreamSpec {
         let workers = self.workers.unwrap_or(1);
         if self.clones == Some(Clones::Own) && (targets as u64).checked_rem(u64::from(workers)) != Some(0) {
             let message = format!(
-                "{{clones own}} divides the targets among {workers} workers, and there are {targets}; name as many for each, or type {{clones same}}"
+                "{{clones own}} divides the targets among {workers} workers, and {targets} cannot be divided evenly; name as many for each, or type {{clones same}}"
             );
             return Some(Problem::new(&["clones", "target"], message));
         }
@@ -454,7 +455,7 @@ impl StreamSpec {
                 format!("{{sharing}} has {} weights for {targets} targets; type one for each", weights.len())
             }
             _ if targets > 1 => return None,
-            _ => "{sharing} is about several targets, and there is one; name more, or leave it out".into(),
+            _ => "{sharing} is for several targets, and there is one; name more, or leave it out".into(),
         };
         Some(Problem::new(&["sharing", "target"], message))
     }
@@ -471,7 +472,7 @@ impl StreamSpec {
         ];
         for (key, _) in others.into_iter().filter(|(_, given)| *given && self.period.is_some()) {
             let message = format!(
-                "{{period}} says when bursts begin, and {{{key}}} does not leave it that; leave one of them out"
+                "{{period}} sets when bursts begin, and {{{key}}} would change that; leave one of them out"
             );
             found.push(Problem::new(&["period", key], message));
         }
@@ -480,13 +481,12 @@ impl StreamSpec {
     fn check_bursts(&self, found: &mut Vec<Problem>) {
         for (key, given) in [("think-spin", self.think_spin), ("burst-time", self.burst_time)] {
             if given.is_some() && self.think.is_none() {
-                let message =
-                    format!("{{{key}}} is about a pause; type {{think}} too, or leave {{{key}}} out");
+                let message = format!("{{{key}}} needs a pause; type {{think}} too, or leave {{{key}}} out");
                 found.push(Problem::new(&[key], message));
             }
         }
         if self.think_spin.zip(self.think.as_ref()).is_some_and(|(spin, think)| spin > think.mean_ns) {
-            let message = "{think-spin} is a part of {think}, and longer; type a shorter one";
+            let message = "{think-spin} is longer than {think}, of which it is a part; type a shorter one";
             found.push(Problem::new(&["think-spin", "think"], message.into()));
         }
         self.check_period(found);
@@ -494,7 +494,8 @@ impl StreamSpec {
             return;
         }
         if self.think.as_ref().is_some_and(|think| think.law != ThinkLaw::Fixed) {
-            let message = "{burst-time} has pauses of one length; type {think} as a duration, such as 100us";
+            let message =
+                "{burst-time} needs pauses of one length; type {think} as a duration, such as 100us";
             found.push(Problem::new(&["think", "burst-time"], message.into()));
         }
         let conflicting = [
@@ -507,7 +508,7 @@ impl StreamSpec {
         ];
         for (key, _) in conflicting.into_iter().filter(|(_, given)| *given) {
             let message = format!(
-                "{{{key}}} holds operations back by itself, and {{burst-time}} knows only its own pauses; type {{burst}}, or leave one of them out"
+                "{{{key}}} delays operations too, which {{burst-time}} does not allow; type {{burst}}, or leave one of them out"
             );
             found.push(Problem::new(&[key, "burst-time"], message));
         }
@@ -519,7 +520,7 @@ impl StreamSpec {
         let is_own = self.own == Some(true);
         if is_own && self.shared.is_some() {
             let message =
-                "{own} is a file for each worker, and {shared} one for all of them; type one of them";
+                "{own} makes a file for each worker, and {shared} one for all of them; type one of them";
             found.push(Problem::new(&["own", "shared"], message.into()));
         }
         // Keys that already place each worker.
@@ -539,12 +540,12 @@ impl StreamSpec {
         };
         for (key, _) in placed.into_iter().filter(|(_, given)| *given) {
             let message = format!(
-                "{{{files}}} says which blocks each worker has, and so does {{{key}}}; type one of them"
+                "{{{files}}} sets the blocks of each worker, and so does {{{key}}}; type one of them"
             );
             found.push(Problem::new(&[files, key], message));
         }
         if self.shared.is_some() && self.target.len() > 1 {
-            let message = "{shared} is about one file; name one target";
+            let message = "{shared} is for one file; name one target";
             found.push(Problem::new(&["shared", "target"], message.into()));
         }
     }
@@ -555,12 +556,12 @@ impl StreamSpec {
         if !self.lines.is_empty() || !self.turns.is_empty() {
             return;
         }
-        let way = self.rw_or_default();
-        if self.random.is_some() && !way.is_random() {
+        let rw = self.rw_or_default();
+        if self.random.is_some() && !rw.is_random() {
             let message = format!(
-                "{{random}} says how random offsets are drawn, and {{rw {}}} is sequential; type {{rw rand{}}}, or leave {{random}} out",
-                way.word(),
-                way.word()
+                "{{random}} sets how random offsets are drawn, and {{rw {}}} is sequential; type {{rw rand{}}}, or leave {{random}} out",
+                rw.word(),
+                rw.word()
             );
             found.push(Problem::new(&["random", "rw"], message));
         }
@@ -570,39 +571,39 @@ impl StreamSpec {
             ("backwards", self.backwards == Some(true)),
             ("start", self.start.is_some()),
         ];
-        for (key, _) in sequential.into_iter().filter(|(_, given)| *given && way.is_random()) {
-            let plain = way.word().trim_start_matches("rand");
+        for (key, _) in sequential.into_iter().filter(|(_, given)| *given && rw.is_random()) {
+            let plain = rw.word().trim_start_matches("rand");
             let message = format!(
-                "{{{key}}} is about sequential operations, and {{rw {}}} is random; type {{rw {plain}}}, or leave {{{key}}} out",
-                way.word()
+                "{{{key}}} is for sequential operations, and {{rw {}}} is random; type {{rw {plain}}}, or leave {{{key}}} out",
+                rw.word()
             );
             found.push(Problem::new(&[key, "rw"], message));
         }
         let rows = [("consecutive", self.consecutive.is_some()), ("run-length", self.run_length.is_some())];
-        for (key, _) in rows.into_iter().filter(|(_, given)| *given && !way.is_random()) {
+        for (key, _) in rows.into_iter().filter(|(_, given)| *given && !rw.is_random()) {
             let message = format!(
-                "{{{key}}} is about random operations, and {{rw {}}} is sequential; type {{rw rand{}}}, or leave {{{key}}} out",
-                way.word(),
-                way.word()
+                "{{{key}}} is for random operations, and {{rw {}}} is sequential; type {{rw rand{}}}, or leave {{{key}}} out",
+                rw.word(),
+                rw.word()
             );
             found.push(Problem::new(&[key, "rw"], message));
         }
         if self.stride.is_some() && self.hole.is_some() {
-            let message = "{stride} and {hole} say the same distance in two ways; type one of them";
+            let message = "{stride} and {hole} both set the distance between operations; type one of them";
             found.push(Problem::new(&["hole", "stride"], message.into()));
         }
         self.check_positions(found);
         self.check_runs(found);
         self.check_interleaved(found);
         if self.times.is_some_and(|times| times > 1) && self.think.is_some() {
-            let message = "{times} counts operations on one place, and {burst} counts them between pauses; leave {times} or {think} out";
+            let message = "{times} repeats operations at one offset, and {burst} counts them between pauses; leave {times} or {think} out";
             found.push(Problem::new(&["times", "think"], message.into()));
         }
         if self.clones.is_some() && self.start.is_some() {
-            let message = "{start} says where workers that divide the work begin, and {clones} each do all of it; type one of them";
+            let message = "{start} sets where workers that divide the work begin, and with {clones} each does all of it; type one of them";
             found.push(Problem::new(&["start", "clones"], message.into()));
-        } else if self.start.is_some() && !way.is_random() && self.workers.unwrap_or(1) < 2 {
-            let message = "{start} says where several workers begin, and there is one; type {workers 2} or more, or leave {start} out";
+        } else if self.start.is_some() && !rw.is_random() && self.workers.unwrap_or(1) < 2 {
+            let message = "{start} sets where several workers begin, and there is one; type {workers 2} or more, or leave {start} out";
             found.push(Problem::new(&["start", "workers"], message.into()));
         }
     }
@@ -612,16 +613,16 @@ impl StreamSpec {
             return;
         }
         if self.start.is_some() && self.workers.unwrap_or(1) > 1 {
-            let message = "{strided} spreads the workers over its zones, and {start} says where they begin; type one of them";
+            let message = "{strided} spreads the workers over its zones, and {start} sets where they begin; type one of them";
             found.push(Problem::new(&["strided", "start"], message.into()));
         }
         if self.target.len() > 1 && self.sharing.as_ref().is_some_and(|s| *s != Sharing::Each) {
-            let message = "{strided} is about the zones of one target at a time; leave {sharing} out, or type {sharing each}";
+            let message = "{strided} uses the zones of one target at a time; leave {sharing} out, or type {sharing each}";
             found.push(Problem::new(&["strided", "sharing"], message.into()));
         }
     }
 
-    /// Directions that are drawn at random places alone.
+    /// Directions that are drawn only at random offsets.
     fn check_runs(&self, found: &mut Vec<Problem>) {
         if self.mix_by_run != Some(true) {
             return;
@@ -629,14 +630,14 @@ impl StreamSpec {
         let in_runs =
             matches!(self.random, Some(Order::Mixed(_) | Order::MixedEach(_))) || self.run_length.is_some();
         if !self.rw_or_default().is_mixed() || !in_runs {
-            let message = "{mix-by-run} is about sequential operations between random ones, in several directions; type {rw randrw} and {random mixed:30}, or {run-length 4}, too, or leave it out";
+            let message = "{mix-by-run} is for sequential operations between random ones, in several directions; type {rw randrw} and {random mixed:30}, or {run-length 4}, too, or leave it out";
             found.push(Problem::new(&["mix-by-run", "random"], message.into()));
         } else if self.bs.as_ref().is_some_and(|bs| bs.read != bs.write || bs.read.fixed().is_none()) {
             let message =
                 "{mix-by-run} needs one size for all operations; type one, or leave {mix-by-run} out";
             found.push(Problem::new(&["mix-by-run", "bs"], message.into()));
         } else if matches!(self.positions, Some(Positions::Own | Positions::OwnRestart)) {
-            let message = "{positions own} lets each direction go on by itself, and {mix-by-run} lets none; type one of them";
+            let message = "{positions own} gives each direction its own position, and {mix-by-run} all directions the same; type one of them";
             found.push(Problem::new(&["mix-by-run", "positions"], message.into()));
         }
     }
@@ -652,11 +653,11 @@ impl StreamSpec {
             };
             if let Some((key, shown)) = other {
                 let message =
-                    format!("{{run-length}} and {{{shown}}} both say how long runs are; type one of them");
+                    format!("{{run-length}} and {{{shown}}} both set the length of runs; type one of them");
                 found.push(Problem::new(&["run-length", key], message));
             }
             if self.random == Some(Order::Once) {
-                let message = "{random once} has each block once, and runs from random offsets on have some twice; type another {random}, or leave {run-length} out";
+                let message = "{random once} uses each block once, and runs from random offsets use some twice; type another {random}, or leave {run-length} out";
                 found.push(Problem::new(&["run-length", "random"], message.into()));
             }
         }
@@ -664,7 +665,7 @@ impl StreamSpec {
             return;
         }
         if self.rw_or_default().is_random() && !mixed && self.run_length.is_none() {
-            let message = "{interleaved} is about sequential runs, and here each operation is at a random offset; type {run-length 8} too, or a sequential {rw}";
+            let message = "{interleaved} is for sequential runs, and here each operation is at a random offset; type {run-length 8} too, or a sequential {rw}";
             found.push(Problem::new(&["interleaved", "rw"], message.into()));
         }
         let others = [
@@ -676,7 +677,7 @@ impl StreamSpec {
         ];
         for (key, _) in others.into_iter().filter(|(_, given)| *given) {
             let message = format!(
-                "{{interleaved}} has several positions at once, and {{{key}}} is about one; type one of them"
+                "{{interleaved}} has several positions at once, and {{{key}}} needs a single one; type one of them"
             );
             found.push(Problem::new(&["interleaved", key], message));
         }
@@ -686,19 +687,19 @@ impl StreamSpec {
         if self.positions.is_none() {
             return;
         }
-        let way = self.rw_or_default();
-        if !way.is_mixed() {
+        let rw = self.rw_or_default();
+        if !rw.is_mixed() {
             let message = format!(
-                "{{positions}} is about several directions, and {{rw {}}} has one; type {{rw rw}}, or leave {{positions}} out",
-                way.word()
+                "{{positions}} is for several directions, and {{rw {}}} has one; type {{rw rw}}, or leave {{positions}} out",
+                rw.word()
             );
             found.push(Problem::new(&["positions", "rw"], message));
-        } else if way.is_random()
+        } else if rw.is_random()
             && !matches!(self.random, Some(Order::Mixed(_) | Order::MixedEach(_)))
             && self.consecutive.unwrap_or(1) < 2
             && self.run_length.is_none()
         {
-            let message = "{positions} says where an operation goes on, and here each is at a random offset; type {rw rw} or {consecutive 8}, or leave {positions} out";
+            let message = "{positions} applies to sequential operations, and here each is at a random offset; type {rw rw} or {consecutive 8}, or leave {positions} out";
             found.push(Problem::new(&["positions", "rw"], message.into()));
         } else if matches!(self.positions, Some(Positions::Own | Positions::OwnRestart))
             && self.start == Some(Start::Interlocked)
@@ -718,28 +719,28 @@ impl StreamSpec {
             && each.is_some() != other_each.is_some()
         {
             let message = format!(
-                "{{{one}}} and {{{other}}} are one of all operations and one of single directions; type both of one kind"
+                "{{{one}}} and {{{other}}} must both be for all operations or both for single directions; type both in one form"
             );
             found.push(Problem::new(&[one, other], message));
         }
         for (key, each) in each_limits.into_iter().flatten().filter_map(|(key, each)| Some((key, each?))) {
             if !self.lines.is_empty() {
                 let message = format!(
-                    "{{{key}}} is of a direction, and each {{line}} has directions of its own; type one limit for all, or {{rw}}"
+                    "{{{key}}} limits one direction, and each {{line}} has its own directions; type one limit for all, or {{rw}}"
                 );
                 found.push(Problem::new(&[key, "line"], message));
                 continue;
             }
             if !self.turns.is_empty() {
                 let message = format!(
-                    "{{{key}}} is of a direction, and the operations of a {{turn}} come in their order; type one limit for all, or leave it out"
+                    "{{{key}}} limits one direction, and the operations of a {{turn}} have a fixed order; type one limit for all, or leave it out"
                 );
                 found.push(Problem::new(&[key, "turn"], message));
                 continue;
             }
             if self.rw_or_default().writes_after_trims() {
                 let message = format!(
-                    "{{{key}}} is of a direction, and a write follows each trim; type one limit for both together"
+                    "{{{key}}} limits one direction, and a write follows each trim; type one limit for both together"
                 );
                 found.push(Problem::new(&[key, "rw"], message));
                 continue;
@@ -748,7 +749,7 @@ impl StreamSpec {
                 Kind::ALL.into_iter().find(|kind| each.for_kind(*kind) > 0.0 && !self.has_kind(*kind));
             if let Some(kind) = missing {
                 let message = format!(
-                    "{{{key}}} limits {}s, and {{rw {}}} has none; leave it out, or type {{rw}} with them",
+                    "{{{key}}} limits {}s, and {{rw {}}} has none; leave it out, or type an {{rw}} with them",
                     kind.word(),
                     self.rw_or_default().word()
                 );
@@ -767,12 +768,12 @@ impl StreamSpec {
             ("flow", self.flow.is_some(), "waits for others"),
             ("serialize-overlap", self.serialize_overlap == Some(true), "waits for operations in flight"),
             ("think", self.think.is_some(), "rests"),
-            ("times", self.times.is_some_and(|times| times > 1), "stays on a place"),
+            ("times", self.times.is_some_and(|times| times > 1), "repeats an offset"),
             ("mix-by-run", self.mix_by_run == Some(true), "keeps a direction"),
         ];
         for (other, _, what) in conflicting.into_iter().filter(|(_, given, _)| *given) {
             let message = format!(
-                "{{{other}}} {what}, whatever the direction, and {{{key}}} chooses the direction that is next; type one limit for all, or leave one of them out"
+                "{{{other}}} {what} regardless of the direction, and {{{key}}} chooses the next direction; type one limit for all, or leave one of them out"
             );
             found.push(Problem::new(&[other, key], message));
         }
@@ -791,7 +792,7 @@ impl StreamSpec {
             ];
             let key = how.into_iter().find_map(|(key, given)| given.then_some(key)).unwrap_or("replay-skip");
             let message = format!(
-                "{{{key}}} is of a captured load, and none is named; type {{replay FILE}} too, the file that `fathom capture` or another tool wrote, or leave {{{key}}} out"
+                "{{{key}}} is for a captured load, and none is given; type {{replay FILE}} too, the file that `fathom capture` or another tool wrote, or leave {{{key}}} out"
             );
             found.push(Problem::new(&[key], message));
             return;
@@ -809,7 +810,7 @@ impl StreamSpec {
         ];
         for (key, _) in paced.into_iter().filter(|(_, given)| *given) {
             let message = format!(
-                "{{{key}}} says when operations are submitted, and {{replay}} has times of its own; type {{pace}} and {{speed}}, or leave {{{key}}} out"
+                "{{{key}}} sets when operations are submitted, and {{replay}} has its own times; type {{pace}} and {{speed}}, or leave {{{key}}} out"
             );
             found.push(Problem::new(&[key, "replay"], message));
         }
@@ -820,7 +821,7 @@ impl StreamSpec {
         ];
         for (key, _) in ends.into_iter().filter(|(_, given)| *given) {
             let message = format!(
-                "{{{key}}} ends a stream, and a captured load is carried out to its end; type {{stop-after 10s}}, or leave {{{key}}} out"
+                "{{{key}}} ends a stream, and a captured load is replayed to its end; type {{stop-after 10s}}, or leave {{{key}}} out"
             );
             found.push(Problem::new(&[key, "replay"], message));
         }
@@ -831,9 +832,8 @@ impl StreamSpec {
         let turns = [("turn", !self.turns.is_empty())];
         let keys = self.access_keys().into_iter().chain(self.surrounding_keys()).chain(turns);
         for (key, _) in keys.filter(|(_, given)| *given) {
-            let message = format!(
-                "{{{key}}} says which operations there are, and {{replay}} has its own; leave one of them out"
-            );
+            let message =
+                format!("{{{key}}} defines operations, and {{replay}} has its own; leave one of them out");
             found.push(Problem::new(&[key, "replay"], message));
         }
     }
@@ -903,7 +903,7 @@ impl StreamSpec {
             return;
         }
         if self.turns.len() == 1 {
-            let message = "{turn} is there once, and turns follow one another; write a second one, or say its keys of the stream";
+            let message = "{turn} is given once, and turns alternate; write a second one, or set its keys in the stream";
             found.push(Problem::new(&["turn"], message.into()));
         }
         let inside = [
@@ -919,7 +919,7 @@ impl StreamSpec {
         let around = around.filter(|(key, _)| !["sharing", "workers"].contains(key));
         for (key, _) in inside.chain(around).filter(|(_, given)| *given) {
             let message =
-                format!("{{{key}}} does not go with {{turn}}; say it in the turns, or leave it out");
+                format!("{{{key}}} does not go with {{turn}}; set it in the turns, or leave it out");
             found.push(Problem::new(&[key, "turn"], message));
         }
         let clocks = [
@@ -930,13 +930,13 @@ impl StreamSpec {
         let pauses = self.turns.iter().any(|turn| turn.what.think.is_some() || turn.what.period.is_some());
         for (key, _) in clocks.into_iter().filter(|(_, given)| *given && pauses) {
             let message = format!(
-                "{{{key}}} says when operations are submitted, and a {{turn}} has pauses of its own; leave {{{key}}} or {{think}} out"
+                "{{{key}}} sets when operations are submitted, and a {{turn}} has its own pauses; leave {{{key}}} or {{think}} out"
             );
             found.push(Problem::new(&[key, "turn"], message));
         }
         let calls: Vec<SyncCall> = self.turns.iter().filter_map(TurnSpec::sync_call).collect();
         if calls.iter().any(|call| Some(call) != calls.first()) {
-            let message = "{turn}: two of them make writes stable by different calls, and a stream has one; type {fsync} or {fdatasync} in both";
+            let message = "{turn}: two turns make writes stable by different calls, and a stream has one; type {fsync} or {fdatasync} in both";
             found.push(Problem::new(&["turn"], message.into()));
         }
     }
@@ -948,7 +948,7 @@ impl TurnSpec {
         let mut found = self.what.check();
         match self.operations {
             None => {
-                let message = "a turn does not say its length; type {ops}, such as {ops 8}";
+                let message = "a turn has no length; type {ops}, such as {ops 8}";
                 found.push(Problem::new(&[], message.into()));
             }
             Some(length) if length.writes < length.calls => {
@@ -960,7 +960,7 @@ impl TurnSpec {
         }
         if let Some(rw @ (Rw::Trimwrite | Rw::Randtrimwrite)) = self.what.rw {
             let message = format!(
-                "{{rw {}}} has pairs, which a turn could end between; type another direction, or write two turns",
+                "{{rw {}}} has pairs of operations, and a turn could end between the two; type another direction, or write two turns",
                 rw.word()
             );
             found.push(Problem::new(&["rw"], message));
@@ -1015,15 +1015,15 @@ fn keys_that_conflict_with_turns_are_rejected() {
         (|s| s.size = Some(4096), "`size` does not go"),
         (|s| s.fsync = Some(crate::job::Every::writes(1)), "`fsync` does not go"),
         (|s| s.passes = Some(2), "`passes` does not go"),
-        (|s| s.turns.truncate(1), "there once"),
+        (|s| s.turns.truncate(1), "given once"),
         (
             |s| {
                 s.turns[0].what.think = Some(crate::job::Think::fixed(1000));
                 s.limit_iops = Some(crate::spec::pace::RateLimit::All(5.0));
             },
-            "pauses of its own",
+            "its own pauses",
         ),
-        (|s| s.limit_iops = crate::spec::pace::limit_iops("write=5").ok(), "in their order"),
+        (|s| s.limit_iops = crate::spec::pace::limit_iops("write=5").ok(), "a fixed order"),
         (
             |s| {
                 s.turns[1].what.rw = Some(Rw::Randwrite);
@@ -1038,7 +1038,7 @@ fn keys_that_conflict_with_turns_are_rejected() {
     }
     for (turn, word) in [
         (turn(Rw::Read, "0.5"), "less than one"),
-        (turn(Rw::Read, ""), "does not say its length"),
+        (turn(Rw::Read, ""), "has no length"),
         (turn(Rw::Trimwrite, "4"), "pairs"),
     ] {
         let messages: Vec<String> = turn.check().iter().map(Problem::in_toml).collect();

@@ -155,7 +155,7 @@ pub fn named(word: &str) -> Result<Vec<Spec>, String> {
     }
     library().into_iter().find(|s| plain(&s.name) == wanted).map(|s| vec![s]).ok_or_else(|| {
         format!(
-            "{} is no access specification; type names that --list-specs prints, such as file-server or 'All in one', or one of classics, iometer, all",
+            "{} is not an access specification; type names that --list-specs prints, such as file-server or 'All in one', or one of classics, iometer, all",
             quoted_excerpt(word)
         )
     })
@@ -266,7 +266,7 @@ pub const LINE_KEYS: &[LineKey] = &[
     LineKey {
         name: "reply",
         value: "SIZE",
-        about: "Size of an operation in the opposite direction after each; 0 for none [default: 0]",
+        about: "Size of an operation in the opposite direction that follows each one; 0 for none [default: 0]",
         set: |line, text| put(&mut line.reply, size(text, 0, MAX_BLOCK_BYTES).map(|b| b as u32)),
     },
 ];
@@ -297,7 +297,7 @@ impl LineSpec {
     /// What is missing and what to type.
     pub fn finished(self) -> Result<Self, String> {
         if self.bs == Sizes::Fixed(0) {
-            return Err("a line does not say its size; type bs, such as 4k".into());
+            return Err("a line has no size; type bs, such as 4k".into());
         }
         Ok(self)
     }
@@ -315,7 +315,7 @@ impl LineSpec {
                 (None, Some((_, pieces))) => pieces.push(piece),
                 (None, None) => {
                     return Err(format!(
-                        "{} is no line; type KEY=VALUE pairs, such as share=100,bs=4k,mix=70",
+                        "{} is not a line; type KEY=VALUE pairs, such as share=100,bs=4k,mix=70",
                         quoted_excerpt(text)
                     ));
                 }
@@ -325,10 +325,10 @@ impl LineSpec {
         for (at, (name, value)) in pairs.iter().enumerate() {
             let Some(key) = LINE_KEYS.iter().find(|k| k.name == *name) else {
                 let known: Vec<&str> = LINE_KEYS.iter().map(|k| k.name).collect();
-                return Err(format!("a line has no {}; type {}", quoted_excerpt(name), any_of(&known)));
+                return Err(format!("a line has no key {}; type {}", quoted_excerpt(name), any_of(&known)));
             };
             if pairs[..at].iter().any(|(before, _)| before == name) {
-                return Err(format!("{name} is there twice in a line; type it once"));
+                return Err(format!("{name} is given twice in a line; type it once"));
             }
             (key.set)(&mut line, &value.join(",")).map_err(|why| format!("{name} of a line: {why}"))?;
         }
@@ -384,7 +384,7 @@ impl Cycle {
         let word = text.trim().replace('-', "_").to_ascii_uppercase();
         Self::ALL.iter().find(|(known, _)| *known == word).map(|(_, cycle)| *cycle).ok_or_else(|| {
             let known: Vec<&str> = Self::ALL.iter().map(|(word, _)| *word).collect();
-            format!("{} is no test type; type one of {}", quoted_excerpt(text), known.join(", "))
+            format!("{} is not a test type; type one of {}", quoted_excerpt(text), known.join(", "))
         })
     }
 
@@ -400,10 +400,10 @@ impl Cycle {
             Self::Targets => "all workers on a rising number of targets",
             Self::Workers => "a rising number of workers on all targets",
             Self::IncrementParallel => {
-                "one target more for one worker at a time, worker after worker; the same as INCREMENT_TARGETS_SERIAL here, since they differ by the order of several computers"
+                "adds targets to one worker after the other; on a single computer the same as INCREMENT_TARGETS_SERIAL"
             }
             Self::IncrementSerial => {
-                "one target more for one worker at a time, worker after worker; the same as INCREMENT_TARGETS_PARALLEL here, since they differ by the order of several computers"
+                "adds targets to one worker after the other; on a single computer the same as INCREMENT_TARGETS_PARALLEL"
             }
             Self::WorkersAndTargets => "each number of workers on each number of targets",
             Self::Outstanding => "all workers on all targets with a rising number of outstanding I/Os",
@@ -417,7 +417,7 @@ impl Cycle {
             || matches!(self, Self::Targets | Self::WorkersAndTargets | Self::OutstandingAndTargets)
     }
 
-    /// Whether the number of workers rises by itself.
+    /// Whether the test type raises the number of workers.
     pub fn has_workers(self) -> bool {
         matches!(self, Self::Workers | Self::WorkersAndTargets)
     }
@@ -451,7 +451,7 @@ impl Step {
         match text.trim().to_ascii_lowercase().as_str() {
             "linear" => Ok(Self::Linear),
             "exponential" => Ok(Self::Exponential),
-            _ => Err(format!("{} is no way to step; type linear or exponential", quoted_excerpt(text))),
+            _ => Err(format!("{} is not a kind of step; type linear or exponential", quoted_excerpt(text))),
         }
     }
 

@@ -111,16 +111,16 @@ pub struct StreamSpec {
     pub interleaved: Option<u32>,
     /// Operations on each place before the next one.
     pub times: Option<u32>,
-    /// Whether directions of a mix are drawn at random places alone.
+    /// Whether the directions of a mix are drawn only at random offsets.
     pub mix_by_run: Option<bool>,
     /// Zones that are used one at a time.
     pub strided: Option<Strided>,
     /// Lines of an access specification, instead of the settings above.
     pub lines: Vec<LineSpec>,
-    /// Turns that it repeats one after another. They replace the settings above and those of places, pauses and
+    /// Turns that it repeats one after another. They replace the settings above and those for offsets, pauses and
     /// syncs.
     pub turns: Vec<TurnSpec>,
-    /// First byte that may be touched.
+    /// First byte of the tested region.
     pub offset: Option<u64>,
     /// Bytes that may be touched.
     pub size: Option<u64>,
@@ -140,7 +140,7 @@ pub struct StreamSpec {
     pub engine: Option<EngineSpec>,
     /// Files that are made if a target is missing, and kept.
     pub create: Option<Create>,
-    /// Whether each worker does all of the work by itself.
+    /// Whether each worker does the whole work.
     pub clones: Option<Clones>,
     /// Open flags.
     pub cache: Option<Cache>,
@@ -176,7 +176,7 @@ pub struct StreamSpec {
     pub sync_file_range: Option<Every>,
     /// Whether such a call waits for the writes in flight.
     pub drain: Option<bool>,
-    /// How much of the data written a compressor can save, in percent.
+    /// Share of the written data that a compressor can save, in percent.
     pub compress: Option<u8>,
     /// Share of written blocks that are copies of others, in percent.
     pub dedup: Option<u8>,
@@ -225,7 +225,7 @@ pub struct StreamSpec {
     pub read_back: Option<u32>,
     /// The captured load that it replays.
     pub replay: Option<ReplaySpec>,
-    /// Length in ns of the intervals that its operations are logged by; 0 for each by itself.
+    /// Length in ns of the intervals of its log; 0 logs each operation.
     pub log_interval: Option<u64>,
     /// Length in ns of the intervals of each worker's time series; 0 for totals only.
     pub each_worker: Option<u64>,
@@ -248,7 +248,7 @@ pub struct LineSpec {
     pub burst: u32,
     /// Multiple that offsets have; 0 for the target's own.
     pub align: u64,
-    /// Size of an operation in the opposite direction after each; 0 for none.
+    /// Size of an operation in the opposite direction that follows each one; 0 for none.
     pub reply: u32,
 }
 
@@ -349,8 +349,8 @@ fn set_replay_file(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
 
 fn set_replay_pace(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
     let known = ReplayPace::ALL.iter().find(|(word, _)| *word == text);
-    let (_, pace) =
-        known.ok_or_else(|| format!("{} is no pace; type dependent, timed or fast", quoted_excerpt(text)))?;
+    let (_, pace) = known
+        .ok_or_else(|| format!("{} is not a pace; type dependent, timed or fast", quoted_excerpt(text)))?;
     replay_settings(stream).pace = Some(*pace);
     Ok(())
 }
@@ -359,7 +359,7 @@ fn set_replay_speed(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
     let number = text.parse().ok().filter(|n: &f64| (REPLAY_SPEEDS.0..=REPLAY_SPEEDS.1).contains(n));
     let wrong = || {
         format!(
-            "{} is no speed; type a number from {} to {}",
+            "{} is not a speed; type a number from {} to {}",
             quoted_excerpt(text),
             REPLAY_SPEEDS.0,
             REPLAY_SPEEDS.1
@@ -377,7 +377,7 @@ fn set_replay_divisor(stream: &mut StreamSpec, text: &str) -> Result<(), String>
 fn set_replay_align(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
     let bytes = size(text, SECTOR, MAX_REPLAY_ALIGN)?;
     if !bytes.is_power_of_two() {
-        return Err(format!("{} is no power of two; type 4k or the like", quoted_excerpt(text)));
+        return Err(format!("{} is not a power of two; type one, such as 4k", quoted_excerpt(text)));
     }
     replay_settings(stream).changes.align_bytes = bytes;
     Ok(())
@@ -395,7 +395,9 @@ fn set_replay_skip(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
 pub fn kinds(text: &str) -> Result<Vec<Kind>, String> {
     let kind = |word: &str| {
         let known = Kind::ALL.into_iter().find(|kind| kind.word() == word.trim());
-        known.ok_or_else(|| format!("{} is no kind; type some of read,write,trim,sync", quoted_excerpt(word)))
+        known.ok_or_else(|| {
+            format!("{} is not a kind of operation; type some of read,write,trim,sync", quoted_excerpt(word))
+        })
     };
     let mut kinds: Vec<Kind> = text.split(',').map(kind).collect::<Result<_, _>>()?;
     kinds.sort_unstable();
@@ -476,7 +478,7 @@ pub struct TypedStream {
     /// Whether its directions are reported as one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
-    /// Whether a sync after its last write was asked for, so that a failed sync fails the job.
+    /// Whether the job requests a sync after its last write, so that a failed sync fails the job.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub final_sync: bool,
     /// Files that its operations are logged to, of fio's kinds.

@@ -19,7 +19,7 @@ pub fn random(text: &str) -> Result<Order, String> {
         let bare = value.trim();
         let bare = if percent { bare.strip_suffix('%').unwrap_or(bare) } else { bare };
         let fits = decimal(bare).filter(|v| (least..=most).contains(v));
-        fits.ok_or_else(|| format!("{} cannot be; type {advice}", quoted_excerpt(text)))
+        fits.ok_or_else(|| format!("{} is not valid here; type {advice}", quoted_excerpt(text)))
     };
     match name {
         "uniform" if value.is_empty() => Ok(Order::Random),
@@ -49,7 +49,7 @@ fn zones(text: &str) -> Result<Vec<Zone>, String> {
     for piece in text.split(',') {
         let Some((access, size)) = piece.split_once('/') else {
             return Err(format!(
-                "{} is no zone; type its share of the operations and its size, such as 60/10 or 60/10g",
+                "{} is not a zone; type its share of the operations and its size, such as 60/10 or 60/10g",
                 quoted_excerpt(piece)
             ));
         };
@@ -81,7 +81,7 @@ fn zones(text: &str) -> Result<Vec<Zone>, String> {
     }
     if !all_percent && sizes > 100.0 - ROUNDING {
         return Err(format!(
-            "the zones in percent take {} % and leave nothing for those in bytes; type less",
+            "the zones in percent take {} % and leave nothing for those in bytes; type smaller ones",
             round_to_typed_decimals(sizes)
         ));
     }
@@ -96,7 +96,7 @@ fn zone_size(text: &str) -> Result<ZoneSize, String> {
             Ok(ZoneSize::Percent(percent))
         } else {
             Err(format!(
-                "{} is no size of a zone; type percent of the span above 0, or bytes as in 10g",
+                "{} is not the size of a zone; type percent of the span above 0, or bytes as in 10g",
                 quoted_excerpt(text)
             ))
         };
@@ -200,7 +200,7 @@ pub fn per_kind(text: &str) -> Result<PerKind<Sizes>, String> {
             (None, Some((_, pieces))) => pieces.push(piece),
             (None, None) => {
                 return Err(format!(
-                    "{} stands before the first direction; type read=4k,write=8k, or one size for all",
+                    "{} comes before the first direction; type read=4k,write=8k, or one size for all",
                     quoted_excerpt(piece)
                 ));
             }
@@ -215,13 +215,13 @@ pub fn per_kind(text: &str) -> Result<PerKind<Sizes>, String> {
             "trim" => 2,
             other => {
                 return Err(format!(
-                    "{} is no direction; type read=, write= or trim=",
+                    "{} is not a direction; type read=, write= or trim=",
                     quoted_excerpt(other)
                 ));
             }
         };
         if slots[slot].is_some() {
-            return Err(format!("{direction} is there twice; type it once, such as read=4k,write=8k"));
+            return Err(format!("{direction} is given twice; type it once, such as read=4k,write=8k"));
         }
         let parsed = sizes(&pieces.join(","))?;
         first.get_or_insert_with(|| parsed.clone());
@@ -281,7 +281,7 @@ fn weighted_sizes<'t>(
         let pair = (block_size(size)?, (share(weight)? * f64::from(PARTS)).round() as u32);
         if sizes.iter().any(|s| s.0 == pair.0) {
             return Err(format!(
-                "{} is there twice; type each size once, with its whole share",
+                "{} is given twice; type each size once, with its whole share",
                 quoted_excerpt(size)
             ));
         }
@@ -359,7 +359,7 @@ fn invalid_random_orders_are_rejected_with_a_reason() {
         ("pareto:0", "0.5"),
         ("normal:0", "above 0"),
         ("mixed:101", "percent"),
-        ("zones:", "no zone"),
+        ("zones:", "not a zone"),
         ("zones:60/10,30/90", "sum to 90"),
         ("zones:60/10,40/80", "sum to 90"),
         ("zones:60/100,40/1g", "nothing for those in bytes"),
@@ -440,7 +440,7 @@ fn invalid_sizes_are_rejected_with_a_reason() {
         ("4k/60:64k:40", "no share"),
         ("read=4k", "one direction"),
         ("4k,read=4k", "before the first"),
-        ("read=4k,sync=8k", "no direction"),
+        ("read=4k,sync=8k", "not a direction"),
         ("read=4k,read=8k", "twice"),
     ] {
         let message = per_kind(bad).map_or_else(|e| e, |s| format!("{s:?}"));

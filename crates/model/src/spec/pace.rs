@@ -95,13 +95,13 @@ pub(super) fn per_direction<T: Default + PartialEq>(
             Some(("trim", value)) => (&mut each.trim, value),
             _ => {
                 return Err(format!(
-                    "{} is no direction with its rate; type {example}",
+                    "{} is not a direction with a rate; type {example}",
                     quoted_excerpt(piece)
                 ));
             }
         };
         if *place != T::default() {
-            return Err(format!("{} is there twice; type it once", quoted_excerpt(piece)));
+            return Err(format!("{} is given twice; type it once", quoted_excerpt(piece)));
         }
         *place = one(value)?;
     }
@@ -127,7 +127,7 @@ pub fn steady(text: &str) -> Result<Steady, String> {
         [name, limit, window, after, every] => (name, limit, window, after, every),
         _ => {
             return Err(format!(
-                "{} is no rule of steadiness; type one such as iops:10%:60s",
+                "{} is not a steady-state rule; type one such as iops:10%:60s",
                 quoted_excerpt(text)
             ));
         }
@@ -150,7 +150,7 @@ pub fn named(name: &str) -> Result<(Quantity, bool), String> {
     let quantity = quantity.ok_or_else(|| {
         let known: Vec<&str> = Quantity::WORDS.iter().map(|(word, _)| *word).collect();
         format!(
-            "{} is nothing that becomes steady; type {}, or one of them with {SLOPE}",
+            "{} is not a quantity that becomes steady; type {}, or one of them with {SLOPE}",
             quoted_excerpt(name),
             any_of(&known)
         )
@@ -173,7 +173,7 @@ fn threshold(text: &str, quantity: Quantity) -> Result<(f64, bool), String> {
         Quantity::Latency => "10% or 50us",
     };
     Ok((
-        limit.ok_or_else(|| format!("{} is no limit above 0; type {example}", quoted_excerpt(text)))?,
+        limit.ok_or_else(|| format!("{} is not a limit above 0; type {example}", quoted_excerpt(text)))?,
         percent,
     ))
 }
@@ -184,7 +184,10 @@ fn threshold(text: &str, quantity: Quantity) -> Result<(f64, bool), String> {
 /// What is wrong and what to type.
 pub fn min_rate(text: &str) -> Result<MinRate, String> {
     let wrong = || {
-        format!("{} is no least rate; type one such as iops:1000, bw:10m or bw:10m:5s", quoted_excerpt(text))
+        format!(
+            "{} is not a minimum rate; type one such as iops:1000, bw:10m or bw:10m:5s",
+            quoted_excerpt(text)
+        )
     };
     let (name, rest) = text.trim().split_once(':').ok_or_else(wrong)?;
     let quantity = match name {
@@ -215,16 +218,13 @@ pub fn latency_target(text: &str) -> Result<LatencyTarget, String> {
         rule.strip_suffix(LatencyTarget::GOES_ON).map_or((rule, false), |rule| (rule, true));
     let [ns, percent, window] = *rule.split(':').collect::<Vec<_>>() else {
         return Err(format!(
-            "{} is no latency target; type one such as 500us:99.9%:5s",
+            "{} is not a latency target; type one such as 500us:99.9%:5s",
             quoted_excerpt(text)
         ));
     };
     let (ns, percent) = (time_limit(ns, 1, MAX_TIME_NS)?, share(percent)?);
     if percent <= 0.0 {
-        return Err(format!(
-            "{} is met by anything; type a share above 0, such as 99.9%",
-            quoted_excerpt(text)
-        ));
+        return Err(format!("{} is always met; type a share above 0, such as 99.9%", quoted_excerpt(text)));
     }
     Ok(LatencyTarget { ns, percent, window_ns: time(window, MIN_TIME_NS, MAX_TIME_NS)?, goes_on })
 }
@@ -274,14 +274,14 @@ fn quantiles(text: &str) -> Result<Think, String> {
     for piece in text.split(',') {
         let Some((percent, ns)) = piece.split_once('/') else {
             return Err(format!(
-                "{} is no quantile; type percent and duration, such as 50/38us",
+                "{} is not a quantile; type percent and duration, such as 50/38us",
                 quoted_excerpt(piece)
             ));
         };
         let one = Quantile { percent: share(percent)?, ns: time(ns, 0, MAX_TIME_NS)? };
         if all.last().is_some_and(|last| last.percent >= one.percent || last.ns > one.ns) {
             return Err(format!(
-                "{} comes behind a larger one; type shares and durations that rise, such as 0/2us,50/38us,100/9ms",
+                "{} follows a larger one; type shares and durations that rise, such as 0/2us,50/38us,100/9ms",
                 quoted_excerpt(piece)
             ));
         }
@@ -294,13 +294,13 @@ fn quantiles(text: &str) -> Result<Think, String> {
         |at: Option<&Quantile>, percent: f64| at.is_some_and(|q| (q.percent - percent).abs() < 1e-9);
     if all.len() < 2 || !reaches(all.first(), 0.0) || !reaches(all.last(), 100.0) {
         return Err(format!(
-            "{} does not say the shortest and the longest; type quantiles from 0 to 100, such as 0/2us,50/38us,100/9ms",
+            "{} lacks the shortest or the longest pause; type quantiles from 0 to 100, such as 0/2us,50/38us,100/9ms",
             quoted_excerpt(text)
         ));
     }
     let think = Think::quantiles(all);
     if think.mean_ns == 0 {
-        return Err(format!("{} are no pauses; type a longer one, or leave it out", quoted_excerpt(text)));
+        return Err(format!("{} is always 0; type a longer one, or leave it out", quoted_excerpt(text)));
     }
     Ok(think)
 }
@@ -327,7 +327,7 @@ pub fn precision(text: &str) -> Result<f64, String> {
     let percent = share(text).ok().filter(|p| *p > 0.0 && *p <= MAX_PRECISION_PERCENT);
     percent.map(|p| p / 100.0).ok_or_else(|| {
         format!(
-            "{} is no precision; type the half width of the interval in percent, above 0 and up to {MAX_PRECISION_PERCENT}, such as 2.5%",
+            "{} is not a precision; type the half width of the interval in percent, above 0 and up to {MAX_PRECISION_PERCENT}, such as 2.5%",
             quoted_excerpt(text)
         )
     })
@@ -348,23 +348,23 @@ impl JobSpec {
         let (keys, message): (&[&'static str], String) = match self {
             Self { precision: Some(_), until: Some(_), .. } => (
                 &["until", "precision"],
-                "{until steady} and {precision} both say when to stop; type one of them".into(),
+                "{until steady} and {precision} both set when to stop; type one of them".into(),
             ),
             Self { until: Some(_), runs: Some(runs), .. } => (
                 &["runs", "until"],
-                format!("{{runs {runs}}} says how often, and {{until steady}} measures until it is; type {{max-runs}} for a limit, or one of them alone"),
+                format!("{{runs {runs}}} fixes the number of rounds, and {{until steady}} ends when the rate is steady; type {{max-runs}} for a limit, or only one of them"),
             ),
             Self { settle: Some(true), until: Some(_), .. } => (
                 &["settle", "until"],
-                "{until steady} and {settle} both say when to stop; type one of them".into(),
+                "{until steady} and {settle} both set when to stop; type one of them".into(),
             ),
             Self { settle: Some(true), precision: Some(_), .. } => (
                 &["settle", "precision"],
-                "{precision} and {settle} both say when to stop; type one of them".into(),
+                "{precision} and {settle} both set when to stop; type one of them".into(),
             ),
             Self { settle: Some(true), runs: Some(runs), .. } if few(runs) => (
                 &["runs", "settle"],
-                format!("{{runs {runs}}} is too few to know how much runs vary, and so how many would settle it; type {{runs {FEWEST_ROUNDS}}} or more with {{settle}}"),
+                format!("{{runs {runs}}} is too few to estimate how many runs would decide it; type {{runs {FEWEST_ROUNDS}}} or more with {{settle}}"),
             ),
             Self { precision: Some(_), runs: Some(runs), .. } if few(runs) => (
                 &["runs", "precision"],
@@ -372,15 +372,15 @@ impl JobSpec {
             ),
             Self { until: Some(_), attempts: Some(_), .. } => (
                 &["attempts", "until"],
-                "{until steady} measures no round again, since a round more is another history of the device; leave {attempts} out".into(),
+                "{until steady} repeats no round, since every round changes the state of the device; leave {attempts} out".into(),
             ),
             Self { max_runs: Some(_), precision: None, until: None, settle: None | Some(false), .. } => (
                 &["max-runs"],
-                "{max-runs} limits {precision}, {until steady} or {settle}; type one of these too, or {runs} for how often".into(),
+                "{max-runs} limits {precision}, {until steady} or {settle}; type one of these too, or {runs} for a fixed number".into(),
             ),
             Self { max_runs: Some(most), .. } if few(most) => (
                 &["max-runs"],
-                format!("{{max-runs {most}}} ends before anything could be decided; type {{max-runs {FEWEST_ROUNDS}}} or more"),
+                format!("{{max-runs {most}}} ends before anything can be decided; type {{max-runs {FEWEST_ROUNDS}}} or more"),
             ),
             Self { max_runs: Some(most), runs: Some(runs), .. } if most < runs => (
                 &["max-runs", "runs"],
@@ -415,12 +415,12 @@ pub fn conditions(text: &str) -> Result<Vec<Condition>, String> {
     if name.is_empty() {
         Ok(all)
     } else {
-        Err(format!("{} is no condition; {CONDITION_FORM}", quoted_excerpt(text)))
+        Err(format!("{} is not a condition; {CONDITION_FORM}", quoted_excerpt(text)))
     }
 }
 
 fn parse_condition(text: &str) -> Result<Condition, String> {
-    let none = || format!("{} is no condition; {CONDITION_FORM}", quoted_excerpt(text));
+    let none = || format!("{} is not a condition; {CONDITION_FORM}", quoted_excerpt(text));
     let at = text.rfind(['<', '>']).ok_or_else(none)?;
     let (left, above, right) = (&text[..at], text[at..].starts_with('>'), &text[at + 1..]);
     let (result, number) = match left.rsplit_once(':') {
@@ -464,7 +464,7 @@ fn parse_latency_limit(number: &str, limit: &str) -> Option<Result<Limit, String
 fn parse_mb_per_s(text: &str) -> Result<f64, String> {
     decimal(text).filter(|n| *n > 0.0).ok_or_else(|| {
         format!(
-            "{} is no rate in MB/s; type millions of bytes per second above 0, such as mb/s<90",
+            "{} is not a rate in MB/s; type millions of bytes per second above 0, such as mb/s<90",
             quoted_excerpt(text)
         )
     })
@@ -491,7 +491,7 @@ impl JobSpec {
             (_, Some(Until::Steady)) => Some(Problem::new(
                 &["until", "fail-if"],
                 format!(
-                    "{{until steady}} counts five rounds, and a percentile in {{fail-if}} takes {FEWEST_GATED_RUNS} runs; type {{runs {FEWEST_GATED_RUNS}}} in its place"
+                    "{{until steady}} counts five rounds, and a percentile in {{fail-if}} needs {FEWEST_GATED_RUNS} runs; type {{runs {FEWEST_GATED_RUNS}}} instead"
                 ),
             )),
             _ => None,
@@ -595,11 +595,11 @@ fn pauses_are_parsed_from_their_formatted_form() {
         ("exponential:0", "too short"),
         ("lognormal:38us", "median and mean"),
         ("lognormal:2us/1us", "not above"),
-        ("quantiles:50/1us", "shortest and the longest"),
+        ("quantiles:50/1us", "shortest or the longest"),
         ("quantiles:0/5us,100/1us", "larger one"),
         ("quantiles:0/5us,0/6us,100/7us", "larger one"),
-        ("quantiles:0/0,100/0", "no pauses"),
-        ("quantiles:0,100", "no quantile"),
+        ("quantiles:0/0,100/0", "always 0"),
+        ("quantiles:0,100", "not a quantile"),
     ] {
         let message = think(bad).map_or_else(|e| e, |t| format!("{t:?}"));
         assert!(message.contains(word) && message.contains("; type"), "{bad}: {message}");

@@ -116,7 +116,7 @@ pub fn layout(text: &str) -> Result<Layout, String> {
         "strided" => Ok(Layout::Strided),
         other => size(other, 1, u64::MAX)
             .map(Layout::Blocks)
-            .map_err(|_| format!("`{other}` is no layout; type segmented, strided or the size of a block")),
+            .map_err(|_| format!("`{other}` is not a layout; type segmented, strided or a block size")),
     }
 }
 
@@ -209,7 +209,7 @@ pub fn arrivals(text: &str) -> Result<Arrivals, String> {
             let mean = decimal(mean).filter(|mean| (1.0..=MAX_BATCH).contains(mean));
             mean.map(|mean| Arrivals::Batch { mean }).ok_or_else(|| {
                 format!(
-                    "{} is no batch; type how many arrive at once in the mean, from 1 on, such as batch:8",
+                    "{} is not a batch; type the mean number of arrivals at once, 1 or more, such as batch:8",
                     quoted_excerpt(text)
                 )
             })
@@ -234,7 +234,7 @@ pub fn every(text: &str) -> Result<Every, String> {
     let parts = mean.map(|mean| (mean * MAX_SYNCS).round() as u32);
     let parts = parts.ok_or_else(|| {
         format!(
-            "{} is no number of writes; type one from 0.0001 to 10000, such as 8 or 2.9",
+            "{} is not a number of writes; type one from 0.0001 to 10000, such as 8 or 2.9",
             quoted_excerpt(text)
         )
     })?;
@@ -254,7 +254,10 @@ fn greatest_common_divisor(a: u32, b: u32) -> u32 {
 pub fn run_length(text: &str) -> Result<f64, String> {
     let mean = decimal(text).filter(|mean| (1.0..=MAX_RUN).contains(mean));
     mean.ok_or_else(|| {
-        format!("{} is no length; type the mean of operations, from 1 on, such as 3.5", quoted_excerpt(text))
+        format!(
+            "{} is not a length; type a mean number of operations, 1 or more, such as 3.5",
+            quoted_excerpt(text)
+        )
     })
 }
 
@@ -359,7 +362,7 @@ pub fn engine(text: &str) -> Result<EngineSpec, String> {
     };
     if !wordy(name) {
         return Err(format!(
-            "{} is no engine; type its name, such as io_uring or io_uring:sqpoll=1",
+            "{} is not an engine; type its name, such as io_uring or io_uring:sqpoll=1",
             quoted_excerpt(text)
         ));
     }
@@ -369,13 +372,13 @@ pub fn engine(text: &str) -> Result<EngineSpec, String> {
         let option = option.trim();
         if !wordy(option) {
             return Err(format!(
-                "{} is no option; type them behind a colon, such as {name}:a,b=1",
+                "{} is not an option; type options after a colon, such as {name}:a,b=1",
                 quoted_excerpt(piece)
             ));
         }
         let number = number.map(|n| whole(n, 0, u64::MAX)).transpose()?;
         if options.insert(option.into(), number).is_some() {
-            return Err(format!("option {} is there twice; type it once", quoted_excerpt(option)));
+            return Err(format!("option {} is given twice; type it once", quoted_excerpt(option)));
         }
     }
     Ok(EngineSpec { name: name.into(), options })
@@ -390,7 +393,7 @@ pub fn batch(text: &str) -> Result<Batch, String> {
     let number = |word: &str| {
         count(word, 1, MAX_DEPTH).map_err(|_| {
             format!(
-                "{} cannot be; type one or two numbers from 1 to {MAX_DEPTH}, such as 32 or 32,8",
+                "{} is not a batch; type one or two numbers from 1 to {MAX_DEPTH}, such as 32 or 32,8",
                 quoted_excerpt(word)
             )
         })
@@ -421,7 +424,7 @@ pub fn name(text: &str) -> Result<String, String> {
     if fits {
         return Ok(text.trim().into());
     }
-    Err(format!("{} is no name; type 1 to {MAX_NAME} printable characters", quoted_excerpt(text)))
+    Err(format!("{} is not a name; type 1 to {MAX_NAME} printable characters", quoted_excerpt(text)))
 }
 
 /// The content for verification: `stamps` or `pattern:HEX`.
@@ -434,7 +437,7 @@ pub fn verify(text: &str) -> Result<Verify, String> {
         Some(("pattern", hex)) => Content::Pattern { bytes: hex_bytes(hex)?, offsets: Vec::new() },
         _ => {
             return Err(format!(
-                "{} is nothing to check; type stamps or pattern:deadbeef",
+                "{} is not a kind of verification; type stamps or pattern:deadbeef",
                 quoted_excerpt(text)
             ));
         }
@@ -462,7 +465,7 @@ fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
     let bytes = if fits { pairs.collect::<Option<Vec<u8>>>() } else { None };
     bytes.ok_or_else(|| {
         format!(
-            "{} is no pattern; type up to 512 bytes by two digits each, such as pattern:deadbeef",
+            "{} is not a pattern; type up to 512 bytes by two digits each, such as pattern:deadbeef",
             quoted_excerpt(text)
         )
     })
@@ -475,7 +478,7 @@ fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
 pub fn path(text: &str) -> Result<String, String> {
     if text.is_empty() || text.len() > MAX_PATH || text.contains('\0') {
         return Err(format!(
-            "{} is no path; type the name of a file, directory or device",
+            "{} is not a path; type the name of a file, directory or device",
             quoted_excerpt(text)
         ));
     }
@@ -491,7 +494,7 @@ pub fn cpus(list: &mut Vec<u32>, text: &str) -> Result<(), String> {
         let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
         let number = |t: &str| {
             count(t, 0, MAX_CPU)
-                .map_err(|_| format!("{} is no CPU; type their numbers, such as 0-3,8", quoted_excerpt(t)))
+                .map_err(|_| format!("{} is not a CPU; type their numbers, such as 0-3,8", quoted_excerpt(t)))
         };
         let (first, last) = (number(first)?, number(last)?);
         if first > last {
@@ -499,7 +502,7 @@ pub fn cpus(list: &mut Vec<u32>, text: &str) -> Result<(), String> {
         }
         for cpu in first..=last {
             if list.contains(&cpu) {
-                return Err(format!("CPU {cpu} is there twice; type it once"));
+                return Err(format!("CPU {cpu} is given twice; type it once"));
             }
             list.push(cpu);
         }
@@ -514,7 +517,7 @@ pub fn cpus(list: &mut Vec<u32>, text: &str) -> Result<(), String> {
 pub fn memory_nodes(text: &str) -> Result<MemoryNodes, String> {
     let number = |t: &str| {
         count(t, 0, MAX_NODE)
-            .map_err(|_| format!("{} is no NUMA node; type its number, such as 0", quoted_excerpt(t)))
+            .map_err(|_| format!("{} is not a NUMA node; type its number, such as 0", quoted_excerpt(t)))
     };
     let list = |t: &str| -> Result<Vec<u32>, String> {
         let mut nodes = Vec::new();
@@ -523,7 +526,7 @@ pub fn memory_nodes(text: &str) -> Result<MemoryNodes, String> {
             let (first, last) = (number(first)?, number(last)?);
             if first > last || nodes.iter().any(|n| (first..=last).contains(n)) {
                 return Err(format!(
-                    "{} is no list of NUMA nodes; type each once, such as 0-1,3",
+                    "{} is not a list of NUMA nodes; type each once, such as 0-1,3",
                     quoted_excerpt(t)
                 ));
             }
@@ -537,7 +540,7 @@ pub fn memory_nodes(text: &str) -> Result<MemoryNodes, String> {
         Some(("prefer", node)) => number(node).map(MemoryNodes::Prefer),
         Some(("interleave", nodes)) => list(nodes).map(MemoryNodes::Interleave),
         _ => Err(format!(
-            "{} is no policy; type bind:0-1, prefer:0, interleave:0-1 or local",
+            "{} is not a policy; type bind:0-1, prefer:0, interleave:0-1 or local",
             quoted_excerpt(text)
         )),
     }
@@ -576,7 +579,7 @@ pub fn io_priority(text: &str) -> Result<IoPriority, String> {
     };
     read.ok_or_else(|| {
         format!(
-            "{} is no priority; type rt:0 to rt:7, be:0 to be:7 or idle, of which 0 goes first",
+            "{} is not a priority; type rt:0 to rt:7, be:0 to be:7 or idle; 0 is the highest",
             quoted_excerpt(text)
         )
     })
@@ -598,7 +601,7 @@ pub fn of_io_priority(priority: IoPriority) -> String {
 pub fn nice(text: &str) -> Result<i32, String> {
     let number = text.parse().ok().filter(|n: &i32| (-20..20).contains(n) && *text == n.to_string());
     number.ok_or_else(|| {
-        format!("{} is no nice value; type -20 to 19, of which -20 goes first", quoted_excerpt(text))
+        format!("{} is not a nice value; type -20 to 19; -20 is the highest priority", quoted_excerpt(text))
     })
 }
 
@@ -630,7 +633,7 @@ pub fn check(all: &[OpPriority]) -> Result<(), String> {
             + all.iter().filter_map(|one| one.bytes).map(|bytes| percent_of(Some(bytes))).max().unwrap_or(0)
     };
     if Kind::MOVING.into_iter().any(|kind| most(kind) > 100) {
-        return Err("shares of the same operations come to more than 100 %; type less".into());
+        return Err("the shares of the same operations sum to more than 100 %; type smaller ones".into());
     }
     Ok(())
 }
@@ -638,7 +641,7 @@ pub fn check(all: &[OpPriority]) -> Result<(), String> {
 fn op_priority(text: &str) -> Result<OpPriority, String> {
     let wrong = || {
         format!(
-            "{} is no share with its priority; type one such as 20%=rt:0 or read/4k/20%=be:7",
+            "{} is not a share with a priority; type one such as 20%=rt:0 or read/4k/20%=be:7",
             quoted_excerpt(text)
         )
     };

@@ -48,7 +48,7 @@ fn every_option_works_or_is_refused_by_its_name() {
     });
 }
 
-/// The words with which an engine refuses options; `None` where it takes them.
+/// Returns the message with which an engine refuses options; `None` if it accepts them.
 fn refusal(engine: &str, cache: Cache, options: &[(&str, Option<u64>)]) -> Option<String> {
     let entry = find(engine).unwrap_or_else(|| panic!("no engine {engine}"));
     let mut spec = spec(entry, vec![scratch("/var/tmp", cache, true)?], cache);

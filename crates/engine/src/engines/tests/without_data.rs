@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use sys::open_file::OpenFile;
 
-/// What comes of operations of an engine on a file of zeros: each answer, and then its length and allocated bytes.
+/// Executes operations on a file of zeros. Returns each result, then the length and the allocated bytes of the file.
 fn after(engine: &str, ops: &[Op]) -> Option<(Vec<i32>, u64, u64)> {
     let entry = find(engine).unwrap_or_else(|| panic!("no engine {engine}"));
     let file = scratch("/dev/shm", Cache::Buffered, true)?;

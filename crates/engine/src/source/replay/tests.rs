@@ -24,7 +24,7 @@ fn now(replay: &mut Replay, ns: u64) -> Op {
 }
 
 #[test]
-fn an_operation_is_due_after_the_one_it_waits_for() {
+fn an_operation_is_due_after_the_one_that_it_waits_for() {
     let steps = [
         Step { wait_ns: 100, ..READ },
         // While the first is in flight.

@@ -100,7 +100,7 @@ fn runs_between_random_places_have_one_direction() {
     assert!(reads.abs_diff(50_000) < 3000, "{reads}");
 }
 
-/// Where operations go, of a hundred blocks of 4 KiB: shares of each block in percent.
+/// Returns the share of operations at each of `blocks` blocks of 4 KiB, in percent.
 fn shares(zones: &[(f64, ZoneSize)], blocks: u64) -> Vec<f64> {
     let zones =
         zones.iter().map(|(access_percent, size)| Zone { access_percent: *access_percent, size: *size });
@@ -124,7 +124,7 @@ fn parts_of_a_target_contain_whole_blocks_and_end_with_it() {
     for (part, expected) in parts.into_iter().zip([10.0, 10.0, 0.0, 80.0]) {
         assert!((part - expected).abs() < 0.6, "{parts:?}");
     }
-    // Test_ThreadTargetStateEffectiveDistAbs: 10 and 10 in front, 80 beyond the end: the two have all of it.
+    // Test_ThreadTargetStateEffectiveDistAbs: two zones of 10 % at the start, 80 % beyond the end: the two get all operations.
     let part = |io, blocks: u64| (io, ZoneSize::UpTo(blocks * 4096));
     let all = shares(&[part(10.0, 10), part(10.0, 15), (80.0, ZoneSize::UpTo(u64::MAX))], 25);
     let halves = [all[..10].iter().sum::<f64>(), all[10..].iter().sum()];

@@ -52,7 +52,7 @@ fn compiled(stream: &Stream, share: &Share) -> Vec<Box<dyn Source>> {
     lanes(stream, &vec![1 << 20; count], &vec![512; count], share).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The next operations, asked for as the hot loop does.
+/// Draws the next operations in batches, like the hot loop.
 fn taken(source: &mut dyn Source, count: usize) -> Vec<Op> {
     let mut ops = vec![Op::NONE; count];
     let ahead = source.look_ahead();

@@ -45,9 +45,9 @@ fn random_places_of_each_size_are_all_places_where_it_fits() {
     let mut stream = stream(Order::Random);
     resize(&mut stream, &Sizes::Split(vec![(4096, 50), (40_960, 50)]));
     let ops = drawn(&stream, 100_000);
-    let of = |size| ops.iter().filter(|o| o.length == size).copied().collect::<Vec<_>>();
-    goodness_of_fit::assert_even(&hits(&of(4096), 100));
-    goodness_of_fit::assert_even(&hits(&of(40_960), 91));
+    let with_size = |size| ops.iter().filter(|o| o.length == size).copied().collect::<Vec<_>>();
+    goodness_of_fit::assert_even(&hits(&with_size(4096), 100));
+    goodness_of_fit::assert_even(&hits(&with_size(40_960), 91));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn mixed_runs_have_geometric_lengths() {
             run = 0;
         }
     }
-    // Among 2^31 places a random one is as good as never the next one.
+    // Among 2^31 places a random one is almost never the next one.
     let chances: Vec<f64> = (0..100).map(|k| 0.8_f64.powi(k) * 0.2).collect();
     goodness_of_fit::assert_fit(&lengths, &chances);
     for (percent, jumps) in [(0.0, 0), (100.0, 9999)] {
@@ -213,8 +213,8 @@ fn sizes_follow_the_weights_of_their_direction() {
     stream.access.lines[0].sizes.read = Sizes::Range(4096, 17_000);
     stream.access.lines[0].sizes.write = Sizes::Split(vec![(512, 25), (8192, 0), (1024, 75)]);
     let ops = drawn(&stream, 200_000);
-    let of = |kind| counts(ops.iter().filter(move |o| o.kind == kind).map(|o| o.length));
-    let (reads, writes) = (of(Kind::Read), of(Kind::Write));
+    let sizes_by_kind = |kind| counts(ops.iter().filter(move |o| o.kind == kind).map(|o| o.length));
+    let (reads, writes) = (sizes_by_kind(Kind::Read), sizes_by_kind(Kind::Write));
     let seen: Vec<u64> = (1..=4).map(|k| reads[&(k * 4096)] as u64).collect();
     assert_eq!((reads.len(), writes.len()), (4, 2));
     goodness_of_fit::assert_even(&seen);
@@ -274,7 +274,7 @@ fn bursts_begin_with_a_pause_and_keep_their_line() {
     (other.burst, other.delay_ns, other.sizes.read) = (9, 0, Sizes::Fixed(8192));
     stream.access.lines.push(other);
     let ops = drawn(&stream, 50_000);
-    // The last burst may be cut off by the end of what was asked for.
+    // The end of the sample may cut off the last burst.
     let whole = ops.len() - 5;
     let mut at = 0;
     let mut draws = Vec::new();
@@ -352,14 +352,14 @@ fn drawn_sequential_sizes_fill_each_pass() {
     for sizes in [Sizes::Range(512, 16_384), Sizes::Split(vec![(512, 1), (4096, 70), (12_288, 29)])] {
         let mut stream = endless(Order::Sequential(Steps::default()));
         resize(&mut stream, &sizes);
-        let of = |bytes| lanes(&stream, &[bytes], &[1], &share(0, 1)).unwrap_or_else(|e| panic!("{e}"));
+        let lanes_on = |bytes| lanes(&stream, &[bytes], &[1], &share(0, 1)).unwrap_or_else(|e| panic!("{e}"));
         let mut at = 0;
-        for op in taken(&mut *of(100 * 512)[0], 10_000) {
+        for op in taken(&mut *lanes_on(100 * 512)[0], 10_000) {
             assert_eq!(op.offset, at, "{sizes:?}");
             at = (at + u64::from(op.length)) % (100 * 512);
         }
-        // What is smaller than the smallest is left.
-        let short = taken(&mut *of(100 * 512 + 100)[0], 10_000);
+        // A rest below the smallest size is not used.
+        let short = taken(&mut *lanes_on(100 * 512 + 100)[0], 10_000);
         assert!(short.iter().all(|op| op.offset + u64::from(op.length) <= 100 * 512));
     }
 }
@@ -372,8 +372,8 @@ fn directions_with_their_own_positions_visit_each_block_in_order() {
         line.mix = model::job::Mix::of_percents(60, 10);
         let firsts = |stream: &Stream, kind: Kind| {
             let ops = drawn(stream, 60);
-            let of = ops.into_iter().filter(|o| o.kind == kind).map(|o| (o.offset - 8192) / 4096);
-            of.collect::<Vec<_>>()
+            let blocks = ops.into_iter().filter(|o| o.kind == kind).map(|o| (o.offset - 8192) / 4096);
+            blocks.collect::<Vec<_>>()
         };
         assert_ne!(firsts(&stream, Kind::Write)[..3], [0, 1, 2], "from one position");
         stream.access.lines[0].positions = Positions::Own;
@@ -381,7 +381,7 @@ fn directions_with_their_own_positions_visit_each_block_in_order() {
             let blocks = firsts(&stream, kind);
             assert!(blocks.len() > 2 && blocks.iter().enumerate().all(|(i, b)| i as u64 == *b), "{blocks:?}");
         }
-        // Around at the end, each by itself.
+        // Each direction restarts at the end on its own.
         let all = hits(&drawn(&stream, 100_000), 100);
         assert!(all.iter().all(|n| n.abs_diff(1000) <= 3), "{all:?}");
     }

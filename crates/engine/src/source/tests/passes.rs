@@ -11,7 +11,7 @@ fn evicted(stream: &Stream, share: &Share, count: usize) -> Vec<Op> {
     taken(&mut *compiled(&stream, &Share { common, ..share.clone() }).remove(0), count)
 }
 
-/// Which of them their file is evicted before.
+/// Returns the indices of operations before which their file is evicted.
 fn borders(ops: &[Op]) -> Vec<usize> {
     (0..ops.len()).filter(|at| ops[*at].flags & Op::EVICTED != 0).collect()
 }
@@ -50,13 +50,13 @@ fn workers_that_divide_the_blocks_have_shorter_passes_than_clones() {
     assert_eq!(borders(&evicted(&once, &share(1, 4), 80)), [25, 50, 75]);
     let clones = Stream { workers: 4, clones: Some(Clones::Same), ..once };
     assert_eq!(borders(&evicted(&clones, &share(1, 4), 250)), [100, 200]);
-    // Each goes around from where it began, which is the middle.
+    // Each pass begins and ends in the middle, where the worker began.
     let spread = evicted(&stream(Order::Sequential(Steps::default())), &share(1, 2), 260);
     assert_eq!(borders(&spread), [50, 150, 250]);
 }
 
 #[test]
-fn each_file_has_passes_of_its_own_length() {
+fn passes_have_the_length_of_their_file() {
     let mut two = endless(Order::Sequential(Steps::default()));
     two.targets = vec![0, 1];
     two.sharing = model::job::Sharing::RoundRobin;

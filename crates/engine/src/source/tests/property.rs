@@ -26,7 +26,7 @@ fn sizes(unit: u32) -> impl Strategy<Value = Sizes> {
     ]
 }
 
-/// A number that is good up to `most`, mostly.
+/// A number that is usually valid: up to `most`.
 fn number(most: f64) -> impl Strategy<Value = f64> {
     prop_oneof![60 => 0.001..=most, 1 => Just(0.0), 1 => any::<f64>()]
 }
@@ -133,8 +133,8 @@ fn any_stream(unit: u32) -> impl Strategy<Value = Stream> {
     ));
     let span = prop_oneof![3 => Just(u64::MAX), 1 => some(unit, 400).prop_map(|s| u64::from(s) + 30)];
     let zones = (1..20_u64, 20..40_u64, 0..3_u64).prop_map(move |(bytes, range, skip)| {
-        let of = |n: u64| n * u64::from(unit);
-        Strided { bytes: of(bytes), range_bytes: of(range), skip_bytes: of(skip) }
+        let units = |n: u64| n * u64::from(unit);
+        Strided { bytes: units(bytes), range_bytes: units(range), skip_bytes: units(skip) }
     });
     let strided = prop_oneof![7 => Just(None), 1 => zones.prop_map(Some)];
     (far(unit), (span, strided), lines, 1..4_usize, sharing, pace(), flush).prop_map(
@@ -159,7 +159,7 @@ fn any_stream(unit: u32) -> impl Strategy<Value = Stream> {
     )
 }
 
-/// A stream, the sizes of its targets, and what they must be aligned to.
+/// A stream, the sizes of its targets, and their alignment.
 fn any_case() -> impl Strategy<Value = (Stream, Vec<u64>, u32)> {
     prop_oneof![Just((512, 512)), Just((1, 1)), Just((3, 1)), Just((1000, 8))].prop_flat_map(
         |(unit, align)| {
@@ -195,7 +195,7 @@ fn grids(stream: &Stream, target_align: u64) -> Vec<u64> {
 }
 
 proptest! {
-    // Streams that are refused are looked at too, for panics, but must not be most of them.
+    // Refused streams count too, since they must not panic, but most streams must be accepted.
     #![proptest_config(ProptestConfig {
         cases: 2000, max_global_rejects: 4000, failure_persistence: None, ..ProptestConfig::default()
     })]

@@ -97,7 +97,7 @@ fn poisson_arrivals_of_all_workers_are_one_poisson_process() {
     assert!((mean - 1.0).abs() < 5.0 / n.sqrt(), "mean {mean}");
     // The variance of an exponential sample's variance is 8/n.
     assert!((variance - 1.0).abs() < 5.0 * (8.0 / n).sqrt(), "variance {variance}");
-    // Gaps that follow each other know nothing of each other.
+    // Successive gaps are independent.
     let product = gaps.windows(2).map(|w| (w[0] - mean) * (w[1] - mean)).sum::<f64>() / n;
     assert!(product.abs() < 5.0 / n.sqrt(), "correlation {product}");
     gaps.sort_unstable_by(f64::total_cmp);
@@ -113,7 +113,7 @@ fn a_limit_schedules_operations_and_bytes() {
     let at = |stream: &Stream| drawn(stream, 1000).iter().map(|o| o.at_ns).collect::<Vec<_>>();
     assert_eq!(at(&limited(1000.0, 0.0))[..3], [0, 1_000_000, 2_000_000]);
     assert_eq!(at(&limited(0.0, 4_096_000.0))[999], 999_000_000);
-    // The lower of two limits holds.
+    // The lower of two limits applies.
     assert_eq!(at(&limited(1000.0, 2_048_000.0))[999], 1_998_000_000);
     assert_eq!(at(&limited(1000.0, 1e12))[999], 999_000_000);
     assert!(drawn(&limited(0.0, 0.0), 100).iter().all(|o| o.flags == 0));
@@ -122,7 +122,7 @@ fn a_limit_schedules_operations_and_bytes() {
     shared.targets = vec![0, 1];
     let six = times(&shared, 3, 100);
     assert_eq!((six[0], six[599]), (0, 990_000_000));
-    // Bytes are those of the operations before.
+    // The time of an operation follows from the bytes before it.
     let mut sizes = limited(0.0, 1e9);
     resize(&mut sizes, &Sizes::Split(vec![(512, 1), (8192, 1)]));
     let ops = drawn(&sizes, 1000);

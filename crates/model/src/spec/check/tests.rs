@@ -163,7 +163,7 @@ fn keys_are_written_in_the_readers_syntax() {
     let problem = &found[0];
     assert_eq!(
         problem.in_flags(),
-        "--mix goes with --rw rw or --rw randrw; --rw read says the direction alone"
+        "--mix goes with --rw rw or --rw randrw; --rw read sets the direction alone"
     );
     assert!(problem.in_toml().starts_with("`mix` goes with `rw = \"rw\"`"));
 }

@@ -543,7 +543,7 @@ fn missed_goals_and_unknown_figures_are_shown() {
         "NO",
         "KS 0.0123",
         "<= 0.02",
-        "- read p50: the capture does not say",
+        "- read p50: the capture does not contain it",
         "3 requests",
     ] {
         assert!(text.contains(expected), "{expected}:\n{text}");

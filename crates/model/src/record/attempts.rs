@@ -1,0 +1,280 @@
+//! Preconditioning, disturbed runs, and which attempt at a run counts.
+//!
+//! Measuring and judging both use [`counting`]: of each unit it takes the last undisturbed attempt, otherwise the first.
+
+use crate::study::TargetLayout;
+use crate::units::{show_count, show_rate, show_share};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The writes before the first run that brought the storage into its steady state.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Preconditioned {
+    /// Bytes written from end to end, all passes together.
+    pub filled_bytes: u64,
+    /// ns that this took.
+    pub filled_ns: u64,
+    /// The jobs that were run in rounds afterwards; empty if none writes.
+    pub rounds: Vec<Rounds>,
+    /// Bytes written in the rounds.
+    pub rounds_bytes: u64,
+    /// ns that the rounds took.
+    pub rounds_ns: u64,
+    /// Whether the rates of all these jobs had settled when the rounds ended; `None` without rounds.
+    pub settled: Option<bool>,
+    /// Deviations from the plan, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// The rates of a job in the rounds before the first run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Rounds {
+    /// Index into the plan's jobs.
+    pub job: usize,
+    /// Operations per second of each round, in the order of happening.
+    pub iops: Vec<f64>,
+}
+
+/// One attempt at a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// Index of the job.
+    pub job: usize,
+    /// How many times the job was measured before.
+    pub repeat: u32,
+    /// How many times this very run was measured before.
+    pub attempt: u32,
+    /// Operations per second offered, if the strategy chose them.
+    pub offered_iops: Option<u64>,
+    /// Whether others disturbed it.
+    pub disturbed: bool,
+    /// Whether it was complete.
+    pub complete: bool,
+}
+
+/// The unit of repeating: a run, or a round if its runs are compared with one another.
+pub type Unit = (Option<usize>, u32, Option<u64>);
+
+/// The runs that form a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pairing {
+    /// Each run by itself.
+    Runs,
+    /// All runs of a round.
+    Rounds,
+    /// The runs of a round that are one test on all targets.
+    Tests(TargetLayout),
+}
+
+impl Attempt {
+    /// The unit that it is part of.
+    pub fn unit(&self, pairing: Pairing) -> Unit {
+        match pairing {
+            Pairing::Runs => (Some(self.job), self.repeat, self.offered_iops),
+            Pairing::Rounds => (None, self.repeat, None),
+            Pairing::Tests(layout) => (Some(layout.group(self.job)), self.repeat, None),
+        }
+    }
+
+    /// Whether the other is the same attempt at the same run, in another phase.
+    pub fn is_of(&self, other: &Self) -> bool {
+        (self.unit(Pairing::Runs), self.attempt) == (other.unit(Pairing::Runs), other.attempt)
+    }
+}
+
+/// For each attempt whether it counts. Of a unit this is the last attempt that was undisturbed and has all the runs
+/// of the first one; without such an attempt, the first.
+pub fn counting(tried: &[Attempt], pairing: Pairing) -> Vec<bool> {
+    if tried.iter().all(|a| a.attempt == 0) {
+        return vec![true; tried.len()];
+    }
+    let mut units: BTreeMap<Unit, BTreeMap<u32, Sum>> = BTreeMap::new();
+    for one in tried {
+        let sum = units.entry(one.unit(pairing)).or_default().entry(one.attempt).or_default();
+        sum.disturbed |= one.disturbed;
+        sum.complete += usize::from(one.complete);
+    }
+    let chosen: BTreeMap<Unit, u32> =
+        units.into_iter().map(|(unit, sums)| (unit, counting_attempt(&sums))).collect();
+    tried.iter().map(|a| chosen.get(&a.unit(pairing)) == Some(&a.attempt)).collect()
+}
+
+/// The runs and the state of one attempt at a unit.
+#[derive(Default)]
+struct Sum {
+    disturbed: bool,
+    /// Runs that ended in order.
+    complete: usize,
+}
+
+/// Returns the attempt at a unit that counts.
+fn counting_attempt(sums: &BTreeMap<u32, Sum>) -> u32 {
+    let Some((first, whole)) = sums.first_key_value() else { return 0 };
+    let stands = |sum: &Sum| !sum.disturbed && sum.complete >= whole.complete.max(1);
+    sums.iter().rev().find(|(_, sum)| stands(sum)).map_or(*first, |(attempt, _)| *attempt)
+}
+
+/// The disturbances of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Disturbed {
+    /// The attempt at the run.
+    pub attempt: u32,
+    /// The disturbances, at least one.
+    pub by: Vec<Disturbance>,
+}
+
+/// One disturbance.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case", tag = "what")]
+pub enum Disturbance {
+    /// Other processes used the measured disks.
+    ForeignIo {
+        /// Kernel names of the disks.
+        device: String,
+        /// Bytes per second, read and written.
+        bytes_per_s: f64,
+        /// Requests per second; `None` if large operations were split, so that others' requests cannot be counted.
+        #[serde(default)]
+        ios_per_s: Option<f64>,
+    },
+    /// The hypervisor took CPU time away.
+    StolenCpu {
+        /// Part of the time of all CPUs.
+        share: f64,
+    },
+    /// A limit of a cgroup was changed.
+    LimitChanged {
+        /// The limits that were set before, a line for each.
+        before: String,
+        /// The limits after the change.
+        after: String,
+    },
+}
+
+impl Disturbed {
+    /// Describes all disturbances: `240 MB/s of others on vda`.
+    pub fn describe(&self) -> String {
+        self.by.iter().map(Disturbance::describe).collect::<Vec<_>>().join("; ")
+    }
+}
+
+impl Disturbance {
+    /// Describes one disturbance: `240 MB/s of others on vda (480 requests/s)`.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::ForeignIo { device, bytes_per_s, ios_per_s } => {
+                let mb_per_s = show_rate(bytes_per_s / 1e6);
+                // Older records have 0 if requests could not be counted.
+                let ios = ios_per_s.filter(|ios| *ios > 0.0);
+                let ios = ios.map_or(String::new(), |ios| format!(" ({} requests/s)", show_count(ios)));
+                format!("{mb_per_s} MB/s of others on {device}{ios}")
+            }
+            Self::StolenCpu { share } => {
+                format!("{} of the CPU time was taken by the hypervisor", show_share(*share))
+            }
+            Self::LimitChanged { before, after } => {
+                format!("a limit was changed from outside: {}", changed_lines(before, after))
+            }
+        }
+    }
+}
+
+/// Lines that differ between the sides: `io.max: 254:0 400 (was not set)`.
+fn changed_lines(before: &str, after: &str) -> String {
+    let only = |these: &str, others: &str| -> Vec<String> {
+        these.lines().filter(|l| others.lines().all(|o| o != *l)).map(str::to_owned).collect()
+    };
+    let (gone, new) = (only(before, after), only(after, before));
+    match (gone.join(", "), new.join(", ")) {
+        (gone, new) if gone.is_empty() => format!("{new}, which was not set"),
+        (gone, new) if new.is_empty() => format!("{gone}, which is no longer set"),
+        (gone, new) => format!("from {gone} to {new}"),
+    }
+}
+
+#[cfg(test)]
+fn attempt_at(job: usize, repeat: u32, attempt: u32, disturbed: bool) -> Attempt {
+    Attempt { job, repeat, attempt, offered_iops: None, disturbed, complete: true }
+}
+
+#[test]
+fn the_last_undisturbed_attempt_counts_otherwise_the_first() {
+    let attempts = |marks: &[bool]| {
+        let all: Vec<Attempt> =
+            marks.iter().zip(0..).map(|(d, attempt)| attempt_at(0, 2, attempt, *d)).collect();
+        counting(&all, Pairing::Runs).iter().position(|c| *c)
+    };
+    assert_eq!(attempts(&[false]), Some(0));
+    assert_eq!(attempts(&[true]), Some(0));
+    assert_eq!(attempts(&[true, false]), Some(1));
+    assert_eq!(attempts(&[true, true, false]), Some(2));
+    assert_eq!(attempts(&[true, true, true]), Some(0));
+    // An attempt that was cut off does not count.
+    let cut = Attempt { complete: false, ..attempt_at(0, 0, 1, false) };
+    assert_eq!(counting(&[attempt_at(0, 0, 0, true), cut], Pairing::Runs), [true, false]);
+}
+
+#[test]
+fn runs_and_loads_are_separate_units() {
+    let load = |iops, attempt, disturbed| Attempt {
+        offered_iops: Some(iops),
+        ..attempt_at(1, 0, attempt, disturbed)
+    };
+    let all = [
+        attempt_at(0, 0, 0, true),
+        attempt_at(0, 1, 0, false),
+        load(9, 0, true),
+        load(9, 1, false),
+        load(7, 0, false),
+    ];
+    assert_eq!(counting(&all, Pairing::Runs), [true, true, false, true, true]);
+}
+
+#[test]
+fn a_round_of_compared_runs_counts_as_one_unit() {
+    let first = [attempt_at(0, 0, 0, false), attempt_at(1, 0, 0, true)];
+    let half = [first.as_slice(), &[attempt_at(1, 0, 1, false)]].concat();
+    assert_eq!(counting(&half, Pairing::Rounds), [true, true, false], "half of a round stands for nothing");
+    let complete = [half.as_slice(), &[attempt_at(0, 0, 1, false)]].concat();
+    assert_eq!(counting(&complete, Pairing::Rounds), [false, false, true, true]);
+    let repeated = [first.as_slice(), &[attempt_at(1, 0, 1, false), attempt_at(0, 0, 1, true)]].concat();
+    assert_eq!(counting(&repeated, Pairing::Rounds), [true, true, false, false]);
+}
+
+#[test]
+fn a_test_on_all_targets_counts_as_one_unit() {
+    let layout = TargetLayout { tests: 2, targets: 2 };
+    let first = [
+        attempt_at(0, 0, 0, true),
+        attempt_at(1, 0, 0, false),
+        attempt_at(2, 0, 0, false),
+        attempt_at(3, 0, 0, false),
+    ];
+    let half = [first.as_slice(), &[attempt_at(1, 0, 1, false)]].concat();
+    assert_eq!(counting(&half, Pairing::Tests(layout)), [true, true, true, true, false]);
+    let complete = [half.as_slice(), &[attempt_at(0, 0, 1, false)]].concat();
+    assert_eq!(counting(&complete, Pairing::Tests(layout)), [false, false, true, true, true, true]);
+}
+
+#[test]
+fn disturbances_are_described_with_their_numbers() {
+    let foreign =
+        Disturbance::ForeignIo { device: "vda".into(), bytes_per_s: 240e6, ios_per_s: Some(1_920.0) };
+    let stolen = Disturbance::StolenCpu { share: 0.042 };
+    let words = Disturbed { attempt: 0, by: vec![foreign, stolen] }.describe();
+    assert_eq!(
+        words,
+        "240 MB/s of others on vda (1,920 requests/s); 4.2 % of the CPU time was taken by the hypervisor"
+    );
+    let large = Disturbance::ForeignIo { device: "vda".into(), bytes_per_s: 297e6, ios_per_s: None };
+    assert_eq!(large.describe(), "297 MB/s of others on vda");
+    let limit = |before: &str, after: &str| {
+        Disturbance::LimitChanged { before: before.into(), after: after.into() }.describe()
+    };
+    assert_eq!(limit("a: 1\n", "a: 1\nb: 2\n"), "a limit was changed from outside: b: 2, which was not set");
+    assert_eq!(limit("a: 1", ""), "a limit was changed from outside: a: 1, which is no longer set");
+    assert_eq!(limit("a: 1", "a: 2"), "a limit was changed from outside: from a: 1 to a: 2");
+}
