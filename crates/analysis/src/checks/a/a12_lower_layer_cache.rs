@@ -29,25 +29,28 @@ const EXPLAINS_FROM: Share = Share(0.9);
 pub(super) const CHECK: Check = Check {
     id: CheckId::A12,
     name: "LOWER_LAYER_CACHE",
-    belief: "what the top device did, the disks below did too",
+    belief: "the disks below did all of the top device's I/O",
     page: Page {
-        reads: "The stat files of the top devices and of the disks below them, from start to stop of every run, for the \
-                directions that the job uses; what the kernel charged to fathom's own cgroup on the disks below.",
+        reads: "The `stat` files of the top devices and of the disks below them, from start to stop of every \
+                run, for the directions that the job uses. Also the bytes that the kernel charged to \
+                fathom's own cgroup on the disks below.",
         formula: formula!(
-            "Bytes at the disks / bytes at the top < {ARRIVES_FROM}: what a layer is asked for must arrive below, or \
-             something between kept it. Asked of the whole chain, and of every layer that did more than {MATTERS_FROM} of the \
-             bytes against what is directly below it. Where a disk below a loop device with a cache did more than was asked for, what \
-             the kernel charged to fathom counts, since others may use it too; where nothing is charged there, or less than must \
-             arrive of writes that no sync makes stable, that is not checked. A loop device answers what was never written \
-             in its image without a disk: where the holes of the image (FIEMAP) explain {EXPLAINS_FROM} of what is missing, they \
-             are named as the cause and no cache is. A partition and its disk are one device. Where other streams use the disks below too, what they submitted to them is taken \
-             off, and the check answers where that decides. RAID levels that write more pass, \
-             since only less than was asked for is a cache."
+            "Bytes at the disks / bytes at the top < {ARRIVES_FROM}: all I/O of a layer must arrive below, \
+             or a cache in between served it. Checked for the whole chain, and between the layers directly \
+             above and below each other if the upper one moved more than {MATTERS_FROM} of the bytes. If a \
+             disk below a loop device with a cache moved more than the loop device, only the bytes that the \
+             kernel charged to fathom count, since other processes may use the disk too. Not checked if \
+             nothing is charged there, or if too little is charged for writes that no sync makes durable. A \
+             loop device answers reads of never written blocks of its image without a disk. If the holes of \
+             the image (FIEMAP) explain {EXPLAINS_FROM} of the missing bytes, the finding names them instead \
+             of a cache. A partition and its disk are one device. If other streams use the disks below too, \
+             the bytes that they submitted are subtracted, and the check answers if that decides. RAID \
+             levels that write more than requested pass: only missing bytes point to a cache."
         ),
         provoke: "`losetup -f --show IMAGE` (without --direct-io=on) and `fathom run --rw randread /dev/loopN`.",
         fix: "Set the layer up without its cache (`losetup --direct-io=on`, no bcache, no dm-cache), or measure the disk \
               itself.",
-        accept: "Accept it where the stack as it is is what you want to know about.",
+        accept: "Accept it if you want to measure the stack with its cache.",
     },
     ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
@@ -86,7 +89,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     whole_chain?;
     let numbers =
         evidence([("top_bytes", top.total().bytes as f64), ("leaf_bytes", leaf.total().bytes as f64)]);
-    Ok(Answer::Holds("What the top device did, the disks below did too.", numbers))
+    Ok(Answer::Holds("The disks below did all of the top device's I/O.", numbers))
 }
 
 /// Returns the answer for a stream whose chain other streams use too: the bytes at the disks less the bytes that
@@ -128,7 +131,7 @@ fn shared(case: &Case, (tops, leaves): (&[&Layer], &[&Layer]), stored: bool) -> 
     if undecided {
         return Err(why_shared());
     }
-    Ok(Answer::Holds("What the top device did, the disks below did too.", numbers))
+    Ok(Answer::Holds("The disks below did all of the top device's I/O.", numbers))
 }
 
 /// Returns all layers below the targets.
@@ -207,8 +210,8 @@ fn own_flows(
         let own = if is_below_cached_image(case, leaf) {
             charged(case, kind, leaf, done.bytes.min(above.bytes)).map_err(|why| {
                 format!(
-                    "{} did {} of {}s, which others may have asked for while the page cache of a loop device's image served \
-                     fathom: {why}",
+                    "{} did {} of {}s, perhaps for other processes, while the page cache of a loop device's \
+                     image may have served fathom: {why}",
                     leaf.name,
                     show_bytes(done.bytes),
                     kind.word()
@@ -308,29 +311,29 @@ fn finding(
 ) -> Detail {
     let word = kind.word();
     let (meaning, cure, medium) = match why {
-        Why::Cache => (
-            "a cache between them served the rest".to_owned(),
-            None,
-            format!("cache below {top}"),
-        ),
+        Why::Cache => ("a cache between them served the rest".to_owned(), None, format!("cache below {top}")),
         Why::NeverWritten(unwritten) => (
             format!(
-                "{} of what is behind {top} was never written, and that is answered without a disk",
+                "{} of {top} was never written, and reads of that part need no disk",
                 show_share(unwritten)
             ),
-            Some(format!("Write {top} once from end to end, or measure what is written on it.")),
+            Some(format!("Write {top} once from end to end, or measure only a part that was written.")),
             format!("never written blocks of {top}"),
         ),
         Why::NotKnown => (
-            "a cache between them served the rest, or these blocks were never written; which of the two is not known".to_owned(),
-            Some(format!("Measure {leaf} itself, or write {top} once and set it up without a cache (losetup --direct-io=on).")),
-            format!("what is between {top} and {leaf}"),
+            "a cache between them served the rest, or these blocks were never written (fathom cannot tell \
+             which)"
+                .to_owned(),
+            Some(format!(
+                "Measure {leaf} itself, or write {top} once and set it up without a cache (losetup --direct-io=on)."
+            )),
+            format!("a layer between {top} and {leaf}"),
         ),
     };
     Detail {
         severity: Severity::Rename,
         sentence: format!(
-            "{top} did {} of {word}s{whose} and {leaf} below it {} ({}): {meaning}.",
+            "{top} did {} of {word}s{whose}, and {leaf} below it only {} ({}): {meaning}.",
             show_bytes(above.bytes),
             show_bytes(below.bytes),
             show_share(part)
@@ -375,11 +378,12 @@ fn never_written_blocks_are_named_instead_of_a_cache() {
         }
     };
     assert!(
-        sentence(Some(100)).contains("100 % of what is behind") && !sentence(Some(100)).contains("cache")
+        sentence(Some(100)).contains("100 % of loop0 was never written")
+            && !sentence(Some(100)).contains("cache")
     );
     assert!(sentence(Some(0)).contains("a cache between them served the rest."));
     assert!(
-        sentence(Some(30)).contains("not known") && sentence(None).contains("not known"),
+        sentence(Some(30)).contains("cannot tell which") && sentence(None).contains("cannot tell which"),
         "{}",
         sentence(None)
     );
@@ -412,7 +416,10 @@ fn next_to_a_disk(times: u64) -> model::record::Record {
 fn a_single_caching_layer_is_found_even_if_the_sum_of_the_chain_hides_it() {
     let Ok(Answer::Finding(f)) = CHECK.answer(&next_to_a_disk(12)) else { panic!("silent") };
     assert!(f.sentence.starts_with("loop0 did") && f.sentence.contains("vda below it"), "{}", f.sentence);
-    assert!(matches!(CHECK.answer(&next_to_a_disk(40)), Ok(Answer::Holds(..))), "no matter");
+    assert!(
+        matches!(CHECK.answer(&next_to_a_disk(40)), Ok(Answer::Holds(..))),
+        "its share of the bytes is too small to matter"
+    );
 }
 
 #[test]

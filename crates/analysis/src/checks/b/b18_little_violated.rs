@@ -19,22 +19,23 @@ const EDGE_AT_MOST: Share = Share(0.10);
 pub(super) const CHECK: Check = Check {
     id: CheckId::B18,
     name: "LITTLE_VIOLATED",
-    belief: "rate, latency and depth agree with one another",
+    belief: "rate, latency and depth agree",
     page: Page {
-        reads: "Latencies of all operations in each window, the window's length, and the integral of operations in flight, which \
-                the loop keeps apart from the latencies.",
+        reads: "Latencies of all operations in each window, the window's length, and the integral of \
+                operations in flight, which fathom counts separately from the latencies.",
         formula: formula!(
-            "Little's law: the sum of latencies / window = mean operations in flight. Void where the two sides differ by more \
-             than {TOLERATED}, for the clock and shared stamps, and what a full queue of the slowest operations across the \
-             edges of the window can make, {EDGE_AT_MOST} at most, or one operation of each slot in a short run. Not checked \
-             where operations as slow as the slowest of the run could explain the rest: a stall of half the window across its \
-             edge is in the depth and in no latency."
+            "Little's law: the sum of latencies / window = mean operations in flight. Void if the two sides \
+             differ by more than {TOLERATED}, for the clock and shared stamps, plus the effect of a full \
+             queue of the slowest operations across the edges of the window, at most {EDGE_AT_MOST}, or one \
+             operation of each slot in a short run. Not checked if operations as slow as the slowest of the \
+             run could explain the rest: a stall of half the window across its edge counts in the depth and \
+             in no latency."
         ),
-        provoke: "No flag makes it fire: it checks fathom's own arithmetic. A session file that counts half as many \
-                  operations again in flight shows it.",
-        fix: "Report it with the session file, and see whether the clock is sound (`fathom doctor`): this is a fault of \
-              fathom or of the machine's clock.",
-        accept: "There is nothing to accept: one of the numbers is wrong, and which is not known.",
+        provoke: "No option makes it fire: it checks fathom's own arithmetic. A session file with 50 % more \
+                  operations in flight shows it.",
+        fix: "Check the clock (`fathom doctor`), and report it with the session file: this is a bug in \
+              fathom or a fault of the machine's clock.",
+        accept: "Do not accept it: one of the numbers is wrong, and fathom cannot tell which.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -73,11 +74,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("tolerated_share", worst.tolerated),
     ]);
     if worst.gap() <= worst.tolerated {
-        return Ok(Answer::Holds("Rate, latency and depth agree with one another.", numbers));
+        return Ok(Answer::Holds("Rate, latency and depth agree.", numbers));
     }
     if worst.gap() <= worst.largest_gap {
         return Err(format!(
-            "an operation took {}, and a window of {} that it may lie across is too short to hold rate and latency against one another",
+            "an operation took {} and may cross the edge of a window of {}, which is too short to compare \
+             rate and latency",
             show_ns(worst.slowest_ns),
             show_ns(worst.window_ns)
         ));
@@ -85,7 +87,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     Ok(Answer::finding(
         Severity::Void,
         format!(
-            "Rate times latency gives {} operations in flight and counting them gave {}, {} apart: rate, latency and depth contradict one another.",
+            "Rate times latency gives {} operations in flight, but fathom counted {} ({} apart): rate, \
+             latency and depth contradict each other.",
             show_rate(worst.rate_times_latency),
             show_rate(worst.depth),
             show_share(worst.gap())

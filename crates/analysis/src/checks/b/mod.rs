@@ -1,7 +1,6 @@
 //! Group B: whether the I/O was what the user requested.
 //!
-//! Holds the table of the group, and the comparison of operations with device requests that B01, B02 and B14
-//! share.
+//! Has the table of the group, and the comparison of operations with device requests that B01, B02 and B14 share.
 
 mod b01_merged;
 mod b02_split;
@@ -141,7 +140,7 @@ fn requests(case: &Case) -> Known<Vec<Requests>> {
         let difference = (device.bytes as f64 - issued.bytes as f64).abs();
         if difference > SAME_BYTES * issued.bytes as f64 {
             return Err(format!(
-                "fathom issued {} of {}s and the device did {}, so its requests are not those of the operations",
+                "fathom issued {} of {}s, but the device moved {}, so its requests are not only fathom's",
                 show_bytes(issued.bytes),
                 kind.word(),
                 show_bytes(device.bytes)

@@ -1,6 +1,6 @@
 //! Group C: whether written data survive a power failure.
 //!
-//! Holds the table of the group, and the counts of syncs and flushes. Flushes are counted only at the lowest
+//! Has the table of the group, and the counts of syncs and flushes. Flushes are counted only at the lowest
 //! layers: device mapper and RAID devices have no request queue, so the kernel does not count theirs.
 
 mod c01_sync_without_flush;
@@ -39,7 +39,7 @@ const VOLATILE: &str = "write back";
 /// Fails if the layer does not report it.
 fn is_volatile(layer: &Layer) -> Known<bool> {
     let text = layer.queue.get("write_cache");
-    let text = text.ok_or_else(|| format!("{}/queue/write_cache is not there", layer.name))?;
+    let text = text.ok_or_else(|| format!("{}/queue/write_cache does not exist", layer.name))?;
     Ok(text.trim() == VOLATILE)
 }
 
@@ -89,7 +89,7 @@ fn flushes_of_disk(case: &Case, disk: &Layer, until: Moment) -> Known<[u64; 2]> 
     for ran in &case.runs {
         let (start, end) = (ran.at(Moment::Start)?, ran.at(until)?);
         if start.text(&disk.stat_file)?.split_ascii_whitespace().count() < FIELDS_WITH_FLUSHES {
-            return Err("this kernel counts no flushes (they are there from Linux 5.5)".into());
+            return Err("this kernel does not count flushes (Linux 5.5 and later do)".into());
         }
         let delta = BlockStat::between(start, end, &disk.stat_file)?;
         sum = [sum[0].saturating_add(delta.flushes), sum[1].saturating_add(delta.flush_ms)];

@@ -33,14 +33,16 @@ pub(super) const CHECK: Check = Check {
         reads: "`/proc/pressure/memory` (`some`, `total`), and `pswpin`, `pswpout`, `pgmajfault`, `nr_dirty`, `nr_writeback` and \
                 `nr_dirty_threshold` of `/proc/vmstat`, at start and stop of each run.",
         formula: formula!(
-            "Biased where some task waited for memory in {STALLED_FROM} of the time or more, or where {SWAPPED_PAGES_PER_S} \
-             pages a second or more were swapped; all runs together. A note where our own writes through the page cache end \
-             with dirty pages above {DIRTY_FROM} of their limit: from there on the kernel makes writers wait."
+            "Biased if some task waited for memory in at least {STALLED_FROM} of the time, or if at least \
+             {SWAPPED_PAGES_PER_S} pages per second were swapped, over all runs. A note if fathom's own \
+             writes through the page cache end with dirty pages above {DIRTY_FROM} of their limit: there the \
+             kernel makes writers wait."
         ),
-        provoke: "In a group with less memory than the file: `systemd-run --scope -p MemoryMax=64M fathom run --rw randread \
-                  --cache mmap --engine mmap --size 1g DIR`.",
-        fix: "End what needs the memory, make the file smaller, or raise the limit of the cgroup, and measure again.",
-        accept: "Accept it where the machine that you mean is as short of memory.",
+        provoke: "In a cgroup with less memory than the file: `systemd-run --scope -p MemoryMax=64M fathom \
+                  run --rw randread --cache mmap --engine mmap --size 1g DIR`.",
+        fix: "Stop other users of the memory, make the file smaller, or raise the limit of the cgroup, and \
+              measure again.",
+        accept: "Accept it if the machine that you want to measure is as short of memory.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -92,12 +94,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if let Some(part) = dirty.filter(|part| *part >= DIRTY_FROM) {
         numbers.insert("dirty_share_of_limit".into(), part);
         let sentence = format!(
-            "Dirty pages reached {} of their limit, where the kernel makes writers wait: part of this rate is that of memory, \
-             part that of the disk.",
+            "Dirty pages reached {} of their limit, where the kernel makes writers wait: the rate mixes \
+             memory and the disk.",
             show_share(part)
         );
-        let cure =
-            "Write past the page cache (--cache direct), or for so long that the first part does not matter.";
+        let cure = "Use --cache direct, or write for so long that the first part does not matter.";
         return Ok(finding(Severity::Note, sentence, Some(cure.into()), numbers));
     }
     stalled?;
