@@ -30,8 +30,8 @@ pub(crate) use e::shaped;
 /// The groups of the catalogue: the question of each group, and its checks.
 pub(crate) const GROUPS: &[(&str, &[Check])] = &[
     ("Did the I/O reach the device at all?", a::CHECKS),
-    ("Was it the I/O you asked for?", b::CHECKS),
-    ("Is what was written there after a power cut?", c::CHECKS),
+    ("Was it the I/O that you requested?", b::CHECKS),
+    ("Do the written data survive a power cut?", c::CHECKS),
     ("Interference and environment", d::CHECKS),
     ("Time and statistics", e::CHECKS),
     ("Did the hosts measure as one?", f::CHECKS),
@@ -182,6 +182,16 @@ impl Detail {
     /// Creates a finding that does not relabel the result and takes its fix from the page.
     pub(crate) fn new(severity: Severity, sentence: String, evidence: Evidence) -> Self {
         Self { severity, sentence, cure: None, evidence, renames: None }
+    }
+
+    /// Sets the fix for this case, if there is one.
+    pub(crate) fn with_cure(self, cure: impl Into<Option<String>>) -> Self {
+        Self { cure: cure.into(), ..self }
+    }
+
+    /// Sets what the number really measures, if it is relabelled.
+    pub(crate) fn relabelled(self, rename: impl Into<Option<Rename>>) -> Self {
+        Self { renames: rename.into(), ..self }
     }
 }
 

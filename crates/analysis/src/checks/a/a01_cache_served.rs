@@ -36,10 +36,10 @@ pub(super) const CHECK: Check = Check {
              stored compressed is not checked: the bytes on its disk are not the bytes of the file.",
             same = Share(SAME_BYTES)
         ),
-        provoke: "`dd if=/dev/urandom of=FILE bs=1M count=256`, `cat FILE > /dev/null` and `fathom run --rw randread \
-                --cache buffered FILE`.",
+        provoke: "`dd if=/dev/urandom of=FILE bs=1M count=256`, `cat FILE > /dev/null` and `fathom run --rw \
+                  randread --cache buffered FILE`.",
         fix: "Use --cache direct, or a --size well above the memory of the machine.",
-        accept: "Accept it where the page cache is what you want to measure.",
+        accept: "Accept it if you want to measure the page cache.",
     },
     ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
@@ -87,18 +87,19 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     } else {
         (Severity::Biased, None, "The rate mixes the device and memory.")
     };
-    Ok(Answer::Finding(Detail {
-        severity,
-        sentence: format!(
-            "{} of the bytes read came from memory: {} were read, and the device delivered {}. {meaning}",
-            show_share(share_cached),
-            show_bytes(read),
-            show_bytes(delivered)
-        ),
-        cure: None,
-        evidence: numbers,
-        renames,
-    }))
+    Ok(Answer::Finding(
+        Detail::new(
+            severity,
+            format!(
+                "{} of the bytes read came from memory: {} were read, and the device delivered {}. {meaning}",
+                show_share(share_cached),
+                show_bytes(read),
+                show_bytes(delivered)
+            ),
+            numbers,
+        )
+        .relabelled(renames),
+    ))
 }
 
 fn is_encoded(case: &Case) -> bool {

@@ -44,10 +44,10 @@ pub(super) const CHECK: Check = Check {
              written back in the same time (nr_dirtied, nr_written).",
             few = show_bytes(FEW_BYTES as u64)
         ),
-        provoke: "`mkfs.ext4 IMAGE`, `mount -o data=journal IMAGE DIR` and `fathom run --rw randread DIR`; or a directory \
-                of btrfs with compression.",
-        fix: "Use a file system that does direct I/O for this file: no data journal, no compression, no data checksums \
-              (btrfs: `chattr +C` on the empty directory).",
+        provoke: "`mkfs.ext4 IMAGE`, `mount -o data=journal IMAGE DIR` and `fathom run --rw randread DIR`; \
+                  or a directory of btrfs with compression.",
+        fix: "Use a file system that does direct I/O for this file: no data journal, no compression, no data \
+              checksums (btrfs: `chattr +C` on the empty directory).",
         accept: "Accept it if you want to know how such a file system handles O_DIRECT.",
     },
     ask: Ask::After(&[CheckId::A04], evaluate),
@@ -152,13 +152,9 @@ fn copied_by_btrfs(case: &Case) -> Known<Option<f64>> {
 }
 
 fn finding(sentence: String, numbers: Evidence) -> Answer {
-    Answer::Finding(Detail {
-        severity: Severity::Rename,
-        sentence,
-        cure: None,
-        evidence: numbers,
-        renames: Some(Rename::Medium("page cache".into())),
-    })
+    Answer::Finding(
+        Detail::new(Severity::Rename, sentence, numbers).relabelled(Rename::Medium("page cache".into())),
+    )
 }
 
 /// New pages in the page cache, and the most that the stream could have added.

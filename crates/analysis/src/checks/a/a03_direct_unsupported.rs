@@ -13,8 +13,8 @@ pub(super) const CHECK: Check = Check {
     name: "DIRECT_UNSUPPORTED",
     belief: "the target supports direct I/O",
     page: Page {
-        reads: "statx with STATX_DIOALIGN, the attributes of the file (FS_IOC_GETFLAGS and statx), the mount options and \
-                the type of the file system.",
+        reads: "statx with STATX_DIOALIGN, the attributes of the file (FS_IOC_GETFLAGS and statx), the mount \
+                options and the type of the file system.",
         formula: formula!(
             "Fires if statx reports an alignment of zero, which means that the file does not support direct \
              I/O; if the file system is tmpfs or ramfs; if data go through the journal (data=journal, chattr \
@@ -42,16 +42,17 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let mut not_stated = None;
     for place in case.places() {
         if let Some(why) = place.without_direct() {
-            return Ok(Answer::Finding(Detail {
-                severity: Severity::Rename,
-                sentence: format!(
-                    "This file does not support direct I/O ({why}), so the measured I/O went through the \
-                     page cache."
-                ),
-                cure: None,
-                evidence: evidence([]),
-                renames: Some(Rename::Medium("page cache".into())),
-            }));
+            return Ok(Answer::Finding(
+                Detail::new(
+                    Severity::Rename,
+                    format!(
+                        "This file does not support direct I/O ({why}), so the measured I/O went through the \
+                         page cache."
+                    ),
+                    evidence([]),
+                )
+                .relabelled(Rename::Medium("page cache".into())),
+            ));
         }
         if place.direct.is_none() {
             not_stated = Some(format!("{} does not report whether it supports direct I/O", place.kind()));

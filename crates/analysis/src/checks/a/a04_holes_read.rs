@@ -26,8 +26,8 @@ pub(super) const CHECK: Check = Check {
              with O_DIRECT. Block devices have no extents; A05 checks their data."
         ),
         provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randread FILE`.",
-        fix: "Name the directory and let fathom make its own test file, or write the file once: `fathom run --rw write --bs \
-              1m --destroy FILE FILE`.",
+        fix: "Name the directory and let fathom make its own test file, or write the file once: `fathom run \
+              --rw write --bs 1m --destroy FILE FILE`.",
         accept: "Accept it only to measure how fast the kernel answers reads of holes: no disk is involved.",
     },
     ask: Ask::Alone(evaluate),

@@ -31,10 +31,11 @@ pub(super) const CHECK: Check = Check {
              other than zeros that earlier phases of the job wrote to the target are subtracted, as if those \
              phases wrote no block twice."
         ),
-        provoke: "`blkdiscard /dev/sdX` and `fathom run --rw randread /dev/sdX` (on a disk that holds nothing you need), or \
-                  `dd if=/dev/zero of=FILE bs=1M count=256` and `fathom run --rw randread FILE`.",
-        fix: "Write the target once with data that are not zeros (`fathom run --rw write --bs 1m --destroy NAME TARGET` over \
-              all of it), or name a directory and let fathom make its own test file.",
+        provoke: "`blkdiscard /dev/sdX` and `fathom run --rw randread /dev/sdX` (on a disk that holds \
+                  nothing you need), or `dd if=/dev/zero of=FILE bs=1M count=256` and `fathom run --rw \
+                  randread FILE`.",
+        fix: "Write the target once with data that are not zeros (`fathom run --rw write --bs 1m --destroy \
+              NAME TARGET` over all of it), or name a directory and let fathom make its own test file.",
         accept: "Accept it if your real data contain as many zeros. fathom does not measure until you accept \
                  a void finding.",
     },

@@ -22,8 +22,8 @@ pub(super) const CHECK: Check = Check {
             "Bytes in such extents / bytes of the file > {RENAMED_ABOVE}. The packed tail of a file of some \
              hundred blocks stays below. For a file in its inode, the share is 100 %."
         ),
-        provoke: "`mkfs.ext4 -O inline_data IMAGE`, mount it, `head -c 100 /dev/urandom > FILE`, and `fathom run --rw randread \
-                  --bs 50 --cache buffered FILE`.",
+        provoke: "`mkfs.ext4 -O inline_data IMAGE`, mount it, `head -c 100 /dev/urandom > FILE`, and `fathom \
+                  run --rw randread --bs 50 --cache buffered FILE`.",
         fix: "Measure a file of at least a few mebibytes, or name the directory and let fathom make its own \
               file.",
         accept: "Accept it if you want to measure tiny files.",
@@ -45,17 +45,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if part <= RENAMED_ABOVE {
         return Ok(Answer::Holds("The file has data blocks of its own.", numbers));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Rename,
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(Severity::Rename, format!(
             "{} of the file is stored in its inode or in a block shared with other files, not in data blocks \
              of its own.",
             show_share(part)
-        ),
-        cure: None,
-        evidence: numbers,
-        renames: Some(Rename::Medium("inside the inode".into())),
-    }))
+        ), numbers).relabelled(Rename::Medium("inside the inode".into()))))
 }
 
 #[cfg(test)]

@@ -25,10 +25,10 @@ pub(super) const CHECK: Check = Check {
             "Bytes in such extents / bytes of the file > {BIASED_ABOVE}. A smaller share changes no rate by \
              more than the usual variation."
         ),
-        provoke: "On btrfs: `btrfs property set DIR compression zstd`, then `fathom run --rw randwrite --compress 50 --cache \
-                  buffered DIR`.",
-        fix: "Measure in a directory without compression and encryption (`btrfs property set DIR compression none`, `chattr \
-              -c`).",
+        provoke: "On btrfs: `btrfs property set DIR compression zstd`, then `fathom run --rw randwrite \
+                  --compress 50 --cache buffered DIR`.",
+        fix: "Measure in a directory without compression and encryption (`btrfs property set DIR compression \
+              none`, `chattr -c`).",
         accept: "Accept it if your real data are stored like this and compress as well as the test data \
                  (--compress).",
     },

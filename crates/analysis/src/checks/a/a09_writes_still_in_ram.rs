@@ -91,13 +91,7 @@ fn finding(case: &Case, in_memory: f64, mut numbers: Evidence) -> Detail {
         sentence += &format!(" Including the final sync, the rate is {} MB/s.", show_rate(rate));
         numbers.insert("mb_per_s_with_sync".into(), rate);
     }
-    Detail {
-        severity: Severity::Rename,
-        sentence,
-        cure: None,
-        evidence: numbers,
-        renames: Some(Rename::Medium("page cache".into())),
-    }
+    Detail::new(Severity::Rename, sentence, numbers).relabelled(Rename::Medium("page cache".into()))
 }
 
 /// Returns the write rate in MB/s with the final sync counted as part of the time.

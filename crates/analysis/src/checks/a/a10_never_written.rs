@@ -22,8 +22,8 @@ pub(super) const CHECK: Check = Check {
     name: "NEVER_WRITTEN",
     belief: "the written data reached the device in the end",
     page: Page {
-        reads: "cancelled_write_bytes in /proc/self/io and the device's stat file, both at the start of each run and after its \
-                final sync.",
+        reads: "cancelled_write_bytes in /proc/self/io and the device's stat file, both at the start of each \
+                run and after its final sync.",
         formula: formula!(
             "Void if fathom's own operations dropped more than {VOID_ABOVE} of the written bytes while they \
              were dirty. The kernel charges dropped pages to the process that drops them, so truncation by \
@@ -33,8 +33,8 @@ pub(super) const CHECK: Check = Check {
              the order of offsets to a few percent, hence the tolerance. Not checked if the order does not \
              determine it or if the file is compressed."
         ),
-        provoke: "`fathom run --rw randwrite --cache buffered --destroy FILE FILE` and, while it runs, `truncate -s 0 FILE; truncate \
-                  -s 1g FILE` in another terminal.",
+        provoke: "`fathom run --rw randwrite --cache buffered --destroy FILE FILE` and, while it runs, \
+                  `truncate -s 0 FILE; truncate -s 1g FILE` in another terminal.",
         fix: "Measure again, and make sure that no process deletes or truncates the file during the run.",
         accept: "Do not accept it: the data were never stored.",
     },

@@ -31,10 +31,10 @@ pub(super) const CHECK: Check = Check {
              more than {SERVED_FROM}: smaller shares are a few blocks of metadata. If the chain could not be \
              followed to its end, the check does not answer and the result is suspect."
         ),
-        provoke: "`fathom run --rw randread --cache buffered /dev/shm`, or `losetup -f --show /dev/shm/IMAGE` and a run on \
-                that device.",
+        provoke: "`fathom run --rw randread --cache buffered /dev/shm`, or `losetup -f --show \
+                  /dev/shm/IMAGE` and a run on that device.",
         fix: "Name a directory or device on the intended disk (`findmnt -T PATH` shows where a path is).",
-        accept: "Accept it where memory is what you want to measure.",
+        accept: "Accept it if you want to measure memory.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -65,13 +65,10 @@ fn evaluate(case: &Case) -> Known<Answer> {
         } else {
             (format!("This target is memory ({ram}), not a disk."), Rename::Memory(format!("memory ({ram})")))
         };
-        return Ok(Answer::Finding(Detail {
-            severity: Severity::Rename,
-            sentence,
-            cure: None,
-            evidence: evidence([("targets_in_memory", in_memory as f64)]),
-            renames: Some(renames),
-        }));
+        return Ok(Answer::Finding(
+            Detail::new(Severity::Rename, sentence, evidence([("targets_in_memory", in_memory as f64)]))
+                .relabelled(renames),
+        ));
     }
     let memory_layers = memory_ends(case);
     if !memory_layers.is_empty() {
@@ -97,13 +94,10 @@ fn partly_memory(case: &Case, memory_layers: &[&Layer]) -> Known<Answer> {
     let names: Vec<&str> = memory_layers.iter().filter_map(|l| l.ram.as_deref()).collect();
     let names = names.join(", ");
     let finding = |sentence: String, part: &str, numbers| {
-        Ok(Answer::Finding(Detail {
-            severity: Severity::Rename,
-            sentence,
-            cure: None,
-            evidence: numbers,
-            renames: Some(Rename::Condition(format!("{part} memory ({names})"))),
-        }))
+        Ok(Answer::Finding(
+            Detail::new(Severity::Rename, sentence, numbers)
+                .relabelled(Rename::Condition(format!("{part} memory ({names})"))),
+        ))
     };
     let served = match served(case) {
         Ok(served) => served,

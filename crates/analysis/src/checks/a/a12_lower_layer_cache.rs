@@ -47,9 +47,10 @@ pub(super) const CHECK: Check = Check {
              the bytes that they submitted are subtracted, and the check answers if that decides. RAID \
              levels that write more than requested pass: only missing bytes point to a cache."
         ),
-        provoke: "`losetup -f --show IMAGE` (without --direct-io=on) and `fathom run --rw randread /dev/loopN`.",
-        fix: "Set the layer up without its cache (`losetup --direct-io=on`, no bcache, no dm-cache), or measure the disk \
-              itself.",
+        provoke: "`losetup -f --show IMAGE` (without --direct-io=on) and `fathom run --rw randread \
+                  /dev/loopN`.",
+        fix: "Set the layer up without its cache (`losetup --direct-io=on`, no bcache, no dm-cache), or \
+              measure the disk itself.",
         accept: "Accept it if you want to measure the stack with its cache.",
     },
     ask: Ask::After(&[CheckId::A04], evaluate),
@@ -325,28 +326,29 @@ fn finding(
              which)"
                 .to_owned(),
             Some(format!(
-                "Measure {leaf} itself, or write {top} once and set it up without a cache (losetup --direct-io=on)."
+                "Measure {leaf} itself, or write {top} once and set it up without a cache (losetup \
+                 --direct-io=on)."
             )),
             format!("a layer between {top} and {leaf}"),
         ),
     };
-    Detail {
-        severity: Severity::Rename,
-        sentence: format!(
+    Detail::new(
+        Severity::Rename,
+        format!(
             "{top} did {} of {word}s{whose}, and {leaf} below it only {} ({}): {meaning}.",
             show_bytes(above.bytes),
             show_bytes(below.bytes),
             show_share(part)
         ),
-        cure,
-        evidence: evidence([
+        evidence([
             ("top_bytes", above.bytes as f64),
             ("leaf_bytes", below.bytes as f64),
             ("top_ios", above.ios as f64),
             ("leaf_ios", below.ios as f64),
         ]),
-        renames: Some(Rename::Medium(medium)),
-    }
+    )
+    .with_cure(cure)
+    .relabelled(Rename::Medium(medium))
 }
 
 #[cfg(test)]

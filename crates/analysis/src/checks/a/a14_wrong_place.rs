@@ -23,7 +23,8 @@ pub(super) const CHECK: Check = Check {
              name or serial number. Without that option, any place is accepted, and an overlay, a bind mount \
              or an automount point is a note, because such a path does not show its disk."
         ),
-        provoke: "`mkdir /mnt/fast` and `fathom run --rw randread --expect-device nvme1n1 /mnt/fast` with nothing mounted there.",
+        provoke: "`mkdir /mnt/fast` and `fathom run --rw randread --expect-device nvme1n1 /mnt/fast` with \
+                  nothing mounted there.",
         fix: "Mount the intended device, or name a directory on it (`findmnt -T PATH` and `lsblk` show where \
               a path is).",
         accept: "Accept the note if you want to measure the overlay or mount.",
@@ -120,7 +121,7 @@ fn detour_of(place: &Place) -> Option<String> {
 }
 
 fn finding(severity: Severity, sentence: String, cure: Option<&str>) -> Detail {
-    Detail { severity, sentence, cure: cure.map(Into::into), evidence: evidence([]), renames: None }
+    Detail::new(severity, sentence, evidence([])).with_cure(cure.map(Into::into))
 }
 
 #[cfg(test)]

@@ -81,18 +81,17 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
 }
 
 fn fits_memory(span: u64, memory: u64, numbers: Evidence) -> Detail {
-    Detail {
-        severity: Severity::Biased,
-        sentence: format!(
+    Detail::new(
+        Severity::Biased,
+        format!(
             "The tested region of {} was accessed through the page cache of a machine with {} of memory, \
              which could hold all or most of it. The bytes served from memory were not counted.",
             show_bytes(span),
             show_bytes(memory)
         ),
-        cure: Some("Use --cache direct, or a --size of more than twice the memory.".into()),
-        evidence: numbers,
-        renames: None,
-    }
+        numbers,
+    )
+    .with_cure("Use --cache direct, or a --size of more than twice the memory.".to_owned())
 }
 
 /// How much of the work the page cache kept from the device.

@@ -29,8 +29,8 @@ pub(super) const CHECK: Check = Check {
         ),
         provoke: "`truncate -s 1g FILE` and `fathom run --rw randread --depth 1 --accept A04 FILE`: the \
                   kernel answers reads of holes.",
-        fix: "Find out what answers from memory: holes (A04), a cache below (A12), a program behind FUSE. Name the disk \
-              itself.",
+        fix: "Find out what answers from memory: holes (A04), a cache below (A12), a FUSE program. Name the \
+              disk itself.",
         accept: "Accept it only if you know a medium that fast.",
     },
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A04], evaluate),

@@ -22,7 +22,8 @@ pub(super) const CHECK: Check = Check {
     name: "HDD_TOO_FAST",
     belief: "disks that the kernel calls rotational are hard disks",
     page: Page {
-        reads: "queue/rotational of every disk below, the median of random direct reads, and whether the machine is virtual.",
+        reads: "queue/rotational of every disk below, the median of random direct reads, and whether the \
+                machine is virtual.",
         formula: formula!(
             "Fires if all disks report rotational = 1 and half of the random reads took less than {floor} \
              (half a turn at 15,000 rpm, without the seek), or less than {each} times the operations in \

@@ -34,8 +34,8 @@ pub(super) const CHECK: Check = Check {
              written, since filling it splits extents in place (B16), if more than {ENCODED_ABOVE} is stored \
              compressed, since such extents are short (A07), or if the job trims."
         ),
-        provoke: "On XFS: `cp --reflink=always FILE COPY` and `fathom run --rw randwrite --destroy FILE FILE`. Or `fathom run --rw \
-                  randwrite DIR` on btrfs.",
+        provoke: "On XFS: `cp --reflink=always FILE COPY` and `fathom run --rw randwrite --destroy FILE \
+                  FILE`. Or `fathom run --rw randwrite DIR` on btrfs.",
         fix: "Measure a file without copies and snapshots; on btrfs use `chattr +C` on the empty directory.",
         accept: "Accept it if you want to measure copy-on-write.",
     },
@@ -78,7 +78,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
         (true, counts) => {
             let counts = counts.map(|c| format!(" ({c})")).unwrap_or_default();
             format!(
-                "{} of the file was shared with a copy or a snapshot, so writes were redirected to new blocks{counts}.",
+                "{} of the file was shared with a copy or a snapshot, so writes were redirected to new \
+                 blocks{counts}.",
                 show_share(shared)
             )
         }

@@ -29,8 +29,8 @@ pub(super) const CHECK: Check = Check {
              for your own files the time between runs. There is no threshold: no other process should touch \
              the file."
         ),
-        provoke: "`fathom run --rw randread --time 5s FILE` and, while it runs, `fallocate --punch-hole --offset 0 --length 1m FILE`, \
-                  `truncate -s 1m FILE`, or `mv OTHER FILE`.",
+        provoke: "`fathom run --rw randread --time 5s FILE` and, while it runs, `fallocate --punch-hole \
+                  --offset 0 --length 1m FILE`, `truncate -s 1m FILE`, or `mv OTHER FILE`.",
         fix: "Make sure that no process changes the file during the measurement, or name its directory and \
               let fathom make its own file.",
         accept: "Do not accept it: no correction exists for a file that changed.",

@@ -52,8 +52,8 @@ pub(super) const CHECK: Check = Check {
              {CACHED_FROM} of them is in the page cache at the start and at the end of the runs: then no \
              page explains them."
         ),
-        provoke: "A library that answers `aio_read` itself: `LD_PRELOAD=./answers.so fathom run --rw randread --engine posixaio --cache buffered \
-                  FILE`. fathom's own tests build one.",
+        provoke: "A library that answers `aio_read` itself: `LD_PRELOAD=./answers.so fathom run --rw \
+                  randread --engine posixaio --cache buffered FILE`. fathom's own tests build one.",
         fix: "Check LD_PRELOAD and /etc/ld.so.preload, and anything else between programs and the kernel \
               (`fathom doctor`).",
         accept: "Do not accept it: the kernel did not perform these operations.",

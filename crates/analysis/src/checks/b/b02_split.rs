@@ -92,19 +92,13 @@ fn evaluate(case: &Case) -> Known<Answer> {
         let cure = "Check max_segments and chunk_sectors of the device's queue, or use a smaller --bs.";
         (String::new(), cure.into())
     });
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(Severity::Biased, format!(
             "Each {} of {} became {} requests to the device{cause}: its latency is that of the group, and \
              the device's queue is deeper than requested.",
             worst.kind.word(),
             show_bytes(worst.op_bytes() as u64),
             show_rate(per_op)
-        ),
-        cure: Some(cure),
-        evidence: numbers,
-        renames: None,
-    }))
+        ), numbers).with_cure(cure)))
 }
 
 /// Returns the cause and the fix if the queue limits or the file's extents explain the split.
@@ -180,10 +174,9 @@ fn a_journal_next_to_few_operations_is_not_a_split() {
     assert!(CHECK.answer(&few_operations.record()).is_err_and(|why| why.contains("too few")));
     // 100 requests per run: too many for a journal, and no cause that would split.
     let some_foreign = Fixture { ops: 400, foreign_ios: 100, block_bytes: 1 << 20, ..Fixture::honest() };
-    assert!(CHECK.answer(&some_foreign.record()).is_err_and(|why| why.contains(
-        "may belong to other \
-                                                                                processes"
-    )));
+    assert!(
+        CHECK.answer(&some_foreign.record()).is_err_and(|why| why.contains("may belong to other processes"))
+    );
     let little_foreign = Fixture { foreign_ios: 400, ..Fixture::honest() };
     assert!(matches!(CHECK.answer(&little_foreign.record()), Ok(Answer::Holds(..))));
 }

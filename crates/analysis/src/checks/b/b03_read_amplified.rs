@@ -38,7 +38,8 @@ pub(super) const CHECK: Check = Check {
         provoke: "`fathom run --rw randread --bs 4k --engine mmap --size 512m --warmup 0s --ops 300 DIR`: \
                   each fault reads a window around it. `cat /sys/block/DISK/queue/read_ahead_kb` shows how \
                   large that is. With more operations the file is in memory, and A01 fires instead.",
-        fix: "Use --cache direct, or --engine mmap:random for mappings, or lower /sys/block/DISK/queue/read_ahead_kb.",
+        fix: "Use --cache direct, or --engine mmap:random for mappings, or lower \
+              /sys/block/DISK/queue/read_ahead_kb.",
         accept: "Accept it if the application reads through the page cache in the same way.",
     },
     ask: Ask::Alone(evaluate),
@@ -87,19 +88,20 @@ fn evaluate(case: &Case) -> Known<Answer> {
         );
     }
     let (ahead, disks) = (traffic::setting_bytes(case), layer_names(&case.shared().unwrap_or_default()));
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence: format!(
-            "The device read {} bytes for each requested byte ({} for {}; read-ahead is up to {}).",
-            show_rate(ratio),
-            show_bytes(read),
-            show_bytes(requested),
-            show_bytes(ahead)
-        ),
-        cure: Some(CHECK.page.fix.replace("DISK", &disks)),
-        evidence: numbers,
-        renames: None,
-    }))
+    Ok(Answer::Finding(
+        Detail::new(
+            Severity::Biased,
+            format!(
+                "The device read {} bytes for each requested byte ({} for {}; read-ahead is up to {}).",
+                show_rate(ratio),
+                show_bytes(read),
+                show_bytes(requested),
+                show_bytes(ahead)
+            ),
+            numbers,
+        )
+        .with_cure(CHECK.page.fix.replace("DISK", &disks)),
+    ))
 }
 
 /// Returns the answer for a stream that shares its disks, from the reads that its own workers submitted.
@@ -122,20 +124,14 @@ fn decide_by_workers(case: &Case, requested: u64) -> Known<Answer> {
         return Err(case.why_shared()?);
     }
     let disks = layer_names(&case.shared().unwrap_or_default());
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(Severity::Biased, format!(
             "The workers of this stream made the device read {} bytes for each requested byte ({} for {}; \
              read-ahead is up to {}).",
             show_rate(share(read.least as f64, requested as f64)),
             show_bytes(read.least),
             show_bytes(requested),
             show_bytes(traffic::setting_bytes(case))
-        ),
-        cure: Some(CHECK.page.fix.replace("DISK", &disks)),
-        evidence: numbers,
-        renames: None,
-    }))
+        ), numbers).with_cure(CHECK.page.fix.replace("DISK", &disks))))
 }
 
 /// Returns the extra bytes that are allowed: incidental reads and read-ahead.

@@ -33,7 +33,8 @@ pub(super) const CHECK: Check = Check {
         ),
         provoke: "`fathom run --rw randwrite --bs 4k --depth 1 --cache direct-dsync DIR`: a journal write \
                   follows each write.",
-        fix: "For the device alone, overwrite an allocated file without --cache sync, or measure the block device itself.",
+        fix: "For the device alone, overwrite an allocated file without --cache sync, or measure the block \
+              device itself.",
         accept: "This is the cost of the file system, and an application pays it too: accept it to measure \
                  that.",
     },

@@ -121,13 +121,11 @@ fn specific_fix(case: &Case) -> Option<String> {
 }
 
 fn finding(case: &Case, sentence: String, depth: f64, numbers: Evidence) -> Answer {
-    Answer::Finding(Detail {
-        severity: Severity::Rename,
-        sentence,
-        cure: specific_fix(case),
-        evidence: numbers,
-        renames: Some(Rename::Depth(depth)),
-    })
+    Answer::Finding(
+        Detail::new(Severity::Rename, sentence, numbers)
+            .with_cure(specific_fix(case))
+            .relabelled(Rename::Depth(depth)),
+    )
 }
 
 /// Whether each worker had at most one operation in flight.

@@ -69,23 +69,24 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if part <= limit {
         return Ok(Answer::Holds("Submitting operations did not wait for them.", numbers));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence: format!(
-            "Submission took {} of the {} of an operation ({}): the operation ran inside the submission \
-             call, so it was not asynchronous.",
-            show_ns(submit),
-            show_ns(latency),
-            show_share(part.min(1.0))
-        ),
-        cure: stream.cache.is_direct().then(|| {
+    Ok(Answer::Finding(
+        Detail::new(
+            Severity::Biased,
+            format!(
+                "Submission took {} of the {} of an operation ({}): the operation ran inside the submission \
+                 call, so it was not asynchronous.",
+                show_ns(submit),
+                show_ns(latency),
+                show_share(part.min(1.0))
+            ),
+            numbers,
+        )
+        .with_cure(stream.cache.is_direct().then(|| {
             "Overwrite an allocated file, check whether the device's queue is full (B09), or use more \
              --workers instead of --depth."
                 .into()
-        }),
-        evidence: numbers,
-        renames: None,
-    }))
+        })),
+    ))
 }
 
 /// Returns the mean latency of reads and writes in ns. In an open loop it starts at the submission.

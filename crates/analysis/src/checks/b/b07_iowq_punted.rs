@@ -32,7 +32,8 @@ pub(super) const CHECK: Check = Check {
         ),
         provoke: "`truncate -s 256m FILE`, then `fathom run --rw randwrite --bs 4k --depth 32 --time 2s \
                   --destroy FILE FILE`: a write that allocates a block would wait for the journal.",
-        fix: "Overwrite an allocated file with --cache direct, and keep --depth below the device's queue (B09).",
+        fix: "Overwrite an allocated file with --cache direct, and keep --depth below the device's queue \
+              (B09).",
         accept: "Accept it if the application uses io_uring in the same way.",
     },
     ask: Ask::Alone(evaluate),
@@ -60,15 +61,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let streams = case.job.phases.get(case.phase).map_or(&[][..], |p| &p.streams);
     if streams.iter().filter(|s| s.engine == case.stream.engine).count() > 1 {
         return Err(
-            "several streams use io_uring, and the kernel does not show for which of them its threads \
-                    worked"
+            "several streams use io_uring, and the kernel does not show for which of them its threads worked"
                 .into(),
         );
     }
     if case.does(Kind::Sync) || case.does(Kind::Trim) {
         return Err(
-            "io_uring always passes syncs and trims to kernel threads, so fathom cannot tell whether \
-                    it passed reads and writes too"
+            "io_uring always passes syncs and trims to kernel threads, so fathom cannot tell whether it \
+             passed reads and writes too"
                 .into(),
         );
     }

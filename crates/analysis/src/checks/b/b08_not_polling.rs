@@ -14,8 +14,8 @@ pub(super) const CHECK: Check = Check {
     name: "NOT_POLLING",
     belief: "completions were polled, as requested",
     page: Page {
-        reads: "`queue/io_poll` of every device below the target that has it, and the options of the engine: `iopoll` of \
-                io_uring, `hipri` of vsync.",
+        reads: "`queue/io_poll` of every device below the target that has it, and the options of the engine: \
+                `iopoll` of io_uring, `hipri` of vsync.",
         formula: formula!(
             "Void if polling was requested and a device reports 0: the kernel then waits for the interrupt \
              without reporting it. The engine refuses such a run beforehand. This check also covers devices \
@@ -56,10 +56,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         holds = Some(Answer::Holds("Completions were polled, as requested.", evidence([("io_poll", 1.0)])));
     }
     holds.ok_or_else(|| {
-        format!(
-            "option {option} requests polling, but no device below reports whether it \
-                                 polls"
-        )
+        format!("option {option} requests polling, but no device below reports whether it polls")
     })
 }
 

@@ -62,18 +62,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if depth <= accepts as f64 {
         return Ok(Answer::Holds("The device's queue held all operations in flight.", numbers));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Note,
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(Severity::Note, format!(
             "{} operations were in flight on average, but the queue of {name} takes {}: the rest waited in \
              software.",
             show_rate(depth),
             show_count(accepts as f64)
-        ),
-        cure: Some(CHECK.page.fix.replace("DISK", name)),
-        evidence: numbers,
-        renames: None,
-    }))
+        ), numbers).with_cure(CHECK.page.fix.replace("DISK", name))))
 }
 
 /// Returns the number of requests that a device accepts at once.

@@ -30,8 +30,8 @@ pub(super) const CHECK: Check = Check {
         provoke: "`fathom run --rw randwrite --bs 512 DIR` on a disk with physical blocks of 4 KiB, or any \
                   write on a partition that begins at sector 63. Or `losetup -o 512 -f --show IMAGE` on a \
                   disk with physical blocks of 4 KiB.",
-        fix: "Use multiples of the physical block as --bs, --offset and --align, on a partition that begins at a multiple of \
-              1 MiB.",
+        fix: "Use multiples of the physical block as --bs, --offset and --align, on a partition that begins \
+              at a multiple of 1 MiB.",
         accept: "Accept it if the application writes such blocks, as old databases do.",
     },
     ask: Ask::Alone(evaluate),
@@ -78,17 +78,18 @@ fn evaluate(case: &Case) -> Known<Answer> {
     } else {
         "the disk reads more than requested"
     };
-    Ok(Answer::Finding(Detail {
-        severity: if writes { Severity::Biased } else { Severity::Note },
-        sentence: format!(
-            "Operations are not aligned to the physical blocks of {}, so {effect}: {}.",
-            show_bytes(block),
-            misfits.join(", ")
-        ),
-        cure: Some(CHECK.page.fix.replace("the physical block", &show_bytes(block))),
-        evidence: numbers,
-        renames: None,
-    }))
+    Ok(Answer::Finding(
+        Detail::new(
+            if writes { Severity::Biased } else { Severity::Note },
+            format!(
+                "Operations are not aligned to the physical blocks of {}, so {effect}: {}.",
+                show_bytes(block),
+                misfits.join(", ")
+            ),
+            numbers,
+        )
+        .with_cure(CHECK.page.fix.replace("the physical block", &show_bytes(block))),
+    ))
 }
 
 /// Describes the sizes and offsets of the plan that are not multiples of the block.
@@ -165,10 +166,8 @@ fn misaligned_extents(case: &Case, block: u64) -> Known<Option<String>> {
         return Ok(None);
     }
     for extents in case.extents()?.iter().filter(|e| e.count > 0 && e.inline_bytes == 0) {
-        let begin = extents.physical_align.ok_or(
-            "the map of the file's extents does not show where they \
-                                                  begin",
-        )?;
+        let begin =
+            extents.physical_align.ok_or("the map of the file's extents does not show where they begin")?;
         if !begin.is_multiple_of(block) {
             return Ok(Some(format!("the file's extents begin at multiples of {}", show_bytes(begin))));
         }

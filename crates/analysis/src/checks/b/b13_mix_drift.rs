@@ -19,8 +19,8 @@ pub(super) const CHECK: Check = Check {
     name: "MIX_DRIFT",
     belief: "directions and sizes were as requested",
     page: Page {
-        reads: "Operations and bytes of each direction that completed in each window, and the lines, shares and sizes of the \
-                plan.",
+        reads: "Operations and bytes of each direction that completed in each window, and the lines, shares \
+                and sizes of the plan.",
         formula: formula!(
             "Each operation draws its line, direction and size independently, so the effect of chance is \
              known: biased if a count or a sum of bytes is off by more than {DEVIATIONS} standard deviations \

@@ -104,7 +104,7 @@ fn repeats_session_seed(case: &Case) -> Option<Known<Detail>> {
             Severity::Biased,
             format!(
                 "Seed {} also drew the offsets of session {session}: a cache that still held those blocks \
-             answered instead of the device.",
+                 answered instead of the device.",
                 plan.seed
             ),
             evidence([]),

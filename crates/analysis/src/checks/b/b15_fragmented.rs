@@ -21,8 +21,8 @@ pub(super) const CHECK: Check = Check {
     name: "FRAGMENTED",
     belief: "the file is contiguous, so sequential access is sequential on the disk",
     page: Page {
-        reads: "The map of the file's extents before each run (FIEMAP), `queue/rotational` of the disks, and whether the machine \
-                is virtual.",
+        reads: "The map of the file's extents before each run (FIEMAP), `queue/rotational` of the disks, and \
+                whether the machine is virtual.",
         formula: formula!(
             "Bytes of the file / extents. On a hard disk biased below {spinning} ({seeks} extents per GiB): \
              a seek of 10 ms is then a tenth of the time. On flash, and on virtual disks, whose `rotational` \

@@ -26,7 +26,8 @@ pub(super) const CHECK: Check = Check {
              it written and puts both into the journal. A note if the job itself requests a new file \
              (`--engine sync:new`, `sync:fallocate`, `sync:grow`)."
         ),
-        provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randwrite --destroy FILE FILE`.",
+        provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randwrite --destroy \
+                  FILE FILE`.",
         fix: "Name the directory and let fathom make its own test file, or fill the file with data first.",
         accept: "Accept it if the application writes new files.",
     },
@@ -62,17 +63,18 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if worst <= RENAMED_ABOVE {
         return Ok(Answer::Holds("Writes overwrote existing blocks.", numbers));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Rename,
-        sentence: format!(
-            "{} of the file had no written blocks before the run, so writes also allocated blocks. \
-             Overwriting a file is a different test.",
-            show_share(worst)
-        ),
-        cure: None,
-        evidence: numbers,
-        renames: Some(Rename::Condition("allocating".into())),
-    }))
+    Ok(Answer::Finding(
+        Detail::new(
+            Severity::Rename,
+            format!(
+                "{} of the file had no written blocks before the run, so writes also allocated blocks. \
+                 Overwriting a file is a different test.",
+                show_share(worst)
+            ),
+            numbers,
+        )
+        .relabelled(Rename::Condition("allocating".into())),
+    ))
 }
 
 fn share_without_blocks(e: &Extents) -> f64 {

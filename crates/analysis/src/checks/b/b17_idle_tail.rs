@@ -34,8 +34,8 @@ pub(super) const CHECK: Check = Check {
              note below {UNEVEN_BELOW}; both only beyond {DEVIATIONS} standard deviations of such counts.",
             wake = Ns(TAIL_NS as f64)
         ),
-        provoke: "`fathom run --rw randread --bs 4k --depth 1 --workers 3 --engine sync --cache buffered --cpus 0-1 --pin DIR`: two \
-                  workers share a CPU, and one has its own.",
+        provoke: "`fathom run --rw randread --bs 4k --depth 1 --workers 3 --engine sync --cache buffered \
+                  --cpus 0-1 --pin DIR`: two workers share a CPU, and one has its own.",
         fix: "Give every worker its own CPU (--cpus, --pin), or use more --depth instead of --workers.",
         accept: "Accept it if you want to measure unequal clients.",
     },

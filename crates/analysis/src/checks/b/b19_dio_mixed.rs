@@ -13,8 +13,8 @@ pub(super) const CHECK: Check = Check {
     name: "DIO_MIXED",
     belief: "no process used the file through the page cache during direct I/O",
     page: Page {
-        reads: "Dirty pages of the targets before and after each run (cachestat), and the cache modes of the streams of the same \
-                phase.",
+        reads: "Dirty pages of the targets before and after each run (cachestat), and the cache modes of the \
+                streams of the same phase.",
         formula: formula!(
             "Any dirty page biases: direct I/O makes none, and the kernel must write back and drop such \
              pages before each direct operation on them. Also biased if another stream of the phase uses the \

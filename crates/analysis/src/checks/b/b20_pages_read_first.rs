@@ -101,18 +101,13 @@ fn evaluate(case: &Case) -> Known<Answer> {
         (": the file system read metadata to allocate blocks, or a layer below read blocks to change parts \
           of them".into(), Some(String::new()))
     };
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence: format!(
-            "The kernel read {} from the device while fathom only wrote {} ({}){cause}. The rate includes these reads.",
+    Ok(Answer::Finding(Detail::new(Severity::Biased, format!(
+            "The kernel read {} from the device while fathom only wrote {} ({}){cause}. The rate includes \
+             these reads.",
             show_bytes(read),
             show_bytes(written),
             show_share(part)
-        ),
-        cure,
-        evidence: numbers,
-        renames: None,
-    }))
+        ), numbers).with_cure(cure)))
 }
 
 /// Returns the bytes that the first of several runs read into a page cache that stays between runs, at most the

@@ -24,7 +24,8 @@ pub(super) const CHECK: Check = Check {
     name: "TRIMS_MET_HOLES",
     belief: "trims freed blocks",
     page: Page {
-        reads: "The map of the file's extents before each run and after its final sync (FIEMAP), and the bytes that fathom trimmed.",
+        reads: "The map of the file's extents before each run and after its final sync (FIEMAP), and the \
+                bytes that fathom trimmed.",
         formula: formula!(
             "1 - (bytes of holes after - before) / bytes trimmed, over all runs: biased above \
              {BIASED_ABOVE}, renamed from {RENAMED_FROM}. A trim of a hole frees nothing and reaches no \
@@ -32,7 +33,8 @@ pub(super) const CHECK: Check = Check {
              trims are not multiples of {BLOCK_BYTES} bytes, since the file system only zeroes parts of \
              blocks. Does not apply to block devices, which do not show which blocks hold data."
         ),
-        provoke: "`fathom run --rw randtrim --size 16m --bs 64k --engine sync --time 3s DIR`: after the first 256 trims most blocks are holes.",
+        provoke: "`fathom run --rw randtrim --size 16m --bs 64k --engine sync --time 3s DIR`: after the \
+                  first 256 trims most blocks are holes.",
         fix: "Trim less than the file holds (`--passes 1 --rw trim`, one run), or use a larger --size.",
         accept: "Accept it if trims of free blocks are part of your workload.",
     },
@@ -83,20 +85,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::Holds("The trims freed blocks.", numbers));
     }
     let condition = Rename::Condition(format!("{} in holes", show_share(in_holes)));
-    Ok(Answer::Finding(Detail {
-        severity: if in_holes >= RENAMED_FROM { Severity::Rename } else { Severity::Biased },
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(if in_holes >= RENAMED_FROM { Severity::Rename } else { Severity::Biased }, format!(
             "{} of the trimmed bytes were already holes: {} trims of {} in total freed {}. A trim of a hole \
              frees nothing and reaches no device.",
             show_share(in_holes),
             show_count(issued.ops as f64),
             show_bytes(issued.bytes),
             show_bytes(freed_bytes as u64)
-        ),
-        cure: None,
-        evidence: numbers,
-        renames: (in_holes >= RENAMED_FROM).then_some(condition),
-    }))
+        ), numbers).relabelled((in_holes >= RENAMED_FROM).then_some(condition))))
 }
 
 #[cfg(test)]

@@ -116,13 +116,10 @@ fn finding(case: &Case, sentence: &str, numbers: Evidence) -> Answer {
         // The job makes no syncs, so only the final sync is affected.
         (Severity::Note, None)
     };
-    Answer::Finding(Detail {
-        severity,
-        sentence: format!("{sentence} Synced data can be lost in a power failure."),
-        cure: None,
-        evidence: numbers,
-        renames,
-    })
+    Answer::Finding(
+        Detail::new(severity, format!("{sentence} Synced data can be lost in a power failure."), numbers)
+            .relabelled(renames),
+    )
 }
 
 /// Returns a layer that has a volatile cache by its nature but reports none.

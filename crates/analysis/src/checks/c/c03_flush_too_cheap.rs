@@ -23,8 +23,8 @@ pub(super) const CHECK: Check = Check {
     name: "FLUSH_TOO_CHEAP",
     belief: "a flush took as long as a medium needs",
     page: Page {
-        reads: "Flushes and their ms in `/sys/block/*/stat` of the lowest disks; `queue/write_cache` and `queue/rotational`; \
-                whether the machine is virtual.",
+        reads: "Flushes and their ms in `/sys/block/*/stat` of the lowest disks; `queue/write_cache` and \
+                `queue/rotational`; whether the machine is virtual.",
         formula: formula!(
             "Time of flushes / flushes, for each disk that reports `write back`. Below {flash} on flash \
              (programming a page takes longer), {spinning} on a hard disk (half a turn at 15,000 rpm) or \
@@ -35,7 +35,8 @@ pub(super) const CHECK: Check = Check {
             spinning = Ns(SPINNING_NS),
             guest = Ns(VIRTUAL_NS)
         ),
-        provoke: "fathom run --rw randwrite --bs 4k --depth 1 --fsync 1 .   # in a virtual machine whose host caches writes",
+        provoke: "fathom run --rw randwrite --bs 4k --depth 1 --fsync 1 .   # in a virtual machine whose \
+                  host caches writes",
         fix: "Find out whether the drive or the array protects its cache against power loss, or whether the \
               host honours flushes (cache=none or writethrough rather than cache=unsafe).",
         accept: "Accept it if you know that it does: drives with power-loss protection answer flushes \

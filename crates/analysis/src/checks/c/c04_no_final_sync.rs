@@ -21,7 +21,8 @@ pub(super) const CHECK: Check = Check {
              final sync failed: biased, since the writes may not have arrived. If A09 finds the writes in \
              memory, only A09 reports them."
         ),
-        provoke: "fathom run --rw randwrite --bs 4k --cache direct .   # on a disk whose queue/write_cache says write back",
+        provoke: "fathom run --rw randwrite --bs 4k --cache direct .   # on a disk whose queue/write_cache \
+                  says write back",
         fix: "Use --cache direct-dsync, or --fsync N, to measure writes that survive a power cut.",
         accept: "A note needs no --accept.",
     },
@@ -43,16 +44,12 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     let failed = case.runs.iter().filter(|r| r.end.sync_ns.is_none()).count();
     if failed > 0 {
-        return Ok(Answer::Finding(Detail {
-            severity: Severity::Biased,
-            sentence: format!(
+        return Ok(Answer::Finding(Detail::new(Severity::Biased, format!(
                 "The writes of {failed} of {} runs were never made durable: the final sync did not succeed.",
                 case.runs.len()
-            ),
-            cure: Some("See the notes for the reason (`dmesg` shows disk errors), and measure again.".into()),
-            evidence: evidence([("runs_without_sync", failed as f64)]),
-            renames: None,
-        }));
+            ), evidence([("runs_without_sync", failed as f64)])).with_cure("See the notes for the reason \
+                                                                            (`dmesg` shows disk errors), and \
+                                                                            measure again.".to_owned())));
     }
     if super::volatile_disks(case)?.is_empty() {
         return Ok(Answer::Holds(

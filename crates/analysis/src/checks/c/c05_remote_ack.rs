@@ -60,16 +60,17 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let [writes, commits] = calls_in_runs(case)?;
     if writes == 0 && commits == 0 && case.syncs_itself() && super::syncs_requested(case) > 0 {
-        return Ok(Answer::Finding(Detail {
-            severity: Severity::Rename,
-            sentence: format!(
-                "{} syncs were requested, but no write was sent to the server.",
-                show_count(super::syncs_requested(case) as f64)
-            ),
-            cure: None,
-            evidence: evidence([("writes_sent", 0.0), ("commits_sent", 0.0)]),
-            renames: Some(Rename::Condition("not durable".into())),
-        }));
+        return Ok(Answer::Finding(
+            Detail::new(
+                Severity::Rename,
+                format!(
+                    "{} syncs were requested, but no write was sent to the server.",
+                    show_count(super::syncs_requested(case) as f64)
+                ),
+                evidence([("writes_sent", 0.0), ("commits_sent", 0.0)]),
+            )
+            .relabelled(Rename::Condition("not durable".into())),
+        ));
     }
     let sentence = format!(
         "The server acknowledged {} writes and {} commits, but this machine cannot see whether they are on \

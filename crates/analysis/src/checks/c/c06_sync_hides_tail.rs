@@ -20,7 +20,8 @@ pub(super) const CHECK: Check = Check {
     name: "SYNC_HIDES_TAIL",
     belief: "the work was done when the clock stopped",
     page: Page {
-        reads: "The time from the last completion of a run to the end of its final sync, by fathom's own clock.",
+        reads: "The time from the last completion of a run to the end of its final sync, by fathom's own \
+                clock.",
         formula: formula!(
             "Time of the final syncs / measured time, over all runs: above {HIDDEN_ABOVE}, the rate is off \
              by as much. Syncs below {floor} on average are ignored: that is a commit and a flush. If A09 \

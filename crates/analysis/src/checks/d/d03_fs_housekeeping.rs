@@ -49,7 +49,8 @@ pub(super) const CHECK: Check = Check {
             discarded = show_bytes(DISCARDED_FROM),
             watched = Ns(IDLE_FROM_NS as f64)
         ),
-        provoke: "mkfs.ext4 -E lazy_itable_init=1 /dev/X && mount -o init_itable=10000 /dev/X /mnt && fathom run /mnt",
+        provoke: "mkfs.ext4 -E lazy_itable_init=1 /dev/X && mount -o init_itable=10000 /dev/X /mnt && fathom \
+                  run /mnt",
         fix: "Wait until the thread has ended (`ps -e | grep -e lazyinit -e balance -e scrub`), and measure \
               again.",
         accept: "Accept it if your machine always does that. To avoid it, make the file system with `-E \

@@ -143,20 +143,14 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     };
     let renames =
         (severity == Severity::Rename).then(|| Rename::Condition("mostly waiting above the device".into()));
-    Ok(Answer::Finding(Detail {
-        severity,
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(severity, format!(
             "{} of the latency was spent neither in the device ({} of {} per operation) nor waiting for a \
              CPU, but above the device: {}.",
             show_share(least),
             show_ns(split.device_ns[1]),
             show_ns(split.latency_ns),
             probable_place(limited, syncs, pressure.ok().map(|p| p >= COUNTED_FROM * least))
-        ),
-        cure: None,
-        evidence: numbers,
-        renames,
-    }))
+        ), numbers).relabelled(renames)))
 }
 
 /// Describes the probable place of the time above the device.

@@ -69,13 +69,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_share(ready)
         ),
     };
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Rename,
-        sentence: format!("{why}: the CPU limits the result, not the storage."),
-        cure: case.io_uring_denial().map(|_| "Use more --workers, or a larger --bs.".to_owned()),
-        evidence: numbers,
-        renames: Some(Rename::Condition("limited by CPU".into())),
-    }))
+    Ok(Answer::Finding(
+        Detail::new(Severity::Rename, format!("{why}: the CPU limits the result, not the storage."), numbers)
+            .with_cure(case.io_uring_denial().map(|_| "Use more --workers, or a larger --bs.".to_owned()))
+            .relabelled(Rename::Condition("limited by CPU".into())),
+    ))
 }
 
 /// Returns the rate as a share of what all workers can do with no storage, or `None` if that was not measured.

@@ -18,8 +18,8 @@ pub(super) const CHECK: Check = Check {
     name: "TOOL_OVERHEAD",
     belief: "fathom's own overhead is negligible",
     page: Page {
-        reads: "The self test before the first run: ns per operation of fathom's own loop with the engine null; the medians of the \
-                measured latencies.",
+        reads: "The self test before the first run: ns per operation of fathom's own loop with the engine \
+                null; the medians of the measured latencies.",
         formula: formula!(
             "Time of the loop / the smaller median of reads and writes: above {OVERHEAD_FROM}, fathom's \
              overhead is visible in the number. Data of large writes that are generated while the queue is \

@@ -67,17 +67,18 @@ fn evaluate(case: &Case) -> Known<Answer> {
     } else {
         " Something else used the CPUs.".to_owned()
     };
-    Ok(Answer::Finding(Detail {
-        severity,
-        sentence: format!(
-            "The workers waited {} of their time for a CPU, not for storage, and the latencies include \
-             that.{why}",
-            show_share(part)
-        ),
-        cure: None,
-        evidence: numbers,
-        renames,
-    }))
+    Ok(Answer::Finding(
+        Detail::new(
+            severity,
+            format!(
+                "The workers waited {} of their time for a CPU, not for storage, and the latencies include \
+                 that.{why}",
+                show_share(part)
+            ),
+            numbers,
+        )
+        .relabelled(renames),
+    ))
 }
 
 /// Returns the share of the workers' time in which they were ready and waited for a CPU, including pauses by a

@@ -65,18 +65,19 @@ fn evaluate(case: &Case) -> Known<Answer> {
     } else {
         (Severity::Biased, None)
     };
-    Ok(Answer::Finding(Detail {
-        severity,
-        sentence: format!(
-            "A CPU quota paused fathom {} times for {} in total, {} of the runs' time.",
-            show_count(times as f64),
-            show_ns(paused_ns),
-            show_share(part)
-        ),
-        cure: None,
-        evidence: numbers,
-        renames,
-    }))
+    Ok(Answer::Finding(
+        Detail::new(
+            severity,
+            format!(
+                "A CPU quota paused fathom {} times for {} in total, {} of the runs' time.",
+                show_count(times as f64),
+                show_ns(paused_ns),
+                show_share(part)
+            ),
+            numbers,
+        )
+        .relabelled(renames),
+    ))
 }
 
 /// Pauses in all runs.

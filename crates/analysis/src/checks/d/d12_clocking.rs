@@ -35,7 +35,8 @@ pub(super) const CHECK: Check = Check {
              pays off, so the check assumes the deepest state whose exit latency is at most \
              1/{WORTH_SLEEPING} of the median. The real cost is not measured, hence never more than a note."
         ),
-        provoke: "`cpupower frequency-set -g powersave && fathom run --rw randread --depth 1 DIR`, on bare metal.",
+        provoke: "`cpupower frequency-set -g powersave && fathom run --rw randread --depth 1 DIR`, on bare \
+                  metal.",
         fix: "Run `cpupower frequency-set -g performance`, and `cpupower idle-set -D 2` to avoid deep sleep, \
               and measure again.",
         accept: "A note needs no --accept. Keep the setting if the machine will work like this, and compare \

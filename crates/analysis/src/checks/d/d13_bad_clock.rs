@@ -48,8 +48,8 @@ pub(super) const CHECK: Check = Check {
         provoke: "Suspend the machine during `fathom run --time 60s DIR` (`rtcwake -m mem -s 10`), or boot \
                   with `clocksource=hpet tsc=unstable` and run `fathom run --rw randread --depth 1 DIR`. \
                   fathom's own tests use made-up records instead.",
-        fix: "Keep the machine awake (`systemd-inhibit fathom ...`), let the kernel use its time stamp counter (`dmesg | grep \
-              -i tsc`), and measure again.",
+        fix: "Keep the machine awake (`systemd-inhibit fathom ...`), let the kernel use its time stamp \
+              counter (`dmesg | grep -i tsc`), and measure again.",
         accept: "Do not accept it: no correction exists for a wrong clock. \
                  `/sys/devices/system/clocksource/clocksource0/` shows the clock source.",
     },

@@ -30,8 +30,9 @@ pub(super) const CHECK: Check = Check {
     name: "MEMORY_PRESSURE",
     belief: "there was enough memory",
     page: Page {
-        reads: "`/proc/pressure/memory` (`some`, `total`), and `pswpin`, `pswpout`, `pgmajfault`, `nr_dirty`, `nr_writeback` and \
-                `nr_dirty_threshold` of `/proc/vmstat`, at start and stop of each run.",
+        reads: "`/proc/pressure/memory` (`some`, `total`), and `pswpin`, `pswpout`, `pgmajfault`, \
+                `nr_dirty`, `nr_writeback` and `nr_dirty_threshold` of `/proc/vmstat`, at start and stop of \
+                each run.",
         formula: formula!(
             "Biased if some task waited for memory in at least {STALLED_FROM} of the time, or if at least \
              {SWAPPED_PAGES_PER_S} pages per second were swapped, over all runs. A note if fathom's own \
@@ -112,7 +113,7 @@ fn finding(
     cure: Option<String>,
     evidence: crate::checks::Evidence,
 ) -> Answer {
-    Answer::Finding(Detail { severity, sentence, cure, evidence, renames: None })
+    Answer::Finding(Detail::new(severity, sentence, evidence).with_cure(cure))
 }
 
 /// Returns the highest share of the dirty page limit at the stop of a run, or `None` if the stream's writes leave

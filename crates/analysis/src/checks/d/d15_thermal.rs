@@ -18,8 +18,8 @@ pub(super) const CHECK: Check = Check {
     name: "THERMAL",
     belief: "the drive was cool enough to sustain this rate",
     page: Page {
-        reads: "`temp1_input` and `temp1_max` of the drives' sensors in `/sys/class/hwmon/` (drivers `nvme` and `drivetemp`), at \
-                start and stop of each run.",
+        reads: "`temp1_input` and `temp1_max` of the drives' sensors in `/sys/class/hwmon/` (drivers `nvme` \
+                and `drivetemp`), at start and stop of each run.",
         formula: formula!(
             "Biased if a sensor comes within {near} degrees of `temp1_max`, the limit that the drive itself \
              reports. A virtual disk has no temperature and is not checked.",

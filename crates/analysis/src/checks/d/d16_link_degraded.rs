@@ -19,8 +19,9 @@ pub(super) const CHECK: Check = Check {
     name: "LINK_DEGRADED",
     belief: "the link to the drive runs at full speed",
     page: Page {
-        reads: "`current_link_speed`, `current_link_width`, `max_link_speed` and `max_link_width` of the drive's PCI function, or \
-                `sata_spd`, `sata_spd_limit` and `hw_sata_spd_limit` of its SATA link.",
+        reads: "`current_link_speed`, `current_link_width`, `max_link_speed` and `max_link_width` of the \
+                drive's PCI function, or `sata_spd`, `sata_spd_limit` and `hw_sata_spd_limit` of its SATA \
+                link.",
         formula: formula!(
             "Fires if the current speed or width is below the largest one. Biased if the measured rate is at \
              least {HOLDS_BACK_FROM} of what the link carries now (speed times lanes, less 2 of 10 bits up \

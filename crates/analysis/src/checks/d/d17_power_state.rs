@@ -12,7 +12,7 @@ use model::units::{show_count, show_ns, show_share};
 
 /// Factor by which the first operations must exceed the median and the longest operation of the rest of the run.
 const FACTOR: u64 = 3;
-/// Shortest wake-up. Faster ones cannot be told from the start of fathom's threads.
+/// Shortest wake-up. Faster ones look like the start of fathom's threads.
 const LEAST_NS: u64 = 1_000_000;
 /// Fewest runs that must all start like this. A single one is chance: some interval has to hold the longest
 /// operation.

@@ -15,8 +15,8 @@ pub(super) const CHECK: Check = Check {
     name: "VIRTUAL",
     belief: "fathom sees everything down to the medium",
     page: Page {
-        reads: "The flag `hypervisor` of `/proc/cpuinfo`, `/sys/hypervisor/type`, vendor and product of `/sys/class/dmi/id/`, and \
-                the drivers of the devices below the target.",
+        reads: "The flag `hypervisor` of `/proc/cpuinfo`, `/sys/hypervisor/type`, vendor and product of \
+                `/sys/class/dmi/id/`, and the drivers of the devices below the target.",
         formula: formula!(
             "A note if a hypervisor or a driver of virtual disks is found. There is no threshold: below a \
              virtual disk are a cache, limits and neighbours that the guest cannot see, so every number \

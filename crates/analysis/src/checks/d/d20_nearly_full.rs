@@ -26,8 +26,8 @@ pub(super) const CHECK: Check = Check {
              note for reads, which depend only on the layout of the file. The fill level inside a drive is \
              invisible."
         ),
-        provoke: "`fallocate -l $(($(df --output=avail -B1 DIR | tail -1) * 95 / 100)) DIR/fill && fathom run --rw randwrite \
-                  --size 64m DIR; rm DIR/fill`.",
+        provoke: "`fallocate -l $(($(df --output=avail -B1 DIR | tail -1) * 95 / 100)) DIR/fill && fathom \
+                  run --rw randwrite --size 64m DIR; rm DIR/fill`.",
         fix: "Free some space, run `fstrim` on flash, and measure again.",
         accept: "Accept it if the disk will be as full in use.",
     },

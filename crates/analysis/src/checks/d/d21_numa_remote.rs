@@ -25,7 +25,8 @@ pub(super) const CHECK: Check = Check {
              without a device of the target. It is only a note because the cost of the distance differs from \
              machine to machine."
         ),
-        provoke: "On a machine with two sockets: `fathom run --rw randread --depth 1 DIR`, which leaves the choice to the kernel.",
+        provoke: "On a machine with two sockets: `fathom run --rw randread --depth 1 DIR`, which leaves the \
+                  choice to the kernel.",
         fix: "Place the workers on the device's node: `--node N`, with N from `cat \
               /sys/block/nvme0n1/device/numa_node`.",
         accept: "A note needs no --accept.",
@@ -58,18 +59,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::Holds("The workers are on the NUMA node of the device.", numbers));
     }
     let list = |all: &BTreeSet<u32>| all.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Note,
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(Severity::Note, format!(
             "The workers and their memory may be on NUMA node {}, but the device is on {}: some operations \
              cross between nodes.",
             list(&at_workers),
             list(&at_device)
-        ),
-        cure: Some(format!("Use --node {}.", at_device.first().copied().unwrap_or(0))),
-        evidence: numbers,
-        renames: None,
-    }))
+        ), numbers).with_cure(format!("Use --node {}.", at_device.first().copied().unwrap_or(0)))))
 }
 
 /// Parses the nodes and their CPUs from lines `path: 0-3,8`.

@@ -22,8 +22,9 @@ pub(super) const CHECK: Check = Check {
     name: "SCHEDULER_EFFECTS",
     belief: "the block layer has the kernel's default settings",
     page: Page {
-        reads: "`scheduler`, `nomerges`, `rq_affinity`, `max_sectors_kb`, `read_ahead_kb` and `wbt_lat_usec` in \
-                `/sys/block/*/queue/` of the disks and loop devices below, and the number of their hardware queues.",
+        reads: "`scheduler`, `nomerges`, `rq_affinity`, `max_sectors_kb`, `read_ahead_kb` and `wbt_lat_usec` \
+                in `/sys/block/*/queue/` of the disks and loop devices below, and the number of their \
+                hardware queues.",
         formula: formula!(
             "A note that lists each setting that differs from the default of the device's class: scheduler \
              `none` with several hardware queues, `none` or `mq-deadline` with one; `nomerges` 0; \

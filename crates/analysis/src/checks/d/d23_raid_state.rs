@@ -18,8 +18,8 @@ pub(super) const CHECK: Check = Check {
     name: "RAID_STATE",
     belief: "the array below is complete and idle",
     page: Page {
-        reads: "`/proc/mdstat` at start and stop of each run, `md/degraded` and `md/sync_action` of the arrays in the stack, and \
-                `bcache/state`.",
+        reads: "`/proc/mdstat` at start and stop of each run, `md/degraded` and `md/sync_action` of the \
+                arrays in the stack, and `bcache/state`.",
         formula: formula!(
             "Biased if an array of the stack lacks members, or resyncs, recovers, checks, repairs or \
              reshapes itself, or if a bcache has lost its cache. There is no threshold: a missing member \

@@ -101,13 +101,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             }
         }
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Rename,
-        sentence,
-        cure: None,
-        evidence: numbers,
-        renames: Some(rename),
-    }))
+    Ok(Answer::Finding(Detail::new(Severity::Rename, sentence, numbers).relabelled(rename)))
 }
 
 /// Describes what is between this machine and the data, or returns `None` for a local file system.

@@ -26,8 +26,10 @@ pub(super) const CHECK: Check = Check {
              permitted). A file that does not exist is no sign of a container: many machines lack it. The \
              finding lists what fathom could not see; checks that need it answer NOT CHECKED."
         ),
-        provoke: "`docker run --rm -v $PWD/fathom:/fathom debian /fathom run --rw randread --size 64m /var/tmp`.",
-        fix: "Measure outside the container, or on a volume (`-v /data:/data`) instead of the container's own layers.",
+        provoke: "`docker run --rm -v $PWD/fathom:/fathom debian /fathom run --rw randread --size 64m \
+                  /var/tmp`.",
+        fix: "Measure outside the container, or on a volume (`-v /data:/data`) instead of the container's \
+              own layers.",
         accept: "A note needs no --accept.",
     },
     ask: Ask::Alone(evaluate),
@@ -91,7 +93,7 @@ fn refused_facts(machine: &Machine) -> Vec<&str> {
     let others = [
         ("the memory's size", machine.memory_bytes.as_ref().err()),
         ("the clock source", machine.clocksource.as_ref().err()),
-        ("a cgroup of its own", machine.cgroup.as_ref().err()),
+        ("its own cgroup", machine.cgroup.as_ref().err()),
     ];
     let others = others.into_iter().filter_map(|(name, why)| Some((name, why?)));
     facts.chain(others).filter(|(_, why)| refused(why)).map(|(name, _)| name).collect()

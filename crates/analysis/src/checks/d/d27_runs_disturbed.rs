@@ -82,7 +82,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
 }
 
 fn finding(severity: Severity, sentence: String, cure: Option<String>, evidence: Evidence) -> Answer {
-    Answer::Finding(Detail { severity, sentence, cure, evidence, renames: None })
+    Answer::Finding(Detail::new(severity, sentence, evidence).with_cure(cure))
 }
 
 /// `run 2 by 240 MB/s of others on vda`.

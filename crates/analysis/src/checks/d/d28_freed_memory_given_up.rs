@@ -30,8 +30,8 @@ pub(super) const CHECK: Check = Check {
     name: "FREED_MEMORY_GIVEN_UP",
     belief: "using free memory costs nothing",
     page: Page {
-        reads: "`/sys/module/page_reporting/parameters/page_reporting_order`, `nr_file_pages` of `/proc/vmstat` at start and stop \
-                of each run, system time of the workers (`getrusage`).",
+        reads: "`/sys/module/page_reporting/parameters/page_reporting_order`, `nr_file_pages` of \
+                `/proc/vmstat` at start and stop of each run, system time of the workers (`getrusage`).",
         formula: formula!(
             "For jobs through the page cache in a guest that reports its free memory to the host (free page \
              reporting of virtio_balloon or hv_balloon). The host takes such memory within seconds, and \

@@ -21,27 +21,28 @@ pub(super) const CHECK: Check = Check {
     name: "NOT_STEADY",
     belief: "the rate had settled when it was measured",
     page: Page {
-        reads: "fathom's own intervals (up to 32 a second), as operations per second in steps of equal length. No \
-                  kernel file.",
+        reads: "fathom's own intervals (up to 32 a second), as operations per second in steps of equal \
+                length. No kernel file.",
         formula: formula!(
-            "The warm-up is cut off (MSER-5, at most half of the run). A straight line is fitted by least squares; its 95 % \
-             interval is widened by the correlation of neighbouring steps (Geyer's initial positive sequence). Drift is the \
-             change of the line from beginning to end, divided by the mean. It fires where that interval lies above {minute} \
-             in a run of a minute or more, {ten} from ten seconds on, {shorter} below, in most of the runs and in one \
-             direction; or where most runs have no steady part (MSER-5) and each quarter changes less than the one before. It \
-             holds where the interval lies within that. What is neither, or holds fewer than {FEWEST} independent steps, is \
-             not checked: no proof of change is no proof of steadiness. With --until steady it also renames what did not \
-             become steady from round to round.",
+            "The warm-up is cut off (MSER-5, at most half of the run). A straight line is fitted by least \
+             squares; its 95 % interval is widened by the correlation of neighbouring steps (Geyer's initial \
+             positive sequence). Drift is the change of the line from beginning to end, divided by the mean. \
+             Fires if that interval is above {minute} in runs of a minute or more, {ten} from ten seconds \
+             on, {shorter} below, in most runs and in one direction. Also fires if most runs have no steady \
+             part (MSER-5) and each quarter changes less than the one before. Holds if the interval is \
+             within that limit. Otherwise, or with fewer than {FEWEST} independent steps, it is not checked: \
+             no proof of change is no proof of steadiness. With --until steady it also renames results that \
+             did not become steady from round to round.",
             minute = Share(DRIFT_TO.minute),
             ten = Share(DRIFT_TO.ten_seconds),
             shorter = Share(DRIFT_TO.shorter)
         ),
-        provoke: "`fathom run --rw randwrite --time 120s --runs 1 DIR` on a flash drive that was just trimmed. \
-                  `fathom run --rw randread --cache buffered --time 20s --runs 1 FILE` on a file that fits in memory \
-                  drifts up as the cache fills.",
-        fix: "Measure longer (`--time 10m`), or let it settle first (`--warmup 60s`); `fathom show --explain FILE` prints the \
-              rate second by second.",
-        accept: "Accept it where the change over time itself is what you want to know.",
+        provoke: "`fathom run --rw randwrite --time 120s --runs 1 DIR` on a flash drive that was just \
+                  trimmed. `fathom run --rw randread --cache buffered --time 20s --runs 1 FILE` on a file \
+                  that fits in memory drifts up as the cache fills.",
+        fix: "Measure longer (`--time 10m`), or let the storage settle first (`--warmup 60s`). `fathom show \
+              --explain FILE` prints the rate for each second.",
+        accept: "Accept it if you want to measure the change over time.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -79,7 +80,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::finding(
             Severity::Biased,
             format!(
-                "The rate was still {direction} when the run ended: by {} of its mean within {seconds:.1} s{}{}.",
+                "The rate was still {direction} when the run ended: by {} of its mean within {seconds:.1} \
+                 s{}{}.",
                 show_share(share.abs()),
                 if drifts.settle() { ", most of it at the beginning" } else { "" },
                 // A drift within a second cannot be scaled to a minute.
@@ -96,7 +98,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::Holds("The rate did not drift within the runs.", numbers));
     }
     Err(if drifts.each.len() < courses.len() {
-        "the runs are too short: they hold too few independent observations".into()
+        "the runs are too short: they contain too few independent observations".into()
     } else {
         "the rate varies so much that a drift can be neither shown nor ruled out; longer runs would settle it"
             .into()
@@ -105,18 +107,19 @@ fn evaluate(case: &Case) -> Known<Answer> {
 
 /// Returns the finding for --until steady if the rate did not become steady. The name keeps this condition.
 fn never_steady(rounds: usize) -> Detail {
-    Detail {
-        severity: Severity::Rename,
-        sentence: format!(
-            "The rate did not become steady within {rounds} rounds: these are its last ones, and the next may differ."
+    Detail::new(
+        Severity::Rename,
+        format!(
+            "The rate did not become steady within {rounds} rounds: the result shows the last ones, and the \
+             next may differ."
         ),
-        cure: Some(
-            "Use a larger --max-runs, or a longer --time where the rounds vary; the notes have all rounds."
-                .into(),
-        ),
-        evidence: evidence([("rounds", rounds as f64)]),
-        renames: Some(Rename::Condition(format!("not steady after {rounds} rounds"))),
-    }
+        evidence([("rounds", rounds as f64)]),
+    )
+    .with_cure(
+        "Use a larger --max-runs, or a longer --time if the rounds vary. The notes list all rounds."
+            .to_owned(),
+    )
+    .relabelled(Rename::Condition(format!("not steady after {rounds} rounds")))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Group E: time and statistics.
 //!
-//! Holds the table of the group, and helpers that several of its checks use.
+//! Has the table of the group, and helpers that several of its checks use.
 
 mod e01_not_steady;
 mod e02_cliff;

@@ -1,4 +1,4 @@
-//! The checks of a comparison: questions about two sides, one file each. Their ids and pages are in the same catalogue as those of the checks
+//! The checks of a comparison: questions about two sides, one file each. They are in the same catalogue as the checks
 //! of one result ([`crate::checks`]).
 
 mod e14_incomparable;
