@@ -2,7 +2,7 @@
 //! Holes (A04) and targets in memory (A11) have their own checks.
 
 use crate::case::{Case, SAME_BYTES, share};
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula, issued_bytes};
 use crate::threshold::Share;
 use model::Known;
 use model::finding::{CheckId, Severity};
@@ -52,11 +52,8 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.does(Kind::Read) || !case.on_device() || earlier.finds(CheckId::A04) {
         return Ok(Answer::DoesNotApply);
     }
-    let read = case.issued(Kind::Read).bytes;
     let delivered = case.at_device(Kind::Read)?;
-    if read == 0 {
-        return Err("no read completed".into());
-    }
+    let read = issued_bytes(case, Kind::Read)?;
     let cached_share = |delivered: u64| (1.0 - delivered as f64 / read as f64).max(0.0);
     // Where other streams share the device, both bounds must lead to the same answer.
     let at_most = cached_share(delivered.least);

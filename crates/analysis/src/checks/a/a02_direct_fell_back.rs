@@ -3,7 +3,10 @@
 //! the page cache.
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula};
+use crate::checks::{
+    Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, VMSTAT, VMSTAT_PAGE_BYTES, evidence,
+    formula, sum_over_runs,
+};
 use crate::figures::kernel_text::{grown, keyed};
 use crate::threshold::Share;
 use model::Known;
@@ -23,8 +26,6 @@ const SEEN_FROM: Share = Share(0.95);
 /// the whole machine, so a smaller share may belong to other processes. btrfs is known to do this since Linux
 /// 6.15.
 const COPIED_FROM: Share = Share(0.9);
-/// Page size in the counters of `/proc/vmstat`. A larger page counts as several.
-const PAGE_BYTES: f64 = 4096.0;
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::A02,
@@ -134,8 +135,8 @@ fn copied_by_btrfs(case: &Case) -> Known<Option<f64>> {
         return Ok(None);
     }
     let bytes = |key: &str| -> Known<f64> {
-        let pages = case.runs.iter().map(|ran| grown(ran, "/proc/vmstat", |text| keyed(text, key)));
-        Ok(pages.sum::<Known<u64>>()? as f64 * PAGE_BYTES)
+        let pages = sum_over_runs(case, |ran| grown(ran, VMSTAT, |text| keyed(text, key)))?;
+        Ok(pages as f64 * VMSTAT_PAGE_BYTES as f64)
     };
     let mut copied = bytes("nr_dirtied")?.min(bytes("nr_written")?);
     if case.others_write() {

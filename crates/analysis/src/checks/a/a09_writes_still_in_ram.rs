@@ -2,7 +2,7 @@
 //! bytes at the device, and counts dirty pages, both before the final sync.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, Rename, evidence, formula, issued_bytes};
 use crate::threshold::Share;
 use model::Known;
 use model::evidence::Moment;
@@ -54,10 +54,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if !case.does(Kind::Write) || !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
-    let written = case.issued(Kind::Write).bytes as f64;
-    if written <= 0.0 {
-        return Err("no write completed".into());
-    }
+    let written = issued_bytes(case, Kind::Write)? as f64;
     let bounds = case.at_device(Kind::Write);
     let device = bounds.as_ref().map(|d| d.most as f64);
     let share_missing = |device: Option<f64>| device.map_or(0.0, |d| 1.0 - d / written);

@@ -4,7 +4,7 @@
 //! A09 reports late writes. A02 and A22 report direct writes that did not arrive.
 
 use crate::case::{Case, grown};
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula, issued_bytes};
 use crate::threshold::Share;
 use model::Known;
 use model::finding::{CheckId, Severity};
@@ -53,10 +53,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.does(Kind::Write) || !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
-    let written = case.issued(Kind::Write).bytes;
-    if written == 0 {
-        return Err("no write completed".into());
-    }
+    let written = issued_bytes(case, Kind::Write)?;
     let cancelled = case.cancelled_bytes()?;
     let mut numbers = evidence([("written_bytes", written as f64), ("cancelled_bytes", cancelled as f64)]);
     if cancelled as f64 > VOID_ABOVE.0 * written as f64 {
@@ -69,7 +66,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             "{} of the written data were dropped from memory before they were stored.",
             show_bytes(cancelled)
         );
-        return Ok(Answer::Finding(finding(sentence, numbers)));
+        return Ok(Answer::finding(Severity::Void, sentence, numbers));
     }
     // A sync has nothing to write after direct writes.
     if case.stream.cache.is_direct() {
@@ -105,11 +102,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         show_bytes(distinct as u64),
         show_share(arrived as f64 / distinct)
     );
-    Ok(Answer::Finding(finding(sentence, numbers)))
-}
-
-fn finding(sentence: String, numbers: crate::checks::Evidence) -> Detail {
-    Detail::new(Severity::Void, sentence, numbers)
+    Ok(Answer::finding(Severity::Void, sentence, numbers))
 }
 
 /// Returns the bytes of distinct blocks that the stream wrote in all runs.

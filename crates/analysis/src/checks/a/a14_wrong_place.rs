@@ -63,11 +63,9 @@ fn evaluate(case: &Case) -> Known<Answer> {
         }
     }
     if let Some(detour) = detour {
-        return Ok(Answer::Finding(finding(
-            Severity::Note,
-            detour,
-            Some("Name the directory itself, or name the intended disk with --expect-device."),
-        )));
+        let cure = "Name the directory itself, or name the intended disk with --expect-device.";
+        let found = Detail::new(Severity::Note, detour, evidence([])).with_cure(cure.to_owned());
+        return Ok(Answer::Finding(found));
     }
     let holds = match expected {
         Some(_) => "Every target is on the device named with --expect-device.",
@@ -88,10 +86,10 @@ fn elsewhere(place: &Place, name: &str) -> Detail {
         (None, false) => format!("on {}", below.join(" on ")),
     };
     let mount = place.file_system.as_ref().map(|fs| format!(", which is mounted at {}", fs.mount_point));
-    finding(
+    Detail::new(
         Severity::Void,
         format!("{} is not on {name}: it is {actual}{}.", place.path, mount.unwrap_or_default()),
-        None,
+        evidence([]),
     )
 }
 
@@ -118,10 +116,6 @@ fn detour_of(place: &Place) -> Option<String> {
         }
         _ => None,
     }
-}
-
-fn finding(severity: Severity, sentence: String, cure: Option<&str>) -> Detail {
-    Detail::new(severity, sentence, evidence([])).with_cure(cure.map(Into::into))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! open.
 
 use crate::case::{Case, CaseRun};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula, phase_streams};
 use model::Known;
 use model::evidence::{FileState, Moment, Snapshot, TargetState};
 use model::finding::{CheckId, Severity};
@@ -95,7 +95,7 @@ impl Change {
 }
 
 fn evaluate(case: &Case) -> Known<Answer> {
-    let streams = case.job.phases.get(case.phase).map_or(&[][..], |p| &p.streams);
+    let streams = phase_streams(case);
     let files: Vec<usize> = case.own_places().map(|(t, _)| t).filter(|t| is_file(case, *t)).collect();
     if files.is_empty() || !case.has_storage() {
         return Ok(Answer::DoesNotApply);

@@ -4,7 +4,7 @@
 //! If the engine makes no such calls, requires that bytes missing at the device are in the page cache.
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula, phase_streams, sum_over_runs};
 use crate::figures::kernel_text::{grown, keyed};
 use crate::threshold::Share;
 use model::Known;
@@ -104,7 +104,7 @@ fn counted_from(case: &Case) -> Option<Share> {
 
 /// Decides by the kernel's count of bytes that system calls moved. fathom's own files only add to it.
 fn decide_by_calls(case: &Case, from: Share) -> Known<Answer> {
-    let streams = case.job.phases.get(case.phase).map_or(0, |p| p.streams.len());
+    let streams = phase_streams(case).len();
     for (kind, key) in [(Kind::Read, "rchar:"), (Kind::Write, "wchar:")] {
         let issued = case.issued(kind).bytes;
         let moved = if streams > 1 {
@@ -120,8 +120,7 @@ fn decide_by_calls(case: &Case, from: Share) -> Known<Answer> {
             }
             own.most
         } else {
-            let moved = case.runs.iter().map(|ran| grown(ran, IO_FILE, |text| keyed(text, key)));
-            moved.sum::<Known<u64>>()?
+            sum_over_runs(case, |ran| grown(ran, IO_FILE, |text| keyed(text, key)))?
         };
         if (moved as f64) < from.0 * issued as f64 {
             let sentence = format!(
@@ -131,7 +130,8 @@ fn decide_by_calls(case: &Case, from: Share) -> Known<Answer> {
                 kind.word(),
                 show_bytes(moved)
             );
-            return Ok(finding(
+            return Ok(Answer::finding(
+                Severity::Void,
                 sentence,
                 evidence([("issued_bytes", issued as f64), ("moved_bytes", moved as f64)]),
             ));
@@ -180,15 +180,11 @@ fn decide_by_pages(case: &Case, earlier: &Earlier) -> Known<Answer> {
         show_bytes(missing),
         show_bytes(most_cached)
     );
-    Ok(finding(sentence, numbers))
+    Ok(Answer::finding(Severity::Void, sentence, numbers))
 }
 
 fn cached_bytes(state: &TargetState) -> Known<u64> {
     state.pages.clone().map(|p| p.cached.saturating_mul(p.page_bytes))
-}
-
-fn finding(sentence: String, numbers: crate::checks::Evidence) -> Answer {
-    Answer::finding(Severity::Void, sentence, numbers)
 }
 
 #[cfg(test)]

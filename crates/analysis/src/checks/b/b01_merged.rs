@@ -2,7 +2,7 @@
 //! requests that the device completed; if other streams share the device, decides by bounds.
 
 use crate::case::Case;
-use crate::checks::b::{Requests, SAME_BYTES, is_comparable, requests, shared_bounds};
+use crate::checks::b::{Requests, SAME_BYTES, is_comparable, shared_bounds, worst_requests};
 use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula, layer_names};
 use crate::threshold::Share;
 use model::Known;
@@ -60,9 +60,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         let numbers = evidence([("ops_per_request_at_most", bound.ops_per_request)]);
         return Ok(Answer::Holds("The device saw operations of the requested size.", numbers));
     }
-    let all = requests(case)?;
-    let worst = all.iter().max_by(|a, b| a.ops_per_request().total_cmp(&b.ops_per_request()));
-    let worst = worst.ok_or("no operation completed")?;
+    let worst = worst_requests(case, Requests::ops_per_request)?;
     let numbers = evidence([
         ("ops_per_request", worst.ops_per_request()),
         ("request_bytes_mean", worst.request_bytes()),
@@ -95,7 +93,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         } else {
             CHECK.page.fix.replace("DISK", &disk)
         })
-        .relabelled(is_relabelled.then(|| Rename::Condition(describe_requests(worst)))),
+        .relabelled(is_relabelled.then(|| Rename::Condition(describe_requests(&worst)))),
     ))
 }
 

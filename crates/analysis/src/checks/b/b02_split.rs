@@ -3,7 +3,8 @@
 
 use crate::case::Case;
 use crate::checks::b::{
-    INCIDENTAL_REQUESTS, Requests, SAME_BYTES, incidental_requests, is_comparable, requests, shared_bounds,
+    INCIDENTAL_REQUESTS, Requests, SAME_BYTES, incidental_requests, is_comparable, shared_bounds,
+    worst_requests,
 };
 use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::threshold::Share;
@@ -61,9 +62,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         let numbers = evidence([("requests_per_op_at_most", bound.requests_per_op)]);
         return Ok(Answer::Holds("One operation was one request to the device.", numbers));
     }
-    let all = requests(case)?;
-    let worst = all.iter().max_by(|a, b| a.requests_per_op().total_cmp(&b.requests_per_op()));
-    let worst = worst.ok_or("no operation completed")?;
+    let worst = worst_requests(case, Requests::requests_per_op)?;
     let per_op = worst.requests_per_op();
     let numbers = evidence([
         ("requests_per_op", per_op),
@@ -80,7 +79,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
              from a journal; measure for longer"
         ));
     }
-    let known_cause = cause(case, worst);
+    let known_cause = cause(case, &worst);
     if known_cause.is_none() && per_op <= UNEXPLAINED_ABOVE {
         return Err(format!(
             "the device did {} requests for each operation, which neither its queue limits nor the file's \

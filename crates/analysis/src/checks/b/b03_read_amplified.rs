@@ -4,7 +4,9 @@
 
 use crate::case::{Case, share};
 use crate::checks::b::INCIDENTAL_BYTES;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula, layer_names};
+use crate::checks::{
+    Answer, Ask, Check, Detail, Evidence, Page, evidence, formula, issued_bytes, layer_names,
+};
 use crate::figures::traffic;
 use model::Known;
 use model::finding::{CheckId, Severity};
@@ -53,10 +55,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if !case.does(Kind::Read) || !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
-    let requested = case.issued(Kind::Read).bytes;
-    if requested == 0 {
-        return Err("no read completed".into());
-    }
+    let requested = issued_bytes(case, Kind::Read)?;
     let shared = !case.sharers(&case.shared()?).is_empty();
     if shared {
         return decide_by_workers(case, requested);
@@ -87,21 +86,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             "the run is too short to distinguish read-ahead at its end from read amplification".into()
         );
     }
-    let (ahead, disks) = (traffic::setting_bytes(case), layer_names(&case.shared().unwrap_or_default()));
-    Ok(Answer::Finding(
-        Detail::new(
-            Severity::Biased,
-            format!(
-                "The device read {} bytes for each requested byte ({} for {}; read-ahead is up to {}).",
-                show_rate(ratio),
-                show_bytes(read),
-                show_bytes(requested),
-                show_bytes(ahead)
-            ),
-            numbers,
-        )
-        .with_cure(CHECK.page.fix.replace("DISK", &disks)),
-    ))
+    Ok(finding(case, "The device read", read, requested, numbers))
 }
 
 /// Returns the answer for a stream that shares its disks, from the reads that its own workers submitted.
@@ -123,15 +108,21 @@ fn decide_by_workers(case: &Case, requested: u64) -> Known<Answer> {
     {
         return Err(case.why_shared()?);
     }
+    let subject = "The workers of this stream made the device read";
+    Ok(finding(case, subject, read.least, requested, numbers))
+}
+
+fn finding(case: &Case, subject: &str, read: u64, requested: u64, numbers: Evidence) -> Answer {
+    let sentence = format!(
+        "{subject} {} bytes for each requested byte ({} for {}; read-ahead is up to {}).",
+        show_rate(share(read as f64, requested as f64)),
+        show_bytes(read),
+        show_bytes(requested),
+        show_bytes(traffic::setting_bytes(case))
+    );
     let disks = layer_names(&case.shared().unwrap_or_default());
-    Ok(Answer::Finding(Detail::new(Severity::Biased, format!(
-            "The workers of this stream made the device read {} bytes for each requested byte ({} for {}; \
-             read-ahead is up to {}).",
-            show_rate(share(read.least as f64, requested as f64)),
-            show_bytes(read.least),
-            show_bytes(requested),
-            show_bytes(traffic::setting_bytes(case))
-        ), numbers).with_cure(CHECK.page.fix.replace("DISK", &disks))))
+    let cure = CHECK.page.fix.replace("DISK", &disks);
+    Answer::Finding(Detail::new(Severity::Biased, sentence, numbers).with_cure(cure))
 }
 
 /// Returns the extra bytes that are allowed: incidental reads and read-ahead.

@@ -4,7 +4,7 @@
 
 use crate::case::{Case, CaseRun, share};
 use crate::checks::b::{INCIDENTAL_BYTES, has_partial_pages, incidental_bytes, page_bytes};
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula, issued_bytes};
 use model::Known;
 use model::evidence::{BlockStat, Moment, Snapshot};
 use model::finding::{CheckId, Severity};
@@ -51,10 +51,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.does(Kind::Write) || !case.on_device() || earlier.finds(CheckId::D01) {
         return Ok(Answer::DoesNotApply);
     }
-    let requested = case.issued(Kind::Write).bytes;
-    if requested == 0 {
-        return Err("no write completed".into());
-    }
+    let requested = issued_bytes(case, Kind::Write)?;
     let layers = case.shared()?;
     let mut device = 0.0;
     for ran in &case.runs {

@@ -2,7 +2,7 @@
 //! the mean time of calls that wait for nothing with the mean latency.
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula, service_latency};
 use model::Known;
 use model::finding::{CheckId, Severity};
 use model::job::Kind;
@@ -94,7 +94,7 @@ fn latency_mean(case: &Case) -> Option<f64> {
     let (mut sum, mut count) = (0.0, 0.0);
     for ran in &case.runs {
         for end in Kind::MOVING.iter().filter_map(|k| ran.stream.kinds.get(k)) {
-            let h = end.open.as_ref().map_or(&end.latency, |o| &o.service);
+            let h = service_latency(end);
             sum += h.sum_ns() as f64;
             count += h.count() as f64;
         }

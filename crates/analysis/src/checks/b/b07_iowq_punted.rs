@@ -2,7 +2,7 @@
 //! threads during the runs. The kernel does not count the operations that they do.
 
 use crate::case::{Case, CaseRun};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula, phase_streams};
 use model::Known;
 use model::evidence::{Moment, THREADS};
 use model::finding::{CheckId, Severity};
@@ -58,7 +58,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if most_workers == 0 {
         return Ok(Answer::Holds("io_uring performed the operations without kernel threads.", numbers));
     }
-    let streams = case.job.phases.get(case.phase).map_or(&[][..], |p| &p.streams);
+    let streams = phase_streams(case);
     if streams.iter().filter(|s| s.engine == case.stream.engine).count() > 1 {
         return Err(
             "several streams use io_uring, and the kernel does not show for which of them its threads worked"

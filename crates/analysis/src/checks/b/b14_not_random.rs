@@ -3,7 +3,7 @@
 
 use crate::case::{Case, asked_depth, share};
 use crate::checks::b::{
-    INCIDENTAL_REQUESTS, Requests, incidental_requests, is_comparable, requests, shared_bounds,
+    INCIDENTAL_REQUESTS, Requests, incidental_requests, is_comparable, shared_bounds, worst_requests,
 };
 use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use model::Known;
@@ -66,10 +66,9 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         let numbers = evidence([("merged_share_at_most", bound.merged_share)]);
         return Ok(Answer::Holds("Random offsets reached the device as random I/O.", numbers));
     }
-    let all = requests(case)?;
     let merged = |r: &Requests| share(r.device.merges as f64, r.device.merges as f64 + r.device.ios as f64);
-    let worst = all.iter().max_by(|a, b| merged(a).total_cmp(&merged(b))).ok_or("no operation completed")?;
-    let (part, chance) = (merged(worst), merged_by_chance(case));
+    let worst = worst_requests(case, merged)?;
+    let (part, chance) = (merged(&worst), merged_by_chance(case));
     let numbers = evidence([
         ("merged_share", part),
         ("merged_by_chance", chance),

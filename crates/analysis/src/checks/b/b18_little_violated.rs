@@ -2,13 +2,12 @@
 //! divided by the window must equal the mean operations in flight, which fathom counts separately.
 
 use crate::case::{Case, CaseRun, asked_depth, share};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula, service_latency};
 use crate::threshold::Share;
 use model::Known;
 use model::finding::{CheckId, Severity};
 use model::histogram::Histogram;
 use model::job::Kind;
-use model::record::KindEnd;
 use model::units::{show_ns, show_rate, show_share};
 
 /// Error of the clock and of operations that share a time stamp.
@@ -99,10 +98,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
 
 fn sides(ran: &CaseRun, asked: f64) -> Option<Sides> {
     // In an open loop, latency starts before an operation is in flight. Only its service time counts here.
-    let in_flight = |k: &KindEnd| k.open.as_ref().map_or_else(|| k.latency.clone(), |o| o.service.clone());
-    let parts: Vec<Histogram> =
-        Kind::ALL.iter().filter_map(|k| Some(in_flight(ran.stream.kinds.get(k)?))).collect();
-    let histograms = || parts.iter();
+    let histograms = || Kind::ALL.iter().filter_map(|k| Some(service_latency(ran.stream.kinds.get(k)?)));
     let ops: f64 = histograms().map(|h| h.count() as f64).sum();
     let sum_ns: f64 = histograms().map(|h| h.sum_ns() as f64).sum();
     let slowest = histograms().filter_map(Histogram::max_ns).max()?;

@@ -2,7 +2,7 @@
 //! stream has dirty pages, or if another stream of the phase uses the same target through the page cache.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula, phase_streams};
 use model::Known;
 use model::evidence::Moment;
 use model::finding::{CheckId, Severity};
@@ -76,7 +76,7 @@ fn finding(sentence: String, dirty: u64) -> Answer {
 /// Returns the cache mode of another stream of the phase that uses one of this stream's targets through the page
 /// cache.
 fn buffered_sharer(case: &Case) -> Option<&'static str> {
-    let streams = &case.job.phases.get(case.phase)?.streams;
+    let streams = phase_streams(case);
     let shares = |s: &&model::job::Stream| s.targets.iter().any(|t| case.stream.targets.contains(t));
     streams.iter().filter(shares).find(|s| !s.cache.is_direct() && !s.does_nothing()).map(|s| s.cache.word())
 }

@@ -3,7 +3,7 @@
 
 use crate::case::{Case, share};
 use crate::checks::b::{INCIDENTAL_BYTES, has_partial_pages, incidental_bytes, page_bytes};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula, issued_bytes};
 use crate::threshold::Share;
 use model::Known;
 use model::finding::{CheckId, Severity};
@@ -53,10 +53,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if !case.does(Kind::Write) || case.does(Kind::Read) || !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
-    let written = case.issued(Kind::Write).bytes;
-    if written == 0 {
-        return Err("no write completed".into());
-    }
+    let written = issued_bytes(case, Kind::Write)?;
     let disks = case.shared()?;
     let is_shared = !case.sharers(&disks).is_empty();
     let incidental = incidental_bytes(case);

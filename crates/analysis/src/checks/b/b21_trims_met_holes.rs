@@ -4,7 +4,7 @@
 //! A trim of a hole frees nothing and reaches no device. The check needs a file that nothing else changes.
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula, phase_streams};
 use crate::threshold::Share;
 use model::Known;
 use model::finding::{CheckId, Severity};
@@ -62,7 +62,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if case.does(Kind::Write) {
         return Err("the job also writes, which fills trimmed blocks again".into());
     }
-    let streams = case.job.phases.get(case.phase).map_or(0, |p| p.streams.len());
+    let streams = phase_streams(case).len();
     if streams > 1 || case.record.header.plan.part.is_some() || case.record.fleet.is_some() {
         return Err(
             "several streams or hosts change the file, and its holes are counted for all of them together"

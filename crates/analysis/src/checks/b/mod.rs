@@ -148,7 +148,16 @@ fn requests(case: &Case) -> Known<Vec<Requests>> {
         }
         out.push(Requests { kind, issued, device });
     }
-    if out.is_empty() { Err("no operation completed".into()) } else { Ok(out) }
+    Ok(out)
+}
+
+/// Returns the direction with the highest ratio.
+///
+/// # Errors
+/// Fails like [`requests`].
+fn worst_requests(case: &Case, ratio: impl Fn(&Requests) -> f64) -> Known<Requests> {
+    let worst = requests(case)?.into_iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+    worst.ok_or_else(|| "no operation completed".into())
 }
 
 /// Upper bounds for a stream that shares its devices: as if every merge were its own, and as if the other streams

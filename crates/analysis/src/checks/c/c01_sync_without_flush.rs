@@ -2,7 +2,7 @@
 //! volatile cache completed. Also fires if a volatile cache is only declared safe (`write through`).
 
 use crate::case::{Case, asked_depth, share};
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use model::Known;
 use model::evidence::Moment;
 use model::finding::{CheckId, Severity};
@@ -58,7 +58,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
              sends it no flush.",
             layer.name, layer.name
         );
-        return Ok(finding(case, &sentence, evidence([])));
+        return Ok(super::skipped_syncs(case, &sentence, evidence([])));
     }
     let disks = super::volatile_disks(case)?;
     if disks.is_empty() {
@@ -105,21 +105,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         show_count(asked as f64),
         show_count(flushed as f64)
     );
-    Ok(finding(case, &sentence, numbers))
-}
-
-fn finding(case: &Case, sentence: &str, numbers: Evidence) -> Answer {
-    let is_durable_job = case.syncs_itself();
-    let (severity, renames) = if is_durable_job {
-        (Severity::Rename, Some(Rename::Condition("not durable".into())))
-    } else {
-        // The job makes no syncs, so only the final sync is affected.
-        (Severity::Note, None)
-    };
-    Answer::Finding(
-        Detail::new(severity, format!("{sentence} Synced data can be lost in a power failure."), numbers)
-            .relabelled(renames),
-    )
+    Ok(super::skipped_syncs(case, &sentence, numbers))
 }
 
 /// Returns a layer that has a volatile cache by its nature but reports none.

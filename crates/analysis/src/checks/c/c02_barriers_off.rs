@@ -2,7 +2,7 @@
 //! options, and for libraries such as libeatmydata.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
 use model::evidence::LIBRARIES;
 use model::finding::{CheckId, Severity};
@@ -50,7 +50,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     if let Some(what) = skipped_by(case) {
-        return Ok(finding(case, &what));
+        let sentence = format!("Syncs are skipped here: {what}.");
+        return Ok(super::skipped_syncs(case, &sentence, evidence([])));
     }
     let machine = case.machine.ok_or("the record names no host")?;
     machine.fact(LIBRARIES)?;
@@ -78,22 +79,6 @@ fn skipped_by(case: &Case) -> Option<String> {
 
 fn skipping_option(fs: &FileSystem) -> Option<&'static str> {
     OFF.iter().copied().find(|off| fs.options.split(',').any(|o| o == *off))
-}
-
-fn finding(case: &Case, what: &str) -> Answer {
-    let (severity, renames) = if case.syncs_itself() {
-        (Severity::Rename, Some(Rename::Condition("not durable".into())))
-    } else {
-        (Severity::Note, None)
-    };
-    Answer::Finding(
-        Detail::new(
-            severity,
-            format!("Syncs are skipped here: {what}. Synced data can be lost in a power failure."),
-            evidence([]),
-        )
-        .relabelled(renames),
-    )
 }
 
 #[cfg(test)]

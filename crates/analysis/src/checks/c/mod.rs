@@ -11,9 +11,10 @@ mod c05_remote_ack;
 mod c06_sync_hides_tail;
 
 use crate::case::{Case, CaseRun};
-use crate::checks::Check;
+use crate::checks::{Answer, Check, Detail, Evidence, Rename, phase_streams};
 use model::Known;
 use model::evidence::{BlockStat, Moment};
+use model::finding::Severity;
 use model::job::Kind;
 use model::machine::Layer;
 
@@ -32,6 +33,17 @@ const FIELDS_WITH_FLUSHES: usize = 17;
 
 /// Content of `queue/write_cache` for a disk with a volatile cache.
 const VOLATILE: &str = "write back";
+
+/// Returns the finding for syncs that do not make data durable. It is a note if the job makes no syncs, so that only
+/// the final sync is affected.
+fn skipped_syncs(case: &Case, sentence: &str, numbers: Evidence) -> Answer {
+    let sentence = format!("{sentence} Synced data can be lost in a power failure.");
+    if !case.syncs_itself() {
+        return Answer::finding(Severity::Note, sentence, numbers);
+    }
+    let not_durable = Rename::Condition("not durable".into());
+    Answer::Finding(Detail::new(Severity::Rename, sentence, numbers).relabelled(not_durable))
+}
 
 /// Whether a layer reports a volatile write cache.
 ///
@@ -69,7 +81,7 @@ fn syncs_requested(case: &Case) -> u64 {
 
 /// Returns the syncs of the other streams that use these disks at the same time.
 fn syncs_of_sharers(case: &Case, disks: &[&Layer]) -> u64 {
-    let streams = case.job.phases.get(case.phase).map_or(&[][..], |p| &p.streams);
+    let streams = phase_streams(case);
     let syncs_of_stream = |at: &usize| {
         let stable = streams.get(*at).is_some_and(|s| s.cache.is_sync());
         let writes = if stable { case.issued_by(*at, Kind::Write).ops } else { 0 };

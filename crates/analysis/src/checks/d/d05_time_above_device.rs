@@ -11,7 +11,8 @@
 use super::{d04_io_limit_configured as d04, d08_runqueue_wait as d08};
 use crate::case::{Amount, Case, share};
 use crate::checks::{
-    Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula, stream_workers,
+    Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula, service_latency,
+    stream_workers,
 };
 use crate::figures::{kernel_text, traffic};
 use crate::threshold::{Ns, Share};
@@ -234,7 +235,7 @@ fn device_ns(case: &Case, issued: f64, is_shared: bool) -> Known<[f64; 2]> {
 fn latency_totals<'a>(streams: impl Iterator<Item = &'a StreamEnd>, kinds: &[Kind]) -> [f64; 2] {
     let mut sum = [0.0; 2];
     for end in streams.flat_map(|s| kinds.iter().filter_map(|k| s.kinds.get(k))) {
-        let latencies = end.open.as_ref().map_or(&end.latency, |o| &o.service);
+        let latencies = service_latency(end);
         sum[0] += latencies.count() as f64;
         sum[1] += latencies.sum_ns() as f64;
     }

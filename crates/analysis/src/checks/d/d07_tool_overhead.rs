@@ -2,11 +2,10 @@
 //! the median latency.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula, stream_workers};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula, least_median_ns, stream_workers};
 use crate::threshold::Share;
 use model::Known;
 use model::finding::{CheckId, Severity};
-use model::job::Kind;
 use model::record::PREPARES_AHEAD;
 use model::units::{show_ns, show_share};
 
@@ -51,8 +50,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let own_ns = case.ceiling()?.loop_ns.clone()?;
-    let kinds = Kind::MOVING.iter().filter_map(|k| case.latency(*k)?.quantile_ns(0.5));
-    let median = kinds.min().ok_or("no operation completed within a measured window")? as f64;
+    let median = least_median_ns(case)?;
     // Data generated while the device works cost no time unless they take longer than the device.
     let is_hidden = own_ns <= median && prepares_data_ahead(case);
     let part = if is_hidden { 0.0 } else { own_ns / median.max(1.0) };

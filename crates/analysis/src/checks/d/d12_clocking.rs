@@ -2,13 +2,12 @@
 //! wake-up time from the deepest sleep that pays off between two operations with the median latency.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula, least_median_ns};
 use crate::figures::kernel_text::entries;
 use crate::threshold::Share;
 use model::Known;
 use model::evidence::{GOVERNORS, SLEEPS};
 use model::finding::{CheckId, Severity};
-use model::job::Kind;
 use model::units::show_ns;
 use std::collections::BTreeSet;
 
@@ -96,8 +95,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
 /// Returns the wake-up time in ns from the deepest sleep state that pays off between two operations, and the
 /// median latency. `None` if operations leave no time to sleep or no state is cheap enough.
 fn waking(case: &Case, sleeps: &str) -> Known<Option<(f64, f64)>> {
-    let kinds = Kind::MOVING.iter().filter_map(|k| case.latency(*k)?.quantile_ns(0.5));
-    let median = kinds.min().ok_or("no operation completed within a measured window")? as f64;
+    let median = least_median_ns(case)?;
     if case.depth_mean()? / f64::from(case.stream.workers.max(1)) > LOW_DEPTH {
         return Ok(None);
     }

@@ -2,12 +2,11 @@
 //! drifted from the kernel's clock, and whether the clock is coarse or expensive to read.
 
 use crate::case::{Case, CaseRun, no_run};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula, least_median_ns};
 use crate::threshold::{Ns, Share};
 use model::Known;
 use model::evidence::{Moment, SUSPENDED};
 use model::finding::{CheckId, Severity};
-use model::job::Kind;
 use model::units::{show_count, show_ns, show_share};
 
 /// Sleep in a run from which it is not the error of reading two clocks in sequence. A reader that loses its CPU
@@ -100,9 +99,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
         );
         return Ok(Answer::finding(severity, sentence, evidence([("drift_ppm", ppm)])));
     }
-    let kinds = Kind::MOVING.iter().filter_map(|k| case.latency(*k)?.quantile_ns(0.5));
-    let (cost_ns, median) = (clock.cost_ps as f64 / 1e3, kinds.min());
-    let part = median.map(|m| cost_ns / (m as f64).max(1.0));
+    let (cost_ns, median) = (clock.cost_ps as f64 / 1e3, least_median_ns(case).ok());
+    let part = median.map(|m| cost_ns / m.max(1.0));
     if let Some(part) = part.filter(|p| clock.cost_ps > EXPENSIVE_PS && *p > EXPENSIVE_SHARE) {
         let sentence = format!(
             "Reading the clock ({}) takes {}, {} of the median: each latency includes this.",

@@ -2,7 +2,7 @@
 //! disturbed run was repeated (note), or counts because no attempt was undisturbed (biased).
 
 use crate::case::{Case, CaseRun};
-use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::strategy::disturbed::{BYTES_PER_S, FLOOR_BYTES, FLOOR_IOS, IOS_PER_S, Outside, STOLEN_ABOVE};
 use crate::threshold::Share;
 use model::Known;
@@ -63,13 +63,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
             case.runs.len(),
             describe_disturbed_runs(&counting)
         );
-        return Ok(finding(Severity::Biased, sentence, None, numbers));
+        return Ok(Answer::finding(Severity::Biased, sentence, numbers));
     }
     if repeated > 0 {
         let aside: Vec<&CaseRun> = case.aside.iter().filter(|r| r.run.disturbed.is_some()).collect();
         let sentence =
             format!("Other load disturbed runs, which were repeated: {}.", describe_disturbed_runs(&aside));
-        return Ok(finding(Severity::Note, sentence, Some(String::new()), numbers));
+        let found = Detail::new(Severity::Note, sentence, numbers).with_cure(String::new());
+        return Ok(Answer::Finding(found));
     }
     if case.runs.is_empty() {
         return Err(crate::case::no_run());
@@ -81,11 +82,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
 }
 
-fn finding(severity: Severity, sentence: String, cure: Option<String>, evidence: Evidence) -> Answer {
-    Answer::Finding(Detail::new(severity, sentence, evidence).with_cure(cure))
-}
-
-/// `run 2 by 240 MB/s of others on vda`.
+/// Describes disturbed runs, such as `run 2 (240 MB/s of others on vda)`.
 fn describe_disturbed_runs(runs: &[&CaseRun]) -> String {
     let describe_run = |ran: &&CaseRun| {
         let by = ran.run.disturbed.as_ref()?;

@@ -3,7 +3,10 @@
 //! limit.
 
 use crate::case::{Amount, Case, CaseRun, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula, stream_workers};
+use crate::checks::{
+    Answer, Ask, Check, Detail, Page, VMSTAT, VMSTAT_PAGE_BYTES, evidence, formula, stream_workers,
+    sum_over_runs,
+};
 use crate::figures::kernel_text::{entries, keyed};
 use crate::threshold::{Ns, Share};
 use model::Known;
@@ -11,9 +14,6 @@ use model::evidence::{Moment, PAGE_REPORTING};
 use model::finding::{CheckId, Severity};
 use model::units::{show_bytes, show_share};
 
-const VMSTAT: &str = "/proc/vmstat";
-/// Page size in the counters of `/proc/vmstat`. Larger pages would make the same count more, never less.
-const PAGE_BYTES: u64 = 4096;
 /// Values of `page_reporting_order` without page reporting: -1, and the largest orders, the initial value in
 /// older kernels (mm/page_reporting.c).
 const NOT_REPORTING: [i64; 3] = [-1, 11, 10];
@@ -80,10 +80,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         let holds = "As far as fathom can see, this machine keeps the memory that it frees.";
         return Ok(Answer::Holds(holds, evidence([])));
     }
-    let taken_bytes = case
-        .runs
-        .iter()
-        .try_fold(0_u64, |sum, run| Ok::<_, String>(sum.saturating_add(taken_bytes(run)?)))?;
+    let taken_bytes = sum_over_runs(case, taken_bytes)?;
     let moved = case.issued_total();
     if moved.bytes == 0 {
         return Err("no byte was read or written".into());
@@ -118,7 +115,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
 /// Returns the growth of the page cache during a run. These pages were free.
 fn taken_bytes(run: &CaseRun) -> Known<u64> {
     let pages = |moment| keyed(run.at(moment)?.text(VMSTAT)?, "nr_file_pages");
-    Ok(pages(Moment::Stop)?.saturating_sub(pages(Moment::Start)?).saturating_mul(PAGE_BYTES))
+    Ok(pages(Moment::Stop)?.saturating_sub(pages(Moment::Start)?).saturating_mul(VMSTAT_PAGE_BYTES))
 }
 
 /// Returns the system time of the stream's workers per byte, without the fixed cost of operations, or `None` if

@@ -46,9 +46,7 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
-    fires: Some(|| {
-        super::shaped(&crate::fixture::Fixture::honest(), (100, 1), |_, t| 12_000.0 - 8_000.0 * t)
-    }),
+    fires: Some(|| super::shaped(&crate::fixture::Fixture::honest(), 100, 1, |_, t| 12_000.0 - 8_000.0 * t)),
     #[cfg(test)]
     blind: super::without_intervals,
 };
@@ -130,7 +128,7 @@ use stats::series::flat;
 #[test]
 fn a_drift_in_most_runs_biases_and_a_small_drift_holds() {
     let drifting = |share: f64| {
-        super::shaped(&Fixture::honest(), (100, 1), move |run, t| {
+        super::shaped(&Fixture::honest(), 100, 1, move |run, t| {
             let noise = flat(100, 0.02, 0.0, u64::from(run))[(t * 100.0) as usize];
             10_000.0 * noise * (1.0 + share * (t - 0.5))
         })
@@ -141,7 +139,8 @@ fn a_drift_in_most_runs_biases_and_a_small_drift_holds() {
     let one =
         super::shaped(
             &Fixture::honest(),
-            (100, 1),
+            100,
+            1,
             |run, t| if run == 0 { 12_000.0 - 6_000.0 * t } else { 9_000.0 },
         );
     assert_eq!(CHECK.severity(&one), None, "one run of five");
@@ -159,7 +158,7 @@ fn until_steady_without_a_steady_rate_relabels() {
 
 #[test]
 fn a_rate_that_never_settles_is_found() {
-    let record = super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, (120, 120), |_, t| {
+    let record = super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, 120, 120, |_, t| {
         80.0 * (1.0 + (-2.0 * t).exp())
     });
     let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
@@ -173,7 +172,7 @@ fn a_rate_that_never_settles_is_found() {
 #[test]
 fn the_limit_is_stricter_for_longer_runs() {
     let drifting = |seconds| {
-        super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, (100, seconds), |_, t| {
+        super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, 100, seconds, |_, t| {
             500.0 * (1.0 - 0.12 * t)
         })
     };
@@ -186,10 +185,9 @@ fn noise_is_not_a_drift() {
     let mut alarms = 0;
     for seed in 0..150 {
         for (deviation, rho) in [(0.3, 0.0), (0.1, 0.8), (0.3, 0.8)] {
-            let noisy =
-                super::shaped(&Fixture { runs: 1, ops: 100, ..Fixture::honest() }, (40, 1), |_, t| {
-                    4_000.0 * flat(40, deviation, rho, seed)[(t * 40.0) as usize]
-                });
+            let noisy = super::shaped(&Fixture { runs: 1, ops: 100, ..Fixture::honest() }, 40, 1, |_, t| {
+                4_000.0 * flat(40, deviation, rho, seed)[(t * 40.0) as usize]
+            });
             alarms += usize::from(CHECK.severity(&noisy).is_some());
         }
     }

@@ -53,7 +53,8 @@ pub(super) const CHECK: Check = Check {
     fires: Some(|| {
         super::shaped(
             &crate::fixture::Fixture::honest(),
-            (25, 1),
+            25,
+            1,
             |_, t| if t < 0.5 { 20_000.0 } else { 1_000.0 },
         )
     }),
@@ -178,7 +179,7 @@ use stats::series::flat;
 #[cfg(test)]
 fn falling(ms_after: f64) -> Detail {
     let ops = 10_000;
-    let mut record = super::shaped(&Fixture { runs: 1, ops, ..Fixture::honest() }, (100, 10), |_, t| {
+    let mut record = super::shaped(&Fixture { runs: 1, ops, ..Fixture::honest() }, 100, 10, |_, t| {
         if t < 0.55 { 2_000.0 } else { 100.0 }
     });
     crate::figures::time_series::look_inside(
@@ -204,7 +205,7 @@ fn the_device_latency_decides_on_which_side_the_cause_is() {
 #[test]
 fn counters_across_the_step_give_no_cause() {
     // A step after 0.1 s, and the first sample after 0.5 s.
-    let record = super::shaped(&Fixture { runs: 1, ops: 10_000, ..Fixture::honest() }, (100, 1), |_, t| {
+    let record = super::shaped(&Fixture { runs: 1, ops: 10_000, ..Fixture::honest() }, 100, 1, |_, t| {
         if t < 0.1 { 20_000.0 } else { 4_000.0 }
     });
     let mut sampled = record;
@@ -216,7 +217,7 @@ fn counters_across_the_step_give_no_cause() {
 #[test]
 fn the_size_of_a_step_decides_the_severity() {
     let stepped = |seconds, after: f64| {
-        super::shaped(&Fixture { runs: 1, ops: 100, ..Fixture::honest() }, (100, seconds), move |_, t| {
+        super::shaped(&Fixture { runs: 1, ops: 100, ..Fixture::honest() }, 100, seconds, move |_, t| {
             let noise = flat(100, 0.02, 0.0, 5)[(t * 100.0) as usize];
             1_000.0 * noise * if t < 0.6 { 1.0 } else { after }
         })
@@ -229,7 +230,7 @@ fn the_size_of_a_step_decides_the_severity() {
 
 #[test]
 fn two_steps_are_reported_with_three_levels() {
-    let record = super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, (100, 1), |_, t| match t {
+    let record = super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, 100, 1, |_, t| match t {
         t if t < 0.3 => 20_000.0,
         t if t < 0.6 => 9_000.0,
         _ => 2_000.0,
@@ -243,12 +244,12 @@ fn two_steps_are_reported_with_three_levels() {
 #[test]
 fn a_step_in_a_few_runs_biases_without_relabelling() {
     let rate = |run, t| if run == 3 && t > 0.5 { 1_000.0 } else { 20_000.0 };
-    assert_eq!(CHECK.severity(&super::shaped(&Fixture::honest(), (25, 1), rate)), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&super::shaped(&Fixture::honest(), 25, 1, rate)), Some(Severity::Biased));
 }
 
 #[test]
 fn a_step_without_device_counters_has_no_cause() {
-    let record = super::shaped(&Fixture { stat_unreadable: true, ..Fixture::honest() }, (25, 1), |_, t| {
+    let record = super::shaped(&Fixture { stat_unreadable: true, ..Fixture::honest() }, 25, 1, |_, t| {
         if t < 0.5 { 20_000.0 } else { 1_000.0 }
     });
     let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };

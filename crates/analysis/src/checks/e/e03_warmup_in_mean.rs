@@ -35,9 +35,7 @@ pub(super) const CHECK: Check = Check {
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
-        super::shaped(&crate::fixture::Fixture::honest(), (100, 1), |_, t| {
-            10_000.0 * (1.0 + (-t / 0.07).exp())
-        })
+        super::shaped(&crate::fixture::Fixture::honest(), 100, 1, |_, t| 10_000.0 * (1.0 + (-t / 0.07).exp()))
     }),
     #[cfg(test)]
     blind: super::without_intervals,
@@ -84,10 +82,10 @@ fn a_warm_up_is_a_note_with_both_means_and_noise_is_silent() {
     let Ok(Answer::Finding(f)) = CHECK.answer(&(CHECK.fires.unwrap())()) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Note);
     assert!((f.evidence["without_iops"] / 10_000.0 - 1.0).abs() < 0.02, "{:?}", f.evidence);
-    let weak = super::shaped(&Fixture::honest(), (100, 1), |_, t| 10_000.0 * (1.0 + 0.3 * (-t / 0.07).exp()));
+    let weak = super::shaped(&Fixture::honest(), 100, 1, |_, t| 10_000.0 * (1.0 + 0.3 * (-t / 0.07).exp()));
     assert_eq!(CHECK.severity(&weak), None);
     let alarms = (0..100).filter(|seed| {
-        let noisy = super::shaped(&Fixture { runs: 1, ops: 100, ..Fixture::honest() }, (25, 1), |_, t| {
+        let noisy = super::shaped(&Fixture { runs: 1, ops: 100, ..Fixture::honest() }, 25, 1, |_, t| {
             4_000.0 * flat(25, 0.2, 0.3, *seed)[(t * 25.0) as usize]
         });
         CHECK.severity(&noisy).is_some()

@@ -76,7 +76,7 @@ use crate::fixture::Fixture;
 /// A single run with two slow waves.
 #[cfg(test)]
 fn waves(seconds: u64) -> model::record::Record {
-    super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, (100, seconds), |_, t| {
+    super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, 100, seconds, |_, t| {
         1_000.0 * (1.0 + 0.5 * (t * 9.0).sin())
     })
 }
@@ -85,7 +85,7 @@ fn waves(seconds: u64) -> model::record::Record {
 fn slow_waves_bias_and_fast_waves_hold() {
     assert_eq!(CHECK.severity(&waves(20)), Some(Severity::Biased));
     assert!(CHECK.answer(&waves(2)).is_err_and(|why| why.contains("too short")));
-    let quick = super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, (100, 20), |_, t| {
+    let quick = super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, 100, 20, |_, t| {
         1_000.0 * (1.0 + 0.5 * (t * 400.0).sin())
     });
     assert!(matches!(CHECK.answer(&quick), Ok(Answer::Holds(..))));

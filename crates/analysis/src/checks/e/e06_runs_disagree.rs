@@ -162,7 +162,7 @@ use crate::fixture::Fixture;
 #[cfg(test)]
 fn uneven(rates: &'static [f64]) -> model::record::Record {
     let fixture = Fixture { runs: rates.len() as u32, ..Fixture::honest() };
-    super::shaped(&fixture, (20, 1), |run, _| rates[run as usize])
+    super::shaped(&fixture, 20, 1, |run, _| rates[run as usize])
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn the_sentence_and_the_fix_do_not_contradict_each_other() {
     let answer_with = |swing: f64| {
         let fixture = Fixture { runs: 5, ..Fixture::honest() };
         let rates = [9_000.0, 10_400.0, 9_600.0, 11_000.0, 10_000.0];
-        let record = super::shaped(&fixture, (20, 1), |run, at| {
+        let record = super::shaped(&fixture, 20, 1, |run, at| {
             rates[run as usize] * (1.0 + if (at * 20.0) as u64 % 10 < 5 { swing } else { -swing })
         });
         match CHECK.answer(&record) {

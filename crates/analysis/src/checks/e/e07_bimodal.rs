@@ -107,7 +107,7 @@ fn both_medians_are_reported_and_a_tail_is_not_a_group() {
 
 #[test]
 fn two_levels_of_a_run_are_left_to_e02() {
-    let stepped = super::shaped(&Fixture::honest(), (25, 1), |_, t| if t < 0.5 { 20_000.0 } else { 1_000.0 });
+    let stepped = super::shaped(&Fixture::honest(), 25, 1, |_, t| if t < 0.5 { 20_000.0 } else { 1_000.0 });
     assert_eq!(CHECK.answer(&stepped), Ok(Answer::DoesNotApply));
 }
 

@@ -140,7 +140,7 @@ use crate::fixture::Fixture;
 /// An open loop whose rate exceeds the capacity by a share of `too_much`.
 #[cfg(test)]
 fn growing(too_much: f64) -> model::record::Record {
-    let mut record = super::shaped(&Fixture::honest_open(), (20, 1), |_, _| 10_000.0);
+    let mut record = super::shaped(&Fixture::honest_open(), 20, 1, |_, _| 10_000.0);
     for row in record.runs.iter_mut().flat_map(|r| &mut r.intervals) {
         for cell in row.cells.values_mut() {
             cell.2 = 100_000 + (too_much * row.end_ns as f64) as u64;

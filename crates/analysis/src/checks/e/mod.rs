@@ -55,7 +55,8 @@ fn has_step(case: &Case) -> bool {
 #[cfg(test)]
 pub(crate) fn shaped(
     fixture: &crate::fixture::Fixture,
-    (rows, seconds): (u64, u64),
+    rows: u64,
+    seconds: u64,
     rate: impl Fn(u32, f64) -> f64,
 ) -> model::record::Record {
     let mut record = fixture.record();

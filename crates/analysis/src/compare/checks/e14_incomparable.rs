@@ -56,18 +56,17 @@ fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
     out
 }
 
-fn found(severity: Severity, sentence: String, cure: Option<&str>) -> Detail {
-    let cure = cure.map(Into::into);
-    Detail::new(severity, sentence, Evidence::new()).with_cure(cure)
+fn found(severity: Severity, sentence: String, cure: &str) -> Detail {
+    Detail::new(severity, sentence, Evidence::new()).with_cure(cure.to_owned())
 }
 
 /// Returns the finding for sides that did different work, accepted or not.
 fn other_work(pair: &Pair, asked: &Context) -> Option<Detail> {
     let sentence = compare::other_work(&pair.differences, asked.name)? + ".";
     Some(if asked.accepted {
-        found(Severity::Rename, sentence, Some(""))
+        found(Severity::Rename, sentence, "")
     } else {
-        found(Severity::Void, sentence, None)
+        Detail::new(Severity::Void, sentence, Evidence::new())
     })
 }
 
@@ -75,12 +74,12 @@ fn other_work(pair: &Pair, asked: &Context) -> Option<Detail> {
 fn side_without_number(pair: &Pair, asked: &Context) -> Option<Detail> {
     let other_work = compare::other_work(&pair.differences, asked.name);
     let why = pair.refused.as_ref().filter(|why| other_work.as_ref() != Some(why))?;
-    Some(found(Severity::Void, format!("{why}."), Some("Measure again without that.")))
+    Some(found(Severity::Void, format!("{why}."), "Measure again without that."))
 }
 
 fn labelled_differences(pair: &Pair) -> Option<Detail> {
     let differences: Vec<String> =
         pair.differences.iter().filter(|d| !d.refuses).map(compare::show_difference).collect();
     let sentence = format!("Other differences between the sides: {}.", differences.join("; "));
-    (!differences.is_empty()).then(|| found(Severity::Note, sentence, Some("")))
+    (!differences.is_empty()).then(|| found(Severity::Note, sentence, ""))
 }
