@@ -53,7 +53,7 @@ fn raid_half_in_memory_is_reported_with_its_share() {
         let part = found["evidence"]["memory_share"].as_f64().unwrap();
         assert!((0.4..0.6).contains(&part), "{found:#}");
         assert!(found["sentence"].as_str().unwrap().contains("on tmpfs"), "{found:#}");
-        assert!(report.name().contains("of it memory"), "{}", report.name());
+        assert!(report.name().contains("% memory"), "{}", report.name());
         not_valid(&report);
     }
     disk.sh("umount raid");
@@ -644,7 +644,7 @@ fn stream_with_one_target_in_memory_is_not_valid() {
     let report = out.report();
     let found = report.expect_answer("A11", "finding");
     assert!(found["sentence"].as_str().unwrap().starts_with("1 of 2 targets is memory"), "{found:#}");
-    assert!(report.name().ends_with("a part of it memory (tmpfs)"), "{}", report.name());
+    assert!(report.name().ends_with("partly memory (tmpfs)"), "{}", report.name());
     assert_eq!(report.0["results"][0]["limiter"]["name"], "not judged", "{report:#?}");
     not_valid(&report);
 }

@@ -395,7 +395,7 @@ fn written_before(case: &Case, ran: &CaseRun) -> Option<(u64, String, &'static s
 #[cfg(test)]
 fn falling(runs: u32) -> Record {
     let fixture = Fixture { runs, ops: 10_000, ..Fixture::honest_write() };
-    let mut record = shaped(&fixture, (100, 10), |_, t| if t < 0.6 { 20_000.0 } else { 5_000.0 });
+    let mut record = shaped(&fixture, 100, 10, |_, t| if t < 0.6 { 20_000.0 } else { 5_000.0 });
     for issued in record.runs.iter_mut().flat_map(|r| &mut r.end.as_mut().unwrap().streams) {
         let window = issued.kinds[&Kind::Write].bytes;
         issued.issued.get_mut(&Kind::Write).unwrap().bytes = window + 2_000 * 4096;
@@ -543,7 +543,7 @@ fn a_cliff_of_writes_is_a_burst_with_its_bytes_and_two_rates() {
 fn the_burst_of_the_first_run_is_reported_with_the_number_of_others() {
     let mut record = falling(3);
     // The rate of the second run stayed on its level.
-    let flat = shaped(&Fixture { runs: 3, ..Fixture::honest_write() }, (100, 10), |_, _| 20_000.0);
+    let flat = shaped(&Fixture { runs: 3, ..Fixture::honest_write() }, 100, 10, |_, _| 20_000.0);
     record.runs[1].intervals.clone_from(&flat.runs[1].intervals);
     let all = deductions(&record);
     assert!(
@@ -555,7 +555,7 @@ fn the_burst_of_the_first_run_is_reported_with_the_number_of_others() {
 #[test]
 fn a_second_cliff_is_a_third_rate_and_a_recovery_is_no_burst() {
     let shape = |rate: fn(f64) -> f64| {
-        deductions(&shaped(&Fixture { runs: 1, ..Fixture::honest_write() }, (100, 10), |_, t| rate(t)))
+        deductions(&shaped(&Fixture { runs: 1, ..Fixture::honest_write() }, 100, 10, |_, t| rate(t)))
     };
     let twice = shape(|t| {
         if t < 0.4 {
@@ -576,7 +576,7 @@ fn a_second_cliff_is_a_third_rate_and_a_recovery_is_no_burst() {
 #[test]
 fn a_loop_device_quotes_its_own_bytes_not_those_of_its_disk() {
     let mut record =
-        shaped(&Fixture { runs: 1, leaf_share: Some(1.0), ..Fixture::honest_write() }, (100, 10), |_, t| {
+        shaped(&Fixture { runs: 1, leaf_share: Some(1.0), ..Fixture::honest_write() }, 100, 10, |_, t| {
             if t < 0.6 { 20_000.0 } else { 5_000.0 }
         });
     for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
@@ -605,7 +605,7 @@ fn temperatures_are_reported_if_the_drive_has_a_sensor() {
 #[test]
 fn reads_and_rates_that_do_not_fall_are_no_burst() {
     let shape =
-        |fixture: &Fixture, rate: fn(f64) -> f64| deductions(&shaped(fixture, (100, 10), |_, t| rate(t)));
+        |fixture: &Fixture, rate: fn(f64) -> f64| deductions(&shaped(fixture, 100, 10, |_, t| rate(t)));
     let fall = |t| if t < 0.6 { 20_000.0 } else { 5_000.0 };
     let rise = |t| if t < 0.6 { 5_000.0 } else { 20_000.0 };
     let write = Fixture { runs: 1, ..Fixture::honest_write() };

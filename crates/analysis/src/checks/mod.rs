@@ -12,15 +12,17 @@ mod f;
 #[cfg(test)]
 mod tests;
 
-use crate::case::Case;
+use crate::case::{Case, CaseRun};
 use model::Known;
 use model::finding::{CheckId, Severity};
+use model::histogram::Histogram;
+use model::job::{Kind, Stream};
 use model::machine::Layer;
-use model::record::WorkerEnd;
+use model::record::{KindEnd, WorkerEnd};
 use std::collections::BTreeMap;
 
 pub(crate) use b::b05_depth_not_reached::one_at_a_time;
-pub(crate) use d::d04_io_limit_configured::{Of, hard_limits, most_iops};
+pub(crate) use d::d04_io_limit_configured::{LimitUnit, hard_limits, most_iops};
 pub(crate) use d::d06_cpu_bound::busiest as busiest_worker;
 pub(crate) use d::d08_runqueue_wait::waited as waited_for_cpu;
 pub(crate) use e::e06_runs_disagree::severity as severity_of_spread;
@@ -30,8 +32,8 @@ pub(crate) use e::shaped;
 /// The groups of the catalogue: the question of each group, and its checks.
 pub(crate) const GROUPS: &[(&str, &[Check])] = &[
     ("Did the I/O reach the device at all?", a::CHECKS),
-    ("Was it the I/O you asked for?", b::CHECKS),
-    ("Is what was written there after a power cut?", c::CHECKS),
+    ("Was it the I/O that you requested?", b::CHECKS),
+    ("Do the written data survive a power cut?", c::CHECKS),
     ("Interference and environment", d::CHECKS),
     ("Time and statistics", e::CHECKS),
     ("Did the hosts measure as one?", f::CHECKS),
@@ -183,6 +185,16 @@ impl Detail {
     pub(crate) fn new(severity: Severity, sentence: String, evidence: Evidence) -> Self {
         Self { severity, sentence, cure: None, evidence, renames: None }
     }
+
+    /// Sets the fix for this case, if there is one.
+    pub(crate) fn with_cure(self, cure: impl Into<Option<String>>) -> Self {
+        Self { cure: cure.into(), ..self }
+    }
+
+    /// Sets what the number really measures, if it is relabelled.
+    pub(crate) fn relabelled(self, rename: impl Into<Option<Rename>>) -> Self {
+        Self { renames: rename.into(), ..self }
+    }
 }
 
 /// The part of a result's name that was wrong, and what replaces it.
@@ -201,6 +213,46 @@ pub enum Rename {
 /// Builds evidence from pairs. Leaves out numbers that are not finite, because JSON cannot express them.
 pub(crate) fn evidence<const N: usize>(pairs: [(&str, f64); N]) -> Evidence {
     pairs.into_iter().filter(|(_, v)| v.is_finite()).map(|(k, v)| (k.to_owned(), v)).collect()
+}
+
+/// File with the counters of the machine's memory.
+const VMSTAT: &str = "/proc/vmstat";
+/// Page size in these counters. The kernel counts a larger page as several.
+const VMSTAT_PAGE_BYTES: u64 = 4096;
+
+/// Returns the bytes of the stream's completed operations in one direction.
+///
+/// # Errors
+/// Fails if no such operation completed.
+fn issued_bytes(case: &Case, kind: Kind) -> Known<u64> {
+    match case.issued(kind).bytes {
+        0 => Err(format!("no {} completed", kind.word())),
+        bytes => Ok(bytes),
+    }
+}
+
+/// Adds up a figure of all runs.
+fn sum_over_runs(case: &Case, figure: impl Fn(&CaseRun) -> Known<u64>) -> Known<u64> {
+    case.runs.iter().try_fold(0_u64, |sum, ran| Ok(sum.saturating_add(figure(ran)?)))
+}
+
+/// Returns the streams that run at the same time as that of a case, including it.
+fn phase_streams<'c>(case: &'c Case) -> &'c [Stream] {
+    case.job.phases.get(case.phase).map_or(&[], |phase| &phase.streams)
+}
+
+/// Returns the smaller median latency of reads and writes, in ns.
+///
+/// # Errors
+/// Fails if none completed within a window.
+fn least_median_ns(case: &Case) -> Known<f64> {
+    let medians = Kind::MOVING.iter().filter_map(|kind| case.latency(*kind)?.quantile_ns(0.5));
+    Ok(medians.min().ok_or("no operation completed within a measured window")? as f64)
+}
+
+/// Returns latencies from the submission on, also in an open loop.
+fn service_latency(end: &KindEnd) -> &Histogram {
+    end.open.as_ref().map_or(&end.latency, |open| &open.service)
 }
 
 /// Joins the names of layers: `vda`, or `vda, vdb`.

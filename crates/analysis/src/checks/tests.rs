@@ -39,8 +39,8 @@ impl Check {
 /// their own tests show that they hold.
 const NOT_EXERCISED: &[(CheckId, &str)] = &[
     (CheckId::A19, "a drive that shows its link"),
-    (CheckId::B08, "polling must be asked for, and needs a disk that polls"),
-    (CheckId::B21, "no honest record trims; the tests of that check have one"),
+    (CheckId::B08, "polling must be requested, and needs a disk that polls"),
+    (CheckId::B21, "no honest record trims; the check has its own tests"),
     (CheckId::D15, "a drive that shows its temperature"),
     (CheckId::D16, "a drive that shows its link"),
     (CheckId::D23, "an array of several drives"),

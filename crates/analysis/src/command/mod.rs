@@ -449,11 +449,11 @@ fn throttle(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Option<S
         let name = layers.iter().find(|layer| layer.number == number).map(|layer| &layer.name)?;
         let Some(device) = run.devices.iter().flatten().find(|device| device.name == *name) else { continue };
         for limit in hard_limits(text, &number) {
-            let amount = match (limit.kind, limit.of) {
-                (Kind::Read, crate::checks::Of::Bytes) => device.read_bytes,
-                (Kind::Read, crate::checks::Of::Operations) => device.read_requests,
-                (_, crate::checks::Of::Bytes) => device.written_bytes,
-                (_, crate::checks::Of::Operations) => device.write_requests,
+            let amount = match (limit.kind, limit.unit) {
+                (Kind::Read, crate::checks::LimitUnit::Bytes) => device.read_bytes,
+                (Kind::Read, crate::checks::LimitUnit::Operations) => device.read_requests,
+                (_, crate::checks::LimitUnit::Bytes) => device.written_bytes,
+                (_, crate::checks::LimitUnit::Operations) => device.write_requests,
             };
             if limit.is_reached_by(amount as f64 / run.seconds.max(1e-9), run.seconds * 1e9) {
                 return Some(limit.describe());

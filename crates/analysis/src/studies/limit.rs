@@ -521,7 +521,7 @@ fn a_backlog_inside_fathom_leaves_a_load_open() {
     with[2].1 = Fixture { open_loop: late, depth_seen: 0.7, ..with[2].1.clone() };
     let mut record = curve(&Fixture::honest(), &with);
     // Latency from the scheduled start grows by 0.6 % of the time, and the service time does not.
-    let growing = crate::checks::shaped(&Fixture::honest_open(), (20, 1), |_, _| 7_000.0);
+    let growing = crate::checks::shaped(&Fixture::honest_open(), 20, 1, |_, _| 7_000.0);
     for run in record.runs.iter_mut().filter(|run| run.start.offered_iops == Some(7_000)) {
         run.intervals.clone_from(&growing.runs[0].intervals);
         for row in &mut run.intervals {

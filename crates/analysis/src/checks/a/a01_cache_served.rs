@@ -2,7 +2,7 @@
 //! Holes (A04) and targets in memory (A11) have their own checks.
 
 use crate::case::{Case, SAME_BYTES, share};
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula, issued_bytes};
 use crate::threshold::Share;
 use model::Known;
 use model::finding::{CheckId, Severity};
@@ -22,23 +22,24 @@ pub(super) const CHECK: Check = Check {
     name: "CACHE_SERVED",
     belief: "the reads measured the device, not memory",
     page: Page {
-        reads: "The stat files of the devices that the file system talks to and the io counters of fathom's own cgroup, \
-                from start to stop of every run, against the bytes that fathom read; read_bytes in /proc/thread-self/io of each \
-                worker.",
+        reads: "The `stat` files of the devices below the file system and the io counters of fathom's own \
+                cgroup, from start to stop of every run, compared with the bytes that fathom read. Also \
+                `read_bytes` in /proc/thread-self/io of each worker.",
         formula: formula!(
-            "hit = 1 - bytes delivered / bytes read, where the smaller of the device's count and the cgroup's is what was \
-             delivered, or the device's alone where it agrees with fathom's to {same}. Above {BIASED_ABOVE} the number is \
-             biased: below, other readers may have left a few pages. From {RENAMED_FROM} on most of it is the page cache's, \
-             and it gets that name. Where other streams of the phase use the same device, the kernel's count of the \
-             reads that this stream's own workers submitted (read_bytes in /proc/thread-self/io) and the others' counts give \
-             bounds; the check answers where both bounds lead to one answer. A file of which more than {ENCODED_ABOVE} is stored compressed is not checked, since its \
-             bytes on the disk are others than in the file.",
+            "hit = 1 - bytes delivered / bytes read. The bytes delivered are the smaller of the device's \
+             count and the cgroup's, or the device's count alone if it agrees with fathom's within {same}. \
+             Above {BIASED_ABOVE} the number is biased: a smaller share can come from pages that other \
+             readers left. From {RENAMED_FROM} on, it mostly measures the page cache and is renamed. If \
+             other streams of the phase use the same device, the kernel's counts of the reads that each \
+             stream's own workers submitted (`read_bytes` in /proc/thread-self/io) give a lower and an upper \
+             bound, and the check answers if both lead to one answer. A file with more than {ENCODED_ABOVE} \
+             stored compressed is not checked: the bytes on its disk are not the bytes of the file.",
             same = Share(SAME_BYTES)
         ),
-        provoke: "`dd if=/dev/urandom of=FILE bs=1M count=256`, `cat FILE > /dev/null` and `fathom run --rw randread \
-                --cache buffered FILE`.",
+        provoke: "`dd if=/dev/urandom of=FILE bs=1M count=256`, `cat FILE > /dev/null` and `fathom run --rw \
+                  randread --cache buffered FILE`.",
         fix: "Use --cache direct, or a --size well above the memory of the machine.",
-        accept: "Accept it where the page cache is what you want to measure.",
+        accept: "Accept it if you want to measure the page cache.",
     },
     ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
@@ -51,11 +52,8 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.does(Kind::Read) || !case.on_device() || earlier.finds(CheckId::A04) {
         return Ok(Answer::DoesNotApply);
     }
-    let read = case.issued(Kind::Read).bytes;
     let delivered = case.at_device(Kind::Read)?;
-    if read == 0 {
-        return Err("no read completed".into());
-    }
+    let read = issued_bytes(case, Kind::Read)?;
     let cached_share = |delivered: u64| (1.0 - delivered as f64 / read as f64).max(0.0);
     // Where other streams share the device, both bounds must lead to the same answer.
     let at_most = cached_share(delivered.least);
@@ -68,35 +66,37 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     ]);
     if share_cached <= BIASED_ABOVE && at_most > BIASED_ABOVE {
         return Err(format!(
-            "how much of what this stream read came from memory is not known: {}",
+            "fathom cannot tell how many of this stream's reads came from memory: {}",
             case.why_shared()?
         ));
     }
     if share_cached <= BIASED_ABOVE {
-        return Ok(Answer::Holds("The device delivered the bytes that were read.", numbers));
+        return Ok(Answer::Holds("The device delivered all bytes that were read.", numbers));
     }
     if delivered > 0 && is_encoded(case) {
         return Err(
-            "the file is stored compressed, so what the device delivered says nothing about the cache".into(),
+            "the file is stored compressed, so the bytes at the device do not show what the cache served"
+                .into(),
         );
     }
     let (severity, renames, meaning) = if share_cached >= RENAMED_FROM {
         (Severity::Rename, Some(Rename::Medium("page cache".into())), "This is the speed of the page cache.")
     } else {
-        (Severity::Biased, None, "The rate is that of the device and of memory together.")
+        (Severity::Biased, None, "The rate mixes the device and memory.")
     };
-    Ok(Answer::Finding(Detail {
-        severity,
-        sentence: format!(
-            "{} of the bytes read came from memory: {} were read, and the device delivered {}. {meaning}",
-            show_share(share_cached),
-            show_bytes(read),
-            show_bytes(delivered)
-        ),
-        cure: None,
-        evidence: numbers,
-        renames,
-    }))
+    Ok(Answer::Finding(
+        Detail::new(
+            severity,
+            format!(
+                "{} of the bytes read came from memory: {} were read, and the device delivered {}. {meaning}",
+                show_share(share_cached),
+                show_bytes(read),
+                show_bytes(delivered)
+            ),
+            numbers,
+        )
+        .relabelled(renames),
+    ))
 }
 
 fn is_encoded(case: &Case) -> bool {

@@ -3,7 +3,10 @@
 //! the page cache.
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula};
+use crate::checks::{
+    Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, VMSTAT, VMSTAT_PAGE_BYTES, evidence,
+    formula, sum_over_runs,
+};
 use crate::figures::kernel_text::{grown, keyed};
 use crate::threshold::Share;
 use model::Known;
@@ -23,30 +26,30 @@ const SEEN_FROM: Share = Share(0.95);
 /// the whole machine, so a smaller share may belong to other processes. btrfs is known to do this since Linux
 /// 6.15.
 const COPIED_FROM: Share = Share(0.9);
-/// Page size in the counters of `/proc/vmstat`. A larger page counts as several.
-const PAGE_BYTES: f64 = 4096.0;
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::A02,
     name: "DIRECT_FELL_BACK",
     belief: "direct I/O went past the page cache",
     page: Page {
-        reads: "Pages of the target in the page cache at start and stop of every run (cachestat, or mincore), and the \
-                stat files of the devices and the cgroup's counters against the bytes that fathom issued.",
+        reads: "Pages of the target in the page cache at start and stop of every run (cachestat, or \
+                mincore). Also the `stat` files of the devices and the cgroup's counters, compared with the \
+                bytes that fathom issued.",
         formula: formula!(
-            "Fires where new or dirty pages of the target are more than {PAGES_ABOVE} of the bytes that could have been \
-             touched: readers of other parts bring in a few. Of several targets each is asked for its part, from {few} on. Or where the device saw less than {SEEN_FROM} of the bytes of a \
-             direction: past the page cache it must see all of them; where other streams use the same device, what it saw for \
-             this stream is known within bounds (see A01). Or, for writes to a file of btrfs with checksums, where \
-             /proc/vmstat counts at least {COPIED_FROM} of them as dirtied and written back meanwhile (nr_dirtied, \
-             nr_written).",
+            "Fires if new or dirty pages of the target exceed {PAGES_ABOVE} of the bytes that the run could \
+             touch: readers of other parts of the file add a few. Each of several targets is also checked \
+             alone, from {few} on. Also fires if the device saw less than {SEEN_FROM} of the bytes of a \
+             direction, since all direct I/O must reach it. If other streams use the same device, the bytes \
+             that it saw for this stream are known within bounds (see A01). Also fires for writes to a btrfs \
+             file with checksums if /proc/vmstat counts at least {COPIED_FROM} of them as dirtied and \
+             written back in the same time (nr_dirtied, nr_written).",
             few = show_bytes(FEW_BYTES as u64)
         ),
-        provoke: "`mkfs.ext4 IMAGE`, `mount -o data=journal IMAGE DIR` and `fathom run --rw randread DIR`; or a directory \
-                of btrfs with compression.",
-        fix: "Use a file system that does direct I/O for this file: no data journal, no compression, no data checksums \
-              (btrfs: `chattr +C` on the empty directory).",
-        accept: "Accept it where you want to know what such a file system makes of O_DIRECT.",
+        provoke: "`mkfs.ext4 IMAGE`, `mount -o data=journal IMAGE DIR` and `fathom run --rw randread DIR`; \
+                  or a directory of btrfs with compression.",
+        fix: "Use a file system that does direct I/O for this file: no data journal, no compression, no data \
+              checksums (btrfs: `chattr +C` on the empty directory).",
+        accept: "Accept it if you want to know how such a file system handles O_DIRECT.",
     },
     ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
@@ -71,7 +74,8 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         && new.share() > PAGES_ABOVE
     {
         let sentence = format!(
-            "Direct I/O was asked for, and {} used the page cache anyway: {} of {} appeared in it during the runs.",
+            "Direct I/O was requested, but {} used the page cache anyway: {} of {} appeared in it during the \
+             runs.",
             file_systems(case),
             show_bytes(new.bytes as u64),
             new.target.and_then(|at| case.path_among_several(at)).unwrap_or("the target")
@@ -80,8 +84,8 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     if let Some(dirtied) = copied_by_btrfs(case)? {
         let sentence = format!(
-            "Direct writes were asked for, and btrfs copied them into the page cache and wrote them back from there, as it does \
-             for files with checksums: {} went that way on this machine while {} were written.",
+            "Direct writes were requested, but btrfs copied them through the page cache, as it does for \
+             files with checksums: this machine dirtied and wrote back {} while fathom wrote {}.",
             show_bytes(dirtied as u64),
             show_bytes(case.issued(Kind::Write).bytes)
         );
@@ -95,7 +99,8 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         let (part, seen) = (share_seen(seen.most), seen.most);
         if part < SEEN_FROM {
             let sentence = format!(
-                "Direct I/O was asked for, and the device saw only {} of the {} bytes: {} kept the rest in memory.",
+                "Direct I/O was requested, but the device saw only {} of the {} bytes: {} handled the rest \
+                 in memory.",
                 show_share(part),
                 kind.word(),
                 file_systems(case)
@@ -108,7 +113,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     if is_undecided {
         return Err(format!(
-            "whether the device saw all that this stream did is not known: {}",
+            "fathom cannot tell whether the device saw all of this stream's I/O: {}",
             case.why_shared()?
         ));
     }
@@ -130,8 +135,8 @@ fn copied_by_btrfs(case: &Case) -> Known<Option<f64>> {
         return Ok(None);
     }
     let bytes = |key: &str| -> Known<f64> {
-        let pages = case.runs.iter().map(|ran| grown(ran, "/proc/vmstat", |text| keyed(text, key)));
-        Ok(pages.sum::<Known<u64>>()? as f64 * PAGE_BYTES)
+        let pages = sum_over_runs(case, |ran| grown(ran, VMSTAT, |text| keyed(text, key)))?;
+        Ok(pages as f64 * VMSTAT_PAGE_BYTES as f64)
     };
     let mut copied = bytes("nr_dirtied")?.min(bytes("nr_written")?);
     if case.others_write() {
@@ -148,13 +153,9 @@ fn copied_by_btrfs(case: &Case) -> Known<Option<f64>> {
 }
 
 fn finding(sentence: String, numbers: Evidence) -> Answer {
-    Answer::Finding(Detail {
-        severity: Severity::Rename,
-        sentence,
-        cure: None,
-        evidence: numbers,
-        renames: Some(Rename::Medium("page cache".into())),
-    })
+    Answer::Finding(
+        Detail::new(Severity::Rename, sentence, numbers).relabelled(Rename::Medium("page cache".into())),
+    )
 }
 
 /// New pages in the page cache, and the most that the stream could have added.

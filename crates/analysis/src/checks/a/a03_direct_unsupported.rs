@@ -11,18 +11,19 @@ use model::machine::DirectIo;
 pub(super) const CHECK: Check = Check {
     id: CheckId::A03,
     name: "DIRECT_UNSUPPORTED",
-    belief: "the target can do direct I/O",
+    belief: "the target supports direct I/O",
     page: Page {
-        reads: "statx with STATX_DIOALIGN, the attributes of the file (FS_IOC_GETFLAGS and statx), the mount options and \
-                the type of the file system.",
+        reads: "statx with STATX_DIOALIGN, the attributes of the file (FS_IOC_GETFLAGS and statx), the mount \
+                options and the type of the file system.",
         formula: formula!(
-            "Fires where statx gives an alignment of zero, which means that the file cannot do direct I/O; where the file \
-             system is tmpfs or ramfs, data go through the journal (data=journal, chattr +j), or btrfs compresses the file. A \
-             file system that states nothing is not checked; A02 shows what happens then."
+            "Fires if statx reports an alignment of zero, which means that the file does not support direct \
+             I/O; if the file system is tmpfs or ramfs; if data go through the journal (data=journal, chattr \
+             +j); or if btrfs compresses the file. A file system that reports no alignment is not checked; \
+             A02 shows what happened then."
         ),
         provoke: "`fathom run --rw randread /dev/shm`, or a file on ext4 mounted with data=journal.",
-        fix: "Measure on a file system that can do direct I/O, or name the block device.",
-        accept: "Accept it where the file system is given and the page cache is part of what you measure.",
+        fix: "Measure on a file system that supports direct I/O, or name the block device.",
+        accept: "Accept it if you cannot change the file system and want to measure its page cache too.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -41,24 +42,30 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let mut not_stated = None;
     for place in case.places() {
         if let Some(why) = place.without_direct() {
-            return Ok(Answer::Finding(Detail {
-                severity: Severity::Rename,
-                sentence: format!(
-                    "This file cannot do direct I/O ({why}), so what was measured went through the page cache."
-                ),
-                cure: None,
-                evidence: evidence([]),
-                renames: Some(Rename::Medium("page cache".into())),
-            }));
+            return Ok(Answer::Finding(
+                Detail::new(
+                    Severity::Rename,
+                    format!(
+                        "This file does not support direct I/O ({why}), so the measured I/O went through the \
+                         page cache."
+                    ),
+                    evidence([]),
+                )
+                .relabelled(Rename::Medium("page cache".into())),
+            ));
         }
         if place.direct.is_none() {
-            not_stated = Some(format!("{} does not say whether it does direct I/O", place.kind()));
+            not_stated = Some(format!("{} does not report whether it supports direct I/O", place.kind()));
         }
     }
     match not_stated {
         Some(why) => Err(why),
-        None if case.places().next().is_none() => Err("the place of the target is not in the record".into()),
-        None => Ok(Answer::Holds("The file system states that the target does direct I/O.", evidence([]))),
+        None if case.places().next().is_none() => Err("the record does not contain the device chain of the \
+                                                       target"
+            .into()),
+        None => {
+            Ok(Answer::Holds("The file system reports that the target supports direct I/O.", evidence([])))
+        }
     }
 }
 

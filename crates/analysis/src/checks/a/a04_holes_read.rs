@@ -17,18 +17,18 @@ pub(super) const CHECK: Check = Check {
     name: "HOLES_READ",
     belief: "the bytes that were read are on the disk",
     page: Page {
-        reads: "The extents of the measured region of the file before the first run and at the start and the end of every run \
-                (FIEMAP): holes, and extents that were allocated and never written. If they are known before the first run, \
-                nothing is measured.",
+        reads: "The extents of the measured region of the file before the first run and at the start and end \
+                of every run (FIEMAP): holes, and extents that were allocated but never written. If the \
+                check already fires before the first run, fathom measures nothing.",
         formula: formula!(
-            "Bytes never written / bytes of the region > {VOID_ABOVE}: that is one block at the end of a file of a few \
-             mebibytes. The kernel answers such reads with zeros without asking the disk, with O_DIRECT as well. Block devices \
-             have no extents; A05 checks what they hold."
+            "Bytes never written / bytes of the region > {VOID_ABOVE}, which is one block at the end of a \
+             file of a few mebibytes. The kernel answers such reads with zeros without asking the disk, even \
+             with O_DIRECT. Block devices have no extents; A05 checks their data."
         ),
         provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randread FILE`.",
-        fix: "Name the directory and let fathom make its own test file, or write the file once: `fathom run --rw write --bs \
-              1m --destroy FILE FILE`.",
-        accept: "Accept it only to measure how fast the kernel answers for holes: no disk takes part.",
+        fix: "Name the directory and let fathom make its own test file, or write the file once: `fathom run \
+              --rw write --bs 1m --destroy FILE FILE`.",
+        accept: "Accept it only to measure how fast the kernel answers reads of holes: no disk is involved.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -48,7 +48,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let numbers = evidence([("never_written_share", share_unwritten)]);
     if share_unwritten <= VOID_ABOVE {
         let sentence = if share_unwritten > 0.0 {
-            "Nearly every byte that was read is stored on the disk."
+            "Almost every byte that was read is stored on the disk."
         } else {
             "Every byte that was read is stored on the disk."
         };
@@ -57,14 +57,15 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let share = show_share(share_unwritten);
     let sentence = match (measured, at_start) {
         (false, _) => format!(
-            "{share} of what is to be read of this file was never written: the kernel returns zeros without reading the disk."
-        ),
-        (true, true) => format!(
-            "{share} of what was to be read of this file was never written: the kernel returned zeros without reading the \
+            "{share} of the region to read was never written: the kernel returns zeros without reading the \
              disk."
         ),
+        (true, true) => format!(
+            "{share} of the region that was read had never been written: the kernel returned zeros without \
+             reading the disk."
+        ),
         (true, false) => format!(
-            "{share} of what was to be read of this file became a hole while it was read: the kernel returned zeros without \
+            "{share} of the region became a hole while it was read: the kernel returned zeros without \
              reading the disk."
         ),
     };

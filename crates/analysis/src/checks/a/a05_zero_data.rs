@@ -21,21 +21,23 @@ pub(super) const CHECK: Check = Check {
     name: "ZERO_DATA",
     belief: "the blocks that were read hold data",
     page: Page {
-        reads: "64 single direct reads at random places of each target, made before the first run and outside every window; each \
-                block is looked at whole.",
+        reads: "64 single direct reads at random places of each target, made before the first run and \
+                outside every measured window. Each block is checked completely.",
         formula: formula!(
-            "zero share = blocks of nothing but zeros / blocks read. Above {BIASED_ABOVE} the number is biased: real files \
-             have some empty blocks. From {VOID_FROM} on it is void where zeros need no medium: on a block device, a \
-             solid-state or a virtual disk. On a spinning disk zeros that were written are read like anything else. Fewer than \
-             {FEWEST_BLOCKS} blocks are too few to judge. What earlier phases of the job wrote to the target, other than zeros, is taken off, as if no \
-             block had been written twice."
+            "zero share = blocks that hold only zeros / blocks read. Above {BIASED_ABOVE} the number is \
+             biased: real files have a few empty blocks. From {VOID_FROM} on it is void if the storage can \
+             answer zeros without its medium: a block device, an SSD or a virtual disk. A hard disk reads \
+             written zeros like any other data. Fewer than {FEWEST_BLOCKS} blocks are too few to judge. Data \
+             other than zeros that earlier phases of the job wrote to the target are subtracted, as if those \
+             phases wrote no block twice."
         ),
-        provoke: "`blkdiscard /dev/sdX` and `fathom run --rw randread /dev/sdX` (on a disk that holds nothing you need), or \
-                  `dd if=/dev/zero of=FILE bs=1M count=256` and `fathom run --rw randread FILE`.",
-        fix: "Write the target once with data that are not zeros (`fathom run --rw write --bs 1m --destroy NAME TARGET` over \
-              all of it), or name a directory and let fathom make its own test file.",
-        accept: "Accept it where the share of zeros is that of your real data. Until then nothing is measured if it invalidates the \
-                 number.",
+        provoke: "`blkdiscard /dev/sdX` and `fathom run --rw randread /dev/sdX` (on a disk that holds \
+                  nothing you need), or `dd if=/dev/zero of=FILE bs=1M count=256` and `fathom run --rw \
+                  randread FILE`.",
+        fix: "Write the target once with data that are not zeros (`fathom run --rw write --bs 1m --destroy \
+              NAME TARGET` over all of it), or name a directory and let fathom make its own test file.",
+        accept: "Accept it if your real data contain as many zeros. fathom does not measure until you accept \
+                 a void finding.",
     },
     ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
@@ -59,7 +61,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         zeros = zeros.saturating_add(probe.zero_blocks);
     }
     if blocks < FEWEST_BLOCKS {
-        return Err(format!("only {blocks} blocks were read before the runs, too few to say what is stored"));
+        return Err(format!("only {blocks} blocks were read before the runs, too few to judge the data"));
     }
     let part = share(zeros as f64, blocks as f64);
     let numbers = evidence([("probed_blocks", blocks as f64), ("zero_share", part)]);
@@ -69,13 +71,13 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let written = written_before(case);
     let remaining = part - written;
     if remaining <= BIASED_ABOVE.0 {
-        return Err("the zeros were there before an earlier phase of the job wrote to the same target".into());
+        return Err("the zeros were read before an earlier phase of the job wrote to the same target".into());
     }
     Ok(Answer::finding(
         if remaining >= VOID_FROM.0 && zeros_are_free(case) { Severity::Void } else { Severity::Biased },
         format!(
-            "{}{} of {} blocks that were looked at hold only zeros: drives, thin volumes and clouds answer such reads from \
-             their map and not from the medium.",
+            "{}{} of {} sampled blocks hold only zeros: drives, thin volumes and clouds answer such reads \
+             from their map without reading the medium.",
             if written > 0.0 { "At least " } else { "" },
             show_share(remaining),
             show_count(blocks as f64)

@@ -16,16 +16,17 @@ pub(super) const CHECK: Check = Check {
     name: "INLINE_OR_TAIL",
     belief: "the file has data blocks of its own",
     page: Page {
-        reads: "The extents of the file at the start of each run (FIEMAP): those marked as inside the inode or packed with \
-                others.",
+        reads: "The extents of the file at the start of each run (FIEMAP): those marked as stored in the \
+                inode or packed with other files.",
         formula: formula!(
-            "Bytes stored so / bytes of the file > {RENAMED_ABOVE}: the packed tail of a file of some hundred blocks is less, \
-             and a file that is stored in its inode is all of it."
+            "Bytes in such extents / bytes of the file > {RENAMED_ABOVE}. The packed tail of a file of some \
+             hundred blocks stays below. For a file in its inode, the share is 100 %."
         ),
-        provoke: "`mkfs.ext4 -O inline_data IMAGE`, mount it, `head -c 100 /dev/urandom > FILE`, and `fathom run --rw randread \
-                  --bs 50 --cache buffered FILE`.",
-        fix: "Measure a file of at least some mebibytes, or name the directory and let fathom make its own.",
-        accept: "Accept it where tiny files are what you want to know about.",
+        provoke: "`mkfs.ext4 -O inline_data IMAGE`, mount it, `head -c 100 /dev/urandom > FILE`, and `fathom \
+                  run --rw randread --bs 50 --cache buffered FILE`.",
+        fix: "Measure a file of at least a few mebibytes, or name the directory and let fathom make its own \
+              file.",
+        accept: "Accept it if you want to measure tiny files.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -44,17 +45,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if part <= RENAMED_ABOVE {
         return Ok(Answer::Holds("The file has data blocks of its own.", numbers));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Rename,
-        sentence: format!(
-            "{} of the file lies inside its inode or in a block shared with others: no data block of its own was touched for \
-             that.",
+    Ok(Answer::Finding(Detail::new(Severity::Rename, format!(
+            "{} of the file is stored in its inode or in a block shared with other files, not in data blocks \
+             of its own.",
             show_share(part)
-        ),
-        cure: None,
-        evidence: numbers,
-        renames: Some(Rename::Medium("inside the inode".into())),
-    }))
+        ), numbers).relabelled(Rename::Medium("inside the inode".into()))))
 }
 
 #[cfg(test)]

@@ -18,17 +18,19 @@ pub(super) const CHECK: Check = Check {
     name: "ENCODED_EXTENTS",
     belief: "the bytes on the disk are the bytes of the file",
     page: Page {
-        reads: "The extents of the file at the start of each run and after its final sync (FIEMAP): those marked as encoded or \
-                encrypted. Beside it the bytes issued and the bytes that the device did.",
+        reads: "The extents of the file at the start of each run and after its final sync (FIEMAP): those \
+                marked as encoded or encrypted. Also the bytes that fathom issued and the bytes that the \
+                device moved.",
         formula: formula!(
-            "Bytes stored so / bytes of the file > {BIASED_ABOVE}: below that no rate moves by more than measurements \
-             scatter."
+            "Bytes in such extents / bytes of the file > {BIASED_ABOVE}. A smaller share changes no rate by \
+             more than the usual variation."
         ),
-        provoke: "On btrfs: `btrfs property set DIR compression zstd`, then `fathom run --rw randwrite --compress 50 --cache \
-                  buffered DIR`.",
-        fix: "Measure in a directory without compression and encryption (`btrfs property set DIR compression none`, `chattr \
-              -c`).",
-        accept: "Accept it where your real data are stored like this and are as compressible as the test's (--compress).",
+        provoke: "On btrfs: `btrfs property set DIR compression zstd`, then `fathom run --rw randwrite \
+                  --compress 50 --cache buffered DIR`.",
+        fix: "Measure in a directory without compression and encryption (`btrfs property set DIR compression \
+              none`, `chattr -c`).",
+        accept: "Accept it if your real data are stored like this and compress as well as the test data \
+                 (--compress).",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -48,9 +50,9 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let mut numbers = evidence([("encoded_share", part), ("issued_bytes", issued as f64)]);
     if part <= BIASED_ABOVE {
         let sentence = if part > 0.0 {
-            "Hardly anything of the file is stored compressed or encrypted."
+            "Almost none of the file is stored compressed or encrypted."
         } else {
-            "The file is stored as it is: neither compressed nor encrypted."
+            "The file is stored neither compressed nor encrypted."
         };
         return Ok(Answer::Holds(sentence, numbers));
     }
@@ -59,7 +61,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if let Ok(device) = case.device() {
         let bytes = device.total().bytes;
         sentence +=
-            &format!(" {} were asked for, and the disk did {}.", show_bytes(issued), show_bytes(bytes));
+            &format!(" fathom issued {}, and the disk moved {}.", show_bytes(issued), show_bytes(bytes));
         numbers.insert("device_bytes".into(), bytes as f64);
     }
     Ok(Answer::finding(Severity::Biased, sentence, numbers))
@@ -83,7 +85,7 @@ fn more_than_one_percent_biases_and_names_the_bytes() {
     let at = |encoded_share| CHECK.answer(&Fixture { encoded_share, ..Fixture::honest() }.record());
     assert!(matches!(at(0.01), Ok(Answer::Holds(..))));
     let Ok(Answer::Finding(f)) = at(0.02) else { panic!("silent") };
-    assert!(f.sentence.contains("the disk did") && f.severity == Severity::Biased, "{}", f.sentence);
+    assert!(f.sentence.contains("the disk moved") && f.severity == Severity::Biased, "{}", f.sentence);
 }
 
 #[test]

@@ -25,21 +25,23 @@ const COMPRESS_BY_OPTION: &[&str] = &["btrfs", "bcachefs", "f2fs", "zfs", "ubifs
 pub(super) const CHECK: Check = Check {
     id: CheckId::A08,
     name: "PAYLOAD_TOO_EASY",
-    belief: "what the data are like does not matter to the storage",
+    belief: "the content of the data does not matter to the storage",
     page: Page {
-        reads: "The data of the writes, made once more after the run and measured: 4096 blocks of 4 KiB through an LZ compressor, \
-                and how many of them are copies. Beside it the file system's options and attributes and the kind of device.",
+        reads: "The written data, generated again after the run: 4096 blocks of 4 KiB, measured with an LZ \
+                compressor, and how many of them are copies. Also the options and attributes of the file \
+                system and the kind of device.",
         formula: formula!(
-            "A compressor saves more than {COMPRESS_ABOVE} %, or more than {DEDUP_ABOVE} % of the blocks are copies: biased, \
-             since no drive says whether it compresses. A note where that is at most {AS_ASKED} % more than was asked for with \
-             --compress or --dedup. Void where {NOTHING_LEFT} % or more go away and the storage is known to compress: then \
-             hardly anything was stored."
+            "Biased if a compressor saves more than {COMPRESS_ABOVE} % or more than {DEDUP_ABOVE} % of the \
+             blocks are copies, since no drive reports whether it compresses. A note if both are at most \
+             {AS_ASKED} percentage points above the shares requested with --compress and --dedup. Void if \
+             {NOTHING_LEFT} % or more can be saved and the storage is known to compress: then almost nothing \
+             was stored."
         ),
-        provoke: "`fathom run --rw randwrite --zeros DIR`; for the void one, DIR on zram or on btrfs mounted with \
-                  compress-force.",
-        fix: "Leave out --zeros and --data, since fathom's own data are unique and cannot be compressed; or use --compress \
-              and --dedup to imitate your own.",
-        accept: "Accept it where the data are as compressible as yours.",
+        provoke: "`fathom run --rw randwrite --zeros DIR`; for the void one, DIR on zram or on btrfs mounted \
+                  with compress-force.",
+        fix: "Omit --zeros and --data, since fathom's own data are unique and do not compress. Or use \
+              --compress and --dedup to imitate your data.",
+        accept: "Accept it if your data are as compressible.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -59,25 +61,25 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let data: Option<Vec<Written>> = case.runs.iter().map(|r| r.stream.data).collect();
-    let data = data.filter(|d| !d.is_empty()).ok_or("what the written data are like was not measured")?;
+    let data = data.filter(|d| !d.is_empty()).ok_or("the content of the written data was not measured")?;
     let compress = data.iter().map(|d| d.compress_percent).fold(0.0, f64::max);
     let dedup = data.iter().map(|d| d.dedup_percent).fold(0.0, f64::max);
     let numbers = evidence([("compress_percent", compress), ("dedup_percent", dedup)]);
     if compress <= COMPRESS_ABOVE && dedup <= DEDUP_ABOVE {
-        return Ok(Answer::Holds("What was written can neither be compressed nor deduplicated.", numbers));
+        return Ok(Answer::Holds("The written data can be neither compressed nor deduplicated.", numbers));
     }
     let almost_nothing_stored = compress.max(dedup) >= NOTHING_LEFT;
     let (severity, consequence) = if almost_nothing_stored && compresses(case) {
-        (Severity::Void, "and the storage here compresses: hardly anything of it was stored")
+        (Severity::Void, "and this storage compresses: almost nothing was stored")
     } else if as_asked(&case.stream.data, compress, dedup) {
-        (Severity::Note, "as was asked for; storage that compresses or deduplicates is faster with such data")
+        (Severity::Note, "as requested; storage that compresses or deduplicates is faster with such data")
     } else {
         (Severity::Biased, "so storage that compresses or deduplicates looks faster than it is")
     };
     Ok(Answer::finding(
         severity,
         format!(
-            "A compressor saves {} of what was written, and {} of its blocks are copies, {consequence}.",
+            "A compressor saves {} of the written data, and {} of the blocks are copies, {consequence}.",
             show_share(compress / 100.0),
             show_share(dedup / 100.0)
         ),

@@ -2,7 +2,7 @@
 //! bytes at the device, and counts dirty pages, both before the final sync.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, Rename, evidence, formula, issued_bytes};
 use crate::threshold::Share;
 use model::Known;
 use model::evidence::Moment;
@@ -16,20 +16,23 @@ const RENAMED_ABOVE: Share = Share(0.05);
 pub(super) const CHECK: Check = Check {
     id: CheckId::A09,
     name: "WRITES_STILL_IN_RAM",
-    belief: "what was written had left memory when the clock stopped",
+    belief: "the writes had left memory when the clock stopped",
     page: Page {
-        reads: "The stat files of the devices and the dirty pages of the target (cachestat), both at the stop of every \
-                run and before the final sync, against the bytes that fathom wrote; and how long that sync took.",
+        reads: "The `stat` files of the devices and the dirty pages of the target (cachestat), both at the \
+                stop of every run and before the final sync, compared with the bytes that fathom wrote. Also \
+                the duration of that sync.",
         formula: formula!(
-            "In memory = the larger of 1 - bytes at the device / bytes written and dirty bytes / bytes written. Above \
-             {RENAMED_ABOVE} the number is that of the page cache: below are requests in flight and the last pages of a flush. \
-             The rate with the final sync as part of the time is given next to it. Where other streams write to the same \
-             device, bounds tell what it wrote for this stream: direct writes that its own workers submitted, or pages that \
-             they made dirty and that are clean again (write_bytes in /proc/thread-self/io), and the sum less the others."
+            "Share in memory = the larger of 1 - bytes at the device / bytes written and dirty bytes / bytes \
+             written. Above {RENAMED_ABOVE} the number is renamed to the page cache: smaller shares are \
+             requests in flight and the last pages of a flush. The finding also gives the rate with the \
+             final sync included. If other streams write to the same device, the bytes of this stream are \
+             known within bounds. At least: direct writes that its own workers submitted, or pages that they \
+             dirtied and that are clean again (`write_bytes` in /proc/thread-self/io). At most: the device's \
+             total less the other streams' writes."
         ),
         provoke: "`fathom run --rw randwrite --cache buffered --time 1s DIR`.",
-        fix: "Use --cache direct, sync or dsync, or measure for longer than memory can absorb.",
-        accept: "Accept it where bursts into memory are what your program does.",
+        fix: "Use --cache direct, sync or dsync, or measure for longer than memory can absorb the writes.",
+        accept: "Accept it if your program also writes bursts into memory.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -51,10 +54,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if !case.does(Kind::Write) || !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
-    let written = case.issued(Kind::Write).bytes as f64;
-    if written <= 0.0 {
-        return Err("no write completed".into());
-    }
+    let written = issued_bytes(case, Kind::Write)? as f64;
     let bounds = case.at_device(Kind::Write);
     let device = bounds.as_ref().map(|d| d.most as f64);
     let share_missing = |device: Option<f64>| device.map_or(0.0, |d| 1.0 - d / written);
@@ -72,27 +72,23 @@ fn evaluate(case: &Case) -> Known<Answer> {
     // If other streams share the device, both bounds must lead to the same answer.
     if share_in_memory(Some(bounds?.least as f64)) > RENAMED_ABOVE {
         return Err(format!(
-            "how much of what this stream wrote had left memory is not known: {}",
+            "fathom cannot tell how many of this stream's writes had left memory: {}",
             case.why_shared()?
         ));
     }
-    Ok(Answer::Holds("What was written was at the device when the clock stopped.", numbers))
+    Ok(Answer::Holds("The writes were at the device when the clock stopped.", numbers))
 }
 
 fn finding(case: &Case, in_memory: f64, mut numbers: Evidence) -> Detail {
-    let mut sentence =
-        format!("{} of what was written was still in memory when the clock stopped.", show_share(in_memory));
+    let mut sentence = format!(
+        "{} of the written bytes were still in memory when the clock stopped.",
+        show_share(in_memory)
+    );
     if let Some(rate) = rate_with_sync(case) {
-        sentence += &format!(" Including the final sync the rate is {} MB/s.", show_rate(rate));
+        sentence += &format!(" Including the final sync, the rate is {} MB/s.", show_rate(rate));
         numbers.insert("mb_per_s_with_sync".into(), rate);
     }
-    Detail {
-        severity: Severity::Rename,
-        sentence,
-        cure: None,
-        evidence: numbers,
-        renames: Some(Rename::Medium("page cache".into())),
-    }
+    Detail::new(Severity::Rename, sentence, numbers).relabelled(Rename::Medium("page cache".into()))
 }
 
 /// Returns the write rate in MB/s with the final sync counted as part of the time.

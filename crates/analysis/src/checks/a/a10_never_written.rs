@@ -4,7 +4,7 @@
 //! A09 reports late writes. A02 and A22 report direct writes that did not arrive.
 
 use crate::case::{Case, grown};
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula, issued_bytes};
 use crate::threshold::Share;
 use model::Known;
 use model::finding::{CheckId, Severity};
@@ -20,21 +20,22 @@ const ARRIVED_FROM: Share = Share(0.9);
 pub(super) const CHECK: Check = Check {
     id: CheckId::A10,
     name: "NEVER_WRITTEN",
-    belief: "what was written reached the device in the end",
+    belief: "the written data reached the device in the end",
     page: Page {
-        reads: "cancelled_write_bytes in /proc/self/io and the device's stat file, both at the start of each run and after its \
-                final sync.",
+        reads: "cancelled_write_bytes in /proc/self/io and the device's stat file, both at the start of each \
+                run and after its final sync.",
         formula: formula!(
-            "Void where fathom's own operations dropped more than {VOID_ABOVE} of the written bytes while they were dirty. \
-             The kernel charges that to the process that drops, so a file that another one truncates shows only at the device: \
-             void too where, through the page cache, it wrote less than {ARRIVED_FROM} of the different blocks that were \
-             written. Rewritten blocks may reach it once, every block must. How many are different follows from the order of \
-             offsets, to a few percent, hence the slack; where the order does not tell, or the file is compressed, it is not \
-             checked."
+            "Void if fathom's own operations dropped more than {VOID_ABOVE} of the written bytes while they \
+             were dirty. The kernel charges dropped pages to the process that drops them, so truncation by \
+             another process shows only at the device. Therefore also void if, for writes through the page \
+             cache, the device wrote less than {ARRIVED_FROM} of the distinct blocks: a rewritten block may \
+             reach it only once, but each block must reach it. The number of distinct blocks follows from \
+             the order of offsets to a few percent, hence the tolerance. Not checked if the order does not \
+             determine it or if the file is compressed."
         ),
-        provoke: "`fathom run --rw randwrite --cache buffered --destroy FILE FILE` and, while it runs, `truncate -s 0 FILE; truncate \
-                  -s 1g FILE` in another terminal.",
-        fix: "Measure again, and make sure that nothing deletes or truncates the file meanwhile.",
+        provoke: "`fathom run --rw randwrite --cache buffered --destroy FILE FILE` and, while it runs, \
+                  `truncate -s 0 FILE; truncate -s 1g FILE` in another terminal.",
+        fix: "Measure again, and make sure that no process deletes or truncates the file during the run.",
         accept: "Do not accept it: the data were never stored.",
     },
     ask: Ask::After(&[CheckId::A07], evaluate),
@@ -52,21 +53,20 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.does(Kind::Write) || !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
-    let written = case.issued(Kind::Write).bytes;
-    if written == 0 {
-        return Err("no write completed".into());
-    }
+    let written = issued_bytes(case, Kind::Write)?;
     let cancelled = case.cancelled_bytes()?;
     let mut numbers = evidence([("written_bytes", written as f64), ("cancelled_bytes", cancelled as f64)]);
     if cancelled as f64 > VOID_ABOVE.0 * written as f64 {
         if case.issued(Kind::Trim).ops > 0 || case.does(Kind::Trim) {
-            return Err("the job trims what it writes, and trimmed pages count as dropped ones".into());
+            return Err(
+                "the job trims blocks that it wrote, and the kernel counts trimmed pages as dropped".into()
+            );
         }
         let sentence = format!(
-            "{} of what was written were dropped from memory before they were ever stored.",
+            "{} of the written data were dropped from memory before they were stored.",
             show_bytes(cancelled)
         );
-        return Ok(Answer::Finding(finding(sentence, numbers)));
+        return Ok(Answer::finding(Severity::Void, sentence, numbers));
     }
     // A sync has nothing to write after direct writes.
     if case.stream.cache.is_direct() {
@@ -82,30 +82,27 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let arrived_at_least = if others.most == 0 { arrived } else { synced.saturating_sub(grown(others.most)) };
     if arrived as f64 >= ARRIVED_FROM.0 * distinct && (arrived_at_least as f64) < ARRIVED_FROM.0 * distinct {
         return Err(format!(
-            "whether all that this stream wrote was stored is not known: {}",
+            "fathom cannot tell whether all of this stream's writes were stored: {}",
             case.why_shared()?
         ));
     }
     if arrived as f64 >= ARRIVED_FROM.0 * distinct {
-        return Ok(Answer::Holds("What was written was stored after the final sync.", numbers));
+        return Ok(Answer::Holds("The written data were stored after the final sync.", numbers));
     }
     if case.extents_over_runs().is_err() || earlier.finds(CheckId::A07) {
         return Err(
-            "the file may be stored compressed, so bytes at the device do not tell what was stored".into()
+            "the file may be stored compressed, so the bytes at the device do not show how much was stored"
+                .into(),
         );
     }
     let sentence = format!(
-        "Even after the final sync the device had written only {} of {} of different blocks ({}): somebody deleted or truncated \
-         the file, or a layer lost them.",
+        "Even after the final sync, the device had written only {} of {} in distinct blocks ({}): another \
+         process deleted or truncated the file, or a layer lost the data.",
         show_bytes(arrived),
         show_bytes(distinct as u64),
         show_share(arrived as f64 / distinct)
     );
-    Ok(Answer::Finding(finding(sentence, numbers)))
-}
-
-fn finding(sentence: String, numbers: crate::checks::Evidence) -> Detail {
-    Detail::new(Severity::Void, sentence, numbers)
+    Ok(Answer::finding(Severity::Void, sentence, numbers))
 }
 
 /// Returns the bytes of distinct blocks that the stream wrote in all runs.

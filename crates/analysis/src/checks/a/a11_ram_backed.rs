@@ -19,20 +19,22 @@ pub(super) const CHECK: Check = Check {
     name: "RAM_BACKED",
     belief: "the target is a storage device",
     page: Page {
-        reads: "The type of the file system (tmpfs, ramfs, hugetlbfs), and the chain of devices below in /sys: zram, ram \
-                disks, loop devices on files in memory, whose file is told by its device number also where its name was removed; \
-                and the `stat` files of devices beside each other in the chain, from start to stop of every run.",
+        reads: "The type of the file system (tmpfs, ramfs, hugetlbfs), and the chain of devices below in \
+                /sys: zram, RAM disks, and loop devices on files in memory. The file of a loop device is \
+                identified by its device number, so a removed name does not matter. Also the `stat` files of \
+                sibling devices in the chain, from start to stop of every run.",
         formula: formula!(
-            "Fires where all of the chain is memory; of several targets it tells how many are. Where only some of its ends are, as of a RAID over a disk and a RAM \
-             disk, the work is divided from the top down, at each layer by the requests of those that it stands on, so that others' \
-             requests to a disk below do not count as ours; and it fires where memory served more than {SERVED_FROM}: below are a \
-             few blocks of metadata. Where the chain could not be followed to its end it is not \
-             checked, and the result is suspect."
+            "Fires if the whole chain is memory. With several targets it reports how many are. If only some \
+             ends of the chain are memory, such as those of a RAID over a disk and a RAM disk, the work is \
+             divided from the top down: each layer's share is split by the requests of the devices directly \
+             below it, so other users' requests to a disk further down do not count. Fires if memory served \
+             more than {SERVED_FROM}: smaller shares are a few blocks of metadata. If the chain could not be \
+             followed to its end, the check does not answer and the result is suspect."
         ),
-        provoke: "`fathom run --rw randread --cache buffered /dev/shm`, or `losetup -f --show /dev/shm/IMAGE` and a run on \
-                that device.",
-        fix: "Name a directory or device on the disk that you mean (`findmnt -T PATH` shows where a path is).",
-        accept: "Accept it where memory is what you want to measure.",
+        provoke: "`fathom run --rw randread --cache buffered /dev/shm`, or `losetup -f --show \
+                  /dev/shm/IMAGE` and a run on that device.",
+        fix: "Name a directory or device on the intended disk (`findmnt -T PATH` shows where a path is).",
+        accept: "Accept it if you want to measure memory.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -54,28 +56,26 @@ fn evaluate(case: &Case) -> Known<Answer> {
         let (sentence, renames) = if in_memory < all {
             (
                 format!(
-                    "{in_memory} of {all} targets {} memory ({ram}), not a disk, and the number is of all targets together.",
+                    "{in_memory} of {all} targets {} memory ({ram}), not a disk, and the number covers all \
+                     targets together.",
                     if in_memory == 1 { "is" } else { "are" }
                 ),
-                Rename::Condition(format!("a part of it memory ({ram})")),
+                Rename::Condition(format!("partly memory ({ram})")),
             )
         } else {
             (format!("This target is memory ({ram}), not a disk."), Rename::Memory(format!("memory ({ram})")))
         };
-        return Ok(Answer::Finding(Detail {
-            severity: Severity::Rename,
-            sentence,
-            cure: None,
-            evidence: evidence([("targets_in_memory", in_memory as f64)]),
-            renames: Some(renames),
-        }));
+        return Ok(Answer::Finding(
+            Detail::new(Severity::Rename, sentence, evidence([("targets_in_memory", in_memory as f64)]))
+                .relabelled(renames),
+        ));
     }
     let memory_layers = memory_ends(case);
     if !memory_layers.is_empty() {
         return partly_memory(case, &memory_layers);
     }
     case.grounded()?;
-    Ok(Answer::Holds("A device that is not memory lies below the target.", evidence([])))
+    Ok(Answer::Holds("The target is on a device that is not memory.", evidence([])))
 }
 
 /// Returns the ends of the device chain that are memory.
@@ -94,35 +94,30 @@ fn partly_memory(case: &Case, memory_layers: &[&Layer]) -> Known<Answer> {
     let names: Vec<&str> = memory_layers.iter().filter_map(|l| l.ram.as_deref()).collect();
     let names = names.join(", ");
     let finding = |sentence: String, part: &str, numbers| {
-        Ok(Answer::Finding(Detail {
-            severity: Severity::Rename,
-            sentence,
-            cure: None,
-            evidence: numbers,
-            renames: Some(Rename::Condition(format!("{part} of it memory ({names})"))),
-        }))
+        Ok(Answer::Finding(
+            Detail::new(Severity::Rename, sentence, numbers)
+                .relabelled(Rename::Condition(format!("{part} memory ({names})"))),
+        ))
     };
     let served = match served(case) {
         Ok(served) => served,
         Err(why) => {
             let sentence = format!(
-                "A part of this target is memory ({names}); how much it served was not counted: {why}."
+                "Part of this target is memory ({names}). Its share of the requests is unknown: {why}."
             );
-            return finding(sentence, "a part", evidence([]));
+            return finding(sentence, "partly", evidence([]));
         }
     };
     let part = served.iter().filter(|(l, _)| l.ram.is_some()).map(|(_, part)| part).sum();
     let mut numbers = evidence([("memory_share", part)]);
     numbers.extend(served.iter().map(|(l, part)| (format!("{}_share", l.name), *part)));
     if part <= SERVED_FROM {
-        return Ok(Answer::Holds("A part of the chain is memory, and it served hardly anything.", numbers));
+        return Ok(Answer::Holds("Part of the chain is memory, but it served almost no requests.", numbers));
     }
     let each: Vec<String> =
         served.iter().map(|(l, part)| format!("{} {}", l.name, show_share(*part))).collect();
-    let sentence = format!(
-        "A part of this target is memory ({names}), not a disk: at the ends of the chain, the requests were served by {}.",
-        each.join(", ")
-    );
+    let sentence =
+        format!("Part of this target is memory ({names}), not a disk. Requests served: {}.", each.join(", "));
     finding(sentence, &show_share(part), numbers)
 }
 
@@ -209,12 +204,12 @@ fn half_in_memory(memory_share: f64) -> model::record::Record {
 fn the_share_of_a_memory_end_is_reported() {
     let Ok(Answer::Finding(f)) = CHECK.answer(&half_in_memory(0.5)) else { panic!("silent") };
     assert!(f.sentence.contains("loop1 50 %") && f.sentence.contains("vda 50 %"), "{}", f.sentence);
-    assert_eq!(f.renames, Some(Rename::Condition("50 % of it memory (loop1 on tmpfs)".into())));
+    assert_eq!(f.renames, Some(Rename::Condition("50 % memory (loop1 on tmpfs)".into())));
     assert!(matches!(CHECK.answer(&half_in_memory(0.005)), Ok(Answer::Holds(..))));
     let mut uncounted = half_in_memory(0.5);
     super::snapshots(&mut uncounted, |s| drop(s.files.remove("/sys/block/loop1/stat")));
     let Ok(Answer::Finding(f)) = CHECK.answer(&uncounted) else { panic!("silent") };
-    assert!(f.sentence.contains("was not counted"), "{}", f.sentence);
+    assert!(f.sentence.contains("is unknown"), "{}", f.sentence);
 }
 
 #[test]

@@ -29,25 +29,29 @@ const EXPLAINS_FROM: Share = Share(0.9);
 pub(super) const CHECK: Check = Check {
     id: CheckId::A12,
     name: "LOWER_LAYER_CACHE",
-    belief: "what the top device did, the disks below did too",
+    belief: "the disks below did all of the top device's I/O",
     page: Page {
-        reads: "The stat files of the top devices and of the disks below them, from start to stop of every run, for the \
-                directions that the job uses; what the kernel charged to fathom's own cgroup on the disks below.",
+        reads: "The `stat` files of the top devices and of the disks below them, from start to stop of every \
+                run, for the directions that the job uses. Also the bytes that the kernel charged to \
+                fathom's own cgroup on the disks below.",
         formula: formula!(
-            "Bytes at the disks / bytes at the top < {ARRIVES_FROM}: what a layer is asked for must arrive below, or \
-             something between kept it. Asked of the whole chain, and of every layer that did more than {MATTERS_FROM} of the \
-             bytes against what is directly below it. Where a disk below a loop device with a cache did more than was asked for, what \
-             the kernel charged to fathom counts, since others may use it too; where nothing is charged there, or less than must \
-             arrive of writes that no sync makes stable, that is not checked. A loop device answers what was never written \
-             in its image without a disk: where the holes of the image (FIEMAP) explain {EXPLAINS_FROM} of what is missing, they \
-             are named as the cause and no cache is. A partition and its disk are one device. Where other streams use the disks below too, what they submitted to them is taken \
-             off, and the check answers where that decides. RAID levels that write more pass, \
-             since only less than was asked for is a cache."
+            "Bytes at the disks / bytes at the top < {ARRIVES_FROM}: all I/O of a layer must arrive below, \
+             or a cache in between served it. Checked for the whole chain, and between the layers directly \
+             above and below each other if the upper one moved more than {MATTERS_FROM} of the bytes. If a \
+             disk below a loop device with a cache moved more than the loop device, only the bytes that the \
+             kernel charged to fathom count, since other processes may use the disk too. Not checked if \
+             nothing is charged there, or if too little is charged for writes that no sync makes durable. A \
+             loop device answers reads of never written blocks of its image without a disk. If the holes of \
+             the image (FIEMAP) explain {EXPLAINS_FROM} of the missing bytes, the finding names them instead \
+             of a cache. A partition and its disk are one device. If other streams use the disks below too, \
+             the bytes that they submitted are subtracted, and the check answers if that decides. RAID \
+             levels that write more than requested pass: only missing bytes point to a cache."
         ),
-        provoke: "`losetup -f --show IMAGE` (without --direct-io=on) and `fathom run --rw randread /dev/loopN`.",
-        fix: "Set the layer up without its cache (`losetup --direct-io=on`, no bcache, no dm-cache), or measure the disk \
-              itself.",
-        accept: "Accept it where the stack as it is is what you want to know about.",
+        provoke: "`losetup -f --show IMAGE` (without --direct-io=on) and `fathom run --rw randread \
+                  /dev/loopN`.",
+        fix: "Set the layer up without its cache (`losetup --direct-io=on`, no bcache, no dm-cache), or \
+              measure the disk itself.",
+        accept: "Accept it if you want to measure the stack with its cache.",
     },
     ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
@@ -69,16 +73,16 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if tops.iter().all(|t| leaves.iter().any(|l| l.stat_file == t.stat_file)) {
         return Ok(Answer::DoesNotApply);
     }
+    let sides = Sides { tops: &tops, leaves: &leaves, stored: earlier.holds(CheckId::A04) };
     if !case.sharers(&chain(case)).is_empty() {
-        return shared(case, (&tops, &leaves), earlier.holds(CheckId::A04));
+        return shared(case, sides);
     }
     let (top, leaf) = (case.counted(&tops)?, case.counted(&leaves)?);
-    let stored = earlier.holds(CheckId::A04);
-    let whole_chain = missing_below(case, (&tops, &leaves), &top, stored);
+    let whole_chain = missing_below(case, sides, &top);
     let single_layer = || {
-        steps(case)
-            .into_iter()
-            .find_map(|(above, below)| missing_below(case, (&[above], &below), &top, stored).ok().flatten())
+        steps(case).into_iter().find_map(|(above, below)| {
+            missing_below(case, Sides { tops: &[above], leaves: &below, ..sides }, &top).ok().flatten()
+        })
     };
     if let Some(finding) = whole_chain.clone().ok().flatten().or_else(single_layer) {
         return Ok(Answer::Finding(finding));
@@ -86,12 +90,36 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     whole_chain?;
     let numbers =
         evidence([("top_bytes", top.total().bytes as f64), ("leaf_bytes", leaf.total().bytes as f64)]);
-    Ok(Answer::Holds("What the top device did, the disks below did too.", numbers))
+    Ok(Answer::Holds("The disks below did all of the top device's I/O.", numbers))
+}
+
+/// The upper and the lower layers of a comparison.
+#[derive(Clone, Copy)]
+struct Sides<'s> {
+    tops: &'s [&'s Layer],
+    leaves: &'s [&'s Layer],
+    /// Whether all bytes that the job reads are known to be stored.
+    stored: bool,
+}
+
+/// The traffic of the upper and the lower layers in one direction.
+#[derive(Clone, Copy)]
+struct Flows {
+    above: BlockFlow,
+    below: BlockFlow,
+}
+
+impl Flows {
+    /// Returns the share of the upper layers' bytes that arrived below.
+    fn arrived(self) -> f64 {
+        share(self.below.bytes as f64, self.above.bytes as f64)
+    }
 }
 
 /// Returns the answer for a stream whose chain other streams use too: the bytes at the disks less the bytes that
 /// the other streams submitted.
-fn shared(case: &Case, (tops, leaves): (&[&Layer], &[&Layer]), stored: bool) -> Known<Answer> {
+fn shared(case: &Case, sides: Sides) -> Known<Answer> {
+    let Sides { tops, leaves, stored } = sides;
     let why_shared = || case.not_alone(&case.sharers(&chain(case)), leaves);
     let (mut undecided, mut numbers) = (false, evidence([]));
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
@@ -112,12 +140,11 @@ fn shared(case: &Case, (tops, leaves): (&[&Layer], &[&Layer]), stored: bool) -> 
             let missing = super::flow(&case.counted_together(tops)?, kind).bytes.saturating_sub(done);
             least = least.max(above.least.saturating_sub(missing));
         }
-        let part = share(most as f64, above.least as f64);
-        if above.least > 0 && part < ARRIVES_FROM {
-            let flow_of = |bytes| BlockFlow { bytes, ..BlockFlow::default() };
-            let sides = ((layer_names(tops), flow_of(above.least)), (layer_names(leaves), flow_of(most)));
-            let why = Why::from_case(case, kind, 1.0 - part, stored);
-            let mut finding = finding(kind, sides, (part, " for this stream"), why);
+        let flow = |bytes| BlockFlow { bytes, ..BlockFlow::default() };
+        let flows = Flows { above: flow(above.least), below: flow(most) };
+        if above.least > 0 && flows.arrived() < ARRIVES_FROM {
+            let why = Why::from_case(case, kind, 1.0 - flows.arrived(), stored);
+            let mut finding = finding(kind, sides, flows, " for this stream", why);
             // Requests of streams that share a device are not counted separately.
             finding.evidence.retain(|key, _| !key.ends_with("_ios"));
             return Ok(Answer::Finding(finding));
@@ -128,7 +155,7 @@ fn shared(case: &Case, (tops, leaves): (&[&Layer], &[&Layer]), stored: bool) -> 
     if undecided {
         return Err(why_shared());
     }
-    Ok(Answer::Holds("What the top device did, the disks below did too.", numbers))
+    Ok(Answer::Holds("The disks below did all of the top device's I/O.", numbers))
 }
 
 /// Returns all layers below the targets.
@@ -138,36 +165,28 @@ fn chain<'a>(case: &Case<'a>) -> Vec<&'a Layer> {
 
 /// Returns each layer that has layers below it, together with these.
 fn steps<'a>(case: &Case<'a>) -> Vec<(&'a Layer, Vec<&'a Layer>)> {
-    let of_place = |place: &'a model::machine::Place| {
+    let steps_in_place = |place: &'a model::machine::Place| {
         let layers = place.layers.iter().filter(|l| !l.below.is_empty() && l.kind != LayerKind::Partition);
         layers.map(|l| (l, l.below.iter().filter_map(|i| place.layers.get(*i)).collect()))
     };
-    case.places().flat_map(of_place).collect()
+    case.places().flat_map(steps_in_place).collect()
 }
 
 /// Returns a finding if the lower layers moved fewer bytes than the upper ones. Ignores directions in which the
 /// upper layers carried only a small part of the bytes in `all`.
-fn missing_below(
-    case: &Case,
-    (tops, leaves): (&[&Layer], &[&Layer]),
-    all: &BlockStat,
-    stored: bool,
-) -> Known<Option<Detail>> {
-    let (top, leaf) = (case.counted(tops)?, case.counted(leaves)?);
+fn missing_below(case: &Case, sides: Sides, all: &BlockStat) -> Known<Option<Detail>> {
+    let (top, leaf) = (case.counted(sides.tops)?, case.counted(sides.leaves)?);
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
-        let (mut above, mut below) = (super::flow(&top, kind), super::flow(&leaf, kind));
-        let matters = above.bytes as f64 > MATTERS_FROM.0 * super::flow(all, kind).bytes as f64;
-        let arrived = |above: BlockFlow, below: BlockFlow| share(below.bytes as f64, above.bytes as f64);
-        if matters && arrived(above, below) >= ARRIVES_FROM && may_be_kept(case, kind, leaves) {
-            (above, below) = own_flows(case, kind, (tops, leaves), (above, below))?;
+        let mut flows = Flows { above: super::flow(&top, kind), below: super::flow(&leaf, kind) };
+        let matters = flows.above.bytes as f64 > MATTERS_FROM.0 * super::flow(all, kind).bytes as f64;
+        if matters && flows.arrived() >= ARRIVES_FROM && may_be_kept(case, kind, sides.leaves) {
+            flows = own_flows(case, kind, sides, flows)?;
         }
-        let part = arrived(above, below);
-        if matters && part < ARRIVES_FROM {
-            let why = Why::from_case(case, kind, 1.0 - part, stored);
+        if matters && flows.arrived() < ARRIVES_FROM {
+            let why = Why::from_case(case, kind, 1.0 - flows.arrived(), sides.stored);
             // The disk did more, for other processes.
-            let whose = if below == super::flow(&leaf, kind) { "" } else { " for fathom" };
-            let sides = ((layer_names(tops), above), (layer_names(leaves), below));
-            return Ok(Some(finding(kind, sides, (part, whose), why)));
+            let whose = if flows.below == super::flow(&leaf, kind) { "" } else { " for fathom" };
+            return Ok(Some(finding(kind, sides, flows, whose, why)));
         }
     }
     Ok(None)
@@ -187,28 +206,24 @@ fn may_be_kept(case: &Case, kind: Kind, leaves: &[&Layer]) -> bool {
 /// # Errors
 /// Fails if such a disk was charged less than all: other processes may have read it while the page cache served
 /// fathom.
-fn own_flows(
-    case: &Case,
-    kind: Kind,
-    (tops, leaves): (&[&Layer], &[&Layer]),
-    (above, below): (BlockFlow, BlockFlow),
-) -> Known<(BlockFlow, BlockFlow)> {
-    if (below.bytes as f64 - above.bytes as f64).abs() <= SAME_BYTES * above.bytes as f64 {
-        return Ok((above, below));
+fn own_flows(case: &Case, kind: Kind, sides: Sides, flows: Flows) -> Known<Flows> {
+    let above_bytes = flows.above.bytes;
+    if (flows.below.bytes as f64 - above_bytes as f64).abs() <= SAME_BYTES * above_bytes as f64 {
+        return Ok(flows);
     }
     let (mut at_tops, mut at_leaves) = (BlockFlow::default(), BlockFlow::default());
-    for top in tops {
+    for top in sides.tops {
         let done = super::flow(&case.counted(&[top])?, kind);
         let own = charged(case, kind, top, done.bytes).unwrap_or(done.bytes);
         at_tops = at_tops.plus(&at_most(done, own));
     }
-    for leaf in leaves {
+    for leaf in sides.leaves {
         let done = super::flow(&case.counted(&[leaf])?, kind);
         let own = if is_below_cached_image(case, leaf) {
-            charged(case, kind, leaf, done.bytes.min(above.bytes)).map_err(|why| {
+            charged(case, kind, leaf, done.bytes.min(above_bytes)).map_err(|why| {
                 format!(
-                    "{} did {} of {}s, which others may have asked for while the page cache of a loop device's image served \
-                     fathom: {why}",
+                    "{} did {} of {}s, perhaps for other processes, while the page cache of a loop device's \
+                     image may have served fathom: {why}",
                     leaf.name,
                     show_bytes(done.bytes),
                     kind.word()
@@ -221,7 +236,7 @@ fn own_flows(
     }
     // cgroup v1 charges split requests twice, so the bytes issued are the upper limit.
     let issued = Some(case.issued(kind).bytes).filter(|bytes| *bytes > 0);
-    Ok((at_most(at_tops, issued.unwrap_or(at_tops.bytes)), at_leaves))
+    Ok(Flows { above: at_most(at_tops, issued.unwrap_or(at_tops.bytes)), below: at_leaves })
 }
 
 /// Limits a flow to `bytes` and scales its request count in proportion.
@@ -300,50 +315,47 @@ fn never_written(case: &Case) -> Option<f64> {
     states.into_iter().flatten().map(unwritten_share).try_fold(0.0, |most: f64, share| Some(most.max(share?)))
 }
 
-fn finding(
-    kind: Kind,
-    ((top, above), (leaf, below)): ((String, BlockFlow), (String, BlockFlow)),
-    (part, whose): (f64, &str),
-    why: Why,
-) -> Detail {
-    let word = kind.word();
+fn finding(kind: Kind, sides: Sides, flows: Flows, whose: &str, why: Why) -> Detail {
+    let Flows { above, below } = flows;
+    let (word, top, leaf) = (kind.word(), layer_names(sides.tops), layer_names(sides.leaves));
     let (meaning, cure, medium) = match why {
-        Why::Cache => (
-            "a cache between them served the rest".to_owned(),
-            None,
-            format!("cache below {top}"),
-        ),
+        Why::Cache => ("a cache between them served the rest".to_owned(), None, format!("cache below {top}")),
         Why::NeverWritten(unwritten) => (
             format!(
-                "{} of what is behind {top} was never written, and that is answered without a disk",
+                "{} of {top} was never written, and reads of that part need no disk",
                 show_share(unwritten)
             ),
-            Some(format!("Write {top} once from end to end, or measure what is written on it.")),
+            Some(format!("Write {top} once from end to end, or measure only a part that was written.")),
             format!("never written blocks of {top}"),
         ),
         Why::NotKnown => (
-            "a cache between them served the rest, or these blocks were never written; which of the two is not known".to_owned(),
-            Some(format!("Measure {leaf} itself, or write {top} once and set it up without a cache (losetup --direct-io=on).")),
-            format!("what is between {top} and {leaf}"),
+            "a cache between them served the rest, or these blocks were never written (fathom cannot tell \
+             which)"
+                .to_owned(),
+            Some(format!(
+                "Measure {leaf} itself, or write {top} once and set it up without a cache (losetup \
+                 --direct-io=on)."
+            )),
+            format!("a layer between {top} and {leaf}"),
         ),
     };
-    Detail {
-        severity: Severity::Rename,
-        sentence: format!(
-            "{top} did {} of {word}s{whose} and {leaf} below it {} ({}): {meaning}.",
+    Detail::new(
+        Severity::Rename,
+        format!(
+            "{top} did {} of {word}s{whose}, and {leaf} below it only {} ({}): {meaning}.",
             show_bytes(above.bytes),
             show_bytes(below.bytes),
-            show_share(part)
+            show_share(flows.arrived())
         ),
-        cure,
-        evidence: evidence([
+        evidence([
             ("top_bytes", above.bytes as f64),
             ("leaf_bytes", below.bytes as f64),
             ("top_ios", above.ios as f64),
             ("leaf_ios", below.ios as f64),
         ]),
-        renames: Some(Rename::Medium(medium)),
-    }
+    )
+    .with_cure(cure)
+    .relabelled(Rename::Medium(medium))
 }
 
 #[cfg(test)]
@@ -375,11 +387,12 @@ fn never_written_blocks_are_named_instead_of_a_cache() {
         }
     };
     assert!(
-        sentence(Some(100)).contains("100 % of what is behind") && !sentence(Some(100)).contains("cache")
+        sentence(Some(100)).contains("100 % of loop0 was never written")
+            && !sentence(Some(100)).contains("cache")
     );
     assert!(sentence(Some(0)).contains("a cache between them served the rest."));
     assert!(
-        sentence(Some(30)).contains("not known") && sentence(None).contains("not known"),
+        sentence(Some(30)).contains("cannot tell which") && sentence(None).contains("cannot tell which"),
         "{}",
         sentence(None)
     );
@@ -412,7 +425,10 @@ fn next_to_a_disk(times: u64) -> model::record::Record {
 fn a_single_caching_layer_is_found_even_if_the_sum_of_the_chain_hides_it() {
     let Ok(Answer::Finding(f)) = CHECK.answer(&next_to_a_disk(12)) else { panic!("silent") };
     assert!(f.sentence.starts_with("loop0 did") && f.sentence.contains("vda below it"), "{}", f.sentence);
-    assert!(matches!(CHECK.answer(&next_to_a_disk(40)), Ok(Answer::Holds(..))), "no matter");
+    assert!(
+        matches!(CHECK.answer(&next_to_a_disk(40)), Ok(Answer::Holds(..))),
+        "its share of the bytes is too small to matter"
+    );
 }
 
 #[test]

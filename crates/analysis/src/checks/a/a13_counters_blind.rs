@@ -12,18 +12,18 @@ const ARRIVED: [CheckId; 3] = [CheckId::A01, CheckId::A02, CheckId::A09];
 pub(in crate::checks) const CHECK: Check = Check {
     id: CheckId::A13,
     name: "COUNTERS_BLIND",
-    belief: "the kernel counted what the device did",
+    belief: "the kernel counted the device's I/O",
     page: Page {
-        reads: "The stat file and queue/iostats of every device that the file system talks to.",
+        reads: "The `stat` file and queue/iostats of every device directly below the file system.",
         formula: formula!(
-            "Not checked where one of them is missing, unreadable or switched off (queue/iostats is 0), or where no block \
-             device is known: FUSE, network file systems, zfs. Nor where several streams use one device at the same time and \
-             A01, A02 or A09 cannot tell what it did for this one. There is no other finding: a number that could not be compared \
-             with any device is never called valid."
+            "Not checked if a counter is missing, unreadable or disabled (queue/iostats is 0), or if no \
+             block device is known: FUSE, network file systems, zfs. Also not checked if several streams use \
+             one device at the same time and A01, A02 or A09 cannot tell this stream's part. The check has \
+             no finding: a number that could not be compared with a device is never called valid."
         ),
         provoke: "`echo 0 > /sys/block/X/queue/iostats` and `fathom run --rw randread DIR` on that disk.",
-        fix: "Switch the counters on: `echo 1 > /sys/block/X/queue/iostats`. For a network or FUSE file system measure on the \
-              machine that has the disks as well.",
+        fix: "Enable the counters: `echo 1 > /sys/block/X/queue/iostats`. For a network or FUSE file system, \
+              measure on the machine that has the disks as well.",
         accept: "",
     },
     ask: Ask::After(&ARRIVED, evaluate),
@@ -47,7 +47,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     let total = device.total();
     let numbers = evidence([("device_bytes", total.bytes as f64), ("device_ios", total.ios as f64)]);
-    Ok(Answer::Holds("The kernel counted what the device did.", numbers))
+    Ok(Answer::Holds("The kernel counted the device's I/O.", numbers))
 }
 
 #[cfg(test)]

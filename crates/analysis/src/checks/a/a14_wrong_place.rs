@@ -13,19 +13,21 @@ const SUBVOLUMES: &[&str] = &["btrfs", "bcachefs"];
 pub(super) const CHECK: Check = Check {
     id: CheckId::A14,
     name: "WRONG_PLACE",
-    belief: "the path leads to the storage that is meant",
+    belief: "the path leads to the intended storage",
     page: Page {
-        reads: "The chain from the path to the disks: the mount that holds it in /proc/self/mountinfo, its file system, and \
-                every block device below in /sys. Beside it --expect-device, with links such as those in /dev/disk/by-id \
-                followed.",
+        reads: "The chain from the path to the disks: its mount in /proc/self/mountinfo, its file system, \
+                and every block device below in /sys. Also --expect-device, after following links such as \
+                those in /dev/disk/by-id.",
         formula: formula!(
-            "Void where --expect-device names a device that is not in the chain of every target, by its kernel name or its \
-             serial number. Without that flag nothing can be wrong, and an overlay, a bind mount or an automount point is a \
-             note, since its path does not tell its disk."
+            "Void if --expect-device names a device that is not in the chain of every target, by its kernel \
+             name or serial number. Without that option, any place is accepted, and an overlay, a bind mount \
+             or an automount point is a note, because such a path does not show its disk."
         ),
-        provoke: "`mkdir /mnt/fast` and `fathom run --rw randread --expect-device nvme1n1 /mnt/fast` with nothing mounted there.",
-        fix: "Mount the device that you mean, or name a directory on it (`findmnt -T PATH` and `lsblk` show where a path is).",
-        accept: "Accept the note where the overlay or mount is what you want to measure.",
+        provoke: "`mkdir /mnt/fast` and `fathom run --rw randread --expect-device nvme1n1 /mnt/fast` with \
+                  nothing mounted there.",
+        fix: "Mount the intended device, or name a directory on it (`findmnt -T PATH` and `lsblk` show where \
+              a path is).",
+        accept: "Accept the note if you want to measure the overlay or mount.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -45,13 +47,13 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let expected = case.record.header.plan.expect_device.as_deref();
     let mut detour = None;
     for (_, place) in case.own_places() {
-        let place = place.ok_or("where the target is, is not in the record")?;
+        let place = place.ok_or("the record does not contain the device chain of the target")?;
         match expected {
             Some(name) if !is_on(place, name) => {
                 // A chain that could not be followed to its end may still lead to the device.
                 return match &place.blind {
                     Some(why) if place.ram.is_none() => {
-                        Err(format!("whether it is on {name} is not known: {why}"))
+                        Err(format!("fathom cannot tell whether the target is on {name}: {why}"))
                     }
                     _ => Ok(Answer::Finding(elsewhere(place, name))),
                 };
@@ -61,14 +63,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
         }
     }
     if let Some(detour) = detour {
-        return Ok(Answer::Finding(finding(
-            Severity::Note,
-            detour,
-            Some("Name the directory itself, or say with --expect-device which disk you mean."),
-        )));
+        let cure = "Name the directory itself, or name the intended disk with --expect-device.";
+        let found = Detail::new(Severity::Note, detour, evidence([])).with_cure(cure.to_owned());
+        return Ok(Answer::Finding(found));
     }
     let holds = match expected {
-        Some(_) => "Every target is on the device that was named with --expect-device.",
+        Some(_) => "Every target is on the device named with --expect-device.",
         None => "The path leads directly to a mounted file system or a device.",
     };
     Ok(Answer::Holds(holds, evidence([])))
@@ -86,10 +86,10 @@ fn elsewhere(place: &Place, name: &str) -> Detail {
         (None, false) => format!("on {}", below.join(" on ")),
     };
     let mount = place.file_system.as_ref().map(|fs| format!(", which is mounted at {}", fs.mount_point));
-    finding(
+    Detail::new(
         Severity::Void,
         format!("{} is not on {name}: it is {actual}{}.", place.path, mount.unwrap_or_default()),
-        None,
+        evidence([]),
     )
 }
 
@@ -103,7 +103,7 @@ fn detour_of(place: &Place) -> Option<String> {
         "overlay" => {
             let data = match (&place.ram, &place.blind) {
                 (Some(ram), _) => format!("its data are in memory ({ram})"),
-                (None, Some(why)) => format!("where its data are is not known: {why}"),
+                (None, Some(why)) => format!("the device of its data is unknown: {why}"),
                 (None, None) => format!("its data are{on}"),
             };
             Some(format!(
@@ -116,10 +116,6 @@ fn detour_of(place: &Place) -> Option<String> {
         }
         _ => None,
     }
-}
-
-fn finding(severity: Severity, sentence: String, cure: Option<&str>) -> Detail {
-    Detail { severity, sentence, cure: cure.map(Into::into), evidence: evidence([]), renames: None }
 }
 
 #[cfg(test)]
@@ -172,9 +168,9 @@ fn detours_are_a_note_and_subvolumes_are_silent() {
     };
     assert!(sentence(&|_| ()).ends_with("its data are on vda."), "{}", sentence(&|_| ()));
     let unseen = sentence(&|place| place.blind = Some("overlay: a container".into()));
-    assert!(unseen.ends_with("where its data are is not known: overlay: a container."), "{unseen}");
+    assert!(unseen.ends_with("the device of its data is unknown: overlay: a container."), "{unseen}");
     assert_eq!(at("autofs", "/"), Some(Severity::Note));
     assert_eq!(at("ext4", "/srv/fast"), Some(Severity::Note));
     assert_eq!(at("btrfs", "/home"), None);
-    assert_eq!(at("ext4", ""), None, "records of a time when nobody looked");
+    assert_eq!(at("ext4", ""), None, "old records do not contain the mount root");
 }

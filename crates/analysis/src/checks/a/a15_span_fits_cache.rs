@@ -9,8 +9,8 @@ use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::show_bytes;
 
-/// Regions of at least this multiple of the memory leave the page cache a hit rate of half at best, after a long
-/// warm-up.
+/// With a region of this multiple of the memory, the page cache reaches a hit rate of one half at best, after a
+/// long warm-up.
 const TIMES_MEMORY: f64 = 2.0;
 /// Hard disks have caches of up to 512 MiB, and cheap RAID controllers of up to 1 GiB.
 const DRIVE_CACHE_BYTES: u64 = 1 << 30;
@@ -22,15 +22,16 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The span of the workload times its targets, MemTotal, and the answers of A01 and A09.",
         formula: formula!(
-            "Through the page cache: biased where the span is below {TIMES_MEMORY} times MemTotal and nothing counted what \
-             the page cache kept. Where A01 or A09 counted it, they report it. Past the page cache: a note below {drive}, \
-             since hard disks have caches of up to 512 MiB and small RAID controllers of twice that. Larger caches of arrays \
-             and of the hosts of virtual machines cannot be seen from here at all (D18).",
+            "Through the page cache: biased if the span is below {TIMES_MEMORY} times MemTotal and no check \
+             counted the bytes that the page cache served. If A01 or A09 counted them, those checks report \
+             them. Direct I/O: a note below {drive}, since hard disks have caches of up to 512 MiB and small \
+             RAID controllers of twice that. Larger caches of arrays and of the hosts of virtual machines \
+             are invisible from here (D18).",
             drive = show_bytes(DRIVE_CACHE_BYTES)
         ),
         provoke: "`fathom run --rw randread --size 64m DIR`.",
-        fix: "Use a --size well above all caches: 4g and more for one drive, twice the cache of an array.",
-        accept: "Accept it where your real data are that small.",
+        fix: "Use a --size well above all caches: at least 4g for one drive, twice the cache of an array.",
+        accept: "Accept it if your real data are that small.",
     },
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A09], evaluate),
     #[cfg(test)]
@@ -67,7 +68,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     if span >= DRIVE_CACHE_BYTES {
-        return Ok(Answer::Holds("The span is larger than the caches that drives have.", numbers));
+        return Ok(Answer::Holds("The span is larger than the caches of drives.", numbers));
     }
     Ok(Answer::finding(
         Severity::Note,
@@ -80,18 +81,17 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
 }
 
 fn fits_memory(span: u64, memory: u64, numbers: Evidence) -> Detail {
-    Detail {
-        severity: Severity::Biased,
-        sentence: format!(
-            "The tested region of {} was used through the page cache of a machine with {} of memory, which could hold all \
-             or most of it; how much it kept was not counted.",
+    Detail::new(
+        Severity::Biased,
+        format!(
+            "The tested region of {} was accessed through the page cache of a machine with {} of memory, \
+             which could hold all or most of it. The bytes served from memory were not counted.",
             show_bytes(span),
             show_bytes(memory)
         ),
-        cure: Some("Use --cache direct, or a --size of more than twice the memory.".into()),
-        evidence: numbers,
-        renames: None,
-    }
+        numbers,
+    )
+    .with_cure("Use --cache direct, or a --size of more than twice the memory.".to_owned())
 }
 
 /// How much of the work the page cache kept from the device.

@@ -16,19 +16,21 @@ const REPEATS_ABOVE: Share = Share(0.2);
 pub(super) const CHECK: Check = Check {
     id: CheckId::A16,
     name: "RE_READS",
-    belief: "each read is of a block that was not read before",
+    belief: "each read is of a block that the run has not read yet",
     page: Page {
-        reads: "The bytes that the stream read in its longest run, its span and its order of offsets; no kernel file.",
+        reads: "The bytes that the stream read in its longest run, its span and its order of offsets. No \
+                kernel file.",
         formula: formula!(
-            "With c = bytes read / span, uniform random offsets repeat 1 - (1 - e^-c) / c of the time; an order that visits \
-             each block once does so only beyond the first pass, 1 - 1/c. More than {REPEATS_ABOVE} (about half a pass at \
-             random) is a note past the page cache, where only caches that cannot be seen gain from it, and biased through the \
-             page cache, which keeps what was read once. Where A01 fires already it says how much. Zipf, Pareto, normal and \
-             zoned offsets repeat by intention and are not checked."
+            "With c = bytes read / span, uniform random offsets repeat in 1 - (1 - e^-c) / c of the reads. \
+             An order that visits each block once repeats only after the first pass, in 1 - 1/c. More than \
+             {REPEATS_ABOVE} (about half a random pass) is a note for direct I/O, where only invisible \
+             caches gain from it, and biased through the page cache, which keeps every block that was read. \
+             Does not apply if A01 fires, which reports the share. Zipf, Pareto, normal and zoned offsets \
+             repeat by design and are not checked."
         ),
         provoke: "`fathom run --rw randread --size 16m DIR`.",
         fix: "Use a larger --size, a shorter --time, or --random once, which visits every block once per pass.",
-        accept: "Accept it where your real data are read over and over.",
+        accept: "Accept it if your application reads its data over and over.",
     },
     ask: Ask::After(&[CheckId::A01], evaluate),
     #[cfg(test)]
@@ -43,11 +45,11 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    let by_intention =
+    let repeats_by_design =
         |o: &Order| matches!(o, Order::Zipf(_) | Order::Pareto(_) | Order::Normal(_) | Order::Zones(_));
     // A replay repeats the blocks that its capture repeated.
     let intended =
-        case.stream.replay.is_some() || case.stream.access.lines.iter().any(|l| by_intention(&l.order));
+        case.stream.replay.is_some() || case.stream.access.lines.iter().any(|l| repeats_by_design(&l.order));
     if !case.does(Kind::Read) || !case.on_device() || intended || earlier.finds(CheckId::A01) {
         return Ok(Answer::DoesNotApply);
     }
@@ -64,7 +66,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     ]);
     if part <= REPEATS_ABOVE {
         return Ok(Answer::Holds(
-            "Nearly every read was of a block that its run had not read before.",
+            "Almost every read was of a block that the run had not read before.",
             numbers,
         ));
     }
@@ -73,7 +75,8 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     Ok(Answer::finding(
         severity,
         format!(
-            "About {} of the reads came back to blocks that the run had read before: {} were read in a span of {}.",
+            "About {} of the reads returned to blocks that the run had already read: {} were read from a \
+             span of {}.",
             show_share(part),
             show_bytes(read),
             show_bytes(span)

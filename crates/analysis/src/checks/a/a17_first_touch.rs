@@ -27,21 +27,23 @@ pub(super) const CHECK: Check = Check {
     name: "FIRST_TOUCH",
     belief: "the first read of a block takes as long as later ones",
     page: Page {
-        reads: "64 single direct reads at random places of each target before the first run, eight of them and then the same \
-                eight again.",
+        reads: "64 single direct reads at random places of each target before the first run: eight blocks, \
+                then the same eight again, and so on.",
         formula: formula!(
-            "The factor between both lists is the median over all pairs (Hodges and Lehmann, on logarithms); chance is the \
-             rank test of Mann and Whitney. Biased where the factor is above {FACTOR} or below 1/{FACTOR} and chance below \
-             {CHANCE_BELOW}. Smaller factors are mostly other threads on the CPU: of 200 quiet pairs on a virtual \
-             disk the largest was 1.7. Fewer than {FEWEST} blocks are not compared. Nor is a \
-             difference believed where the disk did more than {FOREIGN_IOS} requests or {bytes} for others in that time.",
+            "The factor between the first and the second reads is the median over all pairs (Hodges-Lehmann, \
+             on logarithms). The probability of chance comes from the Mann-Whitney rank test. Biased if the \
+             factor is above {FACTOR} or below 1/{FACTOR} and the probability is below {CHANCE_BELOW}. \
+             Smaller factors mostly come from other threads on the CPU: of 200 quiet pairs on a virtual disk \
+             the largest was 1.7. Fewer than {FEWEST} blocks are not compared. Not checked if the disk did \
+             more than {FOREIGN_IOS} requests or {bytes} for other processes in that time.",
             bytes = show_bytes(FOREIGN_BYTES)
         ),
-        provoke: "A volume that was just restored from a cloud's snapshot: `fathom run --rw randread /dev/nvme1n1`. Or a loop device \
-                  with a buffered backing file that was evicted: `losetup --direct-io=off -f --show FILE`.",
-        fix: "Read the whole target once before (`fathom run --rw read --bs 1m --ops N TARGET`, or the cloud's own \
-              initialisation), or measure a span that no cache below can hold.",
-        accept: "Accept it where first reads are what you want to know about.",
+        provoke: "`fathom run --rw randread /dev/nvme1n1` on a volume that was just restored from a cloud \
+                  snapshot. Or a loop device with a buffered backing file that was evicted: `losetup \
+                  --direct-io=off -f --show FILE`.",
+        fix: "Read the whole target once first (`fathom run --rw read --bs 1m --ops N TARGET`, or the cloud \
+              provider's own initialisation), or measure a span that no cache below can hold.",
+        accept: "Accept it if you want to measure first reads.",
     },
     ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
@@ -77,15 +79,15 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     // A burst by another process slows some reads of one list and not of the other.
     if let Some(others) = case.beside_probes().filter(|o| o.ops > FOREIGN_IOS || o.bytes > FOREIGN_BYTES) {
         return Err(format!(
-            "others made {} requests of {} on the disk while blocks were read twice before the runs",
+            "other processes made {} requests ({}) on the disk during the sample reads before the runs",
             show_count(others.ops as f64),
             show_bytes(others.bytes)
         ));
     }
     let (factor, why) = if both.ratio < 1.0 {
-        (1.0 / both.ratio, "shorter: something below caches, or loads blocks only when they are touched")
+        (1.0 / both.ratio, "shorter: a layer below caches, or loads blocks only on first access")
     } else {
-        (both.ratio, "longer: what is below was busy, or answered the first reads from a cache")
+        (both.ratio, "longer: the storage was busy, or a cache answered the first reads")
     };
     Ok(Answer::finding(
         Severity::Biased,
@@ -149,7 +151,7 @@ fn a_burst_by_another_process_is_not_checked() {
         CHECK.answer(&record)
     };
     assert!(matches!(with_foreign_reads(48), Ok(Answer::Finding(_))));
-    assert!(with_foreign_reads(49).is_err_and(|why| why.contains("49 requests of 196 KiB")));
+    assert!(with_foreign_reads(49).is_err_and(|why| why.contains("49 requests (196 KiB)")));
 }
 
 #[test]

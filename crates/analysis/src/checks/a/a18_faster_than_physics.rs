@@ -3,7 +3,7 @@
 
 use crate::case::Case;
 use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
-use crate::threshold::Ns;
+use crate::threshold::{Ns, Share};
 use model::Known;
 use model::finding::{CheckId, Severity};
 use model::job::Kind;
@@ -11,24 +11,27 @@ use model::units::show_ns;
 
 /// The fastest media (Optane) answer in 8 us or more, including the kernel path. Flash takes 25 us.
 const FLOOR_NS: u64 = 5_000;
+/// Share of holes that explains a median below the floor.
+const HOLES_EXPLAIN_FROM: Share = Share(0.5);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::A18,
     name: "FASTER_THAN_PHYSICS",
     belief: "a storage device can be this fast",
     page: Page {
-        reads: "The latencies of direct reads as fathom stamped them; no kernel file.",
+        reads: "The latencies of direct reads that fathom measured. No kernel file.",
         formula: formula!(
-            "Void where half of the reads took less than {floor} on a target that is not memory and that A01 and A02 have not \
-             renamed; biased where A04 found half of the target or more to be holes, which explains it. The fastest media answer in \
-             8 us, the time in the kernel included (Optane); flash takes 25 us and more.",
+            "Void if half of the reads took less than {floor} on a target that is not memory and that A01 \
+             and A02 did not relabel. Biased if A04 found that at least {HOLES_EXPLAIN_FROM} of the target \
+             are holes, which explains it. The fastest media (Optane) answer in 8 us including the kernel; \
+             flash takes 25 us or more.",
             floor = Ns(FLOOR_NS as f64)
         ),
-        provoke: "`truncate -s 1g FILE` and `fathom run --rw randread --depth 1 --accept A04 FILE`: holes are answered by the \
-                  kernel.",
-        fix: "Find out what answers from memory: holes (A04), a cache below (A12), a program behind FUSE. Name the disk \
-              itself.",
-        accept: "Accept it only where you know of a medium that fast.",
+        provoke: "`truncate -s 1g FILE` and `fathom run --rw randread --depth 1 --accept A04 FILE`: the \
+                  kernel answers reads of holes.",
+        fix: "Find out what answers from memory: holes (A04), a cache below (A12), a FUSE program. Name the \
+              disk itself.",
+        accept: "Accept it only if you know a medium that fast.",
     },
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A04], evaluate),
     #[cfg(test)]
@@ -70,10 +73,10 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     Ok(Answer::finding(severity, sentence, numbers))
 }
 
-/// Whether holes (A04) explain at least half of the reads. The kernel answers holes without a device.
+/// Whether holes (A04) explain the median. The kernel answers reads of holes without a device.
 fn holes_explain(earlier: &Earlier) -> bool {
     let Some(Ok(Answer::Finding(holes))) = earlier.answer(CheckId::A04) else { return false };
-    holes.evidence.get("never_written_share").is_some_and(|share| *share >= 0.5)
+    holes.evidence.get("never_written_share").is_some_and(|share| *share >= HOLES_EXPLAIN_FROM)
 }
 
 #[cfg(test)]

@@ -19,22 +19,24 @@ const WITHOUT_COPY: &[&str] = &["mmap", "splice"];
 pub(super) const CHECK: Check = Check {
     id: CheckId::A19,
     name: "ABOVE_CEILING",
-    belief: "so many bytes a second fit through the link",
+    belief: "the link to the storage can carry this rate",
     page: Page {
-        reads: "Of every drive below: `current_link_speed` and `current_link_width` of its PCI function, or `sata_spd`. For a target \
-                in memory the rate at which fathom's self test copies. Beside it the rate of the best run.",
+        reads: "For every drive below: `current_link_speed` and `current_link_width` of its PCI function, or \
+                `sata_spd`. For a target in memory: the copy rate of fathom's self test. Also the rate of \
+                the best run.",
         formula: formula!(
-            "A PCI Express lane carries its speed less 2 of 10 bits up to 5 GT/s and less 2 of 130 above, in each direction; \
-             a SATA link its speed less 2 of 10 bits, both directions together; several drives carry their sum. Void above \
-             that: real transfers lose some percent more to headers, so no drive comes near. Memory: workers times the copy \
-             rate times {NEAREST_CACHE}, since blocks smaller than the self test's stay in the nearest cache. A virtual disk \
-             has no link."
+            "A PCI Express lane carries its speed less 2 of 10 bits up to 5 GT/s and less 2 of 130 above, in \
+             each direction. A SATA link carries its speed less 2 of 10 bits, both directions together. \
+             Several drives carry the sum. Void above that: packet headers take some more percent, so no \
+             drive comes near. The limit of memory is workers times the copy rate times {NEAREST_CACHE}, \
+             since blocks smaller than the self test's stay in the nearest CPU cache. A virtual disk has no \
+             link."
         ),
-        provoke: "None is known on real hardware: what is too fast for a link comes from a cache, and other checks report \
-                  that first. The check's tests show it on recorded link files.",
-        fix: "Find out what answers instead of the drive: use --cache direct and a larger --size, and see the settings of the \
-              controller's cache.",
-        accept: "Accept it only where the kernel shows a wrong link (compare `lspci -vv`).",
+        provoke: "No command is known on real hardware: a rate above the link comes from a cache, and other \
+                  checks report that first. The check's tests use recorded link files.",
+        fix: "Find out what answers instead of the drive: use --cache direct and a larger --size, and check \
+              the cache settings of the controller.",
+        accept: "Accept it only if the kernel reports a wrong link (compare `lspci -vv`).",
     },
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A09, CheckId::A12], evaluate),
     #[cfg(test)]
@@ -49,8 +51,8 @@ struct Ceiling {
     bytes_per_s: f64,
     /// Whether both directions share the bandwidth.
     shared: bool,
-    /// Description for the sentence.
-    what: String,
+    /// The link or memory, for the sentence.
+    name: String,
 }
 
 fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -66,14 +68,14 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let rate = if ceiling.shared { rates.iter().sum() } else { rates.into_iter().fold(0.0, f64::max) };
     let numbers = evidence([("bytes_per_s", rate), ("ceiling_bytes_per_s", ceiling.bytes_per_s)]);
     if rate <= ceiling.bytes_per_s {
-        return Ok(Answer::Holds("So many bytes a second fit through what carries them.", numbers));
+        return Ok(Answer::Holds("The link to the storage can carry this rate.", numbers));
     }
     Ok(Answer::finding(
         Severity::Void,
         format!(
-            "{} MB/s through {} that carries {} MB/s at most is impossible: something between answers instead.",
+            "{} MB/s is more than {} can carry ({} MB/s at most): something in between answered instead.",
             show_rate(rate / 1e6),
-            ceiling.what,
+            ceiling.name,
             show_rate(ceiling.bytes_per_s / 1e6)
         ),
         numbers,
@@ -88,11 +90,11 @@ fn ceiling(case: &Case) -> Known<Option<Ceiling>> {
         }
         let copied = case.record.header.self_test.copy_bytes_per_s;
         if !(copied.is_finite() && copied > 0.0) {
-            return Err("fathom did not measure how fast memory is copied".into());
+            return Err("the self test did not measure the copy rate of memory".into());
         }
         let workers = f64::from(case.stream.workers.max(1));
-        let what = "copying in memory".to_owned();
-        return Ok(Some(Ceiling { bytes_per_s: copied * workers * NEAREST_CACHE, shared: true, what }));
+        let name = "memory copies".to_owned();
+        return Ok(Some(Ceiling { bytes_per_s: copied * workers * NEAREST_CACHE, shared: true, name }));
     }
     let leaves = case.leaves()?;
     let links: Known<Vec<Ceiling>> = leaves.iter().map(|leaf| link_ceiling(leaf)).collect();
@@ -104,15 +106,15 @@ fn ceiling(case: &Case) -> Known<Option<Ceiling>> {
     Ok(Some(Ceiling {
         bytes_per_s: links.iter().map(|l| l.bytes_per_s).sum(),
         shared: links.iter().all(|l| l.shared),
-        what: links.into_iter().map(|l| l.what).collect::<Vec<_>>().join(" and "),
+        name: links.into_iter().map(|l| l.name).collect::<Vec<_>>().join(" and "),
     }))
 }
 
 /// Returns the bandwidth limit of a drive's link.
 fn link_ceiling(layer: &Layer) -> Known<Ceiling> {
     let link = link(layer)?;
-    let what = format!("{} to {}", link.words, layer.name);
-    Ok(Ceiling { bytes_per_s: link.bytes_per_s, shared: link.shared, what })
+    let name = format!("{} to {}", link.words, layer.name);
+    Ok(Ceiling { bytes_per_s: link.bytes_per_s, shared: link.shared, name })
 }
 
 /// Returns the bytes per second of a kind in the window of the best run.

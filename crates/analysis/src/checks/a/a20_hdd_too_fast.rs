@@ -20,23 +20,24 @@ const SPAN_FROM_BYTES: u64 = 1 << 30;
 pub(super) const CHECK: Check = Check {
     id: CheckId::A20,
     name: "HDD_TOO_FAST",
-    belief: "disks that the kernel calls spinning do spin",
+    belief: "disks that the kernel calls rotational are hard disks",
     page: Page {
-        reads: "queue/rotational of every disk below, the median of random direct reads, and whether the machine is virtual.",
+        reads: "queue/rotational of every disk below, the median of random direct reads, and whether the \
+                machine is virtual.",
         formula: formula!(
-            "All disks say rotational = 1, and half of the random reads took less than {floor} (half a turn at 15,000 turns a \
-             minute, without moving the arm), or less than {each} times the operations in flight per disk (the best disks \
-             reach 600 a second from a full queue, 1.6 ms each). Biased on real hardware: a cache answered. A note on a \
-             virtual disk, whose driver often leaves that flag as it found it. Spans below {span} fit a real disk's own cache \
-             and are not judged.",
+            "Fires if all disks report rotational = 1 and half of the random reads took less than {floor} \
+             (half a turn at 15,000 rpm, without the seek), or less than {each} times the operations in \
+             flight per disk (the fastest disks reach 600 per second from a full queue, 1.6 ms each). Biased \
+             on real hardware: a cache answered. A note on a virtual disk, whose driver often leaves the \
+             flag at its default. Spans below {span} fit the cache of a hard disk and are not judged.",
             floor = Ns(FLOOR_NS as f64),
             each = Ns(EACH_FLOOR_NS),
             span = show_bytes(SPAN_FROM_BYTES)
         ),
         provoke: "`echo 1 > /sys/block/vda/queue/rotational` and `fathom run --rw randread DIR`.",
-        fix: "Where it is no spinning disk, `echo 0 > /sys/block/X/queue/rotational`; where it is one, find the cache that \
-              answers: a RAID controller's, or a host's.",
-        accept: "Accept it where both are known.",
+        fix: "If it is not a hard disk, `echo 0 > /sys/block/X/queue/rotational`. If it is one, find the \
+              cache that answers: a RAID controller's, or a host's.",
+        accept: "Accept it if you know the kind of disk and the cache that answers.",
     },
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A04, CheckId::A18], evaluate),
     #[cfg(test)]
@@ -60,10 +61,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let leaves = case.leaves()?;
     let spinning: Known<Vec<u64>> = leaves.iter().map(|l| l.queue_number("rotational")).collect();
     if spinning?.contains(&0) {
-        return Ok(Answer::Holds(
-            "The kernel calls no disk below a spinning one, or not all of them.",
-            evidence([]),
-        ));
+        return Ok(Answer::Holds("At least one disk below is not rotational.", evidence([])));
     }
     let latency = case.latency(Kind::Read).ok_or("no read completed within a window")?;
     let median = latency.quantile_ns(0.5).ok_or("no read completed within a window")?;
@@ -75,21 +73,22 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         ("span_bytes", span as f64),
     ]);
     if median >= FLOOR_NS && median as f64 >= EACH_FLOOR_NS * depth_per_disk {
-        return Ok(Answer::Holds("The spinning disk took the time that one needs.", numbers));
+        return Ok(Answer::Holds("The reads took as long as a hard disk needs.", numbers));
     }
     let is_virtual = leaves.iter().any(|l| case.is_virtual(l));
     if span < SPAN_FROM_BYTES && !is_virtual {
-        return Err(format!("a span of {} fits the cache of a spinning disk", show_bytes(span)));
+        return Err(format!("a span of {} fits the cache of a hard disk", show_bytes(span)));
     }
     let (severity, cause) = if is_virtual {
         (Severity::Note, "it is a virtual disk, whose flag says nothing about the disks of the host")
     } else {
-        (Severity::Biased, "a cache answered, or it is no spinning disk")
+        (Severity::Biased, "a cache answered, or it is not a hard disk")
     };
     Ok(Answer::finding(
         severity,
         format!(
-            "The kernel calls {} a spinning disk, and half of the random reads took {} or less at depth {}: {cause}.",
+            "The kernel calls {} rotational, but half of the random reads took {} or less at depth {}: \
+             {cause}.",
             layer_names(&leaves),
             show_ns(median as f64),
             show_rate(depth_per_disk)

@@ -25,19 +25,19 @@ pub(super) const CHECK: Check = Check {
     name: "SHARED_EXTENTS",
     belief: "overwriting happens in place",
     page: Page {
-        reads: "The extents of the file at the start of each run and after its final sync (FIEMAP): how many, and which are \
-                shared.",
+        reads: "The number of extents of the file and which of them are shared, at the start of each run and \
+                after its final sync (FIEMAP).",
         formula: formula!(
-            "Shared bytes / bytes of the file > {SHARED_ABOVE} before the run, or at the end of it at least {GROWN_FROM} \
-             times as many extents as before and {FEW} more. An overwrite in place changes neither. The second is not asked \
-             where more than {UNWRITTEN_ABOVE} of the file was never written, since filling that splits extents in place \
-             (B16), where more than {ENCODED_ABOVE} is stored compressed, since such extents are short (A07), nor where the \
-             job trims."
+            "Shared bytes / bytes of the file > {SHARED_ABOVE} before the run, or at its end at least \
+             {GROWN_FROM} times as many extents as before and {FEW} more. An overwrite in place changes \
+             neither. The number of extents is ignored if more than {UNWRITTEN_ABOVE} of the file was never \
+             written, since filling it splits extents in place (B16), if more than {ENCODED_ABOVE} is stored \
+             compressed, since such extents are short (A07), or if the job trims."
         ),
-        provoke: "On XFS: `cp --reflink=always FILE COPY` and `fathom run --rw randwrite --destroy FILE FILE`. Or `fathom run --rw \
-                  randwrite DIR` on btrfs.",
+        provoke: "On XFS: `cp --reflink=always FILE COPY` and `fathom run --rw randwrite --destroy FILE \
+                  FILE`. Or `fathom run --rw randwrite DIR` on btrfs.",
         fix: "Measure a file without copies and snapshots; on btrfs use `chattr +C` on the empty directory.",
-        accept: "Accept it where copy-on-write is what you want to measure.",
+        accept: "Accept it if you want to measure copy-on-write.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -70,14 +70,16 @@ fn evaluate(case: &Case) -> Known<Answer> {
         numbers.insert("extents_before".into(), before as f64);
         numbers.insert("extents_after".into(), after as f64);
     }
-    let counts = grown
-        .map(|(a, b)| format!("its extents grew from {} to {}", show_count(a as f64), show_count(b as f64)));
+    let counts = grown.map(|(a, b)| {
+        format!("its extent count grew from {} to {}", show_count(a as f64), show_count(b as f64))
+    });
     let sentence = match (shared > SHARED_ABOVE, counts) {
         (false, None) => return Ok(Answer::Holds("The file was overwritten in place.", numbers)),
         (true, counts) => {
             let counts = counts.map(|c| format!(" ({c})")).unwrap_or_default();
             format!(
-                "{} of the file was shared with a copy or a snapshot, so writes were redirected to new blocks{counts}.",
+                "{} of the file was shared with a copy or a snapshot, so writes were redirected to new \
+                 blocks{counts}.",
                 show_share(shared)
             )
         }

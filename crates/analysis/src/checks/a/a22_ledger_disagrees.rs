@@ -40,29 +40,32 @@ pub(super) const CHECK: Check = Check {
     name: "LEDGER_DISAGREES",
     belief: "the counters of fathom, of its cgroup and of the devices agree",
     page: Page {
-        reads: "Bytes and operations that fathom issued, the stat files of the devices, and the io counters of fathom's own cgroup, \
-                each from start to stop of every run.",
+        reads: "Bytes and operations that fathom issued, the `stat` files of the devices, and the io \
+                counters of fathom's own cgroup, each from start to stop of every run.",
         formula: formula!(
-            "Void where (1) through the page cache, the cgroup was charged more bytes than the disk did until the final sync, \
-             (2) direct operations moved more bytes than the disk did, (3) direct operations moved more bytes than the cgroup \
-             was charged while the disk did them, or (4) the disk counted fewer requests and merges than direct operations, \
-             each by more than {WITHIN} and what was in flight. (4) is not asked where requests are more than {MERGED_FROM} \
-             times as large as operations (B01). For (1), {floor} per run is allowed, and in sequential reads through the page \
-             cache {windows} windows of read-ahead per worker and run, which are charged and on their way when the counters \
-             are read. What the kernel charges twice is taken off first: io_uring submits without waiting, and an attempt that the \
-             kernel refuses is charged too, because the request must be split (see B03) or because more operations are in flight \
-             than the device's queue takes (nr_requests). A note where direct operations were charged more than the device did, \
-             while the device did what was issued. On a quiet disk these counts are equal to the byte. Not asked where A01, A02, A04, \
-             A06, A07, A09, A12 or A18 explains missing bytes; bytes beyond ours belong to D01, B03 and B04. Where several streams \
-             use one device, the sums do not tell whose count is wrong: then only what a stream issued and what the kernel counted \
-             for its own workers are compared.",
+            "Void if (1) through the page cache, the cgroup was charged more bytes than the disk moved until \
+             the final sync, (2) direct operations moved more bytes than the disk, (3) direct operations \
+             moved more bytes than the cgroup was charged although the disk moved them, or (4) the disk \
+             counted fewer requests and merges than direct operations, each by more than {WITHIN} and the \
+             I/O in flight. (4) does not apply if requests are more than {MERGED_FROM} times as large as \
+             operations (B01). (1) allows {floor} per run, and for sequential reads through the page cache \
+             {windows} windows of read-ahead per worker and run, which are charged but still in flight when \
+             the counters are read. Double charges are subtracted first: io_uring first submits without \
+             waiting, and the kernel charges this attempt even if it refuses it, because the request must be \
+             split (see B03) or because more operations are in flight than the device's queue takes \
+             (nr_requests). A note if direct operations were charged more than the device moved, and the \
+             device moved everything that fathom issued. On a quiet disk these counts are equal to the byte. \
+             Does not apply if A01, A02, A04, A06, A07, A09, A12 or A18 explains missing bytes; extra bytes \
+             belong to D01, B03 and B04. If several streams use one device, the sums do not show whose count \
+             is wrong, so only the bytes that a stream issued and the kernel's count for its own workers are \
+             compared.",
             floor = show_bytes(FLOOR_BYTES),
             windows = traffic::WINDOWS
         ),
-        provoke: "No command does: it means that a counter is wrong, the kernel's or fathom's. A session file in which 3 % \
-                  were added to what was issued shows it.",
-        fix: "Measure again; if it happens again, report it as a fault of fathom with the session file and the output of \
-              `fathom show FILE --format json`.",
+        provoke: "No command: the finding means that a counter of the kernel or of fathom is wrong. A \
+                  session file with 3 % added to the issued bytes shows it.",
+        fix: "Measure again. If it happens again, report it as a bug in fathom with the session file and the \
+              output of `fathom show FILE --format json`.",
         accept: "Do not use the number.",
     },
     ask: Ask::After(EXPLAIN_MISSING, evaluate),
@@ -102,20 +105,18 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         }
         if let Some(charged) = only_charged {
             let sentence = format!(
-                "Only the charge is too high, and fathom does not know why: {charged}. What fathom issued and what the device did \
-                 agree, so the number holds."
+                "Only the kernel's charge is too high, and fathom does not know why: {charged}. The counts \
+                 of fathom and of the device agree, so the number holds."
             );
             return Ok(Answer::finding(Severity::Note, sentence, numbers));
         }
         let holds = match (is_direct, ledger.own) {
-            (true, Some(_)) => {
-                "Three counters agree: what fathom issued, what was charged to it and what the device did."
-            }
-            (true, None) => "What fathom issued and what the device did agree; its cgroup did not count.",
-            (false, Some(_)) => "The device did all that was charged to fathom.",
+            (true, Some(_)) => "The counts of fathom, of its cgroup and of the device agree.",
+            (true, None) => "The counts of fathom and of the device agree. The cgroup has no count.",
+            (false, Some(_)) => "The device moved all bytes that were charged to fathom.",
             (false, None) => {
-                return Err("through the page cache, only what is charged to fathom can be compared with the device, and \
-                            its cgroup did not count"
+                return Err("through the page cache, only the bytes charged to fathom's cgroup can be \
+                            compared with the device, and the cgroup has no count"
                     .into());
             }
         };
@@ -145,9 +146,9 @@ fn full_queue(case: &Case) -> Option<FullQueue> {
     let kind = Kind::MOVING.into_iter().find(over)?;
     let Some(Refused::QueueFull(requests)) = refused(case, kind) else { return None };
     let sentence = format!(
-        "The kernel charged {} of {}s to fathom, and fathom issued {}: io_uring submits without waiting first, and the kernel \
-         charges such an attempt before it refuses it because the device's queue is full (nr_requests {}, {} in flight were \
-         asked for). The device did what fathom issued, so the number holds.",
+        "The kernel charged {} of {}s to fathom, but fathom issued {}: io_uring first submits without \
+         waiting, and the kernel charges this attempt even if it refuses it because the device's queue is \
+         full (nr_requests {}, requested depth {}). The device did what fathom issued, so the number holds.",
         show_bytes(charged.bytes[slot(kind)]),
         kind.word(),
         show_bytes(case.issued(kind).bytes),
@@ -171,10 +172,7 @@ fn shared(case: &Case) -> Known<Answer> {
         }
     }
     let numbers = evidence([("issued_bytes", case.issued_total().bytes as f64)]);
-    Ok(Answer::Holds(
-        "What fathom issued and what the kernel counted for the stream's workers agree.",
-        numbers,
-    ))
+    Ok(Answer::Holds("The counts of fathom and of the kernel for the stream's workers agree.", numbers))
 }
 
 /// Three counts of the same work, all runs together.
@@ -222,7 +220,7 @@ impl Ledger {
             let most = done as f64 * (1.0 + WITHIN.0) + self.in_flight + self.floor;
             (charged as f64 > most).then(|| {
                 format!(
-                    "the kernel charged {} of {}s to fathom, and the disk did {}",
+                    "the kernel charged {} of {}s to fathom, but the disk moved {}",
                     show_bytes(charged),
                     kind.word(),
                     show_bytes(done)
@@ -237,15 +235,15 @@ impl Ledger {
             let issued = case.issued(kind);
             let done = super::flow(&self.device, kind);
             let below = |seen: u64| seen as f64 * (1.0 + WITHIN.0) + self.in_flight < issued.bytes as f64;
-            let start_of_sentence = format!("{} of {}s were issued", show_bytes(issued.bytes), kind.word());
+            let start_of_sentence = format!("fathom issued {} of {}s", show_bytes(issued.bytes), kind.word());
             if below(done.bytes) {
-                return Some(format!("{start_of_sentence}, and the device did {}", show_bytes(done.bytes)));
+                return Some(format!("{start_of_sentence}, but the device moved {}", show_bytes(done.bytes)));
             }
             let charged =
                 self.own.filter(|_| kind == Kind::Read || charges_caller(case)).map(|o| o.bytes[slot(kind)]);
             if let Some(charged) = charged.filter(|c| below(*c)) {
                 return Some(format!(
-                    "{start_of_sentence} and done by the device, and {} were charged to fathom",
+                    "{start_of_sentence} and the device moved them, but {} were charged to fathom",
                     show_bytes(charged)
                 ));
             }
@@ -261,7 +259,7 @@ impl Ledger {
         let merged = size(done.bytes, done.ios) > MERGED_FROM * size(issued.bytes, issued.ops);
         (issued.ops as f64 > most && !merged).then(|| {
             format!(
-                "{} operations were issued, and the device counted {} requests and merges",
+                "fathom issued {} operations, but the device counted {} requests and merges",
                 show_count(issued.ops as f64),
                 show_count(seen as f64)
             )
@@ -286,7 +284,7 @@ fn three_percent_missing_is_void_and_ten_percent_is_left_to_a01() {
     let at = |delivered| CHECK.answer(&Fixture { delivered, ..Fixture::honest() }.record());
     assert!(matches!(at(0.995), Ok(Answer::Holds(..))));
     let Ok(Answer::Finding(f)) = at(0.97) else { panic!("silent") };
-    assert!(f.severity == Severity::Void && f.sentence.contains("of reads were issued"), "{}", f.sentence);
+    assert!(f.severity == Severity::Void && f.sentence.contains("fathom issued"), "{}", f.sentence);
     assert!(matches!(at(0.9), Ok(Answer::Holds(..))), "A01 says why");
 }
 

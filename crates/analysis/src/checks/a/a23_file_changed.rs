@@ -3,7 +3,7 @@
 //! open.
 
 use crate::case::{Case, CaseRun};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula, phase_streams};
 use model::Known;
 use model::evidence::{FileState, Moment, Snapshot, TargetState};
 use model::finding::{CheckId, Severity};
@@ -16,22 +16,24 @@ pub(super) const CHECK: Check = Check {
     name: "FILE_CHANGED",
     belief: "the file stayed the same while it was measured",
     page: Page {
-        reads: "Device, inode, names, length, allocated bytes and times of the last change (mtime, ctime) of every file after preparation and \
-                at the start and the end of each run (fstat on the descriptor that fathom holds), and how it is stored \
-                (FIEMAP) where the run only reads. Programs cannot read the change cookies of file systems; the time of the \
-                last change takes their place.",
+        reads: "Device, inode, names, length, allocated bytes and change times (mtime, ctime) of every file \
+                after preparation and at the start and end of each run (fstat on the descriptor that fathom \
+                holds), and its extents (FIEMAP) if the run only reads. Programs cannot read the change \
+                cookies of file systems, so the change times take their place.",
         formula: formula!(
-            "Void where the length changed in a run other than by `--engine sync:grow`, or where from one run to the next it is another file. Where it is only \
-             read, void too where bytes were taken out of the file or it was stored anew, and biased where only the time of \
-             the last change moved: another process wrote to it, renamed it or set its times. Biased where a name of the file was removed or given to \
-             another file in a run: what was measured is no longer what has the name. Attempts that do not count are looked at \
-             too, and for files of yours the time between runs. There is no threshold: no other process should touch the file."
+            "Void if the length changed in a run other than by `--engine sync:grow`, or if a later run found \
+             another file. If fathom only reads the file, also void if bytes were removed from it or its \
+             extents moved, and biased if only its change times moved: another process wrote to it, renamed \
+             it or set its times. Biased if a name of the file was removed or given to another file in a \
+             run: that name no longer leads to the measured file. Discarded attempts are checked too, and \
+             for your own files the time between runs. There is no threshold: no other process should touch \
+             the file."
         ),
-        provoke: "`fathom run --rw randread --time 5s FILE` and, while it runs, `fallocate --punch-hole --offset 0 --length 1m FILE`, \
-                  `truncate -s 1m FILE`, or `mv OTHER FILE`.",
-        fix: "Make sure that nothing changes the file while it is measured, or name its directory and let fathom make a file \
-              of its own.",
-        accept: "Do not accept it: nothing makes up for a file that changed.",
+        provoke: "`fathom run --rw randread --time 5s FILE` and, while it runs, `fallocate --punch-hole \
+                  --offset 0 --length 1m FILE`, `truncate -s 1m FILE`, or `mv OTHER FILE`.",
+        fix: "Make sure that no process changes the file during the measurement, or name its directory and \
+              let fathom make its own file.",
+        accept: "Do not accept it: no correction exists for a file that changed.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -67,31 +69,33 @@ impl Change {
         match self {
             Self::Another => format!("{path} became another file while it was measured."),
             Self::Length(before, after) => format!(
-                "{path} was {} while it was measured: it had {} and then {}.",
-                if after < before { "cut off" } else { "made longer" },
+                "{path} was {} while it was measured: from {} to {}.",
+                if after < before { "shortened" } else { "extended" },
                 show_bytes(*before),
                 show_bytes(*after)
             ),
             Self::Stored => format!(
-                "{path} was stored in another way at the end of a run than at its start: bytes were taken out of it or moved, \
-                 while it was only read here."
+                "The extents of {path} changed in a run in which fathom only read it: another process \
+                 removed or moved bytes."
             ),
             Self::Renamed => {
                 format!(
-                    "{path} was removed or given to another file in a run: what was measured is not what has that name now."
+                    "{path} was removed or replaced in a run: this name no longer leads to the measured \
+                     file."
                 )
             }
-            Self::Written => format!("Somebody else wrote to {path} while it was only read here."),
+            Self::Written => format!("Another process wrote to {path} while fathom only read it."),
             Self::Touched => format!(
-                "Somebody else renamed {path}, or changed its times, owner, mode or attributes, while it was only read here: what has that \
-                 name now may be another file, and a write may be hidden by times that were set back."
+                "Another process renamed {path}, or changed its times, owner, mode or attributes, while \
+                 fathom only read it: the name may now lead to another file, and times that were set back \
+                 may hide a write."
             ),
         }
     }
 }
 
 fn evaluate(case: &Case) -> Known<Answer> {
-    let streams = case.job.phases.get(case.phase).map_or(&[][..], |p| &p.streams);
+    let streams = phase_streams(case);
     let files: Vec<usize> = case.own_places().map(|(t, _)| t).filter(|t| is_file(case, *t)).collect();
     if files.is_empty() || !case.has_storage() {
         return Ok(Answer::DoesNotApply);
@@ -102,8 +106,9 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let mut worst: Option<(Change, usize)> = None;
     for target in files {
         // fathom's own writes change the times and the allocation, but not the length.
-        let of_streams = streams.iter().filter(|s| s.targets.contains(&target)).all(|s| !s.changes_targets());
-        let only_read = of_streams && !is_written_by_hosts(case, target);
+        let streams_only_read =
+            streams.iter().filter(|s| s.targets.contains(&target)).all(|s| !s.changes_targets());
+        let only_read = streams_only_read && !is_written_by_hosts(case, target);
         for change in changes(case, target, only_read)? {
             if worst.as_ref().is_none_or(|(known, _)| change < *known) {
                 worst = Some((change, target));
@@ -187,14 +192,13 @@ fn add_changes(then: &TargetState, now: &TargetState, only_read: bool, out: &mut
 }
 
 fn state(snapshot: &Snapshot, target: usize) -> Known<&TargetState> {
-    snapshot.targets.get(target).ok_or_else(|| "the target was not looked at".into())
+    snapshot.targets.get(target).ok_or_else(|| "the snapshot does not contain the target".into())
 }
 
 fn facts(state: &TargetState) -> Known<FileState> {
-    state
-        .file
-        .clone()
-        .unwrap_or_else(|| Err("what the file is was not looked at at the edges of the runs".into()))
+    state.file.clone().unwrap_or_else(|| {
+        Err("the state of the file at the start and end of the runs was not recorded".into())
+    })
 }
 
 #[cfg(test)]
@@ -263,7 +267,7 @@ fn changes_between_runs_and_in_discarded_attempts_are_found() {
         t.file.as_mut().unwrap().as_mut().unwrap().bytes = 1 << 30;
     });
     record.runs.push(repeated);
-    assert_eq!(CHECK.severity(&record), Some(Severity::Void), "an attempt that does not count");
+    assert_eq!(CHECK.severity(&record), Some(Severity::Void), "a discarded attempt");
 }
 
 #[test]

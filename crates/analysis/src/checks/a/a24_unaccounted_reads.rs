@@ -4,7 +4,7 @@
 //! If the engine makes no such calls, requires that bytes missing at the device are in the page cache.
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula, phase_streams, sum_over_runs};
 use crate::figures::kernel_text::{grown, keyed};
 use crate::threshold::Share;
 use model::Known;
@@ -38,24 +38,25 @@ const CACHED_FROM: Share = Share(0.01);
 pub(super) const CHECK: Check = Check {
     id: CheckId::A24,
     name: "UNACCOUNTED",
-    belief: "the kernel carried out the operations that fathom counted",
+    belief: "the kernel performed the operations that fathom counted",
     page: Page {
-        reads: "`rchar` and `wchar` in `/proc/self/io` at start and stop of every run (of the stream's own workers, \
-                `/proc/thread-self/io`, where streams run at once), for the engines sync, vsync, preadv, rw, posixaio, std, \
-                stdio and fstream; for the others and where that is missing, the target's pages in the page cache and the device's \
-                counters.",
+        reads: "`rchar` and `wchar` in `/proc/self/io` at start and stop of every run \
+                (`/proc/thread-self/io` of the stream's own workers if several streams run), for the engines \
+                sync, vsync, preadv, rw, posixaio, std, stdio and fstream. For other engines, or if that \
+                file is missing: the target's pages in the page cache and the device's counters.",
         formula: formula!(
-            "Void where system calls moved less than {COUNTED_FROM} of the bytes that fathom counted: the kernel counts each \
-             of them; less than {BUFFERED_FROM} where std, stdio and fstream have a buffer of their own and the region is larger than \
-             {MANY_BUFFERS} of them. Void too where reads through the page cache are missing at the device by {MISSING_FROM} or more, and \
-             less than {CACHED_FROM} of them is in the page cache at the start and at the end of the runs: then no page \
-             explains them."
+            "Void if system calls moved less than {COUNTED_FROM} of the bytes that fathom counted: the \
+             kernel counts all of them. The limit is {BUFFERED_FROM} if std, stdio or fstream uses its own \
+             buffer and the region is larger than {MANY_BUFFERS} buffers. Also void if at least \
+             {MISSING_FROM} of the reads through the page cache are missing at the device, and less than \
+             {CACHED_FROM} of them is in the page cache at the start and at the end of the runs: then no \
+             page explains them."
         ),
-        provoke: "A library that answers `aio_read` itself: `LD_PRELOAD=./answers.so fathom run --rw randread --engine posixaio --cache buffered \
-                  FILE`. fathom's own tests build one.",
-        fix: "Look at LD_PRELOAD and /etc/ld.so.preload, and for what else stands between programs and the kernel (`fathom \
-              doctor`).",
-        accept: "There is nothing to accept: nothing was read.",
+        provoke: "A library that answers `aio_read` itself: `LD_PRELOAD=./answers.so fathom run --rw \
+                  randread --engine posixaio --cache buffered FILE`. fathom's own tests build one.",
+        fix: "Check LD_PRELOAD and /etc/ld.so.preload, and anything else between programs and the kernel \
+              (`fathom doctor`).",
+        accept: "Do not accept it: the kernel did not perform these operations.",
     },
     ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
@@ -103,7 +104,7 @@ fn counted_from(case: &Case) -> Option<Share> {
 
 /// Decides by the kernel's count of bytes that system calls moved. fathom's own files only add to it.
 fn decide_by_calls(case: &Case, from: Share) -> Known<Answer> {
-    let streams = case.job.phases.get(case.phase).map_or(0, |p| p.streams.len());
+    let streams = phase_streams(case).len();
     for (kind, key) in [(Kind::Read, "rchar:"), (Kind::Write, "wchar:")] {
         let issued = case.issued(kind).bytes;
         let moved = if streams > 1 {
@@ -119,24 +120,24 @@ fn decide_by_calls(case: &Case, from: Share) -> Known<Answer> {
             }
             own.most
         } else {
-            let moved = case.runs.iter().map(|ran| grown(ran, IO_FILE, |text| keyed(text, key)));
-            moved.sum::<Known<u64>>()?
+            sum_over_runs(case, |ran| grown(ran, IO_FILE, |text| keyed(text, key)))?
         };
         if (moved as f64) < from.0 * issued as f64 {
             let sentence = format!(
-                "fathom counted {} of {}s, and system calls of this process moved {}: something between fathom and the kernel \
-                 answers in its place.",
+                "fathom counted {} of {}s, but system calls of this process moved {}: something between \
+                 fathom and the kernel answered instead.",
                 show_bytes(issued),
                 kind.word(),
                 show_bytes(moved)
             );
-            return Ok(finding(
+            return Ok(Answer::finding(
+                Severity::Void,
                 sentence,
                 evidence([("issued_bytes", issued as f64), ("moved_bytes", moved as f64)]),
             ));
         }
     }
-    Ok(Answer::Holds("System calls moved what fathom counted.", evidence([])))
+    Ok(Answer::Holds("System calls moved all bytes that fathom counted.", evidence([])))
 }
 
 /// Decides by pages: reads that no device delivered must be in the page cache. Direct reads need no page; A18
@@ -151,12 +152,12 @@ fn decide_by_pages(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if share(missing as f64, read as f64) < MISSING_FROM && share(at_most as f64, read as f64) >= MISSING_FROM
     {
         return Err(format!(
-            "how much of what this stream read a device delivered is not known: {}",
+            "fathom cannot tell how many of this stream's reads a device delivered: {}",
             case.why_shared()?
         ));
     }
     if share(missing as f64, read as f64) < MISSING_FROM {
-        return Ok(Answer::Holds("The device or the page cache accounts for what was read.", evidence([])));
+        return Ok(Answer::Holds("The device or the page cache accounts for the reads.", evidence([])));
     }
     if case.stream.cache.is_direct() {
         return Ok(Answer::DoesNotApply);
@@ -171,22 +172,19 @@ fn decide_by_pages(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     let numbers = evidence([("missing_bytes", missing as f64), ("cached_bytes", most_cached as f64)]);
     if most_cached as f64 >= CACHED_FROM.0 * from_memory as f64 {
-        return Ok(Answer::Holds("The device or the page cache accounts for what was read.", numbers));
+        return Ok(Answer::Holds("The device or the page cache accounts for the reads.", numbers));
     }
     let sentence = format!(
-        "{} of reads reached no device, and only {} of what it read are in the page cache: nothing that can be seen carried them out.",
+        "{} of reads reached no device, and the page cache holds only {} of the targets: nothing visible \
+         performed these reads.",
         show_bytes(missing),
         show_bytes(most_cached)
     );
-    Ok(finding(sentence, numbers))
+    Ok(Answer::finding(Severity::Void, sentence, numbers))
 }
 
 fn cached_bytes(state: &TargetState) -> Known<u64> {
     state.pages.clone().map(|p| p.cached.saturating_mul(p.page_bytes))
-}
-
-fn finding(sentence: String, numbers: crate::checks::Evidence) -> Answer {
-    Answer::finding(Severity::Void, sentence, numbers)
 }
 
 #[cfg(test)]
@@ -207,9 +205,9 @@ fn calls([moved, pages]: [u64; 2]) -> model::record::Record {
 
 #[test]
 fn fewer_bytes_by_system_calls_are_void() {
-    let of_a_run = 11_000 * 4096;
-    assert_eq!(CHECK.severity(&calls([of_a_run, 0])), None);
-    assert_eq!(CHECK.severity(&calls([of_a_run * 95 / 100, 9_999])), Some(Severity::Void));
+    let run_bytes = 11_000 * 4096;
+    assert_eq!(CHECK.severity(&calls([run_bytes, 0])), None);
+    assert_eq!(CHECK.severity(&calls([run_bytes * 95 / 100, 9_999])), Some(Severity::Void));
 }
 
 #[test]
@@ -224,7 +222,7 @@ fn a_buffered_engine_needs_only_a_few_system_calls() {
     assert_eq!(at("std", None, 95), Some(Severity::Void), "each of its reads is a call");
     assert_eq!((at("stdio", None, 95), at("std", Some(0), 5)), (None, None));
     assert_eq!((at("stdio", None, 0), at("fstream", None, 0)), (Some(Severity::Void), Some(Severity::Void)));
-    assert_eq!(at("stdio", Some(1 << 30), 0), None, "all of it may lie there");
+    assert_eq!(at("stdio", Some(1 << 30), 0), None, "the buffer can hold the whole region");
 }
 
 #[test]
@@ -249,6 +247,6 @@ fn a_small_cached_file_explains_any_number_of_reads() {
         record.header.plan.targets[0].bytes = 1 << 20;
         CHECK.severity(&record)
     };
-    assert_eq!(at(256), None, "all of it, and all that is read may be no more");
+    assert_eq!(at(256), None, "the whole file is cached, so any number of reads can come from memory");
     assert_eq!(at(1), Some(Severity::Void));
 }

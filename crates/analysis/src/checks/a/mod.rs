@@ -1,7 +1,6 @@
 //! Group A: whether the I/O reached the device at all.
 //!
-//! Holds the table of the group, the expected share of repeated accesses, and test records that several checks
-//! use.
+//! Has the table of the group, the expected share of repeated accesses, and test records that several checks use.
 
 mod a01_cache_served;
 mod a02_direct_fell_back;
@@ -76,14 +75,14 @@ pub(super) const CHECKS: &[Check] = &[
 fn repeated_share(case: &Case, bytes: f64) -> Known<f64> {
     let stream = &case.stream;
     let [line] = stream.access.lines.as_slice() else {
-        return Err("how often a workload of several lines comes back to a block is not computed".into());
+        return Err("fathom does not compute the repeat share of a workload with several lines".into());
     };
     if stream.replay.is_some() {
-        return Err("how often a replay comes back to a block is not computed".into());
+        return Err("fathom does not compute the repeat share of a replay".into());
     }
     if stream.access.strided.is_some() {
         return Err(
-            "how often a workload that is in one zone at a time comes back to a block is not computed".into(),
+            "fathom does not compute the repeat share of a workload that visits one zone at a time".into()
         );
     }
     let span = case.span_bytes() as f64;
@@ -93,7 +92,7 @@ fn repeated_share(case: &Case, bytes: f64) -> Known<f64> {
     let passes = bytes / span;
     match &line.order {
         Order::Sequential(steps) if steps.stride_bytes > 0 || steps.hole_bytes > 0 => {
-            Err("how often an order with gaps comes back to a block is not computed".into())
+            Err("fathom does not compute the repeat share of an order with gaps".into())
         }
         // Every worker reads the same blocks.
         Order::Sequential(steps) if steps.start == Start::Same => {
@@ -102,13 +101,13 @@ fn repeated_share(case: &Case, bytes: f64) -> Known<f64> {
         }
         // Workers with other starts may overlap, so repeats may begin before the first pass ends.
         Order::Sequential(steps) if matches!(steps.start, Start::Every(_)) && stream.workers > 1 => {
-            Err("how far workers that begin at fixed distances overlap is not computed".into())
+            Err("fathom does not compute how far workers with fixed start distances overlap".into())
         }
         // Rows overlap as random offsets do.
         Order::Once if line.is_in_rows() => Ok(repeated_at_random(passes)),
         Order::Sequential(_) | Order::Once => Ok(1.0 - new_share(passes)),
         Order::Random | Order::Mixed(_) | Order::MixedEach(_) => Ok(repeated_at_random(passes)),
-        other => Err(format!("{} comes back to the same blocks by intention", other.describe())),
+        other => Err(format!("{} repeats blocks by design", other.describe())),
     }
 }
 

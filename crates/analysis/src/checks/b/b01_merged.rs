@@ -2,7 +2,7 @@
 //! requests that the device completed; if other streams share the device, decides by bounds.
 
 use crate::case::Case;
-use crate::checks::b::{Requests, SAME_BYTES, is_comparable, requests, shared_bounds};
+use crate::checks::b::{Requests, SAME_BYTES, is_comparable, shared_bounds, worst_requests};
 use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula, layer_names};
 use crate::threshold::Share;
 use model::Known;
@@ -20,24 +20,26 @@ const RENAMED_FROM: f64 = 2.0;
 pub(super) const CHECK: Check = Check {
     id: CheckId::B01,
     name: "MERGED",
-    belief: "the device saw operations of the size that was asked for",
+    belief: "the device saw operations of the requested size",
     page: Page {
-        reads: "Our own count of operations and bytes submitted, and requests, merges and bytes in the `stat` file of the top \
-                device, both from the start of a run to its last completion. Only direct I/O is checked.",
+        reads: "fathom's own count of operations and bytes submitted, and requests, merges and bytes in the \
+                `stat` file of the top device, both from the start of a run to its last completion. Only \
+                direct I/O is checked.",
         formula: formula!(
-            "Operations / device requests, per direction: biased above {BIASED_ABOVE}, renamed from {RENAMED_FROM}, where \
-             most operations were never requests of their own. Up to {BIASED_ABOVE} a scheduler merges a few neighbours of any \
-             sequential queue. Asked only where device and operations agree in bytes within {same}, else the requests are not \
-             ours. Where other streams use the device at the same time, the check holds if even all merges together could not \
-             exceed the bound for this stream; otherwise it is not checked.",
+            "Operations / device requests, per direction: biased above {BIASED_ABOVE}, renamed from \
+             {RENAMED_FROM}, where most operations share a request. Up to {BIASED_ABOVE}, a scheduler merges \
+             a few neighbours in any sequential queue. Checked only if device and operations agree in bytes \
+             within {same}, otherwise the requests are not fathom's. If other streams use the device at the \
+             same time, the check holds if even all merges together could not exceed the limit for this \
+             stream; otherwise it does not answer.",
             same = Share(SAME_BYTES)
         ),
-        provoke: "`fathom run --rw read --bs 4k --depth 32 --batch 16 DIR`: sixteen neighbours are submitted in one call, and \
-                  the kernel makes one request of them.",
-        fix: "Submit operations one at a time (`--batch 1`), use the size that the device really got as --bs, or switch \
-              merging off (`echo 2 > /sys/block/DISK/queue/nomerges`).",
-        accept: "Accept it where the question is what an application with small neighbouring operations gets, merging \
-                 included.",
+        provoke: "`fathom run --rw read --bs 4k --depth 32 --batch 16 DIR`: sixteen neighbours are submitted \
+                  in one call, and the kernel makes one request of them.",
+        fix: "Submit operations one at a time (`--batch 1`), use the size that the device really got as \
+              --bs, or disable merging (`echo 2 > /sys/block/DISK/queue/nomerges`).",
+        accept: "Accept it if you want to know what an application with small neighbouring operations gets, \
+                 merging included.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -56,11 +58,9 @@ fn evaluate(case: &Case) -> Known<Answer> {
             return Err(case.why_shared()?);
         }
         let numbers = evidence([("ops_per_request_at_most", bound.ops_per_request)]);
-        return Ok(Answer::Holds("The device saw operations of the size that was asked for.", numbers));
+        return Ok(Answer::Holds("The device saw operations of the requested size.", numbers));
     }
-    let all = requests(case)?;
-    let worst = all.iter().max_by(|a, b| a.ops_per_request().total_cmp(&b.ops_per_request()));
-    let worst = worst.ok_or("no operation completed")?;
+    let worst = worst_requests(case, Requests::ops_per_request)?;
     let numbers = evidence([
         ("ops_per_request", worst.ops_per_request()),
         ("request_bytes_mean", worst.request_bytes()),
@@ -68,28 +68,33 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("merges", worst.device.merges as f64),
     ]);
     if worst.ops_per_request() <= BIASED_ABOVE {
-        return Ok(Answer::Holds("The device saw operations of the size that was asked for.", numbers));
+        return Ok(Answer::Holds("The device saw operations of the requested size.", numbers));
     }
     let is_relabelled = worst.ops_per_request() >= RENAMED_FROM;
     let disk = case.shared().map_or_else(|_| "DISK".into(), |l| layer_names(&l));
-    Ok(Answer::Finding(Detail {
-        severity: if is_relabelled { Severity::Rename } else { Severity::Biased },
-        sentence: format!(
-            "Operations of {} were asked for, and the device got requests of {} on average: {} {} neighbouring {}s into each.",
-            round(worst.op_bytes()),
-            round(worst.request_bytes()),
-            if case.stream.engine == JOINS { "the engine joined" } else { "the kernel merged" },
-            show_rate(worst.ops_per_request()),
-            worst.kind.word()
-        ),
-        cure: Some(if case.stream.engine == JOINS {
-            "Submit operations one at a time (`--batch 1`), or use the size that the device really got as --bs.".into()
+    Ok(Answer::Finding(
+        Detail::new(
+            if is_relabelled { Severity::Rename } else { Severity::Biased },
+            format!(
+                "The job requested operations of {}, but the device got requests of {} on average: {} {} \
+                 neighbouring {}s into each.",
+                round(worst.op_bytes()),
+                round(worst.request_bytes()),
+                if case.stream.engine == JOINS { "the engine joined" } else { "the kernel merged" },
+                show_rate(worst.ops_per_request()),
+                worst.kind.word()
+            ),
+            numbers,
+        )
+        .with_cure(if case.stream.engine == JOINS {
+            "Submit operations one at a time (`--batch 1`), or use the size that the device really got as \
+             --bs."
+                .into()
         } else {
             CHECK.page.fix.replace("DISK", &disk)
-        }),
-        evidence: numbers,
-        renames: is_relabelled.then(|| Rename::Condition(describe_requests(worst))),
-    }))
+        })
+        .relabelled(is_relabelled.then(|| Rename::Condition(describe_requests(&worst)))),
+    ))
 }
 
 fn describe_requests(requests: &Requests) -> String {

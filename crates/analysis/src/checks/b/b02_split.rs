@@ -3,7 +3,8 @@
 
 use crate::case::Case;
 use crate::checks::b::{
-    INCIDENTAL_REQUESTS, Requests, SAME_BYTES, incidental_requests, is_comparable, requests, shared_bounds,
+    INCIDENTAL_REQUESTS, Requests, SAME_BYTES, incidental_requests, is_comparable, shared_bounds,
+    worst_requests,
 };
 use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::threshold::Share;
@@ -23,22 +24,25 @@ pub(super) const CHECK: Check = Check {
     name: "SPLIT",
     belief: "one operation was one request to the device",
     page: Page {
-        reads: "Our own count of operations, and the requests in the `stat` file of the top device from the start of a run to \
-                its last completion; `queue/max_sectors_kb`, `max_segments` and `chunk_sectors`; the map of the file's extents.",
+        reads: "fathom's own count of operations, and the requests in the `stat` file of the top device from \
+                the start of a run to its last completion. Also `queue/max_sectors_kb`, `max_segments` and \
+                `chunk_sectors`, and the map of the file's extents.",
         formula: formula!(
-            "Device requests / operations, per direction: biased above {BIASED_ABOVE}, since up to a tenth of the operations \
-             may cross a border of the file's extents. Where neither the limits of the queue nor the file's pieces explain it, \
-             above {UNEXPLAINED_ABOVE}, since small requests of others look alike. {INCIDENTAL_REQUESTS} requests per run are a \
-             journal's and never count. Asked only where device and operations agree in bytes within {same}. Where other streams use the \
-             device at the same time, the check holds if the requests stay within the bound even if the others made as few \
-             as they can; otherwise it is not checked.",
+            "Device requests / operations, per direction: biased above {BIASED_ABOVE}, since up to a tenth \
+             of the operations may cross a border of the file's extents. If neither the limits of the queue \
+             nor the file's extents explain it, biased above {UNEXPLAINED_ABOVE}, since small requests of \
+             other processes look the same. {INCIDENTAL_REQUESTS} requests per run are allowed for a \
+             journal. Checked only if device and operations agree in bytes within {same}. If other streams \
+             use the device at the same time, the check holds if the requests stay within the limit even if \
+             the others made as few as possible; otherwise it does not answer.",
             same = Share(SAME_BYTES)
         ),
-        provoke: "`echo 256 > /sys/block/DISK/queue/max_sectors_kb`, then `fathom run --rw read --bs 1m DIR`: each operation \
-                  becomes four requests. On most disks `--bs 8m` does without the first line.",
+        provoke: "`echo 256 > /sys/block/DISK/queue/max_sectors_kb`, then `fathom run --rw read --bs 1m \
+                  DIR`: each operation becomes four requests. On most disks `--bs 8m` is enough without the \
+                  first command.",
         fix: "Raise queue/max_sectors_kb up to max_hw_sectors_kb, or use a --bs that fits.",
-        accept: "The throughput is true either way; it is the latency and the depth that are those of groups. Accept it where \
-                 that is what the application does.",
+        accept: "The throughput is right either way; latency and depth are those of groups of requests. \
+                 Accept it if the application works like this.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -58,9 +62,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         let numbers = evidence([("requests_per_op_at_most", bound.requests_per_op)]);
         return Ok(Answer::Holds("One operation was one request to the device.", numbers));
     }
-    let all = requests(case)?;
-    let worst = all.iter().max_by(|a, b| a.requests_per_op().total_cmp(&b.requests_per_op()));
-    let worst = worst.ok_or("no operation completed")?;
+    let worst = worst_requests(case, Requests::requests_per_op)?;
     let per_op = worst.requests_per_op();
     let numbers = evidence([
         ("requests_per_op", per_op),
@@ -73,32 +75,29 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let extra_requests = worst.device.ios.saturating_sub(worst.issued.ops);
     if extra_requests <= incidental_requests(case) {
         return Err(format!(
-            "the device did {extra_requests} requests more than there were operations, too few to tell splitting from a journal's; measure for longer"
+            "the device did {extra_requests} more requests than operations, too few to distinguish splitting \
+             from a journal; measure for longer"
         ));
     }
-    let known_cause = cause(case, worst);
+    let known_cause = cause(case, &worst);
     if known_cause.is_none() && per_op <= UNEXPLAINED_ABOVE {
         return Err(format!(
-            "the device did {} requests for each operation, which no limit of its queue and no pieces of the file explain; they may be others'",
+            "the device did {} requests for each operation, which neither its queue limits nor the file's \
+             extents explain; they may belong to other processes",
             show_rate(per_op)
         ));
     }
     let (cause, cure) = known_cause.unwrap_or_else(|| {
-        let cure = "See max_segments and chunk_sectors of the device's queue, or use a smaller --bs.";
+        let cure = "Check max_segments and chunk_sectors of the device's queue, or use a smaller --bs.";
         (String::new(), cure.into())
     });
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence: format!(
-            "Each {} of {} became {} requests to the device{cause}: its latency is that of the group, and the device's queue is deeper than asked.",
+    Ok(Answer::Finding(Detail::new(Severity::Biased, format!(
+            "Each {} of {} became {} requests to the device{cause}: its latency is that of the group, and \
+             the device's queue is deeper than requested.",
             worst.kind.word(),
             show_bytes(worst.op_bytes() as u64),
             show_rate(per_op)
-        ),
-        cure: Some(cure),
-        evidence: numbers,
-        renames: None,
-    }))
+        ), numbers).with_cure(cure)))
 }
 
 /// Returns the cause and the fix if the queue limits or the file's extents explain the split.
@@ -123,7 +122,10 @@ fn cause(case: &Case, requests: &Requests) -> Option<(String, String)> {
                     layer.name
                 )
             };
-            return Some((format!(" ({} takes {} at most at a time)", layer.name, show_bytes(limit)), cure));
+            return Some((
+                format!(" ({} takes at most {} per request)", layer.name, show_bytes(limit)),
+                cure,
+            ));
         }
     }
     // One operation in ten crosses a border if a piece is ten operations long.
@@ -131,8 +133,8 @@ fn cause(case: &Case, requests: &Requests) -> Option<(String, String)> {
     let has_short_pieces =
         |e: &model::evidence::Extents| e.count > 1 && e.span_bytes / e.count < ten_operations_bytes;
     case.extents().is_ok_and(|all| all.iter().any(has_short_pieces)).then(|| {
-        let cure = "Let fathom make a file of its own on a file system with more free space in one piece.";
-        (" (the file lies in small pieces)".into(), cure.into())
+        let cure = "Let fathom make its own file on a file system with more contiguous free space.";
+        (" (the file has small extents)".into(), cure.into())
     })
 }
 
@@ -158,7 +160,7 @@ fn the_sentence_names_the_queue_limit() {
     let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Biased);
     assert!(
-        f.sentence.contains("4 MiB became 4.00 requests") && f.sentence.contains("vda takes 1 MiB"),
+        f.sentence.contains("4 MiB became 4.00 requests") && f.sentence.contains("vda takes at most 1 MiB"),
         "{}",
         f.sentence
     );
@@ -171,7 +173,9 @@ fn a_journal_next_to_few_operations_is_not_a_split() {
     assert!(CHECK.answer(&few_operations.record()).is_err_and(|why| why.contains("too few")));
     // 100 requests per run: too many for a journal, and no cause that would split.
     let some_foreign = Fixture { ops: 400, foreign_ios: 100, block_bytes: 1 << 20, ..Fixture::honest() };
-    assert!(CHECK.answer(&some_foreign.record()).is_err_and(|why| why.contains("may be others'")));
+    assert!(
+        CHECK.answer(&some_foreign.record()).is_err_and(|why| why.contains("may belong to other processes"))
+    );
     let little_foreign = Fixture { foreign_ios: 400, ..Fixture::honest() };
     assert!(matches!(CHECK.answer(&little_foreign.record()), Ok(Answer::Holds(..))));
 }

@@ -4,7 +4,9 @@
 
 use crate::case::{Case, share};
 use crate::checks::b::INCIDENTAL_BYTES;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula, layer_names};
+use crate::checks::{
+    Answer, Ask, Check, Detail, Evidence, Page, evidence, formula, issued_bytes, layer_names,
+};
 use crate::figures::traffic;
 use model::Known;
 use model::finding::{CheckId, Severity};
@@ -17,28 +19,30 @@ const BIASED_ABOVE: f64 = 1.1;
 pub(super) const CHECK: Check = Check {
     id: CheckId::B03,
     name: "READ_AMPLIFIED",
-    belief: "the device read what was asked for and no more",
+    belief: "the device read only the requested bytes",
     page: Page {
-        reads: "Bytes that the kernel charged to fathom's own cgroup on the disk, and our own count of bytes read; \
-                `queue/read_ahead_kb`. Without a cgroup the reads of the whole device are counted, and more than was asked for \
-                is not checked, since others may have read it.",
+        reads: "Bytes that the kernel charged to fathom's own cgroup on the disk, and fathom's own count of \
+                bytes read. Also `queue/read_ahead_kb`. Without a cgroup, the reads of the whole device are \
+                counted; if they exceed the request, the check does not answer, since other processes may \
+                have caused them.",
         formula: formula!(
-            "Bytes charged / bytes read: biased above {BIASED_ABOVE}. Never counted are {odd} per run, which is the file \
-             system's own reading, and in sequential buffered reads {windows} windows of read-ahead per worker and run (twice as \
-             large where --advice sequential was said), which lie unread when the clock stops. Operations that io_uring \
-             submits, that are larger than the disk takes and have \
-             to be split, are charged twice by the kernel (once as a whole, refused, and once in parts): up to once what was \
-             issued is taken off where the disk did more requests than there were direct operations. Where other streams use the \
-             disk at the same time, the reads that the stream's own workers submitted (read_bytes in /proc/thread-self/io) \
-             count instead.",
+            "Bytes charged / bytes read: biased above {BIASED_ABOVE}. Not counted: {odd} per run, which the \
+             file system reads for itself, and for sequential buffered reads {windows} windows of read-ahead \
+             per worker and run (twice as large with --advice sequential), which were not used when the \
+             clock stopped. The kernel charges io_uring operations twice if they are larger than the disk \
+             takes and must be split: once as a whole, refused, and once in parts. If the disk did more \
+             requests than there were direct operations, up to the issued bytes are subtracted once. If \
+             other streams use the disk at the same time, the reads that the stream's own workers submitted \
+             count instead (`read_bytes` in /proc/thread-self/io).",
             odd = show_bytes(INCIDENTAL_BYTES),
             windows = traffic::WINDOWS
         ),
-        provoke: "`fathom run --rw randread --bs 4k --engine mmap --size 512m --warmup 0s --ops 300 DIR`: each fault reads a window \
-                  around it. `cat /sys/block/DISK/queue/read_ahead_kb` says how large that is. With more operations the file is in \
-                  memory, and A01 says so instead.",
-        fix: "Use --cache direct, or --engine mmap:random for mappings, or lower /sys/block/DISK/queue/read_ahead_kb.",
-        accept: "Accept it where the application reads through the page cache in the same way.",
+        provoke: "`fathom run --rw randread --bs 4k --engine mmap --size 512m --warmup 0s --ops 300 DIR`: \
+                  each fault reads a window around it. `cat /sys/block/DISK/queue/read_ahead_kb` shows how \
+                  large that is. With more operations the file is in memory, and A01 fires instead.",
+        fix: "Use --cache direct, or --engine mmap:random for mappings, or lower \
+              /sys/block/DISK/queue/read_ahead_kb.",
+        accept: "Accept it if the application reads through the page cache in the same way.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -51,10 +55,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if !case.does(Kind::Read) || !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
-    let requested = case.issued(Kind::Read).bytes;
-    if requested == 0 {
-        return Err("no read completed".into());
-    }
+    let requested = issued_bytes(case, Kind::Read)?;
     let shared = !case.sharers(&case.shared()?).is_empty();
     if shared {
         return decide_by_workers(case, requested);
@@ -65,7 +66,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             let device = case.device()?.read.bytes;
             if device as f64 > BIASED_ABOVE * requested as f64 {
                 return Err(format!(
-                    "the device read more than was asked for, and for whom was not counted: {why}"
+                    "the device read more than requested, and no cgroup shows for which process: {why}"
                 ));
             }
             device
@@ -78,25 +79,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("bytes_per_byte_read", ratio),
     ]);
     if ratio <= BIASED_ABOVE {
-        return Ok(Answer::Holds("The device read what was asked for and no more.", numbers));
+        return Ok(Answer::Holds("The device read only the requested bytes.", numbers));
     }
     if read.saturating_sub(requested) <= allowed_extra_bytes(case) {
-        return Err("the run is too short to tell read-ahead at its end from reading too much".into());
+        return Err(
+            "the run is too short to distinguish read-ahead at its end from read amplification".into()
+        );
     }
-    let (ahead, disks) = (traffic::setting_bytes(case), layer_names(&case.shared().unwrap_or_default()));
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence: format!(
-            "The device read {} bytes for each byte that was asked for ({} for {}; read-ahead is up to {}).",
-            show_rate(ratio),
-            show_bytes(read),
-            show_bytes(requested),
-            show_bytes(ahead)
-        ),
-        cure: Some(CHECK.page.fix.replace("DISK", &disks)),
-        evidence: numbers,
-        renames: None,
-    }))
+    Ok(finding(case, "The device read", read, requested, numbers))
 }
 
 /// Returns the answer for a stream that shares its disks, from the reads that its own workers submitted.
@@ -109,7 +99,7 @@ fn decide_by_workers(case: &Case, requested: u64) -> Known<Answer> {
         ("bytes_per_byte_read", share(read.least as f64, requested as f64)),
     ]);
     if is_within_limit(read.most) {
-        return Ok(Answer::Holds("The device read what was asked for and no more.", numbers));
+        return Ok(Answer::Holds("The device read only the requested bytes.", numbers));
     }
     // A direct read that is submitted twice counts twice.
     if is_within_limit(read.least)
@@ -118,23 +108,24 @@ fn decide_by_workers(case: &Case, requested: u64) -> Known<Answer> {
     {
         return Err(case.why_shared()?);
     }
-    let disks = layer_names(&case.shared().unwrap_or_default());
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence: format!(
-            "The workers of this stream had the device read {} bytes for each byte that was asked for ({} for {}; read-ahead is up to {}).",
-            show_rate(share(read.least as f64, requested as f64)),
-            show_bytes(read.least),
-            show_bytes(requested),
-            show_bytes(traffic::setting_bytes(case))
-        ),
-        cure: Some(CHECK.page.fix.replace("DISK", &disks)),
-        evidence: numbers,
-        renames: None,
-    }))
+    let subject = "The workers of this stream made the device read";
+    Ok(finding(case, subject, read.least, requested, numbers))
 }
 
-/// Extra bytes that never count.
+fn finding(case: &Case, subject: &str, read: u64, requested: u64, numbers: Evidence) -> Answer {
+    let sentence = format!(
+        "{subject} {} bytes for each requested byte ({} for {}; read-ahead is up to {}).",
+        show_rate(share(read as f64, requested as f64)),
+        show_bytes(read),
+        show_bytes(requested),
+        show_bytes(traffic::setting_bytes(case))
+    );
+    let disks = layer_names(&case.shared().unwrap_or_default());
+    let cure = CHECK.page.fix.replace("DISK", &disks);
+    Answer::Finding(Detail::new(Severity::Biased, sentence, numbers).with_cure(cure))
+}
+
+/// Returns the extra bytes that are allowed: incidental reads and read-ahead.
 fn allowed_extra_bytes(case: &Case) -> u64 {
     INCIDENTAL_BYTES.saturating_add(traffic::unread_bytes(case)).saturating_mul(case.runs.len() as u64)
 }

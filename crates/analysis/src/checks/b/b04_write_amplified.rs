@@ -4,7 +4,7 @@
 
 use crate::case::{Case, CaseRun, share};
 use crate::checks::b::{INCIDENTAL_BYTES, has_partial_pages, incidental_bytes, page_bytes};
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula, issued_bytes};
 use model::Known;
 use model::evidence::{BlockStat, Moment, Snapshot};
 use model::finding::{CheckId, Severity};
@@ -19,20 +19,24 @@ const BIASED_ABOVE: f64 = 1.2;
 pub(super) const CHECK: Check = Check {
     id: CheckId::B04,
     name: "WRITE_AMPLIFIED",
-    belief: "the device wrote what was asked for and no more",
+    belief: "the device wrote little more than the requested bytes",
     page: Page {
-        reads: "The `stat` file of the disk from the start of a run to the end of its final sync, the same while nothing ran \
-                (the idle watch), bytes charged to fathom's own cgroup, and our own count of bytes written.",
+        reads: "The `stat` file of the disk from the start of a run to the end of its final sync, and during \
+                the idle watch. Also the bytes charged to fathom's own cgroup, and fathom's own count of \
+                bytes written.",
         formula: formula!(
-            "The larger of (device bytes - what the disk wrote in as much time of the idle watch) and the bytes charged to \
-             us, divided by the bytes written: biased above {BIASED_ABOVE}. {odd} per run never counts. Overwriting stays \
-             below 1.05 on ext4 and xfs; 4 KiB with O_DSYNC takes 1.8, and 2.9 into holes. Not asked where D01 found others.",
+            "The larger of (device bytes - bytes that the disk wrote in the same time of the idle watch) and \
+             the bytes charged to fathom, divided by the bytes written: biased above {BIASED_ABOVE}. {odd} \
+             per run are allowed. Overwriting stays below 1.05 on ext4 and xfs; 4 KiB with O_DSYNC takes \
+             1.8, and 2.9 into holes. Does not apply if D01 found other processes.",
             odd = show_bytes(INCIDENTAL_BYTES)
         ),
-        provoke: "`fathom run --rw randwrite --bs 4k --depth 1 --cache direct-dsync DIR`: each write is followed by the \
-                  journal's.",
-        fix: "For the device alone, overwrite an allocated file without --cache sync, or measure the block device itself.",
-        accept: "This is what the file system costs, and it is part of what an application gets: accept it for that question.",
+        provoke: "`fathom run --rw randwrite --bs 4k --depth 1 --cache direct-dsync DIR`: a journal write \
+                  follows each write.",
+        fix: "For the device alone, overwrite an allocated file without --cache sync, or measure the block \
+              device itself.",
+        accept: "This is the cost of the file system, and an application pays it too: accept it to measure \
+                 that.",
     },
     ask: Ask::After(&[CheckId::D01], evaluate),
     #[cfg(test)]
@@ -47,10 +51,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.does(Kind::Write) || !case.on_device() || earlier.finds(CheckId::D01) {
         return Ok(Answer::DoesNotApply);
     }
-    let requested = case.issued(Kind::Write).bytes;
-    if requested == 0 {
-        return Err("no write completed".into());
-    }
+    let requested = issued_bytes(case, Kind::Write)?;
     let layers = case.shared()?;
     let mut device = 0.0;
     for ran in &case.runs {
@@ -75,15 +76,15 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             return Err(case.why_shared()?);
         }
         let numbers = evidence([("written_bytes", requested as f64), ("device_write_bytes_at_most", most)]);
-        return Ok(Answer::Holds("The device wrote little more than was asked for.", numbers));
+        return Ok(Answer::Holds("The device wrote little more than the requested bytes.", numbers));
     }
     if ratio <= BIASED_ABOVE || written - requested as f64 <= incidental {
-        return Ok(Answer::Holds("The device wrote little more than was asked for.", numbers));
+        return Ok(Answer::Holds("The device wrote little more than the requested bytes.", numbers));
     }
     Ok(Answer::finding(
         Severity::Biased,
         format!(
-            "The device wrote {} bytes for each byte that was asked for ({} for {}): {}.",
+            "The device wrote {} bytes for each requested byte ({} for {}): {}.",
             show_rate(ratio),
             show_bytes(written as u64),
             show_bytes(requested),
@@ -99,7 +100,7 @@ fn cause(case: &Case) -> String {
     let page = page_bytes(case);
     if !case.stream.cache.is_direct() && has_partial_pages(case, page) {
         causes.push(format!(
-            "the page cache writes whole pages of {} where parts of them changed",
+            "the page cache writes whole pages of {} even if only a part changed",
             show_bytes(page)
         ));
     }
@@ -107,11 +108,11 @@ fn cause(case: &Case) -> String {
         case.places().filter(|p| p.file_system.is_some()).map(model::machine::Place::kind).collect();
     kinds.dedup();
     if !kinds.is_empty() {
-        causes
-            .push(format!("journal, metadata or copies of {} are part of this result", kinds.join(" and ")));
+        causes.push(format!("the result includes journal, metadata or copies of {}", kinds.join(" and ")));
     }
     if causes.is_empty() {
-        return "no file system of this job lies above the device, so another program or a layer below it wrote the rest".into();
+        return "the job uses no file system, so another program or a layer below the device wrote the rest"
+            .into();
     }
     causes.join("; ")
 }

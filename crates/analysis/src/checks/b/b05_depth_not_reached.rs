@@ -19,20 +19,21 @@ const OURS_FROM: Share = Share(0.95);
 pub(super) const CHECK: Check = Check {
     id: CheckId::B05,
     name: "DEPTH_NOT_REACHED",
-    belief: "as many operations were in flight as were asked for",
+    belief: "as many operations were in flight as requested",
     page: Page {
-        reads: "Our own integral of operations in flight over each window; for direct I/O also requests, bytes and \
-                time-in-queue in the `stat` file of the top device.",
+        reads: "fathom's own integral of operations in flight over each window. For direct I/O also \
+                requests, bytes and time-in-queue in the `stat` file of the top device.",
         formula: formula!(
-            "Mean operations in flight / (depth x workers x targets): below {REACHED_FROM} renamed to the depth that there \
-             was. The device's own count is compared too: where it did at least {OURS_FROM} of our bytes, and its \
-             time-in-queue gives less than {REACHED_FROM} of the depth, allowing for merged requests, the rest waited above \
-             it. Not asked at depth 1, nor where a schedule, pauses or drains hold operations back."
+            "Mean operations in flight / (depth x workers x targets): below {REACHED_FROM}, the result is \
+             renamed to the measured depth. The device's own count is compared too: if it moved at least \
+             {OURS_FROM} of fathom's bytes and its time-in-queue gives less than {REACHED_FROM} of the \
+             depth, allowing for merged requests, the rest waited above the device. Does not apply at depth \
+             1, or if a schedule, pauses or drains hold operations back."
         ),
-        provoke: "`fathom run --rw randread --depth 32 --engine sync DIR`, or `--engine libaio --cache buffered`: one operation \
-                  at a time, whatever the depth says.",
+        provoke: "`fathom run --rw randread --depth 32 --engine sync DIR`, or `--engine libaio --cache \
+                  buffered`: one operation at a time, whatever --depth requests.",
         fix: "Use --engine io_uring with --cache direct, or more --workers instead of --depth.",
-        accept: "Accept it where the application's interface is that one; the name keeps the true depth.",
+        accept: "Accept it if the application uses this interface. The result's name keeps the true depth.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -53,12 +54,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let reached = case.depth_mean()?;
     if reached < REACHED_FROM * requested {
         let mut sentence = format!(
-            "Depth {requested:.0} was asked for, and {} operations were in flight on average.",
+            "Depth {requested:.0} was requested, but {} operations were in flight on average.",
             show_rate(reached)
         );
         if one_at_a_time(case, reached) {
             sentence += &format!(
-                " Each worker had one at a time: with {} each was completed before the next was submitted.",
+                " Each worker had one at a time: {} completes each operation before it submits the next.",
                 case.stream.engine
             );
         }
@@ -72,7 +73,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let own = evidence([("asked_depth", requested), ("depth_mean", reached)]);
     if !case.stream.cache.is_direct() || !case.on_device() {
         // Through the page cache the kernel decides the device's queue, so only fathom's own count is checked.
-        return Ok(Answer::Holds("The queue was as deep as was asked.", own));
+        return Ok(Answer::Holds("The queue was as deep as requested.", own));
     }
     check_device_depth(case, requested, reached, own)
 }
@@ -90,40 +91,41 @@ fn check_device_depth(case: &Case, requested: f64, reached: f64, mut numbers: Ev
     let is_ours = share(total.bytes as f64, issued.bytes as f64) >= OURS_FROM;
     if is_ours && depth < REACHED_FROM * requested * merged {
         let sentence = format!(
-            "Depth {requested:.0} was asked for, {} operations were in flight on average, and the device saw only {} requests at a time.",
+            "Depth {requested:.0} was requested and {} operations were in flight on average, but the device \
+             saw only {} requests at a time.",
             show_rate(reached),
             show_rate(depth)
         );
         return Ok(finding(case, sentence, depth, numbers));
     }
-    Ok(Answer::Holds("The queue was as deep as was asked.", numbers))
+    Ok(Answer::Holds("The queue was as deep as requested.", numbers))
 }
 
-/// Returns a fix of its own if the job already follows the page's advice, or if this machine does not allow it.
+/// Returns a fix other than the page's if the job already follows that one, or if this machine denies io_uring.
 fn specific_fix(case: &Case) -> Option<String> {
     let denial = case.io_uring_denial();
     let deepest = if denial.is_some() { "libaio" } else { "io_uring" };
     if case.stream.engine == deepest && case.stream.cache.is_direct() {
         return Some(
-            "One worker cannot keep this queue full here: use more --workers, and see what limits the row."
+            "One worker cannot fill this queue on this machine: use more --workers, and check the limiter of \
+             this result."
                 .into(),
         );
     }
     denial.map(|cause| {
         format!(
-            "Use --engine libaio with --cache direct, or more --workers instead of --depth. io_uring cannot be used here: {cause}."
+            "Use --engine libaio with --cache direct, or more --workers instead of --depth. io_uring is not \
+             available here: {cause}."
         )
     })
 }
 
 fn finding(case: &Case, sentence: String, depth: f64, numbers: Evidence) -> Answer {
-    Answer::Finding(Detail {
-        severity: Severity::Rename,
-        sentence,
-        cure: specific_fix(case),
-        evidence: numbers,
-        renames: Some(Rename::Depth(depth)),
-    })
+    Answer::Finding(
+        Detail::new(Severity::Rename, sentence, numbers)
+            .with_cure(specific_fix(case))
+            .relabelled(Rename::Depth(depth)),
+    )
 }
 
 /// Whether each worker had at most one operation in flight.

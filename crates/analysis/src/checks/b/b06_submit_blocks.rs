@@ -2,7 +2,7 @@
 //! the mean time of calls that wait for nothing with the mean latency.
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula, service_latency};
 use model::Known;
 use model::finding::{CheckId, Severity};
 use model::job::Kind;
@@ -21,18 +21,21 @@ pub(super) const CHECK: Check = Check {
     name: "SUBMIT_BLOCKS",
     belief: "submitting an operation did not wait for it",
     page: Page {
-        reads: "The time inside each call that submitted operations without waiting for any, one clock stamp before and one \
-                after, and the latencies. Engines io_uring and libaio from depth 2.",
+        reads: "The time inside each call that submitted operations without waiting for any, from one clock \
+                stamp before it and one after it, and the latencies. Engines io_uring and libaio from depth \
+                2.",
         formula: formula!(
-            "Mean time of such a call / mean latency: biased above {limit}. A queue of depth d that is limited by the cost of \
-             submission alone shows 1/d, so {FREE_UP_TO} is what depth 2 may show, or SUBMIT/DEPTH with --batch; {SLACK} is \
-             for clocks and means. Microseconds alone say nothing: notifying a virtual disk takes twenty.",
+            "Mean time of such a call / mean latency: biased above {limit}. A queue of depth d that only the \
+             cost of submission limits shows 1/d, so depth 2 may show {FREE_UP_TO}, and --batch \
+             SUBMIT/DEPTH. Clocks and means get {SLACK}. Microseconds alone prove nothing: notifying a \
+             virtual disk takes twenty.",
             limit = FREE_UP_TO + SLACK
         ),
-        provoke: "`fathom run --rw randread --bs 4k --depth 16 --cache buffered --engine libaio DIR`: each call comes back with \
-                  the block read. `--engine io_uring` shows it where the page cache answers.",
+        provoke: "`fathom run --rw randread --bs 4k --depth 16 --cache buffered --engine libaio DIR`: each \
+                  call returns with its block already read. `--engine io_uring` shows it if the page cache \
+                  answers.",
         fix: "Use --cache direct and overwrite allocated files, or use more --workers instead of --depth.",
-        accept: "Accept it where the application does the same, and read the depth as one per worker.",
+        accept: "Accept it if the application does the same, and read the depth as one per worker.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -66,22 +69,24 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if part <= limit {
         return Ok(Answer::Holds("Submitting operations did not wait for them.", numbers));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence: format!(
-            "Submission took {} of the {} of an operation ({}): it was carried out inside the call that submits it, so this is not asynchronous here.",
-            show_ns(submit),
-            show_ns(latency),
-            show_share(part.min(1.0))
-        ),
-        cure: stream.cache.is_direct().then(|| {
-            "Overwrite an allocated file, see whether the device's queue is full (B09), or use more --workers instead of \
-             --depth."
+    Ok(Answer::Finding(
+        Detail::new(
+            Severity::Biased,
+            format!(
+                "Submission took {} of the {} of an operation ({}): the operation ran inside the submission \
+                 call, so it was not asynchronous.",
+                show_ns(submit),
+                show_ns(latency),
+                show_share(part.min(1.0))
+            ),
+            numbers,
+        )
+        .with_cure(stream.cache.is_direct().then(|| {
+            "Overwrite an allocated file, check whether the device's queue is full (B09), or use more \
+             --workers instead of --depth."
                 .into()
-        }),
-        evidence: numbers,
-        renames: None,
-    }))
+        })),
+    ))
 }
 
 /// Returns the mean latency of reads and writes in ns. In an open loop it starts at the submission.
@@ -89,7 +94,7 @@ fn latency_mean(case: &Case) -> Option<f64> {
     let (mut sum, mut count) = (0.0, 0.0);
     for ran in &case.runs {
         for end in Kind::MOVING.iter().filter_map(|k| ran.stream.kinds.get(k)) {
-            let h = end.open.as_ref().map_or(&end.latency, |o| &o.service);
+            let h = service_latency(end);
             sum += h.sum_ns() as f64;
             count += h.count() as f64;
         }
@@ -118,7 +123,7 @@ fn a_call_as_long_as_the_operation_biases_and_half_at_depth_two_is_silent() {
     };
     assert_eq!(at(32, SUBMIT_NS + 100), Some(Severity::Biased));
     assert_eq!(at(2, 2 * SUBMIT_NS), None);
-    assert_eq!(at(1, SUBMIT_NS), None, "one operation at a time promises nothing");
+    assert_eq!(at(1, SUBMIT_NS), None, "depth 1 is not asynchronous anyway");
 }
 
 #[test]

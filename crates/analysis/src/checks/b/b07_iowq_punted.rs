@@ -2,7 +2,7 @@
 //! threads during the runs. The kernel does not count the operations that they do.
 
 use crate::case::{Case, CaseRun};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula, phase_streams};
 use model::Known;
 use model::evidence::{Moment, THREADS};
 use model::finding::{CheckId, Severity};
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 /// Name prefix of the kernel threads that run operations that would block.
 const WORKER_PREFIX: &str = "iou-wrk-";
-/// Threads per worker from which operations ran side by side in threads. Each worker has its own ring, and a ring
+/// Threads per worker from which operations ran in parallel threads. Each worker has its own ring, and a ring
 /// keeps one thread for five seconds after a single operation that would have blocked, such as a write during a
 /// journal commit.
 const BIASED_FROM: usize = 2;
@@ -20,19 +20,21 @@ const BIASED_FROM: usize = 2;
 pub(super) const CHECK: Check = Check {
     id: CheckId::B07,
     name: "IOWQ_PUNTED",
-    belief: "io_uring carried the operations out without threads of the kernel",
+    belief: "io_uring performed the operations without kernel threads",
     page: Page {
-        reads: "The names of all our threads in `/proc/self/task/*/comm`, every half second while workers run. Engine io_uring.",
+        reads: "The names of all threads of fathom in `/proc/self/task/*/comm`, every half second while \
+                workers run. Engine io_uring.",
         formula: formula!(
-            "Threads whose name begins with `iou-wrk-`: a note below {BIASED_FROM} for each worker of the phase, since each \
-             ring keeps one for five seconds after a single operation that would have blocked; from {BIASED_FROM} each it \
-             biases, since then operations ran side by side in threads. Syncs and trims always go to such threads, so with \
-             them it is not checked."
+            "Threads whose name begins with `iou-wrk-`: a note below {BIASED_FROM} for each worker of the \
+             phase, since each ring keeps one for five seconds after a single operation that would have \
+             blocked. Biased from {BIASED_FROM} each: then operations ran in parallel threads. Syncs and \
+             trims always go to such threads, so jobs with them are not checked."
         ),
-        provoke: "`truncate -s 256m FILE`, then `fathom run --rw randwrite --bs 4k --depth 32 --time 2s --destroy FILE FILE`: a \
-                  write that takes a new block would wait for the journal.",
-        fix: "Overwrite an allocated file with --cache direct, and keep --depth below the device's queue (B09).",
-        accept: "Accept it where the application uses io_uring in the same way.",
+        provoke: "`truncate -s 256m FILE`, then `fathom run --rw randwrite --bs 4k --depth 32 --time 2s \
+                  --destroy FILE FILE`: a write that allocates a block would wait for the journal.",
+        fix: "Overwrite an allocated file with --cache direct, and keep --depth below the device's queue \
+              (B09).",
+        accept: "Accept it if the application uses io_uring in the same way.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -54,27 +56,33 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let numbers = evidence([("kernel_workers", most_workers as f64)]);
     if most_workers == 0 {
-        return Ok(Answer::Holds(
-            "io_uring carried the operations out without threads of the kernel.",
-            numbers,
-        ));
+        return Ok(Answer::Holds("io_uring performed the operations without kernel threads.", numbers));
     }
-    let streams = case.job.phases.get(case.phase).map_or(&[][..], |p| &p.streams);
+    let streams = phase_streams(case);
     if streams.iter().filter(|s| s.engine == case.stream.engine).count() > 1 {
-        return Err("several streams use io_uring, and which of them the threads of the kernel worked for cannot be seen".into());
+        return Err(
+            "several streams use io_uring, and the kernel does not show for which of them its threads worked"
+                .into(),
+        );
     }
     if case.does(Kind::Sync) || case.does(Kind::Trim) {
-        return Err("io_uring always gives syncs and trims to threads of the kernel, so whether it gave them reads and writes too cannot be seen".into());
+        return Err(
+            "io_uring always passes syncs and trims to kernel threads, so fathom cannot tell whether it \
+             passed reads and writes too"
+                .into(),
+        );
     }
     let rings = case.stream.workers as usize;
     let (severity, sentence) = if most_workers >= BIASED_FROM.saturating_mul(rings.max(1)) {
         let sentence = format!(
-            "io_uring passed operations to {} threads of the kernel, since they would have blocked: their latency includes waking a thread.",
+            "io_uring passed operations that would have blocked to {} kernel threads: their latency includes \
+             waking a thread.",
             show_count(most_workers as f64)
         );
         (Severity::Biased, sentence)
     } else {
-        let sentence = "io_uring used a thread of the kernel now and then: at least one operation would have blocked when it was submitted.";
+        let sentence = "io_uring sometimes used a kernel thread: at least one operation would have blocked \
+                        at submission.";
         (Severity::Note, sentence.to_owned())
     };
     Ok(Answer::finding(severity, sentence, numbers))
@@ -88,9 +96,9 @@ fn kernel_workers_in_run(ran: &CaseRun) -> Known<usize> {
     }
     let has_samples = ran.run.evidence.iter().any(|s| s.moment == Moment::During);
     let why = if has_samples {
-        "the threads of fathom were not looked at while it ran"
+        "fathom's threads were not sampled during the run"
     } else {
-        "the run is too short: threads are looked at every half second"
+        "the run is too short: threads are sampled every half second"
     };
     Ok(worker_ids.ok_or(why)?.len())
 }

@@ -12,21 +12,21 @@ const POLLING: &[&str] = &["iopoll", "hipri"];
 pub(super) const CHECK: Check = Check {
     id: CheckId::B08,
     name: "NOT_POLLING",
-    belief: "completions were polled for, as was asked",
+    belief: "completions were polled, as requested",
     page: Page {
-        reads: "`queue/io_poll` of every device below the target that has it, and the options of the engine: `iopoll` of \
-                io_uring, `hipri` of vsync.",
+        reads: "`queue/io_poll` of every device below the target that has it, and the options of the engine: \
+                `iopoll` of io_uring, `hipri` of vsync.",
         formula: formula!(
-            "Void where polling was asked for and a device says 0: the kernel then waits for the interrupt without reporting \
-             it. The engine refuses such a run beforehand; this checks again, at the devices below file systems and stacks \
-             that the engine cannot ask."
+            "Void if polling was requested and a device reports 0: the kernel then waits for the interrupt \
+             without reporting it. The engine refuses such a run beforehand. This check also covers devices \
+             below file systems and stacks that the engine cannot query."
         ),
-        provoke: "`fathom run --engine io_uring:iopoll --cache direct DIR` on a disk without queues for polling is refused with \
-                  that reason; `fathom run --engine vsync:hipri DIR` on a btrfs of such a disk, which the engine cannot ask, \
-                  is what is left for this check.",
-        fix: "Leave the option out, or give the driver queues for polling (`nvme.poll_queues=2` on the kernel's command \
+        provoke: "`fathom run --engine io_uring:iopoll --cache direct DIR` on a disk without poll queues is \
+                  refused with that reason. `fathom run --engine vsync:hipri DIR` on a btrfs of such a disk, \
+                  which the engine cannot query, makes this check fire.",
+        fix: "Omit the option, or give the driver poll queues (`nvme.poll_queues=2` on the kernel command \
               line).",
-        accept: "There is nothing to accept: the number is that of interrupts.",
+        accept: "Do not accept it: the number was measured with interrupts.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -46,16 +46,18 @@ fn evaluate(case: &Case) -> Known<Answer> {
             return Ok(Answer::finding(
                 Severity::Void,
                 format!(
-                    "Option {option} asks to poll for completions, and {} completes by interrupt (its queue/io_poll says 0).",
+                    "Option {option} requests polled completions, but {} completes by interrupt (its \
+                     queue/io_poll is 0).",
                     layer.name
                 ),
                 evidence([("io_poll", 0.0)]),
             ));
         }
-        holds =
-            Some(Answer::Holds("Completions were polled for, as was asked.", evidence([("io_poll", 1.0)])));
+        holds = Some(Answer::Holds("Completions were polled, as requested.", evidence([("io_poll", 1.0)])));
     }
-    holds.ok_or_else(|| format!("no device below says whether it polls, as option {option} asks"))
+    holds.ok_or_else(|| {
+        format!("option {option} requests polling, but no device below reports whether it polls")
+    })
 }
 
 #[cfg(test)]

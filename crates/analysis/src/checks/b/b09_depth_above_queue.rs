@@ -14,17 +14,18 @@ pub(super) const CHECK: Check = Check {
     name: "DEPTH_ABOVE_QUEUE",
     belief: "the device's queue holds all operations in flight",
     page: Page {
-        reads: "`queue/nr_requests`, the number of hardware queues in `mq/` and, for SCSI, `device/queue_depth` of the disks \
-                and loop devices below; our own mean of operations in flight. Only direct I/O is checked.",
+        reads: "`queue/nr_requests`, the number of hardware queues in `mq/` and, for SCSI, \
+                `device/queue_depth` of the disks and loop devices below. Also fathom's own mean of \
+                operations in flight. Only direct I/O is checked.",
         formula: formula!(
-            "A device takes nr_requests for each hardware queue, and never more than queue_depth; several disks take their \
-             sum. A note where more were in flight on average: the rest waited in software, in the latency but not in the \
-             device."
+            "A device takes nr_requests for each hardware queue, and at most queue_depth. Several disks take \
+             their sum. A note if more operations were in flight on average: the rest waited in software, \
+             which counts in the latency but not in the device."
         ),
         provoke: "As root on a loop device: `echo 4 > /sys/block/loop0/queue/nr_requests`, then \
                   `fathom run --rw randread --bs 4k --depth 32 DIR` on its file system.",
         fix: "Lower --depth, or raise /sys/block/DISK/queue/nr_requests.",
-        accept: "A note needs no --accept; read the latency as that of a queue in software.",
+        accept: "A note needs no --accept. The latency includes the wait in the software queue.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -61,17 +62,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if depth <= accepts as f64 {
         return Ok(Answer::Holds("The device's queue held all operations in flight.", numbers));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Note,
-        sentence: format!(
-            "{} operations were in flight on average, and the queue of {name} takes {}: the rest waited in software.",
+    Ok(Answer::Finding(Detail::new(Severity::Note, format!(
+            "{} operations were in flight on average, but the queue of {name} takes {}: the rest waited in \
+             software.",
             show_rate(depth),
             show_count(accepts as f64)
-        ),
-        cure: Some(CHECK.page.fix.replace("DISK", name)),
-        evidence: numbers,
-        renames: None,
-    }))
+        ), numbers).with_cure(CHECK.page.fix.replace("DISK", name))))
 }
 
 /// Returns the number of requests that a device accepts at once.

@@ -16,18 +16,21 @@ const FAST_FROM: f64 = 200_000.0;
 pub(super) const CHECK: Check = Check {
     id: CheckId::B10,
     name: "ONE_HW_QUEUE",
-    belief: "CPUs do not wait for one another at the device's queue",
+    belief: "CPUs do not wait for each other at the device's queue",
     page: Page {
-        reads: "The number of directories in `/sys/block/DISK/mq/`, the workers of the stream and its rate. Only direct I/O \
-                is checked.",
+        reads: "The number of directories in `/sys/block/DISK/mq/`, the workers of the stream and its rate. \
+                Only direct I/O is checked.",
         formula: formula!(
-            "A note where a disk has one hardware queue, several workers use it, and they reach {fast} operations per second: \
-             there the queue's lock, about a microsecond for each submission and each completion, is a good part of the time.",
+            "A note if a disk has one hardware queue, several workers use it, and they reach {fast} \
+             operations per second. At that rate the queue's lock, about a microsecond for each submission \
+             and each completion, is a good part of the time.",
             fast = show_count(FAST_FROM)
         ),
-        provoke: "`fathom run --rw randread --depth 32 --batch 32 --workers 4 /dev/loopX` on a loop device of an empty image \
-                  (`truncate -s 1g image && losetup --find --show image`), whose `mq/` has one entry, as that of most virtual disks.",
-        fix: "Give a virtual disk more queues (`num-queues=` of virtio-blk or virtio-scsi), or compare with one worker.",
+        provoke: "`fathom run --rw randread --depth 32 --batch 32 --workers 4 /dev/loopX` on a loop device \
+                  of an empty image (`truncate -s 1g image && losetup --find --show image`). Like most \
+                  virtual disks, it has one entry in `mq/`.",
+        fix: "Give a virtual disk more queues (`num-queues=` of virtio-blk or virtio-scsi), or compare with \
+              one worker.",
         accept: "A note needs no --accept.",
     },
     ask: Ask::Alone(evaluate),
@@ -64,7 +67,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     Ok(Answer::finding(
         Severity::Note,
         format!(
-            "{} has one hardware queue, which {workers} workers shared at {} operations per second: its lock may be what was measured.",
+            "{} has one hardware queue, which {workers} workers shared at {} operations per second: the lock \
+             of the queue may limit the rate.",
             layer.name,
             show_count(rate)
         ),

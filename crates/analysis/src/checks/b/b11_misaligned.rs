@@ -16,20 +16,23 @@ const START_BYTES: u64 = 512;
 pub(super) const CHECK: Check = Check {
     id: CheckId::B11,
     name: "MISALIGNED",
-    belief: "operations lie on the physical blocks of the disk",
+    belief: "operations are aligned to the physical blocks of the disk",
     page: Page {
-        reads: "`queue/physical_block_size` and `alignment_offset` of the disks, `start` of each partition and `loop/offset` of each loop device of the chain, the map of the file's \
-                extents, and the sizes, offsets and alignments of the plan.",
+        reads: "`queue/physical_block_size` and `alignment_offset` of the disks, `start` of each partition \
+                and `loop/offset` of each loop device in the chain, the map of the file's extents, and the \
+                sizes, offsets and alignments of the plan.",
         formula: formula!(
-            "Everything must be a multiple of the largest physical block below. Writes that are not bias: the disk reads the \
-             block, changes a part and writes it again. Reads are a note, since a disk only reads a block more. Sizes and \
-             offsets count for direct I/O alone; the page cache reads and writes whole pages."
+            "Everything must be a multiple of the largest physical block below. Misaligned writes bias: the \
+             disk reads the block, changes a part and writes it again. Misaligned reads are a note, since a \
+             disk only reads one more block. Sizes and offsets count only for direct I/O: the page cache \
+             reads and writes whole pages."
         ),
-        provoke: "`fathom run --rw randwrite --bs 512 DIR` on a disk with physical blocks of 4 KiB, or any write on a partition \
-                  that begins at sector 63; or `losetup -o 512 -f --show IMAGE` above a disk with physical blocks of 4 KiB.",
-        fix: "Use multiples of the physical block as --bs, --offset and --align, on a partition that begins at a multiple of \
-              1 MiB.",
-        accept: "Accept it where the application writes such blocks, as old databases do.",
+        provoke: "`fathom run --rw randwrite --bs 512 DIR` on a disk with physical blocks of 4 KiB, or any \
+                  write on a partition that begins at sector 63. Or `losetup -o 512 -f --show IMAGE` on a \
+                  disk with physical blocks of 4 KiB.",
+        fix: "Use multiples of the physical block as --bs, --offset and --align, on a partition that begins \
+              at a multiple of 1 MiB.",
+        accept: "Accept it if the application writes such blocks, as old databases do.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -53,7 +56,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         block = block.max(layer.queue_number("physical_block_size")?);
     }
     if block == 0 {
-        return Err("the disks say that their physical block has no bytes".into());
+        return Err("the disks report a physical block size of 0".into());
     }
     let mut misfits = if case.stream.cache.is_direct() {
         misaligned_access(&case.stream.access, block)
@@ -67,25 +70,26 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let numbers = evidence([("physical_block_bytes", block as f64), ("misfits", misfits.len() as f64)]);
     if misfits.is_empty() {
-        return Ok(Answer::Holds("Operations lie on the physical blocks of the disk.", numbers));
+        return Ok(Answer::Holds("Operations are aligned to the physical blocks of the disk.", numbers));
     }
     let writes = case.does(Kind::Write);
     let effect = if writes {
         "the disk reads, changes and writes whole blocks"
     } else {
-        "the disk reads more than is asked"
+        "the disk reads more than requested"
     };
-    Ok(Answer::Finding(Detail {
-        severity: if writes { Severity::Biased } else { Severity::Note },
-        sentence: format!(
-            "Operations do not lie on the physical blocks of {}, so {effect}: {}.",
-            show_bytes(block),
-            misfits.join(", ")
-        ),
-        cure: Some(CHECK.page.fix.replace("the physical block", &show_bytes(block))),
-        evidence: numbers,
-        renames: None,
-    }))
+    Ok(Answer::Finding(
+        Detail::new(
+            if writes { Severity::Biased } else { Severity::Note },
+            format!(
+                "Operations are not aligned to the physical blocks of {}, so {effect}: {}.",
+                show_bytes(block),
+                misfits.join(", ")
+            ),
+            numbers,
+        )
+        .with_cure(CHECK.page.fix.replace("the physical block", &show_bytes(block))),
+    ))
 }
 
 /// Describes the sizes and offsets of the plan that are not multiples of the block.
@@ -100,15 +104,15 @@ fn misaligned_access(access: &Access, block: u64) -> Vec<String> {
         }
     };
     check("they begin at", access.offset_bytes);
-    check("from zone to zone there are", access.strided.map_or(0, |zones| zones.step_bytes()));
+    check("the distance between zones is", access.strided.map_or(0, |zones| zones.step_bytes()));
     for line in access.lines.iter().filter(|l| l.weight > 0) {
         for bytes in sizes(line) {
             check("a size is", bytes);
         }
-        check("places are multiples of", line.align_bytes);
+        check("offsets are multiples of", line.align_bytes);
         if let Order::Sequential(steps) = &line.order {
             check("the stride is", steps.stride_bytes);
-            check("the holes between are", steps.hole_bytes);
+            check("the gaps between them are", steps.hole_bytes);
         }
     }
     out
@@ -149,7 +153,7 @@ fn misaligned_devices(case: &Case, block: u64) -> Known<Vec<String>> {
         if let Some(shift) = layer.device.get("alignment_offset").map(|text| text.trim())
             && shift != "0"
         {
-            out.push(format!("{} is off by {shift} B", layer.name));
+            out.push(format!("the alignment offset of {} is {shift} B", layer.name));
         }
     }
     out.dedup();
@@ -162,7 +166,8 @@ fn misaligned_extents(case: &Case, block: u64) -> Known<Option<String>> {
         return Ok(None);
     }
     for extents in case.extents()?.iter().filter(|e| e.count > 0 && e.inline_bytes == 0) {
-        let begin = extents.physical_align.ok_or("the map of the file does not say where its extents are")?;
+        let begin =
+            extents.physical_align.ok_or("the map of the file's extents does not show where they begin")?;
         if !begin.is_multiple_of(block) {
             return Ok(Some(format!("the file's extents begin at multiples of {}", show_bytes(begin))));
         }

@@ -19,20 +19,22 @@ pub(super) const CHECK: Check = Check {
     name: "ERRORS_COUNTED",
     belief: "every operation succeeded",
     page: Page {
-        reads: "The result of every operation, as the kernel gives it: errors by number, and operations that moved fewer bytes \
-                than asked, of every run and also of those that errors ended; with --verify reads that found something else \
-                than should be there are errors too. Also the result of the final sync of each target and of closing it.",
+        reads: "The result of every operation from the kernel, in every run, including runs that errors \
+                ended: errors by number, and operations that moved fewer bytes than requested. With \
+                --verify, reads of unexpected data are errors too. Also the results of the final sync and \
+                the close of each target.",
         formula: formula!(
-            "Void from the first failed or short operation, and from the first failed sync or close of a target that the \
-             stream writes. There is no harmless share: a failed operation is often the fastest, and a device that fails \
-             one in a million is what a test should show. If a sync fails, writes that were counted as done are lost."
+            "Void from the first failed or short operation, and from the first failed sync or close of a \
+             target that the stream writes. No share is harmless: a failed operation is often the fastest, \
+             and a test should reveal a device that fails one operation in a million. After a failed sync, \
+             writes that counted as done are lost."
         ),
         provoke: "As root: `truncate -s 1g IMAGE`, `losetup -f --show IMAGE`, `truncate -s 512m IMAGE`, then \
-                  `fathom run --rw randread /dev/loopN`: what lies beyond the end fails with EIO.",
-        fix: "See the kernel's log (`dmesg`) for the device, the free space for ENOSPC, whether --bs and --offset suit the \
-              target for EINVAL, and for EILSEQ the place that the notes tell: what stands there was not written by this \
-              work, or was damaged.",
-        accept: "Accept it only where failing is what was to be measured.",
+                  `fathom run --rw randread /dev/loopN`: reads beyond the end fail with EIO.",
+        fix: "Check the kernel log (`dmesg`) for the device, the free space for ENOSPC, and whether --bs and \
+              --offset suit the target for EINVAL. For EILSEQ, the notes give the place: the data there are \
+              damaged or were not written by this workload.",
+        accept: "Accept it only if you want to measure failures.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -44,7 +46,7 @@ pub(super) const CHECK: Check = Check {
 fn evaluate(case: &Case) -> Known<Answer> {
     let issued_by_kind: Vec<&Issued> = issued(case).collect();
     if issued_by_kind.is_empty() {
-        return Err("no run says what became of its operations".into());
+        return Err("no run recorded the results of its operations".into());
     }
     let mut errors: BTreeMap<i32, u64> = BTreeMap::new();
     for (errno, count) in issued_by_kind.iter().flat_map(|i| &i.errors) {
@@ -65,7 +67,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if let Some(first) = sync_failures.first() {
         let runs = case.ends.iter().filter(|end| case.sync_failures(end).next().is_some()).count();
         sentences.push(format!(
-            "The {} failed with {} in {} of {}: the kernel accepted these writes and could not store them.",
+            "The {} failed with {} in {} of {}: the kernel accepted these writes but could not store them.",
             first.call.name(),
             errno::describe_errno(first.errno),
             show_count(runs as f64),

@@ -17,20 +17,23 @@ const EDGES: f64 = 2.0;
 pub(super) const CHECK: Check = Check {
     id: CheckId::B13,
     name: "MIX_DRIFT",
-    belief: "directions and sizes were those that were asked for",
+    belief: "directions and sizes were as requested",
     page: Page {
-        reads: "Operations and bytes of each direction that completed in each window, and the lines, shares and sizes of the \
-                plan.",
+        reads: "Operations and bytes of each direction that completed in each window, and the lines, shares \
+                and sizes of the plan.",
         formula: formula!(
-            "Each operation draws its line, direction and size by itself, so chance is known: biased where a count or a sum \
-             of bytes is further off than {DEVIATIONS} standard deviations of those draws, for the worst run. {EDGES} full \
-             queues may lie across the edges of a window. A single size is exact to the byte. Syncs are not drawn and do not \
-             count, nor do shares of directions that have rates of their own."
+            "Each operation draws its line, direction and size independently, so the effect of chance is \
+             known: biased if a count or a sum of bytes is off by more than {DEVIATIONS} standard deviations \
+             of those draws, in the worst run. {EDGES} full queues may cross the edges of a window. A single \
+             size is exact to the byte. Syncs are not drawn and do not count, and neither do shares of \
+             directions that have their own rates."
         ),
-        provoke: "No flag of fathom makes it fire: it checks fathom's own draws, and engines that lose operations of one \
-                  direction. A session file that has another mix in its plan than was measured shows it.",
-        fix: "Report it with the session file: this is a fault of fathom, or of an engine that loses operations.",
-        accept: "There is nothing to accept: the number is of another workload.",
+        provoke: "No option of fathom makes it fire: it checks fathom's own draws, and engines that lose \
+                  operations of one direction. A session file whose plan has another mix than was measured \
+                  shows it.",
+        fix: "Report it with the session file: this is a bug in fathom, or in an engine that loses \
+              operations.",
+        accept: "Do not accept it: the number is that of another workload.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -69,7 +72,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let numbers =
         evidence([("got", worst.measured), ("asked", worst.planned), ("tolerances_off", worst.tolerances)]);
     if worst.tolerances <= 1.0 {
-        return Ok(Answer::Holds("Directions and sizes were those that were asked for.", numbers));
+        return Ok(Answer::Holds("Directions and sizes were as requested.", numbers));
     }
     Ok(Answer::finding(Severity::Biased, worst.sentence.clone(), numbers))
 }
@@ -95,7 +98,7 @@ fn deviations_in_run(
         out.push(Deviation {
             tolerances: tolerances((measured - total_ops * odds).abs(), tolerated),
             sentence: format!(
-                "{} of the operations were {}s in run {}, and {} were asked for.",
+                "{} of the operations were {}s in run {}, but the plan has {}.",
                 show_share(measured / total_ops),
                 kind.word(),
                 ran.run.start.repeat.saturating_add(1),
@@ -113,7 +116,7 @@ fn deviations_in_run(
         out.push(Deviation {
             tolerances: tolerances((bytes - ops * size.mean).abs(), tolerated),
             sentence: format!(
-                "A {} moved {} on average in run {}, and {} was asked for.",
+                "A {} moved {} on average in run {}, but the plan has {}.",
                 kind.word(),
                 show_bytes(share(bytes, ops) as u64),
                 ran.run.start.repeat.saturating_add(1),

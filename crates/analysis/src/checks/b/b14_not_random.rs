@@ -3,7 +3,7 @@
 
 use crate::case::{Case, asked_depth, share};
 use crate::checks::b::{
-    INCIDENTAL_REQUESTS, Requests, incidental_requests, is_comparable, requests, shared_bounds,
+    INCIDENTAL_REQUESTS, Requests, incidental_requests, is_comparable, shared_bounds, worst_requests,
 };
 use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use model::Known;
@@ -17,24 +17,26 @@ const BIASED_ABOVE: f64 = 0.02;
 pub(super) const CHECK: Check = Check {
     id: CheckId::B14,
     name: "NOT_RANDOM",
-    belief: "random offsets were random to the device too",
+    belief: "random offsets reached the device as random I/O",
     page: Page {
-        reads: "Merges and requests in the `stat` file of the top device from the start of a run to its last completion; span, \
-                sizes and depth of the plan. Orders `uniform` and `once` with direct I/O. Where a seed was typed: seed, file and accesses of the \
-                newest session kept of that path.",
+        reads: "Merges and requests in the `stat` file of the top device from the start of a run to its last \
+                completion, and span, sizes and depth of the plan. Orders `uniform` and `once` with direct \
+                I/O. If you gave a seed: seed, file and accesses of the newest stored session of that path.",
         formula: formula!(
-            "Merges / (merges + requests) less what chance makes: an operation meets a neighbour among the others in flight \
-             with odds of 2 x depth / blocks of the span. Biased above {BIASED_ABOVE}; {INCIDENTAL_REQUESTS} merges per run are a \
-             journal's and never count. Not asked where B01 found the size to be another, nor in zones one at a time. Biased too where the session before \
-             drew the same offsets: the same seed, file, span, sizes and order. Not where the seed is the fixed one of \
-             another tool and the page cache was bypassed or emptied, since these tools repeat it in each call."
+            "Merges / (merges + requests) less the share from chance: the odds that an operation meets a \
+             neighbour among the others in flight are 2 x depth / blocks of the span. Biased above \
+             {BIASED_ABOVE}. {INCIDENTAL_REQUESTS} merges per run are allowed for a journal. Does not apply \
+             if B01 relabelled the size, or to zones visited one at a time. Also biased if the previous \
+             session drew the same offsets: the same seed, file, span, sizes and order. That does not apply \
+             to the fixed seed of another tool if the page cache was bypassed or emptied, since such tools \
+             repeat the seed in each call."
         ),
-        provoke: "`fathom run --rw randread --seed 7 FILE`, twice. Of merges: uniform offsets of fathom make none; a device \
-                  that shows them gets neighbours from elsewhere, such as a layer that sorts and merges writes. `--random \
-                  mixed:50` looks like it, and is not checked.",
-        fix: "Leave --seed out, so that every session draws other offsets; or measure a larger --size, or without the layer \
-              that sorts and merges.",
-        accept: "Accept it where the same offsets, or that layer, are part of the question.",
+        provoke: "`fathom run --rw randread --seed 7 FILE`, twice. Merges: uniform offsets of fathom cause \
+                  none, so only a layer that sorts and merges writes makes it fire. `--random mixed:50` \
+                  looks similar, but is not checked.",
+        fix: "Omit --seed, so that every session draws other offsets. Or measure a larger --size, or without \
+              the layer that sorts and merges.",
+        accept: "Accept it if you want to measure the same offsets again, or that layer.",
     },
     ask: Ask::After(&[CheckId::B01], evaluate),
     #[cfg(test)]
@@ -62,12 +64,11 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             return Err(case.why_shared()?);
         }
         let numbers = evidence([("merged_share_at_most", bound.merged_share)]);
-        return Ok(Answer::Holds("Random offsets were random to the device too.", numbers));
+        return Ok(Answer::Holds("Random offsets reached the device as random I/O.", numbers));
     }
-    let all = requests(case)?;
     let merged = |r: &Requests| share(r.device.merges as f64, r.device.merges as f64 + r.device.ios as f64);
-    let worst = all.iter().max_by(|a, b| merged(a).total_cmp(&merged(b))).ok_or("no operation completed")?;
-    let (part, chance) = (merged(worst), merged_by_chance(case));
+    let worst = worst_requests(case, merged)?;
+    let (part, chance) = (merged(&worst), merged_by_chance(case));
     let numbers = evidence([
         ("merged_share", part),
         ("merged_by_chance", chance),
@@ -75,12 +76,13 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     ]);
     let incidental = incidental_requests(case);
     if part <= BIASED_ABOVE + chance || worst.device.merges <= incidental {
-        return Ok(Answer::Holds("Random offsets were random to the device too.", numbers));
+        return Ok(Answer::Holds("Random offsets reached the device as random I/O.", numbers));
     }
     Ok(Answer::finding(
         Severity::Biased,
         format!(
-            "{} of the random {}s were merged with a neighbour ({} merges), and chance merges {}: they did not reach the device as random ones.",
+            "{} of the random {}s were merged with a neighbour ({} merges), but chance merges only {}: they \
+             did not reach the device as random I/O.",
             show_share(part),
             worst.kind.word(),
             show_count(worst.device.merges as f64),
@@ -96,10 +98,17 @@ fn repeats_session_seed(case: &Case) -> Option<Known<Detail>> {
     let is_drawn = case.stream.access.lines.iter().any(|l| !matches!(l.order, Order::Sequential(_)));
     let is_drawn = is_drawn && case.stream.replay.is_none();
     let session = plan.seed_again.as_ref().filter(|_| is_drawn && case.has_storage())?;
-    Some(session.clone().map(|session| Detail::new(Severity::Biased, format!(
-            "Seed {} drew the offsets of session {session} too: if a cache still held its blocks, it answered for the device.",
-            plan.seed
-        ), evidence([]))))
+    Some(session.clone().map(|session| {
+        Detail::new(
+            Severity::Biased,
+            format!(
+                "Seed {} also drew the offsets of session {session}: a cache that still held those blocks \
+                 answered instead of the device.",
+                plan.seed
+            ),
+            evidence([]),
+        )
+    }))
 }
 
 /// Returns the odds that another operation in flight is next to an operation. The page cache and the scheduler

@@ -14,29 +14,31 @@ const SPINNING_BELOW: u64 = 16 * MIB;
 /// Mean extent below which requests are cut even without seeks: a usual request is 1 MiB.
 const FLASH_BELOW: u64 = MIB;
 /// Extents that any file system makes of any file.
-const PIECES: u64 = 8;
+const FEW_EXTENTS: u64 = 8;
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::B15,
     name: "FRAGMENTED",
-    belief: "the file lies in one piece, so that sequential is sequential",
+    belief: "the file is contiguous, so sequential access is sequential on the disk",
     page: Page {
-        reads: "The map of the file's extents before each run (FIEMAP), `queue/rotational` of the disks, and whether the machine \
-                is virtual.",
+        reads: "The map of the file's extents before each run (FIEMAP), `queue/rotational` of the disks, and \
+                whether the machine is virtual.",
         formula: formula!(
-            "Bytes of the file / extents. On a spinning disk biased below {spinning} ({seeks} extents per GiB): a seek of 10 \
-             ms is then a tenth of the time. On flash, and on a virtual disk, whose `rotational` says nothing, a note below \
-             {flash} ({cuts} per GiB), where requests are cut. Up to {PIECES} extents never count. Sequential orders alone.",
+            "Bytes of the file / extents. On a hard disk biased below {spinning} ({seeks} extents per GiB): \
+             a seek of 10 ms is then a tenth of the time. On flash, and on virtual disks, whose `rotational` \
+             means nothing, a note below {flash} ({cuts} per GiB), where requests are cut. Up to \
+             {FEW_EXTENTS} extents are allowed. Only sequential orders.",
             spinning = show_bytes(SPINNING_BELOW),
             seeks = GIB / SPINNING_BELOW,
             flash = show_bytes(FLASH_BELOW),
             cuts = show_count((GIB / FLASH_BELOW) as f64)
         ),
-        provoke: "On xfs or btrfs: `cp --reflink=always FILE COPY`, `fathom run --rw randwrite --bs 4k --time 1s --destroy COPY \
-                  COPY`, then `fathom run --rw read COPY`; `filefrag COPY` shows the pieces.",
-        fix: "Name the directory and let fathom make its own file, where there is free space in one piece; `e4defrag` or \
+        provoke: "On xfs or btrfs: `cp --reflink=always FILE COPY`, `fathom run --rw randwrite --bs 4k \
+                  --time 1s --destroy COPY COPY`, then `fathom run --rw read COPY`. `filefrag COPY` shows \
+                  the extents.",
+        fix: "Name a directory with contiguous free space and let fathom make its own file. `e4defrag` or \
               `xfs_fsr` defragment a file.",
-        accept: "Accept it where the real file is in such pieces.",
+        accept: "Accept it if your real file is as fragmented.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -56,32 +58,35 @@ fn evaluate(case: &Case) -> Known<Answer> {
     // Compressed files are stored in extents of 128 KiB, wherever these are.
     if extents.iter().any(|e| e.encoded_bytes > 0) {
         return Err(
-            "the file is stored compressed or encrypted, so the number of its pieces says nothing".into()
+            "the file is stored compressed or encrypted, so the number of its extents means nothing".into()
         );
     }
-    let worst = extents.iter().filter(|e| e.count > 0).min_by_key(|e| mean_piece(e));
+    let worst = extents.iter().filter(|e| e.count > 0).min_by_key(|e| mean_extent_bytes(e));
     let Some(worst) = worst else { return Err("the map of the file's extents is empty".into()) };
     let is_spinning = is_spinning(case)?;
     let limit = if is_spinning { SPINNING_BELOW } else { FLASH_BELOW };
     let numbers =
-        evidence([("extents", worst.count as f64), ("extent_bytes_mean", mean_piece(worst) as f64)]);
-    if worst.count <= PIECES || mean_piece(worst) >= limit {
-        return Ok(Answer::Holds("The file lies in few pieces, so sequential is sequential.", numbers));
+        evidence([("extents", worst.count as f64), ("extent_bytes_mean", mean_extent_bytes(worst) as f64)]);
+    if worst.count <= FEW_EXTENTS || mean_extent_bytes(worst) >= limit {
+        return Ok(Answer::Holds(
+            "The file has few extents, so sequential access is sequential on the disk.",
+            numbers,
+        ));
     }
     Ok(Answer::finding(
         if is_spinning { Severity::Biased } else { Severity::Note },
         format!(
-            "The file lies in {} pieces of {} on average, so sequential {} on the disk.",
+            "The file has {} extents of {} on average, so sequential access {} on the disk.",
             show_count(worst.count as f64),
-            show_bytes(mean_piece(worst)),
-            if is_spinning { "means seeks" } else { "operations are cut" }
+            show_bytes(mean_extent_bytes(worst)),
+            if is_spinning { "needs seeks" } else { "is cut into smaller requests" }
         ),
         numbers,
     ))
 }
 
 /// Returns the mean bytes per extent.
-fn mean_piece(extents: &Extents) -> u64 {
+fn mean_extent_bytes(extents: &Extents) -> u64 {
     let stored = extents.span_bytes.saturating_sub(extents.hole_bytes);
     stored.checked_div(extents.count).unwrap_or(u64::MAX)
 }

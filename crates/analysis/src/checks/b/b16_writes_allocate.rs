@@ -16,18 +16,20 @@ const RENAMED_ABOVE: f64 = 0.01;
 pub(super) const CHECK: Check = Check {
     id: CheckId::B16,
     name: "WRITES_ALLOCATE",
-    belief: "writes overwrote blocks that were there",
+    belief: "writes overwrote existing blocks",
     page: Page {
-        reads: "The map of the file's extents before each run and after its final sync (FIEMAP): holes, and extents that were \
-                allocated and never written.",
+        reads: "The map of the file's extents before each run and after its final sync (FIEMAP): holes, and \
+                extents that were allocated but never written.",
         formula: formula!(
-            "(Holes + unwritten bytes + bytes not allocated yet) / bytes of the file at the start of a run: renamed \
-             `allocating` above {RENAMED_ABOVE} in the worst run. Writing there takes a block, marks it written and puts both \
-             into the journal. Where the job itself asks for a new file (`--engine sync:new`, `sync:fallocate`, `sync:grow`) that is a note."
+            "(Holes + unwritten bytes + bytes not allocated yet) / bytes of the file at the start of a run: \
+             renamed `allocating` above {RENAMED_ABOVE} in the worst run. Such a write takes a block, marks \
+             it written and puts both into the journal. A note if the job itself requests a new file \
+             (`--engine sync:new`, `sync:fallocate`, `sync:grow`)."
         ),
-        provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randwrite --destroy FILE FILE`.",
+        provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randwrite --destroy \
+                  FILE FILE`.",
         fix: "Name the directory and let fathom make its own test file, or fill the file with data first.",
-        accept: "Accept it where new files are what the application writes.",
+        accept: "Accept it if the application writes new files.",
     },
     ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
@@ -47,7 +49,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if case.stream.renews_file() {
         return Ok(Answer::finding(
             Severity::Note,
-            "The job asks for a new file in each run, so its writes also allocate blocks.".into(),
+            "The job requests a new file in each run, so its writes also allocate blocks.".into(),
             evidence([]),
         ));
     }
@@ -59,18 +61,20 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     numbers.extend(evidence([("extents_before", most_extents(&extents))]));
     numbers.extend(extents_after_syncs(case).map(|all| ("extents_after".to_owned(), most_extents(&all))));
     if worst <= RENAMED_ABOVE {
-        return Ok(Answer::Holds("Writes overwrote blocks that were there.", numbers));
+        return Ok(Answer::Holds("Writes overwrote existing blocks.", numbers));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Rename,
-        sentence: format!(
-            "{} of the file had no written blocks before the run, so writes also allocated them; overwriting a file is another test.",
-            show_share(worst)
-        ),
-        cure: None,
-        evidence: numbers,
-        renames: Some(Rename::Condition("allocating".into())),
-    }))
+    Ok(Answer::Finding(
+        Detail::new(
+            Severity::Rename,
+            format!(
+                "{} of the file had no written blocks before the run, so writes also allocated blocks. \
+                 Overwriting a file is a different test.",
+                show_share(worst)
+            ),
+            numbers,
+        )
+        .relabelled(Rename::Condition("allocating".into())),
+    ))
 }
 
 fn share_without_blocks(e: &Extents) -> f64 {

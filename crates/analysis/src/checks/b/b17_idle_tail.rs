@@ -23,21 +23,21 @@ const DEVIATIONS: f64 = 4.0;
 pub(super) const CHECK: Check = Check {
     id: CheckId::B17,
     name: "IDLE_TAIL",
-    belief: "all workers loaded the target all the time",
+    belief: "all workers loaded the target for the whole run",
     page: Page {
-        reads: "For each worker of the stream the time between its first and last clock stamp, and the operations that it \
-                completed.",
+        reads: "For each worker of the stream, the time between its first and last clock stamp, and the \
+                operations that it completed.",
         formula: formula!(
-            "Biased where the first worker was done more than {TAIL_ABOVE} of the run before the last, and {wake} and twice \
-             the slowest operation, which are waking and draining. Biased where the least busy worker did less than \
-             {IDLE_BELOW} of what the busiest did, a note below {UNEVEN_BELOW}; both only beyond {DEVIATIONS} standard \
-             deviations of such counts.",
+            "Biased if the first worker ended before the last one by more than {TAIL_ABOVE} of the run, by \
+             more than {wake}, and by more than twice the slowest operation: less is waking and draining. \
+             Biased if the least busy worker did less than {IDLE_BELOW} of the busiest one's operations, a \
+             note below {UNEVEN_BELOW}; both only beyond {DEVIATIONS} standard deviations of such counts.",
             wake = Ns(TAIL_NS as f64)
         ),
-        provoke: "`fathom run --rw randread --bs 4k --depth 1 --workers 3 --engine sync --cache buffered --cpus 0-1 --pin DIR`: two \
-                  workers share a CPU, and one has its own.",
-        fix: "Give every worker a CPU of its own (--cpus, --pin), or use more --depth instead of --workers.",
-        accept: "Accept it where unequal clients are the question.",
+        provoke: "`fathom run --rw randread --bs 4k --depth 1 --workers 3 --engine sync --cache buffered \
+                  --cpus 0-1 --pin DIR`: two workers share a CPU, and one has its own.",
+        fix: "Give every worker its own CPU (--cpus, --pin), or use more --depth instead of --workers.",
+        accept: "Accept it if you want to measure unequal clients.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -69,7 +69,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     ]);
     let (severity, sentence) = if tail.tail > 0.0 {
         let sentence = format!(
-            "The first worker was done {} before the last, {} of the run: for that time the target had less to do.",
+            "The first worker ended {} before the last ({} of the run): the target had less load in that \
+             time.",
             show_ns(tail.tail_ns),
             show_share(tail.tail)
         );
@@ -77,7 +78,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     } else if least_by_most < UNEVEN_BELOW {
         let severity = if least_by_most < IDLE_BELOW { Severity::Biased } else { Severity::Note };
         let sentence = format!(
-            "Workers shared the load unevenly: the least busy one did {} of what the busiest did.",
+            "Workers shared the load unevenly: the least busy one did {} of the busiest one's operations.",
             show_share(least_by_most)
         );
         (severity, sentence)
@@ -94,15 +95,15 @@ fn imbalance(case: &Case, ran: &CaseRun) -> Known<Imbalance> {
     let workers: Vec<&WorkerEnd> = ran.end.workers.iter().filter(|w| w.stream == case.index).collect();
     let walls = workers.iter().map(|w| w.wall_ns);
     let (Some(first), Some(last)) = (walls.clone().min(), walls.max()) else {
-        return Err("no worker says when it ended".into());
+        return Err("no worker recorded when it ended".into());
     };
     if first == 0 {
-        return Err("a worker does not say how long it ran".into());
+        return Err("a worker did not record how long it ran".into());
     }
     let ops = workers.iter().map(|w| w.ops);
     let (fewest, most) = (ops.clone().min().unwrap_or(0), ops.max().unwrap_or(0));
     if most == 0 {
-        return Err("workers do not say how many operations they completed".into());
+        return Err("workers did not record how many operations they completed".into());
     }
     let slowest = ran.stream.issued.values().map(|i| i.max_ns).max().unwrap_or(0);
     let gap = last - first;

@@ -2,13 +2,12 @@
 //! divided by the window must equal the mean operations in flight, which fathom counts separately.
 
 use crate::case::{Case, CaseRun, asked_depth, share};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula, service_latency};
 use crate::threshold::Share;
 use model::Known;
 use model::finding::{CheckId, Severity};
 use model::histogram::Histogram;
 use model::job::Kind;
-use model::record::KindEnd;
 use model::units::{show_ns, show_rate, show_share};
 
 /// Error of the clock and of operations that share a time stamp.
@@ -19,22 +18,23 @@ const EDGE_AT_MOST: Share = Share(0.10);
 pub(super) const CHECK: Check = Check {
     id: CheckId::B18,
     name: "LITTLE_VIOLATED",
-    belief: "rate, latency and depth agree with one another",
+    belief: "rate, latency and depth agree",
     page: Page {
-        reads: "Latencies of all operations in each window, the window's length, and the integral of operations in flight, which \
-                the loop keeps apart from the latencies.",
+        reads: "Latencies of all operations in each window, the window's length, and the integral of \
+                operations in flight, which fathom counts separately from the latencies.",
         formula: formula!(
-            "Little's law: the sum of latencies / window = mean operations in flight. Void where the two sides differ by more \
-             than {TOLERATED}, for the clock and shared stamps, and what a full queue of the slowest operations across the \
-             edges of the window can make, {EDGE_AT_MOST} at most, or one operation of each slot in a short run. Not checked \
-             where operations as slow as the slowest of the run could explain the rest: a stall of half the window across its \
-             edge is in the depth and in no latency."
+            "Little's law: the sum of latencies / window = mean operations in flight. Void if the two sides \
+             differ by more than {TOLERATED}, for the clock and shared stamps, plus the effect of a full \
+             queue of the slowest operations across the edges of the window, at most {EDGE_AT_MOST}, or one \
+             operation of each slot in a short run. Not checked if operations as slow as the slowest of the \
+             run could explain the rest: a stall of half the window across its edge counts in the depth and \
+             in no latency."
         ),
-        provoke: "No flag makes it fire: it checks fathom's own arithmetic. A session file that counts half as many \
-                  operations again in flight shows it.",
-        fix: "Report it with the session file, and see whether the clock is sound (`fathom doctor`): this is a fault of \
-              fathom or of the machine's clock.",
-        accept: "There is nothing to accept: one of the numbers is wrong, and which is not known.",
+        provoke: "No option makes it fire: it checks fathom's own arithmetic. A session file with 50 % more \
+                  operations in flight shows it.",
+        fix: "Check the clock (`fathom doctor`), and report it with the session file: this is a bug in \
+              fathom or a fault of the machine's clock.",
+        accept: "Do not accept it: one of the numbers is wrong, and fathom cannot tell which.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -73,11 +73,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("tolerated_share", worst.tolerated),
     ]);
     if worst.gap() <= worst.tolerated {
-        return Ok(Answer::Holds("Rate, latency and depth agree with one another.", numbers));
+        return Ok(Answer::Holds("Rate, latency and depth agree.", numbers));
     }
     if worst.gap() <= worst.largest_gap {
         return Err(format!(
-            "an operation took {}, and a window of {} that it may lie across is too short to hold rate and latency against one another",
+            "an operation took {} and may cross the edge of a window of {}, which is too short to compare \
+             rate and latency",
             show_ns(worst.slowest_ns),
             show_ns(worst.window_ns)
         ));
@@ -85,7 +86,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     Ok(Answer::finding(
         Severity::Void,
         format!(
-            "Rate times latency gives {} operations in flight and counting them gave {}, {} apart: rate, latency and depth contradict one another.",
+            "Rate times latency gives {} operations in flight, but fathom counted {} ({} apart): rate, \
+             latency and depth contradict each other.",
             show_rate(worst.rate_times_latency),
             show_rate(worst.depth),
             show_share(worst.gap())
@@ -96,10 +98,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
 
 fn sides(ran: &CaseRun, asked: f64) -> Option<Sides> {
     // In an open loop, latency starts before an operation is in flight. Only its service time counts here.
-    let in_flight = |k: &KindEnd| k.open.as_ref().map_or_else(|| k.latency.clone(), |o| o.service.clone());
-    let parts: Vec<Histogram> =
-        Kind::ALL.iter().filter_map(|k| Some(in_flight(ran.stream.kinds.get(k)?))).collect();
-    let histograms = || parts.iter();
+    let histograms = || Kind::ALL.iter().filter_map(|k| Some(service_latency(ran.stream.kinds.get(k)?)));
     let ops: f64 = histograms().map(|h| h.count() as f64).sum();
     let sum_ns: f64 = histograms().map(|h| h.sum_ns() as f64).sum();
     let slowest = histograms().filter_map(Histogram::max_ns).max()?;

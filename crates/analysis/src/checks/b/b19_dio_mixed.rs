@@ -2,7 +2,7 @@
 //! stream has dirty pages, or if another stream of the phase uses the same target through the page cache.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula, phase_streams};
 use model::Known;
 use model::evidence::Moment;
 use model::finding::{CheckId, Severity};
@@ -11,19 +11,20 @@ use model::units::show_bytes;
 pub(super) const CHECK: Check = Check {
     id: CheckId::B19,
     name: "DIO_MIXED",
-    belief: "nobody used the file through the page cache beside direct I/O",
+    belief: "no process used the file through the page cache during direct I/O",
     page: Page {
-        reads: "Dirty pages of the targets before and after each run (cachestat), and the cache modes of the streams of the same \
-                phase.",
+        reads: "Dirty pages of the targets before and after each run (cachestat), and the cache modes of the \
+                streams of the same phase.",
         formula: formula!(
-            "Biased by any dirty page: direct I/O makes none, and the kernel has to write back and drop such pages before \
-             each direct operation on them. Biased too where another stream of the phase uses the same target through the page \
-             cache. Not asked where A02 found that the file system does so by itself."
+            "Any dirty page biases: direct I/O makes none, and the kernel must write back and drop such \
+             pages before each direct operation on them. Also biased if another stream of the phase uses the \
+             same target through the page cache. Does not apply if A02 found that the file system does so by \
+             itself."
         ),
-        provoke: "`while :; do dd if=/dev/zero of=FILE bs=4k count=64 conv=notrunc; done` beside \
-                  `fathom run --rw randread --cache direct FILE`.",
-        fix: "Stop what else uses the file (`fuser -v FILE`), or give the streams of a job files of their own.",
-        accept: "Accept it where an application does both, as a database beside its backup.",
+        provoke: "`while :; do dd if=/dev/zero of=FILE bs=4k count=64 conv=notrunc; done` and at the same \
+                  time `fathom run --rw randread --cache direct FILE`.",
+        fix: "Stop other users of the file (`fuser -v FILE`), or give each stream of the job its own file.",
+        accept: "Accept it if the application does both, such as a database during a backup.",
     },
     ask: Ask::After(&[CheckId::A02], evaluate),
     #[cfg(test)]
@@ -40,7 +41,8 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     if let Some(other) = buffered_sharer(case) {
         let sentence = format!(
-            "Another stream of this phase uses the same target with --cache {other}: each makes the kernel write back or drop what the other just used."
+            "Another stream of this phase uses the same target with --cache {other}: each makes the kernel \
+             write back or drop pages that the other just used."
         );
         return Ok(finding(sentence, 0));
     }
@@ -48,16 +50,20 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     for moment in [Moment::Start, Moment::Stop] {
         for state in case.states(moment)?.into_iter().flatten() {
             let pages = state.pages.as_ref().map_err(Clone::clone)?;
-            let of_target = pages.dirty.ok_or("only resident pages could be counted, not dirty ones")?;
-            dirty = dirty.max(of_target.saturating_mul(pages.page_bytes));
+            let dirty_pages = pages.dirty.ok_or("only resident pages could be counted, not dirty ones")?;
+            dirty = dirty.max(dirty_pages.saturating_mul(pages.page_bytes));
         }
     }
     if dirty == 0 {
         let numbers = evidence([("dirty_bytes", 0.0)]);
-        return Ok(Answer::Holds("Nobody used the file through the page cache beside direct I/O.", numbers));
+        return Ok(Answer::Holds(
+            "No process used the file through the page cache during direct I/O.",
+            numbers,
+        ));
     }
     let sentence = format!(
-        "{} of the target were dirty in the page cache, though everything here is direct: something else wrote the file through the cache.",
+        "{} of the target were dirty in the page cache although this job uses direct I/O: another process \
+         wrote the file through the cache.",
         show_bytes(dirty)
     );
     Ok(finding(sentence, dirty))
@@ -70,7 +76,7 @@ fn finding(sentence: String, dirty: u64) -> Answer {
 /// Returns the cache mode of another stream of the phase that uses one of this stream's targets through the page
 /// cache.
 fn buffered_sharer(case: &Case) -> Option<&'static str> {
-    let streams = &case.job.phases.get(case.phase)?.streams;
+    let streams = phase_streams(case);
     let shares = |s: &&model::job::Stream| s.targets.iter().any(|t| case.stream.targets.contains(t));
     streams.iter().filter(shares).find(|s| !s.cache.is_direct() && !s.does_nothing()).map(|s| s.cache.word())
 }

@@ -3,7 +3,7 @@
 
 use crate::case::{Case, share};
 use crate::checks::b::{INCIDENTAL_BYTES, has_partial_pages, incidental_bytes, page_bytes};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula, issued_bytes};
 use crate::threshold::Share;
 use model::Known;
 use model::finding::{CheckId, Severity};
@@ -18,22 +18,22 @@ pub(super) const CHECK: Check = Check {
     name: "PAGES_READ_FIRST",
     belief: "a write only writes",
     page: Page {
-        reads: "Bytes that the kernel charged to fathom's own cgroup as reads on the disk in runs that only write, \
-                else what the device read; the sizes and places of the plan, and the size of a page.",
+        reads: "Reads that the kernel charged to fathom's own cgroup on the disk in runs that only write, \
+                otherwise the reads of the device. Also the sizes and offsets of the plan, and the page \
+                size.",
         formula: formula!(
-            "Bytes read by the device / bytes written > {BIASED_ABOVE}, and more than {odd} per run, which is the file \
-             system's own reading. A write of a part of a page that is not in memory must read the page before it can change \
-             it; whole pages are never read. The sentence names that cause where the plan has sizes or offsets that are no \
-             multiples of a page. \
-             Where the page cache is not emptied between runs (`--cold false`), what the first run reads into it, at most the span once, \
-             does not count.",
+            "Bytes read by the device / bytes written > {BIASED_ABOVE}, and more than {odd} per run, which \
+             the file system reads for itself. A write to part of a page that is not in memory must read the \
+             page first; a write of a whole page reads nothing. The finding names that cause if the plan has \
+             sizes or offsets that are not multiples of a page. If the page cache is not emptied between \
+             runs (`--cold false`), the reads of the first run, at most the span once, do not count.",
             odd = show_bytes(INCIDENTAL_BYTES)
         ),
-        provoke: "`fathom run --rw write --bs 512 --engine sync --cache buffered DIR`: the test file is evicted before each run, \
-                  so each page is read before the first part of it is written.",
-        fix: "Use a --bs and offsets that are multiples of the page (4k), or write a new file (`--engine sync:new`), whose \
-              pages need not be read.",
-        accept: "Accept it where the application changes parts of old pages.",
+        provoke: "`fathom run --rw write --bs 512 --engine sync --cache buffered DIR`: the test file is \
+                  evicted before each run, so each page is read before its first part is written.",
+        fix: "Use a --bs and offsets that are multiples of the page (4k), or write a new file (`--engine \
+              sync:new`), whose pages are not read.",
+        accept: "Accept it if the application changes parts of old pages.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -53,10 +53,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if !case.does(Kind::Write) || case.does(Kind::Read) || !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
-    let written = case.issued(Kind::Write).bytes;
-    if written == 0 {
-        return Err("no write completed".into());
-    }
+    let written = issued_bytes(case, Kind::Write)?;
     let disks = case.shared()?;
     let is_shared = !case.sharers(&disks).is_empty();
     let incidental = incidental_bytes(case);
@@ -84,7 +81,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     if !is_shared && case.own().is_err() {
         return Err(format!(
-            "the device read {} while nothing but writes were asked for, and for whom was not counted",
+            "the device read {} although the job only writes, and no cgroup shows for which process",
             show_bytes(read)
         ));
     }
@@ -92,26 +89,22 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let (cause, cure) = if !case.stream.cache.is_direct() && has_partial_pages(case, page) {
         (
             format!(
-                ": a write of a part of a page ({}) that is not in memory must read the page first",
+                ": a write to part of a page ({}) that is not in memory must read the page first",
                 show_bytes(page)
             ),
             None,
         )
     } else {
-        (": the file system read what it needs for allocating, or a layer to change parts of what it stores".into(), Some(String::new()))
+        (": the file system read metadata to allocate blocks, or a layer below read blocks to change parts \
+          of them".into(), Some(String::new()))
     };
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence: format!(
-            "The kernel read {} from the device while fathom only wrote {} ({}){cause}. The rate includes these reads.",
+    Ok(Answer::Finding(Detail::new(Severity::Biased, format!(
+            "The kernel read {} from the device while fathom only wrote {} ({}){cause}. The rate includes \
+             these reads.",
             show_bytes(read),
             show_bytes(written),
             show_share(part)
-        ),
-        cure,
-        evidence: numbers,
-        renames: None,
-    }))
+        ), numbers).with_cure(cure)))
 }
 
 /// Returns the bytes that the first of several runs read into a page cache that stays between runs, at most the
@@ -164,7 +157,7 @@ fn with_reads_in_first_runs(runs_with_reads: u64, part: f64) -> model::record::R
 #[test]
 fn reads_during_writes_bias_and_name_their_cause() {
     let Ok(Answer::Finding(f)) = CHECK.answer(&with_reads(1.0)) else { panic!("silent") };
-    assert!(f.sentence.contains("a part of a page (4 KiB)"), "{}", f.sentence);
+    assert!(f.sentence.contains("part of a page (4 KiB)"), "{}", f.sentence);
     assert!(matches!(CHECK.answer(&with_reads(0.04)), Ok(Answer::Holds(..))));
     let direct = CHECK.answer(&Fixture::honest_write().record());
     assert!(matches!(direct, Ok(Answer::Holds(..))), "{direct:?}");

@@ -4,7 +4,7 @@
 //! A trim of a hole frees nothing and reaches no device. The check needs a file that nothing else changes.
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula, phase_streams};
 use crate::threshold::Share;
 use model::Known;
 use model::finding::{CheckId, Severity};
@@ -24,16 +24,19 @@ pub(super) const CHECK: Check = Check {
     name: "TRIMS_MET_HOLES",
     belief: "trims freed blocks",
     page: Page {
-        reads: "The map of the file's extents before each run and after its final sync (FIEMAP), and the bytes that fathom trimmed.",
+        reads: "The map of the file's extents before each run and after its final sync (FIEMAP), and the \
+                bytes that fathom trimmed.",
         formula: formula!(
-            "1 - (bytes of holes after - before) / bytes trimmed, all runs together: biased above {BIASED_ABOVE}, renamed from \
-             {RENAMED_FROM}. A trim of a hole frees nothing and no device sees it. Not checked where the job also writes, where several streams \
-             or hosts change the file, and where trims are no multiples of {BLOCK_BYTES} bytes, which the file system zeroes in part. A block \
-             device does not show which of its blocks hold data: there it is not asked."
+            "1 - (bytes of holes after - before) / bytes trimmed, over all runs: biased above \
+             {BIASED_ABOVE}, renamed from {RENAMED_FROM}. A trim of a hole frees nothing and reaches no \
+             device. Not checked if the job also writes, if several streams or hosts change the file, or if \
+             trims are not multiples of {BLOCK_BYTES} bytes, since the file system only zeroes parts of \
+             blocks. Does not apply to block devices, which do not show which blocks hold data."
         ),
-        provoke: "`fathom run --rw randtrim --size 16m --bs 64k --engine sync --time 3s DIR`: after the first 256 trims most blocks are holes.",
+        provoke: "`fathom run --rw randtrim --size 16m --bs 64k --engine sync --time 3s DIR`: after the \
+                  first 256 trims most blocks are holes.",
         fix: "Trim less than the file holds (`--passes 1 --rw trim`, one run), or use a larger --size.",
-        accept: "Accept it where trims of what is free already are part of the load.",
+        accept: "Accept it if trims of free blocks are part of your workload.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -57,9 +60,9 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Err("no trim completed".into());
     }
     if case.does(Kind::Write) {
-        return Err("the job also writes, which fills again what its trims freed".into());
+        return Err("the job also writes, which fills trimmed blocks again".into());
     }
-    let streams = case.job.phases.get(case.phase).map_or(0, |p| p.streams.len());
+    let streams = phase_streams(case).len();
     if streams > 1 || case.record.header.plan.part.is_some() || case.record.fleet.is_some() {
         return Err(
             "several streams or hosts change the file, and its holes are counted for all of them together"
@@ -69,7 +72,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let sizes = [case.stream.access.smallest_bytes(), case.stream.access.largest_bytes()].map(u64::from);
     if sizes.iter().chain([&case.stream.access.offset_bytes]).any(|bytes| !bytes.is_multiple_of(BLOCK_BYTES))
     {
-        return Err("trims of parts of blocks make zeros and no holes".into());
+        return Err("trims of parts of blocks write zeros and make no holes".into());
     }
     let maps = case.extents_over_runs()?;
     let freed_bytes: u64 =
@@ -82,19 +85,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::Holds("The trims freed blocks.", numbers));
     }
     let condition = Rename::Condition(format!("{} in holes", show_share(in_holes)));
-    Ok(Answer::Finding(Detail {
-        severity: if in_holes >= RENAMED_FROM { Severity::Rename } else { Severity::Biased },
-        sentence: format!(
-            "{} of the trimmed bytes were holes already: {} trims of {} together freed {}. A trim of a hole frees nothing, and no device sees it.",
+    Ok(Answer::Finding(Detail::new(if in_holes >= RENAMED_FROM { Severity::Rename } else { Severity::Biased }, format!(
+            "{} of the trimmed bytes were already holes: {} trims of {} in total freed {}. A trim of a hole \
+             frees nothing and reaches no device.",
             show_share(in_holes),
             show_count(issued.ops as f64),
             show_bytes(issued.bytes),
             show_bytes(freed_bytes as u64)
-        ),
-        cure: None,
-        evidence: numbers,
-        renames: (in_holes >= RENAMED_FROM).then_some(condition),
-    }))
+        ), numbers).relabelled((in_holes >= RENAMED_FROM).then_some(condition))))
 }
 
 #[cfg(test)]

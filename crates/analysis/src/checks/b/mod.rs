@@ -1,7 +1,6 @@
 //! Group B: whether the I/O was what the user requested.
 //!
-//! Holds the table of the group, and the comparison of operations with device requests that B01, B02 and B14
-//! share.
+//! Has the table of the group, and the comparison of operations with device requests that B01, B02 and B14 share.
 
 mod b01_merged;
 mod b02_split;
@@ -141,7 +140,7 @@ fn requests(case: &Case) -> Known<Vec<Requests>> {
         let difference = (device.bytes as f64 - issued.bytes as f64).abs();
         if difference > SAME_BYTES * issued.bytes as f64 {
             return Err(format!(
-                "fathom issued {} of {}s and the device did {}, so its requests are not those of the operations",
+                "fathom issued {} of {}s, but the device moved {}, so its requests are not only fathom's",
                 show_bytes(issued.bytes),
                 kind.word(),
                 show_bytes(device.bytes)
@@ -149,7 +148,16 @@ fn requests(case: &Case) -> Known<Vec<Requests>> {
         }
         out.push(Requests { kind, issued, device });
     }
-    if out.is_empty() { Err("no operation completed".into()) } else { Ok(out) }
+    Ok(out)
+}
+
+/// Returns the direction with the highest ratio.
+///
+/// # Errors
+/// Fails like [`requests`].
+fn worst_requests(case: &Case, ratio: impl Fn(&Requests) -> f64) -> Known<Requests> {
+    let worst = requests(case)?.into_iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+    worst.ok_or_else(|| "no operation completed".into())
 }
 
 /// Upper bounds for a stream that shares its devices: as if every merge were its own, and as if the other streams

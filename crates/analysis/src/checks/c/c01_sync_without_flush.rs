@@ -2,7 +2,7 @@
 //! volatile cache completed. Also fires if a volatile cache is only declared safe (`write through`).
 
 use crate::case::{Case, asked_depth, share};
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use model::Known;
 use model::evidence::Moment;
 use model::finding::{CheckId, Severity};
@@ -20,20 +20,23 @@ pub(super) const CHECK: Check = Check {
     name: "SYNC_WITHOUT_FLUSH",
     belief: "a sync made the disk empty its volatile cache",
     page: Page {
-        reads: "`/sys/block/*/queue/write_cache` and `fua` of every layer; the flushes that `/sys/block/*/stat` of the lowest \
-                disks counts from the start of a run to its final sync; the syncs and synchronous writes that fathom issued.",
+        reads: "`/sys/block/*/queue/write_cache` and `fua` of every layer; the flushes in \
+                `/sys/block/*/stat` of the lowest disks, from the start of a run to its final sync; the \
+                syncs and synchronous writes that fathom issued.",
         formula: formula!(
-            "A disk that says `write back` has to complete at least {FLUSHED_FROM} flushes for each sync, divided by the \
-             operations that may be in flight, since one flush can serve all that wait for it. (One at a time the two are \
-             equal: 100 syncs, 100 flushes.) Apart from that, a cache is only declared safe where a loop device says `write \
-             through`, or any layer does above one that says `write back`, or one that offers FUA, which only a disk with a \
-             volatile cache needs."
+            "A disk that reports `write back` must complete at least {FLUSHED_FROM} flushes for each sync, \
+             divided by the operations that may be in flight, since one flush can serve all operations that \
+             wait for it. (One at a time, both are equal: 100 syncs, 100 flushes.) Also, a cache is only \
+             declared safe if `write through` is reported by a loop device, by a layer above one that \
+             reports `write back`, or by a layer that offers FUA, which only a disk with a volatile cache \
+             needs."
         ),
         provoke: "truncate -s 1g disk.img && losetup --find --show disk.img\n\
                   echo 'write through' > /sys/block/loop0/queue/write_cache   # then mkfs and mount it on /mnt\n\
                   fathom run --rw randwrite --bs 4k --depth 1 --cache direct-dsync /mnt",
-        fix: "Write `write back` into queue/write_cache of the layers that say otherwise, and mount without `nobarrier`.",
-        accept: "Accept it only where the power of the disk is protected; then `write through` is true.",
+        fix: "Write `write back` into queue/write_cache of the layers that report otherwise, and mount \
+              without `nobarrier`.",
+        accept: "Accept it only if the disk has power-loss protection; then `write through` is true.",
     },
     ask: Ask::After(&[CheckId::C02], evaluate),
     #[cfg(test)]
@@ -51,15 +54,16 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     case.grounded()?;
     if let Some(layer) = declared_safe(case) {
         let sentence = format!(
-            "The cache of {} is only declared to be safe ({}/queue/write_cache says `write through`), so a sync sends it no flush.",
+            "The cache of {} is only declared safe ({}/queue/write_cache is `write through`), so a sync \
+             sends it no flush.",
             layer.name, layer.name
         );
-        return Ok(finding(case, &sentence, evidence([])));
+        return Ok(super::skipped_syncs(case, &sentence, evidence([])));
     }
     let disks = super::volatile_disks(case)?;
     if disks.is_empty() {
         return Ok(Answer::Holds(
-            "The disk keeps no volatile cache, so a sync needs no flush.",
+            "The disk reports no volatile cache, so a sync needs no flush.",
             evidence([]),
         ));
     }
@@ -92,31 +96,16 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Ok(Answer::Holds("Syncs reached the disk as flushes.", numbers));
     }
     if case.stream.cache.is_sync() && disks.iter().any(|d| d.queue_number("fua") == Ok(1)) {
-        return Err("the disk takes writes that are stable by themselves (FUA), which the kernel does not count apart".into());
+        return Err("the disk supports FUA writes, which are durable without a flush and which the kernel \
+                    does not count separately"
+            .into());
     }
     let sentence = format!(
-        "{} syncs were asked for, and the disk got {} flushes.",
+        "{} syncs were requested, but the disk got {} flushes.",
         show_count(asked as f64),
         show_count(flushed as f64)
     );
-    Ok(finding(case, &sentence, numbers))
-}
-
-fn finding(case: &Case, sentence: &str, numbers: Evidence) -> Answer {
-    let is_durable_job = case.syncs_itself();
-    let (severity, renames) = if is_durable_job {
-        (Severity::Rename, Some(Rename::Condition("not durable".into())))
-    } else {
-        // The job makes no syncs, so only the final sync is affected.
-        (Severity::Note, None)
-    };
-    Answer::Finding(Detail {
-        severity,
-        sentence: format!("{sentence} Synced data can be lost in a power failure."),
-        cure: None,
-        evidence: numbers,
-        renames,
-    })
+    Ok(super::skipped_syncs(case, &sentence, numbers))
 }
 
 /// Returns a layer that has a volatile cache by its nature but reports none.

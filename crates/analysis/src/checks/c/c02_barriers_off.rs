@@ -2,7 +2,7 @@
 //! options, and for libraries such as libeatmydata.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
 use model::evidence::LIBRARIES;
 use model::finding::{CheckId, Severity};
@@ -18,16 +18,19 @@ const SKIP_SYNCS: &[&str] = &["eatmydata", "nosync", "libnofsync"];
 pub(super) const CHECK: Check = Check {
     id: CheckId::C02,
     name: "BARRIERS_OFF",
-    belief: "nothing was told to skip what a sync is for",
+    belief: "no mount option and no library skips syncs",
     page: Page {
-        reads: "The options of the mounts in `/proc/self/mountinfo`; the libraries in `/proc/self/maps`, and `LD_PRELOAD`.",
+        reads: "The options of the mounts in `/proc/self/mountinfo`; the libraries in `/proc/self/maps`, and \
+                `LD_PRELOAD`.",
         formula: formula!(
-            "Any of the options `nobarrier`, `barrier=0`, `barrier=none`, `fsync_mode=nobarrier` or (overlay) `volatile` or `fsync=volatile`, or \
-             any of the libraries libeatmydata, nosync and libnofsync. One is enough: each turns a sync into nothing."
+            "Any of the mount options `nobarrier`, `barrier=0`, `barrier=none`, `fsync_mode=nobarrier` or \
+             (overlay) `volatile` or `fsync=volatile`, or any of the libraries libeatmydata, nosync and \
+             libnofsync. One is enough: each turns a sync into a no-op."
         ),
         provoke: "mount -o remount,nobarrier /mnt\nfathom run --rw randwrite --depth 1 --fsync 1 /mnt",
-        fix: "Mount with barriers (`mount -o remount,barrier`), and start fathom without libraries that skip syncs.",
-        accept: "Accept it where the caches of all disks below are protected against power loss.",
+        fix: "Mount with barriers (`mount -o remount,barrier`), and start fathom without libraries that skip \
+              syncs.",
+        accept: "Accept it if the caches of all disks below are protected against power loss.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -47,19 +50,20 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     if let Some(what) = skipped_by(case) {
-        return Ok(finding(case, &what));
+        let sentence = format!("Syncs are skipped here: {what}.");
+        return Ok(super::skipped_syncs(case, &sentence, evidence([])));
     }
     let machine = case.machine.ok_or("the record names no host")?;
     machine.fact(LIBRARIES)?;
     if case.places().next().is_none() {
-        return Err("how the target is mounted is not in the record".into());
+        return Err("the record does not contain the mount of the target".into());
     }
     if case.places().any(|p| p.kind() == "zfs") {
         return Err(
             "zfs keeps `sync` as a property of the dataset, which no kernel file shows (zfs get sync)".into(),
         );
     }
-    Ok(Answer::Holds("No mount option and no library known for it skips syncs.", evidence([])))
+    Ok(Answer::Holds("No mount option and no known library skips syncs.", evidence([])))
 }
 
 /// Describes what turns off syncs.
@@ -75,21 +79,6 @@ fn skipped_by(case: &Case) -> Option<String> {
 
 fn skipping_option(fs: &FileSystem) -> Option<&'static str> {
     OFF.iter().copied().find(|off| fs.options.split(',').any(|o| o == *off))
-}
-
-fn finding(case: &Case, what: &str) -> Answer {
-    let (severity, renames) = if case.syncs_itself() {
-        (Severity::Rename, Some(Rename::Condition("not durable".into())))
-    } else {
-        (Severity::Note, None)
-    };
-    Answer::Finding(Detail {
-        severity,
-        sentence: format!("Syncs are skipped here: {what}. Synced data can be lost in a power failure."),
-        cure: None,
-        evidence: evidence([]),
-        renames,
-    })
 }
 
 #[cfg(test)]

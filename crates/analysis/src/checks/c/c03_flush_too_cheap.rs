@@ -21,24 +21,26 @@ const VIRTUAL_NS: f64 = 100e3;
 pub(super) const CHECK: Check = Check {
     id: CheckId::C03,
     name: "FLUSH_TOO_CHEAP",
-    belief: "a flush took the time that a medium needs",
+    belief: "a flush took as long as a medium needs",
     page: Page {
-        reads: "Flushes and their ms in `/sys/block/*/stat` of the lowest disks; `queue/write_cache` and `queue/rotational`; \
-                whether the machine is virtual.",
+        reads: "Flushes and their ms in `/sys/block/*/stat` of the lowest disks; `queue/write_cache` and \
+                `queue/rotational`; whether the machine is virtual.",
         formula: formula!(
-            "ms of flushes / flushes, per disk that says `write back`. Below {flash} on flash (programming a page takes \
-             longer), {spinning} on a spinning disk (half a turn at 15,000 a minute) or {guest} in a virtual machine (a round \
-             trip to the host and a medium), nothing was written to a medium. The kernel shows whole ms, so each run may be \
-             off by one; where that decides, it is not checked. In a virtual machine, where `rotational` means nothing, it is \
-             a note.",
+            "Time of flushes / flushes, for each disk that reports `write back`. Below {flash} on flash \
+             (programming a page takes longer), {spinning} on a hard disk (half a turn at 15,000 rpm) or \
+             {guest} in a virtual machine (a round trip to the host and a medium), nothing was written to a \
+             medium. The kernel shows whole ms, so each run may be off by one; if that decides, the check \
+             does not answer. A note in a virtual machine, where `rotational` means nothing.",
             flash = Ns(FLASH_NS),
             spinning = Ns(SPINNING_NS),
             guest = Ns(VIRTUAL_NS)
         ),
-        provoke: "fathom run --rw randwrite --bs 4k --depth 1 --fsync 1 .   # in a virtual machine whose host caches writes",
-        fix: "Find out whether the drive or the array keeps its cache over a power cut, or the host honours flushes \
-              (cache=none or writethrough rather than cache=unsafe).",
-        accept: "Accept it where you know that it does: drives with power-loss protection answer at once and rightly so.",
+        provoke: "fathom run --rw randwrite --bs 4k --depth 1 --fsync 1 .   # in a virtual machine whose \
+                  host caches writes",
+        fix: "Find out whether the drive or the array protects its cache against power loss, or whether the \
+              host honours flushes (cache=none or writethrough rather than cache=unsafe).",
+        accept: "Accept it if you know that it does: drives with power-loss protection answer flushes \
+                 immediately.",
     },
     ask: Ask::After(&[CheckId::C01, CheckId::C02], evaluate),
     #[cfg(test)]
@@ -58,7 +60,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let disks = super::volatile_disks(case)?;
     if disks.is_empty() {
         return Ok(Answer::Holds(
-            "The disk keeps no volatile cache, so there is nothing to flush.",
+            "The disk reports no volatile cache, so there is nothing to flush.",
             evidence([]),
         ));
     }
@@ -99,16 +101,16 @@ fn time_flushes(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Option<Res
     }
     if ns_per_flush(ms + rounding_ms) >= minimum_ns {
         return Err(format!(
-            "{} flushes are too few to time them by whole milliseconds",
+            "{} flushes are too few to time them in whole milliseconds",
             show_count(flushes)
         ));
     }
     let (severity, cause) = if is_virtual {
-        (Severity::Note, "the host may not pass it on")
+        (Severity::Note, "the host may not pass flushes on to its disk")
     } else {
         (
             Severity::Biased,
-            "the drive answered from its memory; only protection against power loss makes that right",
+            "the drive answered from its memory, which is safe only with power-loss protection",
         )
     };
     Ok(Some(Err(Answer::finding(

@@ -1,4 +1,4 @@
-//! C04: acknowledged writes that were not made stable within the measured time. Notes direct writes on a disk
+//! C04: acknowledged writes that were not made durable within the measured time. Notes direct writes on a disk
 //! with a volatile cache, and fires if the final sync of a run failed.
 
 use crate::case::Case;
@@ -13,14 +13,16 @@ pub(super) const CHECK: Check = Check {
     name: "NO_FINAL_SYNC",
     belief: "an acknowledged write survives a power cut",
     page: Page {
-        reads: "The cache mode and the syncs of the job; whether the final sync of each run succeeded and how long it took; \
-                `queue/write_cache` of the lowest disks.",
+        reads: "The cache mode and the syncs of the job, the result and duration of the final sync of each \
+                run, and `queue/write_cache` of the lowest disks.",
         formula: formula!(
-            "Writes without O_SYNC, O_DSYNC, fsync or fdatasync on a disk that says `write back`: a note, since that is what \
-             most people measure, and the number is right for it. A run that wrote and whose final sync failed: biased, since \
-             it is not known whether the writes arrived. Where A09 finds them in memory, only that is reported."
+            "Writes without O_SYNC, O_DSYNC, fsync or fdatasync on a disk that reports `write back`: a note, \
+             since most people measure this, and the number is right for it. A run that wrote and whose \
+             final sync failed: biased, since the writes may not have arrived. If A09 finds the writes in \
+             memory, only A09 reports them."
         ),
-        provoke: "fathom run --rw randwrite --bs 4k --cache direct .   # on a disk whose queue/write_cache says write back",
+        provoke: "fathom run --rw randwrite --bs 4k --cache direct .   # on a disk whose queue/write_cache \
+                  says write back",
         fix: "Use --cache direct-dsync, or --fsync N, to measure writes that survive a power cut.",
         accept: "A note needs no --accept.",
     },
@@ -38,30 +40,20 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     if case.syncs_itself() {
-        return Ok(Answer::Holds(
-            "The job itself asks for stable writes, within the time that is measured.",
-            evidence([]),
-        ));
+        return Ok(Answer::Holds("The job makes its writes durable within the measured time.", evidence([])));
     }
     let failed = case.runs.iter().filter(|r| r.end.sync_ns.is_none()).count();
     if failed > 0 {
-        return Ok(Answer::Finding(Detail {
-            severity: Severity::Biased,
-            sentence: format!(
-                "The writes of {failed} of {} runs were never made stable: there is no final sync that succeeded.",
+        return Ok(Answer::Finding(Detail::new(Severity::Biased, format!(
+                "The writes of {failed} of {} runs were never made durable: the final sync did not succeed.",
                 case.runs.len()
-            ),
-            cure: Some(
-                "See the notes for why it failed (`dmesg` names errors of the disk), and measure again."
-                    .into(),
-            ),
-            evidence: evidence([("runs_without_sync", failed as f64)]),
-            renames: None,
-        }));
+            ), evidence([("runs_without_sync", failed as f64)])).with_cure("See the notes for the reason \
+                                                                            (`dmesg` shows disk errors), and \
+                                                                            measure again.".to_owned())));
     }
     if super::volatile_disks(case)?.is_empty() {
         return Ok(Answer::Holds(
-            "The disk keeps no volatile cache, so what it acknowledged is stable.",
+            "The disk reports no volatile cache, so acknowledged writes are durable.",
             evidence([]),
         ));
     }
@@ -73,8 +65,8 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     Ok(Answer::finding(
         Severity::Note,
         format!(
-            "The writes were acknowledged and may have been in the drive's volatile cache when the clock \
-             stopped; the sync after them took {}.",
+            "When the clock stopped, acknowledged writes may still have been in the drive's volatile cache. \
+             The sync after them took {}.",
             show_ns(mean_ns)
         ),
         evidence([("final_sync_ns", mean_ns)]),

@@ -22,16 +22,17 @@ pub(super) const CHECK: Check = Check {
     name: "REMOTE_ACK",
     belief: "the server acknowledges a write once its own storage has it",
     page: Page {
-        reads: "The type of the file system in `/proc/self/mountinfo`; for NFS the calls WRITE and COMMIT in \
-                `/proc/self/mountstats` from the start of a run to its final sync.",
+        reads: "The type of the file system in `/proc/self/mountinfo`. For NFS also the WRITE and COMMIT \
+                calls in `/proc/self/mountstats` from the start of a run to its final sync.",
         formula: formula!(
-            "Any file system of a network or of user space: a note, since the server may have answered from its memory. Where \
-             syncs were asked for and NFS sent not a single WRITE or COMMIT, the result is renamed: nothing left this machine. \
-             No COMMIT alone proves nothing, since a client asks for stable writes where one call carries all of the data."
+            "Any network or user-space file system: a note, since the server may have answered from its \
+             memory. If syncs were requested and NFS sent no WRITE or COMMIT, the result is renamed: nothing \
+             left this machine. A missing COMMIT alone proves nothing, since a client requests stable writes \
+             if one call carries all data."
         ),
         provoke: "mount -t nfs server:/export /mnt && fathom run --rw randwrite --depth 1 --fsync 1 /mnt",
-        fix: "Check the mount options (`nfsstat -m`) and those of the server (`exportfs -v` must say `sync`), and measure on \
-              the server.",
+        fix: "Check the mount options (`nfsstat -m`) and the server's (`exportfs -v` must list `sync`), and \
+              measure on the server.",
         accept: "A note needs no --accept.",
     },
     ask: Ask::Alone(evaluate),
@@ -47,31 +48,33 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let kinds: Vec<&str> = case.places().map(model::machine::Place::kind).collect();
     if kinds.is_empty() {
-        return Err("what the target lives on is not in the record".into());
+        return Err("the record does not contain the file system of the target".into());
     }
     let Some(kind) = kinds.iter().find(|k| REMOTE.iter().any(|r| k.starts_with(r))) else {
         return Ok(Answer::Holds("No server is between a write and its storage.", evidence([])));
     };
     if !kind.starts_with(COUNTED) {
         return Ok(note(format!(
-            "{kind} acknowledged the writes, and nothing here shows whether they are on media."
+            "{kind} acknowledged the writes, but this machine cannot see whether they are on media."
         )));
     }
     let [writes, commits] = calls_in_runs(case)?;
     if writes == 0 && commits == 0 && case.syncs_itself() && super::syncs_requested(case) > 0 {
-        return Ok(Answer::Finding(Detail {
-            severity: Severity::Rename,
-            sentence: format!(
-                "{} syncs were asked for, and not one write was sent to the server.",
-                show_count(super::syncs_requested(case) as f64)
-            ),
-            cure: None,
-            evidence: evidence([("writes_sent", 0.0), ("commits_sent", 0.0)]),
-            renames: Some(Rename::Condition("not durable".into())),
-        }));
+        return Ok(Answer::Finding(
+            Detail::new(
+                Severity::Rename,
+                format!(
+                    "{} syncs were requested, but no write was sent to the server.",
+                    show_count(super::syncs_requested(case) as f64)
+                ),
+                evidence([("writes_sent", 0.0), ("commits_sent", 0.0)]),
+            )
+            .relabelled(Rename::Condition("not durable".into())),
+        ));
     }
     let sentence = format!(
-        "The server acknowledged {} writes and {} commits; nothing here shows whether they are on its media.",
+        "The server acknowledged {} writes and {} commits, but this machine cannot see whether they are on \
+         its media.",
         show_count(writes as f64),
         show_count(commits as f64)
     );

@@ -18,19 +18,22 @@ const FLOOR_NS: f64 = 50e6;
 pub(super) const CHECK: Check = Check {
     id: CheckId::C06,
     name: "SYNC_HIDES_TAIL",
-    belief: "when the clock stopped, the work was done",
+    belief: "the work was done when the clock stopped",
     page: Page {
-        reads: "The time from the last completion of a run to the end of its final sync, by fathom's own clock.",
+        reads: "The time from the last completion of a run to the end of its final sync, by fathom's own \
+                clock.",
         formula: formula!(
-            "Time of the final syncs / measured time, over all runs: above {HIDDEN_ABOVE} the rate is off by as much. Syncs \
-             below {floor} on average are never counted against a run: that is a commit and a flush. Where A09 finds the \
-             writes in memory it gives the rate that includes the sync, and this check is silent.",
+            "Time of the final syncs / measured time, over all runs: above {HIDDEN_ABOVE}, the rate is off \
+             by as much. Syncs below {floor} on average are ignored: that is a commit and a flush. If A09 \
+             finds the writes in memory, it reports the rate that includes the sync, and this check is \
+             silent.",
             floor = Ns(FLOOR_NS)
         ),
-        provoke: "`fathom run --rw write --bs 1m --depth 4 --size 240m --time 400ms --runs 1 /mnt` on a loop device that keeps its \
-                  image in the page cache (`losetup --direct-io=off`), as a drive with a large volatile cache does.",
+        provoke: "`fathom run --rw write --bs 1m --depth 4 --size 240m --time 400ms --runs 1 /mnt` on a loop \
+                  device with its image in the page cache (`losetup --direct-io=off`), which behaves like a \
+                  drive with a large volatile cache.",
         fix: "Quote the rate with the final sync, or measure for longer (--time).",
-        accept: "Accept it where your program does not sync either.",
+        accept: "Accept it if your program does not sync either.",
     },
     ask: Ask::After(&[CheckId::A09], evaluate),
     #[cfg(test)]
@@ -59,15 +62,17 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let rate = share(bytes, window + sync_ns) * 1e3;
     let numbers = evidence([("final_sync_ns", mean_ns), ("share", part), ("mb_per_s_with_sync", rate)]);
     if part <= HIDDEN_ABOVE || mean_ns < FLOOR_NS {
-        return Ok(Answer::Holds("The final sync was short beside the measured time.", numbers));
+        return Ok(Answer::Holds("The final sync was short compared with the measured time.", numbers));
     }
     if case.others_write() {
-        return Err("the final sync made stable what all streams wrote, and how long it took for this one is not known".into());
+        return Err(
+            "the final sync covers the writes of all streams, so its time for this stream is unknown".into(),
+        );
     }
     Ok(Answer::finding(
         Severity::Biased,
         format!(
-            "The final sync took {} more, {} of the measured time; the rate with it is {} MB/s.",
+            "The final sync took another {} ({} of the measured time). With it, the rate is {} MB/s.",
             show_ns(mean_ns),
             show_share(part),
             show_rate(rate)

@@ -1,6 +1,6 @@
 //! Group C: whether written data survive a power failure.
 //!
-//! Holds the table of the group, and the counts of syncs and flushes. Flushes are counted only at the lowest
+//! Has the table of the group, and the counts of syncs and flushes. Flushes are counted only at the lowest
 //! layers: device mapper and RAID devices have no request queue, so the kernel does not count theirs.
 
 mod c01_sync_without_flush;
@@ -11,9 +11,10 @@ mod c05_remote_ack;
 mod c06_sync_hides_tail;
 
 use crate::case::{Case, CaseRun};
-use crate::checks::Check;
+use crate::checks::{Answer, Check, Detail, Evidence, Rename, phase_streams};
 use model::Known;
 use model::evidence::{BlockStat, Moment};
+use model::finding::Severity;
 use model::job::Kind;
 use model::machine::Layer;
 
@@ -33,13 +34,24 @@ const FIELDS_WITH_FLUSHES: usize = 17;
 /// Content of `queue/write_cache` for a disk with a volatile cache.
 const VOLATILE: &str = "write back";
 
+/// Returns the finding for syncs that do not make data durable. It is a note if the job makes no syncs, so that only
+/// the final sync is affected.
+fn skipped_syncs(case: &Case, sentence: &str, numbers: Evidence) -> Answer {
+    let sentence = format!("{sentence} Synced data can be lost in a power failure.");
+    if !case.syncs_itself() {
+        return Answer::finding(Severity::Note, sentence, numbers);
+    }
+    let not_durable = Rename::Condition("not durable".into());
+    Answer::Finding(Detail::new(Severity::Rename, sentence, numbers).relabelled(not_durable))
+}
+
 /// Whether a layer reports a volatile write cache.
 ///
 /// # Errors
 /// Fails if the layer does not report it.
 fn is_volatile(layer: &Layer) -> Known<bool> {
     let text = layer.queue.get("write_cache");
-    let text = text.ok_or_else(|| format!("{}/queue/write_cache is not there", layer.name))?;
+    let text = text.ok_or_else(|| format!("{}/queue/write_cache does not exist", layer.name))?;
     Ok(text.trim() == VOLATILE)
 }
 
@@ -69,7 +81,7 @@ fn syncs_requested(case: &Case) -> u64 {
 
 /// Returns the syncs of the other streams that use these disks at the same time.
 fn syncs_of_sharers(case: &Case, disks: &[&Layer]) -> u64 {
-    let streams = case.job.phases.get(case.phase).map_or(&[][..], |p| &p.streams);
+    let streams = phase_streams(case);
     let syncs_of_stream = |at: &usize| {
         let stable = streams.get(*at).is_some_and(|s| s.cache.is_sync());
         let writes = if stable { case.issued_by(*at, Kind::Write).ops } else { 0 };
@@ -89,7 +101,7 @@ fn flushes_of_disk(case: &Case, disk: &Layer, until: Moment) -> Known<[u64; 2]> 
     for ran in &case.runs {
         let (start, end) = (ran.at(Moment::Start)?, ran.at(until)?);
         if start.text(&disk.stat_file)?.split_ascii_whitespace().count() < FIELDS_WITH_FLUSHES {
-            return Err("this kernel counts no flushes (they are there from Linux 5.5)".into());
+            return Err("this kernel does not count flushes (Linux 5.5 and later do)".into());
         }
         let delta = BlockStat::between(start, end, &disk.stat_file)?;
         sum = [sum[0].saturating_add(delta.flushes), sum[1].saturating_add(delta.flush_ms)];

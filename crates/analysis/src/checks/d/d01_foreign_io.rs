@@ -26,28 +26,31 @@ const FLOOR_IOS: u64 = 48;
 pub(super) const CHECK: Check = Check {
     id: CheckId::D01,
     name: "FOREIGN_IO",
-    belief: "nobody else used the disk",
+    belief: "no other process used the disk",
     page: Page {
-        reads: "`/sys/block/*/stat` at the start and stop of each run, of the whole disk and of every disk below it (what a loop device, a \
-                volume or an array stands on); the charges to fathom's own cgroup on each (`blkio.throttle.io_service_bytes` \
-                and `io_serviced`, or `io.stat`); what fathom issued.",
+        reads: "`/sys/block/*/stat` at the start and stop of each run, of the whole disk and of every disk \
+                below it (those of a loop device, a volume or an array). The charges to fathom's own cgroup \
+                on each disk (`blkio.throttle.io_service_bytes` and `io_serviced`, or `io.stat`). The bytes \
+                and operations that fathom issued.",
         formula: formula!(
-            "Requests and bytes of a disk beyond those charged to fathom (or issued by it, where nothing was charged) are others'. \
-             Their share is others / (others + fathom's), where fathom's is the rest of what the disk did, or what was issued if \
-             that is more. The larger share of the two counts: above {BIASED_ABOVE} biased, above {VOID_ABOVE} void; the worst \
-             disk counts. If fathom's rate is the limit of a cgroup (D04), others did not reduce it: no more than biased, and a \
-             note if a disk was busy for less than {HEADROOM_BELOW} of the time. Per run {FLOOR_IOS} requests and {floor} never count: a commit, a log line. Writes \
-             may be multiplied by {AMPLIFICATION} for journal and inodes; synchronous writes and copy-on-write file systems \
-             without bound, so there only reads are judged. Below a loop device only what is charged tells, and writes are \
-             judged where nothing in the session writes, the making of a test file included: what is written back later is \
-             charged to nobody. Not checked where writes beyond ours that may be the file system's own are more than \
-             {BIASED_ABOVE}, where nothing is charged below a loop device, and below what reads and writes for itself (parity, \
-             thin and cached volumes, bcache).",
+            "Requests and bytes of a disk beyond those charged to fathom (or issued by it, if nothing was \
+             charged) belong to other processes. Their share is others / (others + fathom), where fathom's \
+             part is the rest of the disk's traffic, or what fathom issued if that is more. The larger of \
+             both shares counts, on the worst disk: above {BIASED_ABOVE} biased, above {VOID_ABOVE} void. If \
+             fathom's rate is the limit of a cgroup (D04), other processes did not reduce it: biased at \
+             most, and a note if the disk was busy for less than {HEADROOM_BELOW} of the time. {FLOOR_IOS} \
+             requests and {floor} per run are allowed: a commit, a log line. Journal and inodes may multiply \
+             writes by {AMPLIFICATION}. Synchronous writes and copy-on-write file systems may multiply them \
+             without bound, so there only reads are judged. Below a loop device only charges count, and \
+             writes are judged only if the session writes nothing, not even a test file, since later \
+             writeback is charged to no process. Not checked if more than {BIASED_ABOVE} are extra writes \
+             that may be the file system's own, if nothing is charged below a loop device, and below layers \
+             that read and write for themselves (parity, thin and cached volumes, bcache).",
             floor = show_bytes(FLOOR_BYTES)
         ),
         provoke: "dd if=/dev/vda of=/dev/null iflag=direct bs=1M & fathom run --rw randread .",
-        fix: "Stop what else uses the disk (`iotop -o`, `pidstat -d 1`), and measure again.",
-        accept: "Accept it where the neighbour belongs to what you want to measure.",
+        fix: "Stop other users of the disk (`iotop -o`, `pidstat -d 1`), and measure again.",
+        accept: "Accept it if the neighbour belongs to what you want to measure.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -87,9 +90,10 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let sentence = match (top.traffic.all() == Amount::default(), top.traffic.inferred) {
         (true, false) => "No other process used the disk.",
         (true, true) => "The disk did no more than fathom issued, so no other process used it (inferred).",
-        (false, false) => "Other processes did too little on the disk to count.",
+        (false, false) => "Other processes used the disk too little to matter.",
         (false, true) => {
-            "The disk did hardly more than fathom issued, so others did too little to count (inferred)."
+            "The disk did little more than fathom issued, so other processes used it too little to matter \
+             (inferred)."
         }
     };
     Ok(Answer::Holds(sentence, top.numbers()))
@@ -167,12 +171,12 @@ impl ForeignIo {
         })
     }
 
-    /// Returns why the writes of others cannot be told from those of the file system.
+    /// Returns why the writes of other processes cannot be distinguished from the file system's own.
     fn unattributed(&self) -> Option<String> {
         (self.unattributed_share > BIASED_ABOVE.0).then(|| {
             format!(
-                "{} wrote {} more than was asked of it: for others, or for the file system and its journal, which the kernel does not \
-                 tell apart",
+                "{} wrote {} more than fathom requested: for other processes, or for the file system and its \
+                 journal, which the kernel does not distinguish",
                 self.traffic.disks,
                 show_bytes(self.traffic.unattributed_bytes)
             )
@@ -209,7 +213,8 @@ impl ForeignIo {
         };
         let limited = match self.limited {
             Some(Limited { headroom: true }) => {
-                " A cgroup's limit explains fathom's rate (D04), and the device had headroom: others did not reduce the rate."
+                " A cgroup's limit explains fathom's rate (D04), and the device had headroom: other \
+                 processes did not reduce the rate."
             }
             Some(Limited { headroom: false }) => " A cgroup's limit explains fathom's rate (D04).",
             None => "",
@@ -217,7 +222,8 @@ impl ForeignIo {
         Detail::new(
             self.severity().unwrap_or(Severity::Note),
             format!(
-                "Others used {disk} during the runs{how}: they did {others}, fathom {own}; theirs were {} of both together.{limited}",
+                "Other processes used {disk} during the runs{how}: they did {others} and fathom {own}, so \
+                 their share was {}.{limited}",
                 show_share(part)
             ),
             self.numbers(),
@@ -284,7 +290,7 @@ fn traffic_on_a_lower_disk_counts_and_the_topmost_disk_is_named() {
 fn writes_that_may_belong_to_the_file_system_are_not_checked() {
     let answer_for = |fixture: Fixture| CHECK.answer(&fixture.record());
     let journal = answer_for(Fixture { foreign_ios: 4_000, ..Fixture::honest_write() });
-    assert!(journal.is_err_and(|why| why.contains("more than was asked of it")));
+    assert!(journal.is_err_and(|why| why.contains("more than fathom requested")));
     assert!(matches!(
         answer_for(Fixture { foreign_ios: 400, ..Fixture::honest_write() }),
         Ok(Answer::Holds(..))

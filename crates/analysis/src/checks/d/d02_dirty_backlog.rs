@@ -15,18 +15,21 @@ const BACKLOG_ABOVE: u64 = 64 << 20;
 pub(super) const CHECK: Check = Check {
     id: CheckId::D02,
     name: "DIRTY_BACKLOG",
-    belief: "nothing from before the test was waiting to be written",
+    belief: "no older data were waiting to be written",
     page: Page {
-        reads: "`Dirty` and `Writeback` in `/proc/meminfo` at the start of each run, behind fathom's own write back.",
+        reads: "`Dirty` and `Writeback` in `/proc/meminfo` at the start of each run, after fathom's own \
+                writeback.",
         formula: formula!(
-            "Their sum above {backlog} at the start of any run: the kernel writes that out while the run is measured. Below, \
-             it is what any idle machine has. (A share of the memory says less: what counts is the disk's time.)",
+            "Their sum above {backlog} at the start of any run: the kernel writes it out during the run. An \
+             idle machine always has less. (A share of the memory would mean less: what counts is the disk's \
+             time.)",
             backlog = show_bytes(BACKLOG_ABOVE)
         ),
-        provoke: "head -c 256M /dev/zero > /var/tmp/dirty; fathom run /mnt   # /mnt being another file system than /var/tmp",
-        fix: "Wait until it is written (`sync`), stop what writes in the background, and measure again.",
-        accept: "`grep -e Dirty -e Writeback /proc/meminfo` shows how much is left. Accept it where these data belong to \
-                 another disk.",
+        provoke: "head -c 256M /dev/zero > /var/tmp/dirty; fathom run /mnt   # with /mnt on another file \
+                  system than /var/tmp",
+        fix: "Wait until the data are written (`sync`), stop background writers, and measure again.",
+        accept: "Accept it if these data belong to another disk. `grep -e Dirty -e Writeback /proc/meminfo` \
+                 shows how much is left.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -55,11 +58,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let bytes = worst.ok_or_else(no_run)?;
     let numbers = evidence([("backlog_bytes", bytes as f64)]);
     if bytes <= BACKLOG_ABOVE {
-        return Ok(Answer::Holds("Too little from before was waiting to be written to count.", numbers));
+        return Ok(Answer::Holds("Too little older data was waiting to be written to matter.", numbers));
     }
     Ok(Answer::finding(
         Severity::Biased,
-        format!("{} were waiting to be written to some disk when a run began.", show_bytes(bytes)),
+        format!("{} of older data were waiting to be written to disk when a run began.", show_bytes(bytes)),
         numbers,
     ))
 }

@@ -33,24 +33,29 @@ const DISCARD_SECTORS: usize = 13;
 pub(super) const CHECK: Check = Check {
     id: CheckId::D03,
     name: "FS_HOUSEKEEPING",
-    belief: "the file system had nothing to do but our operations",
+    belief: "the file system did only fathom's operations",
     page: Page {
-        reads: "Names of kernel threads in `/proc/*/comm` at the start and stop of each run; writes of the disk in \
-                `/sys/block/*/stat` over the idle watch before the first run; blocks discarded (field 14) during the runs.",
+        reads: "Names of kernel threads in `/proc/*/comm` at the start and stop of each run; writes of the \
+                disk in `/sys/block/*/stat` during the idle watch before the first run; discarded blocks \
+                (field 14) during the runs.",
         formula: formula!(
-            "A thread that exists only while there is work (`ext4lazyinit`, `btrfs-balance`, `btrfs-scrub`, `xfs_scrub`, \
-             `bch-gc`) beside a target on such a file system: biased, or a note where the disk under test was not written to \
-             in the idle watch, since the thread serves all mounts. More than {idle}/s written to the disk while fathom did \
-             nothing (for {watched} or longer), where D01 saw nobody during the runs: biased (a fresh ext4 of 4 GB writes 11 MB/s for seconds). More \
-             than {discarded} discarded per run that trims nothing: a note.",
+            "A thread that exists only while it works (`ext4lazyinit`, `btrfs-balance`, `btrfs-scrub`, \
+             `xfs_scrub`, `bch-gc`), with a target on such a file system: biased, or a note if the disk had \
+             no writes in the idle watch, since the thread serves all mounts. More than {idle}/s written to \
+             the disk while fathom was idle (for {watched} or longer), if D01 found no other process during \
+             the runs: biased (a fresh ext4 of 4 GB writes 11 MB/s for seconds). More than {discarded} \
+             discarded per run without trims: a note.",
             idle = show_bytes(IDLE_BYTES_PER_S as u64),
             discarded = show_bytes(DISCARDED_FROM),
             watched = Ns(IDLE_FROM_NS as f64)
         ),
-        provoke: "mkfs.ext4 -E lazy_itable_init=1 /dev/X && mount -o init_itable=10000 /dev/X /mnt && fathom run /mnt",
-        fix: "Wait until it has ended (`ps -e | grep -e lazyinit -e balance -e scrub`), and measure again.",
-        accept: "To have none of it, make the file system with `-E lazy_itable_init=0,lazy_journal_init=0`, mount without \
-                 `discard`, and use fstrim between measurements. Accept it where your machine always does that.",
+        provoke: "mkfs.ext4 -E lazy_itable_init=1 /dev/X && mount -o init_itable=10000 /dev/X /mnt && fathom \
+                  run /mnt",
+        fix: "Wait until the thread has ended (`ps -e | grep -e lazyinit -e balance -e scrub`), and measure \
+              again.",
+        accept: "Accept it if your machine always does that. To avoid it, make the file system with `-E \
+                 lazy_itable_init=0,lazy_journal_init=0`, mount without `discard`, and use fstrim between \
+                 measurements.",
     },
     ask: Ask::After(&[CheckId::D01], evaluate),
     #[cfg(test)]
@@ -79,14 +84,15 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         let mut sentence = format!("The kernel thread {thread} {action}.");
         let disk_was_quiet = idle.is_some_and(|rate| rate <= IDLE_BYTES_PER_S);
         if disk_was_quiet {
-            sentence += " This disk was quiet while fathom did nothing, so it may be another one.";
+            sentence += " This disk was quiet while fathom was idle, so the thread may work on another disk.";
         }
         let severity = if disk_was_quiet { Severity::Note } else { Severity::Biased };
         return Ok(Answer::finding(severity, sentence, numbers));
     }
     if let Some(rate) = idle.filter(|rate| *rate > IDLE_BYTES_PER_S && !earlier.finds(CheckId::D01)) {
         let sentence = format!(
-            "While fathom did nothing, {} a second were written to the disk; a file system may still be setting itself up.",
+            "While fathom was idle, {} per second were written to the disk: a file system may still be \
+             initialising.",
             show_bytes(rate as u64)
         );
         return Ok(Answer::finding(Severity::Biased, sentence, numbers));
@@ -100,7 +106,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         );
         return Ok(Answer::finding(Severity::Note, sentence, numbers));
     }
-    Ok(Answer::Holds("The file system had no work of its own.", numbers))
+    Ok(Answer::Holds("The file system did no work of its own.", numbers))
 }
 
 /// Returns a thread that works for one of the target's file systems.
@@ -144,7 +150,7 @@ fn discarded(case: &Case) -> Known<u64> {
                 let mut fields = ran.at(moment)?.text(&disk.stat_file)?.split_ascii_whitespace();
                 // Kernels before 4.18 do not count discards.
                 let sectors = fields.nth(DISCARD_SECTORS).map_or(Ok(0), str::parse::<u64>);
-                sectors.map_err(|_| format!("{} holds no number of discards", disk.stat_file))
+                sectors.map_err(|_| format!("{} does not contain a number of discards", disk.stat_file))
             };
             let sectors = at(Moment::Stop)?.checked_sub(at(Moment::Start)?);
             let sectors =

@@ -24,14 +24,15 @@ const BURST_NS: f64 = 200e6;
 pub(in crate::checks) const CHECK: Check = Check {
     id: CheckId::D04,
     name: "IO_LIMIT_CONFIGURED",
-    belief: "no limit was set on the I/O of this program",
+    belief: "no cgroup limits fathom's I/O",
     page: Page {
-        reads: "`io.max`, `io.latency`, `io.weight`, `blkio.throttle.*_device` and the like of every cgroup above fathom; the rates \
-                of the windows, over all streams.",
+        reads: "`io.max`, `io.latency`, `io.weight`, `blkio.throttle.*_device` and similar files of every \
+                cgroup above fathom; the rates of the windows, over all streams.",
         formula: formula!(
-            "A rate from {least} of a limit on one of the target's devices up to {most} of it, and what passes in {burst} \
-             (two slices of the kernel's throttle) beyond, is that limit: biased, and it is named as what limits the result. \
-             Any other limit on these devices, and any weight that is not the default, is a note.",
+            "If a rate is between {least} and {most} of a limit on one of the target's devices, plus what \
+             passes in {burst} (two slices of the kernel's throttle), it is that limit: biased, and the \
+             limit is named as the limiter of the result. Any other limit on these devices, and any weight \
+             other than the default, is a note.",
             least = Share(1.0 - TOLERANCE_BELOW),
             most = Share(1.0 + TOLERANCE_ABOVE),
             burst = Ns(BURST_NS)
@@ -39,7 +40,7 @@ pub(in crate::checks) const CHECK: Check = Check {
         provoke: "mkdir /sys/fs/cgroup/blkio/slow && echo '254:0 400' > /sys/fs/cgroup/blkio/slow/blkio.throttle.read_iops_device\n\
                   echo $$ > /sys/fs/cgroup/blkio/slow/cgroup.procs && fathom run --rw randread .",
         fix: "Start fathom outside the cgroup (`systemd-run --scope`, or move the shell), or lift the limit.",
-        accept: "Accept it where the limit belongs to what you want to measure.",
+        accept: "Accept it if the limit belongs to what you want to measure.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -54,7 +55,7 @@ pub(in crate::checks) const CHECK: Check = Check {
 
 /// The unit that a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Of {
+pub(crate) enum LimitUnit {
     Bytes,
     Operations,
 }
@@ -63,7 +64,7 @@ pub(crate) enum Of {
 #[derive(Clone, Debug)]
 pub(crate) struct Limit {
     pub(crate) kind: Kind,
-    pub(crate) of: Of,
+    pub(crate) unit: LimitUnit,
     pub(crate) per_s: f64,
     file: String,
 }
@@ -77,9 +78,9 @@ impl Limit {
 
     /// Describes the limit, such as `reads to 1,000 IOPS (/sys/fs/cgroup/...)`.
     pub(crate) fn describe(&self) -> String {
-        let per_s = match self.of {
-            Of::Bytes => format!("{}/s", show_bytes(self.per_s as u64)),
-            Of::Operations => format!("{} IOPS", show_count(self.per_s)),
+        let per_s = match self.unit {
+            LimitUnit::Bytes => format!("{}/s", show_bytes(self.per_s as u64)),
+            LimitUnit::Operations => format!("{} IOPS", show_count(self.per_s)),
         };
         format!("{}s to {per_s} ({})", self.kind.word(), self.file)
     }
@@ -124,38 +125,34 @@ pub(super) fn reached(case: &Case) -> Option<(String, Evidence)> {
 /// limit.
 pub(crate) fn most_iops(case: &Case) -> Option<f64> {
     let all: u64 = [Kind::Read, Kind::Write, Kind::Trim].map(|kind| case.in_windows(kind).ops).iter().sum();
-    let of_limit = |limit: &Limit| {
+    let allowed_iops = |limit: &Limit| {
         let done = case.in_windows(limit.kind);
-        let part = if limit.of == Of::Bytes { done.bytes } else { done.ops };
+        let part = if limit.unit == LimitUnit::Bytes { done.bytes } else { done.ops };
         (part > 0).then(|| limit.per_s * all as f64 / part as f64)
     };
-    limits(case).ok()?.hard.iter().filter_map(of_limit).min_by(f64::total_cmp)
+    limits(case).ok()?.hard.iter().filter_map(allowed_iops).min_by(f64::total_cmp)
 }
 
 /// Returns the limit that a rate matches best, if one matches.
 fn nearest<'l>(case: &Case, limits: &'l Limits) -> Option<(&'l Limit, f64)> {
     let runs = case.runs.len().max(1) as f64;
-    let burst = BURST_NS * runs / case.window_ns().max(1.0);
-    let is_near = |(_, rate): &(&Limit, f64), limit: &Limit| {
-        let ratio = rate / limit.per_s;
-        (1.0 - TOLERANCE_BELOW..=1.0 + TOLERANCE_ABOVE + burst).contains(&ratio)
-    };
-    let rates =
-        limits.hard.iter().map(|l| (l, rate(case, l.kind, l.of))).filter(|pair| is_near(pair, pair.0));
+    let window_ns = case.window_ns().max(1.0) / runs;
+    let rates = limits.hard.iter().map(|limit| (limit, rate(case, limit)));
+    let rates = rates.filter(|(limit, rate)| limit.is_reached_by(*rate, window_ns));
     let distance = |(limit, rate): &(&Limit, f64)| (rate / limit.per_s - 1.0).abs();
     rates.min_by(|a, b| distance(a).total_cmp(&distance(b)))
 }
 
 /// Returns the mean rate of a kind over the runs, of all streams that use the device: they share the limit.
-fn rate(case: &Case, kind: Kind, of: Of) -> f64 {
+fn rate(case: &Case, limit: &Limit) -> f64 {
     let all = case.with_sharers();
-    let of_stream = |s: &StreamEnd| {
-        let end = s.kinds.get(&kind)?;
-        let amount = if of == Of::Bytes { end.bytes } else { end.latency.count() };
+    let rate_of_stream = |s: &StreamEnd| {
+        let end = s.kinds.get(&limit.kind)?;
+        let amount = if limit.unit == LimitUnit::Bytes { end.bytes } else { end.latency.count() };
         (s.window_ns > 0).then(|| amount as f64 * 1e9 / s.window_ns as f64)
     };
     let streams = case.runs.iter().flat_map(|r| &r.end.streams).filter(|s| all.counts(s.stream));
-    let sum: f64 = streams.filter_map(of_stream).sum();
+    let sum: f64 = streams.filter_map(rate_of_stream).sum();
     sum / case.runs.len().max(1) as f64
 }
 
@@ -183,11 +180,12 @@ fn parse(text: &str, numbers: &[&str]) -> Limits {
         if device.contains(':') && !numbers.contains(&device) {
             continue;
         }
-        if let Some(of) = throttle(name) {
-            out.hard.extend(limit(of, rest.trim(), file));
+        let throttle = name.strip_prefix("blkio.throttle.").and_then(|n| n.strip_suffix("_device"));
+        if let Some(key) = throttle.filter(|key| limited_by(key).is_some()) {
+            out.hard.extend(limit(key, rest.trim(), file));
         } else if name == "io.max" {
             let parts = rest.split_ascii_whitespace().filter_map(|w| w.split_once('='));
-            out.hard.extend(parts.filter_map(|(key, value)| limit(maximum(key)?, value, file)));
+            out.hard.extend(parts.filter_map(|(key, value)| limit(key, value, file)));
         } else if name.starts_with("io.") || name.starts_with("blkio.") {
             out.soft.push(format!("{setting} ({file})"));
         }
@@ -195,29 +193,19 @@ fn parse(text: &str, numbers: &[&str]) -> Limits {
     out
 }
 
-fn limit((kind, of): (Kind, Of), value: &str, file: &str) -> Option<Limit> {
+fn limit(key: &str, value: &str, file: &str) -> Option<Limit> {
+    let (kind, unit) = limited_by(key)?;
     let per_s = value.parse::<u64>().ok().filter(|n| *n > 0)? as f64;
-    Some(Limit { kind, of, per_s, file: file.to_owned() })
+    Some(Limit { kind, unit, per_s, file: file.to_owned() })
 }
 
-/// Returns what a file of cgroup v1 limits.
-fn throttle(name: &str) -> Option<(Kind, Of)> {
-    Some(match name.strip_prefix("blkio.throttle.")?.strip_suffix("_device")? {
-        "read_bps" => (Kind::Read, Of::Bytes),
-        "write_bps" => (Kind::Write, Of::Bytes),
-        "read_iops" => (Kind::Read, Of::Operations),
-        "write_iops" => (Kind::Write, Of::Operations),
-        _ => return None,
-    })
-}
-
-/// Returns what a key of cgroup v2 limits.
-fn maximum(key: &str) -> Option<(Kind, Of)> {
+/// Returns what a key limits: part of a file name in cgroup v1, a key of `io.max` in v2.
+fn limited_by(key: &str) -> Option<(Kind, LimitUnit)> {
     Some(match key {
-        "rbps" => (Kind::Read, Of::Bytes),
-        "wbps" => (Kind::Write, Of::Bytes),
-        "riops" => (Kind::Read, Of::Operations),
-        "wiops" => (Kind::Write, Of::Operations),
+        "read_bps" | "rbps" => (Kind::Read, LimitUnit::Bytes),
+        "write_bps" | "wbps" => (Kind::Write, LimitUnit::Bytes),
+        "read_iops" | "riops" => (Kind::Read, LimitUnit::Operations),
+        "write_iops" | "wiops" => (Kind::Write, LimitUnit::Operations),
         _ => return None,
     })
 }

@@ -11,7 +11,8 @@
 use super::{d04_io_limit_configured as d04, d08_runqueue_wait as d08};
 use crate::case::{Amount, Case, share};
 use crate::checks::{
-    Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula, stream_workers,
+    Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula, service_latency,
+    stream_workers,
 };
 use crate::figures::{kernel_text, traffic};
 use crate::threshold::{Ns, Share};
@@ -35,31 +36,35 @@ const ONE_TO_ONE: f64 = 1.1;
 /// Share of the time above the device that the kernel must have counted as I/O wait to name it so.
 const COUNTED_FROM: f64 = 0.5;
 /// The reason if other processes used the device too.
-const NOT_ALONE: &str = "the device's time is not that of fathom's operations alone (D01)";
+const NOT_ALONE: &str = "the device's time includes requests of other processes (D01)";
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::D05,
     name: "TIME_ABOVE_DEVICE",
     belief: "the latency is the latency of the device",
     page: Page {
-        reads: "ms of requests and flushes in `/sys/block/*/stat` of the top device; the latencies of the stream; CPU time and \
-                waiting for a CPU of the workers; `/proc/pressure/io` beside them.",
+        reads: "Time of requests and flushes in `/sys/block/*/stat` of the top device; the latencies of the \
+                stream; CPU time of the workers and their time waiting for a CPU; also `/proc/pressure/io`.",
         formula: formula!(
-            "1 - device time / sum of latencies - share of the workers' time on a CPU - share waiting for one; all per \
-             operation, since counters also span the warm-up. Above {BIASED_ABOVE}, and {floor} per operation (the time in the \
-             kernel), the latency is biased; above {RENAMED_ABOVE} the result is renamed. Only direct I/O of which \
-             {ARRIVED_FROM} of the bytes or more reached the device. Beside others (D01) their time counts as if it were \
-             ours: what is above is so at least, and nothing is said to be in the device. Operations merged into one \
-             request share its time; parts of a split one (more than {ONE_TO_ONE} requests for each) run side by side, so \
-             their sum is an upper bound. The kernel shows whole ms; where that or a split decides, it is not checked. Where \
-             syncs are part of the job and no limit was reached, waiting for the journal is part of the number: a note. Where \
-             other streams use the device at the same time, its time is not known for each of them, and it is not checked.",
+            "1 - device time / sum of latencies - share of the workers' time on a CPU - share waiting for \
+             one, all per operation, since the counters include the warm-up. Above {BIASED_ABOVE} and \
+             {floor} per operation (the time in the kernel), the latency is biased; above {RENAMED_ABOVE}, \
+             the result is renamed. Only for direct I/O of which at least {ARRIVED_FROM} of the bytes \
+             reached the device. With other processes on the disk (D01), their device time counts as \
+             fathom's: the time above the device is then a lower bound, and the check never holds. \
+             Operations merged into one request share its time. Parts of a split operation (more than \
+             {ONE_TO_ONE} requests for each) run in parallel, so their sum is an upper bound. The kernel \
+             shows whole ms; if that or a split decides, the check does not answer. If the job includes \
+             syncs and no limit was reached, waiting for the journal is part of the number: a note. Not \
+             checked if other streams use the device at the same time, since the device's time for each \
+             stream is unknown.",
             floor = Ns(FLOOR_NS)
         ),
         provoke: "mkdir /sys/fs/cgroup/blkio/slow && echo '254:0 1000' > /sys/fs/cgroup/blkio/slow/blkio.throttle.read_iops_device\n\
                   echo $$ > /sys/fs/cgroup/blkio/slow/cgroup.procs && fathom run --rw randread --depth 1 .",
-        fix: "Lift what the sentence names: a limit (D04), a full queue (nr_requests), a file system's journal.",
-        accept: "Accept it where the whole path down to the device is what you want to measure.",
+        fix: "Remove the cause that the finding names: a limit (D04), a full queue (nr_requests), a file \
+              system's journal.",
+        accept: "Accept it if you want to measure the whole path down to the device.",
     },
     ask: Ask::After(&[CheckId::D01], evaluate),
     #[cfg(test)]
@@ -117,16 +122,16 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     if !split.is_above(most) {
         let sentence = if most <= BIASED_ABOVE {
-            "At least two thirds of the latency are accounted for by the device and by CPUs."
+            "The device and the CPUs account for at least two thirds of the latency."
         } else {
-            "The time above the device is no more than the way through the kernel takes."
+            "The time above the device is only the usual overhead of the kernel."
         };
         return Ok(Answer::Holds(sentence, numbers));
     }
     if !split.is_above(least) {
         return Err(
-            "how much of the latency was spent in the device cannot be told: the kernel counts its time in \
-             whole milliseconds, and in parallel where operations are split"
+            "fathom cannot tell how much of the latency was spent in the device: the kernel counts whole \
+             milliseconds, and the parts of split operations in parallel"
                 .into(),
         );
     }
@@ -139,20 +144,14 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     };
     let renames =
         (severity == Severity::Rename).then(|| Rename::Condition("mostly waiting above the device".into()));
-    Ok(Answer::Finding(Detail {
-        severity,
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(severity, format!(
             "{} of the latency was spent neither in the device ({} of {} per operation) nor waiting for a \
              CPU, but above the device: {}.",
             show_share(least),
             show_ns(split.device_ns[1]),
             show_ns(split.latency_ns),
             probable_place(limited, syncs, pressure.ok().map(|p| p >= COUNTED_FROM * least))
-        ),
-        cure: None,
-        evidence: numbers,
-        renames,
-    }))
+        ), numbers).relabelled(renames)))
 }
 
 /// Describes the probable place of the time above the device.
@@ -168,7 +167,7 @@ fn probable_place(limited: bool, syncs: bool, is_io_wait: Option<bool>) -> &'sta
             "where the kernel does not count it as I/O wait, such as a program in user space or a helper \
              thread"
         }
-        None => "where exactly is not known",
+        None => "fathom cannot tell where",
     }
 }
 
@@ -197,10 +196,10 @@ fn own(case: &Case, is_shared: bool) -> Known<Amount> {
 fn split(case: &Case, is_shared: bool) -> Known<Split> {
     let streams = || case.runs.iter().map(|r| r.stream);
     if case.stream.is_open_loop() && streams().flat_map(|s| s.kinds.values()).any(|k| k.open.is_none()) {
-        return Err("the record does not tell lateness from the storage's own time".into());
+        return Err("the record does not separate lateness from the storage's own time".into());
     }
     if streams().any(|s| s.issued.get(&Kind::Trim).is_some_and(|i| i.ops > 0)) {
-        return Err("the time of trims is not in the counters that this rests on".into());
+        return Err("the device counters do not include the time of trims".into());
     }
     let issued = case.issued_total().ops as f64;
     let (ops, latency) =
@@ -236,7 +235,7 @@ fn device_ns(case: &Case, issued: f64, is_shared: bool) -> Known<[f64; 2]> {
 fn latency_totals<'a>(streams: impl Iterator<Item = &'a StreamEnd>, kinds: &[Kind]) -> [f64; 2] {
     let mut sum = [0.0; 2];
     for end in streams.flat_map(|s| kinds.iter().filter_map(|k| s.kinds.get(k))) {
-        let latencies = end.open.as_ref().map_or(&end.latency, |o| &o.service);
+        let latencies = service_latency(end);
         sum[0] += latencies.count() as f64;
         sum[1] += latencies.sum_ns() as f64;
     }
@@ -249,7 +248,7 @@ fn cpu(case: &Case) -> Known<(f64, f64)> {
     let workers = || stream_workers(case);
     let wall: f64 = workers().map(|w| w.wall_ns as f64).sum();
     if wall <= 0.0 {
-        return Err("the CPU time of the workers is not in the record".into());
+        return Err("the record does not contain the CPU time of the workers".into());
     }
     let on: f64 = workers().map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
     Ok((share(on, wall), d08::waited(case).unwrap_or(0.0)))
@@ -292,7 +291,7 @@ fn a_belief_that_holds_claims_no_more_than_its_figures() {
     );
     let quick = Fixture { depth: 1, depth_seen: 0.9, latency_ns: Some(30_000), ..with_device(0.45) };
     let (sentence, above) = pass(quick);
-    assert!(above > 0.4 && sentence.contains("way through the kernel"), "{above}: {sentence}");
+    assert!(above > 0.4 && sentence.contains("overhead of the kernel"), "{above}: {sentence}");
 }
 
 #[test]

@@ -20,17 +20,18 @@ pub(in crate::checks) const CHECK: Check = Check {
     name: "CPU_BOUND",
     belief: "the storage limits the number, not the CPU",
     page: Page {
-        reads: "User and system time of each worker (`getrusage` of the thread) and the time it was ready and waited for a CPU \
-                (`/proc/thread-self/schedstat`, where it is there) against the clock; the self test before the first run: the same \
-                shape with nothing behind the interface.",
+        reads: "User and system time of each worker (`getrusage` of the thread) and the time that it was \
+                ready but waited for a CPU (`/proc/thread-self/schedstat`, if it exists), compared with the \
+                clock. The self test before the first run: a job of the same shape without storage.",
         formula: formula!(
-            "The busiest worker above {BOUND_ABOVE} of its time on the CPU or waiting for it, or the rate above {CEILING_ABOVE} of what all \
-             workers do with nothing behind the interface. Waiting for storage is negligible then. Jobs that are held back by \
-             a rate, pauses or drains are not checked."
+            "The busiest worker above {BOUND_ABOVE} of its time on a CPU or waiting for one, or the rate \
+             above {CEILING_ABOVE} of the rate of all workers without storage. Waiting for storage is \
+             negligible then. Jobs held back by a rate, pauses or drains are not checked."
         ),
-        provoke: "fathom run --rw randread --bs 4k --cache buffered --size 64m --workers 1 .   # twice: all of it is cached then",
+        provoke: "fathom run --rw randread --bs 4k --cache buffered --size 64m --workers 1 .   # twice: the \
+                  second time all of it is cached",
         fix: "Use more --workers, or a larger --bs; --engine io_uring costs least per operation.",
-        accept: "Accept it where one busy thread is what you want to measure.",
+        accept: "Accept it if you want to measure one busy thread.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -45,7 +46,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let busiest_worker = cpu_shares(case).into_iter().max_by(|a, b| (a[0] + a[1]).total_cmp(&(b[0] + b[1])));
-    let [on_cpu, ready] = busiest_worker.ok_or("the CPU time of the workers is not in the record")?;
+    let [on_cpu, ready] = busiest_worker.ok_or("the record does not contain the CPU time of the workers")?;
     let busiest = (on_cpu + ready).min(1.0);
     let share_of_ceiling = share_of_ceiling(case);
     let mut numbers = evidence([("busiest_worker_cpu_share", on_cpu), ("busiest_worker_ready_share", ready)]);
@@ -56,7 +57,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let why = match at_ceiling {
         Some(share) => format!(
-            "This is {} of the rate that fathom reaches through this interface with no storage behind it",
+            "This is {} of the rate that fathom reaches through this interface without storage",
             show_share(share)
         ),
         None if on_cpu > BOUND_ABOVE => {
@@ -68,13 +69,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_share(ready)
         ),
     };
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Rename,
-        sentence: format!("{why}: this is the limit of the CPU, not of the storage."),
-        cure: case.io_uring_denial().map(|_| "Use more --workers, or a larger --bs.".to_owned()),
-        evidence: numbers,
-        renames: Some(Rename::Condition("limited by CPU".into())),
-    }))
+    Ok(Answer::Finding(
+        Detail::new(Severity::Rename, format!("{why}: the CPU limits the result, not the storage."), numbers)
+            .with_cure(case.io_uring_denial().map(|_| "Use more --workers, or a larger --bs.".to_owned()))
+            .relabelled(Rename::Condition("limited by CPU".into())),
+    ))
 }
 
 /// Returns the rate as a share of what all workers can do with no storage, or `None` if that was not measured.

@@ -2,11 +2,10 @@
 //! the median latency.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula, stream_workers};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula, least_median_ns, stream_workers};
 use crate::threshold::Share;
 use model::Known;
 use model::finding::{CheckId, Severity};
-use model::job::Kind;
 use model::record::PREPARES_AHEAD;
 use model::units::{show_ns, show_share};
 
@@ -16,18 +15,19 @@ const OVERHEAD_FROM: Share = Share(0.1);
 pub(super) const CHECK: Check = Check {
     id: CheckId::D07,
     name: "TOOL_OVERHEAD",
-    belief: "what the tool itself takes is negligible",
+    belief: "fathom's own overhead is negligible",
     page: Page {
-        reads: "The self test before the first run: ns per operation of fathom's own loop with the engine null; the medians of the \
-                measured latencies.",
+        reads: "The self test before the first run: ns per operation of fathom's own loop with the engine \
+                null; the medians of the measured latencies.",
         formula: formula!(
-            "Time of the loop / the smaller median of reads and writes: above {OVERHEAD_FROM} fathom is visible in its own \
-             figure. Data of large writes that are made while the queue is full count only where that takes longer than the \
-             device."
+            "Time of the loop / the smaller median of reads and writes: above {OVERHEAD_FROM}, fathom's \
+             overhead is visible in the number. Data of large writes that are generated while the queue is \
+             full count only if that takes longer than the device."
         ),
-        provoke: "fathom run --rw randread --bs 512 --engine mmap --size 16m .   # some hundred ns each",
-        fix: "Compare such figures only with others of fathom, or use a larger --bs.",
-        accept: "Accept it where only the difference of two such figures matters.",
+        provoke: "fathom run --rw randread --bs 512 --engine mmap --size 16m .   # some hundred ns per \
+                  operation",
+        fix: "Compare such numbers only with others from fathom, or use a larger --bs.",
+        accept: "Accept it if only the difference between two such numbers matters.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -50,19 +50,18 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let own_ns = case.ceiling()?.loop_ns.clone()?;
-    let kinds = Kind::MOVING.iter().filter_map(|k| case.latency(*k)?.quantile_ns(0.5));
-    let median = kinds.min().ok_or("no operation completed within a measured window")? as f64;
+    let median = least_median_ns(case)?;
     // Data generated while the device works cost no time unless they take longer than the device.
     let is_hidden = own_ns <= median && prepares_data_ahead(case);
     let part = if is_hidden { 0.0 } else { own_ns / median.max(1.0) };
     let numbers = evidence([("tool_ns", own_ns), ("median_ns", median), ("share", part)]);
     if part <= OVERHEAD_FROM {
-        return Ok(Answer::Holds("What fathom takes of each operation is negligible.", numbers));
+        return Ok(Answer::Holds("fathom's own overhead is negligible.", numbers));
     }
     Ok(Answer::finding(
         Severity::Biased,
         format!(
-            "fathom itself takes {} of each operation, {} of its median of {}.",
+            "fathom's own loop takes {} per operation, {} of the median of {}.",
             show_ns(own_ns),
             show_share(part),
             show_ns(median)

@@ -20,16 +20,18 @@ pub(in crate::checks) const CHECK: Check = Check {
     name: "RUNQUEUE_WAIT",
     belief: "the workers waited for storage, not for a CPU",
     page: Page {
-        reads: "`/proc/thread-self/schedstat` of each worker at its start and end: the second field is the time that it was ready to \
-                run and waited for a CPU.",
+        reads: "`/proc/thread-self/schedstat` of each worker at its start and end: the second field is the \
+                time that it was ready but waited for a CPU.",
         formula: formula!(
-            "That time, without pauses by a quota (D11), divided by the workers' time: above {BIASED_ABOVE} biased. Above \
-             {VOID_ABOVE} void, since the number is about what else used the CPU; where fathom has more workers than there are \
-             CPUs it competes with itself, and the result is renamed `limited by CPU` instead."
+            "That time, without pauses by a quota (D11), divided by the workers' time: above {BIASED_ABOVE} \
+             biased. Above {VOID_ABOVE} void, since the number mostly depends on other users of the CPUs. If \
+             fathom has more workers than there are CPUs, it competes with itself, and the result is renamed \
+             `limited by CPU` instead."
         ),
         provoke: "for i in $(seq $(nproc)); do timeout 5 sh -c 'while :; do :; done' & done\nfathom run --rw randread --depth 1 .",
-        fix: "Stop what else needs the CPU, use fewer --workers, or give them CPUs of their own (--cpus).",
-        accept: "Accept it where a busy machine is what you want to measure.",
+        fix: "Stop other users of the CPUs, use fewer --workers, or give the workers their own CPUs \
+              (--cpus).",
+        accept: "Accept it if you want to measure a busy machine.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -51,7 +53,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let part = share((ready - d11::paused_ns(case)).max(0.0), wall);
     let numbers = evidence([("ready_share", share(ready, wall)), ("ready_share_without_quota", part)]);
     if part <= BIASED_ABOVE {
-        return Ok(Answer::Holds("The workers waited too little for a CPU to count.", numbers));
+        return Ok(Answer::Holds("The workers waited too little for a CPU to matter.", numbers));
     }
     let cpus = case.machine.map_or(0, |m| m.cpus);
     let is_overcommitted = case.stream.workers > cpus && cpus > 0;
@@ -63,18 +65,20 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let why = if is_overcommitted {
         format!(" {} workers share {cpus} CPUs.", case.stream.workers)
     } else {
-        " Something else was using it.".to_owned()
+        " Something else used the CPUs.".to_owned()
     };
-    Ok(Answer::Finding(Detail {
-        severity,
-        sentence: format!(
-            "The workers waited {} of their time for a CPU, not for storage; the latencies include that.{why}",
-            show_share(part)
-        ),
-        cure: None,
-        evidence: numbers,
-        renames,
-    }))
+    Ok(Answer::Finding(
+        Detail::new(
+            severity,
+            format!(
+                "The workers waited {} of their time for a CPU, not for storage, and the latencies include \
+                 that.{why}",
+                show_share(part)
+            ),
+            numbers,
+        )
+        .relabelled(renames),
+    ))
 }
 
 /// Returns the share of the workers' time in which they were ready and waited for a CPU, including pauses by a
@@ -93,7 +97,11 @@ fn ready_and_wall_ns(case: &Case) -> Known<[f64; 2]> {
         ready += *worker.ready_ns.as_ref().map_err(Clone::clone)? as f64;
         wall += worker.wall_ns as f64;
     }
-    if wall > 0.0 { Ok([ready, wall]) } else { Err("the time of the workers is not in the record".into()) }
+    if wall > 0.0 {
+        Ok([ready, wall])
+    } else {
+        Err("the record does not contain the time of the workers".into())
+    }
 }
 
 /// The honest record with workers that waited `part` of their time.

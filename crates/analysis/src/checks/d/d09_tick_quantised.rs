@@ -1,4 +1,4 @@
-//! D09: latencies that gather at the kernel's scheduler tick although the device was much faster. Counts
+//! D09: latencies that cluster at the kernel's scheduler tick although the device was much faster. Counts
 //! latencies near one, two or three ticks, for every tick rate that kernels use, and compares them with
 //! neighbouring bands.
 
@@ -37,21 +37,22 @@ const LEAST_OPS: u64 = 100;
 pub(super) const CHECK: Check = Check {
     id: CheckId::D09,
     name: "TICK_QUANTISED",
-    belief: "latencies are those of the storage, not of the scheduler's clock",
+    belief: "latencies are those of the storage, not of the scheduler's tick",
     page: Page {
-        reads: "The histograms of latency; the mean time of a request in `/sys/block/*/stat` of the top device; how long \
-                tasks of the machine waited for a CPU (`/proc/pressure/cpu`, or where there is none the workers' own waiting, \
-                `/proc/thread-self/schedstat`).",
+        reads: "The latency histograms; the mean time of a request in `/sys/block/*/stat` of the top device; \
+                the time that tasks of the machine waited for a CPU (`/proc/pressure/cpu`, or the workers' \
+                own wait in `/proc/thread-self/schedstat` if that does not exist).",
         formula: formula!(
-            "More than {BIASED_ABOVE} of the latencies within {WITHIN} of one, two or three ticks of 10, 4, 3.33 or 1 ms, \
-             {ABOVE_NEIGHBOURS} times as many as in the bands beside them, while a request took less than {DEVICE_BELOW} ticks \
-             in the device and some task of the machine waited for a CPU in {READY_FROM} of the time or more. A device that \
-             takes 4 ms by itself is none of this. Below {LEAST_OPS} latencies it is not checked."
+            "More than {BIASED_ABOVE} of the latencies are within {WITHIN} of one, two or three ticks of 10, \
+             4, 3.33 or 1 ms, and {ABOVE_NEIGHBOURS} times as many as in the neighbouring bands, while a \
+             request took less than {DEVICE_BELOW} ticks in the device and some task of the machine waited \
+             for a CPU in at least {READY_FROM} of the time. A device that takes 4 ms itself does not fire. \
+             Below {LEAST_OPS} latencies it is not checked."
         ),
         provoke: "for i in $(seq 0 $(($(nproc) - 1))); do taskset -c $i timeout 9 sh -c 'while :; do :; done' & done\n\
                   nice -n 5 fathom run --rw randwrite --cache direct-dsync --depth 1 --time 2s --runs 1 .",
-        fix: "Stop what else needs the CPU, or give the workers CPUs of their own (--cpus).",
-        accept: "Accept it where a busy machine is what you want to measure.",
+        fix: "Stop other users of the CPUs, or give the workers their own CPUs (--cpus).",
+        accept: "Accept it if you want to measure a busy machine.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -60,7 +61,7 @@ pub(super) const CHECK: Check = Check {
     blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-const NOT_AT_TICKS: &str = "Latencies do not gather at the kernel's tick.";
+const NOT_AT_TICKS: &str = "Latencies do not cluster at the kernel's tick.";
 
 /// Shares of the latencies at one tick rate.
 struct AtTicks {
@@ -77,7 +78,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let histograms: Vec<Histogram> = Kind::ALL.iter().filter_map(|k| case.latency(*k)).collect();
     let ops = histograms.iter().map(Histogram::count).fold(0, u64::saturating_add);
     if ops < LEAST_OPS {
-        return Err(format!("{ops} operations are too few to see whether they gather at a tick"));
+        return Err(format!("{ops} operations are too few to see whether they cluster at a tick"));
     }
     let device_ns = share(total.ms as f64 * 1e6, total.ios as f64);
     let is_much_faster = |hz: &u32| device_ns < DEVICE_BELOW * tick_ns(*hz);
@@ -95,7 +96,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     Ok(Answer::finding(
         Severity::Biased,
         format!(
-            "{} of the latencies are the kernel's tick of {} or a multiple, while a request took {} in the device.",
+            "{} of the latencies are the kernel's tick of {} or a multiple, although a request took {} in \
+             the device.",
             show_share(strongest.part),
             show_ns(tick_ns(strongest.hz)),
             show_ns(device_ns)
@@ -116,11 +118,11 @@ fn tick_ns(hz: u32) -> f64 {
 /// Returns the share of the latencies at the first ticks, and in the fuller of the bands below and above.
 fn at_ticks(histograms: &[Histogram], ops: u64, hz: u32) -> AtTicks {
     let sum = |from: f64, to: f64| {
-        let of_tick = |k: &u32| {
+        let latencies_at_tick = |k: &u32| {
             let at = |part: f64| (f64::from(*k) * tick_ns(hz) * part) as u64;
             histograms.iter().map(|h| h.count_between(at(from), at(to))).fold(0, u64::saturating_add)
         };
-        TICKS.iter().map(of_tick).fold(0, u64::saturating_add) as f64
+        TICKS.iter().map(latencies_at_tick).fold(0, u64::saturating_add) as f64
     };
     let part = |n: f64| share(n, ops as f64);
     let (below, above) =

@@ -22,17 +22,19 @@ const LEAST_TICKS: u64 = 100;
 pub(super) const CHECK: Check = Check {
     id: CheckId::D10,
     name: "STEAL",
-    belief: "the host gave this machine its CPUs when it needed them",
+    belief: "the host gave this machine its CPUs when needed",
     page: Page {
-        reads: "The first line of `/proc/stat` at the start and stop of each run: time of all CPUs in ticks of 10 ms, the eighth \
-                number being what the hypervisor took.",
+        reads: "The first line of `/proc/stat` at the start and stop of each run: time of all CPUs in ticks \
+                of 10 ms. The eighth number is the time that the hypervisor took.",
         formula: formula!(
-            "Stolen time / all time over the runs: above {BIASED_ABOVE} biased, above {VOID_ABOVE} void. One tick per run \
-             never counts, since the counter is rounded; below {LEAST_TICKS} ticks together it is not checked."
+            "Stolen time / all time over the runs: above {BIASED_ABOVE} biased, above {VOID_ABOVE} void. One \
+             tick per run is allowed, since the counter is rounded. Below {LEAST_TICKS} ticks in total it is \
+             not checked."
         ),
-        provoke: "stress-ng --cpu 0   # on the host, or in a guest beside this one; then here: fathom run --rw randread .",
-        fix: "Measure when the host is idle, pin the guest's CPUs, or use an instance with CPUs of its own.",
-        accept: "Accept it where the crowded host is what you want to measure.",
+        provoke: "stress-ng --cpu 0   # on the host or in a neighbouring guest; then here: fathom run --rw \
+                  randread .",
+        fix: "Measure while the host is idle, pin the guest's CPUs, or use an instance with dedicated CPUs.",
+        accept: "Accept it if you want to measure the crowded host.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -59,7 +61,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     if all < LEAST_TICKS {
         return Err(format!(
-            "the runs are too short for that: the kernel counts in ticks of 10 ms, and {all} passed"
+            "the runs are too short: the kernel counts CPU time in ticks of 10 ms, and {all} passed"
         ));
     }
     let part = stolen as f64 / all as f64;
@@ -69,11 +71,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
         s if s > VOID_ABOVE => Severity::Void,
         s if s > BIASED_ABOVE => Severity::Biased,
         _ if stolen == 0 => return Ok(Answer::Holds("The host took no CPU time away.", numbers)),
-        _ => return Ok(Answer::Holds("The host took too little CPU time away to count.", numbers)),
+        _ => return Ok(Answer::Holds("The host took too little CPU time away to matter.", numbers)),
     };
     Ok(Answer::finding(
         severity,
-        format!("The hypervisor took {} of the CPUs' time away during the runs.", show_share(part)),
+        format!("The hypervisor took away {} of the CPU time during the runs.", show_share(part)),
         numbers,
     ))
 }

@@ -15,23 +15,24 @@ const BIASED_ABOVE: Share = Share(0.005);
 /// Share above which the quota decides the number.
 const RENAMED_ABOVE: Share = Share(0.3);
 const NOT_PAUSED: &str = "No quota paused the workers.";
-const HARDLY_PAUSED: &str = "A quota paused the workers for too short a time to count.";
+const HARDLY_PAUSED: &str = "A quota paused the workers too briefly to matter.";
 
 pub(in crate::checks) const CHECK: Check = Check {
     id: CheckId::D11,
     name: "CPU_QUOTA",
     belief: "no quota paused the test",
     page: Page {
-        reads: "`nr_throttled` and `throttled_usec` (version 1: `throttled_time`) in `cpu.stat` of fathom's cgroup or the nearest above \
-                that counts them, at the start and stop of each run; `cpu.max` and `cpu.cfs_quota_us` of all cgroups above.",
+        reads: "`nr_throttled` and `throttled_usec` (version 1: `throttled_time`) in `cpu.stat` of fathom's \
+                cgroup or the nearest one above that has them, at the start and stop of each run; `cpu.max` \
+                and `cpu.cfs_quota_us` of all cgroups above.",
         formula: formula!(
-            "Paused time of all threads together above {BIASED_ABOVE} of the runs' time: biased; above {RENAMED_ABOVE} the \
-             result is renamed, since then the quota decides. Where no cgroup above has a quota, nothing can pause. A quota \
-             that did not pause anything is not reported."
+            "Paused time of all threads together above {BIASED_ABOVE} of the runs' time: biased. Above \
+             {RENAMED_ABOVE} the result is renamed, since the quota decides it. Without a quota in any \
+             cgroup above, there are no pauses. A quota that paused nothing is not reported."
         ),
         provoke: "systemd-run --scope -p CPUQuota=20% fathom run --rw randread --bs 4k --depth 32 .",
         fix: "Start fathom outside that cgroup, or raise its quota (`cpu.max`; in a container its CPU limit).",
-        accept: "Accept it where the quota belongs to what you want to measure.",
+        accept: "Accept it if the quota belongs to what you want to measure.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -64,18 +65,19 @@ fn evaluate(case: &Case) -> Known<Answer> {
     } else {
         (Severity::Biased, None)
     };
-    Ok(Answer::Finding(Detail {
-        severity,
-        sentence: format!(
-            "A CPU quota paused fathom {} times for {} together, {} of the runs' time.",
-            show_count(times as f64),
-            show_ns(paused_ns),
-            show_share(part)
-        ),
-        cure: None,
-        evidence: numbers,
-        renames,
-    }))
+    Ok(Answer::Finding(
+        Detail::new(
+            severity,
+            format!(
+                "A CPU quota paused fathom {} times for {} in total, {} of the runs' time.",
+                show_count(times as f64),
+                show_ns(paused_ns),
+                show_share(part)
+            ),
+            numbers,
+        )
+        .relabelled(renames),
+    ))
 }
 
 /// Pauses in all runs.

@@ -2,13 +2,12 @@
 //! wake-up time from the deepest sleep that pays off between two operations with the median latency.
 
 use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula, least_median_ns};
 use crate::figures::kernel_text::entries;
 use crate::threshold::Share;
 use model::Known;
 use model::evidence::{GOVERNORS, SLEEPS};
 use model::finding::{CheckId, Severity};
-use model::job::Kind;
 use model::units::show_ns;
 use std::collections::BTreeSet;
 
@@ -27,18 +26,20 @@ pub(super) const CHECK: Check = Check {
     name: "CLOCKING",
     belief: "the CPUs are awake and at full clock",
     page: Page {
-        reads: "`/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor`, the exit latencies of the states of sleep in \
-                `/sys/devices/system/cpu/cpu0/cpuidle/`, and the median latency.",
+        reads: "`/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor`, the exit latencies of the sleep \
+                states in `/sys/devices/system/cpu/cpu0/cpuidle/`, and the median latency.",
         formula: formula!(
-            "A note where a governor is not `performance`, or where waking takes {WAKING_FROM} of the median or more while at \
-             most {LOW_DEPTH} operations per worker are in flight. The state that is reached is taken to be the deepest one \
-             whose exit latency is at most 1/{WORTH_SLEEPING} of the median, since CPUs sleep only where it pays. How much it \
-             really costs is not measured, hence never more than a note."
+            "A note if a governor is not `performance`, or if waking up takes at least {WAKING_FROM} of the \
+             median while at most {LOW_DEPTH} operations per worker are in flight. CPUs sleep only if it \
+             pays off, so the check assumes the deepest state whose exit latency is at most \
+             1/{WORTH_SLEEPING} of the median. The real cost is not measured, hence never more than a note."
         ),
-        provoke: "`cpupower frequency-set -g powersave && fathom run --rw randread --depth 1 DIR`, on bare metal.",
-        fix: "Run `cpupower frequency-set -g performance`, and `cpupower idle-set -D 2` against deep sleep, and measure \
-              again.",
-        accept: "Leave it and compare only with the same setting where the machine will work like this too.",
+        provoke: "`cpupower frequency-set -g powersave && fathom run --rw randread --depth 1 DIR`, on bare \
+                  metal.",
+        fix: "Run `cpupower frequency-set -g performance`, and `cpupower idle-set -D 2` to avoid deep sleep, \
+              and measure again.",
+        accept: "A note needs no --accept. Keep the setting if the machine will work like this, and compare \
+                 only with the same setting.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -55,7 +56,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let governors = machine.fact(GOVERNORS)?;
     if governors.is_empty() {
         return Err(
-            "the kernel shows no frequency of the CPUs; on a virtual machine the host chooses it".into()
+            "the kernel does not show the frequency of the CPUs; in a virtual machine the host chooses it"
+                .into(),
         );
     }
     let slower_governors: BTreeSet<&str> =
@@ -66,11 +68,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let mut causes = Vec::new();
     if !slower_governors.is_empty() {
         let names: Vec<&str> = slower_governors.into_iter().collect();
-        causes.push(format!("the frequency of the CPUs is left to the governor {}", names.join(" and ")));
+        causes.push(format!("the governor {} chooses the frequency of the CPUs", names.join(" and ")));
     }
     if let Some((ns, median)) = costly_waking {
         causes.push(format!(
-            "waking from the sleep that they reach between two operations takes about {} of the median of {}",
+            "waking a CPU that sleeps between two operations takes about {} of the median of {}",
             show_ns(ns),
             show_ns(median)
         ));
@@ -93,14 +95,13 @@ fn evaluate(case: &Case) -> Known<Answer> {
 /// Returns the wake-up time in ns from the deepest sleep state that pays off between two operations, and the
 /// median latency. `None` if operations leave no time to sleep or no state is cheap enough.
 fn waking(case: &Case, sleeps: &str) -> Known<Option<(f64, f64)>> {
-    let kinds = Kind::MOVING.iter().filter_map(|k| case.latency(*k)?.quantile_ns(0.5));
-    let median = kinds.min().ok_or("no operation completed within a measured window")? as f64;
+    let median = least_median_ns(case)?;
     if case.depth_mean()? / f64::from(case.stream.workers.max(1)) > LOW_DEPTH {
         return Ok(None);
     }
     let mut deepest = None;
     for (path, text) in entries(sleeps) {
-        let us: f64 = text.parse().map_err(|_| format!("{path} is no number: '{text}'"))?;
+        let us: f64 = text.parse().map_err(|_| format!("{path} is not a number: '{text}'"))?;
         let ns = us * 1e3;
         if ns.is_finite() && ns * WORTH_SLEEPING <= median {
             deepest = Some(ns.max(deepest.unwrap_or(0.0)));

@@ -2,12 +2,11 @@
 //! drifted from the kernel's clock, and whether the clock is coarse or expensive to read.
 
 use crate::case::{Case, CaseRun, no_run};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Page, evidence, formula, least_median_ns};
 use crate::threshold::{Ns, Share};
 use model::Known;
 use model::evidence::{Moment, SUSPENDED};
 use model::finding::{CheckId, Severity};
-use model::job::Kind;
 use model::units::{show_count, show_ns, show_share};
 
 /// Sleep in a run from which it is not the error of reading two clocks in sequence. A reader that loses its CPU
@@ -30,26 +29,28 @@ pub(super) const CHECK: Check = Check {
     name: "BAD_CLOCK",
     belief: "the clock is right",
     page: Page {
-        reads: "The clock of the stamps, what reading it takes (20,000 reads before the first run), how far it moved against \
-                `CLOCK_MONOTONIC_RAW` over the session, the kernel's clock source, and `CLOCK_BOOTTIME - CLOCK_MONOTONIC` at \
-                start and stop of each run, which grows while the machine is suspended.",
+        reads: "The clock of the time stamps, the cost of reading it (20,000 reads before the first run), \
+                its drift against `CLOCK_MONOTONIC_RAW` over the session, the kernel's clock source, and \
+                `CLOCK_BOOTTIME - CLOCK_MONOTONIC` at start and stop of each run, which grows while the \
+                machine is suspended.",
         formula: formula!(
-            "Void where the machine slept {asleep} or more in a run, where the clock drifted by more than {void} ppm \
-             ({part}), or where the kernel's clock moves only with its tick. Biased from {biased} ppm, twice what the kernel \
-             corrects by, and where reading takes more than {read} and more than {EXPENSIVE_SHARE} of the median.",
+            "Void if the machine slept {asleep} or more in a run, if the clock drifted by more than {void} \
+             ppm ({part}), or if the kernel's clock advances only with its tick. Biased from {biased} ppm, \
+             twice the kernel's largest correction, and if reading the clock takes more than {read} and more \
+             than {EXPENSIVE_SHARE} of the median.",
             asleep = Ns(ASLEEP_NS as f64),
             void = show_count(DRIFT_VOID_PPM),
             part = Share(DRIFT_VOID_PPM / 1e6),
             biased = show_count(DRIFT_BIASED_PPM),
             read = Ns(EXPENSIVE_PS as f64 / 1e3)
         ),
-        provoke: "Suspend the machine in the middle of `fathom run --time 60s DIR` (`rtcwake -m mem -s 10`), or boot with \
-                  `clocksource=hpet tsc=unstable` and run `fathom run --rw randread --depth 1 DIR`. fathom's own tests do \
-                  neither, and show it on made-up records.",
-        fix: "Keep the machine awake (`systemd-inhibit fathom ...`), let the kernel use its time stamp counter (`dmesg | grep \
-              -i tsc`), and measure again.",
-        accept: "For the clock source see `/sys/devices/system/clocksource/clocksource0/`. Do not accept it: nothing makes up \
-                 for a clock that is wrong.",
+        provoke: "Suspend the machine during `fathom run --time 60s DIR` (`rtcwake -m mem -s 10`), or boot \
+                  with `clocksource=hpet tsc=unstable` and run `fathom run --rw randread --depth 1 DIR`. \
+                  fathom's own tests use made-up records instead.",
+        fix: "Keep the machine awake (`systemd-inhibit fathom ...`), let the kernel use its time stamp \
+              counter (`dmesg | grep -i tsc`), and measure again.",
+        accept: "Do not accept it: no correction exists for a wrong clock. \
+                 `/sys/devices/system/clocksource/clocksource0/` shows the clock source.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -73,8 +74,10 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if let Some(Ok(name)) = source.as_ref().filter(|_| !by_counter)
         && COARSE.contains(&name.trim())
     {
-        let sentence =
-            format!("The kernel's clock ({}) moves only with its tick: no latency can be told.", name.trim());
+        let sentence = format!(
+            "The kernel's clock ({}) advances only with its tick: it cannot measure latencies.",
+            name.trim()
+        );
         return Ok(Answer::finding(Severity::Void, sentence, evidence([])));
     }
     let slept = slept_ns(case);
@@ -82,7 +85,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         && ns >= ASLEEP_NS
     {
         let sentence = format!(
-            "The machine slept {} in the middle of a run: its times mean nothing.",
+            "The machine slept for {} during a run: the times of this run mean nothing.",
             show_ns(ns as f64)
         );
         return Ok(Answer::finding(Severity::Void, sentence, evidence([("slept_ns", ns as f64)])));
@@ -91,16 +94,16 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if let Some(ppm) = drift.as_ref().ok().copied().flatten().filter(|p| p.abs() > DRIFT_BIASED_PPM) {
         let severity = if ppm.abs() > DRIFT_VOID_PPM { Severity::Void } else { Severity::Biased };
         let sentence = format!(
-            "The clock of the stamps ran {ppm:.0} ppm off the kernel's: all times and rates are off by that."
+            "The clock of the time stamps ran {ppm:.0} ppm off the kernel's: all times and rates are off by \
+             as much."
         );
         return Ok(Answer::finding(severity, sentence, evidence([("drift_ppm", ppm)])));
     }
-    let kinds = Kind::MOVING.iter().filter_map(|k| case.latency(*k)?.quantile_ns(0.5));
-    let (cost_ns, median) = (clock.cost_ps as f64 / 1e3, kinds.min());
-    let part = median.map(|m| cost_ns / (m as f64).max(1.0));
+    let (cost_ns, median) = (clock.cost_ps as f64 / 1e3, least_median_ns(case).ok());
+    let part = median.map(|m| cost_ns / m.max(1.0));
     if let Some(part) = part.filter(|p| clock.cost_ps > EXPENSIVE_PS && *p > EXPENSIVE_SHARE) {
         let sentence = format!(
-            "Reading the clock ({}) takes {}, {} of the median: each latency holds that too.",
+            "Reading the clock ({}) takes {}, {} of the median: each latency includes this.",
             clock.name,
             show_ns(cost_ns),
             show_share(part)
@@ -125,7 +128,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
 fn slept_ns(case: &Case) -> Known<u64> {
     let suspended_ns = |ran: &CaseRun, moment| {
         let text = ran.at(moment)?.text(SUSPENDED)?.trim();
-        text.parse::<u64>().map_err(|_| format!("{SUSPENDED} is no number: '{text}'"))
+        text.parse::<u64>().map_err(|_| format!("{SUSPENDED} is not a number: '{text}'"))
     };
     let slept_in_run = |ran: &CaseRun| {
         Ok(suspended_ns(ran, Moment::Stop)?.saturating_sub(suspended_ns(ran, Moment::Start)?))
@@ -137,10 +140,10 @@ fn slept_ns(case: &Case) -> Known<u64> {
 /// Returns the drift of the counter, or `None` if the kernel's clock is used.
 fn drift_ppm(case: &Case, by_counter: bool) -> Known<Option<f64>> {
     let end = case.record.end.as_ref();
-    let end = end.ok_or("the session was not closed, so how far the clock drifted is not known")?;
+    let end = end.ok_or("the session was not closed, so the drift of the clock is unknown")?;
     match end.clock_drift_ppm {
-        None if by_counter => Err("the session was too short to see how far the clock drifted".into()),
-        Some(ppm) if !ppm.is_finite() => Err("how far the clock drifted is no number".into()),
+        None if by_counter => Err("the session was too short to measure the drift of the clock".into()),
+        Some(ppm) if !ppm.is_finite() => Err("the drift of the clock is not a number".into()),
         drift => Ok(drift),
     }
 }

@@ -2,8 +2,10 @@
 //! pages swapped, and, for buffered writes, whether dirty pages reached the level at which the kernel makes
 //! writers wait.
 
-use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::case::{Case, CaseRun, share};
+use crate::checks::{
+    Answer, Ask, Check, Detail, Page, VMSTAT, VMSTAT_PAGE_BYTES, evidence, formula, sum_over_runs,
+};
 use crate::figures::kernel_text::{grown, keyed, pressure_us};
 use crate::threshold::Share;
 use model::Known;
@@ -12,10 +14,7 @@ use model::finding::{CheckId, Severity};
 use model::job::Kind;
 use model::units::{show_bytes, show_share};
 
-const VMSTAT: &str = "/proc/vmstat";
 const PRESSURE: &str = "/proc/pressure/memory";
-/// Page size in the counters of `/proc/vmstat`. Larger pages would make the same count more, never less.
-const PAGE_BYTES: u64 = 4096;
 /// Share of the time in which some task waited for memory. A machine with enough memory shows 0, and 1 % can
 /// already decide a percentile.
 const STALLED_FROM: Share = Share(0.01);
@@ -30,17 +29,20 @@ pub(super) const CHECK: Check = Check {
     name: "MEMORY_PRESSURE",
     belief: "there was enough memory",
     page: Page {
-        reads: "`/proc/pressure/memory` (`some`, `total`), and `pswpin`, `pswpout`, `pgmajfault`, `nr_dirty`, `nr_writeback` and \
-                `nr_dirty_threshold` of `/proc/vmstat`, at start and stop of each run.",
+        reads: "`/proc/pressure/memory` (`some`, `total`), and `pswpin`, `pswpout`, `pgmajfault`, \
+                `nr_dirty`, `nr_writeback` and `nr_dirty_threshold` of `/proc/vmstat`, at start and stop of \
+                each run.",
         formula: formula!(
-            "Biased where some task waited for memory in {STALLED_FROM} of the time or more, or where {SWAPPED_PAGES_PER_S} \
-             pages a second or more were swapped; all runs together. A note where our own writes through the page cache end \
-             with dirty pages above {DIRTY_FROM} of their limit: from there on the kernel makes writers wait."
+            "Biased if some task waited for memory in at least {STALLED_FROM} of the time, or if at least \
+             {SWAPPED_PAGES_PER_S} pages per second were swapped, over all runs. A note if fathom's own \
+             writes through the page cache end with dirty pages above {DIRTY_FROM} of their limit: there the \
+             kernel makes writers wait."
         ),
-        provoke: "In a group with less memory than the file: `systemd-run --scope -p MemoryMax=64M fathom run --rw randread \
-                  --cache mmap --engine mmap --size 1g DIR`.",
-        fix: "End what needs the memory, make the file smaller, or raise the limit of the cgroup, and measure again.",
-        accept: "Accept it where the machine that you mean is as short of memory.",
+        provoke: "In a cgroup with less memory than the file: `systemd-run --scope -p MemoryMax=64M fathom \
+                  run --rw randread --cache mmap --engine mmap --size 1g DIR`.",
+        fix: "Stop other users of the memory, make the file smaller, or raise the limit of the cgroup, and \
+              measure again.",
+        accept: "Accept it if the machine that you want to measure is as short of memory.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -58,12 +60,9 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }
-    let active =
-        case.runs.iter().try_fold(0_u64, |sum, r| Ok::<_, String>(sum.saturating_add(r.active_ns()?)))?
-            as f64;
-    let sum = |file: &str, read: &dyn Fn(&str) -> Known<u64>| {
-        case.runs.iter().try_fold(0_u64, |sum, r| Ok::<_, String>(sum.saturating_add(grown(r, file, read)?)))
-    };
+    let active = sum_over_runs(case, |ran| ran.active_ns())? as f64;
+    let sum =
+        |file: &str, read: &dyn Fn(&str) -> Known<u64>| sum_over_runs(case, |ran| grown(ran, file, read));
     let stalled_us = sum(PRESSURE, &|text| pressure_us(text, "some"));
     let swapped = sum(VMSTAT, &|text| Ok(keyed(text, "pswpin")?.saturating_add(keyed(text, "pswpout")?)));
     let faults = sum(VMSTAT, &|text| keyed(text, "pgmajfault"));
@@ -82,36 +81,27 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if let (Ok(rate), Ok(pages)) = (&pages_per_s, &swapped)
         && *rate >= SWAPPED_PAGES_PER_S
     {
-        causes.push(format!("{} were swapped", show_bytes(pages.saturating_mul(PAGE_BYTES))));
+        causes.push(format!("{} were swapped", show_bytes(pages.saturating_mul(VMSTAT_PAGE_BYTES))));
     }
     if !causes.is_empty() {
         let sentence = format!("The machine was short of memory: {}.", causes.join(", and "));
-        return Ok(finding(Severity::Biased, sentence, None, numbers));
+        return Ok(Answer::finding(Severity::Biased, sentence, numbers));
     }
     let dirty = dirty_share_of_limit(case)?;
     if let Some(part) = dirty.filter(|part| *part >= DIRTY_FROM) {
         numbers.insert("dirty_share_of_limit".into(), part);
         let sentence = format!(
-            "Dirty pages reached {} of their limit, where the kernel makes writers wait: part of this rate is that of memory, \
-             part that of the disk.",
+            "Dirty pages reached {} of their limit, where the kernel makes writers wait: the rate mixes \
+             memory and the disk.",
             show_share(part)
         );
-        let cure =
-            "Write past the page cache (--cache direct), or for so long that the first part does not matter.";
-        return Ok(finding(Severity::Note, sentence, Some(cure.into()), numbers));
+        let cure = "Use --cache direct, or write for so long that the first part does not matter.";
+        let found = Detail::new(Severity::Note, sentence, numbers).with_cure(cure.to_owned());
+        return Ok(Answer::Finding(found));
     }
     stalled?;
     pages_per_s?;
     Ok(Answer::Holds("There was enough memory.", numbers))
-}
-
-fn finding(
-    severity: Severity,
-    sentence: String,
-    cure: Option<String>,
-    evidence: crate::checks::Evidence,
-) -> Answer {
-    Answer::Finding(Detail { severity, sentence, cure, evidence, renames: None })
 }
 
 /// Returns the highest share of the dirty page limit at the stop of a run, or `None` if the stream's writes leave
@@ -120,7 +110,7 @@ fn dirty_share_of_limit(case: &Case) -> Known<Option<f64>> {
     if case.stream.cache.is_direct() || case.stream.cache.is_sync() || !case.does(Kind::Write) {
         return Ok(None);
     }
-    let dirty_share_at_stop = |ran: &crate::case::CaseRun| {
+    let dirty_share_at_stop = |ran: &CaseRun| {
         let text = ran.at(Moment::Stop)?.text(VMSTAT)?;
         let pages = keyed(text, "nr_dirty")?.saturating_add(keyed(text, "nr_writeback")?);
         Ok(share(pages as f64, keyed(text, "nr_dirty_threshold")? as f64))

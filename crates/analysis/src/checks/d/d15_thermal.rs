@@ -16,19 +16,20 @@ const NEAR_MILLIDEGREES: i64 = 2_000;
 pub(super) const CHECK: Check = Check {
     id: CheckId::D15,
     name: "THERMAL",
-    belief: "the drive was cool enough to go on like this",
+    belief: "the drive was cool enough to sustain this rate",
     page: Page {
-        reads: "`temp1_input` and `temp1_max` of the drives' sensors in `/sys/class/hwmon/` (drivers `nvme` and `drivetemp`), at \
-                start and stop of each run.",
+        reads: "`temp1_input` and `temp1_max` of the drives' sensors in `/sys/class/hwmon/` (drivers `nvme` \
+                and `drivetemp`), at start and stop of each run.",
         formula: formula!(
-            "Biased where a sensor comes within {near} degrees of `temp1_max`, the limit that the drive itself gives. A \
-             virtual disk has no temperature, so it is not checked there.",
+            "Biased if a sensor comes within {near} degrees of `temp1_max`, the limit that the drive itself \
+             reports. A virtual disk has no temperature and is not checked.",
             near = NEAR_MILLIDEGREES / 1000
         ),
-        provoke: "A drive without heat sink, `fathom run --rw write --bs 1m --depth 32 --time 10m --size 64g DIR`, and \
-                  `watch sensors` beside it. Drives without a sensor driver need `modprobe drivetemp` (SATA).",
+        provoke: "A drive without heat sink, `fathom run --rw write --bs 1m --depth 32 --time 10m --size 64g \
+                  DIR`, and `watch sensors` in another terminal. Drives without a sensor driver need \
+                  `modprobe drivetemp` (SATA).",
         fix: "Cool the drive (air, a heat sink), rest between runs, and measure again.",
-        accept: "Accept it where the drive will be as warm in use: then this is its sustained speed.",
+        accept: "Accept it if the drive will be as warm in use: then this is its sustained speed.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -47,7 +48,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         hottest => hottest?,
     };
     let Sensor { name, reading, limit, run, at_s } =
-        hottest.ok_or("no drive shows its temperature together with its limit")?;
+        hottest.ok_or("no drive reports both its temperature and its limit")?;
     let numbers = evidence([
         ("degrees", reading as f64 / 1e3),
         ("degrees_max", limit as f64 / 1e3),
@@ -55,15 +56,13 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("at_s", at_s),
     ]);
     if limit.saturating_sub(reading) > NEAR_MILLIDEGREES {
-        return Ok(Answer::Holds(
-            "The drives stayed below the temperature at which they slow down.",
-            numbers,
-        ));
+        return Ok(Answer::Holds("The drives stayed below the temperature at which they throttle.", numbers));
     }
     Ok(Answer::finding(
         Severity::Biased,
         format!(
-            "The drive's sensor {name} reached {:.0} degrees, and its limit is {:.0}: the drive slows itself down.",
+            "The drive's sensor {name} reached {:.0} degrees of its limit of {:.0}: near this limit the \
+             drive throttles.",
             reading as f64 / 1e3,
             limit as f64 / 1e3
         ),
@@ -161,5 +160,5 @@ fn missing_sensors_are_not_checked_and_virtual_disks_do_not_apply() {
     assert_eq!(CHECK.answer(&guest.record()), Ok(Answer::DoesNotApply));
     let mut through = heated(NVME, 84_000);
     through.header.hosts[0].virtual_by = Ok(Some("KVM".into()));
-    assert_eq!(CHECK.severity(&through), Some(Severity::Biased), "a drive that the host hands through");
+    assert_eq!(CHECK.severity(&through), Some(Severity::Biased), "a passed-through drive");
 }

@@ -12,7 +12,7 @@ use model::units::{show_count, show_ns, show_share};
 
 /// Factor by which the first operations must exceed the median and the longest operation of the rest of the run.
 const FACTOR: u64 = 3;
-/// Shortest wake-up. Faster ones cannot be told from the start of fathom's threads.
+/// Shortest wake-up. Faster ones look like the start of fathom's threads.
 const LEAST_NS: u64 = 1_000_000;
 /// Fewest runs that must all start like this. A single one is chance: some interval has to hold the longest
 /// operation.
@@ -32,22 +32,23 @@ pub(super) const CHECK: Check = Check {
     name: "POWER_STATE",
     belief: "the drive was awake",
     page: Page {
-        reads: "The longest latency of the first interval of each run's window and of all later ones, the medians of the \
-                intervals, and `power/pm_qos_latency_tolerance_us` of an NVMe drive where it is shown.",
+        reads: "The longest latency of the first interval of each run's window and of all later intervals, \
+                the medians of the intervals, and `power/pm_qos_latency_tolerance_us` of an NVMe drive, if \
+                available.",
         formula: formula!(
-            "In a run something woke where the longest operation of its first interval took {least} or more, {FACTOR} times \
-             the median, and {FACTOR} times the longest of all later intervals. It is a finding where every run began so and \
-             there are {FEWEST_RUNS} runs, or where it took {spin_up}, as a disk that spins up. Biased where waking is \
-             {BIASES_FROM} of the windows, else a note. Runs with fewer than {FEWEST_INTERVALS} later \
-             intervals are not checked.",
+            "The drive woke up in a run if the longest operation of the first interval took {least} or more, \
+             {FACTOR} times the median, and {FACTOR} times the longest operation of all later intervals. \
+             Fires if every run began so and there are {FEWEST_RUNS} runs, or if it took {spin_up}, like a \
+             disk that spins up. Biased if waking up took at least {BIASES_FROM} of the windows, otherwise a \
+             note. Runs with fewer than {FEWEST_INTERVALS} later intervals are not checked.",
             least = Ns(LEAST_NS as f64),
             spin_up = Ns(SPIN_UP_NS as f64)
         ),
-        provoke: "`hdparm -y /dev/sdX; fathom run --rw randread --warmup 0 --runs 1 /dev/sdX` on a spinning disk, which \
-                  then has to spin up.",
-        fix: "Use a warm-up (`--warmup 1s`), or switch power saving off (`nvme_core.default_ps_max_latency_us=0`, `hdparm -B \
-              255`, link power `max_performance`).",
-        accept: "Accept it where the drive will sleep in use too.",
+        provoke: "`hdparm -y /dev/sdX; fathom run --rw randread --warmup 0 --runs 1 /dev/sdX` on a hard \
+                  disk, which then must spin up.",
+        fix: "Use a warm-up (`--warmup 1s`), or disable power saving \
+              (`nvme_core.default_ps_max_latency_us=0`, `hdparm -B 255`, link power `max_performance`).",
+        accept: "Accept it if the drive will also sleep in use.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -95,8 +96,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     Ok(Answer::finding(
         if share_of_windows >= BIASES_FROM { Severity::Biased } else { Severity::Note },
         format!(
-            "Each of {} began with an operation that took up to {}, where the median is {}: the drive had to wake. That is {} of \
-             the time measured.",
+            "Each of {} began with an operation that took up to {}, with a median of {}: the drive had to \
+             wake up. This took {} of the measured time.",
             if woke == 1 { "1 run".to_owned() } else { format!("{} runs", show_count(woke as f64)) },
             show_ns(longest as f64),
             show_ns(median as f64),
@@ -114,7 +115,7 @@ fn run_start(case: &Case, ran: &CaseRun) -> Known<RunStart> {
     };
     let cells: Vec<(u64, u64)> = rows.iter().filter_map(moving).collect();
     let Some((first, rest)) = cells.split_first().filter(|(_, rest)| rest.len() >= FEWEST_INTERVALS) else {
-        return Err("the runs are too short to tell their first operations from the others".into());
+        return Err("the runs are too short to compare their first operations with later ones".into());
     };
     let mut medians: Vec<u64> = rest.iter().map(|c| c.0).collect();
     medians.sort_unstable();

@@ -13,19 +13,20 @@ const VIRTUAL_DRIVERS: &[&str] =
 pub(super) const CHECK: Check = Check {
     id: CheckId::D18,
     name: "VIRTUAL",
-    belief: "everything down to the medium can be seen",
+    belief: "fathom sees everything down to the medium",
     page: Page {
-        reads: "The flag `hypervisor` of `/proc/cpuinfo`, `/sys/hypervisor/type`, vendor and product of `/sys/class/dmi/id/`, and \
-                the drivers of the devices below the target.",
+        reads: "The flag `hypervisor` of `/proc/cpuinfo`, `/sys/hypervisor/type`, vendor and product of \
+                `/sys/class/dmi/id/`, and the drivers of the devices below the target.",
         formula: formula!(
-            "A note wherever a hypervisor or a driver of virtual disks is found. There is no threshold: below a virtual disk \
-             lie a cache, limits and neighbours of which the guest learns nothing, so every figure is of the disk as the host \
-             serves it at this hour."
+            "A note if a hypervisor or a driver of virtual disks is found. There is no threshold: below a \
+             virtual disk are a cache, limits and neighbours that the guest cannot see, so every number \
+             describes the disk as the host serves it at this time."
         ),
         provoke: "`fathom run DIR` in any virtual machine.",
         fix: "",
-        accept: "Nothing inside the guest. Repeat at other hours to see how far neighbours matter, ask the provider for \
-                 limits, and say in a report that the disk is virtual. A note needs no --accept.",
+        accept: "A note needs no --accept, and nothing inside the guest fixes it. Repeat at other times of \
+                 day to see the effect of neighbours, ask the provider for limits, and state in reports that \
+                 the disk is virtual.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -48,12 +49,13 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let Some(hypervisor) = virtual_by(case)? else {
-        return Ok(Answer::Holds("This is not a virtual machine, as far as can be seen.", evidence([])));
+        return Ok(Answer::Holds("As far as fathom can see, this is not a virtual machine.", evidence([])));
     };
     Ok(Answer::finding(
         Severity::Note,
         format!(
-            "This is a virtual machine ({hypervisor}): the host's cache, its limits and its other guests cannot be seen from here."
+            "This is a virtual machine ({hypervisor}): the host's cache, its limits and its other guests are \
+             invisible from here."
         ),
         evidence([]),
     ))

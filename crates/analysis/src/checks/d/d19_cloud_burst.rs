@@ -38,22 +38,24 @@ const PLATEAU: usize = 8;
 pub(super) const CHECK: Check = Check {
     id: CheckId::D19,
     name: "CLOUD_BURST",
-    belief: "the disk can go on at this rate",
+    belief: "the disk can sustain this rate",
     page: Page {
-        reads: "`/sys/class/dmi/id/sys_vendor` and `product_name`, the models of the disks, and our own rate in each interval of \
-                all runs, one after another.",
+        reads: "`/sys/class/dmi/id/sys_vendor` and `product_name`, the models of the disks, and fathom's own \
+                rate in each interval of all runs, in order.",
         formula: formula!(
-            "Biased where a disk of a cloud that sells bursts shows two plateaus of at least {PLATEAU} intervals: the second \
-             one at {FALLS_TO} of the first or less, and flat (spread of {FLAT_AFTER}; of the first {FLAT_BEFORE}), as only a \
-             limiter makes it. Without a fall it is not checked below {credit} minutes of measuring, because the usual credits \
-             last for half an hour or longer.",
+            "Biased if a disk of a cloud that sells bursts shows two plateaus of at least {PLATEAU} \
+             intervals: the second at {FALLS_TO} of the first or less, and flat (variability up to \
+             {FLAT_AFTER}; of the first up to {FLAT_BEFORE}), which only a limiter causes. Without a fall, \
+             it is not checked below {credit} minutes of measuring, because the usual credits last for half \
+             an hour or longer.",
             credit = CREDIT_NS / 60e9
         ),
-        provoke: "On a small gp2 volume: `fathom run --rw randread --depth 32 --time 40m --runs 1 DIR`. Elsewhere, a limit put on \
-                  in the middle of a run looks the same, but is E02's to tell, as nothing there names a cloud; what is \
-                  mounted over `/sys` is no evidence, so fathom's tests judge a record with a cloud's name.",
-        fix: "Quote the second rate, or measure for more than an hour once the credits are spent.",
-        accept: "Accept it where the load comes in bursts shorter than the credits last.",
+        provoke: "On a small gp2 volume: `fathom run --rw randread --depth 32 --time 40m --runs 1 DIR`. \
+                  Elsewhere, a limit set during a run looks the same, but E02 reports it, since no cloud is \
+                  named. A mount over `/sys` is no evidence, so fathom's tests judge a record with a cloud's \
+                  name.",
+        fix: "Quote the second rate, or measure for more than an hour after the credits are spent.",
+        accept: "Accept it if your load comes in bursts shorter than the credits last.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -75,7 +77,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let Some(cloud) = cloud(case)? else {
         return Ok(Answer::Holds(
-            "The disk is of no cloud that is known for bursts on credit.",
+            "The disk belongs to no cloud that is known for burst credits.",
             evidence([]),
         ));
     };
@@ -89,12 +91,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let Some(fall) = fall(&rates) else {
         if measured < CREDIT_NS {
             return Err(format!(
-                "this is a disk of {cloud}, whose credits for bursts can last longer than the {} that were measured",
+                "this is a disk of {cloud}, whose burst credits can last longer than the measured {}",
                 show_ns(measured)
             ));
         }
         return Ok(Answer::Holds(
-            "The disk kept its rate for longer than credits for bursts last.",
+            "The disk kept its rate for longer than burst credits last.",
             Evidence::new(),
         ));
     };
@@ -102,8 +104,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     Ok(Answer::finding(
         Severity::Biased,
         format!(
-            "This disk of {cloud} did {} operations a second for {} and then only {}, steadily: that is what the end of burst \
-             credits looks like.",
+            "This disk of {cloud} did {} operations per second for {} and then a steady {}: this looks like \
+             the end of burst credits.",
             show_rate(fall.before),
             show_ns(ns),
             show_rate(fall.after)
@@ -146,7 +148,7 @@ struct IntervalRate {
 
 /// Returns the intervals of the stream over all runs.
 fn interval_rates(case: &Case) -> Vec<IntervalRate> {
-    let of_run = |ran: &CaseRun| -> Vec<IntervalRate> {
+    let rates_in_run = |ran: &CaseRun| -> Vec<IntervalRate> {
         let from = rows_of(ran).map(|row| row.start_ns).min().unwrap_or(0);
         let row = |row: &model::record::Interval| {
             let ops: f64 = Kind::MOVING.iter().filter_map(|k| row.cells.get(k)).map(|c| c.0 as f64).sum();
@@ -155,7 +157,7 @@ fn interval_rates(case: &Case) -> Vec<IntervalRate> {
         };
         rows_of(ran).map(row).collect()
     };
-    case.runs.iter().flat_map(of_run).collect()
+    case.runs.iter().flat_map(rates_in_run).collect()
 }
 
 /// Returns the interval that divides the rates best into two plateaus, if both are flat and the second is much

@@ -17,18 +17,19 @@ const FREE_BELOW: Share = Share(0.1);
 pub(super) const CHECK: Check = Check {
     id: CheckId::D20,
     name: "NEARLY_FULL",
-    belief: "there was enough space to write as usual",
+    belief: "the file system had enough free space",
     page: Page {
-        reads: "`statvfs` of the file systems of the targets at the start of each run: their size, and what anybody but root may \
-                still use.",
+        reads: "`statvfs` of the targets' file systems at the start of each run: their size, and the space \
+                that users other than root may still use.",
         formula: formula!(
-            "Where less than {FREE_BELOW} is free: biased for writes, because the allocator scatters them; a note for reads, \
-             which depend only on how the file was laid out. How full a drive is inside cannot be seen."
+            "If less than {FREE_BELOW} is free: biased for writes, because the allocator scatters them; a \
+             note for reads, which depend only on the layout of the file. The fill level inside a drive is \
+             invisible."
         ),
-        provoke: "`fallocate -l $(($(df --output=avail -B1 DIR | tail -1) * 95 / 100)) DIR/fill && fathom run --rw randwrite \
-                  --size 64m DIR; rm DIR/fill`.",
+        provoke: "`fallocate -l $(($(df --output=avail -B1 DIR | tail -1) * 95 / 100)) DIR/fill && fathom \
+                  run --rw randwrite --size 64m DIR; rm DIR/fill`.",
         fix: "Free some space, run `fstrim` on flash, and measure again.",
-        accept: "Accept it where the disk will be as full in use.",
+        accept: "Accept it if the disk will be as full in use.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -53,18 +54,15 @@ fn evaluate(case: &Case) -> Known<Answer> {
     // Some network file systems report a size of 0.
     let known = rooms.iter().filter(|r| r.total_bytes > 0);
     let fullest = known.min_by(|a, b| free(a).total_cmp(&free(b)));
-    let fullest = fullest.ok_or("how full the file system is was not recorded")?;
+    let fullest = fullest.ok_or("the free space of the file system was not recorded")?;
     let part = free(fullest);
     let numbers = evidence([("free_share", part), ("free_bytes", fullest.free_bytes as f64)]);
     if part >= FREE_BELOW {
-        return Ok(Answer::Holds("There was enough space on the file system.", numbers));
+        return Ok(Answer::Holds("The file system had enough free space.", numbers));
     }
     let writes = case.does(Kind::Write);
-    let effect = if writes {
-        "writes are scattered over what is left"
-    } else {
-        "the file is probably scattered over what was left"
-    };
+    let effect =
+        if writes { "the allocator scatters writes over the rest" } else { "the file is probably scattered" };
     Ok(Answer::finding(
         if writes { Severity::Biased } else { Severity::Note },
         format!(

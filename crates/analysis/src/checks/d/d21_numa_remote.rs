@@ -16,16 +16,19 @@ const NODE_OF_DEVICE: &str = "device/numa_node";
 pub(super) const CHECK: Check = Check {
     id: CheckId::D21,
     name: "NUMA_REMOTE",
-    belief: "the workers run next to the device",
+    belief: "the workers run on the device's NUMA node",
     page: Page {
-        reads: "`device/numa_node` of the devices with nothing below, `/sys/devices/system/node/node*/cpulist`, and where the plan \
-                puts the workers and their memory (--cpus, --node, --memory-nodes).",
+        reads: "`device/numa_node` of the lowest devices, `/sys/devices/system/node/node*/cpulist`, and the \
+                placement of the workers and their memory in the plan (--cpus, --node, --memory-nodes).",
         formula: formula!(
-            "A note where the machine has several memory nodes and a worker or its memory may be at one that no device of the \
-             target is at. It is a note because what the distance costs differs from machine to machine."
+            "A note if the machine has several NUMA nodes and a worker or its memory may be on a node \
+             without a device of the target. It is only a note because the cost of the distance differs from \
+             machine to machine."
         ),
-        provoke: "On a machine with two sockets: `fathom run --rw randread --depth 1 DIR`, which leaves the choice to the kernel.",
-        fix: "Put the workers next to the device: `--node N`, where N is what `cat /sys/block/nvme0n1/device/numa_node` says.",
+        provoke: "On a machine with two sockets: `fathom run --rw randread --depth 1 DIR`, which leaves the \
+                  choice to the kernel.",
+        fix: "Place the workers on the device's node: `--node N`, with N from `cat \
+              /sys/block/nvme0n1/device/numa_node`.",
         accept: "A note needs no --accept.",
     },
     ask: Ask::Alone(evaluate),
@@ -45,28 +48,23 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let machine = case.machine.ok_or("the record names no host")?;
     let nodes = nodes(machine.fact(NODES)?)?;
     match nodes.len() {
-        0 => return Err("the kernel shows no memory nodes".into()),
-        1 => return Ok(Answer::Holds("All CPUs are at the same memory node.", evidence([("nodes", 1.0)]))),
+        0 => return Err("the kernel shows no NUMA nodes".into()),
+        1 => return Ok(Answer::Holds("All CPUs are on the same NUMA node.", evidence([("nodes", 1.0)]))),
         _ => {}
     }
     let at_device = device_nodes(case)?;
     let at_workers = worker_nodes(&case.stream.place, &nodes);
     let numbers = evidence([("nodes", nodes.len() as f64), ("worker_nodes", at_workers.len() as f64)]);
     if at_workers.is_subset(&at_device) {
-        return Ok(Answer::Holds("The workers are at the memory node of the device.", numbers));
+        return Ok(Answer::Holds("The workers are on the NUMA node of the device.", numbers));
     }
     let list = |all: &BTreeSet<u32>| all.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Note,
-        sentence: format!(
-            "The workers and their memory may be at memory node {}, and the device is at {}: some operations cross between them.",
+    Ok(Answer::Finding(Detail::new(Severity::Note, format!(
+            "The workers and their memory may be on NUMA node {}, but the device is on {}: some operations \
+             cross between nodes.",
             list(&at_workers),
             list(&at_device)
-        ),
-        cure: Some(format!("Use --node {}.", at_device.first().copied().unwrap_or(0))),
-        evidence: numbers,
-        renames: None,
-    }))
+        ), numbers).with_cure(format!("Use --node {}.", at_device.first().copied().unwrap_or(0)))))
 }
 
 /// Parses the nodes and their CPUs from lines `path: 0-3,8`.
@@ -83,7 +81,7 @@ fn nodes(text: &str) -> Known<Vec<Node>> {
         Some((number?, cpus?))
     };
     let lines =
-        entries(text).map(|e| node(e).ok_or_else(|| format!("{} is no list of CPUs: '{}'", e.0, e.1)));
+        entries(text).map(|e| node(e).ok_or_else(|| format!("{} is not a list of CPUs: '{}'", e.0, e.1)));
     lines.collect()
 }
 
@@ -93,7 +91,7 @@ fn device_nodes(case: &Case) -> Known<BTreeSet<u32>> {
     for layer in case.places().flat_map(model::machine::Place::leaves) {
         // -1 means that the device belongs to no node or the firmware does not name it.
         let node = layer.device.get(NODE_OF_DEVICE).and_then(|t| t.trim().parse::<u32>().ok());
-        out.insert(node.ok_or_else(|| format!("the memory node of {} is not known", layer.name))?);
+        out.insert(node.ok_or_else(|| format!("the NUMA node of {} is unknown", layer.name))?);
     }
     if out.is_empty() { Err("no block device is known below".into()) } else { Ok(out) }
 }

@@ -20,22 +20,25 @@ const THROTTLE_US: [u64; 2] = [75_000, 2_000];
 pub(super) const CHECK: Check = Check {
     id: CheckId::D22,
     name: "SCHEDULER_EFFECTS",
-    belief: "the block layer is as the kernel sets it up",
+    belief: "the block layer has the kernel's default settings",
     page: Page {
-        reads: "`scheduler`, `nomerges`, `rq_affinity`, `max_sectors_kb`, `read_ahead_kb` and `wbt_lat_usec` in \
-                `/sys/block/*/queue/` of the disks and loop devices below, and the number of their hardware queues.",
+        reads: "`scheduler`, `nomerges`, `rq_affinity`, `max_sectors_kb`, `read_ahead_kb` and `wbt_lat_usec` \
+                in `/sys/block/*/queue/` of the disks and loop devices below, and the number of their \
+                hardware queues.",
         formula: formula!(
-            "A note that lists each setting that is not the default of the device's class: scheduler `none` with several \
-             hardware queues, `none` or `mq-deadline` with one; `nomerges` 0; `rq_affinity` 1; `max_sectors_kb` not below \
-             {MAX_SECTORS_KB} or what the hardware takes; where the page cache takes part also `read_ahead_kb` {READ_AHEAD_KB} \
-             (or twice `optimal_io_size`) for reads, and `wbt_lat_usec` {spinning} on spinning disks and {others} on others \
-             for writes.",
+            "A note that lists each setting that differs from the default of the device's class: scheduler \
+             `none` with several hardware queues, `none` or `mq-deadline` with one; `nomerges` 0; \
+             `rq_affinity` 1; `max_sectors_kb` at least {MAX_SECTORS_KB} or the hardware's limit; for I/O \
+             through the page cache also `read_ahead_kb` {READ_AHEAD_KB} (or twice `optimal_io_size`) for \
+             reads, and `wbt_lat_usec` {spinning} on hard disks and {others} on other disks for writes.",
             spinning = THROTTLE_US[0],
             others = THROTTLE_US[1]
         ),
-        provoke: "`echo 2 > /sys/block/loop0/queue/nomerges`, and measure a file system on /dev/loop0.",
-        fix: "Report them with the number where they are meant, or write the defaults back to /sys/block/*/queue/.",
-        accept: "A rule in `/etc/udev/rules.d/` or a tuned profile may have set them. A note needs no --accept.",
+        provoke: "`echo 2 > /sys/block/loop0/queue/nomerges`, and a run on a file system on /dev/loop0.",
+        fix: "Report the settings with the number if they are intended, or restore the defaults in \
+              /sys/block/*/queue/.",
+        accept: "A note needs no --accept. A rule in `/etc/udev/rules.d/` or a tuned profile may have \
+                 changed the settings.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -70,13 +73,13 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let numbers = evidence([("devices", seen.len() as f64), ("devices_changed", changes.len() as f64)]);
     if changes.is_empty() {
         return Ok(Answer::Holds(
-            "The settings of the block layer that matter here are the kernel's defaults.",
+            "The block layer settings that matter here are the kernel's defaults.",
             numbers,
         ));
     }
     Ok(Answer::finding(
         Severity::Note,
-        format!("Settings of the block layer are not the kernel's defaults ({}).", changes.join("; ")),
+        format!("Block layer settings differ from the kernel's defaults ({}).", changes.join("; ")),
         numbers,
     ))
 }
@@ -93,7 +96,7 @@ fn changed_settings(case: &Case, layer: &Layer) -> Known<Vec<String>> {
     let scheduler = layer
         .queue
         .get("scheduler")
-        .ok_or_else(|| format!("the settings of {} are not shown", layer.name))?;
+        .ok_or_else(|| format!("the kernel does not show the queue settings of {}", layer.name))?;
     let active_scheduler = active_scheduler(scheduler);
     // If the number of queues is unknown, both schedulers count as the default.
     let has_many_queues = layer.device_number("mq").is_ok_and(|queues| queues > 1);

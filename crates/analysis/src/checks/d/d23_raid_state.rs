@@ -18,16 +18,18 @@ pub(super) const CHECK: Check = Check {
     name: "RAID_STATE",
     belief: "the array below is complete and idle",
     page: Page {
-        reads: "`/proc/mdstat` at start and stop of each run, `md/degraded` and `md/sync_action` of the arrays in the stack, and \
-                `bcache/state`.",
+        reads: "`/proc/mdstat` at start and stop of each run, `md/degraded` and `md/sync_action` of the \
+                arrays in the stack, and `bcache/state`.",
         formula: formula!(
-            "Biased where an array of the stack has fewer members than it should, or resyncs, recovers, checks, repairs or \
-             reshapes itself, or where a bcache has lost its cache. There is no threshold: a missing member changes what each \
-             operation costs, and a resync is foreign I/O of the kernel's own."
+            "Biased if an array of the stack lacks members, or resyncs, recovers, checks, repairs or \
+             reshapes itself, or if a bcache has lost its cache. There is no threshold: a missing member \
+             changes the cost of each operation, and a resync is foreign I/O by the kernel itself."
         ),
-        provoke: "`mdadm --manage /dev/md0 --fail /dev/sdX`, or `echo check > /sys/block/md0/md/sync_action`, and measure.",
-        fix: "Wait until it is complete and idle (`watch cat /proc/mdstat`), or replace the member, and measure again.",
-        accept: "Accept it where the speed of the degraded array is what you want to know.",
+        provoke: "`mdadm --manage /dev/md0 --fail /dev/sdX`, or `echo check > \
+                  /sys/block/md0/md/sync_action`, and a run.",
+        fix: "Wait until the array is complete and idle (`watch cat /proc/mdstat`), or replace the member, \
+              and measure again.",
+        accept: "Accept it if you want to measure the degraded array.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -53,7 +55,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         }
     }
     let broken = caches.iter().filter(|(_, state)| BROKEN_CACHE.contains(state));
-    all_problems.extend(broken.map(|(layer, state)| format!("{} says '{state}'", layer.name)));
+    all_problems.extend(broken.map(|(layer, state)| format!("{} reports '{state}'", layer.name)));
     all_problems.sort();
     all_problems.dedup();
     let numbers = evidence([("arrays", arrays.len() as f64), ("caches", caches.len() as f64)]);
@@ -98,7 +100,7 @@ fn problems_of_array(case: &Case, array: &Layer) -> Known<Vec<String>> {
 /// Describes what is wrong with an array according to the summary: a line with its name, then indented lines.
 fn problems_in_mdstat(text: &str, name: &str) -> Known<Vec<String>> {
     let mut lines = text.lines().skip_while(|l| l.split(" : ").next().map(str::trim) != Some(name));
-    lines.next().ok_or_else(|| format!("{RAID} does not name {name}"))?;
+    lines.next().ok_or_else(|| format!("{RAID} does not list {name}"))?;
     let mut out = Vec::new();
     for line in lines.take_while(|l| l.starts_with(char::is_whitespace)) {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();

@@ -1,4 +1,4 @@
-//! D24: a file system whose data are on another machine, on the host of a virtual machine, or behind a program
+//! D24: a file system whose data are on another machine, on the host of a virtual machine, or served by a program
 //! (FUSE). Decides by the kind of the file system. On NFS, also computes the share of the reads that the client's
 //! cache answered.
 
@@ -35,18 +35,19 @@ pub(super) const CHECK: Check = Check {
     name: "REMOTE_FS",
     belief: "the file is on a disk of this machine",
     page: Page {
-        reads: "The type of the file system in `/proc/self/mountinfo`, and for NFS the line `bytes:` of `/proc/self/mountstats` at \
-                start and stop of each run: what was read through the cache, past it, and from the server.",
+        reads: "The type of the file system in `/proc/self/mountinfo`. For NFS also the line `bytes:` of \
+                `/proc/self/mountstats` at start and stop of each run: reads through the cache, direct \
+                reads, and reads from the server.",
         formula: formula!(
-            "The number is renamed wherever the file system is of a network, of a virtual machine's host, or of a program \
-             (FUSE), and says so where the program is known to go over the network (sshfs, rclone, ...) or to encrypt \
-             (gocryptfs, encfs, ...). On NFS, 1 - server reads / (normal + direct reads) is the share that this machine's \
-             cache answered: it is reported from {HITS_FROM}, and from {CACHE_FROM} the number is named after that cache. What \
-             the server caches cannot be seen."
+            "The number is renamed if the file system belongs to a network, to a virtual machine's host, or \
+             to a program (FUSE). The name also states if the program is known to use the network (sshfs, \
+             rclone, ...) or to encrypt (gocryptfs, encfs, ...). On NFS, 1 - server reads / (normal + direct \
+             reads) is the share that this machine's cache answered: it is reported from {HITS_FROM}, and \
+             from {CACHE_FROM} the number is named after that cache. Caches of the server are invisible."
         ),
         provoke: "`sshfs localhost:/var/tmp /mnt && fathom run --rw randread --size 64m /mnt`.",
-        fix: "Measure on the server for its disks, and use --cache direct to read past the client's cache.",
-        accept: "Accept it where the whole path is what you mean.",
+        fix: "Measure on the server for its disks, and use --cache direct to bypass the client's cache.",
+        accept: "Accept it if you want to measure the whole path.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -73,11 +74,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
         remote = remote.or_else(|| location(&fs.kind).map(|w| (fs, w)));
     }
     if places == 0 {
-        return Err("the file system is not in the record".into());
+        return Err("the record does not contain the file system of the target".into());
     }
     let Some((fs, location)) = remote else {
         return Ok(Answer::Holds(
-            "The file system is on this machine, without a program between.",
+            "The file system is on this machine, and the kernel serves it.",
             evidence([]),
         ));
     };
@@ -89,44 +90,38 @@ fn evaluate(case: &Case) -> Known<Answer> {
             Ok(share) => {
                 numbers = evidence([("client_hit_share", share)]);
                 if share >= HITS_FROM {
-                    sentence += &format!(" {} of what was read never left this machine.", show_share(share));
+                    sentence += &format!(" {} of the reads never left this machine.", show_share(share));
                 }
                 if share >= CACHE_FROM {
                     rename = Rename::Medium(format!("page cache above {}", fs.kind));
                 }
             }
             Err(why) => {
-                sentence +=
-                    &format!(" How much of it this machine's own cache answered was not seen: {why}.");
+                sentence += &format!(" The share that this machine's own cache answered is unknown: {why}.");
             }
         }
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Rename,
-        sentence,
-        cure: None,
-        evidence: numbers,
-        renames: Some(rename),
-    }))
+    Ok(Answer::Finding(Detail::new(Severity::Rename, sentence, numbers).relabelled(rename)))
 }
 
 /// Describes what is between this machine and the data, or returns `None` for a local file system.
 fn location(kind: &str) -> Option<&'static str> {
     match kind {
         k if NETWORK.contains(&k) => {
-            Some("the data are on another machine, whose caches cannot be seen from here")
+            Some("the data are on another machine, whose caches are invisible from here")
         }
         k if OF_HOST.contains(&k) => {
-            Some("the data are with the host of this virtual machine, whose cache cannot be seen")
+            Some("the data are on the host of this virtual machine, whose cache is invisible from here")
         }
         k if is_program(k, FETCHING) => Some(
-            "a program in user space fetches the data from another machine, and neither what it keeps nor the network can be seen",
+            "a user-space program fetches the data from another machine; its cache and the network are \
+             invisible",
         ),
-        k if is_program(k, ENCRYPTING) => Some(
-            "a program in user space encrypts the data, which takes CPU time, and what it does with them below cannot be seen",
-        ),
+        k if is_program(k, ENCRYPTING) => {
+            Some("a user-space program encrypts the data, which takes CPU time; its own I/O is invisible")
+        }
         k if k == "fuse" || k == "fuseblk" || k.starts_with("fuse.") => {
-            Some("a program in user space answers, and what it does below cannot be seen")
+            Some("a user-space program answers; its own I/O is invisible")
         }
         _ => None,
     }
@@ -235,7 +230,7 @@ fn client_cache_hits_are_reported_and_many_relabel() {
     assert!(!few_hits.sentence.contains("never left"), "{}", few_hits.sentence);
     assert_eq!(few_hits.renames, Some(Rename::Condition("through nfs4".into())));
     let some_hits = finding(&on_nfs(&Fixture::honest(), Ok(6)));
-    assert!(some_hits.sentence.contains("6.0 % of what was read never left"), "{}", some_hits.sentence);
+    assert!(some_hits.sentence.contains("6.0 % of the reads never left"), "{}", some_hits.sentence);
     let most_hits = finding(&on_nfs(&Fixture::honest(), Ok(90)));
     assert_eq!(most_hits.renames, Some(Rename::Medium("page cache above nfs4".into())));
 }
@@ -243,9 +238,9 @@ fn client_cache_hits_are_reported_and_many_relabel() {
 #[test]
 fn without_nfs_counters_the_sentence_names_what_is_unknown() {
     let record = on_nfs(&Fixture::honest(), Err("Permission denied"));
-    assert!(finding(&record).sentence.contains("was not seen: /proc/self/mountstats: Permission denied"));
+    assert!(finding(&record).sentence.contains("is unknown: /proc/self/mountstats: Permission denied"));
     let writes = finding(&on_nfs(&Fixture::honest_write(), Err("Permission denied")));
-    assert!(!writes.sentence.contains("not seen:"), "{}", writes.sentence);
+    assert!(!writes.sentence.contains("is unknown:"), "{}", writes.sentence);
 }
 
 #[test]

@@ -16,17 +16,20 @@ const MOST_NAMES: usize = 4;
 pub(super) const CHECK: Check = Check {
     id: CheckId::D25,
     name: "CONTAINER_VIEW",
-    belief: "the whole machine can be seen from here",
+    belief: "fathom sees the whole machine",
     page: Page {
-        reads: "The file systems of the targets (an overlay is what containers live on), what could not be followed below them, and \
-                the reasons for facts that could not be read: limits, governors, firmware names, our own cgroup.",
+        reads: "The file systems of the targets (containers use an overlay), the point where their chains \
+                could not be followed, and the reasons for facts that could not be read: limits, governors, \
+                firmware names, fathom's own cgroup.",
         formula: formula!(
-            "A note where a target is on an overlay, or where a fact was refused (permission denied, not permitted). A file \
-             that does not exist is no sign: many machines lack it. The sentence lists what was not seen, since checks that \
-             need it say NOT CHECKED."
+            "A note if a target is on an overlay, or if access to a fact was denied (permission denied, not \
+             permitted). A file that does not exist is no sign of a container: many machines lack it. The \
+             finding lists what fathom could not see; checks that need it answer NOT CHECKED."
         ),
-        provoke: "`docker run --rm -v $PWD/fathom:/fathom debian /fathom run --rw randread --size 64m /var/tmp`.",
-        fix: "Measure outside the container, or on a volume (`-v /data:/data`) instead of the container's own layers.",
+        provoke: "`docker run --rm -v $PWD/fathom:/fathom debian /fathom run --rw randread --size 64m \
+                  /var/tmp`.",
+        fix: "Measure outside the container, or on a volume (`-v /data:/data`) instead of the container's \
+              own layers.",
         accept: "A note needs no --accept.",
     },
     ask: Ask::Alone(evaluate),
@@ -46,20 +49,21 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let machine = case.machine.ok_or("the record names no host")?;
     if machine.places.is_empty() {
-        return Err("where the targets are is not in the record".into());
+        return Err("the record does not contain the device chains of the targets".into());
     }
     let overlay = case.places().find(|p| p.kind() == "overlay");
     let refused_facts = refused_facts(machine);
     let numbers = evidence([("refused", refused_facts.len() as f64)]);
     if overlay.is_none() && refused_facts.is_empty() {
         if machine.facts.is_empty() {
-            return Err("this session holds no facts about the machine".into());
+            return Err("this session contains no facts about the machine".into());
         }
-        return Ok(Answer::Holds("Nothing that fathom wanted to see of the machine was refused.", numbers));
+        return Ok(Answer::Holds("No access to facts about the machine was denied.", numbers));
     }
     if let Some(place) = overlay.filter(|place| place.blind.is_none() && refused_facts.is_empty()) {
         let sentence = format!(
-            "{} is in an overlay, as the file system of a container is; fathom followed it to the device that holds the data.",
+            "{} is in an overlay, like the file system of a container. fathom followed it to the device that \
+             holds the data.",
             place.path
         );
         return Ok(Answer::finding(Severity::Note, sentence, numbers));
@@ -74,7 +78,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         let more = refused_facts.len().saturating_sub(MOST_NAMES);
         let more = if more > 0 { format!(" and {} more", show_count(more as f64)) } else { String::new() };
         sentence +=
-            &format!("{} it was refused {names}{more}", if overlay.is_some() { "; and" } else { ":" });
+            &format!("{} access to {names}{more} was denied", if overlay.is_some() { ";" } else { ":" });
     }
     Ok(Answer::finding(Severity::Note, sentence + ".", numbers))
 }
@@ -89,7 +93,7 @@ fn refused_facts(machine: &Machine) -> Vec<&str> {
     let others = [
         ("the memory's size", machine.memory_bytes.as_ref().err()),
         ("the clock source", machine.clocksource.as_ref().err()),
-        ("a cgroup of its own", machine.cgroup.as_ref().err()),
+        ("its own cgroup", machine.cgroup.as_ref().err()),
     ];
     let others = others.into_iter().filter_map(|(name, why)| Some((name, why?)));
     facts.chain(others).filter(|(_, why)| refused(why)).map(|(name, _)| name).collect()
@@ -119,7 +123,7 @@ fn refused_facts_are_listed_and_missing_files_are_silent() {
     let denied = refused(&[LIMITS], "Permission denied (os error 13)");
     let Ok(Answer::Finding(f)) = CHECK.answer(&denied) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Note);
-    assert!(f.sentence.ends_with(&format!("machine: it was refused {LIMITS}.")), "{}", f.sentence);
+    assert!(f.sentence.ends_with(&format!("machine: access to {LIMITS} was denied.")), "{}", f.sentence);
     assert!(matches!(CHECK.answer(&refused(&[VENDOR, PRODUCT], "no such file")), Ok(Answer::Holds(..))));
 }
 
@@ -132,7 +136,7 @@ fn long_lists_are_cut_and_overlays_name_what_they_hide() {
     machine.places[0].file_system.as_mut().unwrap().kind = "overlay".into();
     let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert!(f.sentence.contains("/data is on the layers of a container (overlay: its"), "{}", f.sentence);
-    assert!(f.sentence.ends_with(" and 1 more."), "{}", f.sentence);
+    assert!(f.sentence.ends_with(" and 1 more was denied."), "{}", f.sentence);
     // An overlay that fathom followed to its device hides nothing.
     let Ok(Answer::Finding(f)) = CHECK.answer(&Fixture { kind: "overlay", ..Fixture::honest() }.record())
     else {

@@ -26,21 +26,24 @@ pub(super) const CHECK: Check = Check {
     name: "STOOD_STILL",
     belief: "neither fathom nor a worker was stopped or traced",
     page: Page {
-        reads: "The thread that watches the workers sleeps for 10 ms at a time. By how much each sleep took longer, and in \
-                `/proc/thread-self/schedstat` how long it waited for a CPU meanwhile. After each sleep it reads the state, the \
-                tracer and the wait channel of up to four workers in turn (`/proc/self/task/TID/status` and `wchan`).",
+        reads: "The thread that watches the workers sleeps for 10 ms at a time. It records how much longer \
+                each sleep took, how long it waited for a CPU in that time (`/proc/thread-self/schedstat`), \
+                and after each sleep the state, the tracer and the wait channel of up to four workers in \
+                turn (`/proc/self/task/TID/status` and `wchan`).",
         formula: formula!(
-            "Sleeps that took 100 ms and more too long, less the waiting for a CPU: biased above {BIASED_ABOVE} of the runs' \
-             time, void above {VOID_ABOVE}. 100 ms is ten ticks of the slowest kernel. Workers cannot tell: a stop halts all \
-             of them and their clocks, so it looks like a device that answered nothing. Any sample that finds a worker stopped \
-             (state T or t, or in a freezer) or a tracer attached is biased; void where surely more than {VOID_ABOVE} of the \
-             samples found a worker stopped (exact bound at {CONFIDENCE})."
+            "Sleeps that took at least 100 ms too long, less the wait for a CPU: biased above {BIASED_ABOVE} \
+             of the runs' time, void above {VOID_ABOVE}. 100 ms is ten ticks of the slowest kernel. The \
+             workers themselves cannot detect it: a stop halts all of them and their clocks, so it looks \
+             like a device that does not answer. Any sample that finds a worker stopped (state T or t, or in \
+             a freezer) or traced biases; void if certainly more than {VOID_ABOVE} of the samples found a \
+             worker stopped (exact bound at {CONFIDENCE})."
         ),
-        provoke: "`fathom run --rw randread --time 3s DIR`, and meanwhile in another terminal `kill -STOP PID; sleep 1; kill -CONT PID`; \
-                  or a freezer: `echo FROZEN > freezer.state`; or a tracer: `strace -f fathom run --rw randread DIR`.",
-        fix: "Measure again, and let nothing stop it: job control (Ctrl-Z), a debugger, a freezer, a snapshot of the virtual \
-              machine.",
-        accept: "Do not accept it: nothing makes up for the time.",
+        provoke: "`fathom run --rw randread --time 3s DIR`, and at the same time in another terminal `kill \
+                  -STOP PID; sleep 1; kill -CONT PID`. Or a freezer: `echo FROZEN > freezer.state`. Or a \
+                  tracer: `strace -f fathom run --rw randread DIR`.",
+        fix: "Measure again without anything that stops fathom: job control (Ctrl-Z), a debugger, a freezer, \
+              a snapshot of the virtual machine.",
+        accept: "Do not accept it: no correction exists for the lost time.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -64,11 +67,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let (mut total, mut longest, mut times, mut time) = (0.0_f64, 0_u64, 0_u64, 0.0);
     let mut workers = Ok(WorkerStates::default());
     for ran in &case.runs {
-        let stall = ran
-            .end
-            .still
-            .clone()
-            .unwrap_or_else(|| Err("whether fathom stood still was not recorded".into()))?;
+        let stall =
+            ran.end.still.clone().unwrap_or_else(|| Err("stops of fathom were not recorded".into()))?;
         total += stall.total_ns as f64;
         longest = longest.max(stall.longest_ns);
         times += u64::from(stall.times);
@@ -97,8 +97,9 @@ fn evaluate(case: &Case) -> Known<Answer> {
             format!(" ({times} times, at most {})", show_ns(longest as f64))
         };
         let sentence = format!(
-            "fathom itself stood still for {}{repetitions}, {} of the runs' time: it was stopped (a signal, a freezer, a debugger), or the \
-             whole machine was. Stalls and gaps over time are that, and not the storage.",
+            "fathom itself stood still for {}{repetitions}, {} of the runs' time: a signal, a freezer or a \
+             debugger stopped it, or the whole machine stopped. Stalls and gaps over time come from that, \
+             not from the storage.",
             show_ns(total),
             show_share(part)
         );
@@ -110,7 +111,10 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::finding(severity, sentence, numbers));
     }
     workers?;
-    Ok(Answer::Holds("No stop of fathom or of a worker was seen that counts, and no tracer.", numbers))
+    Ok(Answer::Holds(
+        "fathom and its workers were not traced, and not stopped for long enough to matter.",
+        numbers,
+    ))
 }
 
 /// Adds the samples of one run to those of the runs before.
@@ -139,12 +143,13 @@ fn stopped_workers(states: &WorkerStates) -> Option<(Severity, String)> {
     let sentence = match &states.tracer {
         Some(tracer) => {
             format!(
-                "{tracer} traced fathom's workers, and {stopped}: the time of each stop is in the rate and in the latencies."
+                "{tracer} traced fathom's workers, and {stopped}: the rate and the latencies include the \
+                 time of each stop."
             )
         }
         None => format!(
-            "A signal, a debugger or a freezer stopped fathom's workers: {stopped}. The time of each stop is in the rate and in the \
-             latencies."
+            "A signal, a debugger or a freezer stopped fathom's workers: {stopped}. The rate and the \
+             latencies include the time of each stop."
         ),
     };
     Some((severity, sentence))

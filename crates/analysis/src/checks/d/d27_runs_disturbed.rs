@@ -2,7 +2,7 @@
 //! disturbed run was repeated (note), or counts because no attempt was undisturbed (biased).
 
 use crate::case::{Case, CaseRun};
-use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::strategy::disturbed::{BYTES_PER_S, FLOOR_BYTES, FLOOR_IOS, IOS_PER_S, Outside, STOLEN_ABOVE};
 use crate::threshold::Share;
 use model::Known;
@@ -15,24 +15,28 @@ const NAMED: usize = 3;
 pub(super) const CHECK: Check = Check {
     id: CheckId::D27,
     name: "RUNS_DISTURBED",
-    belief: "no run counts that others disturbed",
+    belief: "no other load disturbed a counted run",
     page: Page {
-        reads: "What fathom decided when each run had ended, from its start and stop: `/sys/block/*/stat` of the whole disk and of the disks below it \
-                against the charges to fathom's cgroup (see D01), stolen time in `/proc/stat`, and the limits of the cgroups above fathom.",
+        reads: "fathom's decision after each run, from its start and stop: `/sys/block/*/stat` of the whole \
+                disk and of the disks below it, compared with the charges to fathom's cgroup (see D01), \
+                stolen time in `/proc/stat`, and the limits of the cgroups above fathom.",
         formula: formula!(
-            "A run is disturbed by {rate} MB/s or {IOS_PER_S} requests a second of others on its disks (and more than {floor} \
-             or {FLOOR_IOS} requests), by more than {stolen} of all CPU time stolen, or by a limit that is not the one from \
-             before the first run. It is measured again, at most twice, at the end of its round; the last attempt counts. \
-             Where all attempts were disturbed, or nothing was measured again because a third of all attempts were or because the \
-             disk was as busy before the first run, the first one counts: biased. Rates and not shares, since the same traffic is a smaller share of a faster run. Runs until \
-             steady and cells in order are never measured again.",
+            "A run is disturbed if other processes move {rate} MB/s or {IOS_PER_S} requests per second on \
+             its disks (and more than {floor} or {FLOOR_IOS} requests), if more than {stolen} of all CPU \
+             time is stolen, or if a limit changed since before the first run. fathom repeats it, at most \
+             twice, at the end of its round, and the last attempt counts. If all attempts were disturbed, or \
+             if fathom repeated nothing because a third of all attempts were disturbed or the disk was as \
+             busy before the first run, the first attempt counts: biased. The thresholds are rates, since \
+             the same traffic is a smaller share of a faster run. Runs until steady and cells in order are \
+             never repeated.",
             rate = BYTES_PER_S / 1e6,
             floor = show_bytes(FLOOR_BYTES),
             stolen = Share(STOLEN_ABOVE)
         ),
         provoke: "dd if=/dev/vda of=/dev/null iflag=direct bs=1M & fathom run --rw randread .",
-        fix: "Stop what else uses the disk (`iotop -o`, `pidstat -d 1`) or changes limits, and measure again.",
-        accept: "Accept it where the neighbour belongs to what you want to measure.",
+        fix: "Stop other users of the disk (`iotop -o`, `pidstat -d 1`) or changes of limits, and measure \
+              again.",
+        accept: "Accept it if the neighbour belongs to what you want to measure.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -59,29 +63,26 @@ fn evaluate(case: &Case) -> Known<Answer> {
             case.runs.len(),
             describe_disturbed_runs(&counting)
         );
-        return Ok(finding(Severity::Biased, sentence, None, numbers));
+        return Ok(Answer::finding(Severity::Biased, sentence, numbers));
     }
     if repeated > 0 {
         let aside: Vec<&CaseRun> = case.aside.iter().filter(|r| r.run.disturbed.is_some()).collect();
         let sentence =
             format!("Other load disturbed runs, which were repeated: {}.", describe_disturbed_runs(&aside));
-        return Ok(finding(Severity::Note, sentence, Some(String::new()), numbers));
+        let found = Detail::new(Severity::Note, sentence, numbers).with_cure(String::new());
+        return Ok(Answer::Finding(found));
     }
     if case.runs.is_empty() {
         return Err(crate::case::no_run());
     }
     let outside = Outside::from_runs(case);
     match outside.unseen().as_slice() {
-        [] => Ok(Answer::Holds("Nobody disturbed the runs.", numbers)),
+        [] => Ok(Answer::Holds("No other load disturbed the runs.", numbers)),
         reasons => Err(reasons.join("; ")),
     }
 }
 
-fn finding(severity: Severity, sentence: String, cure: Option<String>, evidence: Evidence) -> Answer {
-    Answer::Finding(Detail { severity, sentence, cure, evidence, renames: None })
-}
-
-/// `run 2 by 240 MB/s of others on vda`.
+/// Describes disturbed runs, such as `run 2 (240 MB/s of others on vda)`.
 fn describe_disturbed_runs(runs: &[&CaseRun]) -> String {
     let describe_run = |ran: &&CaseRun| {
         let by = ran.run.disturbed.as_ref()?;

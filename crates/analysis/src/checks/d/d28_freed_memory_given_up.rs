@@ -3,7 +3,10 @@
 //! limit.
 
 use crate::case::{Amount, Case, CaseRun, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula, stream_workers};
+use crate::checks::{
+    Answer, Ask, Check, Detail, Page, VMSTAT, VMSTAT_PAGE_BYTES, evidence, formula, stream_workers,
+    sum_over_runs,
+};
 use crate::figures::kernel_text::{entries, keyed};
 use crate::threshold::{Ns, Share};
 use model::Known;
@@ -11,9 +14,6 @@ use model::evidence::{Moment, PAGE_REPORTING};
 use model::finding::{CheckId, Severity};
 use model::units::{show_bytes, show_share};
 
-const VMSTAT: &str = "/proc/vmstat";
-/// Page size in the counters of `/proc/vmstat`. Larger pages would make the same count more, never less.
-const PAGE_BYTES: u64 = 4096;
 /// Values of `page_reporting_order` without page reporting: -1, and the largest orders, the initial value in
 /// older kernels (mm/page_reporting.c).
 const NOT_REPORTING: [i64; 3] = [-1, 11, 10];
@@ -28,23 +28,26 @@ const PER_OPERATION: Ns = Ns(5_000.0);
 pub(super) const CHECK: Check = Check {
     id: CheckId::D28,
     name: "FREED_MEMORY_GIVEN_UP",
-    belief: "memory that is free costs nothing to take",
+    belief: "using free memory costs nothing",
     page: Page {
-        reads: "`/sys/module/page_reporting/parameters/page_reporting_order`, `nr_file_pages` of `/proc/vmstat` at start and stop \
-                of each run, system time of the workers (`getrusage`).",
+        reads: "`/sys/module/page_reporting/parameters/page_reporting_order`, `nr_file_pages` of \
+                `/proc/vmstat` at start and stop of each run, system time of the workers (`getrusage`).",
         formula: formula!(
-            "Of jobs that go through the page cache, in a guest that tells its host which memory is free (free page reporting of \
-             virtio_balloon or hv_balloon), so that the host takes it: within seconds after it was freed. Taking it again costs a \
-             fault in the host. What the page cache grew by in the runs is compared with the bytes moved. A note from {TAKEN_FROM} \
-             on; biased where the workers also spent {NS_PER_BYTE_FROM} ns of system time a byte or more, with {PER_OPERATION} \
-             left out for each operation: then the host's giving memory was a part of the rate. It is an upper bound: \
-             nobody tells the guest which of its free pages the host took."
+            "For jobs through the page cache in a guest that reports its free memory to the host (free page \
+             reporting of virtio_balloon or hv_balloon). The host takes such memory within seconds, and \
+             using it again costs a fault in the host. The growth of the page cache in the runs is compared \
+             with the bytes moved. A note from {TAKEN_FROM}. Biased if the workers also spent at least \
+             {NS_PER_BYTE_FROM} ns of system time per byte, without {PER_OPERATION} for each operation: then \
+             the host's memory was part of the rate. It is an upper bound: the guest does not know which of \
+             its free pages the host took."
         ),
-        provoke: "In such a guest: `cat FILE > /dev/null; dd if=FILE iflag=nocache count=0; sleep 5; fathom run --rw read --bs 1m \
-                  --cache buffered --time 400ms --warmup 0s --runs 1 FILE`, beside the same without the sleep.",
-        fix: "Use --cache direct, which takes no memory; or measure with memory that the guest has used a moment ago; or have the \
-              host switch free page reporting off (QEMU: `free-page-reporting=off` of the balloon).",
-        accept: "Accept it where the load that you mean starts on such a machine after a pause, too.",
+        provoke: "In such a guest: `cat FILE > /dev/null; dd if=FILE iflag=nocache count=0; sleep 5; fathom \
+                  run --rw read --bs 1m --cache buffered --time 400ms --warmup 0s --runs 1 FILE`, and the \
+                  same without the sleep.",
+        fix: "Use --cache direct, which takes no memory. Or measure with memory that the guest has just \
+              used. Or disable free page reporting on the host (QEMU: `free-page-reporting=off` of the \
+              balloon).",
+        accept: "Accept it if your load also starts on such a machine after a pause.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -69,16 +72,15 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let order = entries(machine.fact(PAGE_REPORTING)?).next().map(|(_, order)| order.parse::<i64>());
     let is_reporting = match order {
         None => false,
-        Some(order) => !NOT_REPORTING.contains(&order.map_err(|_| format!("{PAGE_REPORTING} is no number"))?),
+        Some(order) => {
+            !NOT_REPORTING.contains(&order.map_err(|_| format!("{PAGE_REPORTING} is not a number"))?)
+        }
     };
     if !is_reporting {
-        let holds = "Memory that this machine frees stays with it, as far as can be seen.";
+        let holds = "As far as fathom can see, this machine keeps the memory that it frees.";
         return Ok(Answer::Holds(holds, evidence([])));
     }
-    let taken_bytes = case
-        .runs
-        .iter()
-        .try_fold(0_u64, |sum, run| Ok::<_, String>(sum.saturating_add(taken_bytes(run)?)))?;
+    let taken_bytes = sum_over_runs(case, taken_bytes)?;
     let moved = case.issued_total();
     if moved.bytes == 0 {
         return Err("no byte was read or written".into());
@@ -87,13 +89,13 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let part = share(taken_bytes as f64, case.of_phase().issued_total().bytes as f64).min(1.0);
     let mut numbers = evidence([("taken_bytes", taken_bytes as f64), ("moved_bytes", moved.bytes as f64)]);
     if part < TAKEN_FROM {
-        return Ok(Answer::Holds("The page cache took hardly any memory that had been free.", numbers));
+        return Ok(Answer::Holds("The page cache took almost no memory that had been free.", numbers));
     }
     let spent = system_ns_per_byte(case, &moved);
     numbers.extend(spent.map(|ns| ("system_ns_per_byte".to_owned(), ns)));
     let start_of_sentence = format!(
-        "The host takes the memory that this guest frees, and gives it back when it is used: {} of what was moved ({}) went into \
-         memory that had been free",
+        "The host takes the memory that this guest frees, and gives it back on the next use: {} of the bytes \
+         moved ({}) went into memory that had been free",
         show_share(part),
         show_bytes(moved.bytes)
     );
@@ -101,7 +103,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
         Some(ns) => Detail::new(
             Severity::Biased,
             format!(
-                "{start_of_sentence}, at {ns:.1} ns of system time a byte: with memory at hand, the same is faster."
+                "{start_of_sentence}, at {ns:.1} ns of system time per byte: with memory that the guest \
+                 still has, the job is faster."
             ),
             numbers,
         ),
@@ -112,7 +115,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
 /// Returns the growth of the page cache during a run. These pages were free.
 fn taken_bytes(run: &CaseRun) -> Known<u64> {
     let pages = |moment| keyed(run.at(moment)?.text(VMSTAT)?, "nr_file_pages");
-    Ok(pages(Moment::Stop)?.saturating_sub(pages(Moment::Start)?).saturating_mul(PAGE_BYTES))
+    Ok(pages(Moment::Stop)?.saturating_sub(pages(Moment::Start)?).saturating_mul(VMSTAT_PAGE_BYTES))
 }
 
 /// Returns the system time of the stream's workers per byte, without the fixed cost of operations, or `None` if

@@ -1,6 +1,6 @@
 //! Group D: interference and the environment.
 //!
-//! Holds the table of the group. A check is one file and two lines here.
+//! Has the table of the group. A check is one file and two lines here.
 
 pub(super) mod d01_foreign_io;
 mod d02_dirty_backlog;

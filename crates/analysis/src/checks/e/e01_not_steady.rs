@@ -21,33 +21,32 @@ pub(super) const CHECK: Check = Check {
     name: "NOT_STEADY",
     belief: "the rate had settled when it was measured",
     page: Page {
-        reads: "fathom's own intervals (up to 32 a second), as operations per second in steps of equal length. No \
-                  kernel file.",
+        reads: "fathom's own intervals (up to 32 a second), as operations per second in steps of equal \
+                length. No kernel file.",
         formula: formula!(
-            "The warm-up is cut off (MSER-5, at most half of the run). A straight line is fitted by least squares; its 95 % \
-             interval is widened by the correlation of neighbouring steps (Geyer's initial positive sequence). Drift is the \
-             change of the line from beginning to end, divided by the mean. It fires where that interval lies above {minute} \
-             in a run of a minute or more, {ten} from ten seconds on, {shorter} below, in most of the runs and in one \
-             direction; or where most runs have no steady part (MSER-5) and each quarter changes less than the one before. It \
-             holds where the interval lies within that. What is neither, or holds fewer than {FEWEST} independent steps, is \
-             not checked: no proof of change is no proof of steadiness. With --until steady it also renames what did not \
-             become steady from round to round.",
+            "The warm-up is cut off (MSER-5, at most half of the run). A straight line is fitted by least \
+             squares; its 95 % interval is widened by the correlation of neighbouring steps (Geyer's initial \
+             positive sequence). Drift is the change of the line from beginning to end, divided by the mean. \
+             Fires if that interval is above {minute} in runs of a minute or more, {ten} from ten seconds \
+             on, {shorter} below, in most runs and in one direction. Also fires if most runs have no steady \
+             part (MSER-5) and each quarter changes less than the one before. Holds if the interval is \
+             within that limit. Otherwise, or with fewer than {FEWEST} independent steps, it is not checked: \
+             no proof of change is no proof of steadiness. With --until steady it also renames results that \
+             did not become steady from round to round.",
             minute = Share(DRIFT_TO.minute),
             ten = Share(DRIFT_TO.ten_seconds),
             shorter = Share(DRIFT_TO.shorter)
         ),
-        provoke: "`fathom run --rw randwrite --time 120s --runs 1 DIR` on a flash drive that was just trimmed. \
-                  `fathom run --rw randread --cache buffered --time 20s --runs 1 FILE` on a file that fits in memory \
-                  drifts up as the cache fills.",
-        fix: "Measure longer (`--time 10m`), or let it settle first (`--warmup 60s`); `fathom show --explain FILE` prints the \
-              rate second by second.",
-        accept: "Accept it where the change over time itself is what you want to know.",
+        provoke: "`fathom run --rw randwrite --time 120s --runs 1 DIR` on a flash drive that was just \
+                  trimmed. `fathom run --rw randread --cache buffered --time 20s --runs 1 FILE` on a file \
+                  that fits in memory drifts up as the cache fills.",
+        fix: "Measure longer (`--time 10m`), or let the storage settle first (`--warmup 60s`). `fathom show \
+              --explain FILE` prints the rate for each second.",
+        accept: "Accept it if you want to measure the change over time.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
-    fires: Some(|| {
-        super::shaped(&crate::fixture::Fixture::honest(), (100, 1), |_, t| 12_000.0 - 8_000.0 * t)
-    }),
+    fires: Some(|| super::shaped(&crate::fixture::Fixture::honest(), 100, 1, |_, t| 12_000.0 - 8_000.0 * t)),
     #[cfg(test)]
     blind: super::without_intervals,
 };
@@ -79,7 +78,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::finding(
             Severity::Biased,
             format!(
-                "The rate was still {direction} when the run ended: by {} of its mean within {seconds:.1} s{}{}.",
+                "The rate was still {direction} when the run ended: by {} of its mean within {seconds:.1} \
+                 s{}{}.",
                 show_share(share.abs()),
                 if drifts.settle() { ", most of it at the beginning" } else { "" },
                 // A drift within a second cannot be scaled to a minute.
@@ -96,7 +96,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::Holds("The rate did not drift within the runs.", numbers));
     }
     Err(if drifts.each.len() < courses.len() {
-        "the runs are too short: they hold too few independent observations".into()
+        "the runs are too short: they contain too few independent observations".into()
     } else {
         "the rate varies so much that a drift can be neither shown nor ruled out; longer runs would settle it"
             .into()
@@ -105,18 +105,19 @@ fn evaluate(case: &Case) -> Known<Answer> {
 
 /// Returns the finding for --until steady if the rate did not become steady. The name keeps this condition.
 fn never_steady(rounds: usize) -> Detail {
-    Detail {
-        severity: Severity::Rename,
-        sentence: format!(
-            "The rate did not become steady within {rounds} rounds: these are its last ones, and the next may differ."
+    Detail::new(
+        Severity::Rename,
+        format!(
+            "The rate did not become steady within {rounds} rounds: the result shows the last ones, and the \
+             next may differ."
         ),
-        cure: Some(
-            "Use a larger --max-runs, or a longer --time where the rounds vary; the notes have all rounds."
-                .into(),
-        ),
-        evidence: evidence([("rounds", rounds as f64)]),
-        renames: Some(Rename::Condition(format!("not steady after {rounds} rounds"))),
-    }
+        evidence([("rounds", rounds as f64)]),
+    )
+    .with_cure(
+        "Use a larger --max-runs, or a longer --time if the rounds vary. The notes list all rounds."
+            .to_owned(),
+    )
+    .relabelled(Rename::Condition(format!("not steady after {rounds} rounds")))
 }
 
 #[cfg(test)]
@@ -127,7 +128,7 @@ use stats::series::flat;
 #[test]
 fn a_drift_in_most_runs_biases_and_a_small_drift_holds() {
     let drifting = |share: f64| {
-        super::shaped(&Fixture::honest(), (100, 1), move |run, t| {
+        super::shaped(&Fixture::honest(), 100, 1, move |run, t| {
             let noise = flat(100, 0.02, 0.0, u64::from(run))[(t * 100.0) as usize];
             10_000.0 * noise * (1.0 + share * (t - 0.5))
         })
@@ -138,7 +139,8 @@ fn a_drift_in_most_runs_biases_and_a_small_drift_holds() {
     let one =
         super::shaped(
             &Fixture::honest(),
-            (100, 1),
+            100,
+            1,
             |run, t| if run == 0 { 12_000.0 - 6_000.0 * t } else { 9_000.0 },
         );
     assert_eq!(CHECK.severity(&one), None, "one run of five");
@@ -156,7 +158,7 @@ fn until_steady_without_a_steady_rate_relabels() {
 
 #[test]
 fn a_rate_that_never_settles_is_found() {
-    let record = super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, (120, 120), |_, t| {
+    let record = super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, 120, 120, |_, t| {
         80.0 * (1.0 + (-2.0 * t).exp())
     });
     let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
@@ -170,7 +172,7 @@ fn a_rate_that_never_settles_is_found() {
 #[test]
 fn the_limit_is_stricter_for_longer_runs() {
     let drifting = |seconds| {
-        super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, (100, seconds), |_, t| {
+        super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, 100, seconds, |_, t| {
             500.0 * (1.0 - 0.12 * t)
         })
     };
@@ -183,10 +185,9 @@ fn noise_is_not_a_drift() {
     let mut alarms = 0;
     for seed in 0..150 {
         for (deviation, rho) in [(0.3, 0.0), (0.1, 0.8), (0.3, 0.8)] {
-            let noisy =
-                super::shaped(&Fixture { runs: 1, ops: 100, ..Fixture::honest() }, (40, 1), |_, t| {
-                    4_000.0 * flat(40, deviation, rho, seed)[(t * 40.0) as usize]
-                });
+            let noisy = super::shaped(&Fixture { runs: 1, ops: 100, ..Fixture::honest() }, 40, 1, |_, t| {
+                4_000.0 * flat(40, deviation, rho, seed)[(t * 40.0) as usize]
+            });
             alarms += usize::from(CHECK.severity(&noisy).is_some());
         }
     }

@@ -20,37 +20,41 @@ pub(super) const CHECK: Check = Check {
     name: "CLIFF",
     belief: "the rate was one rate",
     page: Page {
-        reads: "fathom's own intervals (up to 32 a second); for the cause the `stat` file of the topmost device, \
-                  read each half second within the run.",
+        reads: "fathom's own intervals (up to 32 a second). For the cause, the `stat` file of the topmost \
+                device, read every half second during the run.",
         formula: formula!(
-            "The split of a run whose sides differ most on a logarithm (E-divisive) is a step where both means and both \
-             medians are apart: by {minute} in a run of a minute or more, {ten} from ten seconds on, {shorter} below, and by \
-             at least {sure} + {more}/n standard errors of n stretches, widened by the correlation of neighbours, half of it \
-             at once (false alarms on noise below 1 % in simulations). The levels are searched again, so a burst with two \
-             cliffs has three. Where most runs have one of {RENAMED_FROM} or more, the levels become the result's name; else \
-             it is biased. The device's mean latency before and after, where its counters were read twice on each side, \
-             tells the cause: where it moved at least by the square \
-             root of the factor by which the rate did, the cause is in or below the device (its fast cache is full, garbage \
-             collection, heat, a cloud's credits); else it is above (a limit of the cgroup, CPU, the file system).",
+            "The split of a run whose sides differ most on a logarithmic scale (E-divisive) is a step if \
+             both means and both medians differ: by {minute} in runs of a minute or more, {ten} from ten \
+             seconds on, {shorter} below, and by at least {sure} + {more}/n standard errors of n steps, \
+             widened by the correlation of neighbours, half of the change at once (false alarms on noise \
+             below 1 % in simulations). Each level is searched again, so a burst with two cliffs has three \
+             levels. If most runs have a step of {RENAMED_FROM} or more, the levels become the result's \
+             name; otherwise it is biased. The device's mean latency before and after shows the cause, if \
+             its counters were read twice on each side. If it changed by at least the square root of the \
+             factor of the rate, the cause is in or below the device (its fast cache is full, garbage \
+             collection, heat, a cloud's credits). Otherwise it is above (a cgroup limit, the CPU, the file \
+             system).",
             minute = Share(STEP_FROM.minute),
             ten = Share(STEP_FROM.ten_seconds),
             shorter = Share(STEP_FROM.shorter),
             sure = SURELY.0,
             more = SURELY.1
         ),
-        provoke: "`fathom run --rw randread --time 10s --runs 1 DIR`, and after 5 s in another shell a limit on its \
-                  cgroup: `echo \"MAJ:MIN 1000\" > /sys/fs/cgroup/blkio/.../blkio.throttle.read_iops_device`. On a \
-                  drive with a fast cache: `fathom run --rw write --bs 1m --size 100g --time 5m --runs 1 DIR`.",
-        fix: "Quote each level by itself and not the mean: --warmup past the step for what lasts, --time before it for the \
-              burst; `fathom show --explain FILE` prints the rate second by second.",
-        accept: "Accept it where the mixture is what you want, as for a job that runs once.",
+        provoke: "`fathom run --rw randread --time 10s --runs 1 DIR`, and after 5 s in another shell a limit \
+                  on its cgroup: `echo \"MAJ:MIN 1000\" > \
+                  /sys/fs/cgroup/blkio/.../blkio.throttle.read_iops_device`. On a drive with a fast cache: \
+                  `fathom run --rw write --bs 1m --size 100g --time 5m --runs 1 DIR`.",
+        fix: "Quote each level separately instead of the mean: --warmup past the step for the lasting rate, \
+              --time before it for the burst. `fathom show --explain FILE` prints the rate for each second.",
+        accept: "Accept it if you want the mixture, such as for a job that runs once.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
         super::shaped(
             &crate::fixture::Fixture::honest(),
-            (25, 1),
+            25,
+            1,
             |_, t| if t < 0.5 { 20_000.0 } else { 1_000.0 },
         )
     }),
@@ -95,15 +99,14 @@ fn finding(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) -> Detail
         if runs > 1 { format!(" ({runs_with_step} of {runs} runs have such a step)") } else { String::new() };
     let levels = cliff.in_words(series);
     let [a, b] = latencies.unwrap_or([f64::NAN; 2]);
-    Detail {
+    Detail::new(
         severity,
-        sentence: format!(
+        format!(
             "In run {} the rate was {levels}{runs_note}: the mean describes {}. {cause}",
             ran.run.start.repeat.saturating_add(1),
             if cliff.steps.len() == 1 { "neither" } else { "none of them" },
         ),
-        cure: None,
-        evidence: evidence([
+        evidence([
             ("before_iops", step.before),
             ("after_iops", step.after),
             ("at_s", second),
@@ -113,15 +116,15 @@ fn finding(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) -> Detail
             ("device_latency_before_ns", a),
             ("device_latency_after_ns", b),
         ]),
-        renames: named.then_some(Rename::Condition(levels)),
-    }
+    )
+    .relabelled(named.then_some(Rename::Condition(levels)))
 }
 
 /// Returns the topmost device's mean latency before and after the largest step, in ns. Samples across the step
 /// belong to both sides and are left out.
 fn device_latencies(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) -> Known<[f64; 2]> {
     if !case.has_storage() {
-        return Err("no storage takes part".into());
+        return Err("the job uses no storage".into());
     }
     let tops = case.tops()?;
     case.alone_on(&tops)?;
@@ -136,7 +139,7 @@ fn device_latencies(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) 
         let seen = device
             .within(from, to)
             .ok_or("the device's counters were not read twice on each side of the step")?;
-        seen.latency_ns.ok_or_else(|| "the device completed nothing on one side of it".to_owned())
+        seen.latency_ns.ok_or_else(|| "the device completed no request on one side of the step".to_owned())
     };
     Ok([mean(before, at)?, mean(at, end)?])
 }
@@ -144,7 +147,7 @@ fn device_latencies(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) 
 fn cause(step: &Step, latencies: &Known<[f64; 2]>) -> String {
     let [before, after] = match latencies {
         Ok(both) => *both,
-        Err(why) => return format!("Where the cause is was not seen: {why}."),
+        Err(why) => return format!("The place of the cause is unknown: {why}."),
     };
     // Halfway on a logarithmic scale between a device that did not change and one that explains the whole step.
     let (rate, device) = (
@@ -155,13 +158,15 @@ fn cause(step: &Step, latencies: &Known<[f64; 2]>) -> String {
     let numbers = format!("{} before and {} after", show_ns(before), show_ns(after));
     match (is_in_device, rate > 0.0) {
         (true, true) => format!(
-            "The device's own latency rose ({numbers}), so the cause is in it or below: a fast cache that filled, garbage collection, heat, a cloud's credits."
+            "The device's own latency rose ({numbers}), so the cause is in it or below: a fast cache that \
+             filled, garbage collection, heat, a cloud's credits."
         ),
         (true, false) => {
             format!("The device's own latency fell ({numbers}), so the cause is in it or below.")
         }
         (false, _) => format!(
-            "The device's own latency did not follow ({numbers}), so the cause is above it: a limit of a cgroup, the CPU, the file system."
+            "The device's own latency did not follow ({numbers}), so the cause is above it: a cgroup limit, \
+             the CPU, the file system."
         ),
     }
 }
@@ -174,7 +179,7 @@ use stats::series::flat;
 #[cfg(test)]
 fn falling(ms_after: f64) -> Detail {
     let ops = 10_000;
-    let mut record = super::shaped(&Fixture { runs: 1, ops, ..Fixture::honest() }, (100, 10), |_, t| {
+    let mut record = super::shaped(&Fixture { runs: 1, ops, ..Fixture::honest() }, 100, 10, |_, t| {
         if t < 0.55 { 2_000.0 } else { 100.0 }
     });
     crate::figures::time_series::look_inside(
@@ -200,19 +205,19 @@ fn the_device_latency_decides_on_which_side_the_cause_is() {
 #[test]
 fn counters_across_the_step_give_no_cause() {
     // A step after 0.1 s, and the first sample after 0.5 s.
-    let record = super::shaped(&Fixture { runs: 1, ops: 10_000, ..Fixture::honest() }, (100, 1), |_, t| {
+    let record = super::shaped(&Fixture { runs: 1, ops: 10_000, ..Fixture::honest() }, 100, 1, |_, t| {
         if t < 0.1 { 20_000.0 } else { 4_000.0 }
     });
     let mut sampled = record;
     crate::figures::time_series::look_inside(&mut sampled, |_| 0.05, |t| t);
     let Ok(Answer::Finding(f)) = CHECK.answer(&sampled) else { panic!("silent") };
-    assert!(f.sentence.contains("was not seen: the device's counters were not read twice"), "{}", f.sentence);
+    assert!(f.sentence.contains("is unknown: the device's counters were not read twice"), "{}", f.sentence);
 }
 
 #[test]
 fn the_size_of_a_step_decides_the_severity() {
     let stepped = |seconds, after: f64| {
-        super::shaped(&Fixture { runs: 1, ops: 100, ..Fixture::honest() }, (100, seconds), move |_, t| {
+        super::shaped(&Fixture { runs: 1, ops: 100, ..Fixture::honest() }, 100, seconds, move |_, t| {
             let noise = flat(100, 0.02, 0.0, 5)[(t * 100.0) as usize];
             1_000.0 * noise * if t < 0.6 { 1.0 } else { after }
         })
@@ -225,7 +230,7 @@ fn the_size_of_a_step_decides_the_severity() {
 
 #[test]
 fn two_steps_are_reported_with_three_levels() {
-    let record = super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, (100, 1), |_, t| match t {
+    let record = super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, 100, 1, |_, t| match t {
         t if t < 0.3 => 20_000.0,
         t if t < 0.6 => 9_000.0,
         _ => 2_000.0,
@@ -239,14 +244,14 @@ fn two_steps_are_reported_with_three_levels() {
 #[test]
 fn a_step_in_a_few_runs_biases_without_relabelling() {
     let rate = |run, t| if run == 3 && t > 0.5 { 1_000.0 } else { 20_000.0 };
-    assert_eq!(CHECK.severity(&super::shaped(&Fixture::honest(), (25, 1), rate)), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&super::shaped(&Fixture::honest(), 25, 1, rate)), Some(Severity::Biased));
 }
 
 #[test]
 fn a_step_without_device_counters_has_no_cause() {
-    let record = super::shaped(&Fixture { stat_unreadable: true, ..Fixture::honest() }, (25, 1), |_, t| {
+    let record = super::shaped(&Fixture { stat_unreadable: true, ..Fixture::honest() }, 25, 1, |_, t| {
         if t < 0.5 { 20_000.0 } else { 1_000.0 }
     });
     let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
-    assert!(f.sentence.contains("was not seen"), "{}", f.sentence);
+    assert!(f.sentence.contains("is unknown"), "{}", f.sentence);
 }

@@ -16,19 +16,20 @@ const LONG_S: f64 = 10.0;
 pub(super) const CHECK: Check = Check {
     id: CheckId::E04,
     name: "FEW_INDEPENDENT",
-    belief: "a long run is many observations",
+    belief: "a long run contains many independent observations",
     page: Page {
         reads: "fathom's own intervals (up to 32 a second). No kernel file.",
         formula: formula!(
-            "The correlation time of the rates is 1 + 2 times the sum of their autocorrelations, cut where a pair is no \
-             longer positive (Geyer); a step (E02) is taken out first. Observations are the stretches of all runs divided by \
-             that time. It fires below {FEWEST} in {LONG_S} seconds of measuring or more; with less time it is not \
-             checked."
+            "The correlation time of the rates is 1 + 2 times the sum of their autocorrelations, up to the \
+             first pair that is not positive (Geyer), after removing steps (E02). The observations are the \
+             intervals of all runs divided by that time. Fires below {FEWEST} in {LONG_S} seconds of \
+             measuring or more. With less time it is not checked."
         ),
-        provoke: "`fathom run --rw randwrite --cache buffered --time 30s --runs 1 DIR` where write back comes in \
-                  waves of many seconds.",
-        fix: "Use a --time of at least ten times the slowest wave that `fathom show --explain FILE` shows, or more --runs.",
-        accept: "Accept it where only the total matters.",
+        provoke: "`fathom run --rw randwrite --cache buffered --time 30s --runs 1 DIR`, if writeback comes \
+                  in waves of many seconds.",
+        fix: "Use a --time of at least ten times the slowest wave in `fathom show --explain FILE`, or more \
+              --runs.",
+        accept: "Accept it if only the total matters.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -47,23 +48,19 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let numbers = evidence([("independent_observations", independent), ("seconds", seconds)]);
     // Allows for rounding errors.
     if independent >= FEWEST - 1e-6 {
-        return Ok(Answer::Holds("The runs hold enough independent observations for a mean.", numbers));
+        return Ok(Answer::Holds("The runs contain enough independent observations for a mean.", numbers));
     }
     if seconds < LONG_S - 0.1 {
-        return Err("the runs are too short: they hold too few independent observations".into());
+        return Err("the runs are too short: they contain too few independent observations".into());
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence: format!(
-            "{seconds:.0} s of measuring held only {independent:.1} independent observations: the rate varies in waves that are too long for a mean."
-        ),
-        cure: Some(format!(
-            "Use a longer --time or more --runs: about {:.0} s of measuring in all would hold {FEWEST:.0}.",
+    Ok(Answer::Finding(Detail::new(Severity::Biased, format!(
+            "{seconds:.0} s of measuring contain only {independent:.1} independent observations: the rate \
+             varies in waves that are too long for a mean."
+        ), numbers).with_cure(format!(
+            "Use a longer --time or more --runs: about {:.0} s of measuring in total would contain \
+             {FEWEST:.0}.",
             (seconds * FEWEST / independent).ceil()
-        )),
-        evidence: numbers,
-        renames: None,
-    }))
+        ))))
 }
 
 fn without_steps(series: &Series) -> Vec<f64> {
@@ -79,7 +76,7 @@ use crate::fixture::Fixture;
 /// A single run with two slow waves.
 #[cfg(test)]
 fn waves(seconds: u64) -> model::record::Record {
-    super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, (100, seconds), |_, t| {
+    super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, 100, seconds, |_, t| {
         1_000.0 * (1.0 + 0.5 * (t * 9.0).sin())
     })
 }
@@ -88,7 +85,7 @@ fn waves(seconds: u64) -> model::record::Record {
 fn slow_waves_bias_and_fast_waves_hold() {
     assert_eq!(CHECK.severity(&waves(20)), Some(Severity::Biased));
     assert!(CHECK.answer(&waves(2)).is_err_and(|why| why.contains("too short")));
-    let quick = super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, (100, 20), |_, t| {
+    let quick = super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, 100, 20, |_, t| {
         1_000.0 * (1.0 + 0.5 * (t * 400.0).sin())
     });
     assert!(matches!(CHECK.answer(&quick), Ok(Answer::Holds(..))));

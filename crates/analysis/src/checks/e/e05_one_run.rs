@@ -10,13 +10,13 @@ use stats::intervals::FEWEST_RUNS;
 pub(super) const CHECK: Check = Check {
     id: CheckId::E05,
     name: "FEW_RUNS",
-    belief: "the next run would give the same",
+    belief: "the next run would give the same number",
     page: Page {
-        reads: "The number of runs that ended in order.",
+        reads: "The number of runs that ended normally.",
         formula: formula!(
-            "It notes fewer than {FEWEST_RUNS} runs: an interval from two has one degree of freedom and spans a factor of \
-             ten. Two single runs of the same thing, compared by how much each varies within itself, were called different in \
-             94 % of simulated pairs."
+            "A note with fewer than {FEWEST_RUNS} runs: an interval from two runs has one degree of freedom \
+             and spans a factor of ten. In simulations, two single runs of the same job, compared by the \
+             variation within each, were called different in 94 % of the pairs."
         ),
         provoke: "`fathom run --runs 1 DIR`",
         fix: "Use --runs 5 or more.",
@@ -36,15 +36,21 @@ fn evaluate(case: &Case) -> Known<Answer> {
         0 => return Err(no_run()),
         1 => "One run".to_owned(),
         n if n < FEWEST_RUNS => format!("{n} runs"),
-        _ => return Ok(Answer::Holds("There are enough runs to say how much the number varies.", numbers)),
+        _ => {
+            return Ok(Answer::Holds(
+                "There are enough runs to estimate how much the number varies.",
+                numbers,
+            ));
+        }
     };
     // Each cell of a sweep is measured once, by its preset.
     let in_sweep = matches!(case.record.header.plan.study, Study::Sweep(_));
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Note,
-        sentence: format!("{count}: how much the number varies is not known, so it allows no comparison."),
-        cure: in_sweep.then(|| "Measure a cell that matters with `fathom run --runs 5`.".into()),
-        evidence: numbers,
-        renames: None,
-    }))
+    Ok(Answer::Finding(
+        Detail::new(
+            Severity::Note,
+            format!("{count}: the variation of the number is unknown, so it allows no comparison."),
+            numbers,
+        )
+        .with_cure(in_sweep.then(|| "Measure the cells that matter with `fathom run --runs 5`.".into())),
+    ))
 }

@@ -27,20 +27,21 @@ const BEYOND_WITHIN: f64 = 3.0;
 pub(super) const CHECK: Check = Check {
     id: CheckId::E06,
     name: "RUNS_DISAGREE",
-    belief: "every run would have given this number",
+    belief: "every run gave about this number",
     page: Page {
-        reads: "Operations by time of each run; fathom's own intervals for what varies within a run.",
+        reads: "Operations / time of each run, and fathom's own intervals for the variation within a run.",
         formula: formula!(
-            "The standard deviation of the runs' rates divided by their mean, from {FEWEST_RUNS} runs on. Above {NOTED_ABOVE} \
-             it is noted, above {BIASED_ABOVE} the result is biased: the mean of such runs depends on the moment. Beside it \
-             stands whether the deviation is more than {BEYOND_WITHIN} times what the variation within the runs would make by \
-             chance, which means that something changed from run to run."
+            "The standard deviation of the runs' rates divided by their mean, from {FEWEST_RUNS} runs on. \
+             Above {NOTED_ABOVE} a note, above {BIASED_ABOVE} biased: the mean of such runs depends on the \
+             moment. The finding also states whether the deviation is more than {BEYOND_WITHIN} times what \
+             the variation within the runs causes by chance, which means that something changed from run to \
+             run."
         ),
-        provoke: "`fathom run --runs 5 --time 2s DIR`, with `dd if=/dev/vda of=/dev/null iflag=direct bs=1M` in \
-                  another shell during some of the runs.",
-        fix: "Find what differs: other load (D01), the order of the runs, a drive that fills (E13).",
-        accept: "More --runs make the interval narrower, not the runs more alike. Accept it where the spread is what you \
-                 report.",
+        provoke: "`fathom run --runs 5 --time 2s DIR`, with `dd if=/dev/vda of=/dev/null iflag=direct bs=1M` \
+                  in another shell during some of the runs.",
+        fix: "Find the difference between the runs: other load (D01), their order, a drive that fills (E13).",
+        accept: "Accept it if you report the variation. More --runs make the interval narrower, not the runs \
+                 more alike.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -73,30 +74,31 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("runs", rates.len() as f64),
     ]);
     let Some(severity) = severity(deviation) else {
-        return Ok(Answer::Holds("The runs agree with one another.", numbers));
+        return Ok(Answer::Holds("The runs agree with each other.", numbers));
     };
     let shown: Vec<String> = rates.iter().take(10).map(|r| show_rate(*r)).collect();
     let more = if rates.len() > shown.len() { ", ..." } else { "" };
     let fix = fix_for(case, &rates, within.as_ref().ok().map(|share| share * share));
     let why = match within {
         Ok(w) if deviation > BEYOND_WITHIN * w => {
-            " Within a run it varied far less, so something changed from run to run."
+            " Within a run the rate varied far less, so something changed from run to run."
         }
-        Ok(w) if w >= deviation => " Variation within the runs explains as much by chance.",
-        Ok(_) => " Variation within the runs explains a part of that by chance.",
+        Ok(w) if w >= deviation => " The variation within the runs causes as much by chance.",
+        Ok(_) => " The variation within the runs causes part of that by chance.",
         Err(_) => "",
     };
-    Ok(Answer::Finding(Detail {
-        severity,
-        sentence: format!(
-            "The runs differ by {} of their mean (standard deviation): {}{more} IOPS.{why}",
-            show_share(deviation),
-            shown.join("; ")
-        ),
-        cure: Some(fix),
-        evidence: numbers,
-        renames: None,
-    }))
+    Ok(Answer::Finding(
+        Detail::new(
+            severity,
+            format!(
+                "The runs differ by {} of their mean (standard deviation): {}{more} IOPS.{why}",
+                show_share(deviation),
+                shown.join("; ")
+            ),
+            numbers,
+        )
+        .with_cure(fix),
+    ))
 }
 
 /// Returns the severity of a standard deviation of the runs, as a share of their mean, or `None` if the runs
@@ -109,7 +111,7 @@ pub(crate) fn severity(deviation: f64) -> Option<Severity> {
     }
 }
 
-/// Returns what to look for, and how many or how long runs would make the interval narrow.
+/// Returns the fix, with the number or length of runs that would make the interval narrow.
 fn fix_for(case: &Case, rates: &[f64], within: Option<f64>) -> String {
     let general_fix = CHECK.page.fix;
     let logs: Vec<f64> = rates.iter().map(|r| r.ln()).collect();
@@ -117,22 +119,22 @@ fn fix_for(case: &Case, rates: &[f64], within: Option<f64>) -> String {
     if !variance.is_finite() {
         return general_fix.into();
     }
-    let asked = format!("an interval of {} to either side", show_share(ASKED));
+    let asked = format!("an interval of +- {}", show_share(ASKED));
     let Some(runs) = intervals::runs(variance, ASKED) else {
-        return format!("{general_fix} As they are, {asked} would take more than {MOST_RUNS} runs.");
+        return format!("{general_fix} Without a fix, {asked} would take more than {MOST_RUNS} runs.");
     };
     let seconds = case.window_ns() / 1e9 / rates.len() as f64;
     let plain =
-        format!("{general_fix} As they are, about {runs} runs in all would give {asked} (--runs {runs})");
+        format!("{general_fix} Without a fix, about {runs} runs in total would give {asked} (--runs {runs})");
     let best = within.zip(overhead_s(case)).and_then(|(within, overhead_s)| {
         let spread = Variability { variance, within, seconds, beside_s: overhead_s };
         intervals::best_seconds(&spread)
     });
     match best {
         Some(best) if best > WORTH_SAYING * seconds => {
-            format!("{plain}; fewer, longer runs (about {best:.0} s each) would do as well.")
+            format!("{plain}; fewer, longer runs (about {best:.0} s each) would do the same.")
         }
-        Some(_) => format!("{plain}; longer ones would hardly help."),
+        Some(_) => format!("{plain}; longer runs would hardly help."),
         None => format!("{plain}."),
     }
 }
@@ -160,7 +162,7 @@ use crate::fixture::Fixture;
 #[cfg(test)]
 fn uneven(rates: &'static [f64]) -> model::record::Record {
     let fixture = Fixture { runs: rates.len() as u32, ..Fixture::honest() };
-    super::shaped(&fixture, (20, 1), |run, _| rates[run as usize])
+    super::shaped(&fixture, 20, 1, |run, _| rates[run as usize])
 }
 
 #[test]
@@ -171,11 +173,11 @@ fn five_percent_is_a_note_and_twenty_five_percent_biases() {
     };
     // A deviation of 10 % of logarithms: (2 x 0.1 / ln 1.025)^2.
     assert!(
-        f.severity == Severity::Note && f.cure.as_ref().unwrap().contains("about 66 runs in all"),
+        f.severity == Severity::Note && f.cure.as_ref().unwrap().contains("about 66 runs in total"),
         "{:?}",
         f.cure
     );
-    assert!(f.cure.unwrap().contains("longer ones would hardly help"), "nothing varies within them");
+    assert!(f.cure.unwrap().contains("longer runs would hardly help"), "nothing varies within them");
     let Ok(Answer::Finding(f)) = CHECK.answer(&(CHECK.fires.unwrap())()) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Biased);
     assert!(f.cure.unwrap().contains("more than 100 runs"));
@@ -188,7 +190,7 @@ fn the_sentence_and_the_fix_do_not_contradict_each_other() {
     let answer_with = |swing: f64| {
         let fixture = Fixture { runs: 5, ..Fixture::honest() };
         let rates = [9_000.0, 10_400.0, 9_600.0, 11_000.0, 10_000.0];
-        let record = super::shaped(&fixture, (20, 1), |run, at| {
+        let record = super::shaped(&fixture, 20, 1, |run, at| {
             rates[run as usize] * (1.0 + if (at * 20.0) as u64 % 10 < 5 { swing } else { -swing })
         });
         match CHECK.answer(&record) {
@@ -198,7 +200,7 @@ fn the_sentence_and_the_fix_do_not_contradict_each_other() {
     };
     for swing in [0.0, 0.02, 0.1, 0.3, 0.6] {
         let (sentence, fix) = answer_with(swing);
-        assert!(!fix.contains("varies within"), "why is said once: {sentence} {fix}");
+        assert!(!fix.contains("varies within"), "the reason appears once: {sentence} {fix}");
         assert!(!(swing == 0.0 && sentence.contains("as much")), "{sentence}");
     }
     assert!(

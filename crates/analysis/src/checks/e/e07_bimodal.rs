@@ -13,22 +13,23 @@ use stats::bimodality::{FEWEST_OPS, RATIO_FROM, SHARE_FROM, VALLEY_TO, modes};
 pub(super) const CHECK: Check = Check {
     id: CheckId::E07,
     name: "BIMODAL",
-    belief: "the mean latency is a typical one",
+    belief: "the mean latency is typical",
     page: Page {
-        reads: "The latency histograms of the measured windows, per direction, all runs together.",
+        reads: "The latency histograms of the measured windows, for each direction, over all runs.",
         formula: formula!(
-            "On a logarithmic axis of quarter doublings, smoothed over neighbours, it looks for a valley at most {VALLEY_TO} \
-             times as high as the lower of the peaks beside it, with at least {share} of the operations on either side and \
-             medians at least a factor of {RATIO_FROM} apart. Fewer than {fewest} operations are not judged; runs with a step \
-             (E02) have two levels, and are reported there.",
+            "On a logarithmic axis of quarter octaves, smoothed over neighbours, the check looks for a \
+             valley at most {VALLEY_TO} times as high as the lower of the neighbouring peaks, with at least \
+             {share} of the operations on each side and medians at least a factor of {RATIO_FROM} apart. \
+             Fewer than {fewest} operations are not checked. Runs with a step (E02) have two levels and are \
+             reported there.",
             share = Share(SHARE_FROM),
             fewest = show_count(FEWEST_OPS as f64)
         ),
-        provoke: "`fathom run --rw randread --cache buffered --depth 1 FILE` where about half of FILE is in memory \
-                  (`head -c 512M FILE > /dev/null`).",
-        fix: "Quote both medians with their shares instead of the mean, and find what makes the two groups: cache hits (A01), \
-              two drives behind one name, reads beside writes.",
-        accept: "Accept it where such a mixture is what you mean to measure.",
+        provoke: "`fathom run --rw randread --cache buffered --depth 1 FILE` with about half of FILE in \
+                  memory (`head -c 512M FILE > /dev/null`).",
+        fix: "Quote both medians with their shares instead of the mean, and find the cause of the two \
+              groups: cache hits (A01), two drives that share a name, reads mixed with writes.",
+        accept: "Accept it if you want to measure such a mixture.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -47,12 +48,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
         checked += 1;
         let Some(groups) = modes(&latencies) else { continue };
         let mean = latencies.mean_ns().unwrap_or(0.0);
-        let cached =
-            if has_cache_hits(case) { " The faster ones are hits of the page cache (A01)." } else { "" };
+        let cached = if has_cache_hits(case) { " The faster group are page cache hits (A01)." } else { "" };
         return Ok(Answer::finding(
             Severity::Biased,
             format!(
-                "Latencies of {}s form two groups: {} take about {} and {} about {}; the mean of {} describes neither.{cached}",
+                "Latencies of {}s form two groups: {} take about {} and {} about {}; the mean of {} \
+                 describes neither.{cached}",
                 kind.word(),
                 show_share(1.0 - groups.slow_share),
                 show_ns(groups.fast_ns),
@@ -69,7 +70,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ));
     }
     if checked == 0 {
-        return Err(format!("no direction has the {FEWEST_OPS} operations that a distribution takes"));
+        return Err(format!("no direction has the {FEWEST_OPS} operations that a distribution needs"));
     }
     Ok(Answer::Holds("Latencies form one group.", evidence([])))
 }
@@ -106,7 +107,7 @@ fn both_medians_are_reported_and_a_tail_is_not_a_group() {
 
 #[test]
 fn two_levels_of_a_run_are_left_to_e02() {
-    let stepped = super::shaped(&Fixture::honest(), (25, 1), |_, t| if t < 0.5 { 20_000.0 } else { 1_000.0 });
+    let stepped = super::shaped(&Fixture::honest(), 25, 1, |_, t| if t < 0.5 { 20_000.0 } else { 1_000.0 });
     assert_eq!(CHECK.answer(&stepped), Ok(Answer::DoesNotApply));
 }
 

@@ -31,23 +31,26 @@ const FEWEST_OPS: u64 = 1_000;
 pub(in crate::checks) const CHECK: Check = Check {
     id: CheckId::E09,
     name: "COORDINATED_OMISSION",
-    belief: "p99 is what one request in a hundred waits at least",
+    belief: "one request in a hundred waits at least p99",
     page: Page {
         reads: "The latency histograms of the measured windows of a closed loop, per direction.",
         formula: formula!(
-            "Each latency is weighted with itself: the 99th percentile of that is what a request sees that arrives at any \
-             moment, instead of when the loop is ready. It fires where that is at least {OMITTED_FROM} times the 99th \
-             percentile of operations, and at least {long} of all waiting ({short} in less than ten seconds of measuring) is \
-             in excess of {STALL_MEDIANS} medians, in at least {STALLS_FROM} full queues of stalled operations. Runs with a \
-             step (E02) are reported there. Fewer than {fewest} operations are not judged.",
+            "Each latency is weighted with itself: the 99th percentile of the result is that of a request \
+             that arrives at a random moment, instead of when the loop is ready. Fires if it is at least \
+             {OMITTED_FROM} times the 99th percentile of operations, and at least {long} of all waiting \
+             ({short} in less than ten seconds of measuring) exceeds {STALL_MEDIANS} medians, in at least \
+             {STALLS_FROM} full queues of stalled operations. Runs with a step (E02) are reported there. \
+             Fewer than {fewest} operations are not checked.",
             long = Share(STALLED_FROM[0]),
             short = Share(STALLED_FROM[1]),
             fewest = show_count(FEWEST_OPS as f64)
         ),
-        provoke: "`fathom run --rw randread --depth 1 DIR` on storage that pauses, such as a FUSE file system that \
-                  stalls 100 ms each 200 reads: p99 is 1 ms, an arriving user's 100 ms.",
-        fix: "Use --rate with the load that you expect: then latency counts from the intended start of an operation.",
-        accept: "Accept it where you want the time that the storage took once the request was submitted.",
+        provoke: "`fathom run --rw randread --depth 1 DIR` on storage that pauses, such as a FUSE file \
+                  system that stalls for 100 ms every 200 reads: p99 is 1 ms, but 100 ms for a user who \
+                  arrives at random.",
+        fix: "Use --rate with the expected load: then latency counts from the intended start of an \
+              operation.",
+        accept: "Accept it if you want the time that the storage took after submission.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -91,20 +94,21 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let queues = worst.stalled as f64 / case.depth_mean()?.max(1.0);
     if ratio < OMITTED_FROM || worst.share < stalled_from || queues < STALLS_FROM {
         return Ok(Answer::Holds(
-            "Percentiles of operations are not far from what a user at any moment would wait.",
+            "Percentiles of operations are close to those of requests at random moments.",
             numbers,
         ));
     }
     let cpu = if waited_for_cpu(case, worst.share) {
-        " Fathom's own threads waited for a CPU meanwhile (D08)."
+        " fathom's own threads waited for a CPU at the same time (D08)."
     } else {
         ""
     };
     Ok(Answer::finding(
         Severity::Biased,
         format!(
-            "No new requests were issued during the stalls: {} of the waiting was inside stalls, but only {} of {} {}s met one. Their p99 of {} is that of \
-             the storage once asked; requests arriving at random would see a p99 of {}.{}",
+            "No new requests were issued during the stalls: {} of the waiting was inside stalls, but only {} \
+             of {} {}s met one. Their p99 of {} counts from submission; requests arriving at random would \
+             see a p99 of {}.{}",
             show_share(worst.share),
             show_count(worst.stalled as f64),
             show_count(worst.ops as f64),
@@ -170,7 +174,7 @@ fn stalls_of_few_operations_bias_and_a_plain_tail_is_silent() {
     assert!(f.sentence.contains("250 of 50,000 reads"), "{}", f.sentence);
     assert_eq!(CHECK.severity(&stalling(450_000, 200)), None, "nine medians");
     assert_eq!(CHECK.severity(&stalling(20_000_000, 10_000)), None, "less than 5 % of the waiting");
-    assert_eq!(CHECK.severity(&stalling(100_000_000, 50)), None, "p99 itself says it");
+    assert_eq!(CHECK.severity(&stalling(100_000_000, 50)), None, "p99 itself shows the stalls");
     let mut deep = stalling(100_000_000, 2_000);
     assert!(CHECK.severity(&deep).is_some());
     let ends = deep.runs.iter_mut().filter_map(|r| r.end.as_mut());

@@ -15,24 +15,25 @@ use model::units::{show_ns, show_rate, show_share};
 pub(in crate::checks) const CHECK: Check = Check {
     id: CheckId::E10,
     name: "GENERATOR_LATE",
-    belief: "operations arrived when the schedule said",
+    belief: "operations were submitted on schedule",
     page: Page {
-        reads: "fathom's own times: the intended start, the submission and the completion of every operation of an \
-                  open loop.",
+        reads: "fathom's own times: the intended start, the submission and the completion of every operation \
+                of an open loop.",
         formula: formula!(
-            "A percentile is withheld where the lateness of the submission of the same rank is more than {late} of it: then \
-             it says more about fathom than about the storage. Where less than {served} of the operations asked for were \
-             served within the windows, and more are missing than random arrivals vary by ({ARRIVALS_VARY} times the square \
-             root of their number), the latencies are void: what is left waits in a queue that grows with the length of the \
-             run. A replay is void where more than {starved} of its operations were read from the capture too late.",
+            "A percentile is withheld if the submission lateness at the same percentile is more than {late} \
+             of it: then it describes fathom more than the storage. If less than {served} of the requested \
+             operations were served within the windows, and more are missing than random arrivals vary by \
+             ({ARRIVALS_VARY} times the square root of their number), the latencies are void: the rest waits \
+             in a queue that grows with the length of the run. A replay is void if more than {starved} of \
+             its operations were read from the capture too late.",
             starved = Share(STARVED_TO),
             late = Share(LATE_SHARE),
             served = Share(SERVED_FROM)
         ),
-        provoke: "`fathom run --rate 1000000 --depth 1 DIR` asks for more than any disk serves; `taskset -c 0 fathom \
-                  run --rate 50000 --workers 8 DIR` makes submissions late.",
+        provoke: "`fathom run --rate 1000000 --depth 1 DIR` requests more than any disk serves. `taskset -c \
+                  0 fathom run --rate 50000 --workers 8 DIR` makes submissions late.",
         fix: "Use a lower --rate, a larger --depth or more --workers.",
-        accept: "Accept it where you want to see how it behaves beyond its capacity.",
+        accept: "Accept it if you want to see the storage beyond its capacity.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -68,14 +69,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("withheld", late.len() as f64),
     ]);
     if !unserved && late.is_empty() {
-        return Ok(Answer::Holds("Operations were submitted when the schedule said.", numbers));
+        return Ok(Answer::Holds("Operations were submitted on schedule.", numbers));
     }
     if unserved {
         return Ok(Answer::finding(
             Severity::Void,
             format!(
-                "Only {} of the {} operations a second that were asked for were served: the rest queued up, and the latencies \
-                 grow with the length of the run.",
+                "Only {} of the requested {} operations per second were served: the rest queued up, and the \
+                 latencies grow with the length of the run.",
                 show_share(served),
                 show_rate(requested)
             ),
@@ -85,8 +86,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     Ok(Answer::finding(
         Severity::Biased,
         format!(
-            "Submissions were late by up to {} (99th percentile), which is more than a tenth of p{}. A result withholds such a percentile; a load curve \
-             shows how much of it is lateness.",
+            "Submissions were late by up to {} (99th percentile), more than a tenth of p{}. Results withhold \
+             such percentiles; a load curve shows the lateness in them.",
             show_ns(worst.unwrap_or(0) as f64),
             late.join(", p")
         ),
@@ -105,7 +106,8 @@ fn starved(case: &Case) -> Option<Answer> {
     (part > STARVED_TO).then(|| {
         let numbers = evidence([("starved_share", part), ("starved_ns", most_ns as f64)]);
         let sentence = format!(
-            "{} of the operations were read from the capture too late, by up to {}: when they were submitted is the reader's.",
+            "{} of the operations were read from the capture too late, by up to {}: the reader, not the \
+             capture, decided when they were submitted.",
             show_share(part),
             show_ns(most_ns as f64)
         );

@@ -23,22 +23,25 @@ const FEWEST_ROWS: usize = 8;
 pub(in crate::checks) const CHECK: Check = Check {
     id: CheckId::E11,
     name: "OVERLOADED",
-    belief: "the storage keeps up with the load that was asked for",
+    belief: "the storage keeps up with the requested load",
     page: Page {
         reads: "fathom's own intervals of an open loop: the median latency from the intended start.",
         formula: formula!(
-            "The medians of the four quarters of a run must each be at least {GROWS_BY} times the one before, and latency \
-             must grow by more than {TOO_MUCH_FROM} of the window: that is (rate - capacity) / rate. It fires where most runs \
-             do that. Where more than {unserved} of the operations were not served at all, E10 reports that instead. \
-             Runs of fewer than {FEWEST_ROWS} intervals are not checked.",
+            "The medians of the four quarters of a run must each be at least {GROWS_BY} times the one \
+             before, and latency must grow by more than {TOO_MUCH_FROM} of the window, which is (rate - \
+             capacity) / rate. Fires if most runs do that. If more than {unserved} of the operations were \
+             not served at all, E10 reports that instead. Runs with fewer than {FEWEST_ROWS} intervals are \
+             not checked.",
             unserved = Share(1.0 - SERVED_FROM)
         ),
-        provoke: "`fathom run --engine sim:servers=4 --depth 64 --rate 40200 --arrivals constant --time 40s --warmup 0 --runs 1`: \
-                  four servers of 100 us serve 40,000 a second. On storage, `fathom limit DIR` tells the capacity; `--rate` half a percent \
-                  above it overloads it.",
-        fix: "Use a --rate below the capacity, which a closed loop (no --rate) or `fathom limit` shows.",
-        accept: "Latencies at 70 % of the capacity are a fair result to quote. Accept it where you want to see the queue \
-                 grow.",
+        provoke: "`fathom run --engine sim:servers=4 --depth 64 --rate 40200 --arrivals constant --time 40s \
+                  --warmup 0 --runs 1`: four servers of 100 us serve 40,000 operations per second. On \
+                  storage, `fathom limit DIR` shows the capacity; a `--rate` half a percent above it \
+                  overloads the storage.",
+        fix: "Use a --rate below the capacity. A closed loop (no --rate) or `fathom limit` shows the \
+              capacity.",
+        accept: "Accept it if you want to see the queue grow. Latencies at 70 % of the capacity are a fair \
+                 result to quote.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -74,8 +77,9 @@ fn evaluate(case: &Case) -> Known<Answer> {
         Some(g) if 2 * overloaded.len() > growths.len() => Ok(Answer::finding(
             Severity::Void,
             format!(
-                "{} operations a second are more than the storage serves: the backlog grew throughout the run, from a median latency of {} in its first \
-                 quarter to {} in its last. Such latencies depend on the length of the run.",
+                "{} operations per second are more than the storage serves: the backlog grew throughout the \
+                 run, from a median latency of {} in its first quarter to {} in its last. Such latencies \
+                 depend on the length of the run.",
                 show_rate(requested),
                 show_ns(g.first_ns),
                 show_ns(g.last_ns)
@@ -99,7 +103,7 @@ fn growth(ran: &CaseRun) -> Known<Growth> {
     let rows: Vec<_> = rows_of(ran).filter(|r| moved(r).0 > 0).collect();
     if rows.len() < FEWEST_ROWS {
         return Err(format!(
-            "the run is too short for that: it has {} stretches of time, and {FEWEST_ROWS} are needed",
+            "the run is too short: it has {} intervals, and {FEWEST_ROWS} are needed",
             rows.len()
         ));
     }
@@ -115,7 +119,7 @@ fn growth(ran: &CaseRun) -> Known<Growth> {
         let within = rows.iter().filter(|r| (from..until).contains(&(r.start_ns.midpoint(r.end_ns))));
         let medians: Vec<f64> = within.map(|r| slowest(&r.cells)).collect();
         if medians.is_empty() {
-            Err("a quarter of the run has no stretch of time of its own".to_owned())
+            Err("a quarter of the run has no interval".to_owned())
         } else {
             Ok(median(&medians))
         }
@@ -136,7 +140,7 @@ use crate::fixture::Fixture;
 /// An open loop whose rate exceeds the capacity by a share of `too_much`.
 #[cfg(test)]
 fn growing(too_much: f64) -> model::record::Record {
-    let mut record = super::shaped(&Fixture::honest_open(), (20, 1), |_, _| 10_000.0);
+    let mut record = super::shaped(&Fixture::honest_open(), 20, 1, |_, _| 10_000.0);
     for row in record.runs.iter_mut().flat_map(|r| &mut r.intervals) {
         for cell in row.cells.values_mut() {
             cell.2 = 100_000 + (too_much * row.end_ns as f64) as u64;

@@ -23,28 +23,30 @@ const FAST_AT_MOST: u64 = 100_000_000_000;
 pub(super) const CHECK: Check = Check {
     id: CheckId::E12,
     name: "TOO_SHORT",
-    belief: "what was measured goes on like that",
+    belief: "the measured rate continues",
     page: Page {
-        reads: "The lengths of the measured windows of all runs, the bytes written in them, and of the drive: \
-                  `queue/rotational`, its driver and its capacity.",
+        reads: "The lengths of the measured windows of all runs and the bytes written in them. For the \
+                drive: `queue/rotational`, its driver and its capacity.",
         formula: formula!(
-            "Biased, and without an interval, where the windows hold fewer than {LEAST_OPS} operations each on average: a \
-             count is off by one operation at the edges of its window, and that is {wrong} then. The same where windows that \
-             end by the clock are shorter than {least}: a worker may be delayed by a tick of the scheduler, {tick} at most, \
-             and that is {wrong} then. Runs that are short in the same way agree, so their spread does not show it either. The \
-             windows of all runs together below {SECONDS_FROM} s are noted: journal commits and write back happen every five \
-             seconds. Writes to a flash drive (driver nvme or sd, not rotational, not of a virtual machine) are biased where \
-             all runs of the result wrote less than {FAST_SHARE} of its capacity, or {most} GB where that is less: its fast \
-             cache (SLC) may have taken all of it. Writes that memory took are reported by A09.",
+            "Biased, and without an interval, if the windows contain fewer than {LEAST_OPS} operations on \
+             average: a count is off by one operation at the edges of its window, which is {wrong} then. The \
+             same if windows that end by the clock are shorter than {least}: the scheduler may delay a \
+             worker by a tick, at most {tick}, which is {wrong} then. Runs that are equally short agree, so \
+             their variation does not show it. A note if the windows of all runs total less than \
+             {SECONDS_FROM} s: journal commits and writeback happen every five seconds. Writes to a flash \
+             drive (driver nvme or sd, not rotational, not in a virtual machine) are biased if all runs of \
+             the result wrote less than {FAST_SHARE} of its capacity, or {most} GB if that is less: its fast \
+             cache (SLC) may have taken all of it. A09 reports writes that memory took.",
             wrong = Share(WRONG_BY),
             least = Ns(LEAST_NS),
             tick = Ns(TICK_NS),
             most = FAST_AT_MOST / 1_000_000_000
         ),
-        provoke: "`fathom run --time 1ms --warmup 0 DIR`; `fathom run --time 1s --runs 1 DIR`; `fathom run --rw write --bs 1m --time 5s DIR` on a consumer's \
-                  NVMe drive.",
-        fix: "Use a longer --time or more --runs; for writes that last, a --size and --time beyond the fast cache.",
-        accept: "Accept it where bursts are what your load makes.",
+        provoke: "`fathom run --time 1ms --warmup 0 DIR`; `fathom run --time 1s --runs 1 DIR`; `fathom run \
+                  --rw write --bs 1m --time 5s DIR` on a consumer NVMe drive.",
+        fix: "Use a longer --time or more --runs; for sustained writes, a --size and --time beyond the fast \
+              cache.",
+        accept: "Accept it if your load comes in bursts.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -64,26 +66,26 @@ fn evaluate(case: &Case) -> Known<Answer> {
         let (sentence, cure, number) = match shortage {
             TooLittle::Operations(ops) => (
                 format!(
-                    "A window held {ops:.1} operations on average: one more or less at its edges is {} of the rate, so no \
-                     interval can be given.",
+                    "A window contains {ops:.1} operations on average: one more or less at its edges is {} \
+                     of the rate, so fathom gives no interval.",
                     show_share(1.0 / ops)
                 ),
-                format!("Use a longer --time: it takes {LEAST_OPS:.0} operations in each run."),
+                format!("Use a longer --time: each run needs {LEAST_OPS:.0} operations."),
                 ("operations_per_window", ops),
             ),
             TooLittle::Time(ns) => (
                 format!(
-                    "A window was {} long on average: a tick of the scheduler, 10 ms at most, is too much of that, so no interval \
-                     can be given.",
+                    "A window was {} long on average: a scheduler tick, at most 10 ms, is too large a part \
+                     of that, so fathom gives no interval.",
                     show_ns(ns)
                 ),
-                format!("Use a longer --time: {} and more.", show_ns(LEAST_NS)),
+                format!("Use a longer --time: at least {}.", show_ns(LEAST_NS)),
                 ("window_ns", ns),
             ),
         };
         numbers.insert(number.0.into(), number.1);
         let (severity, cure) = (Severity::Biased, Some(cure));
-        return Ok(Answer::Finding(Detail { severity, sentence, cure, evidence: numbers, renames: None }));
+        return Ok(Answer::Finding(Detail::new(severity, sentence, numbers).with_cure(cure)));
     }
     if case.does(Kind::Write)
         && let Some(fast) = fast_cache_bytes(case)
@@ -92,7 +94,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::finding(
             Severity::Biased,
             format!(
-                "{} were written in all, and the fast cache of such a drive may hold {}: this may be the speed of that cache alone.",
+                "{} were written in total, and the fast cache of such a drive may hold {}: this may be the \
+                 speed of that cache alone.",
                 show_bytes(written),
                 show_bytes(fast)
             ),
@@ -104,16 +107,13 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::finding(
             Severity::Note,
             format!(
-                "Only {seconds:.1} s were measured in all, so periodic work such as a journal commit every \
+                "Only {seconds:.1} s were measured in total, so periodic work such as a journal commit every \
                  five seconds is hardly included."
             ),
             numbers,
         ));
     }
-    Ok(Answer::Holds(
-        "It was measured for longer than the period of journal commits and write back.",
-        numbers,
-    ))
+    Ok(Answer::Holds("The runs are longer than the period of journal commits and writeback.", numbers))
 }
 
 /// Returns the fast cache capacity of the flash drives below, or `None` if there is no such drive or none is

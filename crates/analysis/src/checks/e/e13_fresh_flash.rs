@@ -20,23 +20,25 @@ const DISCARDED: usize = 13;
 pub(super) const CHECK: Check = Check {
     id: CheckId::E13,
     name: "FRESH_FLASH",
-    belief: "the drive was in the state that it will be in",
+    belief: "the drive was in the state of normal use",
     page: Page {
-        reads: "The `stat` file of the lowest devices at the start of the first run: sectors written and discarded \
-                  since the machine started; `queue/rotational` and the capacity.",
+        reads: "The `stat` file of the lowest devices at the start of the first run: sectors written and \
+                discarded since the machine started. Also `queue/rotational` and the capacity.",
         formula: formula!(
-            "For writes and trims on drives that are not rotational, outside virtual machines. Where less than {WRITTEN_FROM} \
-             times the capacity was written since the machine started (SNIA's preconditioning) and {EMPTIED_FROM} of it or \
-             more was discarded, the drive was emptied, and the result is named so. With {WRITTEN_FROM} times the capacity \
-             written it holds. In between, what happened before the machine started is not known: there it holds where \
-             --precondition wrote what is measured twice over and the rate settled after that, and else it is not checked."
+            "For writes and trims on drives that are not rotational, outside virtual machines. If less than \
+             {WRITTEN_FROM} times the capacity was written since the machine started (SNIA's \
+             preconditioning) and at least {EMPTIED_FROM} of it was discarded, the drive was emptied, and \
+             the result is renamed. With {WRITTEN_FROM} times the capacity written, the check holds. In \
+             between, the history before the machine started is unknown: the check holds if --precondition \
+             wrote the measured region twice and the rate settled after that, otherwise it does not answer."
         ),
-        provoke: "`blkdiscard -f /dev/DRIVE && fathom run --rw randwrite --destroy DRIVE /dev/DRIVE`: this erases \
-                  the drive.",
-        fix: "Measure the whole drive with --precondition (`fathom run --rw randwrite --precondition --destroy DRIVE \
-              /dev/DRIVE`), which writes it twice over first and erases it.",
-        accept: "Preconditioning goes on with what you mean to measure until the rate settles. A file on an emptied drive \
-                 leaves the rest of it empty, however often it is written. Accept it where a fresh drive is what you compare.",
+        provoke: "`blkdiscard -f /dev/DRIVE && fathom run --rw randwrite --destroy DRIVE /dev/DRIVE`, which \
+                  erases the drive.",
+        fix: "Measure the whole drive with --precondition (`fathom run --rw randwrite --precondition \
+              --destroy DRIVE /dev/DRIVE`), which erases it and writes it twice first.",
+        accept: "Accept it if you compare fresh drives. Preconditioning then runs the measured job until the \
+                 rate settles. A file on an emptied drive leaves the rest of it empty, however often it is \
+                 written.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -66,39 +68,37 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("discarded_bytes", discarded as f64),
     ]);
     if written as f64 >= WRITTEN_FROM * capacity as f64 {
-        return Ok(Answer::Holds(
-            "The drive was written over more than twice since the machine started.",
-            numbers,
-        ));
+        return Ok(Answer::Holds("The drive was written at least twice since the machine started.", numbers));
     }
     let preconditioned = case.record.preconditioned.as_ref();
     if (discarded as f64) < EMPTIED_FROM.0 * capacity as f64 {
         if preconditioned.is_some_and(|d| d.settled == Some(true)) {
             return Ok(Answer::Holds(
-                "What is measured was written over twice before, and then worked on until the rate settled.",
+                "Preconditioning wrote the measured region twice and ran until the rate settled.",
                 numbers,
             ));
         }
         return Err(format!(
-            "{} of the drive's {} were written since the machine started; in which state it was before is not known",
+            "{} of the drive's {} were written since the machine started; its state before is unknown",
             show_bytes(written),
             show_bytes(capacity)
         ));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Rename,
-        sentence: format!(
-            "The drive was emptied: {} of its {} were discarded since the machine started, and only {} written. A fresh flash drive writes faster than \
-             it will later.{}",
-            show_bytes(discarded),
-            show_bytes(capacity),
-            show_bytes(written),
-            if preconditioned.is_some() { " Preconditioning left the rest of it empty." } else { "" }
-        ),
-        cure: None,
-        evidence: numbers,
-        renames: Some(Rename::Condition("freshly emptied drive".into())),
-    }))
+    Ok(Answer::Finding(
+        Detail::new(
+            Severity::Rename,
+            format!(
+                "The drive was emptied: {} of its {} were discarded since the machine started, and only {} \
+                 written. A fresh flash drive writes faster than later.{}",
+                show_bytes(discarded),
+                show_bytes(capacity),
+                show_bytes(written),
+                if preconditioned.is_some() { " Preconditioning left the rest of it empty." } else { "" }
+            ),
+            numbers,
+        )
+        .relabelled(Rename::Condition("freshly emptied drive".into())),
+    ))
 }
 
 /// Whether the storage below is flash, as far as the machine knows.
@@ -120,7 +120,7 @@ pub(super) fn is_flash(case: &Case) -> Known<bool> {
 
 fn discarded_bytes(text: &str) -> Known<u64> {
     let field = text.split_ascii_whitespace().nth(DISCARDED).and_then(|w| w.parse::<u64>().ok());
-    let sectors = field.ok_or("this kernel does not count what is discarded")?;
+    let sectors = field.ok_or("this kernel does not count discards")?;
     Ok(sectors.saturating_mul(SECTOR_BYTES))
 }
 
@@ -141,7 +141,7 @@ fn drive(discarded: u64, written: u64) -> model::record::Record {
 fn an_emptied_drive_relabels_and_a_used_drive_holds() {
     assert_eq!(CHECK.severity(&drive(1 << 34, 1 << 33)), Some(Severity::Rename));
     assert!(matches!(CHECK.answer(&drive(1 << 34, 1 << 35)), Ok(Answer::Holds(..))));
-    assert!(CHECK.answer(&drive(1 << 32, 1 << 33)).is_err_and(|why| why.contains("not known")));
+    assert!(CHECK.answer(&drive(1 << 32, 1 << 33)).is_err_and(|why| why.contains("is unknown")));
 }
 
 #[test]

@@ -16,17 +16,18 @@ const SAME: Share = Share(0.001);
 pub(super) const CHECK: Check = Check {
     id: CheckId::E17,
     name: "MEAN_OF_RATES",
-    belief: "the rate is operations by time",
+    belief: "the rate is operations / time",
     page: Page {
         reads: "fathom's own intervals and the totals of each run.",
         formula: formula!(
-            "The rate of a run is its operations divided by the length of its window, never a mean of the rates of seconds or \
-             workers. As a guard the operations of the intervals are added up and compared with the totals; more than {SAME} \
-             apart invalidates the result. Intervals that were cut short to keep the session file small are not checked."
+            "The rate of a run is its operations divided by the length of its window, never a mean of the \
+             rates of seconds or workers. As a guard, the operations of the intervals are added up and \
+             compared with the totals: a difference of more than {SAME} invalidates the result. Not checked \
+             if intervals were left out to keep the session file small."
         ),
-        provoke: "No command does: it would be a fault of fathom. A session file that has twice the operations in its first \
-                  interval shows it.",
-        fix: "Report it with the session file: this is a fault of fathom.",
+        provoke: "No command: it would be a bug in fathom. A session file with twice the operations in its \
+                  first interval shows it.",
+        fix: "Report it with the session file: this is a bug in fathom.",
         accept: "",
     },
     ask: Ask::Alone(evaluate),
@@ -48,12 +49,13 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let numbers = evidence([("course_ops", in_intervals as f64), ("total_ops", in_totals as f64)]);
     if in_intervals.abs_diff(in_totals) as f64 <= SAME.0 * in_totals as f64 {
-        return Ok(Answer::Holds("The rate is operations by time, and its intervals add up to it.", numbers));
+        return Ok(Answer::Holds("The rate is operations / time, and the intervals add up to it.", numbers));
     }
     Ok(Answer::finding(
         Severity::Void,
         format!(
-            "The intervals of the runs have {} operations and their totals {}: the rate is not operations by time.",
+            "The intervals of the runs contain {} operations, but their totals are {}: the rate is not \
+             operations / time.",
             show_count(in_intervals as f64),
             show_count(in_totals as f64)
         ),
@@ -69,7 +71,7 @@ fn require_all_intervals(ran: &CaseRun) -> Known<()> {
     if is_complete && covered_ns > 0 {
         Ok(())
     } else {
-        Err("the intervals of the runs are not complete in the record".into())
+        Err("the record does not contain all intervals of the runs".into())
     }
 }
 
@@ -89,5 +91,5 @@ fn missing_intervals_are_not_checked_and_different_sums_are_void() {
     assert!(matches!(CHECK.answer(&with_tenths(9)), Ok(Answer::Finding(_))));
     let mut gap = with_tenths(10);
     gap.runs[2].intervals.remove(4);
-    assert!(CHECK.answer(&gap).is_err_and(|why| why.contains("not complete")));
+    assert!(CHECK.answer(&gap).is_err_and(|why| why.contains("all intervals")));
 }

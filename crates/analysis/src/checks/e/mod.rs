@@ -1,6 +1,6 @@
 //! Group E: time and statistics.
 //!
-//! Holds the table of the group, and helpers that several of its checks use.
+//! Has the table of the group, and helpers that several of its checks use.
 
 mod e01_not_steady;
 mod e02_cliff;
@@ -55,7 +55,8 @@ fn has_step(case: &Case) -> bool {
 #[cfg(test)]
 pub(crate) fn shaped(
     fixture: &crate::fixture::Fixture,
-    (rows, seconds): (u64, u64),
+    rows: u64,
+    seconds: u64,
     rate: impl Fn(u32, f64) -> f64,
 ) -> model::record::Record {
     let mut record = fixture.record();

@@ -16,21 +16,23 @@ const APART_ABOVE: Share = Share(0.01);
 pub(super) const CHECK: Check = Check {
     id: CheckId::F01,
     name: "HOSTS_APART",
-    belief: "all hosts began at one time",
+    belief: "all hosts began at the same time",
     page: Page {
-        reads: "Of each run the first operation of every host, by its own clock (CLOCK_MONOTONIC), and how far that clock was from rank \
-                  0's before and behind the run: round trips over the network, of which the shortest counts.",
+        reads: "For each run, the first operation of every host by its own clock (CLOCK_MONOTONIC), and the \
+                offset of that clock from rank 0's before and after the run. Offsets come from round trips \
+                over the network, of which the shortest counts.",
         formula: formula!(
-            "Apart is the time between the first operations of the first and of the last host. A clock may be off by half of the \
-             shortest round trip, or by how far it moved between the two readings, whichever is more. Where either is more than \
-             {APART_ABOVE} of the time in which all hosts ran, in most of the runs, the number is biased: part of what counts as \
-             the load of all is the load of some. Where the clocks were not read it is not checked."
+            "Compares the time between the first operations of the first and of the last host with the time \
+             in which all hosts ran. A clock may be off by half of the shortest round trip, or by its drift \
+             between the two readings, whichever is more. If the difference or the error is more than \
+             {APART_ABOVE} of the time in which all hosts ran, in most runs, the number is biased: part of \
+             it is the load of only some hosts. Not checked if the clocks were not read."
         ),
-        provoke: "`mpirun -np 2 --bind-to none taskset -c 0 fathom run --rw randread --time 20ms --ranks-per-host 2 DIR`: ranks that wait \
-                  for one CPU begin one after the other.",
-        fix: "Use a longer --time, leave a CPU free for fathom on each host, and a network with less load for MPI (`--mca \
-              btl_tcp_if_include`).",
-        accept: "Accept it where hosts that come one after the other are what you want.",
+        provoke: "`mpirun -np 2 --bind-to none taskset -c 0 fathom run --rw randread --time 20ms \
+                  --ranks-per-host 2 DIR`: ranks that wait for one CPU begin one after the other.",
+        fix: "Use a longer --time, leave a CPU free for fathom on each host, and use a network with less \
+              load for MPI (`--mca btl_tcp_if_include`).",
+        accept: "Accept it if your hosts also start one after the other.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -68,20 +70,20 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("runs_apart", apart as f64),
     ]);
     if 2 * apart <= known.len() {
-        return Ok(Answer::Holds("All hosts began at one time, by clocks that were known.", numbers));
+        return Ok(Answer::Holds("All hosts began at the same time, by accurate clocks.", numbers));
     }
     let share = show_share(share_apart(worst));
     let in_runs = format!("In {apart} of {} runs", known.len());
     let sentence = if error > spread {
         format!(
-            "{in_runs} nobody can tell whether hosts began together: at worst their clocks were known to {} only, which is {share} of the time \
-             in which all ran.",
+            "{in_runs}, fathom cannot tell whether hosts began together: at worst their clocks are accurate \
+             to {}, which is {share} of the time in which all ran.",
             show_ns(error as f64)
         )
     } else {
         format!(
-            "{in_runs} hosts did not begin together: at worst the last one ({}) began {} behind the first, which is {share} of the time in which \
-             all ran.",
+            "{in_runs}, hosts did not begin together: at worst the last one ({}) began {} after the first, \
+             which is {share} of the time in which all ran.",
             host_names(case, &[last]),
             show_ns(spread as f64)
         )
@@ -101,10 +103,10 @@ fn starts_that_differ_in_most_runs_bias() {
     assert_eq!(severity(9_000_000, 1_000, 1_000_000_000), None);
     assert_eq!(severity(11_000_000, 1_000, 1_000_000_000), Some(Severity::Biased));
     assert_eq!(severity(1_000, 11_000_000, 1_000_000_000), Some(Severity::Biased));
-    assert_eq!(severity(11_000_000, 1_000, 10_000_000_000), None, "a longer run bears more");
+    assert_eq!(severity(11_000_000, 1_000, 10_000_000_000), None, "a longer run tolerates more");
     let unknown = super::with(|f| f.runs.iter_mut().for_each(|r| r.clock_error_ns = Some(90_000_000)));
     let Ok(Answer::Finding(found)) = CHECK.answer(&unknown) else { panic!("silent") };
-    assert!(found.sentence.contains("nobody can tell"), "{}", found.sentence);
+    assert!(found.sentence.contains("cannot tell"), "{}", found.sentence);
     assert_eq!(
         CHECK.severity(&super::with(|f| f.runs[0].spread_ns = Some(90_000_000))),
         None,

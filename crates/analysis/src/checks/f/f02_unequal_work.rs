@@ -15,18 +15,21 @@ const TOGETHER_FROM: Share = Share(0.9);
 pub(super) const CHECK: Check = Check {
     id: CheckId::F02,
     name: "UNEQUAL_WORK",
-    belief: "all hosts did the same work for as long",
+    belief: "all hosts did the same work for the same time",
     page: Page {
-        reads: "The sizes of the targets on each host as they were made, and of each run the time in which all hosts ran beside the time in \
-                  which any did.",
+        reads: "The sizes of the targets on each host, and for each run the time in which all hosts ran and \
+                the time in which any host ran.",
         formula: formula!(
-            "A target that has another size on one host than on another is biased: fewer blocks are easier to keep in a cache. So is a \
-             result where, in most of its runs, all hosts ran in less than {TOGETHER_FROM} of the time: its rate is of the time in which all \
-             ran, but its percentiles have operations of hosts that had the storage to themselves."
+            "Biased if a target has another size on one host than on another: fewer blocks are easier to \
+             cache. Also biased if, in most runs, all hosts ran in less than {TOGETHER_FROM} of the time: \
+             the rate covers only the time in which all ran, but the percentiles include operations of hosts \
+             that had the storage to themselves."
         ),
-        provoke: "`mpirun ... fathom run --rw randread --ops 20k DIR` with one host throttled to a third: the others end before it.",
-        fix: "Give all hosts the same --size and as much free space; use --time in place of --ops or --bytes, so that all run for as long.",
-        accept: "Accept it where the time that a fixed amount of work takes is what you mean.",
+        provoke: "`mpirun ... fathom run --rw randread --ops 20k DIR` with one host throttled to a third: \
+                  the others end earlier.",
+        fix: "Give all hosts the same --size and the same free space. Use --time instead of --ops or \
+              --bytes, so that all hosts run for the same time.",
+        accept: "Accept it if you want the time that a fixed amount of work takes.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -74,15 +77,15 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::finding(
             Severity::Biased,
             format!(
-                "In {apart} of {} runs hosts did not run for as long as each other; in the worst all ran in {} of the time. The rate is of that \
-                 time, percentiles are of everything.",
+                "In {apart} of {} runs, hosts did not run for the same time; in the worst run all ran in {} \
+                 of the time. The rate covers that time, the percentiles cover everything.",
                 runs.len(),
                 show_share(least_together)
             ),
             numbers,
         ));
     }
-    Ok(Answer::Holds("All hosts did the same work for as long as each other.", numbers))
+    Ok(Answer::Holds("All hosts did the same work for the same time.", numbers))
 }
 
 #[test]

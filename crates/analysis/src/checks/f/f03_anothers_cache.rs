@@ -18,22 +18,26 @@ const REPEATS_ABOVE: Share = Share(0.2);
 pub(super) const CHECK: Check = Check {
     id: CheckId::F03,
     name: "ANOTHERS_CACHE",
-    belief: "what a host reads no other host has brought into a cache",
+    belief: "no other host brought the blocks into a cache",
     page: Page {
-        reads: "What the targets of each host are on (devices by model and serial number, file systems by what is mounted), who made the \
-                  files, and the bytes that all hosts read in the longest run beside the span; no kernel file.",
+        reads: "The storage of each host's targets (devices by model and serial number, file systems by \
+                their source), the host that made each file, and the bytes that all hosts read in the \
+                longest run, compared with the span. No kernel file.",
         formula: formula!(
-            "Of a file or device that several hosts read, c = bytes read by all / span: at random 1 - (1 - e^-c) / c of the reads are of a block \
-             that was read before, and n hosts that go through it in order read each block n times, which is 1 - 1/n. From {REPEATS_ABOVE} on it \
-             is a note past the page cache, where a server or an array may keep what it has sent once, and biased through the page \
-             cache of hosts that are one machine. A file on shared storage that the reading host wrote itself is a note too: the server \
-             has had it in memory, and a client of a file system that keeps caches coherent may have it. With --shift-hosts no host reads \
-             what it wrote. Parts of one file (--shared) that hosts of one machine read through its page cache are biased, since the kernel \
-             reads ahead for all of them."
+            "For a file or device that several hosts read, c = bytes read by all / span: at random, 1 - (1 - \
+             e^-c) / c of the reads are of a block that was already read, and n hosts that read it in order \
+             read each block n times, which is 1 - 1/n. From {REPEATS_ABOVE} on it is a note for direct I/O, \
+             where a server or an array may keep blocks that it has sent, and biased through the page cache \
+             of hosts that are one machine. Also a note for a file on shared storage that the reading host \
+             itself wrote: the server had it in memory, and a client of a cache-coherent file system may \
+             have it. With --shift-hosts, no host reads its own file. Parts of one file (--shared) that \
+             hosts of one machine read through its page cache are biased, since the kernel reads ahead for \
+             all of them."
         ),
         provoke: "`mpirun -np 2 ... fathom run --rw read --size 64m --ranks-per-host 2 FILE`.",
-        fix: "Use --shift-hosts 1, so that each host reads what another one wrote, and a --size several times the memory of the storage's servers.",
-        accept: "Accept it where many hosts that read the same is what you measure.",
+        fix: "Use --shift-hosts 1, so that each host reads another host's file, and a --size several times \
+              the memory of the storage servers.",
+        accept: "Accept it if you want to measure many hosts that read the same data.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -56,7 +60,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let shared = shared_storage(case)?;
     let Some((what, ranks)) = shared.iter().max_by_key(|(_, ranks)| ranks.len()) else {
-        return Ok(Answer::Holds("No host reads from storage that another one uses too.", evidence([])));
+        return Ok(Answer::Holds("No host reads from storage that another host also uses.", evidence([])));
     };
     let targets = &case.record.header.plan.targets;
     let all_made = case.stream.targets.iter().filter_map(|t| targets.get(*t)).all(|t| t.role == Role::Made);
@@ -64,19 +68,19 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if all_made && !is_its_own(case) {
         return Ok(match case.stream.shared {
             Some(_) if through_one_cache(case, ranks) => parts_through_one_cache(case, ranks, numbers),
-            _ => Answer::Holds("What a host reads another one has written.", numbers),
+            _ => Answer::Holds("Each host reads what another host wrote.", numbers),
         });
     }
     if all_made {
         // If the device is visible, other checks compare the bytes read with its counters.
         if case.grounded().is_ok() {
-            return Ok(Answer::Holds("Each host reads a file of its own.", numbers));
+            return Ok(Answer::Holds("Each host reads its own file.", numbers));
         }
         return Ok(Answer::finding(
             Severity::Note,
             format!(
-                "Each host reads the {} that it wrote itself, on storage that {} share ({}): what was written a moment ago may still be in \
-                 the memory of its server.",
+                "Each host reads the {} that it wrote itself, on storage that {} share ({}): recent writes \
+                 may still be in the memory of the server.",
                 if case.stream.shared.is_some() { "part of the file" } else { "file" },
                 host_names(case, ranks),
                 what.name()
@@ -108,8 +112,8 @@ fn parts_through_one_cache(case: &Case, ranks: &[usize], numbers: crate::checks:
     Answer::finding(
         Severity::Biased,
         format!(
-            "{} read parts of one file through the page cache of one machine: what the kernel reads ahead for one of them is there for the \
-             others.",
+            "{} read parts of one file through the page cache of one machine: read-ahead for one host serves \
+             the others.",
             host_names(case, ranks)
         ),
         numbers,
@@ -124,7 +128,9 @@ fn same_target(case: &Case, ranks: &[usize], mut numbers: crate::checks::Evidenc
     }
     let [line] = case.stream.access.lines.as_slice() else {
         return Err(
-            "how often several hosts read one block is not computed for a workload of several lines".into()
+            "fathom does not compute how often several hosts read one block for a workload with several \
+             lines"
+                .into(),
         );
     };
     // In a shared file, each host has its own blocks.
@@ -135,19 +141,20 @@ fn same_target(case: &Case, ranks: &[usize], mut numbers: crate::checks::Evidenc
         Order::Random | Order::Once | Order::Mixed(_) | Order::MixedEach(_) => {
             1.0 + (-passes).exp_m1() / passes
         }
-        other => return Err(format!("{} comes back to the same blocks by intention", other.describe())),
+        other => return Err(format!("{} repeats blocks by design", other.describe())),
     };
     numbers.insert("expected_repeat_share".into(), part);
     if part <= REPEATS_ABOVE {
-        return Ok(Answer::Holds("Nearly every read was of a block that no host had read before.", numbers));
+        return Ok(Answer::Holds("Almost every read was of a block that no host had read before.", numbers));
     }
     let is_one_cache = through_one_cache(case, ranks);
     let cache_name =
-        if is_one_cache { "the page cache of their machine" } else { "what keeps the data for all of them" };
+        if is_one_cache { "the page cache of their machine" } else { "a cache of the shared storage" };
     Ok(Answer::finding(
         if is_one_cache { Severity::Biased } else { Severity::Note },
         format!(
-            "About {} of the reads were of blocks that some host had read before: {} read the same, and {cache_name} may have answered.",
+            "About {} of the reads were of blocks that some host had already read: {} read the same data, \
+             and {cache_name} may have answered.",
             show_share(part),
             host_names(case, ranks)
         ),
@@ -179,7 +186,7 @@ fn targets_read_by_several_hosts_are_a_note() {
     assert_eq!(CHECK.severity(&large_span), None);
     large_span.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order =
         Order::Sequential(model::job::Steps::default());
-    assert_eq!(CHECK.severity(&large_span), Some(Severity::Note), "in order all read the same");
+    assert_eq!(CHECK.severity(&large_span), Some(Severity::Note), "sequential reads cover the same blocks");
     let mut own = shared(1);
     own.header.plan.targets[0].role = Role::Made;
     let Ok(Answer::Finding(found)) = CHECK.answer(&own) else { panic!("silent") };

@@ -11,19 +11,22 @@ use std::collections::BTreeMap;
 pub(super) const CHECK: Check = Check {
     id: CheckId::F04,
     name: "COUNTED_TWICE",
-    belief: "every host brings CPUs and a device of its own",
+    belief: "every host has its own CPUs and device",
     page: Page {
-        reads: "`/proc/sys/kernel/random/boot_id` of each host, which is one for all that run on one kernel, and model and serial number of the \
-                  devices below its targets.",
+        reads: "`/proc/sys/kernel/random/boot_id` of each host, which is the same for all that run on one \
+                kernel, and model and serial number of the devices below its targets.",
         formula: formula!(
-            "Hosts with one `boot_id` are one machine: ranks of a host, or containers. They share its CPUs, memory and clock. Devices of one \
-             model and serial number, or of one number within one kernel, are one device: the sum over hosts is then what that device \
-             gives, divided among them, and not what each host's own device would. Both are notes, since the sum is what was measured."
+            "Hosts with the same `boot_id` are one machine: ranks of a host, or containers. They share its \
+             CPUs, memory and clock. Devices with the same model and serial number, or with the same number \
+             within one kernel, are one device: the hosts share its rate, and the sum is not that of one \
+             device per host. Both are notes, since the sum is what was measured."
         ),
         provoke: "`mpirun -np 2 --bind-to none fathom run --rw randread --ranks-per-host 2 DIR`.",
-        fix: "Start one rank per host (`mpirun --map-by ppr:1:node`), on hosts that are not containers of one machine.",
-        accept: "Accept it where one array or one machine shared by all is what you measure. Some hypervisors give the disks of all their \
-                 guests the same serial number: those are one only by name.",
+        fix: "Start one rank per host (`mpirun --map-by ppr:1:node`), on hosts that are not containers of \
+              one machine.",
+        accept: "Accept it if you want to measure one array or machine that all hosts share. Some \
+                 hypervisors give the disks of all guests the same serial number: those only look like one \
+                 device.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -39,7 +42,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let mut kernels: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (rank, host) in hosts.iter().enumerate() {
-        let kernel = host.kernel.ok_or_else(|| format!("which kernel {} runs on is not known", host.name))?;
+        let kernel = host.kernel.ok_or_else(|| format!("the kernel of {} is unknown", host.name))?;
         kernels.entry(kernel).or_default().push(rank);
     }
     let largest_group = kernels.values().map(Vec::len).max().unwrap_or(0);
@@ -58,14 +61,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
         }
         (None, Some((what, ranks))) => {
             format!(
-                "{} use one device ({}): the sum is what that gives, divided among them.",
+                "{} use one device ({}): the sum is the rate of this device, divided among them.",
                 host_names(case, ranks),
                 what.name()
             )
         }
         (None, None) => {
             return Ok(Answer::Holds(
-                "Every host has a kernel of its own, and no device is that of two.",
+                "Every host has its own kernel, and no two hosts share a device.",
                 numbers,
             ));
         }

@@ -10,16 +10,17 @@ use model::finding::{CheckId, Severity};
 pub(super) const CHECK: Check = Check {
     id: CheckId::F05,
     name: "HOSTS_DIFFER",
-    belief: "all hosts are alike, so that one stands for the others",
+    belief: "all hosts are alike, so one represents the others",
     page: Page {
-        reads: "What each host found when it planned: kernel, CPUs, memory, and of the targets file system, mount options, device model and \
-                  size; engine and span that it would have chosen.",
+        reads: "The findings of each host when it planned: kernel, CPUs, memory; file system, mount options, \
+                device model and size of the targets; the engine and span that it would have chosen.",
         formula: formula!(
-            "Each that is not the same text on all hosts is named, with who has what. A note: the number is what these hosts did."
+            "Lists each property that is not the same text on all hosts, with the value of each host. A \
+             note: the number is the result of these hosts."
         ),
-        provoke: "`mpirun ...` on hosts of which one has another kernel.",
-        fix: "Use hosts that are alike, or measure each kind by itself.",
-        accept: "Accept it where the mixture is your cluster.",
+        provoke: "`mpirun ...` on hosts with different kernels.",
+        fix: "Use hosts that are alike, or measure each kind separately.",
+        accept: "Accept it if the mixture is your cluster.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -38,7 +39,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let hosts = hosts(case);
     let Some(fleet) = fleet(case).filter(|_| !hosts.is_empty()) else { return Ok(Answer::DoesNotApply) };
     if case.record.header.hosts.len() < hosts.len() {
-        return Err("what each host is was not kept".into());
+        return Err("the record does not contain the properties of each host".into());
     }
     let numbers = evidence([("hosts", hosts.len() as f64), ("differences", fleet.differences.len() as f64)]);
     if fleet.differences.is_empty() {

@@ -1,6 +1,6 @@
 //! Group F: whether several hosts measured as one.
 //!
-//! Holds the table of the group, and what its checks need to know about the hosts. No check of the group applies
+//! Has the table of the group, and the facts about the hosts that its checks need. No check of the group applies
 //! to a single host.
 
 mod f01_clocks;
@@ -33,8 +33,8 @@ fn fleet<'c>(case: &Case<'c>) -> Option<&'c Fleet> {
 /// Returns the hosts that ran this job, by rank, or none if a single host measured.
 fn hosts<'c>(case: &Case<'c>) -> &'c [HostSeen] {
     let all = fleet(case).map_or(&[][..], |f| &f.hosts);
-    let took_part = &all[..case.record.header.plan.hosts_of(case.at, all.len())];
-    if took_part.len() > 1 { took_part } else { &[] }
+    let participants = &all[..case.record.header.plan.hosts_of(case.at, all.len())];
+    if participants.len() > 1 { participants } else { &[] }
 }
 
 /// Returns the runs of this result that have a time in which all hosts ran.
@@ -54,8 +54,8 @@ enum Storage {
 
 impl Storage {
     fn name(&self) -> &str {
-        let (Self::Device(words) | Self::Mounted(words)) = self;
-        words
+        let (Self::Device(name) | Self::Mounted(name)) = self;
+        name
     }
 }
 
@@ -65,7 +65,7 @@ impl Storage {
 /// Fails if none is known.
 fn storage_of_host(case: &Case, rank: usize) -> Known<BTreeSet<Storage>> {
     let seen = hosts(case).get(rank).ok_or("the record does not name its hosts")?;
-    let unknown = || format!("what is below the targets of {} is not in the record", seen.name);
+    let unknown = || format!("the record does not contain the storage of the targets of {}", seen.name);
     let machine = case.record.header.hosts.get(rank).ok_or_else(unknown)?;
     let places: Vec<&Place> =
         case.stream.targets.iter().filter_map(|target| machine.places.get(*target)).collect();

@@ -10,21 +10,22 @@ use model::units::show_share;
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     id: CheckId::E15,
     name: "NOISE_FLOOR",
-    belief: "two sessions of the same thing would have had the same result",
+    belief: "two sessions of the same configuration have the same result",
     page: Page {
-        reads: "The means of the sessions of each side, where a side has several.",
+        reads: "The means of the sessions of each side, if a side has several.",
         formula: formula!(
-            "The floor is the largest difference between two sessions of one side, from 20 pairs on their 95th percentile: \
-             they are one configuration, so what lies between them is what no change at all makes. It takes the place of the \
-             margin of {margin} where it is larger, for each number by itself; it fires where the headline differs by no more. \
-             Runs of one session cannot show it: what changes from one hour to the next, or with a new test file, is the same \
-             for all of them. So where each side is one session the margin is {lone}, unless another is typed.",
+            "The floor is the largest difference between two sessions of one side, from 20 pairs on their \
+             95th percentile: both have the same configuration, so this difference occurs without any \
+             change. It replaces the margin of {margin} if it is larger, separately for each number. Fires \
+             if the headline differs by no more. Runs of one session cannot show the floor: changes from one \
+             hour to the next, or with a new test file, affect all of them alike. Therefore, if each side is \
+             one session, the margin is {lone}, unless you give another.",
             margin = Share(MARGIN),
             lone = Share(MARGIN_OF_LONE_SESSIONS)
         ),
         provoke: "Measure A twice with another load on the disk in between, then `fathom compare A1,A2 B`.",
-        fix: "Find what changes between sessions of one configuration, or measure more of them in turns: `fathom compare \
-              A1,A2,A3 B1,B2,B3`.",
+        fix: "Find what changes between sessions of one configuration, or measure more of them in turns: \
+              `fathom compare A1,A2,A3 B1,B2,B3`.",
         accept: "",
     },
     acceptable: false,
@@ -36,23 +37,23 @@ fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
     let about = vec![pair.name.clone()];
     let Some(floor) = metric.floor else {
         let why = format!(
-            "each side is one session, so how far two sessions of one configuration lie apart is not known, and {} \
-             counts as no difference; name several on each side: A1,A2,A3 B1,B2,B3",
+            "each side is one session, so the difference between two sessions of one configuration is \
+             unknown, and {} counts as no difference; give several on each side: A1,A2,A3 B1,B2,B3",
             show_share(metric.margin)
         );
         return vec![(about, Err(why))];
     };
-    // As the factor that it is, so that a half and a double are equally far.
+    // Symmetric: half and double are the same effect.
     let effect = metric.ratio.ln().abs().exp_m1();
     let numbers = evidence([("floor_share", floor), ("difference_share", effect)]);
     if effect > floor {
-        let holds = "The sessions of one side lie closer together than the two sides.";
+        let holds = "The sessions of one side differ less than the two sides.";
         return vec![(about, Ok(Answer::Holds(holds, numbers)))];
     }
     let found = Detail::new(
         Severity::Biased,
         format!(
-            "{} differs by {}, and sessions of one side differ by up to {} with nothing changed.",
+            "{} differs by {}, but sessions of one side differ by up to {} without any change.",
             metric.name,
             show_share(effect),
             show_share(floor)

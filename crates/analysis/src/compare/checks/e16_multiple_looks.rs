@@ -11,19 +11,20 @@ use stats::comparison::ALLOWED;
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     id: CheckId::E16,
     name: "MULTIPLE_LOOKS",
-    belief: "when one of many numbers differs, that means something",
+    belief: "a difference in one of many numbers means something",
     page: Page {
-        reads: "The chances of all numbers of the comparison, but of the headline.",
+        reads: "The p-values of all numbers of the comparison except the headline.",
         formula: formula!(
-            "Of 20 numbers that are the same, one lies outside its 95 % interval by chance. So the chances are raised by \
-             Holm's procedure until any false answer at all is less likely than {allowed}. The headline was named before \
-             anything was measured and is judged by itself. It fires where a number lies beyond the margin by its own interval \
-             and is not called different because of the others.",
+            "Of 20 numbers without a difference, one is outside its 95 % interval by chance. Holm's \
+             procedure therefore raises the p-values until the probability of any false answer is below \
+             {allowed}. The headline was chosen before the measurement and is judged separately. Fires if a \
+             number is beyond the margin by its own interval but not after the correction.",
             allowed = Share(ALLOWED)
         ),
-        provoke: "`fathom compare` of two sessions of `fathom bench --profile cdm` on a disk with neighbours: more than \
-                  thirty numbers.",
-        fix: "Measure the one that matters by itself (`fathom run`, then it is the headline), or with more --runs.",
+        provoke: "`fathom compare` of two sessions of `fathom bench --profile cdm` on a disk with \
+                  neighbours, which has more than thirty numbers.",
+        fix: "Measure the number that matters alone (`fathom run` makes it the headline), or with more \
+              --runs.",
         accept: "Do not quote the one number that differs.",
     },
     acceptable: false,
@@ -42,12 +43,13 @@ fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
         .collect();
     let numbers = evidence([("looks", count as f64), ("held_back", held.len() as f64)]);
     let answer = if held.is_empty() {
-        Answer::Holds("No number differs only because many were looked at.", numbers)
+        Answer::Holds("No number differs only because many were compared.", numbers)
     } else {
         Answer::Finding(Detail::new(
             Severity::Biased,
             format!(
-                "You looked at {count} numbers beside the headline, and some differ by chance. Not significant after correction for multiple tests: {}.",
+                "The comparison has {count} numbers in addition to the headline, and some differ by chance. \
+                 Not significant after correction for multiple tests: {}.",
                 held.join(", ")
             ),
             numbers,
@@ -56,7 +58,7 @@ fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
     vec![(Vec::new(), Ok(answer))]
 }
 
-/// Whether a number is beyond the margin by its own interval and not by all of them together.
+/// Whether a number is beyond the margin by its own interval, but not after correction for all numbers.
 fn is_corrected_away(metric: &Metric) -> bool {
     let beyond = metric
         .interval

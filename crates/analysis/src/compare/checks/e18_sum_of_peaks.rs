@@ -9,21 +9,21 @@ use model::finding::{CheckId, Severity};
 use model::report::{Figures, Measured};
 use model::units::show_ns;
 
-/// Share by which it may lie outside: percentiles are known to the 0.8 % of a bucket.
+/// Share by which a percentile may be outside: histogram buckets are accurate to 0.8 %.
 const SAME: Share = Share(0.01);
 
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     id: CheckId::E18,
     name: "SUM_OF_PEAKS",
-    belief: "a percentile of several is made of all their operations",
+    belief: "a percentile of several runs comes from all their operations",
     page: Page {
-        reads: "Of each result its percentiles over all operations, and those of each of its runs.",
+        reads: "The percentiles of each result over all operations, and those of each of its runs.",
         formula: formula!(
-            "A percentile of all operations lies between the smallest and the largest of the same percentile of the parts, \
-             whatever they are: fathom merges histograms. One that is more than {SAME} outside was added up or comes from \
-             elsewhere; percentiles of that name are not compared then. Percentiles are compared run by run: the value beside \
-             them is the geometric mean over runs, the percentile of a typical run and not that of all operations, which each \
-             report shows."
+            "A percentile of all operations lies between the smallest and the largest of the same percentile \
+             of the parts, for any parts: fathom merges histograms. A percentile more than {SAME} outside \
+             was added up or comes from another source; percentiles of that name are then not compared. \
+             Percentiles are compared run by run: the value shown is the geometric mean over runs, the \
+             percentile of a typical run, not that of all operations in each report."
         ),
         provoke: "Add up a percentile in a report by hand: \
                   `jq '.results[].read.latency_ns.percentiles[\"99\"] *= 8' a.json > b.json` and \
@@ -55,17 +55,17 @@ fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
     if !out.is_empty() {
         return out;
     }
-    let holds = Answer::Holds("Percentiles are made of all operations.", Evidence::new());
-    let unseen = || Err("the reports have no percentiles of single runs; they are of an older fathom".into());
+    let holds = Answer::Holds("The percentiles come from all operations.", Evidence::new());
+    let unseen = || Err("the reports of an older fathom contain no percentiles of single runs".into());
     vec![(Vec::new(), if seen { Ok(holds) } else { unseen() })]
 }
 
-/// Whether a percentile of that name, such as `read p99`, is none of what the runs did.
+/// Whether the percentile of that name, such as `read p99`, does not come from the runs.
 pub(in crate::compare) fn contradicts(one: SideResult, name: &str) -> bool {
     percentiles_outside(one.result).iter().any(|o| o.name == name)
 }
 
-/// A percentile that is not between those of the runs.
+/// A percentile outside those of the runs.
 struct Outside {
     name: String,
     all_runs_ns: u64,
@@ -78,7 +78,8 @@ impl Outside {
         Detail::new(
             Severity::Void,
             format!(
-                "The {} of {side} is {whole} and those of its runs go from {low} to {high}: it is not made of them.",
+                "The {} of {side} is {whole}, but those of its runs are between {low} and {high}: it does \
+                 not come from these runs.",
                 self.name
             ),
             Evidence::new(),
@@ -95,9 +96,9 @@ fn percentiles_outside(result: &Measured) -> Vec<Outside> {
         });
     percentiles
         .filter_map(|(kind, rank, whole)| {
-            let of_run =
+            let percentile_of_run =
                 |r: &model::report::RunFigures| r.percentiles_ns.get(kind)?.get(rank).copied().flatten();
-            let runs: Vec<u64> = result.runs.iter().map(of_run).collect::<Option<_>>()?;
+            let runs: Vec<u64> = result.runs.iter().map(percentile_of_run).collect::<Option<_>>()?;
             let (low, high) = (*runs.iter().min()?, *runs.iter().max()?);
             let out =
                 (whole as f64) < (1.0 - SAME.0) * low as f64 || whole as f64 > (1.0 + SAME.0) * high as f64;

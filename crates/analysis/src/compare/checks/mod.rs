@@ -1,4 +1,4 @@
-//! The checks of a comparison: questions about two sides, one file each. Their ids and pages are in the same catalogue as those of the checks
+//! The checks of a comparison: questions about two sides, one file each. They are in the same catalogue as the checks
 //! of one result ([`crate::checks`]).
 
 mod e14_incomparable;
@@ -21,50 +21,50 @@ pub(crate) const CHECKS: &[ComparisonCheck] =
 pub(crate) struct ComparisonCheck {
     /// Catalogue id.
     pub(crate) id: CheckId,
-    /// Its name: `NOT_ALIKE`.
+    /// Name, such as `NOT_ALIKE`.
     pub(crate) name: &'static str,
-    /// The belief that it puts to the test.
+    /// The belief that the check tests.
     pub(crate) belief: &'static str,
     /// The page for `fathom explain`.
     pub(crate) page: Page,
-    /// Whether `--accept` takes it.
+    /// Whether `--accept` can accept the finding.
     pub(crate) acceptable: bool,
-    /// Answers the question, with the results that each answer is about.
+    /// The function that answers, with the results that each answer is about.
     ask: fn(&Context) -> Vec<NamedAnswer>,
 }
 
 /// An answer, and the results that it is about.
 pub(super) type NamedAnswer = (Vec<String>, Known<Answer>);
 
-/// What the checks may read.
+/// The data of a comparison that the checks read.
 pub(super) struct Context<'a> {
-    /// A and B.
+    /// The reports of A and of B.
     pub(super) sides: [&'a [Report]; 2],
     /// The name of the other side: `B`.
     pub(super) name: &'a str,
     /// The compared pairs with their answers.
     pub(super) pairs: &'a [Pair],
-    /// For each pair the circumstances that are not known of both.
+    /// For each pair, the circumstances that are unknown on one or both sides.
     pub(super) unknown: Vec<Vec<String>>,
     /// Whether E14 is accepted.
     pub(super) accepted: bool,
 }
 
 impl<'a> Context<'a> {
-    /// The number that answers.
+    /// Returns the number that answers the comparison.
     fn headline(&self) -> Option<(&'a Pair, &'a Metric)> {
         let pair = self.pairs.iter().find(|p| p.headline)?;
         Some((pair, pair.metrics.first()?))
     }
 
-    /// All numbers but the one that answers.
+    /// Returns all numbers except the headline.
     fn others(&self) -> impl Iterator<Item = (&'a Pair, &'a Metric)> {
         let all = self.pairs.iter().flat_map(|p| p.metrics.iter().enumerate().map(move |(i, m)| (p, i, m)));
         all.filter(|(p, i, _)| !(p.headline && *i == 0)).map(|(p, _, m)| (p, m))
     }
 }
 
-/// Asks all of them. Equal answers about several results are one, the worst come first.
+/// Runs all checks. Equal answers about several results become one finding, and the worst findings come first.
 pub(super) fn ask(asked: &Context) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
     for check in CHECKS {
