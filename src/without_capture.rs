@@ -114,21 +114,17 @@ pub mod capture_file {
     }
 }
 
-/// `fathom fit`, which the command line refuses, and the figures of a replay, which the plan refuses.
+/// `fathom fit`, which the command line refuses.
 pub mod fit {
     use crate::failure::Failure;
-    use model::captured::Origin;
-    use model::histogram::Histogram;
-    use model::job::Kind;
     use std::convert::Infallible;
     use std::process::ExitCode;
-    use trace::row::{Names, Row, Task};
 
     /// There is none.
     pub enum Action {
-        /// A fit.
+        /// Never made: the command line refuses it.
         Fit(Infallible),
-        /// A check of a fit.
+        /// As [`Self::Fit`].
         Check(Infallible),
     }
 
@@ -147,34 +143,6 @@ pub mod fit {
     pub fn check(request: &Infallible) -> Result<ExitCode, Failure> {
         match *request {}
     }
-
-    /// The requests of a replay at the driver. No replay runs, so it stays empty.
-    #[derive(Default)]
-    pub(crate) struct Observed(Histogram);
-
-    /// The figures of these requests.
-    #[derive(Default)]
-    pub(crate) struct Figures {
-        pub(crate) counts: [u64; Kind::ALL.len()],
-        pub(crate) depth: Option<f64>,
-        pub(crate) latencies: [Histogram; Kind::ALL.len()],
-    }
-
-    impl Observed {
-        pub(crate) fn new(_: &Origin, _: u64) -> Self {
-            Self::default()
-        }
-
-        pub(crate) fn add(&mut self, _: &[Row], _: &Names, _: &dyn Fn(&Task) -> bool) {}
-
-        pub(crate) fn latency(&self, _: Kind) -> &Histogram {
-            &self.0
-        }
-
-        pub(crate) fn finish(self) -> Figures {
-            Figures::default()
-        }
-    }
 }
 
 /// Replays, which are refused.
@@ -182,9 +150,12 @@ pub(crate) mod replay {
     use super::left_out;
     use crate::failure::Failure;
     use engine::source::replay::{Counts, Replay as Source};
-    use model::job::{Changes, Original, Replay};
+    use model::captured::Origin;
+    use model::histogram::Histogram;
+    use model::job::{Changes, Kind, Original, Replay};
     use std::path::Path;
     use std::sync::Arc;
+    use trace::row::{Names, Row, Task};
 
     /// A load. There is none.
     pub(crate) enum Load {}
@@ -218,5 +189,33 @@ pub(crate) mod replay {
     /// Refuses to replay.
     pub(crate) fn source(_: &Replay, _: u32, _: bool, _: &Arc<Counts>) -> Result<Source, Failure> {
         Err(left_out("the replay of a capture"))
+    }
+
+    /// The requests of a replay at the driver. No replay runs, so it stays empty.
+    #[derive(Default)]
+    pub(crate) struct Observed(Histogram);
+
+    /// The figures of these requests.
+    #[derive(Default)]
+    pub(crate) struct Figures {
+        pub(crate) counts: [u64; Kind::ALL.len()],
+        pub(crate) depth: Option<f64>,
+        pub(crate) latencies: [Histogram; Kind::ALL.len()],
+    }
+
+    impl Observed {
+        pub(crate) fn new(_: &Origin, _: u64) -> Self {
+            Self::default()
+        }
+
+        pub(crate) fn add(&mut self, _: &[Row], _: &Names, _: &dyn Fn(&Task) -> bool) {}
+
+        pub(crate) fn latency(&self, _: Kind) -> &Histogram {
+            &self.0
+        }
+
+        pub(crate) fn finish(self) -> Figures {
+            Figures::default()
+        }
     }
 }

@@ -13,11 +13,11 @@ use super::Measurement;
 use crate::block_events;
 use crate::block_events::BlockEvents;
 #[cfg(not(feature = "capture"))]
-use crate::capture::fit::{Figures, Observed};
+use crate::capture::replay::{Figures, Observed};
 use crate::failure::Failure;
 use crate::run::target::Ready;
 #[cfg(feature = "capture")]
-use ::capture::fit::{Figures, Observed};
+use capture::fit::{Figures, Observed};
 use engine::source::Pieces;
 use engine::source::replay::Counts;
 use engine::spec::WorkerSpec;

@@ -40,15 +40,15 @@ pub(super) enum Message {
     Begin(u64),
     /// Rank 0 to all: a host cannot begin the phase, and so none does.
     Refused(String),
-    /// To rank 0: when the load of a host ran.
+    /// Rank to rank 0: when the load of a host ran.
     Times(Times),
-    /// From rank 0: when the load of all hosts ran.
+    /// Rank 0 to all: when the load of all hosts ran.
     Common(CommonTimes),
-    /// To rank 0: the result of a run on a host.
+    /// Rank to rank 0: the result of a run on a host.
     RunParts(Box<RunParts>),
-    /// From rank 0: the result of a run on all hosts.
+    /// Rank 0 to all: the result of a run on all hosts.
     Agreed(Box<Agreed>),
-    /// To rank 0: the final report of a host.
+    /// Rank to rank 0: the final report of a host.
     Done(Box<HostReports>),
     /// Rank to rank 0: the state that it has written. Rank 0 to a rank: the state to read back.
     Written(Box<State>),
@@ -64,13 +64,13 @@ pub(super) enum Message {
     AskClocks(u32),
     /// Up the tree: the readings for the request with this number.
     Clocks(u32, Readings),
-    /// Down the tree: a ping with its number.
+    /// Down the tree: a ping, with its number.
     Ping(u32),
     /// The answer to a ping, with the time of the receiver's clock in ns.
     Pong(u32, u64),
 }
 
-/// How far a load is, as heartbeats report it.
+/// The progress of a load, as heartbeats report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct LoadProgress {
     /// Completed operations.
@@ -106,7 +106,7 @@ pub(super) struct Agreed {
     pub(super) disturbed: Option<Disturbed>,
     /// The end of its last phase, in ns since the start of rank 0's session.
     pub(super) ended_ns: u64,
-    /// How its last phase ended, in a sweep: it decides what to measure next.
+    /// In a sweep, the end of its last phase, which decides what to measure next.
     pub(super) end: Option<RunEnd>,
 }
 
@@ -115,11 +115,11 @@ pub(super) struct Agreed {
 pub(super) struct EarlyEnd {
     /// The rank that ended it.
     pub(super) rank: usize,
-    /// The reason, in words that follow the name of the host.
+    /// The reason, as the rest of a sentence that begins with the name of the host.
     pub(super) why: String,
     /// The exit code of fathom.
     pub(super) code: u8,
-    /// Rank 0 only noticed that the host was silent: another host may turn out to be the lost one.
+    /// Rank 0 only noticed silence: the lost host may be another one.
     pub(super) is_silence: bool,
 }
 

@@ -388,14 +388,14 @@ impl DeviceSampler {
         self.culprit = match (&found, &before) {
             (Err(why), _) => Err(why.clone()),
             (Ok(_), None) => Err("processes were sampled only once".into()),
-            (Ok(now), Some((_, before))) => who(now, before),
+            (Ok(now), Some((_, before))) => busiest_process(now, before),
         };
         self.search = found.ok().map(|processes| (now, processes));
     }
 }
 
 /// The process that moved most between two scans: `dd (7)`.
-fn who(now: &Processes, before: &Processes) -> Known<String> {
+fn busiest_process(now: &Processes, before: &Processes) -> Known<String> {
     let busy = now.busy_since(before);
     let most = busy.iter().filter(|b| b.io_bytes.is_some_and(|n| n > 0)).max_by_key(|b| b.io_bytes);
     match most {

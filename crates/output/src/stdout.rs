@@ -105,7 +105,7 @@ pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
 /// Prints one part of a continuing output. Returns its line count, or `None` if the pipe is closed.
 ///
 /// # Errors
-/// As [`report`].
+/// As [`report()`].
 pub fn part<K: ReportKind + ?Sized>(format: &Format, part: &K) -> Result<Option<usize>, Failure> {
     let style = Style { width: stream::columns(Some(rustix::stdio::stdout())), ..Style::default() };
     let shown = harmless(&render(format, part, style)?, format.content);
