@@ -621,8 +621,8 @@ fn choose_seed(
 fn draws_again(seed: u64, jobs: &[Job], index: usize, target: &Target, before: &Record) -> bool {
     let plan = &before.header.plan;
     let Some(at) = plan.targets.iter().position(|t| t.path == target.path) else { return false };
-    let (now, baseline_report) = (random_accesses(jobs, index), random_accesses(&plan.jobs, at));
-    plan.seed == seed && !now.is_empty() && now == baseline_report && is_same_file(target, before, at)
+    let (now, then) = (random_accesses(jobs, index), random_accesses(&plan.jobs, at));
+    plan.seed == seed && !now.is_empty() && now == then && is_same_file(target, before, at)
 }
 
 /// The random accesses of a target, each with the indices that its random numbers depend on.

@@ -191,11 +191,11 @@ impl Tests<'_> {
             done.block_bytes = test.block_bytes.next_multiple_of(why.0);
             let [asked, larger] = [test, &done].map(|t| show_bytes(t.block_bytes.into()));
             let name = test.name_of(read_percent);
-            self.differs.push(format!("{name} is done with {larger} instead of {asked}: {}.", why.1));
+            self.differs.push(format!("{name} uses {larger} instead of {asked}: {}.", why.1));
         }
         let span = self.span(test);
         if let Some(span) = span.filter(|s| *s < u64::from(done.block_bytes) && self.may_leave_out()) {
-            return self.leave_out(test, format!("only {} are touched", show_bytes(span)));
+            return self.leave_out(test, format!("the region has only {}", show_bytes(span)));
         }
         if test.latency && test.span_bytes.is_none() && self.is_a_part() {
             let words =

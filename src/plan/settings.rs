@@ -238,7 +238,7 @@ pub(super) fn plan_precondition(
             // Jobs of this session have permission to write; those of an earlier one may not.
             if !target.writable {
                 return Err(explain_refusal(Failure::Usage(format!(
-                    "{} is only read by the session that is measured again; leave --precondition out",
+                    "the earlier session only reads {}, so fathom must not write it; leave --precondition out",
                     target.path
                 ))));
             }
@@ -281,14 +281,14 @@ fn fill_stream(
 ) -> Result<Stream, Failure> {
     if !stream.turns.is_empty() {
         return Err(Failure::Usage(
-            "--precondition writes one region, and turns have several; write the target before, or leave --precondition out".into(),
+            "--precondition writes one region, and turns have several; write the target first, or leave --precondition out".into(),
         ));
     }
     let access = &stream.access;
     let left = target.bytes.saturating_sub(access.offset_bytes).min(access.span_bytes);
     if left < u64::from(BLOCK_BYTES) {
         return Err(Failure::Usage(format!(
-            "--precondition writes {} at once, and only {} of {} are touched; use a larger --size, or leave --precondition out",
+            "--precondition writes blocks of {}, and the job uses only {} of {}; use a larger --size, or leave --precondition out",
             show_bytes(u64::from(BLOCK_BYTES)),
             show_bytes(left),
             target.path
@@ -315,7 +315,7 @@ fn fill_engine(stream: &Stream, denial: Option<&str>) -> &'static Entry {
 
 fn describe_precondition(planned: &Precondition, jobs: &[Job]) -> String {
     let block = show_block(u64::from(BLOCK_BYTES));
-    let fill_stream = format!("all written {} times over ({block}, direct)", planned.passes);
+    let fill = format!("all written {} times ({block}, direct)", planned.passes);
     let phase_ns =
         |job: &Job| job.phases.iter().map(|p| p.warmup_ns + p.time_ns + p.cooldown_ns).sum::<u64>();
     if planned.jobs.is_empty() {
@@ -324,13 +324,13 @@ fn describe_precondition(planned: &Precondition, jobs: &[Job]) -> String {
         } else {
             "nothing here writes, so no rounds"
         };
-        return format!("{fill_stream}; {why}");
+        return format!("{fill}; {why}");
     }
     let round: u64 =
         planned.jobs.iter().filter_map(|at| jobs.get(*at)).map(phase_ns).fold(0, u64::saturating_add);
     let longest = show_ns(round as f64 * f64::from(planned.rounds_at_most));
     format!(
-        "{fill_stream}, then rounds of the work until its rate settles, {} at most ({longest})",
+        "{fill}, then rounds of the job until its rate settles, at most {} ({longest})",
         planned.rounds_at_most
     )
 }
@@ -372,7 +372,7 @@ pub(super) fn slower(request: &Request, origins: &mut Origins) -> Result<Option<
     let gated = given.is_some() || request.job.fail_if.is_some();
     if request.job.settle == Some(true) && !gated {
         return Err(Failure::Usage(
-            "--settle measures until a condition can be told, and there is none; type --fail-if 'p99>10ms' or the like too, or leave it out"
+            "--settle measures until a condition is decided, and there is none; type a condition such as --fail-if 'p99>10ms' too, or leave --settle out"
                 .into(),
         ));
     }
@@ -385,14 +385,14 @@ fn check_study(condition: &Condition, study: &Study) -> Result<(), String> {
     let of_percentile = condition.limit.is_of_percentile();
     match (study, &condition.result) {
         (Study::Limit(_), Some(_)) => {
-            Err("a load curve answers with one rate; leave the name out, as in iops<20000".into())
+            Err("a load curve has a single result; leave the name out, as in iops<20000".into())
         }
         (Study::Limit(_), None) if of_percentile => Err(
-            "the latency of a load curve is limited by --p99; type --p99 10ms --fail-if 'iops<20000', which fails where that rate is not served within it"
+            "--p99 limits the latency of a load curve; type --p99 10ms --fail-if 'iops<20000', which fails if that latency does not allow this rate"
                 .into(),
         ),
         (Study::Sweep(_), None) if of_percentile => Err(format!(
-            "the winner of a sweep is told by {FRESH} runs, and a percentile takes {FEWEST_GATED_RUNS}; type iops<20000 or mb/s<90 here, and the percentile where you run the winner by itself"
+            "the winner of a sweep has {FRESH} runs, and a percentile requires {FEWEST_GATED_RUNS}; type iops<20000 or mb/s<90 here, and check the percentile in a run of the winner"
         )),
         _ => Ok(()),
     }
@@ -448,7 +448,7 @@ pub(super) fn plan_op_log(
         let lost = streams.find(|s| s.log_interval_ns.is_some()).filter(|_| spec.typed.is_none());
         return lost.map_or(Ok(None), |_| {
             Err(Failure::Usage(
-                "--op-log-interval says how finely operations are logged, and no file is named; type --op-log FILE too, or leave it out".into(),
+                "--op-log-interval sets the lines of an operation log, and there is no log; type --op-log FILE too, or leave --op-log-interval out".into(),
             ))
         });
     };

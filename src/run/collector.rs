@@ -464,7 +464,7 @@ impl OpLog {
     pub fn full(&self) -> Option<String> {
         (self.bytes > MAX_BYTES).then(|| {
             format!(
-                "the log of operations has reached {} of memory, the most that is kept; type --op-log-interval 100ms (of fio log_avg_msec=100) for a line per interval, or a shorter --time",
+                "the log of operations has reached its limit of {} of memory; type --op-log-interval 100ms (in fio log_avg_msec=100) for a line per interval, or a shorter --time",
                 show_bytes(MAX_BYTES as u64)
             )
         })

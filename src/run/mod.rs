@@ -722,7 +722,7 @@ impl Measurement {
             let Some(end) = self.last.runs.last().and_then(|r| r.end.clone()) else { return Ok(ending) };
             // A run that never began concerns only its cell.
             let began = !end.workers.is_empty();
-            let Some((summary, end)) = self.cell(&at, ending, end, began)? else {
+            let Some((summary, end)) = self.cell(&at, &ending, end, began)? else {
                 return Ok(RunEnding::Interrupted);
             };
             match &end.ending {
@@ -749,7 +749,7 @@ impl Measurement {
     fn cell(
         &mut self,
         at: &Attempt,
-        ending: RunEnding,
+        ending: &RunEnding,
         end: RunEnd,
         began: bool,
     ) -> Result<Option<(Summary, RunEnd)>, Failure> {

@@ -350,7 +350,7 @@ pub(super) fn run_self_test(plan: &Plan, supplies: &Supplies, clock: Clock) -> S
                 let interface = if shape.engine == "io_uring" {
                     least("io_uring", &Options::from([("nop".to_owned(), None)]))
                 } else {
-                    Err(format!("the engine {} has no operation that does nothing", shape.engine))
+                    Err(format!("the engine {} has no empty operation to measure its overhead", shape.engine))
                 };
                 tried.push((shape, alone.clone(), interface.clone()));
                 (alone, interface)

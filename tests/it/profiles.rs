@@ -66,7 +66,7 @@ fn atto_skips_and_names_sizes_that_do_not_fit() {
     let names = names(&card["rows"]);
     assert_eq!(names.last(), Some(&"16M"), "{names:?}");
     let differs = differs(&card);
-    assert!(differs.contains("Left out: 32M, 64M: only 16 MiB are touched"), "{differs}");
+    assert!(differs.contains("Left out: 32M, 64M: the region has only 16 MiB"), "{differs}");
     assert!(differs.contains("cannot be compressed"), "{differs}");
     // Those below the alignment of direct I/O are left out too, so the number depends on the place.
     let results = out.report().0["results"].as_array().unwrap().len();
@@ -92,7 +92,7 @@ fn four_kib_sectors_skip_small_sizes_and_raise_the_access_time() {
     let words = format!("bench --profile asssd {quick} --destroy {}", device.name());
     let written = stage.fathom(&words, &device.path);
     let of_asssd = card(&written);
-    let raised = "Acc.time write is done with 4 KiB instead of 512 B";
+    let raised = "Acc.time write uses 4 KiB instead of 512 B";
     assert!(differs(&of_asssd).contains(raised), "{of_asssd}");
     assert!(!differs(&of_asssd).contains("part of the drive"), "{of_asssd}");
     let at = row(&of_asssd, "Acc.time")["write"]["result"].as_u64().unwrap() as usize;
@@ -170,9 +170,9 @@ fn impossible_profile_options_are_refused_first() {
     fill(&file, 32);
     let cases = [
         ("--profile asssd-compression --time 1s", &folder, "--time"),
-        ("--profile asssd-compression --size 8m", &folder, "only 8 MiB are touched"),
+        ("--profile asssd-compression --size 8m", &folder, "the region has only 8 MiB"),
         ("--profile asssd-compression", &file, "--destroy"),
-        ("--profile atto --size 100", &folder, "only 100 B are touched"),
+        ("--profile atto --size 100", &folder, "the region has only 100 B"),
         ("--size 64k", &folder, "--size"),
     ];
     for (words, target, must) in cases {

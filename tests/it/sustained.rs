@@ -154,7 +154,7 @@ fn preconditioning_is_announced() {
         (line, out.stdout)
     };
     let (line, _) = explained("run --rw randwrite --time 4s --warmup 0 --precondition --explain");
-    assert!(line.contains("2 times over") && line.contains("25 at most (100 s)"), "{line}");
+    assert!(line.contains("written 2 times") && line.contains("at most 25 (100 s)"), "{line}");
     assert!(line.contains("command line"), "{line}");
     let (line, _) = explained("run --rw randread --precondition --explain");
     assert!(line.contains("nothing here writes, so no rounds"), "{line}");

@@ -233,7 +233,7 @@ impl Growing<'_> {
         let bs = u64::from(point.bs);
         let size = self.base.phases.first().and_then(|p| p.streams.first()).and_then(|s| s.size);
         if let Some(size) = size.filter(|s| *s < bs) {
-            return Some(format!("only {} are touched", show_bytes(size)));
+            return Some(format!("the region has only {}", show_bytes(size)));
         }
         if let Some(at) = point.at.filter(|at| at.left < bs) {
             return Some(format!(
