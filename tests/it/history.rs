@@ -136,7 +136,7 @@ fn filters_select_matching_sessions() {
     assert_eq!(stage.ids(&format!("--target {}", folder.display())), second);
     assert_eq!(stage.ids("--job random"), all, "both read at random");
     assert_eq!(stage.ids("--job nothing"), Vec::<String>::new());
-    assert!(stage.must("list --job nothing").contains("None of 2"));
+    assert!(stage.must("list --job nothing").contains("No session matches (2 in all)"));
     let verdict = stage.list("--limit 1")[0]["verdict"].as_str().unwrap().to_lowercase();
     assert!(stage.ids(&format!("--verdict {verdict}")).contains(&second[0]));
     if let Some(device) = stage.list("--limit 1")[0]["devices"][0]["name"].as_str() {

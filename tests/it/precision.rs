@@ -91,7 +91,7 @@ fn job_files_accept_precision_and_the_plan_shows_it() {
         stage.fathom(&format!("run --quiet {words}"), &file)
     };
     let out = printed("precision = 2.5\nmax-runs = 6\n", "--explain");
-    assert!(out.stdout.contains("5 to 6 runs, until 2.5 % to either side"), "{}", out.stdout);
+    assert!(out.stdout.contains("5 to 6 runs, until the interval is within ±2.5 %"), "{}", out.stdout);
     let origin = |name: &str| out.stdout.lines().find(|l| l.starts_with(name)).unwrap().to_owned();
     assert!(
         origin("--precision").contains("2.5 % to either side") && origin("--max-runs").contains("job.toml")

@@ -251,7 +251,7 @@ fn only_writes_in_flight_may_be_torn() {
     let out = written.check(&stage, "");
     verified(&out);
     let note = format!(
-        "in flight after the last known sync, which is allowed to be incomplete: 1, at offsets {}.",
+        "in flight after the last known sync, which may be incomplete: 1, at offsets {}.",
         flying.offset
     );
     assert!(crate::in_use::unwrapped(&out.stdout).contains(&note), "{}", out.stdout);
