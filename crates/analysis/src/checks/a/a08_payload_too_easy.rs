@@ -37,8 +37,8 @@ pub(super) const CHECK: Check = Check {
              {NOTHING_LEFT} % or more can be saved and the storage is known to compress: then almost nothing \
              was stored."
         ),
-        provoke: "`fathom run --rw randwrite --zeros DIR`; for the void one, DIR on zram or on btrfs mounted \
-                  with compress-force.",
+        provoke: "`fathom run --rw randwrite --zeros DIR`; for the void finding, DIR on zram or on btrfs \
+                  mounted with compress-force.",
         fix: "Omit --zeros and --data, since fathom's own data are unique and do not compress. Or use \
               --compress and --dedup to imitate your data.",
         accept: "Accept it if your data are as compressible.",

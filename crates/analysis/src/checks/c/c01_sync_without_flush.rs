@@ -5,7 +5,7 @@ use crate::case::{Case, asked_depth, share};
 use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use model::Known;
 use model::evidence::Moment;
-use model::finding::{CheckId, Severity};
+use model::finding::CheckId;
 use model::job::Kind;
 use model::machine::{Layer, LayerKind, Place};
 use model::units::show_count;
@@ -125,6 +125,8 @@ fn is_declared_safe(place: &Place, layer: &Layer) -> bool {
 
 #[cfg(test)]
 use crate::fixture::Fixture;
+#[cfg(test)]
+use model::finding::Severity;
 
 #[test]
 fn fewer_flushes_than_half_of_the_syncs_relabel() {
