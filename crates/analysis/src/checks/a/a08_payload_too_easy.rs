@@ -138,13 +138,13 @@ fn small_shares_are_accepted_and_zeros_bias_or_void() {
 
 #[test]
 fn requested_shares_are_a_note_and_easier_data_bias() {
-    let asked = || Data::Random {
+    let requested = || Data::Random {
         compress_percent: 50,
         dedup_percent: 0,
         dedup_set_bytes: None,
         dedup_shared: false,
     };
-    let at = |shares| CHECK.severity(&written(&Fixture::honest_write(), asked(), shares));
+    let at = |shares| CHECK.severity(&written(&Fixture::honest_write(), requested(), shares));
     assert_eq!(at([51.0, 1.0]), Some(Severity::Note));
     assert_eq!(at([60.0, 1.0]), Some(Severity::Biased));
 }

@@ -286,8 +286,7 @@ enum Why {
 }
 
 impl Why {
-    /// Determines why a share of the work is missing. `stored` says whether all bytes read are known to be
-    /// stored.
+    /// Determines why a share of the work is missing. `stored` is true if all bytes read are known to be stored.
     fn from_case(case: &Case, kind: Kind, missing: f64, stored: bool) -> Self {
         if kind != Kind::Read {
             return Self::Cache;
