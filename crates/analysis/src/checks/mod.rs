@@ -232,7 +232,7 @@ fn issued_bytes(case: &Case, kind: Kind) -> Known<u64> {
 }
 
 /// Adds up a figure of all runs.
-fn sum_over_runs(case: &Case, figure: impl Fn(&CaseRun) -> Known<u64>) -> Known<u64> {
+fn sum_over_runs<'r>(case: &Case<'r>, figure: impl Fn(&CaseRun<'r>) -> Known<u64>) -> Known<u64> {
     case.runs.iter().try_fold(0_u64, |sum, ran| Ok(sum.saturating_add(figure(ran)?)))
 }
 

@@ -29,7 +29,7 @@ pub(super) const CHECK: Check = Check {
             "hit = 1 - bytes delivered / bytes read. The bytes delivered are the smaller of the device's \
              count and the cgroup's, or the device's count alone if it agrees with fathom's within {same}. \
              Above {BIASED_ABOVE} the number is biased: a smaller share can come from pages that other \
-             readers left. From {RENAMED_FROM} on, it mostly measures the page cache and is renamed. If \
+             readers left. From {RENAMED_FROM} on, it mostly measures the page cache and is relabelled. If \
              other streams of the phase use the same device, the kernel's counts of the reads that each \
              stream's own workers submitted (`read_bytes` in /proc/thread-self/io) give a lower and an upper \
              bound, and the check answers if both lead to one answer. A file with more than {ENCODED_ABOVE} \

@@ -37,8 +37,8 @@ pub(super) const CHECK: Check = Check {
              {NOTHING_LEFT} % or more can be saved and the storage is known to compress: then almost nothing \
              was stored."
         ),
-        provoke: "`fathom run --rw randwrite --zeros DIR`; for the void one, DIR on zram or on btrfs mounted \
-                  with compress-force.",
+        provoke: "`fathom run --rw randwrite --zeros DIR`; for the void finding, DIR on zram or on btrfs \
+                  mounted with compress-force.",
         fix: "Omit --zeros and --data, since fathom's own data are unique and do not compress. Or use \
               --compress and --dedup to imitate your data.",
         accept: "Accept it if your data are as compressible.",
@@ -138,13 +138,13 @@ fn small_shares_are_accepted_and_zeros_bias_or_void() {
 
 #[test]
 fn requested_shares_are_a_note_and_easier_data_bias() {
-    let asked = || Data::Random {
+    let requested = || Data::Random {
         compress_percent: 50,
         dedup_percent: 0,
         dedup_set_bytes: None,
         dedup_shared: false,
     };
-    let at = |shares| CHECK.severity(&written(&Fixture::honest_write(), asked(), shares));
+    let at = |shares| CHECK.severity(&written(&Fixture::honest_write(), requested(), shares));
     assert_eq!(at([51.0, 1.0]), Some(Severity::Note));
     assert_eq!(at([60.0, 1.0]), Some(Severity::Biased));
 }

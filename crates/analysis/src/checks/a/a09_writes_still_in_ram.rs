@@ -23,7 +23,7 @@ pub(super) const CHECK: Check = Check {
                 the duration of that sync.",
         formula: formula!(
             "Share in memory = the larger of 1 - bytes at the device / bytes written and dirty bytes / bytes \
-             written. Above {RENAMED_ABOVE} the number is renamed to the page cache: smaller shares are \
+             written. Above {RENAMED_ABOVE} the number is relabelled to the page cache: smaller shares are \
              requests in flight and the last pages of a flush. The finding also gives the rate with the \
              final sync included. If other streams write to the same device, the bytes of this stream are \
              known within bounds. At least: direct writes that its own workers submitted, or pages that they \

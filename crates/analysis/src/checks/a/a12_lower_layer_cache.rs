@@ -36,16 +36,16 @@ pub(super) const CHECK: Check = Check {
                 fathom's own cgroup on the disks below.",
         formula: formula!(
             "Bytes at the disks / bytes at the top < {ARRIVES_FROM}: all I/O of a layer must arrive below, \
-             or a cache in between served it. Checked for the whole chain, and between the layers directly \
-             above and below each other if the upper one moved more than {MATTERS_FROM} of the bytes. If a \
-             disk below a loop device with a cache moved more than the loop device, only the bytes that the \
-             kernel charged to fathom count, since other processes may use the disk too. Not checked if \
-             nothing is charged there, or if too little is charged for writes that no sync makes durable. A \
-             loop device answers reads of never written blocks of its image without a disk. If the holes of \
-             the image (FIEMAP) explain {EXPLAINS_FROM} of the missing bytes, the finding names them instead \
-             of a cache. A partition and its disk are one device. If other streams use the disks below too, \
-             the bytes that they submitted are subtracted, and the check answers if that decides. RAID \
-             levels that write more than requested pass: only missing bytes point to a cache."
+             or a cache in between served it. Checked for the whole chain, and for each layer that moved \
+             more than {MATTERS_FROM} of the bytes against the layers directly below it. If a disk below a \
+             loop device with a cache moved more than the loop device, only the bytes that the kernel \
+             charged to fathom count, since other processes may use the disk too. Not checked if nothing is \
+             charged there, or if too little is charged for writes that no sync makes durable. A loop device \
+             answers reads of never written blocks of its image without a disk. If the holes of the image \
+             (FIEMAP) explain {EXPLAINS_FROM} of the missing bytes, the finding names them instead of a \
+             cache. A partition and its disk are one device. If other streams use the disks below too, the \
+             bytes that they submitted are subtracted, and the check answers if that decides. RAID levels \
+             that write more than requested pass: only missing bytes point to a cache."
         ),
         provoke: "`losetup -f --show IMAGE` (without --direct-io=on) and `fathom run --rw randread \
                   /dev/loopN`.",
@@ -286,8 +286,7 @@ enum Why {
 }
 
 impl Why {
-    /// Determines why a share of the work is missing. `stored` says whether all bytes read are known to be
-    /// stored.
+    /// Determines why a share of the work is missing. `stored` is true if all bytes read are known to be stored.
     fn from_case(case: &Case, kind: Kind, missing: f64, stored: bool) -> Self {
         if kind != Kind::Read {
             return Self::Cache;

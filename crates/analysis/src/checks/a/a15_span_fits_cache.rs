@@ -105,8 +105,9 @@ enum PageCacheWork {
 }
 
 fn page_cache_work(case: &Case, earlier: &Earlier) -> PageCacheWork {
-    let asked = [(Kind::Read, CheckId::A01), (Kind::Write, CheckId::A09)];
-    let answers = asked.into_iter().filter(|(kind, _)| case.does(*kind)).map(|(_, id)| earlier.answer(id));
+    let counting_checks = [(Kind::Read, CheckId::A01), (Kind::Write, CheckId::A09)];
+    let answers =
+        counting_checks.into_iter().filter(|(kind, _)| case.does(*kind)).map(|(_, id)| earlier.answer(id));
     let mut all = PageCacheWork::Delivered;
     for answer in answers {
         match answer {

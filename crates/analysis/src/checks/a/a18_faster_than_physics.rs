@@ -49,8 +49,8 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    let asked = case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device();
-    if !asked || earlier.relabels(CheckId::A01) || earlier.finds(CheckId::A02) {
+    let applies = case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device();
+    if !applies || earlier.relabels(CheckId::A01) || earlier.finds(CheckId::A02) {
         return Ok(Answer::DoesNotApply);
     }
     let latency = case.latency(Kind::Read).ok_or("no read completed within a window")?;

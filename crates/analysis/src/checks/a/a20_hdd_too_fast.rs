@@ -51,11 +51,11 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    let random = case.stream.access.pattern() == Some(Pattern::Random);
-    let asked = random && case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device();
-    let explained = earlier.relabels(CheckId::A01)
+    let is_random = case.stream.access.pattern() == Some(Pattern::Random);
+    let applies = is_random && case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device();
+    let is_explained = earlier.relabels(CheckId::A01)
         || [CheckId::A02, CheckId::A04, CheckId::A18].into_iter().any(|id| earlier.finds(id));
-    if !asked || explained {
+    if !applies || is_explained {
         return Ok(Answer::DoesNotApply);
     }
     let leaves = case.leaves()?;
@@ -80,7 +80,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Err(format!("a span of {} fits the cache of a hard disk", show_bytes(span)));
     }
     let (severity, cause) = if is_virtual {
-        (Severity::Note, "it is a virtual disk, whose flag says nothing about the disks of the host")
+        (Severity::Note, "it is a virtual disk, whose flag means nothing for the disks of the host")
     } else {
         (Severity::Biased, "a cache answered, or it is not a hard disk")
     };

@@ -26,7 +26,7 @@ pub(super) const CHECK: Check = Check {
                 `stat` file of the top device, both from the start of a run to its last completion. Only \
                 direct I/O is checked.",
         formula: formula!(
-            "Operations / device requests, per direction: biased above {BIASED_ABOVE}, renamed from \
+            "Operations / device requests, per direction: biased above {BIASED_ABOVE}, relabelled from \
              {RENAMED_FROM}, where most operations share a request. Up to {BIASED_ABOVE}, a scheduler merges \
              a few neighbours in any sequential queue. Checked only if device and operations agree in bytes \
              within {same}, otherwise the requests are not fathom's. If other streams use the device at the \

@@ -25,7 +25,7 @@ pub(super) const CHECK: Check = Check {
                 requests, bytes and time-in-queue in the `stat` file of the top device.",
         formula: formula!(
             "Mean operations in flight / (depth x workers x targets): below {REACHED_FROM}, the result is \
-             renamed to the measured depth. The device's own count is compared too: if it moved at least \
+             relabelled to the measured depth. The device's own count is compared too: if it moved at least \
              {OURS_FROM} of fathom's bytes and its time-in-queue gives less than {REACHED_FROM} of the \
              depth, allowing for merged requests, the rest waited above the device. Does not apply at depth \
              1, or if a schedule, pauses or drains hold operations back."

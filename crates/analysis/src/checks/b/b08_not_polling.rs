@@ -36,8 +36,8 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {
-    let asked = case.stream.options.keys().find(|o| POLLING.contains(&o.as_str()));
-    let Some(option) = asked.filter(|_| case.has_storage()) else { return Ok(Answer::DoesNotApply) };
+    let option = case.stream.options.keys().find(|o| POLLING.contains(&o.as_str()));
+    let Some(option) = option.filter(|_| case.has_storage()) else { return Ok(Answer::DoesNotApply) };
     case.grounded()?;
     let layers = case.places().flat_map(|p| &p.layers).filter(|l| l.queue.contains_key("io_poll"));
     let mut holds = None;

@@ -1,4 +1,4 @@
-//! B12: operations that failed or moved fewer bytes than asked, and syncs and closes after them that failed.
+//! B12: operations that failed or moved fewer bytes than requested, and syncs and closes after them that failed.
 //!
 //! Counts the errors of every run of the job, including runs that errors ended. A failed sync of a target that
 //! the stream wrote counts like a failed operation: the kernel accepted the writes but could not store them.

@@ -22,8 +22,8 @@ pub(super) const CHECK: Check = Check {
                 extents that were allocated but never written.",
         formula: formula!(
             "(Holes + unwritten bytes + bytes not allocated yet) / bytes of the file at the start of a run: \
-             renamed `allocating` above {RENAMED_ABOVE} in the worst run. Such a write takes a block, marks \
-             it written and puts both into the journal. A note if the job itself requests a new file \
+             relabelled `allocating` above {RENAMED_ABOVE} in the worst run. Such a write takes a block, \
+             marks it written and puts both into the journal. A note if the job itself requests a new file \
              (`--engine sync:new`, `sync:fallocate`, `sync:grow`)."
         ),
         provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randwrite --destroy \

@@ -96,7 +96,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     ))
 }
 
-fn sides(ran: &CaseRun, asked: f64) -> Option<Sides> {
+fn sides(ran: &CaseRun, requested_depth: f64) -> Option<Sides> {
     // In an open loop, latency starts before an operation is in flight. Only its service time counts here.
     let histograms = || Kind::ALL.iter().filter_map(|k| Some(service_latency(ran.stream.kinds.get(k)?)));
     let ops: f64 = histograms().map(|h| h.count() as f64).sum();
@@ -111,12 +111,12 @@ fn sides(ran: &CaseRun, asked: f64) -> Option<Sides> {
     }
     // Operations across an edge count completely on one side of the law and in part on the other. At most a full
     // queue of the slowest operations crosses, and all are rarely that slow, hence the limit.
-    let edge = (asked * slowest / depth_ns).min(EDGE_AT_MOST.0).max(asked / ops);
+    let edge = (requested_depth * slowest / depth_ns).min(EDGE_AT_MOST.0).max(requested_depth / ops);
     Some(Sides {
         depth: depth_ns / window,
         rate_times_latency: sum_ns / window,
         tolerated: TOLERATED.0 + edge,
-        largest_gap: TOLERATED.0 + asked * slowest_of_all / depth_ns,
+        largest_gap: TOLERATED.0 + requested_depth * slowest_of_all / depth_ns,
         slowest_ns: slowest_of_all,
         window_ns: window,
     })

@@ -28,7 +28,7 @@ pub(super) const CHECK: Check = Check {
                 bytes that fathom trimmed.",
         formula: formula!(
             "1 - (bytes of holes after - before) / bytes trimmed, over all runs: biased above \
-             {BIASED_ABOVE}, renamed from {RENAMED_FROM}. A trim of a hole frees nothing and reaches no \
+             {BIASED_ABOVE}, relabelled from {RENAMED_FROM}. A trim of a hole frees nothing and reaches no \
              device. Not checked if the job also writes, if several streams or hosts change the file, or if \
              trims are not multiples of {BLOCK_BYTES} bytes, since the file system only zeroes parts of \
              blocks. Does not apply to block devices, which do not show which blocks hold data."

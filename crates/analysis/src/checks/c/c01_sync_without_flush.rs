@@ -5,7 +5,7 @@ use crate::case::{Case, asked_depth, share};
 use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
 use model::Known;
 use model::evidence::Moment;
-use model::finding::{CheckId, Severity};
+use model::finding::CheckId;
 use model::job::Kind;
 use model::machine::{Layer, LayerKind, Place};
 use model::units::show_count;
@@ -68,11 +68,11 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         ));
     }
     // If the stream makes no syncs, only the final sync of each run counts.
-    let (asked, until) = match super::syncs_requested(case) {
+    let (requested, until) = match super::syncs_requested(case) {
         0 if case.runs.iter().all(|r| r.end.sync_ns.is_some()) => (case.runs.len() as u64, Moment::Synced),
-        asked => (asked, Moment::Stop),
+        requested => (requested, Moment::Stop),
     };
-    if asked == 0 {
+    if requested == 0 {
         return Err("no sync completed".into());
     }
     let counts: Vec<[u64; 2]> =
@@ -80,11 +80,11 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     // A file system on several disks may flush only the disks that were written.
     let flushed = counts.iter().map(|c| c[0]).fold(0, u64::saturating_add);
     let numbers = evidence([
-        ("syncs", asked as f64),
+        ("syncs", requested as f64),
         ("flushes", flushed as f64),
-        ("flushes_per_sync", share(flushed as f64, asked as f64)),
+        ("flushes_per_sync", share(flushed as f64, requested as f64)),
     ]);
-    let needed = FLUSHED_FROM * asked as f64 / asked_depth(&case.stream).max(1.0);
+    let needed = FLUSHED_FROM * requested as f64 / asked_depth(&case.stream).max(1.0);
     let flushes_of_sharers = super::syncs_of_sharers(case, &disks).saturating_mul(FLUSHES_OF_A_SYNC);
     if flushes_of_sharers > 0
         && flushed as f64 >= needed
@@ -102,7 +102,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     let sentence = format!(
         "{} syncs were requested, but the disk got {} flushes.",
-        show_count(asked as f64),
+        show_count(requested as f64),
         show_count(flushed as f64)
     );
     Ok(super::skipped_syncs(case, &sentence, numbers))
@@ -125,6 +125,8 @@ fn is_declared_safe(place: &Place, layer: &Layer) -> bool {
 
 #[cfg(test)]
 use crate::fixture::Fixture;
+#[cfg(test)]
+use model::finding::Severity;
 
 #[test]
 fn fewer_flushes_than_half_of_the_syncs_relabel() {

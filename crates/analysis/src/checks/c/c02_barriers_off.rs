@@ -5,7 +5,7 @@ use crate::case::Case;
 use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
 use model::evidence::LIBRARIES;
-use model::finding::{CheckId, Severity};
+use model::finding::CheckId;
 use model::job::Kind;
 use model::machine::FileSystem;
 
@@ -83,6 +83,8 @@ fn skipping_option(fs: &FileSystem) -> Option<&'static str> {
 
 #[cfg(test)]
 use crate::fixture::Fixture;
+#[cfg(test)]
+use model::finding::Severity;
 
 #[test]
 fn a_library_relabels_and_similar_options_do_not() {

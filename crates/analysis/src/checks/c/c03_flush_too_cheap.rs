@@ -71,9 +71,9 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let mut slowest = None;
     for disk in disks {
         match time_flushes(case, disk, is_virtual)? {
-            Some(Ok(ns)) => slowest = Some(ns),
-            Some(Err(finding)) => return Ok(finding),
-            None => {}
+            Flushes::Credible(ns) => slowest = Some(ns),
+            Flushes::TooCheap(finding) => return Ok(finding),
+            Flushes::None => {}
         }
     }
     // C01 reports missing flushes.
@@ -81,11 +81,19 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     Ok(Answer::Holds("A flush took long enough to have reached a medium.", evidence([("flush_ns", ns)])))
 }
 
-/// Returns the ns per flush if credible, otherwise the finding, or `None` without flushes.
-fn time_flushes(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Option<Result<f64, Answer>>> {
+/// The flushes of one disk.
+enum Flushes {
+    None,
+    /// They took this many ns each.
+    Credible(f64),
+    /// They were faster than any medium: the finding.
+    TooCheap(Answer),
+}
+
+fn time_flushes(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Flushes> {
     let [count, ms] = super::flushes_of_disk(case, disk, Moment::Stop)?;
     if count == 0 {
-        return Ok(None);
+        return Ok(Flushes::None);
     }
     let is_spinning = disk.queue_number("rotational")? == 1;
     let minimum_ns = match (is_virtual, is_spinning) {
@@ -97,7 +105,7 @@ fn time_flushes(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Option<Res
     let ns_per_flush = |ms: f64| ms * 1e6 / flushes;
     let numbers = evidence([("flushes", flushes), ("flush_ns", ns_per_flush(ms)), ("least_ns", minimum_ns)]);
     if ns_per_flush(ms - rounding_ms) >= minimum_ns {
-        return Ok(Some(Ok(ns_per_flush(ms))));
+        return Ok(Flushes::Credible(ns_per_flush(ms)));
     }
     if ns_per_flush(ms + rounding_ms) >= minimum_ns {
         return Err(format!(
@@ -113,11 +121,11 @@ fn time_flushes(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Option<Res
             "the drive answered from its memory, which is safe only with power-loss protection",
         )
     };
-    Ok(Some(Err(Answer::finding(
+    Ok(Flushes::TooCheap(Answer::finding(
         severity,
         format!("A flush of {} took {}: {cause}.", disk.name, show_ns(ns_per_flush(ms))),
         numbers,
-    ))))
+    )))
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub(super) const CHECK: Check = Check {
              memory, only A09 reports them."
         ),
         provoke: "fathom run --rw randwrite --bs 4k --cache direct .   # on a disk whose queue/write_cache \
-                  says write back",
+                  is `write back`",
         fix: "Use --cache direct-dsync, or --fsync N, to measure writes that survive a power cut.",
         accept: "A note needs no --accept.",
     },

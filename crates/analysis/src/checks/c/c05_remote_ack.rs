@@ -26,9 +26,9 @@ pub(super) const CHECK: Check = Check {
                 calls in `/proc/self/mountstats` from the start of a run to its final sync.",
         formula: formula!(
             "Any network or user-space file system: a note, since the server may have answered from its \
-             memory. If syncs were requested and NFS sent no WRITE or COMMIT, the result is renamed: nothing \
-             left this machine. A missing COMMIT alone proves nothing, since a client requests stable writes \
-             if one call carries all data."
+             memory. If syncs were requested and NFS sent no WRITE or COMMIT, the result is relabelled: \
+             nothing left this machine. A missing COMMIT alone proves nothing, since a client requests \
+             stable writes if one call carries all data."
         ),
         provoke: "mount -t nfs server:/export /mnt && fathom run --rw randwrite --depth 1 --fsync 1 /mnt",
         fix: "Check the mount options (`nfsstat -m`) and the server's (`exportfs -v` must list `sync`), and \

@@ -49,7 +49,7 @@ pub(super) const CHECK: Check = Check {
             "1 - device time / sum of latencies - share of the workers' time on a CPU - share waiting for \
              one, all per operation, since the counters include the warm-up. Above {BIASED_ABOVE} and \
              {floor} per operation (the time in the kernel), the latency is biased; above {RENAMED_ABOVE}, \
-             the result is renamed. Only for direct I/O of which at least {ARRIVED_FROM} of the bytes \
+             the result is relabelled. Only for direct I/O of which at least {ARRIVED_FROM} of the bytes \
              reached the device. With other processes on the disk (D01), their device time counts as \
              fathom's: the time above the device is then a lower bound, and the check never holds. \
              Operations merged into one request share its time. Parts of a split operation (more than \

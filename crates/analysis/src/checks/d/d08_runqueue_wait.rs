@@ -25,8 +25,8 @@ pub(in crate::checks) const CHECK: Check = Check {
         formula: formula!(
             "That time, without pauses by a quota (D11), divided by the workers' time: above {BIASED_ABOVE} \
              biased. Above {VOID_ABOVE} void, since the number mostly depends on other users of the CPUs. If \
-             fathom has more workers than there are CPUs, it competes with itself, and the result is renamed \
-             `limited by CPU` instead."
+             fathom has more workers than there are CPUs, it competes with itself, and the result is \
+             relabelled `limited by CPU` instead."
         ),
         provoke: "for i in $(seq $(nproc)); do timeout 5 sh -c 'while :; do :; done' & done\nfathom run --rw randread --depth 1 .",
         fix: "Stop other users of the CPUs, use fewer --workers, or give the workers their own CPUs \

@@ -96,8 +96,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     Ok(Answer::finding(
         Severity::Biased,
         format!(
-            "{} of the latencies are the kernel's tick of {} or a multiple, although a request took {} in \
-             the device.",
+            "{} of the latencies are at the kernel's tick of {} or a multiple, although a request took only \
+             {} in the device.",
             show_share(strongest.part),
             show_ns(tick_ns(strongest.hz)),
             show_ns(device_ns)

@@ -27,7 +27,7 @@ pub(in crate::checks) const CHECK: Check = Check {
                 and `cpu.cfs_quota_us` of all cgroups above.",
         formula: formula!(
             "Paused time of all threads together above {BIASED_ABOVE} of the runs' time: biased. Above \
-             {RENAMED_ABOVE} the result is renamed, since the quota decides it. Without a quota in any \
+             {RENAMED_ABOVE} the result is relabelled, since the quota decides it. Without a quota in any \
              cgroup above, there are no pauses. A quota that paused nothing is not reported."
         ),
         provoke: "systemd-run --scope -p CPUQuota=20% fathom run --rw randread --bs 4k --depth 32 .",

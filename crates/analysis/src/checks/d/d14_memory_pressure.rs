@@ -60,7 +60,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }
-    let active = sum_over_runs(case, |ran| ran.active_ns())? as f64;
+    let active = sum_over_runs(case, CaseRun::active_ns)? as f64;
     let sum =
         |file: &str, read: &dyn Fn(&str) -> Known<u64>| sum_over_runs(case, |ran| grown(ran, file, read));
     let stalled_us = sum(PRESSURE, &|text| pressure_us(text, "some"));

@@ -38,9 +38,10 @@ pub(super) const CHECK: Check = Check {
         formula: formula!(
             "The drive woke up in a run if the longest operation of the first interval took {least} or more, \
              {FACTOR} times the median, and {FACTOR} times the longest operation of all later intervals. \
-             Fires if every run began so and there are {FEWEST_RUNS} runs, or if it took {spin_up}, like a \
-             disk that spins up. Biased if waking up took at least {BIASES_FROM} of the windows, otherwise a \
-             note. Runs with fewer than {FEWEST_INTERVALS} later intervals are not checked.",
+             Fires if every run began so and there are at least {FEWEST_RUNS} runs, or the wake-up took \
+             {spin_up}, like a disk that spins up. Biased if waking up took at least {BIASES_FROM} of the \
+             windows, otherwise a note. Runs with fewer than {FEWEST_INTERVALS} later intervals are not \
+             checked.",
             least = Ns(LEAST_NS as f64),
             spin_up = Ns(SPIN_UP_NS as f64)
         ),

@@ -39,8 +39,8 @@ pub(super) const CHECK: Check = Check {
                 `/proc/self/mountstats` at start and stop of each run: reads through the cache, direct \
                 reads, and reads from the server.",
         formula: formula!(
-            "The number is renamed if the file system belongs to a network, to a virtual machine's host, or \
-             to a program (FUSE). The name also states if the program is known to use the network (sshfs, \
+            "The number is relabelled if the file system belongs to a network, to a virtual machine's host, \
+             or to a program (FUSE). The name also states if the program is known to use the network (sshfs, \
              rclone, ...) or to encrypt (gocryptfs, encfs, ...). On NFS, 1 - server reads / (normal + direct \
              reads) is the share that this machine's cache answered: it is reported from {HITS_FROM}, and \
              from {CACHE_FROM} the number is named after that cache. Caches of the server are invisible."
@@ -173,7 +173,7 @@ fn bytes_in_run(ran: &CaseRun, fs: &FileSystem) -> Known<[u64; 2]> {
 fn bytes_since_mount(snapshot: &Snapshot, fs: &FileSystem) -> Known<[u64; 2]> {
     let name = format!(" mounted on {} with fstype ", fs.mount_point);
     let mut lines = snapshot.text(MOUNT_STATS)?.lines().skip_while(|l| !l.contains(&name));
-    lines.next().ok_or_else(|| format!("{MOUNT_STATS} does not name {}", fs.mount_point))?;
+    lines.next().ok_or_else(|| format!("{MOUNT_STATS} does not list {}", fs.mount_point))?;
     let mut own = lines.take_while(|l| !l.starts_with("device "));
     let bytes = own.find_map(|l| l.trim().strip_prefix("bytes:"));
     let numbers: Option<Vec<u64>> =

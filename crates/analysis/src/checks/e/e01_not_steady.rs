@@ -31,7 +31,7 @@ pub(super) const CHECK: Check = Check {
              on, {shorter} below, in most runs and in one direction. Also fires if most runs have no steady \
              part (MSER-5) and each quarter changes less than the one before. Holds if the interval is \
              within that limit. Otherwise, or with fewer than {FEWEST} independent steps, it is not checked: \
-             no proof of change is no proof of steadiness. With --until steady it also renames results that \
+             no proof of change is no proof of steadiness. With --until steady it also relabels results that \
              did not become steady from round to round.",
             minute = Share(DRIFT_TO.minute),
             ten = Share(DRIFT_TO.ten_seconds),

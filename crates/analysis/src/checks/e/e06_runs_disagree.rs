@@ -1,5 +1,5 @@
 //! E06: runs of the same job that differ. Compares the standard deviation of the runs' rates with limits, and
-//! says whether the variation within the runs explains it.
+//! states whether the variation within the runs explains it.
 
 use crate::case::{Case, no_run};
 use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
@@ -119,13 +119,13 @@ fn fix_for(case: &Case, rates: &[f64], within: Option<f64>) -> String {
     if !variance.is_finite() {
         return general_fix.into();
     }
-    let asked = format!("an interval of +- {}", show_share(ASKED));
+    let goal = format!("an interval of +- {}", show_share(ASKED));
     let Some(runs) = intervals::runs(variance, ASKED) else {
-        return format!("{general_fix} Without a fix, {asked} would take more than {MOST_RUNS} runs.");
+        return format!("{general_fix} Without a fix, {goal} would take more than {MOST_RUNS} runs.");
     };
     let seconds = case.window_ns() / 1e9 / rates.len() as f64;
     let plain =
-        format!("{general_fix} Without a fix, about {runs} runs in total would give {asked} (--runs {runs})");
+        format!("{general_fix} Without a fix, about {runs} runs in total would give {goal} (--runs {runs})");
     let best = within.zip(overhead_s(case)).and_then(|(within, overhead_s)| {
         let spread = Variability { variance, within, seconds, beside_s: overhead_s };
         intervals::best_seconds(&spread)

@@ -7,8 +7,12 @@ use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
 use crate::threshold::Share;
 use model::Known;
 use model::finding::{CheckId, Severity};
+use model::job::Kind;
 use model::units::{show_count, show_ns, show_share};
 use stats::bimodality::{FEWEST_OPS, RATIO_FROM, SHARE_FROM, VALLEY_TO, modes};
+
+/// Share of the read bytes below which the device's count shows that the page cache answered the rest.
+const DELIVERED_BELOW: Share = Share(0.95);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::E07,
@@ -77,8 +81,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
 
 /// Whether the page cache is known to have answered a part of the reads.
 fn has_cache_hits(case: &Case) -> bool {
-    case.at_device(model::job::Kind::Read)
-        .is_ok_and(|bytes| (bytes.most as f64) < 0.95 * case.issued(model::job::Kind::Read).bytes as f64)
+    let read = case.issued(Kind::Read).bytes as f64;
+    case.at_device(Kind::Read).is_ok_and(|delivered| (delivered.most as f64) < DELIVERED_BELOW.0 * read)
 }
 
 #[cfg(test)]
@@ -89,7 +93,7 @@ use crate::fixture::Fixture;
 fn mixed(slow_percent: u64) -> model::record::Record {
     let mut record = Fixture::honest().record();
     for end in record.runs.iter_mut().filter_map(|r| r.end.as_mut()) {
-        let latency = &mut end.streams[0].kinds.get_mut(&model::job::Kind::Read).unwrap().latency;
+        let latency = &mut end.streams[0].kinds.get_mut(&Kind::Read).unwrap().latency;
         latency.clear();
         (0..10_000).for_each(|i| latency.record(if i % 100 < slow_percent { 400_000 } else { 5_000 } + i));
     }

@@ -28,7 +28,7 @@ pub(super) const CHECK: Check = Check {
             "For writes and trims on drives that are not rotational, outside virtual machines. If less than \
              {WRITTEN_FROM} times the capacity was written since the machine started (SNIA's \
              preconditioning) and at least {EMPTIED_FROM} of it was discarded, the drive was emptied, and \
-             the result is renamed. With {WRITTEN_FROM} times the capacity written, the check holds. In \
+             the result is relabelled. With {WRITTEN_FROM} times the capacity written, the check holds. In \
              between, the history before the machine started is unknown: the check holds if --precondition \
              wrote the measured region twice and the rate settled after that, otherwise it does not answer."
         ),

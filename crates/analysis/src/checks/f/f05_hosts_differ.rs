@@ -15,8 +15,8 @@ pub(super) const CHECK: Check = Check {
         reads: "The findings of each host when it planned: kernel, CPUs, memory; file system, mount options, \
                 device model and size of the targets; the engine and span that it would have chosen.",
         formula: formula!(
-            "Lists each property that is not the same text on all hosts, with the value of each host. A \
-             note: the number is the result of these hosts."
+            "A note that lists each property that differs between hosts, with the value of each host. The \
+             number remains the result of these hosts."
         ),
         provoke: "`mpirun ...` on hosts with different kernels.",
         fix: "Use hosts that are alike, or measure each kind separately.",

@@ -35,12 +35,12 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     ask: evaluate,
 };
 
-fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
+fn evaluate(context: &Context) -> Vec<NamedAnswer> {
     let mut out = Vec::new();
-    for (pair, unknown) in asked.pairs.iter().zip(&asked.unknown) {
+    for (pair, unknown) in context.pairs.iter().zip(&context.unknown) {
         let mut add = |answer| out.push((vec![pair.name.clone()], answer));
         let findings: Vec<Detail> =
-            [other_work(pair, asked), side_without_number(pair, asked), labelled_differences(pair)]
+            [other_work(pair, context), side_without_number(pair, context), labelled_differences(pair)]
                 .into_iter()
                 .flatten()
                 .collect();
@@ -61,9 +61,9 @@ fn found(severity: Severity, sentence: String, cure: &str) -> Detail {
 }
 
 /// Returns the finding for sides that did different work, accepted or not.
-fn other_work(pair: &Pair, asked: &Context) -> Option<Detail> {
-    let sentence = compare::other_work(&pair.differences, asked.name)? + ".";
-    Some(if asked.accepted {
+fn other_work(pair: &Pair, context: &Context) -> Option<Detail> {
+    let sentence = compare::other_work(&pair.differences, context.name)? + ".";
+    Some(if context.accepted {
         found(Severity::Rename, sentence, "")
     } else {
         Detail::new(Severity::Void, sentence, Evidence::new())
@@ -71,8 +71,8 @@ fn other_work(pair: &Pair, asked: &Context) -> Option<Detail> {
 }
 
 /// Returns the finding for a side without a number, or with several different sessions.
-fn side_without_number(pair: &Pair, asked: &Context) -> Option<Detail> {
-    let other_work = compare::other_work(&pair.differences, asked.name);
+fn side_without_number(pair: &Pair, context: &Context) -> Option<Detail> {
+    let other_work = compare::other_work(&pair.differences, context.name);
     let why = pair.refused.as_ref().filter(|why| other_work.as_ref() != Some(why))?;
     Some(found(Severity::Void, format!("{why}."), "Measure again without that."))
 }

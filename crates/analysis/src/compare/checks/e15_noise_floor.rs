@@ -32,8 +32,8 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     ask: evaluate,
 };
 
-fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
-    let Some((pair, metric)) = asked.headline() else { return Vec::new() };
+fn evaluate(context: &Context) -> Vec<NamedAnswer> {
+    let Some((pair, metric)) = context.headline() else { return Vec::new() };
     let about = vec![pair.name.clone()];
     let Some(floor) = metric.floor else {
         let why = format!(

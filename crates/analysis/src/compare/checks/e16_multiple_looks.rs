@@ -31,12 +31,12 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     ask: evaluate,
 };
 
-fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
-    let count = asked.others().count();
+fn evaluate(context: &Context) -> Vec<NamedAnswer> {
+    let count = context.others().count();
     if count < 2 {
         return Vec::new();
     }
-    let held: Vec<String> = asked
+    let held: Vec<String> = context
         .others()
         .filter(|(_, m)| is_corrected_away(m))
         .map(|(p, m)| format!("{} {}", p.name, m.name))

@@ -35,10 +35,10 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     ask: evaluate,
 };
 
-fn evaluate(asked: &Context) -> Vec<NamedAnswer> {
+fn evaluate(context: &Context) -> Vec<NamedAnswer> {
     let mut out = Vec::new();
     let mut seen = false;
-    for (side, reports) in [("A", asked.sides[0]), (asked.name, asked.sides[1])] {
+    for (side, reports) in [("A", context.sides[0]), (context.name, context.sides[1])] {
         for one in reports
             .iter()
             .flat_map(|report| report.results.iter().map(move |result| SideResult { report, result }))

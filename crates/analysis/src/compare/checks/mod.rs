@@ -65,14 +65,14 @@ impl<'a> Context<'a> {
 }
 
 /// Runs all checks. Equal answers about several results become one finding, and the worst findings come first.
-pub(super) fn ask(asked: &Context) -> Vec<Finding> {
+pub(super) fn ask(context: &Context) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
     for check in CHECKS {
-        for (about, answer) in (check.ask)(asked) {
+        for (about, answer) in (check.ask)(context) {
             let Some(mut new) = findings::finding(check.id, check.name, &check.page, &answer, about) else {
                 continue;
             };
-            new.accepted = check.acceptable && asked.accepted;
+            new.accepted = check.acceptable && context.accepted;
             let same =
                 |f: &&mut Finding| (f.id, f.outcome, &f.sentence) == (new.id, new.outcome, &new.sentence);
             match out.iter_mut().find(same) {
