@@ -160,7 +160,7 @@ pub fn examine(block: &[u8], expected: &Expected) -> Result<Sound, Damage> {
         match check_sector(bytes, &here, within as u32) {
             Ok(sequence) => tally.add(sector, sequence, expected),
             Err(kind) => {
-                broken.get_or_insert(Damage { sector, sectors: 0, block_sectors, kind }).sectors += 1
+                broken.get_or_insert(Damage { sector, sectors: 0, block_sectors, kind }).sectors += 1;
             }
         }
     }
@@ -314,10 +314,10 @@ impl std::fmt::Display for Damage {
                 );
             }
             DamageKind::Future { sequence } => {
-                write!(f, "these are the data of write {sequence}, which was never begun")?
+                write!(f, "these are the data of write {sequence}, which was never begun")?;
             }
             DamageKind::Foreign { id } => {
-                write!(f, "another verification wrote these data, with id {id:016x}")?
+                write!(f, "another verification wrote these data, with id {id:016x}")?;
             }
             DamageKind::Zeros => f.write_str("only zeros")?,
             DamageKind::Strange => f.write_str("no verification wrote these data")?,

@@ -711,8 +711,10 @@ fn foreign_io(run: &CommandRun) -> CheckAnswer {
         } else {
             format!(" (processes with I/O: {})", busy.join(", "))
         };
-        let sentence =
-            format!("Other processes read {} from the same devices during the run{who}.", show_bytes(foreign));
+        let sentence = format!(
+            "Other processes read {} from the same devices during the run{who}.",
+            show_bytes(foreign)
+        );
         return Ok(CheckReply::Found(Severity::Biased, sentence));
     }
     let written = run
