@@ -97,7 +97,7 @@ const MOST_DIRTY_BYTES: u64 = 16 << 20;
 const MOST_ENTRIES: usize = 256;
 const O_NONBLOCK: i32 = 0o4000;
 
-/// The kind of a target.
+/// Where a target is stored, which decides what the doctor asks about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TargetKind {
     /// A directory, where a test file would be made.

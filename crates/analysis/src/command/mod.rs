@@ -491,7 +491,7 @@ const LEAST_TICKS: u64 = 20;
 enum CheckReply {
     /// The command did nothing that the check is about.
     DoesNotApply,
-    /// The check holds.
+    /// The check found no problem.
     Holds,
     /// A finding with its sentence.
     Found(Severity, String),

@@ -217,7 +217,7 @@ fn special_files_are_refused_without_blocking() -> io::Result<()> {
         (socket.as_path(), "a socket"),
         (dir.path(), "a directory"),
         (Path::new("/dev/zero"), "a character device"),
-        (Path::new("/proc/self/maps"), "of the kernel's (proc)"),
+        (Path::new("/proc/self/maps"), "file of the kernel (proc)"),
     ];
     for (path, word) in table {
         assert!(why(path).contains(word), "{}", why(path));
