@@ -139,7 +139,7 @@ pub struct Request {
     pub detail: Detail,
     /// Additional output files.
     pub outputs: Vec<PathBuf>,
-    /// Which files they may replace.
+    /// Which existing files the reports may replace.
     pub replace: Replace,
 }
 

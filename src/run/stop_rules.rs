@@ -44,7 +44,7 @@ struct RateFloor {
     done: [(u64, u64); Kind::ALL.len()],
 }
 
-/// A stream as values over equal times, counted from the start of its measured window.
+/// The values of a stream in intervals of equal length, from the start of its measured window.
 struct Series {
     every_ns: u64,
     /// ns since the start of the first block.

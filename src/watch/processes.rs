@@ -446,7 +446,7 @@ impl Events {
         Self { wanted: false, by_thread: false, devices: Vec::new(), recording }
     }
 
-    /// Makes the events for devices that are followed later.
+    /// Creates the events; the devices to follow are added later.
     pub(super) fn new(whose: Whose) -> Self {
         let by_thread = matches!(whose, Whose::ThreadsOf(_));
         Self { wanted: true, by_thread, ..Self::none() }

@@ -1,6 +1,6 @@
 //! The interface between workers and engines: the traits that the loop and the verifier use, and the error of an engine that cannot be set up.
 //!
-//! Most engines are one blocking call per operation: they implement [`Call`], and [`BlockingEngine`] makes an [`Engine`] of it.
+//! Most engines are one blocking call per operation: they implement `Call`, and `BlockingEngine` makes an [`Engine`] of it.
 
 use crate::source::Op;
 use crate::spec::WorkerSpec;

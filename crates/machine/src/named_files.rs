@@ -72,7 +72,7 @@ pub fn parent(path: &Path) -> PathBuf {
 /// Returns the files at or below a path.
 ///
 /// # Errors
-/// Returns the reason if a directory cannot be read, or holds more than [`MAX_FILES`] files.
+/// Returns the reason if a directory cannot be read, or holds more than `MAX_FILES` files.
 pub fn files(path: &Path) -> Known<Vec<PathBuf>> {
     let Ok(metadata) = fs::metadata(path) else { return Ok(Vec::new()) };
     if !metadata.is_dir() {

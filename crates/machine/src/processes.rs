@@ -201,7 +201,7 @@ pub fn faults(root: &Root, pid: u32, tid: Option<u32>) -> Option<Faults> {
     Some(Faults { major, minor })
 }
 
-/// Most descriptors that are read. For a process with more, these decide.
+/// Maximum number of descriptors read per process. A process with more is judged by these.
 const MAX_DESCRIPTORS: usize = 256;
 /// Most threads that are read.
 const MAX_THREADS: usize = 64;

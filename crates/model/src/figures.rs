@@ -298,7 +298,7 @@ pub struct Pace {
     pub latency_ns: Option<f64>,
 }
 
-/// A rate against another, from runs of the same rounds.
+/// The difference between two rates, from runs of the same rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
@@ -478,7 +478,7 @@ pub struct Steadiness {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING-KEBAB-CASE")]
 pub enum State {
-    /// Surely no drift larger than allowed.
+    /// The drift is certainly within the allowed limit.
     Steady,
     /// Surely a drift larger than allowed.
     Drifting,

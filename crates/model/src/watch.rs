@@ -463,7 +463,7 @@ pub struct Open {
     pub files: usize,
     /// Opened past the page cache (`O_DIRECT`).
     pub direct: bool,
-    /// Opened without that.
+    /// Opened without `O_DIRECT`.
     pub buffered: bool,
     /// Writes wait until they are stable (`O_SYNC`, `O_DSYNC`).
     pub sync: bool,

@@ -34,7 +34,8 @@ pub struct Counts {
     pub async_contexts: u64,
     /// Pipes and sockets.
     pub pipes: u64,
-    /// Reads and writes of the disks by all processes: how many, and how many began where one of the last 16 had ended.
+    /// Requests of all processes to the disks, reads and then writes: their number, and how many began where one of the previous 16
+    /// requests ended.
     pub requests: [[u64; 2]; 2],
 }
 
@@ -725,7 +726,7 @@ impl Maps {
     }
 }
 
-/// Where the kernel of this machine keeps the [`FIELDS`] of a block request, in bytes.
+/// Where the kernel of this machine keeps the fields of a block request that are counted, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestLayout([i32; FIELDS.len()]);
 

@@ -126,7 +126,7 @@ fn foreign(line: &str) -> Foreign {
 
 /// Records were lost before this page.
 const MISSED: u64 = 1 << 31;
-/// The number of lost records follows the records.
+/// Flag: the number of lost records is stored after the records.
 const STORED: u64 = 1 << 30;
 /// The bits of the commit word with the number of bytes in use.
 const IN_USE: u64 = STORED - 1;

@@ -260,7 +260,7 @@ pub fn can_be_asked(condition: &Condition) -> bool {
 /// Share of one CPU from which the CPU is the limiter.
 const CPU_BOUND: f64 = 0.9;
 
-/// Share of the time with requests in flight from which a device is the limiter.
+/// A device is the limiter if it has requests in flight for at least this share of the time.
 const DEVICE_BUSY: f64 = 0.75;
 
 /// Mean depth up to which requests count as one at a time.

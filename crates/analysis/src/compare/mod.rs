@@ -7,7 +7,7 @@
 //! 4. `answer` writes the sentences.
 //!
 //! [`compare`] is total: any two reports have a comparison, however broken they are. A rerun is a session that also repeated the jobs of an
-//! earlier session. [`split_rerun`] divides it into two records, and [`compare_rerun`] compares their reports.
+//! earlier session. `split_rerun` divides it into two records, and `compare_rerun` compares their reports.
 
 pub(crate) mod checks;
 mod fingerprint;

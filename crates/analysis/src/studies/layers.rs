@@ -18,7 +18,7 @@ use stats::intervals;
 /// neither the device nor its queue was measured, and the CPU was the limit.
 const EXPECTED: &[CheckId] =
     &[CheckId::A01, CheckId::A09, CheckId::A16, CheckId::B05, CheckId::B06, CheckId::B07, CheckId::D06];
-/// The end of the note about them.
+/// The end of the note about accepted findings.
 pub(super) const SHOWN: &str = "about rows through the page cache are accepted and do not count for the verdict: a comparison \
                                 of layers exists to show them";
 /// Share of fathom's rate below which the device did next to nothing.

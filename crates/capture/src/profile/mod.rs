@@ -301,7 +301,7 @@ impl OperationCounts {
 const MAX_DISTINCT_SIZES: usize = 1 << 16;
 /// Number of reported frequent sizes.
 const MAX_FREQUENT_SIZES: usize = 6;
-/// Minimum share of a reported frequent size.
+/// Minimum share of the requests from which a size is reported as frequent.
 const MIN_FREQUENT_SHARE: f64 = 0.005;
 const SIZE_PERCENTILES: [(&str, f64); 4] = [("10", 0.1), ("50", 0.5), ("90", 0.9), ("99", 0.99)];
 

@@ -240,7 +240,7 @@ fn path(name: &str) -> &str {
     name.split_once(" [").map_or(name, |(path, _)| path).trim()
 }
 
-/// Settings of a worker in the result file, in the tests of the access specification with this number.
+/// Settings that the result file shows for a worker in the tests of this access specification.
 fn worker_entry(load: &Load, at: usize) -> TypedStream {
     let options = [
         ("manager", load.manager.name.clone()),

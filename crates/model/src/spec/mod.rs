@@ -498,7 +498,7 @@ pub struct Logs {
     pub files: Vec<(LogKind, String)>,
     /// Milliseconds for each line of latencies; 0 for each operation.
     pub latency_ms: u64,
-    /// Milliseconds for each line of bandwidth; 0 for each operation.
+    /// Interval between lines of the bandwidth log, in ms; with 0, each operation has a line.
     pub bandwidth_ms: u64,
     /// Milliseconds for each line of operations per second; 0 for each operation.
     pub iops_ms: u64,
@@ -549,7 +549,7 @@ pub enum LogValue {
     Mean,
     /// That of the slowest operation.
     Largest,
-    /// The mean and the largest.
+    /// Both the mean and the largest value.
     Both,
 }
 

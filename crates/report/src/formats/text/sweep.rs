@@ -342,7 +342,7 @@ pub(super) fn show_skipped(out: &mut Page, sweep: &Sweep) {
 
 /// Shades of a map, from a small share of the best to all of it.
 const MAP_SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
-/// Limits the maps of a work: usually one for each cache mode.
+/// Maximum number of maps per workload; usually there is one for each cache mode.
 const MAX_MAPS: usize = 4;
 /// Maximum number of map columns.
 const MAX_MAP_COLUMNS: usize = 10;
