@@ -394,7 +394,7 @@ fn only_files_made_by_c_are_written() {
 fn errors_exit_with_1_before_anything_is_made() {
     let stage = Stage::shared();
     for (words, reported) in [
-        ("-c1M -t0 a", "from 1 on"),
+        ("-c1M -t0 a", "at least 1"),
         ("-c1M -x a", "completion routines"),
         ("-c1M -eDISK_IO a", "fathom capture"),
         ("-c1M -ysgo a", "named events"),

@@ -28,7 +28,7 @@ fn fio_job_file_makes_its_files_and_touches_each_block_once() {
     for _ in 0..2 {
         let out = stage.fathom("run --runs 1 --attempts 1 --format json --no-history", &file);
         assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
-        assert!(out.stderr.contains("thread changes nothing here"), "{out:?}");
+        assert!(out.stderr.contains("thread has no effect here"), "{out:?}");
         let report: serde_json::Value = serde_json::from_str(&out.stdout).unwrap();
         let ops = |at: usize, kind: &str| report["results"][at][kind]["ops"].as_u64();
         assert_eq!((ops(0, "write"), ops(1, "read")), (Some(17), Some(2 * 17 * 16)), "{report:#}");
@@ -136,12 +136,12 @@ fn text_output_goes_where_fio_puts_it() {
     );
     let (theirs, ours) = written.split_once("fathom: ").unwrap();
     assert!(
-        theirs.contains("  write: IOPS=") && ours.starts_with("thread changes nothing here"),
+        theirs.contains("  write: IOPS=") && ours.starts_with("thread has no effect here"),
         "{written}"
     );
     assert!(ours.contains("\nfathom: "), "the verdict follows: {written}");
     let printed = fio(&stage, &job.display().to_string());
-    check_outcome(&printed, 0, &["fathom: thread changes nothing here"]);
+    check_outcome(&printed, 0, &["fathom: thread has no effect here"]);
     assert!(!printed.stdout.contains("fathom"), "{printed:?}");
     // As one line it is the same.
     let line = fio(&stage, &format!("--showcmd {}", job.display())).stdout;
@@ -176,7 +176,7 @@ fn informational_commands_answer_as_fio() {
     check_outcome(
         &fio(&stage, "--name=a --rw=randread --zonemode=zbd"),
         1,
-        &["zonemode=zbd", "random_distribution=zoned"],
+        &["zonemode=zbd", "does not support zoned devices"],
     );
     check_outcome(&fio(&stage, "nothing.fio"), 1, &["nothing.fio does not exist"]);
     check_outcome(&fio(&stage, "--client=host one.fio"), 1, &["--client", "ssh HOST"]);

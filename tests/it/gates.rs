@@ -156,7 +156,7 @@ fn limit_and_sweep_accept_conditions_about_their_answers() {
     for (words, printed) in [
         ("limit --engine sim --fail-if p99>1ms", "--p99 10ms --fail-if"),
         ("limit --engine sim --fail-if x:iops<1", "leave the name out"),
-        ("sweep --engine sim --bs 4k --fail-if p99>1ms", "a percentile takes 8"),
+        ("sweep --engine sim --bs 4k --fail-if p99>1ms", "a percentile requires 8"),
     ] {
         let out = stage.fathom(words, nothing());
         assert!(out.code == Some(2) && out.stderr.contains(printed), "{words}: {out:?}");

@@ -172,12 +172,12 @@ fn file_errors_are_reported_before_anything_is_made() {
     let stage = Stage::shared();
     file(&stage, "NORMAL");
     for (words, reported) in [
-        ("/c x.icf", "'C:' is no path"),
-        ("/c x.icf a", "name 2 targets (C:, D:), and 1 are typed"),
+        ("/c x.icf", "'C:' is not a Linux path"),
+        ("/c x.icf a", "name 2 targets (C:, D:), but 1 are given"),
         ("/c absent.icf a b", "does not exist"),
         ("", "type /c FILE"),
         ("/c x.icf /t 0 a b", "1 to 86400 seconds"),
-        ("/c x.icf -q a b", "-q is no option"),
+        ("/c x.icf -q a b", "-q is not an option"),
     ] {
         check_outcome(&iometer(&stage, words), 1, &[reported]);
     }
@@ -196,7 +196,7 @@ fn explain_lists_tests_without_measuring() {
     let out = iometer(&stage, "--explain /c x.icf");
     check_outcome(&out, 0, &[]);
     for line in
-        ["8 tests of 1 s", "C: = (no path of Linux", "Worker 1: 4K OLTP, 2 outstanding on each of C:, D:"]
+        ["8 tests of 1 s", "C: = (not a Linux path", "Worker 1: 4K OLTP, 2 outstanding on each of C:, D:"]
     {
         assert!(out.stdout.contains(line), "no {line:?}: {out:?}");
     }

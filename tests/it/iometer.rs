@@ -87,7 +87,7 @@ fn each_test_type_gives_its_cells() {
         nothing(),
     );
     let words = explained.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    for must in ["the same as INCREMENT_TARGETS_PARALLEL here", "per worker and target"] {
+    for must in ["on a single computer the same as INCREMENT_TARGETS_PARALLEL", "per worker and target"] {
         assert!(words.contains(must), "'{must}' is not in {}", explained.stdout);
     }
     let heavy = format!(

@@ -31,7 +31,7 @@ fn process_limits_are_errors_with_a_cause() {
 #[test]
 fn session_beyond_the_file_size_limit_is_still_reported() {
     let stage = Stage::shared();
-    for (more, kept) in [("", "the report that follows has all"), ("--no-history", "")] {
+    for (more, kept) in [("", "only the report that follows has the rest"), ("--no-history", "")] {
         let run = "run --rw randread --engine sim --time 50ms --warmup 0 --runs 1 --quiet";
         let out = shell(&stage, &format!("ulimit -f 8; \"$F\" {run} {more} 2>&1 | cat"));
         assert!(out.stdout.contains("VALID  4K random read") && out.stdout.contains(kept), "{out:?}");
@@ -140,7 +140,7 @@ fn sessions_in_tmp_are_read_only_without_another_directory() {
         &stage,
         &format!("{nobody_home} \"$F\" {RUN} \"$D\" && {nobody_home} \"$F\" list --format json"),
     );
-    assert!(kept.stderr.contains("this session is in"), "{kept:?}");
+    assert!(kept.stderr.contains("this session is kept in"), "{kept:?}");
     let list = |out: &Outcome| out.stdout.matches("\"started\"").count();
     assert_eq!(list(&shell(&stage, &format!("{nobody_home} \"$F\" list --format json"))), 1);
     assert_eq!(list(&shell(&stage, "\"$F\" list --format json")), 0, "this one has a place of its own");

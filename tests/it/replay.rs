@@ -112,7 +112,7 @@ fn impossible_replays_are_refused_with_a_reason() {
     refused("--engine sim --speed 0", &file, "from 0.001 to 1000");
     refused("--engine sim --pace soon", &file, "dependent");
     refused("--engine sim --workers 2", &file, "--workers cannot be combined");
-    refused("--pace fast", &stage.folder("empty"), "--pace is of a capture");
+    refused("--pace fast", &stage.folder("empty"), "--pace is for a captured load");
     let other = chain(&stage, "other", 30, 200, 300);
     refused(&format!("--engine sim {}", other.display()), &file, "one run replays one capture");
     // Without completions nothing can wait for one.
