@@ -135,10 +135,7 @@ fn text_output_goes_where_fio_puts_it() {
         "{written}"
     );
     let (theirs, ours) = written.split_once("fathom: ").unwrap();
-    assert!(
-        theirs.contains("  write: IOPS=") && ours.starts_with("thread has no effect here"),
-        "{written}"
-    );
+    assert!(theirs.contains("  write: IOPS=") && ours.starts_with("thread has no effect here"), "{written}");
     assert!(ours.contains("\nfathom: "), "the verdict follows: {written}");
     let printed = fio(&stage, &job.display().to_string());
     check_outcome(&printed, 0, &["fathom: thread has no effect here"]);

@@ -240,8 +240,9 @@ fn api_on_memory_has_no_direct_rows_and_no_cold_start() {
         for row in rows(&report) {
             assert!(!row["interface"].as_str().unwrap().contains("O_DIRECT"), "{row:#}");
             assert!(row["device_bytes_per_byte"]["Err"].as_str().unwrap().contains("tmpfs"), "{row:#}");
-            let fresh =
-                row["stored_before"]["Err"].as_str().is_some_and(|w| w.contains("the first write replaces the file"));
+            let fresh = row["stored_before"]["Err"]
+                .as_str()
+                .is_some_and(|w| w.contains("the first write replaces the file"));
             assert!(fresh || row["cached_pages_at_start"]["Ok"].as_u64() > Some(0), "{row:#}");
         }
     }

@@ -246,7 +246,10 @@ fn positions_are_shares_of_the_target() {
     // Bytes that lie beyond the end are no cell, and neither is a rest in which no block fits.
     let skipped = stage.fathom("sweep --offset 4m,20m --rw read --bs 64k --depth 1 --skipped", &file);
     assert_eq!(skipped.stdout.lines().count(), 1, "{skipped:?}");
-    assert!(skipped.stdout.contains("at 20 MiB") && skipped.stdout.contains("only 0 B remain"), "{skipped:?}");
+    assert!(
+        skipped.stdout.contains("at 20 MiB") && skipped.stdout.contains("only 0 B remain"),
+        "{skipped:?}"
+    );
 }
 
 #[test]
