@@ -32,7 +32,8 @@ use report::Style;
 pub(crate) use run::SHELL;
 use run::{Run, Runner, Tracing};
 use std::io::read_to_string;
-use std::path::{Path, PathBuf};
+use std::iter;
+use std::path::Path;
 use std::process;
 use std::process::{ExitCode, Stdio};
 use std::sync::Arc;
@@ -282,13 +283,10 @@ fn argument_words(command: &Command) -> Vec<String> {
 
 /// The devices below the named files and the current directory; each stack once.
 fn places(root: &Root, named: &[Vec<Named>]) -> Vec<Place> {
-    let paths = named
-        .iter()
-        .flatten()
-        .map(|one| if one.path.exists() { one.path.clone() } else { named_files::parent(&one.path) });
+    let here = || machine::resolve::resolve(root, Path::new(".")).map_err(|e| e.to_string());
+    let named = named.iter().flatten().map(|one| one.place.clone());
     let mut places: Vec<Place> = Vec::new();
-    for path in paths.chain([PathBuf::from(".")]) {
-        let Ok(place) = machine::resolve::resolve(root, Path::new(&path)) else { continue };
+    for place in named.chain(iter::once_with(here)).flatten() {
         let tops = |place: &Place| -> Vec<String> {
             place.tops.iter().filter_map(|at| Some(place.layers.get(*at)?.name.clone())).collect()
         };

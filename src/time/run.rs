@@ -137,7 +137,7 @@ impl Runner<'_> {
             session.append(&Frame::Evidence(Box::new(snapshot)))?;
         }
         let named = named.iter().zip(before.into_iter().zip(after)).map(|(one, (before, after))| {
-            let (memory, blind) = (one.memory.clone(), one.blind.clone());
+            let (memory, blind) = (one.memory(), one.blind());
             NamedFiles { path: model::name::text(&one.path), before, after, memory, blind }
         });
         // An argument that only resembles a path existed neither before nor after.

@@ -11,6 +11,7 @@ use crate::{extents, page_cache, resolve};
 use model::Known;
 use model::command::FilesState;
 use model::evidence::SECTOR_BYTES;
+use model::machine::Place;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -19,14 +20,33 @@ use std::path::{Path, PathBuf};
 const MAX_FILES: u64 = 200_000;
 
 /// A path on a command line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Named {
     /// The path as it was typed.
     pub path: PathBuf,
+    /// The path itself, or the directory in which it may appear.
+    existing: PathBuf,
+    /// Where `existing` is stored, or why that is unknown.
+    pub place: Known<Place>,
+}
+
+impl Named {
     /// Why it is in memory; `None` for storage.
-    pub memory: Option<String>,
+    pub fn memory(&self) -> Option<String> {
+        self.place.as_ref().ok()?.ram.clone()
+    }
+
     /// Why no device below it is visible; `None` for memory and for a device.
-    pub blind: Option<String>,
+    pub fn blind(&self) -> Option<String> {
+        match &self.place {
+            Ok(place) if place.ram.is_some() => None,
+            Ok(place) if place.layers.is_empty() => {
+                Some(place.blind.clone().unwrap_or_else(|| "no block device is visible below it".into()))
+            }
+            Ok(place) => place.blind.clone(),
+            Err(why) => Some(why.clone()),
+        }
+    }
 }
 
 /// Finds the paths among the arguments of a command, each once.
@@ -45,16 +65,14 @@ pub fn find<'a>(root: &Root, args: impl Iterator<Item = &'a str>) -> Vec<Named> 
             });
             let may_appear = !path.exists() && parent(path).is_dir();
             if is_stored || may_appear {
-                let at = if is_stored { path.to_owned() } else { parent(path) };
-                let (memory, blind) = match resolve::resolve(root, &at) {
-                    Ok(place) if place.ram.is_some() => (place.ram, None),
-                    Ok(place) if place.layers.is_empty() => {
-                        (None, place.blind.or_else(|| Some("no block device is visible below it".into())))
-                    }
-                    Ok(place) => (None, place.blind),
-                    Err(why) => (None, Some(why.to_string())),
-                };
-                found.push(Named { path: path.to_owned(), memory, blind });
+                let existing = if is_stored { path.to_owned() } else { parent(path) };
+                // Reading a place takes 2 ms, and a command often names several files of one directory.
+                let known = found.iter().find(|named| named.existing == existing);
+                let place = known.map_or_else(
+                    || resolve::resolve(root, &existing).map_err(|e| e.to_string()),
+                    |named| named.place.clone(),
+                );
+                found.push(Named { path: path.to_owned(), existing, place });
             }
         }
     }
