@@ -51,7 +51,7 @@ pub(super) fn command_run(record: &Record, seen: &CommandRecord) -> CommandRun {
     };
     let charged = charged(machine, &start, &stop);
     let foreign_read = foreign_read(machine, &devices, &charged, end);
-    let reached = written(end).and_then(|bytes| Ok(bytes.saturating_sub(dirty_at_end.clone()?)));
+    let reached = reached_devices(end, machine, &devices, &dirty_at_end);
     CommandRun {
         seconds,
         exit: end.exit,
@@ -328,6 +328,30 @@ fn foreign_read(
     Ok(tops(machine).into_iter().filter_map(foreign_bytes).sum())
 }
 
+/// Bytes written by the command that had reached the topmost devices when it ended: those that were not dirty any more. They are not compared
+/// with the bytes that the devices wrote, since a file system may compress; but a device that wrote nothing got nothing.
+fn reached_devices(
+    end: &CommandEnd,
+    machine: Option<&Machine>,
+    devices: &Known<Vec<DeviceUse>>,
+    dirty_at_end: &Known<u64>,
+) -> Known<u64> {
+    let clean = written(end)?.saturating_sub(dirty_at_end.clone()?);
+    match devices {
+        // A few pages of another file, such as the one that holds its error messages, are not known to be clean.
+        Ok(devices) if written_by_tops(machine, devices) == 0 && clean <= IDLE_BYTES => Ok(0),
+        Ok(devices) if written_by_tops(machine, devices) == 0 => {
+            Err("the devices below the files that it names wrote nothing, so it wrote elsewhere".into())
+        }
+        _ => Ok(clean),
+    }
+}
+
+fn written_by_tops(machine: Option<&Machine>, devices: &[DeviceUse]) -> u64 {
+    let is_top = |device: &&DeviceUse| tops(machine).iter().any(|top| top.name == device.name);
+    devices.iter().filter(is_top).map(|device| device.written_bytes).sum()
+}
+
 /// Bytes that the topmost devices wrote beyond the command's data that had reached them.
 fn foreign_written(
     machine: Option<&Machine>,
@@ -335,8 +359,7 @@ fn foreign_written(
     reached: &Known<u64>,
 ) -> Known<u64> {
     let devices = devices.as_ref().map_err(Clone::clone)?;
-    let is_top = |device: &&DeviceUse| tops(machine).iter().any(|top| top.name == device.name);
-    let all: u64 = devices.iter().filter(is_top).map(|device| device.written_bytes).sum();
+    let all = written_by_tops(machine, devices);
     if all == 0 { Ok(0) } else { Ok(all.saturating_sub(reached.clone()?)) }
 }
 
@@ -503,8 +526,8 @@ fn describe_written(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) 
     }
     let to = device_name(run, |device| device.written_bytes.max(device.synced_bytes));
     let reached = match (&run.written_at_end_bytes, &run.dirty_at_end_bytes) {
-        (Ok(_), Ok(0)) => format!("all of it had reached {to}"),
         (Ok(0), _) => format!("none of it had reached {to}"),
+        (Ok(_), Ok(0)) => format!("all of it had reached {to}"),
         (Ok(reached), _) => format!("{} had reached {to}", amount_of(*reached)),
         (Err(why), _) => format!("how much had reached {to} is not known: {why}"),
     };

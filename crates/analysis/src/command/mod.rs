@@ -853,7 +853,14 @@ mod tests {
             prepare: None,
             cleanup: None,
         });
+        // What is not dirty at the end has reached the device.
+        let reached = |end: &CommandEnd| {
+            let dirty = end.named.first()?.after.as_ref().ok()?.dirty_bytes?;
+            Some(end.moved.as_ref().ok()?.dirtied_bytes - dirty)
+        };
+        let reached_sectors = ends.first().and_then(reached).unwrap_or(0) / 512;
         let snapshot = |moment, kib: u64| {
+            let written = if moment == Moment::Start { 0 } else { reached_sectors };
             let meminfo = format!("MemTotal: 9 kB\nDirty: {kib} kB\nWriteback: 0 kB\n");
             let pressure = "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
             let stat = record.header.hosts[0].places[0].layers[0].stat_file.clone();
@@ -863,7 +870,7 @@ mod tests {
                 ("/proc/stat".to_owned(), Ok("cpu  1 2 3 4 5 6 7 8 0 0\n".to_owned())),
                 ("/proc/pressure/cpu".to_owned(), Ok(pressure.to_owned())),
                 ("/proc/pressure/memory".to_owned(), Ok(pressure.to_owned())),
-                (stat, Ok("0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0".to_owned())),
+                (stat, Ok(format!("0 0 0 0 {written} 0 {written} 0 0 0 0 0 0 0 0 0 0"))),
             ]
             .into();
             Snapshot { moment, at_ns: 0, files, targets: Vec::new() }
@@ -1015,6 +1022,26 @@ mod tests {
         assert_eq!(written(0, 64), (Ok(0), Outcome::Holds));
         assert_eq!(written(32, 32), (Ok(0), Outcome::Holds));
         assert_eq!(written(64, 32), (Ok(32 * MIB), Outcome::NotChecked));
+    }
+
+    #[test]
+    fn nothing_reaches_a_device_that_wrote_nothing() {
+        let reached = |dirty_bytes: u64| {
+            let mut record = record(vec![writer(dirty_bytes, FinalSync::Off)], [100, 100]);
+            let idle = record.runs[0].evidence[0].files.clone();
+            record.runs[0].evidence[1].files = idle;
+            let report = crate::judge(&record, &Judging::default());
+            let run = report.study.commands().unwrap().commands[0].runs[0].clone();
+            (run.written_at_end_bytes, sentence(&report).to_owned())
+        };
+        // The command also wrote a page of messages to another file.
+        let (bytes, text) = reached(64 * MIB - 4096);
+        assert_eq!(bytes, Ok(0));
+        assert!(text.contains("none of it had reached"), "{text}");
+        // Nothing is dirty, so all of it went to a file that is not known.
+        let (bytes, text) = reached(0);
+        assert!(bytes.is_err_and(|why| why.contains("wrote nothing")));
+        assert!(text.contains("is not known"), "{text}");
     }
 
     #[test]
