@@ -303,7 +303,7 @@ pub(crate) fn moves_nothing(case: &Case) -> Option<&'static str> {
 }
 
 /// The checks that need no run, in the order of the catalogue.
-const NEED_NO_RUN: [CheckId; 2] = [CheckId::A04, CheckId::A05];
+pub(crate) const NEED_NO_RUN: [CheckId; 2] = [CheckId::A04, CheckId::A05];
 
 /// The invalid results that are known before the first run.
 #[derive(Clone, Debug, PartialEq, Eq)]

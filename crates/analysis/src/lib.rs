@@ -8,7 +8,7 @@
 //! 5. `compare`: two reports against each other.
 //! 6. `studies`, `deductions`: what several results mean together.
 //! 7. `gate`, `verdict`: conditions, verdict, headline and exit code.
-//! 8. `command`, `under_way`, `watch`: commands, unfinished measurements and running machines.
+//! 8. `command`, `under_way`, `watch`, `idle`: commands, unfinished measurements, running and idle machines.
 //!
 //! [`judge`] is total: every record has a report, which lists what was missing.
 #![forbid(unsafe_code)]
@@ -25,6 +25,7 @@ mod findings;
 mod fleet;
 mod gate;
 mod host_names;
+pub mod idle;
 mod limiter;
 mod notes;
 pub mod runs;

@@ -9,6 +9,7 @@ mod c;
 mod d;
 mod e;
 mod f;
+pub(crate) mod prelude;
 #[cfg(test)]
 mod tests;
 
@@ -21,10 +22,12 @@ use model::machine::Layer;
 use model::record::{KindEnd, WorkerEnd};
 use std::collections::BTreeMap;
 
+pub use a::a01_cache_served::severity as severity_of_cached_share;
 pub(crate) use b::b05_depth_not_reached::one_at_a_time;
 pub(crate) use d::d04_io_limit_configured::{LimitUnit, hard_limits, most_iops};
 pub(crate) use d::d06_cpu_bound::busiest as busiest_worker;
 pub(crate) use d::d08_runqueue_wait::waited as waited_for_cpu;
+pub use d::d13_bad_clock::EXPENSIVE_PS as EXPENSIVE_CLOCK_PS;
 pub(crate) use e::e06_runs_disagree::severity as severity_of_spread;
 #[cfg(test)]
 pub(crate) use e::shaped;
@@ -129,6 +132,22 @@ macro_rules! formula {
 }
 pub(crate) use formula;
 
+/// Builds the details of a finding from its severity, its numbers, and the sentence as in `format!`.
+macro_rules! detail {
+    ($severity:expr, $numbers:expr, $($sentence:tt)+) => {
+        Detail::new($severity, format!($($sentence)+), $numbers)
+    };
+}
+pub(crate) use detail;
+
+/// Builds the answer of a check that has a finding, with the arguments of [`detail`].
+macro_rules! finding {
+    ($($detail:tt)+) => {
+        detail!($($detail)+).found()
+    };
+}
+pub(crate) use finding;
+
 /// The page of a check: sentences in Markdown without headings.
 #[derive(Clone, Copy, Debug)]
 pub struct Page {
@@ -184,6 +203,11 @@ impl Detail {
     /// Creates a finding that does not relabel the result and takes its fix from the page.
     pub(crate) fn new(severity: Severity, sentence: String, evidence: Evidence) -> Self {
         Self { severity, sentence, cure: None, evidence, renames: None }
+    }
+
+    /// Returns the answer of a check that has this finding.
+    pub(crate) fn found(self) -> Known<Answer> {
+        Ok(Answer::Finding(self))
     }
 
     /// Sets the fix for this case, if there is one.

@@ -2,19 +2,9 @@
 //! the target appeared, if the device saw fewer bytes than were issued, or if btrfs copied direct writes through
 //! the page cache.
 
-use crate::case::{Case, share};
-use crate::checks::{
-    Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, VMSTAT, VMSTAT_PAGE_BYTES, evidence,
-    formula, sum_over_runs,
-};
+use crate::checks::prelude::*;
 use crate::figures::kernel_text::{grown, keyed};
-use crate::threshold::Share;
-use model::Known;
-use model::evidence::{Moment, Pages};
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::machine::Place;
-use model::units::{show_bytes, show_share};
+use model::evidence::Pages;
 
 /// Share of the bytes that may appear as new or dirty pages. Readers of other parts of the file add a few.
 const PAGES_ABOVE: Share = Share(0.02);
@@ -40,15 +30,15 @@ pub(super) const CHECK: Check = Check {
              touch: readers of other parts of the file add a few. Each of several targets is also checked \
              alone, from {few} on. Also fires if the device saw less than {SEEN_FROM} of the bytes of a \
              direction, since all direct I/O must reach it. If other streams use the same device, the bytes \
-             that it saw for this stream are known within bounds (see A01). Also fires for writes to a btrfs \
-             file with checksums if /proc/vmstat counts at least {COPIED_FROM} of them as dirtied and \
+             that it saw for this stream are known within bounds (see A01). Also fires for writes to a \
+             btrfs file with checksums if /proc/vmstat counts at least {COPIED_FROM} of them as dirtied and \
              written back in the same time (nr_dirtied, nr_written).",
             few = show_bytes(FEW_BYTES as u64)
         ),
         provoke: "`mkfs.ext4 IMAGE`, `mount -o data=journal IMAGE DIR` and `fathom run --rw randread DIR`; \
                   or a directory of btrfs with compression.",
-        fix: "Use a file system that does direct I/O for this file: no data journal, no compression, no data \
-              checksums (btrfs: `chattr +C` on the empty directory).",
+        fix: "Use a file system that does direct I/O for this file: no data journal, no compression, no \
+              data checksums (btrfs: `chattr +C` on the empty directory).",
         accept: "Accept it if you want to know how such a file system handles O_DIRECT.",
     },
     ask: Ask::After(&[CheckId::A04], evaluate),
@@ -74,8 +64,8 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         && new.share() > PAGES_ABOVE
     {
         let sentence = format!(
-            "Direct I/O was requested, but {} used the page cache anyway: {} of {} appeared in it during the \
-             runs.",
+            "Direct I/O was requested, but {} used the page cache anyway: {} of {} appeared in it during \
+             the runs.",
             file_systems(case),
             show_bytes(new.bytes as u64),
             new.target.and_then(|at| case.path_among_several(at)).unwrap_or("the target")

@@ -1,13 +1,7 @@
 //! A04: reads of bytes that were never written. Measures the share of holes and unwritten extents in the file
 //! before the first operation and after the last one.
 
-use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::show_share;
+use crate::checks::prelude::*;
 
 /// Share of never written bytes that is harmless: one block at the end of a 4 MiB file.
 const VOID_ABOVE: Share = Share(0.001);
@@ -17,13 +11,13 @@ pub(super) const CHECK: Check = Check {
     name: "HOLES_READ",
     belief: "the bytes that were read are on the disk",
     page: Page {
-        reads: "The extents of the measured region of the file before the first run and at the start and end \
-                of every run (FIEMAP): holes, and extents that were allocated but never written. If the \
+        reads: "The extents of the measured region of the file before the first run and at the start and \
+                end of every run (FIEMAP): holes, and extents that were allocated but never written. If the \
                 check already fires before the first run, fathom measures nothing.",
         formula: formula!(
             "Bytes never written / bytes of the region > {VOID_ABOVE}, which is one block at the end of a \
-             file of a few mebibytes. The kernel answers such reads with zeros without asking the disk, even \
-             with O_DIRECT. Block devices have no extents; A05 checks their data."
+             file of a few mebibytes. The kernel answers such reads with zeros without asking the disk, \
+             even with O_DIRECT. Block devices have no extents; A05 checks their data."
         ),
         provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randread FILE`.",
         fix: "Name the directory and let fathom make its own test file, or write the file once: `fathom run \
@@ -69,7 +63,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
              reading the disk."
         ),
     };
-    Ok(Answer::finding(Severity::Void, sentence, numbers))
+    Detail::new(Severity::Void, sentence, numbers).found()
 }
 
 /// Returns the largest share of never written bytes in any of the extent maps.

@@ -1,14 +1,7 @@
 //! A07: files that the file system stores compressed or encrypted. Decides by the extent map (FIEMAP) at the
 //! start of each run and, for writes, after its final sync.
 
-use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::evidence::Extents;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::{show_bytes, show_share};
+use crate::checks::prelude::*;
 
 /// Share above which the bytes on the device are no longer those of the file.
 const BIASED_ABOVE: Share = Share(0.01);
@@ -27,8 +20,8 @@ pub(super) const CHECK: Check = Check {
         ),
         provoke: "On btrfs: `btrfs property set DIR compression zstd`, then `fathom run --rw randwrite \
                   --compress 50 --cache buffered DIR`.",
-        fix: "Measure in a directory without compression and encryption (`btrfs property set DIR compression \
-              none`, `chattr -c`).",
+        fix: "Measure in a directory without compression and encryption (`btrfs property set DIR \
+              compression none`, `chattr -c`).",
         accept: "Accept it if your real data are stored like this and compress as well as the test data \
                  (--compress).",
     },
@@ -64,7 +57,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             &format!(" fathom issued {}, and the disk moved {}.", show_bytes(issued), show_bytes(bytes));
         numbers.insert("device_bytes".into(), bytes as f64);
     }
-    Ok(Answer::finding(Severity::Biased, sentence, numbers))
+    Detail::new(Severity::Biased, sentence, numbers).found()
 }
 
 /// Returns the largest share of encoded bytes before or after any run. Writes may be encoded only afterwards.

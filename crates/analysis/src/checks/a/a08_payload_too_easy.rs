@@ -1,14 +1,9 @@
 //! A08: written data that storage could compress or deduplicate. Compares the measured compressibility and
 //! duplicates of the payload with limits, and checks whether a layer below is known to compress.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::{Data, Kind};
-use model::machine::{LayerKind, Place};
+use crate::checks::prelude::*;
+use model::job::Data;
 use model::record::Written;
-use model::units::show_share;
 
 /// Percent that a compressor may save. Random data save nothing, and no device would show a smaller share.
 const COMPRESS_ABOVE: f64 = 10.0;
@@ -34,8 +29,8 @@ pub(super) const CHECK: Check = Check {
             "Biased if a compressor saves more than {COMPRESS_ABOVE} % or more than {DEDUP_ABOVE} % of the \
              blocks are copies, since no drive reports whether it compresses. A note if both are at most \
              {AS_ASKED} percentage points above the shares requested with --compress and --dedup. Void if \
-             {NOTHING_LEFT} % or more can be saved and the storage is known to compress: then almost nothing \
-             was stored."
+             {NOTHING_LEFT} % or more can be saved and the storage is known to compress: then almost \
+             nothing was stored."
         ),
         provoke: "`fathom run --rw randwrite --zeros DIR`; for the void finding, DIR on zram or on btrfs \
                   mounted with compress-force.",
@@ -76,15 +71,13 @@ fn evaluate(case: &Case) -> Known<Answer> {
     } else {
         (Severity::Biased, "so storage that compresses or deduplicates looks faster than it is")
     };
-    Ok(Answer::finding(
+    finding!(
         severity,
-        format!(
-            "A compressor saves {} of the written data, and {} of the blocks are copies, {consequence}.",
-            show_share(compress / 100.0),
-            show_share(dedup / 100.0)
-        ),
         numbers,
-    ))
+        "A compressor saves {} of the written data, and {} of the blocks are copies, {consequence}.",
+        show_share(compress / 100.0),
+        show_share(dedup / 100.0)
+    )
 }
 
 /// Whether the user requested these shares and the data are no easier than requested.

@@ -3,13 +3,8 @@
 //!
 //! A09 reports late writes. A02 and A22 report direct writes that did not arrive.
 
-use crate::case::{Case, grown};
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula, issued_bytes};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::{show_bytes, show_share};
+use crate::case::grown;
+use crate::checks::prelude::*;
 
 /// Share of the written bytes that may have been dropped: at most a temporary file of fathom itself.
 const VOID_ABOVE: Share = Share(0.01);
@@ -22,8 +17,8 @@ pub(super) const CHECK: Check = Check {
     name: "NEVER_WRITTEN",
     belief: "the written data reached the device in the end",
     page: Page {
-        reads: "cancelled_write_bytes in /proc/self/io and the device's stat file, both at the start of each \
-                run and after its final sync.",
+        reads: "cancelled_write_bytes in /proc/self/io and the device's stat file, both at the start of \
+                each run and after its final sync.",
         formula: formula!(
             "Void if fathom's own operations dropped more than {VOID_ABOVE} of the written bytes while they \
              were dirty. The kernel charges dropped pages to the process that drops them, so truncation by \
@@ -62,11 +57,12 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
                 "the job trims blocks that it wrote, and the kernel counts trimmed pages as dropped".into()
             );
         }
-        let sentence = format!(
+        return finding!(
+            Severity::Void,
+            numbers,
             "{} of the written data were dropped from memory before they were stored.",
             show_bytes(cancelled)
         );
-        return Ok(Answer::finding(Severity::Void, sentence, numbers));
     }
     // A sync has nothing to write after direct writes.
     if case.stream.cache.is_direct() {
@@ -95,14 +91,15 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
                 .into(),
         );
     }
-    let sentence = format!(
+    finding!(
+        Severity::Void,
+        numbers,
         "Even after the final sync, the device had written only {} of {} in distinct blocks ({}): another \
          process deleted or truncated the file, or a layer lost the data.",
         show_bytes(arrived),
         show_bytes(distinct as u64),
         show_share(arrived as f64 / distinct)
-    );
-    Ok(Answer::finding(Severity::Void, sentence, numbers))
+    )
 }
 
 /// Returns the bytes of distinct blocks that the stream wrote in all runs.

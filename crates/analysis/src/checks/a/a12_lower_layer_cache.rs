@@ -7,16 +7,8 @@
 //! 3. If other streams of the phase use the chain, subtracts the bytes that they submitted and decides by bounds.
 //! 4. Reads of never written blocks of an image are named as the cause instead of a cache.
 
-use crate::case::{COUNTS_AT_ALL, Case, SAME_BYTES, share};
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula, layer_names};
-use crate::threshold::Share;
-use model::Known;
-use model::evidence::{BlockFlow, BlockStat, Moment};
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::machine::{Layer, LayerKind, Place};
-use model::units::{show_bytes, show_share};
-use std::collections::BTreeSet;
+use crate::case::{COUNTS_AT_ALL, SAME_BYTES};
+use crate::checks::prelude::*;
 
 /// Share of a layer's bytes that must arrive at the layers below.
 const ARRIVES_FROM: Share = Share(0.95);
@@ -31,8 +23,8 @@ pub(super) const CHECK: Check = Check {
     name: "LOWER_LAYER_CACHE",
     belief: "the disks below did all of the top device's I/O",
     page: Page {
-        reads: "The `stat` files of the top devices and of the disks below them, from start to stop of every \
-                run, for the directions that the job uses. Also the bytes that the kernel charged to \
+        reads: "The `stat` files of the top devices and of the disks below them, from start to stop of \
+                every run, for the directions that the job uses. Also the bytes that the kernel charged to \
                 fathom's own cgroup on the disks below.",
         formula: formula!(
             "Bytes at the disks / bytes at the top < {ARRIVES_FROM}: all I/O of a layer must arrive below, \
@@ -40,12 +32,12 @@ pub(super) const CHECK: Check = Check {
              more than {MATTERS_FROM} of the bytes against the layers directly below it. If a disk below a \
              loop device with a cache moved more than the loop device, only the bytes that the kernel \
              charged to fathom count, since other processes may use the disk too. Not checked if nothing is \
-             charged there, or if too little is charged for writes that no sync makes durable. A loop device \
-             answers reads of never written blocks of its image without a disk. If the holes of the image \
-             (FIEMAP) explain {EXPLAINS_FROM} of the missing bytes, the finding names them instead of a \
-             cache. A partition and its disk are one device. If other streams use the disks below too, the \
-             bytes that they submitted are subtracted, and the check answers if that decides. RAID levels \
-             that write more than requested pass: only missing bytes point to a cache."
+             charged there, or if too little is charged for writes that no sync makes durable. A loop \
+             device answers reads of never written blocks of its image without a disk. If the holes of the \
+             image (FIEMAP) explain {EXPLAINS_FROM} of the missing bytes, the finding names them instead of \
+             a cache. A partition and its disk are one device. If other streams use the disks below too, \
+             the bytes that they submitted are subtracted, and the check answers if that decides. RAID \
+             levels that write more than requested pass: only missing bytes point to a cache."
         ),
         provoke: "`losetup -f --show IMAGE` (without --direct-io=on) and `fathom run --rw randread \
                   /dev/loopN`.",
@@ -338,20 +330,18 @@ fn finding(kind: Kind, sides: Sides, flows: Flows, whose: &str, why: Why) -> Det
             format!("a layer between {top} and {leaf}"),
         ),
     };
-    Detail::new(
+    detail!(
         Severity::Rename,
-        format!(
-            "{top} did {} of {word}s{whose}, and {leaf} below it only {} ({}): {meaning}.",
-            show_bytes(above.bytes),
-            show_bytes(below.bytes),
-            show_share(flows.arrived())
-        ),
         evidence([
             ("top_bytes", above.bytes as f64),
             ("leaf_bytes", below.bytes as f64),
             ("top_ios", above.ios as f64),
             ("leaf_ios", below.ios as f64),
         ]),
+        "{top} did {} of {word}s{whose}, and {leaf} below it only {} ({}): {meaning}.",
+        show_bytes(above.bytes),
+        show_bytes(below.bytes),
+        show_share(flows.arrived())
     )
     .with_cure(cure)
     .relabelled(Rename::Medium(medium))

@@ -2,13 +2,7 @@
 //! repeats from the order of offsets, the bytes read and the span. Distributions that repeat by design (Zipf,
 //! Pareto, normal, zones) are not checked.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::{Kind, Order};
-use model::units::{show_bytes, show_share};
+use crate::checks::prelude::*;
 
 /// Share of repeats that is harmless: half a pass over the span.
 const REPEATS_ABOVE: Share = Share(0.2);
@@ -72,17 +66,15 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     // The page cache keeps the blocks read once, and read-ahead may hide from A01 how many it kept.
     let severity = if case.stream.cache.is_direct() { Severity::Note } else { Severity::Biased };
-    Ok(Answer::finding(
+    finding!(
         severity,
-        format!(
-            "About {} of the reads returned to blocks that the run had already read: {} were read from a \
-             span of {}.",
-            show_share(part),
-            show_bytes(read),
-            show_bytes(span)
-        ),
         numbers,
-    ))
+        "About {} of the reads returned to blocks that the run had already read: {} were read from a span \
+         of {}.",
+        show_share(part),
+        show_bytes(read),
+        show_bytes(span)
+    )
 }
 
 #[cfg(test)]

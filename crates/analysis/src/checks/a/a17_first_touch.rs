@@ -1,14 +1,8 @@
 //! A17: blocks whose first read takes a different time than the second. Compares the two lists of direct reads
 //! made before the runs with a rank test. Caches below and lazily loaded volumes cause a difference.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
+use crate::checks::prelude::*;
 use model::evidence::Probe;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::{show_bytes, show_count, show_ns, show_rate};
 use stats::comparison::{Compared, FEWEST, compare};
 
 /// Factor above which the difference is not noise. Other threads on the CPU slow some reads of one list: of 200
@@ -30,12 +24,13 @@ pub(super) const CHECK: Check = Check {
         reads: "64 single direct reads at random places of each target before the first run: eight blocks, \
                 then the same eight again, and so on.",
         formula: formula!(
-            "The factor between the first and the second reads is the median over all pairs (Hodges-Lehmann, \
-             on logarithms). The probability of chance comes from the Mann-Whitney rank test. Biased if the \
-             factor is above {FACTOR} or below 1/{FACTOR} and the probability is below {CHANCE_BELOW}. \
-             Smaller factors mostly come from other threads on the CPU: of 200 quiet pairs on a virtual disk \
-             the largest was 1.7. Fewer than {FEWEST} blocks are not compared. Not checked if the disk did \
-             more than {FOREIGN_IOS} requests or {bytes} for other processes in that time.",
+            "The factor between the first and the second reads is the median over all pairs \
+             (Hodges-Lehmann, on logarithms). The probability of chance comes from the Mann-Whitney rank \
+             test. Biased if the factor is above {FACTOR} or below 1/{FACTOR} and the probability is below \
+             {CHANCE_BELOW}. Smaller factors mostly come from other threads on the CPU: of 200 quiet pairs \
+             on a virtual disk the largest was 1.7. Fewer than {FEWEST} blocks are not compared. Not \
+             checked if the disk did more than {FOREIGN_IOS} requests or {bytes} for other processes in \
+             that time.",
             bytes = show_bytes(FOREIGN_BYTES)
         ),
         provoke: "`fathom run --rw randread /dev/nvme1n1` on a volume that was just restored from a cloud \
@@ -89,16 +84,14 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     } else {
         (both.ratio, "longer: the storage was busy, or a cache answered the first reads")
     };
-    Ok(Answer::finding(
+    finding!(
         Severity::Biased,
-        format!(
-            "The first read of a block took {}, the second {}, {} times {why}.",
-            show_ns(first),
-            show_ns(again),
-            show_rate(factor)
-        ),
         numbers,
-    ))
+        "The first read of a block took {}, the second {}, {} times {why}.",
+        show_ns(first),
+        show_ns(again),
+        show_rate(factor)
+    )
 }
 
 /// Returns the absolute logarithm of the factor, or 0 if chance may explain it.

@@ -1,13 +1,7 @@
 //! A18: direct reads that are faster than any storage device. Fires if the median read latency is below that of
 //! the fastest media and no earlier check (A01, A02) explains it; holes (A04) soften it to biased.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
-use crate::threshold::{Ns, Share};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::show_ns;
+use crate::checks::prelude::*;
 
 /// The fastest media (Optane) answer in 8 us or more, including the kernel path. Flash takes 25 us.
 const FLOOR_NS: u64 = 5_000;
@@ -70,7 +64,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     } else {
         (Severity::Void, format!("{start_of_sentence}: no storage device is that fast."))
     };
-    Ok(Answer::finding(severity, sentence, numbers))
+    Detail::new(severity, sentence, numbers).found()
 }
 
 /// Whether holes (A04) explain the median. The kernel answers reads of holes without a device.

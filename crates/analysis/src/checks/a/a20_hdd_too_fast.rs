@@ -1,13 +1,7 @@
 //! A20: a disk that the kernel calls rotational but that answers too fast for one. Compares the median latency of
 //! random direct reads with the time of half a turn, and with the best time per operation at high depth.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula, layer_names};
-use crate::threshold::Ns;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::{Kind, Pattern};
-use model::units::{show_bytes, show_ns, show_rate};
+use crate::checks::prelude::*;
 
 /// Half a turn takes 4.17 ms at 7,200 rpm and 2 ms at 15,000 rpm, without the seek.
 const FLOOR_NS: u64 = 2_000_000;
@@ -27,9 +21,9 @@ pub(super) const CHECK: Check = Check {
         formula: formula!(
             "Fires if all disks report rotational = 1 and half of the random reads took less than {floor} \
              (half a turn at 15,000 rpm, without the seek), or less than {each} times the operations in \
-             flight per disk (the fastest disks reach 600 per second from a full queue, 1.6 ms each). Biased \
-             on real hardware: a cache answered. A note on a virtual disk, whose driver often leaves the \
-             flag at its default. Spans below {span} fit the cache of a hard disk and are not judged.",
+             flight per disk (the fastest disks reach 600 per second from a full queue, 1.6 ms each). \
+             Biased on real hardware: a cache answered. A note on a virtual disk, whose driver often leaves \
+             the flag at its default. Spans below {span} fit the cache of a hard disk and are not judged.",
             floor = Ns(FLOOR_NS as f64),
             each = Ns(EACH_FLOOR_NS),
             span = show_bytes(SPAN_FROM_BYTES)
@@ -84,17 +78,14 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     } else {
         (Severity::Biased, "a cache answered, or it is not a hard disk")
     };
-    Ok(Answer::finding(
+    finding!(
         severity,
-        format!(
-            "The kernel calls {} rotational, but half of the random reads took {} or less at depth {}: \
-             {cause}.",
-            layer_names(&leaves),
-            show_ns(median as f64),
-            show_rate(depth_per_disk)
-        ),
         numbers,
-    ))
+        "The kernel calls {} rotational, but half of the random reads took {} or less at depth {}: {cause}.",
+        layer_names(&leaves),
+        show_ns(median as f64),
+        show_rate(depth_per_disk)
+    )
 }
 
 #[cfg(test)]

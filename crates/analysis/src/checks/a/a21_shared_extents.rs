@@ -1,13 +1,7 @@
 //! A21: writes that are redirected to new blocks instead of overwriting in place. Fires if the file shares
 //! extents with a copy or snapshot before the run, or if its number of extents grows during the run.
 
-use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::{show_count, show_share};
+use crate::checks::prelude::*;
 
 /// Share of shared bytes that is harmless.
 const SHARED_ABOVE: Share = Share(0.01);
@@ -25,14 +19,14 @@ pub(super) const CHECK: Check = Check {
     name: "SHARED_EXTENTS",
     belief: "overwriting happens in place",
     page: Page {
-        reads: "The number of extents of the file and which of them are shared, at the start of each run and \
-                after its final sync (FIEMAP).",
+        reads: "The number of extents of the file and which of them are shared, at the start of each run \
+                and after its final sync (FIEMAP).",
         formula: formula!(
             "Shared bytes / bytes of the file > {SHARED_ABOVE} before the run, or at its end at least \
              {GROWN_FROM} times as many extents as before and {FEW} more. An overwrite in place changes \
              neither. The number of extents is ignored if more than {UNWRITTEN_ABOVE} of the file was never \
-             written, since filling it splits extents in place (B16), if more than {ENCODED_ABOVE} is stored \
-             compressed, since such extents are short (A07), or if the job trims."
+             written, since filling it splits extents in place (B16), if more than {ENCODED_ABOVE} is \
+             stored compressed, since such extents are short (A07), or if the job trims."
         ),
         provoke: "On XFS: `cp --reflink=always FILE COPY` and `fathom run --rw randwrite --destroy FILE \
                   FILE`. Or `fathom run --rw randwrite DIR` on btrfs.",
@@ -85,7 +79,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         }
         (false, Some(counts)) => format!("The file was not overwritten in place: {counts} during a run."),
     };
-    Ok(Answer::finding(Severity::Biased, sentence, numbers))
+    Detail::new(Severity::Biased, sentence, numbers).found()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! Has the table of the group, the expected share of repeated accesses, and test records that several checks use.
 
-mod a01_cache_served;
+pub(super) mod a01_cache_served;
 mod a02_direct_fell_back;
 mod a03_direct_unsupported;
 mod a04_holes_read;

@@ -1,16 +1,11 @@
 //! B02: large direct operations that the kernel split into several requests. Compares the requests that the
 //! device completed with the operations, and names the queue limit or the file fragments that explain the split.
 
-use crate::case::Case;
 use crate::checks::b::{
     INCIDENTAL_REQUESTS, Requests, SAME_BYTES, incidental_requests, is_comparable, shared_bounds,
     worst_requests,
 };
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::units::{show_bytes, show_rate};
+use crate::checks::prelude::*;
 
 /// Requests per operation above which a latency covers a group of requests. One operation in ten may cross a
 /// border of an extent or a boundary of the device.
@@ -24,9 +19,9 @@ pub(super) const CHECK: Check = Check {
     name: "SPLIT",
     belief: "one operation was one request to the device",
     page: Page {
-        reads: "fathom's own count of operations, and the requests in the `stat` file of the top device from \
-                the start of a run to its last completion. Also `queue/max_sectors_kb`, `max_segments` and \
-                `chunk_sectors`, and the map of the file's extents.",
+        reads: "fathom's own count of operations, and the requests in the `stat` file of the top device \
+                from the start of a run to its last completion. Also `queue/max_sectors_kb`, `max_segments` \
+                and `chunk_sectors`, and the map of the file's extents.",
         formula: formula!(
             "Device requests / operations, per direction: biased above {BIASED_ABOVE}, since up to a tenth \
              of the operations may cross a border of the file's extents. If neither the limits of the queue \
@@ -75,8 +70,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let extra_requests = worst.device.ios.saturating_sub(worst.issued.ops);
     if extra_requests <= incidental_requests(case) {
         return Err(format!(
-            "the device did {extra_requests} more requests than operations, too few to distinguish splitting \
-             from a journal; measure for longer"
+            "the device did {extra_requests} more requests than operations, too few to distinguish \
+             splitting from a journal; measure for longer"
         ));
     }
     let known_cause = cause(case, &worst);
@@ -91,13 +86,17 @@ fn evaluate(case: &Case) -> Known<Answer> {
         let cure = "Check max_segments and chunk_sectors of the device's queue, or use a smaller --bs.";
         (String::new(), cure.into())
     });
-    Ok(Answer::Finding(Detail::new(Severity::Biased, format!(
-            "Each {} of {} became {} requests to the device{cause}: its latency is that of the group, and \
-             the device's queue is deeper than requested.",
-            worst.kind.word(),
-            show_bytes(worst.op_bytes() as u64),
-            show_rate(per_op)
-        ), numbers).with_cure(cure)))
+    detail!(
+        Severity::Biased,
+        numbers,
+        "Each {} of {} became {} requests to the device{cause}: its latency is that of the group, and the \
+         device's queue is deeper than requested.",
+        worst.kind.word(),
+        show_bytes(worst.op_bytes() as u64),
+        show_rate(per_op)
+    )
+    .with_cure(cure)
+    .found()
 }
 
 /// Returns the cause and the fix if the queue limits or the file's extents explain the split.

@@ -2,16 +2,9 @@
 //! to fathom's cgroup with the bytes issued; if other streams share the disk, uses the reads that the stream's
 //! own workers submitted.
 
-use crate::case::{Case, share};
 use crate::checks::b::INCIDENTAL_BYTES;
-use crate::checks::{
-    Answer, Ask, Check, Detail, Evidence, Page, evidence, formula, issued_bytes, layer_names,
-};
+use crate::checks::prelude::*;
 use crate::figures::traffic;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::{show_bytes, show_rate};
 
 /// Bytes read per requested byte above which the rate is biased.
 const BIASED_ABOVE: f64 = 1.1;
@@ -27,13 +20,13 @@ pub(super) const CHECK: Check = Check {
                 have caused them.",
         formula: formula!(
             "Bytes charged / bytes read: biased above {BIASED_ABOVE}. Not counted: {odd} per run, which the \
-             file system reads for itself, and for sequential buffered reads {windows} windows of read-ahead \
-             per worker and run (twice as large with --advice sequential), which were not used when the \
-             clock stopped. The kernel charges io_uring operations twice if they are larger than the disk \
-             takes and must be split: once as a whole, refused, and once in parts. If the disk did more \
-             requests than there were direct operations, up to the issued bytes are subtracted once. If \
-             other streams use the disk at the same time, the reads that the stream's own workers submitted \
-             count instead (`read_bytes` in /proc/thread-self/io).",
+             file system reads for itself, and for sequential buffered reads {windows} windows of \
+             read-ahead per worker and run (twice as large with --advice sequential), which were not used \
+             when the clock stopped. The kernel charges io_uring operations twice if they are larger than \
+             the disk takes and must be split: once as a whole, refused, and once in parts. If the disk did \
+             more requests than there were direct operations, up to the issued bytes are subtracted once. \
+             If other streams use the disk at the same time, the reads that the stream's own workers \
+             submitted count instead (`read_bytes` in /proc/thread-self/io).",
             odd = show_bytes(INCIDENTAL_BYTES),
             windows = traffic::WINDOWS
         ),

@@ -1,12 +1,7 @@
 //! B05: a queue that was never as deep as requested. Compares fathom's mean number of operations in flight, and
 //! the device's own count, with the requested depth. Does not apply to depth 1.
 
-use crate::case::{Case, asked_depth, share};
-use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, Rename, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::units::show_rate;
+use crate::checks::prelude::*;
 
 /// Share of the requested depth that must be in flight on average.
 const REACHED_FROM: f64 = 0.5;
@@ -107,8 +102,8 @@ fn specific_fix(case: &Case) -> Option<String> {
     let deepest = if denial.is_some() { "libaio" } else { "io_uring" };
     if case.stream.engine == deepest && case.stream.cache.is_direct() {
         return Some(
-            "One worker cannot fill this queue on this machine: use more --workers, and check the limiter of \
-             this result."
+            "One worker cannot fill this queue on this machine: use more --workers, and check the limiter \
+             of this result."
                 .into(),
         );
     }

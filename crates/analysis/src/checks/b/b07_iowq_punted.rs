@@ -1,14 +1,8 @@
 //! B07: operations that io_uring passed to kernel threads. Counts the threads named `iou-wrk-` among fathom's
 //! threads during the runs. The kernel does not count the operations that they do.
 
-use crate::case::{Case, CaseRun};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula, phase_streams};
-use model::Known;
-use model::evidence::{Moment, THREADS};
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::show_count;
-use std::collections::BTreeSet;
+use crate::checks::prelude::*;
+use model::evidence::THREADS;
 
 /// Name prefix of the kernel threads that run operations that would block.
 const WORKER_PREFIX: &str = "iou-wrk-";
@@ -75,8 +69,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let rings = case.stream.workers as usize;
     let (severity, sentence) = if most_workers >= BIASED_FROM.saturating_mul(rings.max(1)) {
         let sentence = format!(
-            "io_uring passed operations that would have blocked to {} kernel threads: their latency includes \
-             waking a thread.",
+            "io_uring passed operations that would have blocked to {} kernel threads: their latency \
+             includes waking a thread.",
             show_count(most_workers as f64)
         );
         (Severity::Biased, sentence)
@@ -85,7 +79,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
                         at submission.";
         (Severity::Note, sentence.to_owned())
     };
-    Ok(Answer::finding(severity, sentence, numbers))
+    Detail::new(severity, sentence, numbers).found()
 }
 
 /// Returns the number of kernel worker threads seen in a run.

@@ -1,13 +1,8 @@
 //! B10: several fast workers that share the single hardware queue of a device, whose lock may limit the rate.
 //! Fires if a disk has one queue and several workers reach a high rate.
 
-use crate::case::{Case, share};
 use crate::checks::b::disks;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::show_count;
+use crate::checks::prelude::*;
 
 /// Operations per second from which a queue's lock matters: each submission and each completion takes about a
 /// microsecond.
@@ -64,16 +59,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if workers < 2 || rate < FAST_FROM {
         return Ok(Answer::Holds("One hardware queue is enough for this rate.", numbers));
     }
-    Ok(Answer::finding(
+    finding!(
         Severity::Note,
-        format!(
-            "{} has one hardware queue, which {workers} workers shared at {} operations per second: the lock \
-             of the queue may limit the rate.",
-            layer.name,
-            show_count(rate)
-        ),
         numbers,
-    ))
+        "{} has one hardware queue, which {workers} workers shared at {} operations per second: the lock of \
+         the queue may limit the rate.",
+        layer.name,
+        show_count(rate)
+    )
 }
 
 #[cfg(test)]

@@ -1,14 +1,9 @@
 //! B11: operations that are not aligned to the physical blocks of the disk. Checks that sizes, offsets, partition
 //! starts and extents are multiples of the largest physical block below the target.
 
-use crate::case::Case;
 use crate::checks::b::disks;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::{Access, Kind, Line, Order, Sizes};
-use model::machine::LayerKind;
-use model::units::show_bytes;
+use crate::checks::prelude::*;
+use model::job::{Access, Line, Sizes};
 
 /// Unit of a partition's `start`, whatever the disk's block size.
 const START_BYTES: u64 = 512;
@@ -78,18 +73,15 @@ fn evaluate(case: &Case) -> Known<Answer> {
     } else {
         "the disk reads more than requested"
     };
-    Ok(Answer::Finding(
-        Detail::new(
-            if writes { Severity::Biased } else { Severity::Note },
-            format!(
-                "Operations are not aligned to the physical blocks of {}, so {effect}: {}.",
-                show_bytes(block),
-                misfits.join(", ")
-            ),
-            numbers,
-        )
-        .with_cure(CHECK.page.fix.replace("the physical block", &show_bytes(block))),
-    ))
+    detail!(
+        if writes { Severity::Biased } else { Severity::Note },
+        numbers,
+        "Operations are not aligned to the physical blocks of {}, so {effect}: {}.",
+        show_bytes(block),
+        misfits.join(", ")
+    )
+    .with_cure(CHECK.page.fix.replace("the physical block", &show_bytes(block)))
+    .found()
 }
 
 /// Describes the sizes and offsets of the plan that are not multiples of the block.

@@ -3,13 +3,9 @@
 //! Counts the errors of every run of the job, including runs that errors ended. A failed sync of a target that
 //! the stream wrote counts like a failed operation: the kernel accepted the writes but could not store them.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use model::finding::{CheckId, Severity};
+use crate::checks::prelude::*;
+use model::errno;
 use model::record::{Issued, SyncFailure};
-use model::units::show_count;
-use model::{Known, errno};
-use std::collections::BTreeMap;
 
 /// Errors named in the sentence. The session file contains all of them.
 const NAMED: usize = 3;
@@ -29,11 +25,11 @@ pub(super) const CHECK: Check = Check {
              and a test should reveal a device that fails one operation in a million. After a failed sync, \
              writes that counted as done are lost."
         ),
-        provoke: "As root: `truncate -s 1g IMAGE`, `losetup -f --show IMAGE`, `truncate -s 512m IMAGE`, then \
-                  `fathom run --rw randread /dev/loopN`: reads beyond the end fail with EIO.",
-        fix: "Check the kernel log (`dmesg`) for the device, the free space for ENOSPC, and whether --bs and \
-              --offset suit the target for EINVAL. For EILSEQ, the notes give the place: the data there are \
-              damaged or were not written by this workload.",
+        provoke: "As root: `truncate -s 1g IMAGE`, `losetup -f --show IMAGE`, `truncate -s 512m IMAGE`, \
+                  then `fathom run --rw randread /dev/loopN`: reads beyond the end fail with EIO.",
+        fix: "Check the kernel log (`dmesg`) for the device, the free space for ENOSPC, and whether --bs \
+              and --offset suit the target for EINVAL. For EILSEQ, the notes give the place: the data there \
+              are damaged or were not written by this workload.",
         accept: "Accept it only if you want to measure failures.",
     },
     ask: Ask::Alone(evaluate),
@@ -90,7 +86,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_count(short as f64)
         ));
     }
-    Ok(Answer::finding(Severity::Void, sentences.join(" "), numbers))
+    Detail::new(Severity::Void, sentences.join(" "), numbers).found()
 }
 
 fn issued<'a>(case: &'a Case) -> impl Iterator<Item = &'a Issued> {

@@ -1,13 +1,7 @@
 //! B16: writes that also allocated their blocks. Measures the share of holes, unwritten and delayed bytes in the
 //! file before each run.
 
-use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula};
-use model::Known;
-use model::evidence::{Extents, Moment};
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::show_share;
+use crate::checks::prelude::*;
 
 /// Share of the file without blocks above which writes are not overwrites. The last block of a file stays below
 /// it.
@@ -26,8 +20,8 @@ pub(super) const CHECK: Check = Check {
              marks it written and puts both into the journal. A note if the job itself requests a new file \
              (`--engine sync:new`, `sync:fallocate`, `sync:grow`)."
         ),
-        provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randwrite --destroy \
-                  FILE FILE`.",
+        provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randwrite \
+                  --destroy FILE FILE`.",
         fix: "Name the directory and let fathom make its own test file, or fill the file with data first.",
         accept: "Accept it if the application writes new files.",
     },
@@ -63,18 +57,15 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if worst <= RENAMED_ABOVE {
         return Ok(Answer::Holds("Writes overwrote existing blocks.", numbers));
     }
-    Ok(Answer::Finding(
-        Detail::new(
-            Severity::Rename,
-            format!(
-                "{} of the file had no written blocks before the run, so writes also allocated blocks. \
-                 Overwriting a file is a different test.",
-                show_share(worst)
-            ),
-            numbers,
-        )
-        .relabelled(Rename::Condition("allocating".into())),
-    ))
+    detail!(
+        Severity::Rename,
+        numbers,
+        "{} of the file had no written blocks before the run, so writes also allocated blocks. Overwriting \
+         a file is a different test.",
+        show_share(worst)
+    )
+    .relabelled(Rename::Condition("allocating".into()))
+    .found()
 }
 
 fn share_without_blocks(e: &Extents) -> f64 {

@@ -1,13 +1,8 @@
 //! B17: workers that did not share the load. Compares when the workers of a stream ended and how many operations
 //! each did.
 
-use crate::case::{Case, CaseRun, share};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use crate::threshold::{Ns, Share};
-use model::Known;
-use model::finding::{CheckId, Severity};
+use crate::checks::prelude::*;
 use model::record::WorkerEnd;
-use model::units::{show_ns, show_share};
 
 /// Share of a run by which one worker may end before another.
 const TAIL_ABOVE: Share = Share(0.02);
@@ -88,7 +83,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             numbers,
         ));
     };
-    Ok(Answer::finding(severity, sentence, numbers))
+    Detail::new(severity, sentence, numbers).found()
 }
 
 fn imbalance(case: &Case, ran: &CaseRun) -> Known<Imbalance> {

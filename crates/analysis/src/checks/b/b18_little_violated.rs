@@ -1,14 +1,7 @@
 //! B18: rate, latency and queue depth that contradict each other. Applies Little's law: the sum of latencies
 //! divided by the window must equal the mean operations in flight, which fathom counts separately.
 
-use crate::case::{Case, CaseRun, asked_depth, share};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula, service_latency};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::histogram::Histogram;
-use model::job::Kind;
-use model::units::{show_ns, show_rate, show_share};
+use crate::checks::prelude::*;
 
 /// Error of the clock and of operations that share a time stamp.
 const TOLERATED: Share = Share(0.02);
@@ -83,17 +76,15 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_ns(worst.window_ns)
         ));
     }
-    Ok(Answer::finding(
+    finding!(
         Severity::Void,
-        format!(
-            "Rate times latency gives {} operations in flight, but fathom counted {} ({} apart): rate, \
-             latency and depth contradict each other.",
-            show_rate(worst.rate_times_latency),
-            show_rate(worst.depth),
-            show_share(worst.gap())
-        ),
         numbers,
-    ))
+        "Rate times latency gives {} operations in flight, but fathom counted {} ({} apart): rate, latency \
+         and depth contradict each other.",
+        show_rate(worst.rate_times_latency),
+        show_rate(worst.depth),
+        show_share(worst.gap())
+    )
 }
 
 fn sides(ran: &CaseRun, requested_depth: f64) -> Option<Sides> {

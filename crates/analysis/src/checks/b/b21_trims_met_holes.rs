@@ -3,13 +3,7 @@
 //!
 //! A trim of a hole frees nothing and reaches no device. The check needs a file that nothing else changes.
 
-use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula, phase_streams};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::{show_bytes, show_count, show_share};
+use crate::checks::prelude::*;
 
 /// Share of the trimmed bytes in holes above which the rate is not that of freeing blocks. The edges of a file
 /// stay below it.
@@ -85,14 +79,18 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::Holds("The trims freed blocks.", numbers));
     }
     let condition = Rename::Condition(format!("{} in holes", show_share(in_holes)));
-    Ok(Answer::Finding(Detail::new(if in_holes >= RENAMED_FROM { Severity::Rename } else { Severity::Biased }, format!(
-            "{} of the trimmed bytes were already holes: {} trims of {} in total freed {}. A trim of a hole \
-             frees nothing and reaches no device.",
-            show_share(in_holes),
-            show_count(issued.ops as f64),
-            show_bytes(issued.bytes),
-            show_bytes(freed_bytes as u64)
-        ), numbers).relabelled((in_holes >= RENAMED_FROM).then_some(condition))))
+    detail!(
+        if in_holes >= RENAMED_FROM { Severity::Rename } else { Severity::Biased },
+        numbers,
+        "{} of the trimmed bytes were already holes: {} trims of {} in total freed {}. A trim of a hole \
+         frees nothing and reaches no device.",
+        show_share(in_holes),
+        show_count(issued.ops as f64),
+        show_bytes(issued.bytes),
+        show_bytes(freed_bytes as u64)
+    )
+    .relabelled((in_holes >= RENAMED_FROM).then_some(condition))
+    .found()
 }
 
 #[cfg(test)]

@@ -1,14 +1,7 @@
 //! C01: syncs that never reached the disk as a flush. Compares the syncs with the flushes that disks with a
 //! volatile cache completed. Also fires if a volatile cache is only declared safe (`write through`).
 
-use crate::case::{Case, asked_depth, share};
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
-use model::Known;
-use model::evidence::Moment;
-use model::finding::CheckId;
-use model::job::Kind;
-use model::machine::{Layer, LayerKind, Place};
-use model::units::show_count;
+use crate::checks::prelude::*;
 
 /// Share of the syncs that must become flushes at depth 1, where each sync causes exactly one flush.
 const FLUSHED_FROM: f64 = 0.5;

@@ -1,15 +1,7 @@
 //! C03: flushes that were faster than any medium. Compares the mean time of a flush at the lowest disks with a
 //! minimum for flash, for spinning disks, or for virtual machines.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
-use crate::threshold::Ns;
-use model::Known;
-use model::evidence::Moment;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::machine::Layer;
-use model::units::{show_count, show_ns};
+use crate::checks::prelude::*;
 
 /// A flash drive programs a page in some hundred us. A faster answer came from memory.
 const FLASH_NS: f64 = 60e3;

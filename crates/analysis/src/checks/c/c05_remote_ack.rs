@@ -2,13 +2,8 @@
 //! note on such file systems; on NFS, relabels the result if syncs were requested but no WRITE or COMMIT was
 //! sent.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
-use model::Known;
-use model::evidence::{MOUNT_STATS, Moment, Snapshot};
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::show_count;
+use crate::checks::prelude::*;
+use model::evidence::MOUNT_STATS;
 
 /// File systems whose storage belongs to another machine or program, by the start of their names. `fuseblk` uses
 /// a local block device, but a program acknowledges.
@@ -60,17 +55,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let [writes, commits] = calls_in_runs(case)?;
     if writes == 0 && commits == 0 && case.syncs_itself() && super::syncs_requested(case) > 0 {
-        return Ok(Answer::Finding(
-            Detail::new(
-                Severity::Rename,
-                format!(
-                    "{} syncs were requested, but no write was sent to the server.",
-                    show_count(super::syncs_requested(case) as f64)
-                ),
-                evidence([("writes_sent", 0.0), ("commits_sent", 0.0)]),
-            )
-            .relabelled(Rename::Condition("not durable".into())),
-        ));
+        return detail!(
+            Severity::Rename,
+            evidence([("writes_sent", 0.0), ("commits_sent", 0.0)]),
+            "{} syncs were requested, but no write was sent to the server.",
+            show_count(super::syncs_requested(case) as f64)
+        )
+        .relabelled(Rename::Condition("not durable".into()))
+        .found();
     }
     let sentence = format!(
         "The server acknowledged {} writes and {} commits, but this machine cannot see whether they are on \

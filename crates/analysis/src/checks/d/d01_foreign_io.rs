@@ -6,14 +6,9 @@
 //! that is more. D18 covers neighbours below a virtual disk.
 
 use super::d04_io_limit_configured as d04;
-use crate::case::{Amount, Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::traffic;
 use crate::figures::traffic::{AMPLIFICATION, FLOOR_BYTES, Traffic};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::units::{show_bytes, show_count, show_share};
 
 /// Share of the traffic above which the number is biased.
 const BIASED_ABOVE: Share = Share(0.05);
@@ -36,16 +31,16 @@ pub(super) const CHECK: Check = Check {
             "Requests and bytes of a disk beyond those charged to fathom (or issued by it, if nothing was \
              charged) belong to other processes. Their share is others / (others + fathom), where fathom's \
              part is the rest of the disk's traffic, or what fathom issued if that is more. The larger of \
-             both shares counts, on the worst disk: above {BIASED_ABOVE} biased, above {VOID_ABOVE} void. If \
-             fathom's rate is the limit of a cgroup (D04), other processes did not reduce it: biased at \
+             both shares counts, on the worst disk: above {BIASED_ABOVE} biased, above {VOID_ABOVE} void. \
+             If fathom's rate is the limit of a cgroup (D04), other processes did not reduce it: biased at \
              most, and a note if the disk was busy for less than {HEADROOM_BELOW} of the time. {FLOOR_IOS} \
-             requests and {floor} per run are allowed: a commit, a log line. Journal and inodes may multiply \
-             writes by {AMPLIFICATION}. Synchronous writes and copy-on-write file systems may multiply them \
-             without bound, so there only reads are judged. Below a loop device only charges count, and \
-             writes are judged only if the session writes nothing, not even a test file, since later \
-             writeback is charged to no process. Not checked if more than {BIASED_ABOVE} are extra writes \
-             that may be the file system's own, if nothing is charged below a loop device, and below layers \
-             that read and write for themselves (parity, thin and cached volumes, bcache).",
+             requests and {floor} per run are allowed: a commit, a log line. Journal and inodes may \
+             multiply writes by {AMPLIFICATION}. Synchronous writes and copy-on-write file systems may \
+             multiply them without bound, so there only reads are judged. Below a loop device only charges \
+             count, and writes are judged only if the session writes nothing, not even a test file, since \
+             later writeback is charged to no process. Not checked if more than {BIASED_ABOVE} are extra \
+             writes that may be the file system's own, if nothing is charged below a loop device, and below \
+             layers that read and write for themselves (parity, thin and cached volumes, bcache).",
             floor = show_bytes(FLOOR_BYTES)
         ),
         provoke: "dd if=/dev/vda of=/dev/null iflag=direct bs=1M & fathom run --rw randread .",
@@ -175,8 +170,8 @@ impl ForeignIo {
     fn unattributed(&self) -> Option<String> {
         (self.unattributed_share > BIASED_ABOVE.0).then(|| {
             format!(
-                "{} wrote {} more than fathom requested: for other processes, or for the file system and its \
-                 journal, which the kernel does not distinguish",
+                "{} wrote {} more than fathom requested: for other processes, or for the file system and \
+                 its journal, which the kernel does not distinguish",
                 self.traffic.disks,
                 show_bytes(self.traffic.unattributed_bytes)
             )
@@ -219,14 +214,12 @@ impl ForeignIo {
             Some(Limited { headroom: false }) => " A cgroup's limit explains fathom's rate (D04).",
             None => "",
         };
-        Detail::new(
+        detail!(
             self.severity().unwrap_or(Severity::Note),
-            format!(
-                "Other processes used {disk} during the runs{how}: they did {others} and fathom {own}, so \
-                 their share was {}.{limited}",
-                show_share(part)
-            ),
             self.numbers(),
+            "Other processes used {disk} during the runs{how}: they did {others} and fathom {own}, so their \
+             share was {}.{limited}",
+            show_share(part)
         )
     }
 }

@@ -1,12 +1,8 @@
 //! D02: dirty data that wait to be written when a run starts. Adds the dirty and writeback pages of the whole
 //! machine at the start of each run.
 
-use crate::case::{Case, no_run};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use model::Known;
-use model::evidence::{Moment, meminfo_bytes};
-use model::finding::{CheckId, Severity};
-use model::units::show_bytes;
+use crate::checks::prelude::*;
+use model::evidence::meminfo_bytes;
 
 /// Dirty bytes that an idle machine always has. More take 0.1 s or more of a disk's time. fathom waits for the
 /// same limit before a run.
@@ -21,8 +17,8 @@ pub(super) const CHECK: Check = Check {
                 writeback.",
         formula: formula!(
             "Their sum above {backlog} at the start of any run: the kernel writes it out during the run. An \
-             idle machine always has less. (A share of the memory would mean less: what counts is the disk's \
-             time.)",
+             idle machine always has less. (A share of the memory would mean less: what counts is the \
+             disk's time.)",
             backlog = show_bytes(BACKLOG_ABOVE)
         ),
         provoke: "head -c 256M /dev/zero > /var/tmp/dirty; fathom run /mnt   # with /mnt on another file \
@@ -60,11 +56,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if bytes <= BACKLOG_ABOVE {
         return Ok(Answer::Holds("Too little older data was waiting to be written to matter.", numbers));
     }
-    Ok(Answer::finding(
+    finding!(
         Severity::Biased,
-        format!("{} of older data were waiting to be written to disk when a run began.", show_bytes(bytes)),
         numbers,
-    ))
+        "{} of older data were waiting to be written to disk when a run began.",
+        show_bytes(bytes)
+    )
 }
 
 /// A record with this many KiB of dirty and writeback pages at the start of every run.

@@ -2,15 +2,9 @@
 //! fathom; a limit that matches limits the result, any other limit or weight is a note. Limits of a hypervisor or
 //! a cloud appear in no file (D05, D19).
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Evidence, Page, evidence, formula};
-use crate::threshold::{Ns, Share};
-use model::Known;
+use crate::checks::prelude::*;
 use model::evidence::LIMITS;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
 use model::record::StreamEnd;
-use model::units::{show_bytes, show_count};
 
 /// Share by which a rate may stay below the limit that it waits for. One operation at a time loses a part of each
 /// slice (91 % were seen).
@@ -104,13 +98,21 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     if let Some((limit, rate)) = nearest(case, &limits) {
         let numbers = evidence([("limit_per_s", limit.per_s), ("rate_per_s", rate)]);
-        let sentence = format!("A cgroup limits {}: you measured that limit.", limit.describe());
-        return Ok(Answer::finding(Severity::Biased, sentence, numbers));
+        return finding!(
+            Severity::Biased,
+            numbers,
+            "A cgroup limits {}: you measured that limit.",
+            limit.describe()
+        );
     }
     let mut settings: Vec<String> = limits.hard.iter().map(Limit::describe).collect();
     settings.extend(limits.soft);
-    let sentence = format!("A cgroup controls the I/O of this device: {}.", settings.join("; "));
-    Ok(Answer::finding(Severity::Note, sentence, evidence([])))
+    finding!(
+        Severity::Note,
+        evidence([]),
+        "A cgroup controls the I/O of this device: {}.",
+        settings.join("; ")
+    )
 }
 
 /// Returns the sentence and the numbers of the limit that the result reached, or `None`.

@@ -9,18 +9,9 @@
 //! Applies only to direct I/O that reached the device.
 
 use super::{d04_io_limit_configured as d04, d08_runqueue_wait as d08};
-use crate::case::{Amount, Case, share};
-use crate::checks::{
-    Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula, service_latency,
-    stream_workers,
-};
+use crate::checks::prelude::*;
 use crate::figures::{kernel_text, traffic};
-use crate::threshold::{Ns, Share};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
 use model::record::StreamEnd;
-use model::units::{show_ns, show_share};
 
 /// Share of the latency that may be above the device before the result is biased.
 const BIASED_ABOVE: f64 = 0.3;
@@ -144,14 +135,18 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     };
     let renames =
         (severity == Severity::Rename).then(|| Rename::Condition("mostly waiting above the device".into()));
-    Ok(Answer::Finding(Detail::new(severity, format!(
-            "{} of the latency was spent neither in the device ({} of {} per operation) nor waiting for a \
-             CPU, but above the device: {}.",
-            show_share(least),
-            show_ns(split.device_ns[1]),
-            show_ns(split.latency_ns),
-            probable_place(limited, syncs, pressure.ok().map(|p| p >= COUNTED_FROM * least))
-        ), numbers).relabelled(renames)))
+    detail!(
+        severity,
+        numbers,
+        "{} of the latency was spent neither in the device ({} of {} per operation) nor waiting for a CPU, \
+         but above the device: {}.",
+        show_share(least),
+        show_ns(split.device_ns[1]),
+        show_ns(split.latency_ns),
+        probable_place(limited, syncs, pressure.ok().map(|p| p >= COUNTED_FROM * least))
+    )
+    .relabelled(renames)
+    .found()
 }
 
 /// Describes the probable place of the time above the device.

@@ -2,13 +2,7 @@
 //! busiest worker was on a CPU or ready for one, and compares the rate with fathom's own ceiling, measured with
 //! no storage.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula, stream_workers};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::units::show_share;
-use std::collections::BTreeMap;
+use crate::checks::prelude::*;
 
 /// Share of a worker's time on a CPU or waiting for one above which waiting for storage is negligible.
 const BOUND_ABOVE: Share = Share(0.9);
@@ -69,11 +63,10 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_share(ready)
         ),
     };
-    Ok(Answer::Finding(
-        Detail::new(Severity::Rename, format!("{why}: the CPU limits the result, not the storage."), numbers)
-            .with_cure(case.io_uring_denial().map(|_| "Use more --workers, or a larger --bs.".to_owned()))
-            .relabelled(Rename::Condition("limited by CPU".into())),
-    ))
+    detail!(Severity::Rename, numbers, "{why}: the CPU limits the result, not the storage.")
+        .with_cure(case.io_uring_denial().map(|_| "Use more --workers, or a larger --bs.".to_owned()))
+        .relabelled(Rename::Condition("limited by CPU".into()))
+        .found()
 }
 
 /// Returns the rate as a share of what all workers can do with no storage, or `None` if that was not measured.

@@ -1,13 +1,8 @@
 //! D07: fathom's own share of each operation. Compares the cost of its loop, measured before the first run, with
 //! the median latency.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula, least_median_ns, stream_workers};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
+use crate::checks::prelude::*;
 use model::record::PREPARES_AHEAD;
-use model::units::{show_ns, show_share};
 
 /// Share of an operation's time above which fathom's own part matters.
 const OVERHEAD_FROM: Share = Share(0.1);
@@ -58,16 +53,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if part <= OVERHEAD_FROM {
         return Ok(Answer::Holds("fathom's own overhead is negligible.", numbers));
     }
-    Ok(Answer::finding(
+    finding!(
         Severity::Biased,
-        format!(
-            "fathom's own loop takes {} per operation, {} of the median of {}.",
-            show_ns(own_ns),
-            show_share(part),
-            show_ns(median)
-        ),
         numbers,
-    ))
+        "fathom's own loop takes {} per operation, {} of the median of {}.",
+        show_ns(own_ns),
+        show_share(part),
+        show_ns(median)
+    )
 }
 
 #[test]

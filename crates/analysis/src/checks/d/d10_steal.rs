@@ -1,14 +1,8 @@
 //! D10: CPU time that the hypervisor took away during the runs. Divides the kernel's count of stolen ticks by all
 //! ticks.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::kernel_text::stolen_ticks;
-use crate::threshold::Share;
-use model::Known;
-use model::evidence::Moment;
-use model::finding::{CheckId, Severity};
-use model::units::show_share;
 
 #[cfg(test)]
 const STAT: &str = "/proc/stat";
@@ -27,9 +21,9 @@ pub(super) const CHECK: Check = Check {
         reads: "The first line of `/proc/stat` at the start and stop of each run: time of all CPUs in ticks \
                 of 10 ms. The eighth number is the time that the hypervisor took.",
         formula: formula!(
-            "Stolen time / all time over the runs: above {BIASED_ABOVE} biased, above {VOID_ABOVE} void. One \
-             tick per run is allowed, since the counter is rounded. Below {LEAST_TICKS} ticks in total it is \
-             not checked."
+            "Stolen time / all time over the runs: above {BIASED_ABOVE} biased, above {VOID_ABOVE} void. \
+             One tick per run is allowed, since the counter is rounded. Below {LEAST_TICKS} ticks in total \
+             it is not checked."
         ),
         provoke: "stress-ng --cpu 0   # on the host or in a neighbouring guest; then here: fathom run --rw \
                   randread .",
@@ -73,11 +67,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
         _ if stolen == 0 => return Ok(Answer::Holds("The host took no CPU time away.", numbers)),
         _ => return Ok(Answer::Holds("The host took too little CPU time away to matter.", numbers)),
     };
-    Ok(Answer::finding(
+    finding!(
         severity,
-        format!("The hypervisor took away {} of the CPU time during the runs.", show_share(part)),
         numbers,
-    ))
+        "The hypervisor took away {} of the CPU time during the runs.",
+        show_share(part)
+    )
 }
 
 /// A record whose runs each have `steal` stolen ticks out of `all`.

@@ -1,14 +1,9 @@
 //! D11: a CPU quota that paused the workers. Divides the time in which the kernel throttled fathom's cgroup by
 //! the time of the runs.
 
-use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::kernel_text::pauses;
-use crate::threshold::Share;
-use model::Known;
-use model::evidence::{CPU_STAT, LIMITS, Moment};
-use model::finding::{CheckId, Severity};
-use model::units::{show_count, show_ns, show_share};
+use model::evidence::{CPU_STAT, LIMITS};
 
 /// Share of the runs' time above which pauses are part of the latencies: 50 ms in ten seconds.
 const BIASED_ABOVE: Share = Share(0.005);
@@ -65,19 +60,16 @@ fn evaluate(case: &Case) -> Known<Answer> {
     } else {
         (Severity::Biased, None)
     };
-    Ok(Answer::Finding(
-        Detail::new(
-            severity,
-            format!(
-                "A CPU quota paused fathom {} times for {} in total, {} of the runs' time.",
-                show_count(times as f64),
-                show_ns(paused_ns),
-                show_share(part)
-            ),
-            numbers,
-        )
-        .relabelled(renames),
-    ))
+    detail!(
+        severity,
+        numbers,
+        "A CPU quota paused fathom {} times for {} in total, {} of the runs' time.",
+        show_count(times as f64),
+        show_ns(paused_ns),
+        show_share(part)
+    )
+    .relabelled(renames)
+    .found()
 }
 
 /// Pauses in all runs.

@@ -2,12 +2,7 @@
 //! scheduler, merging, request size, read-ahead and writeback throttling of every device with the defaults of its
 //! class.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::machine::{Layer, LayerKind};
+use crate::checks::prelude::*;
 
 /// Default read-ahead in KiB (VM_READAHEAD_PAGES).
 const READ_AHEAD_KB: u64 = 128;
@@ -22,9 +17,9 @@ pub(super) const CHECK: Check = Check {
     name: "SCHEDULER_EFFECTS",
     belief: "the block layer has the kernel's default settings",
     page: Page {
-        reads: "`scheduler`, `nomerges`, `rq_affinity`, `max_sectors_kb`, `read_ahead_kb` and `wbt_lat_usec` \
-                in `/sys/block/*/queue/` of the disks and loop devices below, and the number of their \
-                hardware queues.",
+        reads: "`scheduler`, `nomerges`, `rq_affinity`, `max_sectors_kb`, `read_ahead_kb` and \
+                `wbt_lat_usec` in `/sys/block/*/queue/` of the disks and loop devices below, and the number \
+                of their hardware queues.",
         formula: formula!(
             "A note that lists each setting that differs from the default of the device's class: scheduler \
              `none` with several hardware queues, `none` or `mq-deadline` with one; `nomerges` 0; \
@@ -77,11 +72,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
             numbers,
         ));
     }
-    Ok(Answer::finding(
+    finding!(
         Severity::Note,
-        format!("Block layer settings differ from the kernel's defaults ({}).", changes.join("; ")),
         numbers,
-    ))
+        "Block layer settings differ from the kernel's defaults ({}).",
+        changes.join("; ")
+    )
 }
 
 /// Whether this layer queues and merges requests.

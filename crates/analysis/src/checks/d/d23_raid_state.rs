@@ -1,12 +1,8 @@
 //! D23: a software RAID array or bcache below the target that is degraded or busy with its own work. Reads the
 //! state of the array before the runs and `/proc/mdstat` before and after each run.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use model::Known;
-use model::evidence::{Moment, RAID};
-use model::finding::{CheckId, Severity};
-use model::machine::{Layer, LayerKind};
+use crate::checks::prelude::*;
+use model::evidence::RAID;
 
 /// Work that an array can be busy with (`mdstat`, `md/sync_action`).
 const BUSY: &[&str] = &["resync", "recovery", "recover", "check", "reshape", "repair"];
@@ -63,11 +59,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return why_not_read
             .map_or(Ok(Answer::Holds("The arrays below were complete and idle.", numbers)), Err);
     }
-    Ok(Answer::finding(
+    finding!(
         Severity::Biased,
-        format!("An array or cache below is degraded or busy: {}.", all_problems.join("; ")),
         numbers,
-    ))
+        "An array or cache below is degraded or busy: {}.",
+        all_problems.join("; ")
+    )
 }
 
 /// Describes what is wrong with an array, from its own files before the runs and from the summary around each

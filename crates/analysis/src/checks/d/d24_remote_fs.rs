@@ -2,15 +2,9 @@
 //! (FUSE). Decides by the kind of the file system. On NFS, also computes the share of the reads that the client's
 //! cache answered.
 
-use crate::case::{Case, CaseRun};
-use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::evidence::{MOUNT_STATS, Moment, Snapshot};
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
+use crate::checks::prelude::*;
+use model::evidence::MOUNT_STATS;
 use model::machine::FileSystem;
-use model::units::show_share;
 
 /// Kinds of network file systems.
 const NETWORK: &[&str] = &[
@@ -40,10 +34,11 @@ pub(super) const CHECK: Check = Check {
                 reads, and reads from the server.",
         formula: formula!(
             "The number is relabelled if the file system belongs to a network, to a virtual machine's host, \
-             or to a program (FUSE). The name also states if the program is known to use the network (sshfs, \
-             rclone, ...) or to encrypt (gocryptfs, encfs, ...). On NFS, 1 - server reads / (normal + direct \
-             reads) is the share that this machine's cache answered: it is reported from {HITS_FROM}, and \
-             from {CACHE_FROM} the number is named after that cache. Caches of the server are invisible."
+             or to a program (FUSE). The name also states if the program is known to use the network \
+             (sshfs, rclone, ...) or to encrypt (gocryptfs, encfs, ...). On NFS, 1 - server reads / (normal \
+             + direct reads) is the share that this machine's cache answered: it is reported from \
+             {HITS_FROM}, and from {CACHE_FROM} the number is named after that cache. Caches of the server \
+             are invisible."
         ),
         provoke: "`sshfs localhost:/var/tmp /mnt && fathom run --rw randread --size 64m /mnt`.",
         fix: "Measure on the server for its disks, and use --cache direct to bypass the client's cache.",
@@ -101,7 +96,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             }
         }
     }
-    Ok(Answer::Finding(Detail::new(Severity::Rename, sentence, numbers).relabelled(rename)))
+    Detail::new(Severity::Rename, sentence, numbers).relabelled(rename).found()
 }
 
 /// Describes what is between this machine and the data, or returns `None` for a local file system.

@@ -14,7 +14,7 @@ mod d09_tick_quantised;
 pub(super) mod d10_steal;
 pub(super) mod d11_cpu_quota;
 mod d12_clocking;
-mod d13_bad_clock;
+pub(super) mod d13_bad_clock;
 mod d14_memory_pressure;
 mod d15_thermal;
 mod d16_link_degraded;

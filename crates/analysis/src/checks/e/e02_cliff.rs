@@ -1,14 +1,9 @@
 //! E02: a rate that stepped from one level to another within a run. Reports the levels and the time of the step,
 //! and derives from the device's latency before and after whether the cause is in the device or above it.
 
-use crate::case::{Case, CaseRun};
-use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::steadiness::{Cliff, STEP_FROM, cliff, steps};
 use crate::figures::time_series::{Course, courses};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::units::show_ns;
 use stats::change::{Change, SURELY, Step};
 use stats::series::Series;
 
@@ -40,8 +35,8 @@ pub(super) const CHECK: Check = Check {
             sure = SURELY.0,
             more = SURELY.1
         ),
-        provoke: "`fathom run --rw randread --time 10s --runs 1 DIR`, and after 5 s in another shell a limit \
-                  on its cgroup: `echo \"MAJ:MIN 1000\" > \
+        provoke: "`fathom run --rw randread --time 10s --runs 1 DIR`, and after 5 s in another shell a \
+                  limit on its cgroup: `echo \"MAJ:MIN 1000\" > \
                   /sys/fs/cgroup/blkio/.../blkio.throttle.read_iops_device`. On a drive with a fast cache: \
                   `fathom run --rw write --bs 1m --size 100g --time 5m --runs 1 DIR`.",
         fix: "Quote each level separately instead of the mean: --warmup past the step for the lasting rate, \
@@ -69,8 +64,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let all_series = courses(case)?;
     let Some(cliff) = cliff(&all_series) else {
         return if all_series.iter().any(|c| steps(c) == Change::Unclear) {
-            Err("the rate changes within a run, but in a way that could be chance or a slow drift; a \
-                 longer run would settle it"
+            Err("the rate changes within a run, but in a way that could be chance or a slow drift; a longer \
+                 run would settle it"
                 .into())
         } else {
             let least = all_series.first().map_or(0.0, |c| STEP_FROM.share_for(c));
@@ -99,13 +94,8 @@ fn finding(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) -> Detail
         if runs > 1 { format!(" ({runs_with_step} of {runs} runs have such a step)") } else { String::new() };
     let levels = cliff.in_words(series);
     let [a, b] = latencies.unwrap_or([f64::NAN; 2]);
-    Detail::new(
+    detail!(
         severity,
-        format!(
-            "In run {} the rate was {levels}{runs_note}: the mean describes {}. {cause}",
-            ran.run.start.repeat.saturating_add(1),
-            if cliff.steps.len() == 1 { "neither" } else { "none of them" },
-        ),
         evidence([
             ("before_iops", step.before),
             ("after_iops", step.after),
@@ -116,6 +106,9 @@ fn finding(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) -> Detail
             ("device_latency_before_ns", a),
             ("device_latency_after_ns", b),
         ]),
+        "In run {} the rate was {levels}{runs_note}: the mean describes {}. {cause}",
+        ran.run.start.repeat.saturating_add(1),
+        if cliff.steps.len() == 1 { "neither" } else { "none of them" }
     )
     .relabelled(named.then_some(Rename::Condition(levels)))
 }

@@ -1,12 +1,9 @@
 //! E04: long runs that hold only a few independent observations because the rate varies in slow waves. Divides
 //! the intervals of all runs by the correlation time of the rates.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::steadiness::steps;
 use crate::figures::time_series::courses;
-use model::Known;
-use model::finding::{CheckId, Severity};
 use stats::change::without_levels;
 use stats::series::{FEWEST, Series, observations};
 
@@ -53,14 +50,17 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if seconds < LONG_S - 0.1 {
         return Err("the runs are too short: they contain too few independent observations".into());
     }
-    Ok(Answer::Finding(Detail::new(Severity::Biased, format!(
-            "{seconds:.0} s of measuring contain only {independent:.1} independent observations: the rate \
-             varies in waves that are too long for a mean."
-        ), numbers).with_cure(format!(
-            "Use a longer --time or more --runs: about {:.0} s of measuring in total would contain \
-             {FEWEST:.0}.",
-            (seconds * FEWEST / independent).ceil()
-        ))))
+    detail!(
+        Severity::Biased,
+        numbers,
+        "{seconds:.0} s of measuring contain only {independent:.1} independent observations: the rate \
+         varies in waves that are too long for a mean."
+    )
+    .with_cure(format!(
+        "Use a longer --time or more --runs: about {:.0} s of measuring in total would contain {FEWEST:.0}.",
+        (seconds * FEWEST / independent).ceil()
+    ))
+    .found()
 }
 
 fn without_steps(series: &Series) -> Vec<f64> {

@@ -1,9 +1,6 @@
 //! E05: too few runs to know how much the number varies. Notes results with fewer runs than an interval needs.
 
-use crate::case::{Case, no_run};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use model::Known;
-use model::finding::{CheckId, Severity};
+use crate::checks::prelude::*;
 use model::study::Study;
 use stats::intervals::FEWEST_RUNS;
 
@@ -45,12 +42,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
     };
     // Each cell of a sweep is measured once, by its preset.
     let in_sweep = matches!(case.record.header.plan.study, Study::Sweep(_));
-    Ok(Answer::Finding(
-        Detail::new(
-            Severity::Note,
-            format!("{count}: the variation of the number is unknown, so it allows no comparison."),
-            numbers,
-        )
-        .with_cure(in_sweep.then(|| "Measure the cells that matter with `fathom run --runs 5`.".into())),
-    ))
+    detail!(
+        Severity::Note,
+        numbers,
+        "{count}: the variation of the number is unknown, so it allows no comparison."
+    )
+    .with_cure(in_sweep.then(|| "Measure the cells that matter with `fathom run --runs 5`.".into()))
+    .found()
 }

@@ -1,14 +1,9 @@
 //! E06: runs of the same job that differ. Compares the standard deviation of the runs' rates with limits, and
 //! states whether the variation within the runs explains it.
 
-use crate::case::{Case, no_run};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::iops;
 use crate::figures::time_series::courses;
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::units::{show_rate, show_share};
 use stats::intervals;
 use stats::intervals::{ASKED, FEWEST_RUNS, MOST_RUNS, Variability};
 use stats::sample::{mean, median, variance};
@@ -37,11 +32,11 @@ pub(super) const CHECK: Check = Check {
              the variation within the runs causes by chance, which means that something changed from run to \
              run."
         ),
-        provoke: "`fathom run --runs 5 --time 2s DIR`, with `dd if=/dev/vda of=/dev/null iflag=direct bs=1M` \
-                  in another shell during some of the runs.",
+        provoke: "`fathom run --runs 5 --time 2s DIR`, with `dd if=/dev/vda of=/dev/null iflag=direct \
+                  bs=1M` in another shell during some of the runs.",
         fix: "Find the difference between the runs: other load (D01), their order, a drive that fills (E13).",
-        accept: "Accept it if you report the variation. More --runs make the interval narrower, not the runs \
-                 more alike.",
+        accept: "Accept it if you report the variation. More --runs make the interval narrower, not the \
+                 runs more alike.",
     },
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
@@ -87,18 +82,15 @@ fn evaluate(case: &Case) -> Known<Answer> {
         Ok(_) => " The variation within the runs causes part of that by chance.",
         Err(_) => "",
     };
-    Ok(Answer::Finding(
-        Detail::new(
-            severity,
-            format!(
-                "The runs differ by {} of their mean (standard deviation): {}{more} IOPS.{why}",
-                show_share(deviation),
-                shown.join("; ")
-            ),
-            numbers,
-        )
-        .with_cure(fix),
-    ))
+    detail!(
+        severity,
+        numbers,
+        "The runs differ by {} of their mean (standard deviation): {}{more} IOPS.{why}",
+        show_share(deviation),
+        shown.join("; ")
+    )
+    .with_cure(fix)
+    .found()
 }
 
 /// Returns the severity of a standard deviation of the runs, as a share of their mean, or `None` if the runs

@@ -2,13 +2,7 @@
 //! latency histogram on a logarithmic axis.
 
 use super::{TIMED, has_step};
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::{show_count, show_ns, show_share};
+use crate::checks::prelude::*;
 use stats::bimodality::{FEWEST_OPS, RATIO_FROM, SHARE_FROM, VALLEY_TO, modes};
 
 /// Share of the read bytes below which the device's count shows that the page cache answered the rest.
@@ -53,25 +47,23 @@ fn evaluate(case: &Case) -> Known<Answer> {
         let Some(groups) = modes(&latencies) else { continue };
         let mean = latencies.mean_ns().unwrap_or(0.0);
         let cached = if has_cache_hits(case) { " The faster group are page cache hits (A01)." } else { "" };
-        return Ok(Answer::finding(
+        return finding!(
             Severity::Biased,
-            format!(
-                "Latencies of {}s form two groups: {} take about {} and {} about {}; the mean of {} \
-                 describes neither.{cached}",
-                kind.word(),
-                show_share(1.0 - groups.slow_share),
-                show_ns(groups.fast_ns),
-                show_share(groups.slow_share),
-                show_ns(groups.slow_ns),
-                show_ns(mean)
-            ),
             evidence([
                 ("fast_ns", groups.fast_ns),
                 ("slow_ns", groups.slow_ns),
                 ("slow_share", groups.slow_share),
                 ("mean_ns", mean),
             ]),
-        ));
+            "Latencies of {}s form two groups: {} take about {} and {} about {}; the mean of {} describes \
+             neither.{cached}",
+            kind.word(),
+            show_share(1.0 - groups.slow_share),
+            show_ns(groups.fast_ns),
+            show_share(groups.slow_share),
+            show_ns(groups.slow_ns),
+            show_ns(mean)
+        );
     }
     if checked == 0 {
         return Err(format!("no direction has the {FEWEST_OPS} operations that a distribution needs"));

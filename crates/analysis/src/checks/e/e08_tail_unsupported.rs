@@ -2,11 +2,7 @@
 //! number of operations that they need.
 
 use super::TIMED;
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::units::show_count;
+use crate::checks::prelude::*;
 
 /// The percentiles of the table in addition to the median. Higher ones are only in the JSON, as `null` if
 /// withheld.
@@ -53,22 +49,15 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::Holds("There are enough operations for the percentiles of the table.", numbers));
     };
     let names: Vec<&str> = withheld.iter().map(|(name, _)| *name).collect();
-    Ok(Answer::Finding(
-        Detail::new(
-            Severity::Note,
-            format!(
-                "{} operations are too few for p{}, which would depend on single operations: withheld.",
-                show_count(fewest as f64),
-                names.join(" and p")
-            ),
-            numbers,
-        )
-        .with_cure(format!(
-            "{} {} operations are needed.",
-            CHECK.page.fix,
-            show_count(BEYOND / (1.0 - hardest))
-        )),
-    ))
+    detail!(
+        Severity::Note,
+        numbers,
+        "{} operations are too few for p{}, which would depend on single operations: withheld.",
+        show_count(fewest as f64),
+        names.join(" and p")
+    )
+    .with_cure(format!("{} {} operations are needed.", CHECK.page.fix, show_count(BEYOND / (1.0 - hardest))))
+    .found()
 }
 
 #[cfg(test)]

@@ -3,14 +3,7 @@
 //! with the p99 of the operations.
 
 use super::{TIMED, has_step};
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Evidence, Page, evidence, formula, stream_workers};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::histogram::Histogram;
-use model::job::Kind;
-use model::units::{show_count, show_ns, show_share};
+use crate::checks::prelude::*;
 
 /// Factor by which the p99 of random moments must exceed the p99 of operations.
 const OMITTED_FROM: f64 = 10.0;
@@ -103,22 +96,20 @@ fn evaluate(case: &Case) -> Known<Answer> {
     } else {
         ""
     };
-    Ok(Answer::finding(
+    finding!(
         Severity::Biased,
-        format!(
-            "No new requests were issued during the stalls: {} of the waiting was inside stalls, but only {} \
-             of {} {}s met one. Their p99 of {} counts from submission; requests arriving at random would \
-             see a p99 of {}.{}",
-            show_share(worst.share),
-            show_count(worst.stalled as f64),
-            show_count(worst.ops as f64),
-            worst.kind.word(),
-            show_ns(worst.ops_p99),
-            show_ns(worst.moments_p99),
-            cpu
-        ),
         numbers,
-    ))
+        "No new requests were issued during the stalls: {} of the waiting was inside stalls, but only {} of \
+         {} {}s met one. Their p99 of {} counts from submission; requests arriving at random would see a \
+         p99 of {}.{}",
+        show_share(worst.share),
+        show_count(worst.stalled as f64),
+        show_count(worst.ops as f64),
+        worst.kind.word(),
+        show_ns(worst.ops_p99),
+        show_ns(worst.moments_p99),
+        cpu
+    )
 }
 
 /// Whether the workers waited for a CPU for most of the stall time. False if unknown.

@@ -1,15 +1,9 @@
 //! E11: an open loop whose rate is more than the storage serves, so that latency grows with the run. Fires if the
 //! median latency grows from quarter to quarter in most runs. E10 reports operations that were never served.
 
-use crate::case::{Case, CaseRun, no_run, share};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::time_series::{moved, rows_of};
 use crate::runs::{SERVED_FROM, falls_short};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::{Kind, Pace};
-use model::units::{show_ns, show_rate};
 use stats::sample::median;
 
 /// Growth from quarter to quarter. A backlog that grows steadily from zero triples, then grows by two thirds and
@@ -74,18 +68,16 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("runs_overloaded", overloaded.len() as f64),
     ]);
     match overloaded.first() {
-        Some(g) if 2 * overloaded.len() > growths.len() => Ok(Answer::finding(
+        Some(g) if 2 * overloaded.len() > growths.len() => finding!(
             Severity::Void,
-            format!(
-                "{} operations per second are more than the storage serves: the backlog grew throughout the \
-                 run, from a median latency of {} in its first quarter to {} in its last. Such latencies \
-                 depend on the length of the run.",
-                show_rate(requested),
-                show_ns(g.first_ns),
-                show_ns(g.last_ns)
-            ),
             numbers,
-        )),
+            "{} operations per second are more than the storage serves: the backlog grew throughout the \
+             run, from a median latency of {} in its first quarter to {} in its last. Such latencies depend \
+             on the length of the run.",
+            show_rate(requested),
+            show_ns(g.first_ns),
+            show_ns(g.last_ns)
+        ),
         _ => Ok(Answer::Holds("The storage kept up with the load.", numbers)),
     }
 }

@@ -1,13 +1,8 @@
 //! E17: a rate that is not operations divided by time. This checks fathom itself: the operations of the intervals
 //! must add up to the totals of the run.
 
-use crate::case::{Case, CaseRun, no_run};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::time_series::{moved, rows_of};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::units::show_count;
 
 /// Share by which intervals and totals may differ. fathom counts every operation in both, so this only allows for
 /// files of other versions.
@@ -51,16 +46,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if in_intervals.abs_diff(in_totals) as f64 <= SAME.0 * in_totals as f64 {
         return Ok(Answer::Holds("The rate is operations / time, and the intervals add up to it.", numbers));
     }
-    Ok(Answer::finding(
+    finding!(
         Severity::Void,
-        format!(
-            "The intervals of the runs contain {} operations, but their totals are {}: the rate is not \
-             operations / time.",
-            show_count(in_intervals as f64),
-            show_count(in_totals as f64)
-        ),
         numbers,
-    ))
+        "The intervals of the runs contain {} operations, but their totals are {}: the rate is not \
+         operations / time.",
+        show_count(in_intervals as f64),
+        show_count(in_totals as f64)
+    )
 }
 
 /// Fails if intervals are missing: a session file that reaches its size limit leaves some out.

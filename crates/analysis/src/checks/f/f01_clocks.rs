@@ -2,12 +2,7 @@
 //! between the first and the last start, and the error of the clocks, with the time in which all hosts ran.
 
 use super::{host_names, hosts, runs};
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::units::{show_ns, show_share};
+use crate::checks::prelude::*;
 
 /// Share of the time in which all hosts ran by which starts may differ. Runs differ by more than that effect on
 /// the rate.
@@ -88,7 +83,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_ns(spread as f64)
         )
     };
-    Ok(Answer::finding(Severity::Biased, sentence, numbers))
+    Detail::new(Severity::Biased, sentence, numbers).found()
 }
 
 #[test]

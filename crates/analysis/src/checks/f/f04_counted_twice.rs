@@ -2,11 +2,7 @@
 //! kernels (boot_id) and the identities of the devices. Shared file systems are accepted.
 
 use super::{Storage, host_names, hosts, shared_storage};
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use std::collections::BTreeMap;
+use crate::checks::prelude::*;
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::F04,
@@ -73,7 +69,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             ));
         }
     };
-    Ok(Answer::finding(Severity::Note, sentence, numbers))
+    Detail::new(Severity::Note, sentence, numbers).found()
 }
 
 #[test]

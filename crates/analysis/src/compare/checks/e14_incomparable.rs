@@ -1,10 +1,9 @@
 //! E14: the two sides did different work, or ran on different machines. The finding names everything that differs.
 
 use super::{ComparisonCheck, Context, NamedAnswer};
-use crate::checks::{Answer, Detail, Evidence, Page, formula};
+use crate::checks::prelude::*;
 use crate::compare;
 use model::comparison::Pair;
-use model::finding::{CheckId, Severity};
 
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     id: CheckId::E14,
@@ -18,8 +17,8 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
              number of targets, depth, workers, cache mode, pace, syncs or data, or other concurrent \
              streams. Also refused: a side that a finding invalidates; a side that a finding relabels while \
              the other is not relabelled, such as the page cache (A01) against the device; sessions of one \
-             side that differ in anything. If the sides rest on different accepted findings (`--accept`), or \
-             one side uses another engine because the default engine was denied there, and nothing else \
+             side that differ in anything. If the sides rest on different accepted findings (`--accept`), \
+             or one side uses another engine because the default engine was denied there, and nothing else \
              refuses, the answer is CANNOT TELL. Named, because it may be the subject of the comparison: \
              host, kernel, CPU, hypervisor, cgroup limits, file system, mount options, device, its queue, \
              engine, batch, CPUs of the workers, times, and the limiter of the result (B05, D05, D06, D08, \

@@ -2,10 +2,8 @@
 //! sessions of one side.
 
 use super::{ComparisonCheck, Context, NamedAnswer};
-use crate::checks::{Answer, Detail, Page, evidence, formula};
-use crate::threshold::{MARGIN, MARGIN_OF_LONE_SESSIONS, Share};
-use model::finding::{CheckId, Severity};
-use model::units::show_share;
+use crate::checks::prelude::*;
+use crate::threshold::{MARGIN, MARGIN_OF_LONE_SESSIONS};
 
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     id: CheckId::E15,
@@ -17,9 +15,9 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
             "The floor is the largest difference between two sessions of one side, from 20 pairs on their \
              95th percentile: both have the same configuration, so this difference occurs without any \
              change. It replaces the margin of {margin} if it is larger, separately for each number. Fires \
-             if the headline differs by no more. Runs of one session cannot show the floor: changes from one \
-             hour to the next, or with a new test file, affect all of them alike. Therefore, if each side is \
-             one session, the margin is {lone}, unless you give another.",
+             if the headline differs by no more. Runs of one session cannot show the floor: changes from \
+             one hour to the next, or with a new test file, affect all of them alike. Therefore, if each \
+             side is one session, the margin is {lone}, unless you give another.",
             margin = Share(MARGIN),
             lone = Share(MARGIN_OF_LONE_SESSIONS)
         ),
@@ -50,15 +48,13 @@ fn evaluate(context: &Context) -> Vec<NamedAnswer> {
         let holds = "The sessions of one side differ less than the two sides.";
         return vec![(about, Ok(Answer::Holds(holds, numbers)))];
     }
-    let found = Detail::new(
+    let found = detail!(
         Severity::Biased,
-        format!(
-            "{} differs by {}, but sessions of one side differ by up to {} without any change.",
-            metric.name,
-            show_share(effect),
-            show_share(floor)
-        ),
         numbers,
+        "{} differs by {}, but sessions of one side differ by up to {} without any change.",
+        metric.name,
+        show_share(effect),
+        show_share(floor)
     );
     vec![(about, Ok(Answer::Finding(found)))]
 }

@@ -2,10 +2,8 @@
 //! for multiple tests.
 
 use super::{ComparisonCheck, Context, NamedAnswer};
-use crate::checks::{Answer, Detail, Page, evidence, formula};
-use crate::threshold::Share;
+use crate::checks::prelude::*;
 use model::comparison::{Answer as Word, Metric};
-use model::finding::{CheckId, Severity};
 use stats::comparison::ALLOWED;
 
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
@@ -45,14 +43,12 @@ fn evaluate(context: &Context) -> Vec<NamedAnswer> {
     let answer = if held.is_empty() {
         Answer::Holds("No number differs only because many were compared.", numbers)
     } else {
-        Answer::Finding(Detail::new(
+        Answer::Finding(detail!(
             Severity::Biased,
-            format!(
-                "The comparison has {count} numbers in addition to the headline, and some differ by chance. \
-                 Not significant after correction for multiple tests: {}.",
-                held.join(", ")
-            ),
             numbers,
+            "The comparison has {count} numbers in addition to the headline, and some differ by chance. Not \
+             significant after correction for multiple tests: {}.",
+            held.join(", ")
         ))
     };
     vec![(Vec::new(), Ok(answer))]
