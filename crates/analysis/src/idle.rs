@@ -5,8 +5,10 @@
 
 use crate::case;
 use crate::checks::{self, Answer, Answers};
+use crate::figures::kernel_text::{busy_ticks, stolen_ticks};
 use crate::findings::NEED_NO_RUN;
-use model::evidence::{Moment, Snapshot};
+use model::Known;
+use model::evidence::{Extents, Moment, Snapshot};
 use model::finding::{CheckId, Look, Outcome};
 use model::job::{Access, Cache, Flush, Job, Pattern, Phase, Stream, SyncCall};
 use model::machine::Machine;
@@ -33,7 +35,12 @@ impl Idle {
     /// snapshot has the state of the target.
     pub fn new(machine: Machine, role: Role, bytes: u64, [start, end]: [&Snapshot; 2]) -> Self {
         let path = machine.places.first().map(|place| place.path.clone()).unwrap_or_default();
-        let at = |moment, from: &Snapshot| Snapshot { moment, targets: end.targets.clone(), ..from.clone() };
+        let mut targets = end.targets.clone();
+        if role == Role::Made {
+            // The test file does not exist yet, and the extents of its directory mean nothing.
+            targets.iter_mut().for_each(|target| target.extents = Some(Ok(Extents::default())));
+        }
+        let at = |moment, from: &Snapshot| Snapshot { moment, targets: targets.clone(), ..from.clone() };
         let run = |job| Run {
             start: RunStart {
                 job,
@@ -93,12 +100,33 @@ impl Idle {
             Ok(Answer::DoesNotApply) => return None,
             Ok(Answer::Holds(sentence, _)) => Look::ok(about, sentence),
             Ok(Answer::Finding(found)) => {
-                let cure = found.cure.unwrap_or_else(|| check.page.fix.to_owned());
+                let cure = as_item(&found.cure.unwrap_or_else(|| check.page.fix.to_owned()));
                 Look::finding(about, found.severity, found.sentence).cure(cure)
             }
             Err(why) => Look::unknown(about, why),
         };
         Some(if look.outcome == Outcome::Holds { look } else { look.check(id) })
+    }
+}
+
+impl Idle {
+    /// Returns the share of all CPU time that programs of this machine used between the snapshots.
+    ///
+    /// # Errors
+    /// Fails if the kernel does not count it, or no tick passed.
+    pub fn used_cpu_share(&self) -> Known<f64> {
+        let ticks = |moment| -> Known<([u64; 2], [u64; 2])> {
+            let taken = self.record.runs.iter().flat_map(|run| &run.evidence).find(|s| s.moment == moment);
+            let snapshot = taken.ok_or("there is no snapshot")?;
+            Ok((busy_ticks(snapshot)?, stolen_ticks(snapshot)?))
+        };
+        let ((busy_before, stolen_before), (busy, stolen)) = (ticks(Moment::Start)?, ticks(Moment::Stop)?);
+        let [busy, all] = [0, 1].map(|i| busy[i].saturating_sub(busy_before[i]));
+        let stolen = stolen[0].saturating_sub(stolen_before[0]);
+        if all == 0 {
+            return Err("/proc/stat did not change".into());
+        }
+        Ok(busy.saturating_sub(stolen) as f64 / all as f64)
     }
 }
 
@@ -109,6 +137,12 @@ fn job(cache: Cache, bytes: u64) -> Job {
     let stream = Stream { cache, flush, ..Stream::plain(access, 1, 1, "io_uring") };
     let phase = Phase { warmup_ns: 0, time_ns: 0, cooldown_ns: 0, streams: vec![stream] };
     Job { name: cache.word().into(), phases: vec![phase] }
+}
+
+/// Writes a fix as an item of a list: `wait until ...`.
+fn as_item(sentence: &str) -> String {
+    let mut letters = sentence.trim_end_matches('.').chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
 /// A plain target.

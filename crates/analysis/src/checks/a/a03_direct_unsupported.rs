@@ -42,8 +42,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             return detail!(
                 Severity::Rename,
                 evidence([]),
-                "This file does not support direct I/O ({why}), so the measured I/O went through the page \
-                 cache."
+                "This target does not support direct I/O ({why}): its I/O goes through the page cache."
             )
             .relabelled(Rename::Medium("page cache".into()))
             .found();

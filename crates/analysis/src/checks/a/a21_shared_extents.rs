@@ -72,8 +72,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         (true, counts) => {
             let counts = counts.map(|c| format!(" ({c})")).unwrap_or_default();
             format!(
-                "{} of the file was shared with a copy or a snapshot, so writes were redirected to new \
-                 blocks{counts}.",
+                "{} of the file is shared with a copy or a snapshot, so writes go to new blocks{counts}.",
                 show_share(shared)
             )
         }

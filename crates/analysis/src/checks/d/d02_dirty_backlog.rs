@@ -59,7 +59,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     finding!(
         Severity::Biased,
         numbers,
-        "{} of older data were waiting to be written to disk when a run began.",
+        "{} of older data were waiting to be written to disk.",
         show_bytes(bytes)
     )
 }

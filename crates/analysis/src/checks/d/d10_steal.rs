@@ -67,12 +67,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         _ if stolen == 0 => return Ok(Answer::Holds("The host took no CPU time away.", numbers)),
         _ => return Ok(Answer::Holds("The host took too little CPU time away to matter.", numbers)),
     };
-    finding!(
-        severity,
-        numbers,
-        "The hypervisor took away {} of the CPU time during the runs.",
-        show_share(part)
-    )
+    finding!(severity, numbers, "The hypervisor took away {} of the CPU time.", show_share(part))
 }
 
 /// A record whose runs each have `steal` stolen ticks out of `all`.

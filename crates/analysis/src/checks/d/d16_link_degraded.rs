@@ -65,14 +65,16 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let part = rate / carries;
     let limits_rate = part >= HOLDS_BACK_FROM;
     let effect = if limits_rate {
-        format!("this rate is {} of what the link carries", show_share(part))
+        format!("; this rate is {} of what the link carries", show_share(part))
+    } else if moved > 0.0 {
+        "; this did not limit the rate".to_owned()
     } else {
-        "this did not limit the rate".to_owned()
+        String::new()
     };
     finding!(
         if limits_rate { Severity::Biased } else { Severity::Note },
         evidence([("link_bytes_per_s", carries), ("share_of_link", part)]),
-        "The link to {} runs {degradation}; {effect}.",
+        "The link to {} runs {degradation}{effect}.",
         layer.name
     )
 }

@@ -51,16 +51,18 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let mut seen: Vec<&str> = Vec::new();
-    let mut changes = Vec::new();
+    let (mut changes, mut commands) = (Vec::new(), Vec::new());
     for layer in case.places().flat_map(|p| &p.layers).filter(|l| has_queue(l)) {
         if seen.contains(&layer.name.as_str()) {
             continue;
         }
         seen.push(&layer.name);
-        let changed_settings = changed_settings(case, layer)?;
-        if !changed_settings.is_empty() {
-            changes.push(format!("{}: {}", layer.name, changed_settings.join(", ")));
+        let (settings, restoring): (Vec<String>, Vec<String>) =
+            changed_settings(case, layer)?.into_iter().unzip();
+        if !settings.is_empty() {
+            changes.push(format!("{}: {}", layer.name, settings.join(", ")));
         }
+        commands.extend(restoring);
     }
     if seen.is_empty() {
         return Err("no block device is known below".into());
@@ -72,12 +74,17 @@ fn evaluate(case: &Case) -> Known<Answer> {
             numbers,
         ));
     }
-    finding!(
+    detail!(
         Severity::Note,
         numbers,
         "Block layer settings differ from the kernel's defaults ({}).",
         changes.join("; ")
     )
+    .with_cure(format!(
+        "Report these settings with the number, or restore the defaults as root: {}.",
+        commands.join(", ")
+    ))
+    .found()
 }
 
 /// Whether this layer queues and merges requests.
@@ -86,8 +93,12 @@ fn has_queue(layer: &Layer) -> bool {
 }
 
 /// Describes the settings of a device that differ from the defaults of its class, such as `nomerges 2 (default
-/// 0)`.
-fn changed_settings(case: &Case, layer: &Layer) -> Known<Vec<String>> {
+/// 0)`, each with the command that restores the default.
+fn changed_settings(case: &Case, layer: &Layer) -> Known<Vec<(String, String)>> {
+    let change = |file: &str, now: &str, defaults: &[&str]| {
+        let command = format!("`echo {} > /sys/block/{}/queue/{file}`", defaults[0], layer.name);
+        (format!("{file} {now} (default {})", defaults.join(" or ")), command)
+    };
     let mut out = Vec::new();
     let scheduler = layer
         .queue
@@ -98,15 +109,15 @@ fn changed_settings(case: &Case, layer: &Layer) -> Known<Vec<String>> {
     let has_many_queues = layer.device_number("mq").is_ok_and(|queues| queues > 1);
     let is_default = active_scheduler == "none" || (!has_many_queues && active_scheduler == "mq-deadline");
     if !is_default {
-        let default = if has_many_queues { "none" } else { "none or mq-deadline" };
-        out.push(format!("scheduler {active_scheduler} (default {default})"));
+        let defaults: &[&str] = if has_many_queues { &["none"] } else { &["none", "mq-deadline"] };
+        out.push(change("scheduler", active_scheduler, defaults));
     }
     let mut compare = |file: &str, default: u64, differs: fn(u64, u64) -> bool| {
         // Old kernels and devices without requests lack some of the files.
         if let Ok(now) = layer.queue_number(file)
             && differs(now, default)
         {
-            out.push(format!("{file} {now} (default {default})"));
+            out.push(change(file, &now.to_string(), &[&default.to_string()]));
         }
     };
     let other = |now: u64, default: u64| now != default;
