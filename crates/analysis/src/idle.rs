@@ -100,7 +100,7 @@ impl Idle {
             Ok(Answer::DoesNotApply) => return None,
             Ok(Answer::Holds(sentence, _)) => Look::ok(about, sentence),
             Ok(Answer::Finding(found)) => {
-                let cure = as_item(&found.cure.unwrap_or_else(|| check.page.fix.to_owned()));
+                let cure = as_item(&found.cure.unwrap_or_else(|| check.fix.to_owned()));
                 Look::finding(about, found.severity, found.sentence).cure(cure)
             }
             Err(why) => Look::unknown(about, why),

@@ -55,8 +55,17 @@ pub struct Check {
     pub name: &'static str,
     /// The belief that the check tests.
     pub belief: &'static str,
-    /// The check's page in the documentation.
-    pub page: Page,
+    /// Kernel files, system calls and counters that the check reads. Like the next four, a part of its page in the
+    /// documentation: sentences in Markdown without headings.
+    pub reads: &'static str,
+    /// The formula with the value of every threshold and the reason for it.
+    pub formula: fn() -> String,
+    /// Commands that make the check fire.
+    pub provoke: &'static str,
+    /// How to fix the cause. Findings show this text unless they have their own [`Detail::cure`].
+    pub fix: &'static str,
+    /// When to accept the finding instead.
+    pub accept: &'static str,
     /// The function that decides.
     pub ask: Ask,
     /// A record on which the check fires, or `None` if it has no finding.
@@ -124,7 +133,7 @@ impl Check {
     }
 }
 
-/// Builds the formula text of a page. Like in `format!`, a threshold appears as its constant (`{BIASED_ABOVE}`).
+/// Builds the formula text of a check. Like in `format!`, a threshold appears as its constant (`{BIASED_ABOVE}`).
 macro_rules! formula {
     ($($text:tt)*) => {
         || format!($($text)*)
@@ -148,21 +157,6 @@ macro_rules! finding {
 }
 pub(crate) use finding;
 
-/// The page of a check: sentences in Markdown without headings.
-#[derive(Clone, Copy, Debug)]
-pub struct Page {
-    /// Kernel files, system calls and counters that the check reads.
-    pub reads: &'static str,
-    /// The formula with the value of every threshold and the reason for it.
-    pub formula: fn() -> String,
-    /// Commands that make the check fire.
-    pub provoke: &'static str,
-    /// How to fix the cause. Findings show this text unless they have their own [`Detail::cure`].
-    pub fix: &'static str,
-    /// When to accept the finding instead.
-    pub accept: &'static str,
-}
-
 /// The numbers that support an answer.
 pub type Evidence = BTreeMap<String, f64>;
 
@@ -178,7 +172,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Creates a finding that does not relabel the result and takes its fix from the page.
+    /// Creates a finding that does not relabel the result and takes its fix from the check.
     pub(crate) fn finding(severity: Severity, sentence: String, evidence: Evidence) -> Self {
         Self::Finding(Detail::new(severity, sentence, evidence))
     }
@@ -191,7 +185,7 @@ pub struct Detail {
     pub severity: Severity,
     /// The sentence for the user.
     pub sentence: String,
-    /// A fix for this case in place of [`Page::fix`]. Empty for no fix.
+    /// A fix for this case in place of [`Check::fix`]. Empty for no fix.
     pub cure: Option<String>,
     /// The numbers that support the finding.
     pub evidence: Evidence,
@@ -200,7 +194,7 @@ pub struct Detail {
 }
 
 impl Detail {
-    /// Creates a finding that does not relabel the result and takes its fix from the page.
+    /// Creates a finding that does not relabel the result and takes its fix from the check.
     pub(crate) fn new(severity: Severity, sentence: String, evidence: Evidence) -> Self {
         Self { severity, sentence, cure: None, evidence, renames: None }
     }

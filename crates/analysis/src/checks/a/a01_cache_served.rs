@@ -16,27 +16,24 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A01,
     name: "CACHE_SERVED",
     belief: "the reads measured the device, not memory",
-    page: Page {
-        reads: "The `stat` files of the devices below the file system and the io counters of fathom's own \
-                cgroup, from start to stop of every run, compared with the bytes that fathom read. Also \
-                `read_bytes` in /proc/thread-self/io of each worker.",
-        formula: formula!(
-            "hit = 1 - bytes delivered / bytes read. The bytes delivered are the smaller of the device's \
-             count and the cgroup's, or the device's count alone if it agrees with fathom's within {same}. \
-             Above {BIASED_ABOVE} the number is biased: a smaller share can come from pages that other \
-             readers left. From {RENAMED_FROM} on, it mostly measures the page cache and is relabelled. If \
-             other streams of the phase use the same device, the kernel's counts of the reads that each \
-             stream's own workers submitted (`read_bytes` in /proc/thread-self/io) give a lower and an \
-             upper bound, and the check answers if both lead to one answer. A file with more than \
-             {ENCODED_ABOVE} stored compressed is not checked: the bytes on its disk are not the bytes of \
-             the file.",
-            same = Share(SAME_BYTES)
-        ),
-        provoke: "`dd if=/dev/urandom of=FILE bs=1M count=256`, `cat FILE > /dev/null` and `fathom run --rw \
-                  randread --cache buffered FILE`.",
-        fix: "Use --cache direct, or a --size well above the memory of the machine.",
-        accept: "Accept it if you want to measure the page cache.",
-    },
+    reads: "The `stat` files of the devices below the file system and the io counters of fathom's own \
+            cgroup, from start to stop of every run, compared with the bytes that fathom read. Also \
+            `read_bytes` in /proc/thread-self/io of each worker.",
+    formula: formula!(
+        "hit = 1 - bytes delivered / bytes read. The bytes delivered are the smaller of the device's count \
+         and the cgroup's, or the device's count alone if it agrees with fathom's within {same}. Above \
+         {BIASED_ABOVE} the number is biased: a smaller share can come from pages that other readers left. \
+         From {RENAMED_FROM} on, it mostly measures the page cache and is relabelled. If other streams of \
+         the phase use the same device, the kernel's counts of the reads that each stream's own workers \
+         submitted (`read_bytes` in /proc/thread-self/io) give a lower and an upper bound, and the check \
+         answers if both lead to one answer. A file with more than {ENCODED_ABOVE} stored compressed is not \
+         checked: the bytes on its disk are not the bytes of the file.",
+        same = Share(SAME_BYTES)
+    ),
+    provoke: "`dd if=/dev/urandom of=FILE bs=1M count=256`, `cat FILE > /dev/null` and `fathom run --rw \
+              randread --cache buffered FILE`.",
+    fix: "Use --cache direct, or a --size well above the memory of the machine.",
+    accept: "Accept it if you want to measure the page cache.",
     ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { delivered: 0.02, ..crate::fixture::Fixture::honest() }.record()),

@@ -21,26 +21,24 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A02,
     name: "DIRECT_FELL_BACK",
     belief: "direct I/O went past the page cache",
-    page: Page {
-        reads: "Pages of the target in the page cache at start and stop of every run (cachestat, or \
-                mincore). Also the `stat` files of the devices and the cgroup's counters, compared with the \
-                bytes that fathom issued.",
-        formula: formula!(
-            "Fires if new or dirty pages of the target exceed {PAGES_ABOVE} of the bytes that the run could \
-             touch: readers of other parts of the file add a few. Each of several targets is also checked \
-             alone, from {few} on. Also fires if the device saw less than {SEEN_FROM} of the bytes of a \
-             direction, since all direct I/O must reach it. If other streams use the same device, the bytes \
-             that it saw for this stream are known within bounds (see A01). Also fires for writes to a \
-             btrfs file with checksums if /proc/vmstat counts at least {COPIED_FROM} of them as dirtied and \
-             written back in the same time (nr_dirtied, nr_written).",
-            few = show_bytes(FEW_BYTES as u64)
-        ),
-        provoke: "`mkfs.ext4 IMAGE`, `mount -o data=journal IMAGE DIR` and `fathom run --rw randread DIR`; \
-                  or a directory of btrfs with compression.",
-        fix: "Use a file system that does direct I/O for this file: no data journal, no compression, no \
-              data checksums (btrfs: `chattr +C` on the empty directory).",
-        accept: "Accept it if you want to know how such a file system handles O_DIRECT.",
-    },
+    reads: "Pages of the target in the page cache at start and stop of every run (cachestat, or mincore). \
+            Also the `stat` files of the devices and the cgroup's counters, compared with the bytes that \
+            fathom issued.",
+    formula: formula!(
+        "Fires if new or dirty pages of the target exceed {PAGES_ABOVE} of the bytes that the run could \
+         touch: readers of other parts of the file add a few. Each of several targets is also checked alone, \
+         from {few} on. Also fires if the device saw less than {SEEN_FROM} of the bytes of a direction, \
+         since all direct I/O must reach it. If other streams use the same device, the bytes that it saw for \
+         this stream are known within bounds (see A01). Also fires for writes to a btrfs file with checksums \
+         if /proc/vmstat counts at least {COPIED_FROM} of them as dirtied and written back in the same time \
+         (nr_dirtied, nr_written).",
+        few = show_bytes(FEW_BYTES as u64)
+    ),
+    provoke: "`mkfs.ext4 IMAGE`, `mount -o data=journal IMAGE DIR` and `fathom run --rw randread DIR`; or a \
+              directory of btrfs with compression.",
+    fix: "Use a file system that does direct I/O for this file: no data journal, no compression, no data \
+          checksums (btrfs: `chattr +C` on the empty directory).",
+    accept: "Accept it if you want to know how such a file system handles O_DIRECT.",
     ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
     fires: Some(|| {
@@ -64,8 +62,8 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         && new.share() > PAGES_ABOVE
     {
         let sentence = format!(
-            "Direct I/O was requested, but {} used the page cache anyway: {} of {} appeared in it during \
-             the runs.",
+            "Direct I/O was requested, but {} used the page cache anyway: {} of {} appeared in it during the \
+             runs.",
             file_systems(case),
             show_bytes(new.bytes as u64),
             new.target.and_then(|at| case.path_among_several(at)).unwrap_or("the target")

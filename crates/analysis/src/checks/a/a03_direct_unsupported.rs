@@ -9,19 +9,17 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A03,
     name: "DIRECT_UNSUPPORTED",
     belief: "the target supports direct I/O",
-    page: Page {
-        reads: "statx with STATX_DIOALIGN, the attributes of the file (FS_IOC_GETFLAGS and statx), the \
-                mount options and the type of the file system.",
-        formula: formula!(
-            "Fires if statx reports an alignment of zero, which means that the file does not support direct \
-             I/O; if the file system is tmpfs or ramfs; if data go through the journal (data=journal, \
-             chattr +j); or if btrfs compresses the file. A file system that reports no alignment is not \
-             checked; A02 shows what happened then."
-        ),
-        provoke: "`fathom run --rw randread /dev/shm`, or a file on ext4 mounted with data=journal.",
-        fix: "Measure on a file system that supports direct I/O, or name the block device.",
-        accept: "Accept it if you cannot change the file system and want to measure its page cache too.",
-    },
+    reads: "statx with STATX_DIOALIGN, the attributes of the file (FS_IOC_GETFLAGS and statx), the mount \
+            options and the type of the file system.",
+    formula: formula!(
+        "Fires if statx reports an alignment of zero, which means that the file does not support direct I/O; \
+         if the file system is tmpfs or ramfs; if data go through the journal (data=journal, chattr +j); or \
+         if btrfs compresses the file. A file system that reports no alignment is not checked; A02 shows \
+         what happened then."
+    ),
+    provoke: "`fathom run --rw randread /dev/shm`, or a file on ext4 mounted with data=journal.",
+    fix: "Measure on a file system that supports direct I/O, or name the block device.",
+    accept: "Accept it if you cannot change the file system and want to measure its page cache too.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {

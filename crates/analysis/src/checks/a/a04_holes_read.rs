@@ -10,20 +10,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A04,
     name: "HOLES_READ",
     belief: "the bytes that were read are on the disk",
-    page: Page {
-        reads: "The extents of the measured region of the file before the first run and at the start and \
-                end of every run (FIEMAP): holes, and extents that were allocated but never written. If the \
-                check already fires before the first run, fathom measures nothing.",
-        formula: formula!(
-            "Bytes never written / bytes of the region > {VOID_ABOVE}, which is one block at the end of a \
-             file of a few mebibytes. The kernel answers such reads with zeros without asking the disk, \
-             even with O_DIRECT. Block devices have no extents; A05 checks their data."
-        ),
-        provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randread FILE`.",
-        fix: "Name the directory and let fathom make its own test file, or write the file once: `fathom run \
-              --rw write --bs 1m --destroy FILE FILE`.",
-        accept: "Accept it only to measure how fast the kernel answers reads of holes: no disk is involved.",
-    },
+    reads: "The extents of the measured region of the file before the first run and at the start and end of \
+            every run (FIEMAP): holes, and extents that were allocated but never written. If the check \
+            already fires before the first run, fathom measures nothing.",
+    formula: formula!(
+        "Bytes never written / bytes of the region > {VOID_ABOVE}, which is one block at the end of a file \
+         of a few mebibytes. The kernel answers such reads with zeros without asking the disk, even with \
+         O_DIRECT. Block devices have no extents; A05 checks their data."
+    ),
+    provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randread FILE`.",
+    fix: "Name the directory and let fathom make its own test file, or write the file once: `fathom run --rw \
+          write --bs 1m --destroy FILE FILE`.",
+    accept: "Accept it only to measure how fast the kernel answers reads of holes: no disk is involved.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { hole_share: 1.0, ..crate::fixture::Fixture::honest() }.record()),

@@ -15,25 +15,22 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A05,
     name: "ZERO_DATA",
     belief: "the blocks that were read hold data",
-    page: Page {
-        reads: "64 single direct reads at random places of each target, made before the first run and \
-                outside every measured window. Each block is checked completely.",
-        formula: formula!(
-            "zero share = blocks that hold only zeros / blocks read. Above {BIASED_ABOVE} the number is \
-             biased: real files have a few empty blocks. From {VOID_FROM} on it is void if the storage can \
-             answer zeros without its medium: a block device, an SSD or a virtual disk. A hard disk reads \
-             written zeros like any other data. Fewer than {FEWEST_BLOCKS} blocks are too few to judge. \
-             Data other than zeros that earlier phases of the job wrote to the target are subtracted, as if \
-             those phases wrote no block twice."
-        ),
-        provoke: "`blkdiscard /dev/sdX` and `fathom run --rw randread /dev/sdX` (on a disk that holds \
-                  nothing you need), or `dd if=/dev/zero of=FILE bs=1M count=256` and `fathom run --rw \
-                  randread FILE`.",
-        fix: "Write the target once with data that are not zeros (`fathom run --rw write --bs 1m --destroy \
-              NAME TARGET` over all of it), or name a directory and let fathom make its own test file.",
-        accept: "Accept it if your real data contain as many zeros. fathom does not measure until you \
-                 accept a void finding.",
-    },
+    reads: "64 single direct reads at random places of each target, made before the first run and outside \
+            every measured window. Each block is checked completely.",
+    formula: formula!(
+        "zero share = blocks that hold only zeros / blocks read. Above {BIASED_ABOVE} the number is biased: \
+         real files have a few empty blocks. From {VOID_FROM} on it is void if the storage can answer zeros \
+         without its medium: a block device, an SSD or a virtual disk. A hard disk reads written zeros like \
+         any other data. Fewer than {FEWEST_BLOCKS} blocks are too few to judge. Data other than zeros that \
+         earlier phases of the job wrote to the target are subtracted, as if those phases wrote no block \
+         twice."
+    ),
+    provoke: "`blkdiscard /dev/sdX` and `fathom run --rw randread /dev/sdX` (on a disk that holds nothing \
+              you need), or `dd if=/dev/zero of=FILE bs=1M count=256` and `fathom run --rw randread FILE`.",
+    fix: "Write the target once with data that are not zeros (`fathom run --rw write --bs 1m --destroy NAME \
+          TARGET` over all of it), or name a directory and let fathom make its own test file.",
+    accept: "Accept it if your real data contain as many zeros. fathom does not measure until you accept a \
+             void finding.",
     ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
     fires: Some(|| {

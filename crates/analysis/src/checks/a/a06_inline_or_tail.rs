@@ -10,19 +10,17 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A06,
     name: "INLINE_OR_TAIL",
     belief: "the file has data blocks of its own",
-    page: Page {
-        reads: "The extents of the file at the start of each run (FIEMAP): those marked as stored in the \
-                inode or packed with other files.",
-        formula: formula!(
-            "Bytes in such extents / bytes of the file > {RENAMED_ABOVE}. The packed tail of a file of some \
-             hundred blocks stays below. For a file in its inode, the share is 100 %."
-        ),
-        provoke: "`mkfs.ext4 -O inline_data IMAGE`, mount it, `head -c 100 /dev/urandom > FILE`, and \
-                  `fathom run --rw randread --bs 50 --cache buffered FILE`.",
-        fix: "Measure a file of at least a few mebibytes, or name the directory and let fathom make its own \
-              file.",
-        accept: "Accept it if you want to measure tiny files.",
-    },
+    reads: "The extents of the file at the start of each run (FIEMAP): those marked as stored in the inode \
+            or packed with other files.",
+    formula: formula!(
+        "Bytes in such extents / bytes of the file > {RENAMED_ABOVE}. The packed tail of a file of some \
+         hundred blocks stays below. For a file in its inode, the share is 100 %."
+    ),
+    provoke: "`mkfs.ext4 -O inline_data IMAGE`, mount it, `head -c 100 /dev/urandom > FILE`, and `fathom run \
+              --rw randread --bs 50 --cache buffered FILE`.",
+    fix: "Measure a file of at least a few mebibytes, or name the directory and let fathom make its own \
+          file.",
+    accept: "Accept it if you want to measure tiny files.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| with_inline(1 << 30)),

@@ -10,21 +10,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A07,
     name: "ENCODED_EXTENTS",
     belief: "the bytes on the disk are the bytes of the file",
-    page: Page {
-        reads: "The extents of the file at the start of each run and after its final sync (FIEMAP): those \
-                marked as encoded or encrypted. Also the bytes that fathom issued and the bytes that the \
-                device moved.",
-        formula: formula!(
-            "Bytes in such extents / bytes of the file > {BIASED_ABOVE}. A smaller share changes no rate by \
-             more than the usual variation."
-        ),
-        provoke: "On btrfs: `btrfs property set DIR compression zstd`, then `fathom run --rw randwrite \
-                  --compress 50 --cache buffered DIR`.",
-        fix: "Measure in a directory without compression and encryption (`btrfs property set DIR \
-              compression none`, `chattr -c`).",
-        accept: "Accept it if your real data are stored like this and compress as well as the test data \
-                 (--compress).",
-    },
+    reads: "The extents of the file at the start of each run and after its final sync (FIEMAP): those marked \
+            as encoded or encrypted. Also the bytes that fathom issued and the bytes that the device moved.",
+    formula: formula!(
+        "Bytes in such extents / bytes of the file > {BIASED_ABOVE}. A smaller share changes no rate by more \
+         than the usual variation."
+    ),
+    provoke: "On btrfs: `btrfs property set DIR compression zstd`, then `fathom run --rw randwrite \
+              --compress 50 --cache buffered DIR`.",
+    fix: "Measure in a directory without compression and encryption (`btrfs property set DIR compression \
+          none`, `chattr -c`).",
+    accept: "Accept it if your real data are stored like this and compress as well as the test data \
+             (--compress).",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {

@@ -16,23 +16,21 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A10,
     name: "NEVER_WRITTEN",
     belief: "the written data reached the device in the end",
-    page: Page {
-        reads: "cancelled_write_bytes in /proc/self/io and the device's stat file, both at the start of \
-                each run and after its final sync.",
-        formula: formula!(
-            "Void if fathom's own operations dropped more than {VOID_ABOVE} of the written bytes while they \
-             were dirty. The kernel charges dropped pages to the process that drops them, so truncation by \
-             another process shows only at the device. Therefore also void if, for writes through the page \
-             cache, the device wrote less than {ARRIVED_FROM} of the distinct blocks: a rewritten block may \
-             reach it only once, but each block must reach it. The number of distinct blocks follows from \
-             the order of offsets to a few percent, hence the tolerance. Not checked if the order does not \
-             determine it or if the file is compressed."
-        ),
-        provoke: "`fathom run --rw randwrite --cache buffered --destroy FILE FILE` and, while it runs, \
-                  `truncate -s 0 FILE; truncate -s 1g FILE` in another terminal.",
-        fix: "Measure again, and make sure that no process deletes or truncates the file during the run.",
-        accept: "Do not accept it: the data were never stored.",
-    },
+    reads: "cancelled_write_bytes in /proc/self/io and the device's stat file, both at the start of each run \
+            and after its final sync.",
+    formula: formula!(
+        "Void if fathom's own operations dropped more than {VOID_ABOVE} of the written bytes while they were \
+         dirty. The kernel charges dropped pages to the process that drops them, so truncation by another \
+         process shows only at the device. Therefore also void if, for writes through the page cache, the \
+         device wrote less than {ARRIVED_FROM} of the distinct blocks: a rewritten block may reach it only \
+         once, but each block must reach it. The number of distinct blocks follows from the order of offsets \
+         to a few percent, hence the tolerance. Not checked if the order does not determine it or if the \
+         file is compressed."
+    ),
+    provoke: "`fathom run --rw randwrite --cache buffered --destroy FILE FILE` and, while it runs, `truncate \
+              -s 0 FILE; truncate -s 1g FILE` in another terminal.",
+    fix: "Measure again, and make sure that no process deletes or truncates the file during the run.",
+    accept: "Do not accept it: the data were never stored.",
     ask: Ask::After(&[CheckId::A07], evaluate),
     #[cfg(test)]
     fires: Some(|| cancelled(20_000_000)),

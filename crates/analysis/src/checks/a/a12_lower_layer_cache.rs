@@ -22,29 +22,26 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A12,
     name: "LOWER_LAYER_CACHE",
     belief: "the disks below did all of the top device's I/O",
-    page: Page {
-        reads: "The `stat` files of the top devices and of the disks below them, from start to stop of \
-                every run, for the directions that the job uses. Also the bytes that the kernel charged to \
-                fathom's own cgroup on the disks below.",
-        formula: formula!(
-            "Bytes at the disks / bytes at the top < {ARRIVES_FROM}: all I/O of a layer must arrive below, \
-             or a cache in between served it. Checked for the whole chain, and for each layer that moved \
-             more than {MATTERS_FROM} of the bytes against the layers directly below it. If a disk below a \
-             loop device with a cache moved more than the loop device, only the bytes that the kernel \
-             charged to fathom count, since other processes may use the disk too. Not checked if nothing is \
-             charged there, or if too little is charged for writes that no sync makes durable. A loop \
-             device answers reads of never written blocks of its image without a disk. If the holes of the \
-             image (FIEMAP) explain {EXPLAINS_FROM} of the missing bytes, the finding names them instead of \
-             a cache. A partition and its disk are one device. If other streams use the disks below too, \
-             the bytes that they submitted are subtracted, and the check answers if that decides. RAID \
-             levels that write more than requested pass: only missing bytes point to a cache."
-        ),
-        provoke: "`losetup -f --show IMAGE` (without --direct-io=on) and `fathom run --rw randread \
-                  /dev/loopN`.",
-        fix: "Set the layer up without its cache (`losetup --direct-io=on`, no bcache, no dm-cache), or \
-              measure the disk itself.",
-        accept: "Accept it if you want to measure the stack with its cache.",
-    },
+    reads: "The `stat` files of the top devices and of the disks below them, from start to stop of every \
+            run, for the directions that the job uses. Also the bytes that the kernel charged to fathom's \
+            own cgroup on the disks below.",
+    formula: formula!(
+        "Bytes at the disks / bytes at the top < {ARRIVES_FROM}: all I/O of a layer must arrive below, or a \
+         cache in between served it. Checked for the whole chain, and for each layer that moved more than \
+         {MATTERS_FROM} of the bytes against the layers directly below it. If a disk below a loop device \
+         with a cache moved more than the loop device, only the bytes that the kernel charged to fathom \
+         count, since other processes may use the disk too. Not checked if nothing is charged there, or if \
+         too little is charged for writes that no sync makes durable. A loop device answers reads of never \
+         written blocks of its image without a disk. If the holes of the image (FIEMAP) explain \
+         {EXPLAINS_FROM} of the missing bytes, the finding names them instead of a cache. A partition and \
+         its disk are one device. If other streams use the disks below too, the bytes that they submitted \
+         are subtracted, and the check answers if that decides. RAID levels that write more than requested \
+         pass: only missing bytes point to a cache."
+    ),
+    provoke: "`losetup -f --show IMAGE` (without --direct-io=on) and `fathom run --rw randread /dev/loopN`.",
+    fix: "Set the layer up without its cache (`losetup --direct-io=on`, no bcache, no dm-cache), or measure \
+          the disk itself.",
+    accept: "Accept it if you want to measure the stack with its cache.",
     ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
     fires: Some(|| {

@@ -10,19 +10,17 @@ pub(in crate::checks) const CHECK: Check = Check {
     id: CheckId::A13,
     name: "COUNTERS_BLIND",
     belief: "the kernel counted the device's I/O",
-    page: Page {
-        reads: "The `stat` file and queue/iostats of every device directly below the file system.",
-        formula: formula!(
-            "Not checked if a counter is missing, unreadable or disabled (queue/iostats is 0), or if no \
-             block device is known: FUSE, network file systems, zfs. Also not checked if several streams \
-             use one device at the same time and A01, A02 or A09 cannot tell this stream's part. The check \
-             has no finding: a number that could not be compared with a device is never called valid."
-        ),
-        provoke: "`echo 0 > /sys/block/X/queue/iostats` and `fathom run --rw randread DIR` on that disk.",
-        fix: "Enable the counters: `echo 1 > /sys/block/X/queue/iostats`. For a network or FUSE file \
-              system, measure on the machine that has the disks as well.",
-        accept: "",
-    },
+    reads: "The `stat` file and queue/iostats of every device directly below the file system.",
+    formula: formula!(
+        "Not checked if a counter is missing, unreadable or disabled (queue/iostats is 0), or if no block \
+         device is known: FUSE, network file systems, zfs. Also not checked if several streams use one \
+         device at the same time and A01, A02 or A09 cannot tell this stream's part. The check has no \
+         finding: a number that could not be compared with a device is never called valid."
+    ),
+    provoke: "`echo 0 > /sys/block/X/queue/iostats` and `fathom run --rw randread DIR` on that disk.",
+    fix: "Enable the counters: `echo 1 > /sys/block/X/queue/iostats`. For a network or FUSE file system, \
+          measure on the machine that has the disks as well.",
+    accept: "",
     ask: Ask::After(&ARRIVED, evaluate),
     #[cfg(test)]
     fires: None,

@@ -14,20 +14,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A15,
     name: "SPAN_FITS_CACHE",
     belief: "the span is larger than the caches below",
-    page: Page {
-        reads: "The span of the workload times its targets, MemTotal, and the answers of A01 and A09.",
-        formula: formula!(
-            "Through the page cache: biased if the span is below {TIMES_MEMORY} times MemTotal and no check \
-             counted the bytes that the page cache served. If A01 or A09 counted them, those checks report \
-             them. Direct I/O: a note below {drive}, since hard disks have caches of up to 512 MiB and \
-             small RAID controllers of twice that. Larger caches of arrays and of the hosts of virtual \
-             machines are invisible from here (D18).",
-            drive = show_bytes(DRIVE_CACHE_BYTES)
-        ),
-        provoke: "`fathom run --rw randread --size 64m DIR`.",
-        fix: "Use a --size well above all caches: at least 4g for one drive, twice the cache of an array.",
-        accept: "Accept it if your real data are that small.",
-    },
+    reads: "The span of the workload times its targets, MemTotal, and the answers of A01 and A09.",
+    formula: formula!(
+        "Through the page cache: biased if the span is below {TIMES_MEMORY} times MemTotal and no check \
+         counted the bytes that the page cache served. If A01 or A09 counted them, those checks report them. \
+         Direct I/O: a note below {drive}, since hard disks have caches of up to 512 MiB and small RAID \
+         controllers of twice that. Larger caches of arrays and of the hosts of virtual machines are \
+         invisible from here (D18).",
+        drive = show_bytes(DRIVE_CACHE_BYTES)
+    ),
+    provoke: "`fathom run --rw randread --size 64m DIR`.",
+    fix: "Use a --size well above all caches: at least 4g for one drive, twice the cache of an array.",
+    accept: "Accept it if your real data are that small.",
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A09], evaluate),
     #[cfg(test)]
     fires: Some(|| super::spanning(64 << 20, &crate::fixture::Fixture::honest())),

@@ -11,21 +11,19 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A16,
     name: "RE_READS",
     belief: "each read is of a block that the run has not read yet",
-    page: Page {
-        reads: "The bytes that the stream read in its longest run, its span and its order of offsets. No \
-                kernel file.",
-        formula: formula!(
-            "With c = bytes read / span, uniform random offsets repeat in 1 - (1 - e^-c) / c of the reads. \
-             An order that visits each block once repeats only after the first pass, in 1 - 1/c. More than \
-             {REPEATS_ABOVE} (about half a random pass) is a note for direct I/O, where only invisible \
-             caches gain from it, and biased through the page cache, which keeps every block that was read. \
-             Does not apply if A01 fires, which reports the share. Zipf, Pareto, normal and zoned offsets \
-             repeat by design and are not checked."
-        ),
-        provoke: "`fathom run --rw randread --size 16m DIR`.",
-        fix: "Use a larger --size, a shorter --time, or --random once, which visits every block once per pass.",
-        accept: "Accept it if your application reads its data over and over.",
-    },
+    reads: "The bytes that the stream read in its longest run, its span and its order of offsets. No kernel \
+            file.",
+    formula: formula!(
+        "With c = bytes read / span, uniform random offsets repeat in 1 - (1 - e^-c) / c of the reads. An \
+         order that visits each block once repeats only after the first pass, in 1 - 1/c. More than \
+         {REPEATS_ABOVE} (about half a random pass) is a note for direct I/O, where only invisible caches \
+         gain from it, and biased through the page cache, which keeps every block that was read. Does not \
+         apply if A01 fires, which reports the share. Zipf, Pareto, normal and zoned offsets repeat by \
+         design and are not checked."
+    ),
+    provoke: "`fathom run --rw randread --size 16m DIR`.",
+    fix: "Use a larger --size, a shorter --time, or --random once, which visits every block once per pass.",
+    accept: "Accept it if your application reads its data over and over.",
     ask: Ask::After(&[CheckId::A01], evaluate),
     #[cfg(test)]
     fires: Some(|| super::spanning(16 << 20, &crate::fixture::Fixture::honest())),
@@ -69,8 +67,8 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     finding!(
         severity,
         numbers,
-        "About {} of the reads returned to blocks that the run had already read: {} were read from a span \
-         of {}.",
+        "About {} of the reads returned to blocks that the run had already read: {} were read from a span of \
+         {}.",
         show_share(part),
         show_bytes(read),
         show_bytes(span)

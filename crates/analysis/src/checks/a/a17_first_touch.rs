@@ -20,26 +20,23 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A17,
     name: "FIRST_TOUCH",
     belief: "the first read of a block takes as long as later ones",
-    page: Page {
-        reads: "64 single direct reads at random places of each target before the first run: eight blocks, \
-                then the same eight again, and so on.",
-        formula: formula!(
-            "The factor between the first and the second reads is the median over all pairs \
-             (Hodges-Lehmann, on logarithms). The probability of chance comes from the Mann-Whitney rank \
-             test. Biased if the factor is above {FACTOR} or below 1/{FACTOR} and the probability is below \
-             {CHANCE_BELOW}. Smaller factors mostly come from other threads on the CPU: of 200 quiet pairs \
-             on a virtual disk the largest was 1.7. Fewer than {FEWEST} blocks are not compared. Not \
-             checked if the disk did more than {FOREIGN_IOS} requests or {bytes} for other processes in \
-             that time.",
-            bytes = show_bytes(FOREIGN_BYTES)
-        ),
-        provoke: "`fathom run --rw randread /dev/nvme1n1` on a volume that was just restored from a cloud \
-                  snapshot. Or a loop device with a buffered backing file that was evicted: `losetup \
-                  --direct-io=off -f --show FILE`.",
-        fix: "Read the whole target once first (`fathom run --rw read --bs 1m --ops N TARGET`, or the cloud \
-              provider's own initialisation), or measure a span that no cache below can hold.",
-        accept: "Accept it if you want to measure first reads.",
-    },
+    reads: "64 single direct reads at random places of each target before the first run: eight blocks, then \
+            the same eight again, and so on.",
+    formula: formula!(
+        "The factor between the first and the second reads is the median over all pairs (Hodges-Lehmann, on \
+         logarithms). The probability of chance comes from the Mann-Whitney rank test. Biased if the factor \
+         is above {FACTOR} or below 1/{FACTOR} and the probability is below {CHANCE_BELOW}. Smaller factors \
+         mostly come from other threads on the CPU: of 200 quiet pairs on a virtual disk the largest was \
+         1.7. Fewer than {FEWEST} blocks are not compared. Not checked if the disk did more than \
+         {FOREIGN_IOS} requests or {bytes} for other processes in that time.",
+        bytes = show_bytes(FOREIGN_BYTES)
+    ),
+    provoke: "`fathom run --rw randread /dev/nvme1n1` on a volume that was just restored from a cloud \
+              snapshot. Or a loop device with a buffered backing file that was evicted: `losetup \
+              --direct-io=off -f --show FILE`.",
+    fix: "Read the whole target once first (`fathom run --rw read --bs 1m --ops N TARGET`, or the cloud \
+          provider's own initialisation), or measure a span that no cache below can hold.",
+    accept: "Accept it if you want to measure first reads.",
     ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
     fires: Some(|| with_second_reads(&crate::fixture::Fixture::honest(), 20_000)),

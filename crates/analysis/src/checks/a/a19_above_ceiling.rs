@@ -14,24 +14,21 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A19,
     name: "ABOVE_CEILING",
     belief: "the link to the storage can carry this rate",
-    page: Page {
-        reads: "For every drive below: `current_link_speed` and `current_link_width` of its PCI function, \
-                or `sata_spd`. For a target in memory: the copy rate of fathom's self test. Also the rate \
-                of the best run.",
-        formula: formula!(
-            "A PCI Express lane carries its speed less 2 of 10 bits up to 5 GT/s and less 2 of 130 above, \
-             in each direction. A SATA link carries its speed less 2 of 10 bits, both directions together. \
-             Several drives carry the sum. Void above that: packet headers take some more percent, so no \
-             drive comes near. The limit of memory is workers times the copy rate times {NEAREST_CACHE}, \
-             since blocks smaller than the self test's stay in the nearest CPU cache. A virtual disk has no \
-             link."
-        ),
-        provoke: "No command is known on real hardware: a rate above the link comes from a cache, and other \
-                  checks report that first. The check's tests use recorded link files.",
-        fix: "Find out what answers instead of the drive: use --cache direct and a larger --size, and check \
-              the cache settings of the controller.",
-        accept: "Accept it only if the kernel reports a wrong link (compare `lspci -vv`).",
-    },
+    reads: "For every drive below: `current_link_speed` and `current_link_width` of its PCI function, or \
+            `sata_spd`. For a target in memory: the copy rate of fathom's self test. Also the rate of the \
+            best run.",
+    formula: formula!(
+        "A PCI Express lane carries its speed less 2 of 10 bits up to 5 GT/s and less 2 of 130 above, in \
+         each direction. A SATA link carries its speed less 2 of 10 bits, both directions together. Several \
+         drives carry the sum. Void above that: packet headers take some more percent, so no drive comes \
+         near. The limit of memory is workers times the copy rate times {NEAREST_CACHE}, since blocks \
+         smaller than the self test's stay in the nearest CPU cache. A virtual disk has no link."
+    ),
+    provoke: "No command is known on real hardware: a rate above the link comes from a cache, and other \
+              checks report that first. The check's tests use recorded link files.",
+    fix: "Find out what answers instead of the drive: use --cache direct and a larger --size, and check the \
+          cache settings of the controller.",
+    accept: "Accept it only if the kernel reports a wrong link (compare `lspci -vv`).",
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A09, CheckId::A12], evaluate),
     #[cfg(test)]
     fires: Some(|| linked(1 << 20, &[("current_link_speed", "8.0 GT/s PCIe"), ("current_link_width", "4")])),

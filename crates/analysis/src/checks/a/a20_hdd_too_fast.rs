@@ -15,24 +15,22 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A20,
     name: "HDD_TOO_FAST",
     belief: "disks that the kernel calls rotational are hard disks",
-    page: Page {
-        reads: "queue/rotational of every disk below, the median of random direct reads, and whether the \
-                machine is virtual.",
-        formula: formula!(
-            "Fires if all disks report rotational = 1 and half of the random reads took less than {floor} \
-             (half a turn at 15,000 rpm, without the seek), or less than {each} times the operations in \
-             flight per disk (the fastest disks reach 600 per second from a full queue, 1.6 ms each). \
-             Biased on real hardware: a cache answered. A note on a virtual disk, whose driver often leaves \
-             the flag at its default. Spans below {span} fit the cache of a hard disk and are not judged.",
-            floor = Ns(FLOOR_NS as f64),
-            each = Ns(EACH_FLOOR_NS),
-            span = show_bytes(SPAN_FROM_BYTES)
-        ),
-        provoke: "`echo 1 > /sys/block/vda/queue/rotational` and `fathom run --rw randread DIR`.",
-        fix: "If it is not a hard disk, `echo 0 > /sys/block/X/queue/rotational`. If it is one, find the \
-              cache that answers: a RAID controller's, or a host's.",
-        accept: "Accept it if you know the kind of disk and the cache that answers.",
-    },
+    reads: "queue/rotational of every disk below, the median of random direct reads, and whether the machine \
+            is virtual.",
+    formula: formula!(
+        "Fires if all disks report rotational = 1 and half of the random reads took less than {floor} (half \
+         a turn at 15,000 rpm, without the seek), or less than {each} times the operations in flight per \
+         disk (the fastest disks reach 600 per second from a full queue, 1.6 ms each). Biased on real \
+         hardware: a cache answered. A note on a virtual disk, whose driver often leaves the flag at its \
+         default. Spans below {span} fit the cache of a hard disk and are not judged.",
+        floor = Ns(FLOOR_NS as f64),
+        each = Ns(EACH_FLOOR_NS),
+        span = show_bytes(SPAN_FROM_BYTES)
+    ),
+    provoke: "`echo 1 > /sys/block/vda/queue/rotational` and `fathom run --rw randread DIR`.",
+    fix: "If it is not a hard disk, `echo 0 > /sys/block/X/queue/rotational`. If it is one, find the cache \
+          that answers: a RAID controller's, or a host's.",
+    accept: "Accept it if you know the kind of disk and the cache that answers.",
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A04, CheckId::A18], evaluate),
     #[cfg(test)]
     fires: Some(|| spinning(&crate::fixture::Fixture::honest())),

@@ -18,21 +18,19 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A21,
     name: "SHARED_EXTENTS",
     belief: "overwriting happens in place",
-    page: Page {
-        reads: "The number of extents of the file and which of them are shared, at the start of each run \
-                and after its final sync (FIEMAP).",
-        formula: formula!(
-            "Shared bytes / bytes of the file > {SHARED_ABOVE} before the run, or at its end at least \
-             {GROWN_FROM} times as many extents as before and {FEW} more. An overwrite in place changes \
-             neither. The number of extents is ignored if more than {UNWRITTEN_ABOVE} of the file was never \
-             written, since filling it splits extents in place (B16), if more than {ENCODED_ABOVE} is \
-             stored compressed, since such extents are short (A07), or if the job trims."
-        ),
-        provoke: "On XFS: `cp --reflink=always FILE COPY` and `fathom run --rw randwrite --destroy FILE \
-                  FILE`. Or `fathom run --rw randwrite DIR` on btrfs.",
-        fix: "Measure a file without copies and snapshots; on btrfs use `chattr +C` on the empty directory.",
-        accept: "Accept it if you want to measure copy-on-write.",
-    },
+    reads: "The number of extents of the file and which of them are shared, at the start of each run and \
+            after its final sync (FIEMAP).",
+    formula: formula!(
+        "Shared bytes / bytes of the file > {SHARED_ABOVE} before the run, or at its end at least \
+         {GROWN_FROM} times as many extents as before and {FEW} more. An overwrite in place changes neither. \
+         The number of extents is ignored if more than {UNWRITTEN_ABOVE} of the file was never written, \
+         since filling it splits extents in place (B16), if more than {ENCODED_ABOVE} is stored compressed, \
+         since such extents are short (A07), or if the job trims."
+    ),
+    provoke: "On XFS: `cp --reflink=always FILE COPY` and `fathom run --rw randwrite --destroy FILE FILE`. \
+              Or `fathom run --rw randwrite DIR` on btrfs.",
+    fix: "Measure a file without copies and snapshots; on btrfs use `chattr +C` on the empty directory.",
+    accept: "Accept it if you want to measure copy-on-write.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| stored(1 << 29, 1)),

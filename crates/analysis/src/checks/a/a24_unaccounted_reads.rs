@@ -33,25 +33,22 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A24,
     name: "UNACCOUNTED",
     belief: "the kernel performed the operations that fathom counted",
-    page: Page {
-        reads: "`rchar` and `wchar` in `/proc/self/io` at start and stop of every run \
-                (`/proc/thread-self/io` of the stream's own workers if several streams run), for the \
-                engines sync, vsync, preadv, rw, posixaio, std, stdio and fstream. For other engines, or if \
-                that file is missing: the target's pages in the page cache and the device's counters.",
-        formula: formula!(
-            "Void if system calls moved less than {COUNTED_FROM} of the bytes that fathom counted: the \
-             kernel counts all of them. The limit is {BUFFERED_FROM} if std, stdio or fstream uses its own \
-             buffer and the region is larger than {MANY_BUFFERS} buffers. Also void if at least \
-             {MISSING_FROM} of the reads through the page cache are missing at the device, and less than \
-             {CACHED_FROM} of them is in the page cache at the start and at the end of the runs: then no \
-             page explains them."
-        ),
-        provoke: "A library that answers `aio_read` itself: `LD_PRELOAD=./answers.so fathom run --rw \
-                  randread --engine posixaio --cache buffered FILE`. fathom's own tests build one.",
-        fix: "Check LD_PRELOAD and /etc/ld.so.preload, and anything else between programs and the kernel \
-              (`fathom doctor`).",
-        accept: "Do not accept it: the kernel did not perform these operations.",
-    },
+    reads: "`rchar` and `wchar` in `/proc/self/io` at start and stop of every run (`/proc/thread-self/io` of \
+            the stream's own workers if several streams run), for the engines sync, vsync, preadv, rw, \
+            posixaio, std, stdio and fstream. For other engines, or if that file is missing: the target's \
+            pages in the page cache and the device's counters.",
+    formula: formula!(
+        "Void if system calls moved less than {COUNTED_FROM} of the bytes that fathom counted: the kernel \
+         counts all of them. The limit is {BUFFERED_FROM} if std, stdio or fstream uses its own buffer and \
+         the region is larger than {MANY_BUFFERS} buffers. Also void if at least {MISSING_FROM} of the reads \
+         through the page cache are missing at the device, and less than {CACHED_FROM} of them is in the \
+         page cache at the start and at the end of the runs: then no page explains them."
+    ),
+    provoke: "A library that answers `aio_read` itself: `LD_PRELOAD=./answers.so fathom run --rw randread \
+              --engine posixaio --cache buffered FILE`. fathom's own tests build one.",
+    fix: "Check LD_PRELOAD and /etc/ld.so.preload, and anything else between programs and the kernel \
+          (`fathom doctor`).",
+    accept: "Do not accept it: the kernel did not perform these operations.",
     ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
     fires: Some(|| calls([0, 0])),

@@ -16,26 +16,24 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B01,
     name: "MERGED",
     belief: "the device saw operations of the requested size",
-    page: Page {
-        reads: "fathom's own count of operations and bytes submitted, and requests, merges and bytes in the \
-                `stat` file of the top device, both from the start of a run to its last completion. Only \
-                direct I/O is checked.",
-        formula: formula!(
-            "Operations / device requests, per direction: biased above {BIASED_ABOVE}, relabelled from \
-             {RENAMED_FROM}, where most operations share a request. Up to {BIASED_ABOVE}, a scheduler \
-             merges a few neighbours in any sequential queue. Checked only if device and operations agree \
-             in bytes within {same}, otherwise the requests are not fathom's. If other streams use the \
-             device at the same time, the check holds if even all merges together could not exceed the \
-             limit for this stream; otherwise it does not answer.",
-            same = Share(SAME_BYTES)
-        ),
-        provoke: "`fathom run --rw read --bs 4k --depth 32 --batch 16 DIR`: sixteen neighbours are \
-                  submitted in one call, and the kernel makes one request of them.",
-        fix: "Submit operations one at a time (`--batch 1`), use the size that the device really got as \
-              --bs, or disable merging (`echo 2 > /sys/block/DISK/queue/nomerges`).",
-        accept: "Accept it if you want to know what an application with small neighbouring operations gets, \
-                 merging included.",
-    },
+    reads: "fathom's own count of operations and bytes submitted, and requests, merges and bytes in the \
+            `stat` file of the top device, both from the start of a run to its last completion. Only direct \
+            I/O is checked.",
+    formula: formula!(
+        "Operations / device requests, per direction: biased above {BIASED_ABOVE}, relabelled from \
+         {RENAMED_FROM}, where most operations share a request. Up to {BIASED_ABOVE}, a scheduler merges a \
+         few neighbours in any sequential queue. Checked only if device and operations agree in bytes within \
+         {same}, otherwise the requests are not fathom's. If other streams use the device at the same time, \
+         the check holds if even all merges together could not exceed the limit for this stream; otherwise \
+         it does not answer.",
+        same = Share(SAME_BYTES)
+    ),
+    provoke: "`fathom run --rw read --bs 4k --depth 32 --batch 16 DIR`: sixteen neighbours are submitted in \
+              one call, and the kernel makes one request of them.",
+    fix: "Submit operations one at a time (`--batch 1`), use the size that the device really got as --bs, or \
+          disable merging (`echo 2 > /sys/block/DISK/queue/nomerges`).",
+    accept: "Accept it if you want to know what an application with small neighbouring operations gets, \
+             merging included.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { merged: 4, ..crate::fixture::Fixture::honest() }.record()),
@@ -82,7 +80,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         "Submit operations one at a time (`--batch 1`), or use the size that the device really got as --bs."
             .into()
     } else {
-        CHECK.page.fix.replace("DISK", &disk)
+        CHECK.fix.replace("DISK", &disk)
     })
     .relabelled(is_relabelled.then(|| Rename::Condition(describe_requests(&worst))))
     .found()

@@ -18,27 +18,25 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B02,
     name: "SPLIT",
     belief: "one operation was one request to the device",
-    page: Page {
-        reads: "fathom's own count of operations, and the requests in the `stat` file of the top device \
-                from the start of a run to its last completion. Also `queue/max_sectors_kb`, `max_segments` \
-                and `chunk_sectors`, and the map of the file's extents.",
-        formula: formula!(
-            "Device requests / operations, per direction: biased above {BIASED_ABOVE}, since up to a tenth \
-             of the operations may cross a border of the file's extents. If neither the limits of the queue \
-             nor the file's extents explain it, biased above {UNEXPLAINED_ABOVE}, since small requests of \
-             other processes look the same. {INCIDENTAL_REQUESTS} requests per run are allowed for a \
-             journal. Checked only if device and operations agree in bytes within {same}. If other streams \
-             use the device at the same time, the check holds if the requests stay within the limit even if \
-             the others made as few as possible; otherwise it does not answer.",
-            same = Share(SAME_BYTES)
-        ),
-        provoke: "`echo 256 > /sys/block/DISK/queue/max_sectors_kb`, then `fathom run --rw read --bs 1m \
-                  DIR`: each operation becomes four requests. On most disks `--bs 8m` is enough without the \
-                  first command.",
-        fix: "Raise queue/max_sectors_kb up to max_hw_sectors_kb, or use a --bs that fits.",
-        accept: "The throughput is right either way; latency and depth are those of groups of requests. \
-                 Accept it if the application works like this.",
-    },
+    reads: "fathom's own count of operations, and the requests in the `stat` file of the top device from the \
+            start of a run to its last completion. Also `queue/max_sectors_kb`, `max_segments` and \
+            `chunk_sectors`, and the map of the file's extents.",
+    formula: formula!(
+        "Device requests / operations, per direction: biased above {BIASED_ABOVE}, since up to a tenth of \
+         the operations may cross a border of the file's extents. If neither the limits of the queue nor the \
+         file's extents explain it, biased above {UNEXPLAINED_ABOVE}, since small requests of other \
+         processes look the same. {INCIDENTAL_REQUESTS} requests per run are allowed for a journal. Checked \
+         only if device and operations agree in bytes within {same}. If other streams use the device at the \
+         same time, the check holds if the requests stay within the limit even if the others made as few as \
+         possible; otherwise it does not answer.",
+        same = Share(SAME_BYTES)
+    ),
+    provoke: "`echo 256 > /sys/block/DISK/queue/max_sectors_kb`, then `fathom run --rw read --bs 1m DIR`: \
+              each operation becomes four requests. On most disks `--bs 8m` is enough without the first \
+              command.",
+    fix: "Raise queue/max_sectors_kb up to max_hw_sectors_kb, or use a --bs that fits.",
+    accept: "The throughput is right either way; latency and depth are those of groups of requests. Accept \
+             it if the application works like this.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| split(crate::fixture::Fixture::honest().record(), 4)),
@@ -70,8 +68,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let extra_requests = worst.device.ios.saturating_sub(worst.issued.ops);
     if extra_requests <= incidental_requests(case) {
         return Err(format!(
-            "the device did {extra_requests} more requests than operations, too few to distinguish \
-             splitting from a journal; measure for longer"
+            "the device did {extra_requests} more requests than operations, too few to distinguish splitting \
+             from a journal; measure for longer"
         ));
     }
     let known_cause = cause(case, &worst);

@@ -15,21 +15,19 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B05,
     name: "DEPTH_NOT_REACHED",
     belief: "as many operations were in flight as requested",
-    page: Page {
-        reads: "fathom's own integral of operations in flight over each window. For direct I/O also \
-                requests, bytes and time-in-queue in the `stat` file of the top device.",
-        formula: formula!(
-            "Mean operations in flight / (depth x workers x targets): below {REACHED_FROM}, the result is \
-             relabelled to the measured depth. The device's own count is compared too: if it moved at least \
-             {OURS_FROM} of fathom's bytes and its time-in-queue gives less than {REACHED_FROM} of the \
-             depth, allowing for merged requests, the rest waited above the device. Does not apply at depth \
-             1, or if a schedule, pauses or drains hold operations back."
-        ),
-        provoke: "`fathom run --rw randread --depth 32 --engine sync DIR`, or `--engine libaio --cache \
-                  buffered`: one operation at a time, whatever --depth requests.",
-        fix: "Use --engine io_uring with --cache direct, or more --workers instead of --depth.",
-        accept: "Accept it if the application uses this interface. The result's name keeps the true depth.",
-    },
+    reads: "fathom's own integral of operations in flight over each window. For direct I/O also requests, \
+            bytes and time-in-queue in the `stat` file of the top device.",
+    formula: formula!(
+        "Mean operations in flight / (depth x workers x targets): below {REACHED_FROM}, the result is \
+         relabelled to the measured depth. The device's own count is compared too: if it moved at least \
+         {OURS_FROM} of fathom's bytes and its time-in-queue gives less than {REACHED_FROM} of the depth, \
+         allowing for merged requests, the rest waited above the device. Does not apply at depth 1, or if a \
+         schedule, pauses or drains hold operations back."
+    ),
+    provoke: "`fathom run --rw randread --depth 32 --engine sync DIR`, or `--engine libaio --cache \
+              buffered`: one operation at a time, whatever --depth requests.",
+    fix: "Use --engine io_uring with --cache direct, or more --workers instead of --depth.",
+    accept: "Accept it if the application uses this interface. The result's name keeps the true depth.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
@@ -102,8 +100,8 @@ fn specific_fix(case: &Case) -> Option<String> {
     let deepest = if denial.is_some() { "libaio" } else { "io_uring" };
     if case.stream.engine == deepest && case.stream.cache.is_direct() {
         return Some(
-            "One worker cannot fill this queue on this machine: use more --workers, and check the limiter \
-             of this result."
+            "One worker cannot fill this queue on this machine: use more --workers, and check the limiter of \
+             this result."
                 .into(),
         );
     }

@@ -15,23 +15,19 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B06,
     name: "SUBMIT_BLOCKS",
     belief: "submitting an operation did not wait for it",
-    page: Page {
-        reads: "The time inside each call that submitted operations without waiting for any, from one clock \
-                stamp before it and one after it, and the latencies. Engines io_uring and libaio from depth \
-                2.",
-        formula: formula!(
-            "Mean time of such a call / mean latency: biased above {limit}. A queue of depth d that only \
-             the cost of submission limits shows 1/d, so depth 2 may show {FREE_UP_TO}, and --batch \
-             SUBMIT/DEPTH. Clocks and means get {SLACK}. Microseconds alone prove nothing: notifying a \
-             virtual disk takes twenty.",
-            limit = FREE_UP_TO + SLACK
-        ),
-        provoke: "`fathom run --rw randread --bs 4k --depth 16 --cache buffered --engine libaio DIR`: each \
-                  call returns with its block already read. `--engine io_uring` shows it if the page cache \
-                  answers.",
-        fix: "Use --cache direct and overwrite allocated files, or use more --workers instead of --depth.",
-        accept: "Accept it if the application does the same, and read the depth as one per worker.",
-    },
+    reads: "The time inside each call that submitted operations without waiting for any, from one clock \
+            stamp before it and one after it, and the latencies. Engines io_uring and libaio from depth 2.",
+    formula: formula!(
+        "Mean time of such a call / mean latency: biased above {limit}. A queue of depth d that only the \
+         cost of submission limits shows 1/d, so depth 2 may show {FREE_UP_TO}, and --batch SUBMIT/DEPTH. \
+         Clocks and means get {SLACK}. Microseconds alone prove nothing: notifying a virtual disk takes \
+         twenty.",
+        limit = FREE_UP_TO + SLACK
+    ),
+    provoke: "`fathom run --rw randread --bs 4k --depth 16 --cache buffered --engine libaio DIR`: each call \
+              returns with its block already read. `--engine io_uring` shows it if the page cache answers.",
+    fix: "Use --cache direct and overwrite allocated files, or use more --workers instead of --depth.",
+    accept: "Accept it if the application does the same, and read the depth as one per worker.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
@@ -67,8 +63,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     detail!(
         Severity::Biased,
         numbers,
-        "Submission took {} of the {} of an operation ({}): the operation ran inside the submission call, \
-         so it was not asynchronous.",
+        "Submission took {} of the {} of an operation ({}): the operation ran inside the submission call, so \
+         it was not asynchronous.",
         show_ns(submit),
         show_ns(latency),
         show_share(part.min(1.0))

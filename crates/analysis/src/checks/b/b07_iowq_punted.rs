@@ -15,21 +15,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B07,
     name: "IOWQ_PUNTED",
     belief: "io_uring performed the operations without kernel threads",
-    page: Page {
-        reads: "The names of all threads of fathom in `/proc/self/task/*/comm`, every half second while \
-                workers run. Engine io_uring.",
-        formula: formula!(
-            "Threads whose name begins with `iou-wrk-`: a note below {BIASED_FROM} for each worker of the \
-             phase, since each ring keeps one for five seconds after a single operation that would have \
-             blocked. Biased from {BIASED_FROM} each: then operations ran in parallel threads. Syncs and \
-             trims always go to such threads, so jobs with them are not checked."
-        ),
-        provoke: "`truncate -s 256m FILE`, then `fathom run --rw randwrite --bs 4k --depth 32 --time 2s \
-                  --destroy FILE FILE`: a write that allocates a block would wait for the journal.",
-        fix: "Overwrite an allocated file with --cache direct, and keep --depth below the device's queue \
-              (B09).",
-        accept: "Accept it if the application uses io_uring in the same way.",
-    },
+    reads: "The names of all threads of fathom in `/proc/self/task/*/comm`, every half second while workers \
+            run. Engine io_uring.",
+    formula: formula!(
+        "Threads whose name begins with `iou-wrk-`: a note below {BIASED_FROM} for each worker of the phase, \
+         since each ring keeps one for five seconds after a single operation that would have blocked. Biased \
+         from {BIASED_FROM} each: then operations ran in parallel threads. Syncs and trims always go to such \
+         threads, so jobs with them are not checked."
+    ),
+    provoke: "`truncate -s 256m FILE`, then `fathom run --rw randwrite --bs 4k --depth 32 --time 2s \
+              --destroy FILE FILE`: a write that allocates a block would wait for the journal.",
+    fix: "Overwrite an allocated file with --cache direct, and keep --depth below the device's queue (B09).",
+    accept: "Accept it if the application uses io_uring in the same way.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| with_threads("100: fathom\n101: fathom-0\n102: iou-wrk-101\n103: iou-wrk-101\n")),
@@ -69,8 +66,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let rings = case.stream.workers as usize;
     let (severity, sentence) = if most_workers >= BIASED_FROM.saturating_mul(rings.max(1)) {
         let sentence = format!(
-            "io_uring passed operations that would have blocked to {} kernel threads: their latency \
-             includes waking a thread.",
+            "io_uring passed operations that would have blocked to {} kernel threads: their latency includes \
+             waking a thread.",
             show_count(most_workers as f64)
         );
         (Severity::Biased, sentence)

@@ -10,21 +10,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B08,
     name: "NOT_POLLING",
     belief: "completions were polled, as requested",
-    page: Page {
-        reads: "`queue/io_poll` of every device below the target that has it, and the options of the \
-                engine: `iopoll` of io_uring, `hipri` of vsync.",
-        formula: formula!(
-            "Void if polling was requested and a device reports 0: the kernel then waits for the interrupt \
-             without reporting it. The engine refuses such a run beforehand. This check also covers devices \
-             below file systems and stacks that the engine cannot query."
-        ),
-        provoke: "`fathom run --engine io_uring:iopoll --cache direct DIR` on a disk without poll queues is \
-                  refused with that reason. `fathom run --engine vsync:hipri DIR` on a btrfs of such a \
-                  disk, which the engine cannot query, makes this check fire.",
-        fix: "Omit the option, or give the driver poll queues (`nvme.poll_queues=2` on the kernel command \
-              line).",
-        accept: "Do not accept it: the number was measured with interrupts.",
-    },
+    reads: "`queue/io_poll` of every device below the target that has it, and the options of the engine: \
+            `iopoll` of io_uring, `hipri` of vsync.",
+    formula: formula!(
+        "Void if polling was requested and a device reports 0: the kernel then waits for the interrupt \
+         without reporting it. The engine refuses such a run beforehand. This check also covers devices \
+         below file systems and stacks that the engine cannot query."
+    ),
+    provoke: "`fathom run --engine io_uring:iopoll --cache direct DIR` on a disk without poll queues is \
+              refused with that reason. `fathom run --engine vsync:hipri DIR` on a btrfs of such a disk, \
+              which the engine cannot query, makes this check fire.",
+    fix: "Omit the option, or give the driver poll queues (`nvme.poll_queues=2` on the kernel command line).",
+    accept: "Do not accept it: the number was measured with interrupts.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| polled(Some("0\n"))),

@@ -12,22 +12,20 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B10,
     name: "ONE_HW_QUEUE",
     belief: "CPUs do not wait for each other at the device's queue",
-    page: Page {
-        reads: "The number of directories in `/sys/block/DISK/mq/`, the workers of the stream and its rate. \
-                Only direct I/O is checked.",
-        formula: formula!(
-            "A note if a disk has one hardware queue, several workers use it, and they reach {fast} \
-             operations per second. At that rate the queue's lock, about a microsecond for each submission \
-             and each completion, is a good part of the time.",
-            fast = show_count(FAST_FROM)
-        ),
-        provoke: "`fathom run --rw randread --depth 32 --batch 32 --workers 4 /dev/loopX` on a loop device \
-                  of an empty image (`truncate -s 1g image && losetup --find --show image`). Like most \
-                  virtual disks, it has one entry in `mq/`.",
-        fix: "Give a virtual disk more queues (`num-queues=` of virtio-blk or virtio-scsi), or compare with \
-              one worker.",
-        accept: "A note needs no --accept.",
-    },
+    reads: "The number of directories in `/sys/block/DISK/mq/`, the workers of the stream and its rate. Only \
+            direct I/O is checked.",
+    formula: formula!(
+        "A note if a disk has one hardware queue, several workers use it, and they reach {fast} operations \
+         per second. At that rate the queue's lock, about a microsecond for each submission and each \
+         completion, is a good part of the time.",
+        fast = show_count(FAST_FROM)
+    ),
+    provoke: "`fathom run --rw randread --depth 32 --batch 32 --workers 4 /dev/loopX` on a loop device of an \
+              empty image (`truncate -s 1g image && losetup --find --show image`). Like most virtual disks, \
+              it has one entry in `mq/`.",
+    fix: "Give a virtual disk more queues (`num-queues=` of virtio-blk or virtio-scsi), or compare with one \
+          worker.",
+    accept: "A note needs no --accept.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| one_queue(250_000, 4)),

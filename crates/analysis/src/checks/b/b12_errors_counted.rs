@@ -14,24 +14,21 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B12,
     name: "ERRORS_COUNTED",
     belief: "every operation succeeded",
-    page: Page {
-        reads: "The result of every operation from the kernel, in every run, including runs that errors \
-                ended: errors by number, and operations that moved fewer bytes than requested. With \
-                --verify, reads of unexpected data are errors too. Also the results of the final sync and \
-                the close of each target.",
-        formula: formula!(
-            "Void from the first failed or short operation, and from the first failed sync or close of a \
-             target that the stream writes. No share is harmless: a failed operation is often the fastest, \
-             and a test should reveal a device that fails one operation in a million. After a failed sync, \
-             writes that counted as done are lost."
-        ),
-        provoke: "As root: `truncate -s 1g IMAGE`, `losetup -f --show IMAGE`, `truncate -s 512m IMAGE`, \
-                  then `fathom run --rw randread /dev/loopN`: reads beyond the end fail with EIO.",
-        fix: "Check the kernel log (`dmesg`) for the device, the free space for ENOSPC, and whether --bs \
-              and --offset suit the target for EINVAL. For EILSEQ, the notes give the place: the data there \
-              are damaged or were not written by this workload.",
-        accept: "Accept it only if you want to measure failures.",
-    },
+    reads: "The result of every operation from the kernel, in every run, including runs that errors ended: \
+            errors by number, and operations that moved fewer bytes than requested. With --verify, reads of \
+            unexpected data are errors too. Also the results of the final sync and the close of each target.",
+    formula: formula!(
+        "Void from the first failed or short operation, and from the first failed sync or close of a target \
+         that the stream writes. No share is harmless: a failed operation is often the fastest, and a test \
+         should reveal a device that fails one operation in a million. After a failed sync, writes that \
+         counted as done are lost."
+    ),
+    provoke: "As root: `truncate -s 1g IMAGE`, `losetup -f --show IMAGE`, `truncate -s 512m IMAGE`, then \
+              `fathom run --rw randread /dev/loopN`: reads beyond the end fail with EIO.",
+    fix: "Check the kernel log (`dmesg`) for the device, the free space for ENOSPC, and whether --bs and \
+          --offset suit the target for EINVAL. For EILSEQ, the notes give the place: the data there are \
+          damaged or were not written by this workload.",
+    accept: "Accept it only if you want to measure failures.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { errors: 7, ..crate::fixture::Fixture::honest() }.record()),

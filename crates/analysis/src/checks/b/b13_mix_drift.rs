@@ -14,23 +14,20 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B13,
     name: "MIX_DRIFT",
     belief: "directions and sizes were as requested",
-    page: Page {
-        reads: "Operations and bytes of each direction that completed in each window, and the lines, shares \
-                and sizes of the plan.",
-        formula: formula!(
-            "Each operation draws its line, direction and size independently, so the effect of chance is \
-             known: biased if a count or a sum of bytes is off by more than {DEVIATIONS} standard \
-             deviations of those draws, in the worst run. {EDGES} full queues may cross the edges of a \
-             window. A single size is exact to the byte. Syncs are not drawn and do not count, and neither \
-             do shares of directions that have their own rates."
-        ),
-        provoke: "No option of fathom makes it fire: it checks fathom's own draws, and engines that lose \
-                  operations of one direction. A session file whose plan has another mix than was measured \
-                  shows it.",
-        fix: "Report it with the session file: this is a bug in fathom, or in an engine that loses \
-              operations.",
-        accept: "Do not accept it: the number is that of another workload.",
-    },
+    reads: "Operations and bytes of each direction that completed in each window, and the lines, shares and \
+            sizes of the plan.",
+    formula: formula!(
+        "Each operation draws its line, direction and size independently, so the effect of chance is known: \
+         biased if a count or a sum of bytes is off by more than {DEVIATIONS} standard deviations of those \
+         draws, in the worst run. {EDGES} full queues may cross the edges of a window. A single size is \
+         exact to the byte. Syncs are not drawn and do not count, and neither do shares of directions that \
+         have their own rates."
+    ),
+    provoke: "No option of fathom makes it fire: it checks fathom's own draws, and engines that lose \
+              operations of one direction. A session file whose plan has another mix than was measured shows \
+              it.",
+    fix: "Report it with the session file: this is a bug in fathom, or in an engine that loses operations.",
+    accept: "Do not accept it: the number is that of another workload.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| mixed(70)),

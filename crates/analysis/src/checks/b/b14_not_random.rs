@@ -13,27 +13,24 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B14,
     name: "NOT_RANDOM",
     belief: "random offsets reached the device as random I/O",
-    page: Page {
-        reads: "Merges and requests in the `stat` file of the top device from the start of a run to its \
-                last completion, and span, sizes and depth of the plan. Orders `uniform` and `once` with \
-                direct I/O. If you gave a seed: seed, file and accesses of the newest stored session of \
-                that path.",
-        formula: formula!(
-            "Merges / (merges + requests) less the share from chance: the odds that an operation meets a \
-             neighbour among the others in flight are 2 x depth / blocks of the span. Biased above \
-             {BIASED_ABOVE}. {INCIDENTAL_REQUESTS} merges per run are allowed for a journal. Does not apply \
-             if B01 relabelled the size, or to zones visited one at a time. Also biased if the previous \
-             session drew the same offsets: the same seed, file, span, sizes and order. That does not apply \
-             to the fixed seed of another tool if the page cache was bypassed or emptied, since such tools \
-             repeat the seed in each call."
-        ),
-        provoke: "`fathom run --rw randread --seed 7 FILE`, twice. Merges: uniform offsets of fathom cause \
-                  none, so only a layer that sorts and merges writes makes it fire. `--random mixed:50` \
-                  looks similar, but is not checked.",
-        fix: "Omit --seed, so that every session draws other offsets. Or measure a larger --size, or \
-              without the layer that sorts and merges.",
-        accept: "Accept it if you want to measure the same offsets again, or that layer.",
-    },
+    reads: "Merges and requests in the `stat` file of the top device from the start of a run to its last \
+            completion, and span, sizes and depth of the plan. Orders `uniform` and `once` with direct I/O. \
+            If you gave a seed: seed, file and accesses of the newest stored session of that path.",
+    formula: formula!(
+        "Merges / (merges + requests) less the share from chance: the odds that an operation meets a \
+         neighbour among the others in flight are 2 x depth / blocks of the span. Biased above \
+         {BIASED_ABOVE}. {INCIDENTAL_REQUESTS} merges per run are allowed for a journal. Does not apply if \
+         B01 relabelled the size, or to zones visited one at a time. Also biased if the previous session \
+         drew the same offsets: the same seed, file, span, sizes and order. That does not apply to the fixed \
+         seed of another tool if the page cache was bypassed or emptied, since such tools repeat the seed in \
+         each call."
+    ),
+    provoke: "`fathom run --rw randread --seed 7 FILE`, twice. Merges: uniform offsets of fathom cause none, \
+              so only a layer that sorts and merges writes makes it fire. `--random mixed:50` looks similar, \
+              but is not checked.",
+    fix: "Omit --seed, so that every session draws other offsets. Or measure a larger --size, or without the \
+          layer that sorts and merges.",
+    accept: "Accept it if you want to measure the same offsets again, or that layer.",
     ask: Ask::After(&[CheckId::B01], evaluate),
     #[cfg(test)]
     fires: Some(|| super::merge_some(crate::fixture::Fixture::honest().record(), 0.05)),

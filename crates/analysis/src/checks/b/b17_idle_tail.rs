@@ -19,21 +19,19 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B17,
     name: "IDLE_TAIL",
     belief: "all workers loaded the target for the whole run",
-    page: Page {
-        reads: "For each worker of the stream, the time between its first and last clock stamp, and the \
-                operations that it completed.",
-        formula: formula!(
-            "Biased if the first worker ended before the last one by more than {TAIL_ABOVE} of the run, by \
-             more than {wake}, and by more than twice the slowest operation: less is waking and draining. \
-             Biased if the least busy worker did less than {IDLE_BELOW} of the busiest one's operations, a \
-             note below {UNEVEN_BELOW}; both only beyond {DEVIATIONS} standard deviations of such counts.",
-            wake = Ns(TAIL_NS as f64)
-        ),
-        provoke: "`fathom run --rw randread --bs 4k --depth 1 --workers 3 --engine sync --cache buffered \
-                  --cpus 0-1 --pin DIR`: two workers share a CPU, and one has its own.",
-        fix: "Give every worker its own CPU (--cpus, --pin), or use more --depth instead of --workers.",
-        accept: "Accept it if you want to measure unequal clients.",
-    },
+    reads: "For each worker of the stream, the time between its first and last clock stamp, and the \
+            operations that it completed.",
+    formula: formula!(
+        "Biased if the first worker ended before the last one by more than {TAIL_ABOVE} of the run, by more \
+         than {wake}, and by more than twice the slowest operation: less is waking and draining. Biased if \
+         the least busy worker did less than {IDLE_BELOW} of the busiest one's operations, a note below \
+         {UNEVEN_BELOW}; both only beyond {DEVIATIONS} standard deviations of such counts.",
+        wake = Ns(TAIL_NS as f64)
+    ),
+    provoke: "`fathom run --rw randread --bs 4k --depth 1 --workers 3 --engine sync --cache buffered --cpus \
+              0-1 --pin DIR`: two workers share a CPU, and one has its own.",
+    fix: "Give every worker its own CPU (--cpus, --pin), or use more --depth instead of --workers.",
+    accept: "Accept it if you want to measure unequal clients.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| uneven(&[2_750, 2_750, 2_750, 1_000], 0)),

@@ -12,23 +12,20 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B18,
     name: "LITTLE_VIOLATED",
     belief: "rate, latency and depth agree",
-    page: Page {
-        reads: "Latencies of all operations in each window, the window's length, and the integral of \
-                operations in flight, which fathom counts separately from the latencies.",
-        formula: formula!(
-            "Little's law: the sum of latencies / window = mean operations in flight. Void if the two sides \
-             differ by more than {TOLERATED}, for the clock and shared stamps, plus the effect of a full \
-             queue of the slowest operations across the edges of the window, at most {EDGE_AT_MOST}, or one \
-             operation of each slot in a short run. Not checked if operations as slow as the slowest of the \
-             run could explain the rest: a stall of half the window across its edge counts in the depth and \
-             in no latency."
-        ),
-        provoke: "No option makes it fire: it checks fathom's own arithmetic. A session file with 50 % more \
-                  operations in flight shows it.",
-        fix: "Check the clock (`fathom doctor`), and report it with the session file: this is a bug in \
-              fathom or a fault of the machine's clock.",
-        accept: "Do not accept it: one of the numbers is wrong, and fathom cannot tell which.",
-    },
+    reads: "Latencies of all operations in each window, the window's length, and the integral of operations \
+            in flight, which fathom counts separately from the latencies.",
+    formula: formula!(
+        "Little's law: the sum of latencies / window = mean operations in flight. Void if the two sides \
+         differ by more than {TOLERATED}, for the clock and shared stamps, plus the effect of a full queue \
+         of the slowest operations across the edges of the window, at most {EDGE_AT_MOST}, or one operation \
+         of each slot in a short run. Not checked if operations as slow as the slowest of the run could \
+         explain the rest: a stall of half the window across its edge counts in the depth and in no latency."
+    ),
+    provoke: "No option makes it fire: it checks fathom's own arithmetic. A session file with 50 % more \
+              operations in flight shows it.",
+    fix: "Check the clock (`fathom doctor`), and report it with the session file: this is a bug in fathom or \
+          a fault of the machine's clock.",
+    accept: "Do not accept it: one of the numbers is wrong, and fathom cannot tell which.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {

@@ -11,25 +11,21 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B20,
     name: "PAGES_READ_FIRST",
     belief: "a write only writes",
-    page: Page {
-        reads: "Reads that the kernel charged to fathom's own cgroup on the disk in runs that only write, \
-                otherwise the reads of the device. Also the sizes and offsets of the plan, and the page \
-                size.",
-        formula: formula!(
-            "Bytes read by the device / bytes written > {BIASED_ABOVE}, and more than {odd} per run, which \
-             the file system reads for itself. A write to part of a page that is not in memory must read \
-             the page first; a write of a whole page reads nothing. The finding names that cause if the \
-             plan has sizes or offsets that are not multiples of a page. If the page cache is not emptied \
-             between runs (`--cold false`), the reads of the first run, at most the span once, do not \
-             count.",
-            odd = show_bytes(INCIDENTAL_BYTES)
-        ),
-        provoke: "`fathom run --rw write --bs 512 --engine sync --cache buffered DIR`: the test file is \
-                  evicted before each run, so each page is read before its first part is written.",
-        fix: "Use a --bs and offsets that are multiples of the page (4k), or write a new file (`--engine \
-              sync:new`), whose pages are not read.",
-        accept: "Accept it if the application changes parts of old pages.",
-    },
+    reads: "Reads that the kernel charged to fathom's own cgroup on the disk in runs that only write, \
+            otherwise the reads of the device. Also the sizes and offsets of the plan, and the page size.",
+    formula: formula!(
+        "Bytes read by the device / bytes written > {BIASED_ABOVE}, and more than {odd} per run, which the \
+         file system reads for itself. A write to part of a page that is not in memory must read the page \
+         first; a write of a whole page reads nothing. The finding names that cause if the plan has sizes or \
+         offsets that are not multiples of a page. If the page cache is not emptied between runs (`--cold \
+         false`), the reads of the first run, at most the span once, do not count.",
+        odd = show_bytes(INCIDENTAL_BYTES)
+    ),
+    provoke: "`fathom run --rw write --bs 512 --engine sync --cache buffered DIR`: the test file is evicted \
+              before each run, so each page is read before its first part is written.",
+    fix: "Use a --bs and offsets that are multiples of the page (4k), or write a new file (`--engine \
+          sync:new`), whose pages are not read.",
+    accept: "Accept it if the application changes parts of old pages.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| with_reads(0.5)),

@@ -17,21 +17,19 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B21,
     name: "TRIMS_MET_HOLES",
     belief: "trims freed blocks",
-    page: Page {
-        reads: "The map of the file's extents before each run and after its final sync (FIEMAP), and the \
-                bytes that fathom trimmed.",
-        formula: formula!(
-            "1 - (bytes of holes after - before) / bytes trimmed, over all runs: biased above \
-             {BIASED_ABOVE}, relabelled from {RENAMED_FROM}. A trim of a hole frees nothing and reaches no \
-             device. Not checked if the job also writes, if several streams or hosts change the file, or if \
-             trims are not multiples of {BLOCK_BYTES} bytes, since the file system only zeroes parts of \
-             blocks. Does not apply to block devices, which do not show which blocks hold data."
-        ),
-        provoke: "`fathom run --rw randtrim --size 16m --bs 64k --engine sync --time 3s DIR`: after the \
-                  first 256 trims most blocks are holes.",
-        fix: "Trim less than the file holds (`--passes 1 --rw trim`, one run), or use a larger --size.",
-        accept: "Accept it if trims of free blocks are part of your workload.",
-    },
+    reads: "The map of the file's extents before each run and after its final sync (FIEMAP), and the bytes \
+            that fathom trimmed.",
+    formula: formula!(
+        "1 - (bytes of holes after - before) / bytes trimmed, over all runs: biased above {BIASED_ABOVE}, \
+         relabelled from {RENAMED_FROM}. A trim of a hole frees nothing and reaches no device. Not checked \
+         if the job also writes, if several streams or hosts change the file, or if trims are not multiples \
+         of {BLOCK_BYTES} bytes, since the file system only zeroes parts of blocks. Does not apply to block \
+         devices, which do not show which blocks hold data."
+    ),
+    provoke: "`fathom run --rw randtrim --size 16m --bs 64k --engine sync --time 3s DIR`: after the first \
+              256 trims most blocks are holes.",
+    fix: "Trim less than the file holds (`--passes 1 --rw trim`, one run), or use a larger --size.",
+    accept: "Accept it if trims of free blocks are part of your workload.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| trimming(0, 10_000)),

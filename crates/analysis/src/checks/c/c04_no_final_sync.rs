@@ -7,20 +7,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::C04,
     name: "NO_FINAL_SYNC",
     belief: "an acknowledged write survives a power cut",
-    page: Page {
-        reads: "The cache mode and the syncs of the job, the result and duration of the final sync of each \
-                run, and `queue/write_cache` of the lowest disks.",
-        formula: formula!(
-            "Writes without O_SYNC, O_DSYNC, fsync or fdatasync on a disk that reports `write back`: a \
-             note, since most people measure this, and the number is right for it. A run that wrote and \
-             whose final sync failed: biased, since the writes may not have arrived. If A09 finds the \
-             writes in memory, only A09 reports them."
-        ),
-        provoke: "fathom run --rw randwrite --bs 4k --cache direct .   # on a disk whose queue/write_cache \
-                  is `write back`",
-        fix: "Use --cache direct-dsync, or --fsync N, to measure writes that survive a power cut.",
-        accept: "A note needs no --accept.",
-    },
+    reads: "The cache mode and the syncs of the job, the result and duration of the final sync of each run, \
+            and `queue/write_cache` of the lowest disks.",
+    formula: formula!(
+        "Writes without O_SYNC, O_DSYNC, fsync or fdatasync on a disk that reports `write back`: a note, \
+         since most people measure this, and the number is right for it. A run that wrote and whose final \
+         sync failed: biased, since the writes may not have arrived. If A09 finds the writes in memory, only \
+         A09 reports them."
+    ),
+    provoke: "fathom run --rw randwrite --bs 4k --cache direct .   # on a disk whose queue/write_cache is \
+              `write back`",
+    fix: "Use --cache direct-dsync, or --fsync N, to measure writes that survive a power cut.",
+    accept: "A note needs no --accept.",
     ask: Ask::After(&[CheckId::A09], evaluate),
     #[cfg(test)]
     fires: Some(|| super::with_flushes(&crate::fixture::Fixture::honest_write(), "write back", 1, 1)),

@@ -16,20 +16,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::C05,
     name: "REMOTE_ACK",
     belief: "the server acknowledges a write once its own storage has it",
-    page: Page {
-        reads: "The type of the file system in `/proc/self/mountinfo`. For NFS also the WRITE and COMMIT \
-                calls in `/proc/self/mountstats` from the start of a run to its final sync.",
-        formula: formula!(
-            "Any network or user-space file system: a note, since the server may have answered from its \
-             memory. If syncs were requested and NFS sent no WRITE or COMMIT, the result is relabelled: \
-             nothing left this machine. A missing COMMIT alone proves nothing, since a client requests \
-             stable writes if one call carries all data."
-        ),
-        provoke: "mount -t nfs server:/export /mnt && fathom run --rw randwrite --depth 1 --fsync 1 /mnt",
-        fix: "Check the mount options (`nfsstat -m`) and the server's (`exportfs -v` must list `sync`), and \
-              measure on the server.",
-        accept: "A note needs no --accept.",
-    },
+    reads: "The type of the file system in `/proc/self/mountinfo`. For NFS also the WRITE and COMMIT calls \
+            in `/proc/self/mountstats` from the start of a run to its final sync.",
+    formula: formula!(
+        "Any network or user-space file system: a note, since the server may have answered from its memory. \
+         If syncs were requested and NFS sent no WRITE or COMMIT, the result is relabelled: nothing left \
+         this machine. A missing COMMIT alone proves nothing, since a client requests stable writes if one \
+         call carries all data."
+    ),
+    provoke: "mount -t nfs server:/export /mnt && fathom run --rw randwrite --depth 1 --fsync 1 /mnt",
+    fix: "Check the mount options (`nfsstat -m`) and the server's (`exportfs -v` must list `sync`), and \
+          measure on the server.",
+    accept: "A note needs no --accept.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| nfs(Some((0, 11_000, 0)))),

@@ -13,22 +13,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::C06,
     name: "SYNC_HIDES_TAIL",
     belief: "the work was done when the clock stopped",
-    page: Page {
-        reads: "The time from the last completion of a run to the end of its final sync, by fathom's own \
-                clock.",
-        formula: formula!(
-            "Time of the final syncs / measured time, over all runs: above {HIDDEN_ABOVE}, the rate is off \
-             by as much. Syncs below {floor} on average are ignored: that is a commit and a flush. If A09 \
-             finds the writes in memory, it reports the rate that includes the sync, and this check is \
-             silent.",
-            floor = Ns(FLOOR_NS)
-        ),
-        provoke: "`fathom run --rw write --bs 1m --depth 4 --size 240m --time 400ms --runs 1 /mnt` on a \
-                  loop device with its image in the page cache (`losetup --direct-io=off`), which behaves \
-                  like a drive with a large volatile cache.",
-        fix: "Quote the rate with the final sync, or measure for longer (--time).",
-        accept: "Accept it if your program does not sync either.",
-    },
+    reads: "The time from the last completion of a run to the end of its final sync, by fathom's own clock.",
+    formula: formula!(
+        "Time of the final syncs / measured time, over all runs: above {HIDDEN_ABOVE}, the rate is off by as \
+         much. Syncs below {floor} on average are ignored: that is a commit and a flush. If A09 finds the \
+         writes in memory, it reports the rate that includes the sync, and this check is silent.",
+        floor = Ns(FLOOR_NS)
+    ),
+    provoke: "`fathom run --rw write --bs 1m --depth 4 --size 240m --time 400ms --runs 1 /mnt` on a loop \
+              device with its image in the page cache (`losetup --direct-io=off`), which behaves like a \
+              drive with a large volatile cache.",
+    fix: "Quote the rate with the final sync, or measure for longer (--time).",
+    accept: "Accept it if your program does not sync either.",
     ask: Ask::After(&[CheckId::A09], evaluate),
     #[cfg(test)]
     fires: Some(|| {

@@ -22,31 +22,29 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D01,
     name: "FOREIGN_IO",
     belief: "no other process used the disk",
-    page: Page {
-        reads: "`/sys/block/*/stat` at the start and stop of each run, of the whole disk and of every disk \
-                below it (those of a loop device, a volume or an array). The charges to fathom's own cgroup \
-                on each disk (`blkio.throttle.io_service_bytes` and `io_serviced`, or `io.stat`). The bytes \
-                and operations that fathom issued.",
-        formula: formula!(
-            "Requests and bytes of a disk beyond those charged to fathom (or issued by it, if nothing was \
-             charged) belong to other processes. Their share is others / (others + fathom), where fathom's \
-             part is the rest of the disk's traffic, or what fathom issued if that is more. The larger of \
-             both shares counts, on the worst disk: above {BIASED_ABOVE} biased, above {VOID_ABOVE} void. \
-             If fathom's rate is the limit of a cgroup (D04), other processes did not reduce it: biased at \
-             most, and a note if the disk was busy for less than {HEADROOM_BELOW} of the time. {FLOOR_IOS} \
-             requests and {floor} per run are allowed: a commit, a log line. Journal and inodes may \
-             multiply writes by {AMPLIFICATION}. Synchronous writes and copy-on-write file systems may \
-             multiply them without bound, so there only reads are judged. Below a loop device only charges \
-             count, and writes are judged only if the session writes nothing, not even a test file, since \
-             later writeback is charged to no process. Not checked if more than {BIASED_ABOVE} are extra \
-             writes that may be the file system's own, if nothing is charged below a loop device, and below \
-             layers that read and write for themselves (parity, thin and cached volumes, bcache).",
-            floor = show_bytes(FLOOR_BYTES)
-        ),
-        provoke: "dd if=/dev/vda of=/dev/null iflag=direct bs=1M & fathom run --rw randread .",
-        fix: "Stop other users of the disk (`iotop -o`, `pidstat -d 1`), and measure again.",
-        accept: "Accept it if the neighbour belongs to what you want to measure.",
-    },
+    reads: "`/sys/block/*/stat` at the start and stop of each run, of the whole disk and of every disk below \
+            it (those of a loop device, a volume or an array). The charges to fathom's own cgroup on each \
+            disk (`blkio.throttle.io_service_bytes` and `io_serviced`, or `io.stat`). The bytes and \
+            operations that fathom issued.",
+    formula: formula!(
+        "Requests and bytes of a disk beyond those charged to fathom (or issued by it, if nothing was \
+         charged) belong to other processes. Their share is others / (others + fathom), where fathom's part \
+         is the rest of the disk's traffic, or what fathom issued if that is more. The larger of both shares \
+         counts, on the worst disk: above {BIASED_ABOVE} biased, above {VOID_ABOVE} void. If fathom's rate \
+         is the limit of a cgroup (D04), other processes did not reduce it: biased at most, and a note if \
+         the disk was busy for less than {HEADROOM_BELOW} of the time. {FLOOR_IOS} requests and {floor} per \
+         run are allowed: a commit, a log line. Journal and inodes may multiply writes by {AMPLIFICATION}. \
+         Synchronous writes and copy-on-write file systems may multiply them without bound, so there only \
+         reads are judged. Below a loop device only charges count, and writes are judged only if the session \
+         writes nothing, not even a test file, since later writeback is charged to no process. Not checked \
+         if more than {BIASED_ABOVE} are extra writes that may be the file system's own, if nothing is \
+         charged below a loop device, and below layers that read and write for themselves (parity, thin and \
+         cached volumes, bcache).",
+        floor = show_bytes(FLOOR_BYTES)
+    ),
+    provoke: "dd if=/dev/vda of=/dev/null iflag=direct bs=1M & fathom run --rw randread .",
+    fix: "Stop other users of the disk (`iotop -o`, `pidstat -d 1`), and measure again.",
+    accept: "Accept it if the neighbour belongs to what you want to measure.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
@@ -170,8 +168,8 @@ impl ForeignIo {
     fn unattributed(&self) -> Option<String> {
         (self.unattributed_share > BIASED_ABOVE.0).then(|| {
             format!(
-                "{} wrote {} more than fathom requested: for other processes, or for the file system and \
-                 its journal, which the kernel does not distinguish",
+                "{} wrote {} more than fathom requested: for other processes, or for the file system and its \
+                 journal, which the kernel does not distinguish",
                 self.traffic.disks,
                 show_bytes(self.traffic.unattributed_bytes)
             )

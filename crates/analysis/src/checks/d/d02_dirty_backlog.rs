@@ -12,21 +12,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D02,
     name: "DIRTY_BACKLOG",
     belief: "no older data were waiting to be written",
-    page: Page {
-        reads: "`Dirty` and `Writeback` in `/proc/meminfo` at the start of each run, after fathom's own \
-                writeback.",
-        formula: formula!(
-            "Their sum above {backlog} at the start of any run: the kernel writes it out during the run. An \
-             idle machine always has less. (A share of the memory would mean less: what counts is the \
-             disk's time.)",
-            backlog = show_bytes(BACKLOG_ABOVE)
-        ),
-        provoke: "head -c 256M /dev/zero > /var/tmp/dirty; fathom run /mnt   # with /mnt on another file \
-                  system than /var/tmp",
-        fix: "Wait until the data are written (`sync`), stop background writers, and measure again.",
-        accept: "Accept it if these data belong to another disk. `grep -e Dirty -e Writeback /proc/meminfo` \
-                 shows how much is left.",
-    },
+    reads: "`Dirty` and `Writeback` in `/proc/meminfo` at the start of each run, after fathom's own \
+            writeback.",
+    formula: formula!(
+        "Their sum above {backlog} at the start of any run: the kernel writes it out during the run. An idle \
+         machine always has less. (A share of the memory would mean less: what counts is the disk's time.)",
+        backlog = show_bytes(BACKLOG_ABOVE)
+    ),
+    provoke: "head -c 256M /dev/zero > /var/tmp/dirty; fathom run /mnt   # with /mnt on another file system \
+              than /var/tmp",
+    fix: "Wait until the data are written (`sync`), stop background writers, and measure again.",
+    accept: "Accept it if these data belong to another disk. `grep -e Dirty -e Writeback /proc/meminfo` \
+             shows how much is left.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| with_dirt(200 << 10, 0)),

@@ -19,23 +19,21 @@ pub(in crate::checks) const CHECK: Check = Check {
     id: CheckId::D04,
     name: "IO_LIMIT_CONFIGURED",
     belief: "no cgroup limits fathom's I/O",
-    page: Page {
-        reads: "`io.max`, `io.latency`, `io.weight`, `blkio.throttle.*_device` and similar files of every \
-                cgroup above fathom; the rates of the windows, over all streams.",
-        formula: formula!(
-            "If a rate is between {least} and {most} of a limit on one of the target's devices, plus what \
-             passes in {burst} (two slices of the kernel's throttle), it is that limit: biased, and the \
-             limit is named as the limiter of the result. Any other limit on these devices, and any weight \
-             other than the default, is a note.",
-            least = Share(1.0 - TOLERANCE_BELOW),
-            most = Share(1.0 + TOLERANCE_ABOVE),
-            burst = Ns(BURST_NS)
-        ),
-        provoke: "mkdir /sys/fs/cgroup/blkio/slow && echo '254:0 400' > /sys/fs/cgroup/blkio/slow/blkio.throttle.read_iops_device\n\
-                  echo $$ > /sys/fs/cgroup/blkio/slow/cgroup.procs && fathom run --rw randread .",
-        fix: "Start fathom outside the cgroup (`systemd-run --scope`, or move the shell), or lift the limit.",
-        accept: "Accept it if the limit belongs to what you want to measure.",
-    },
+    reads: "`io.max`, `io.latency`, `io.weight`, `blkio.throttle.*_device` and similar files of every cgroup \
+            above fathom; the rates of the windows, over all streams.",
+    formula: formula!(
+        "If a rate is between {least} and {most} of a limit on one of the target's devices, plus what passes \
+         in {burst} (two slices of the kernel's throttle), it is that limit: biased, and the limit is named \
+         as the limiter of the result. Any other limit on these devices, and any weight other than the \
+         default, is a note.",
+        least = Share(1.0 - TOLERANCE_BELOW),
+        most = Share(1.0 + TOLERANCE_ABOVE),
+        burst = Ns(BURST_NS)
+    ),
+    provoke: "mkdir /sys/fs/cgroup/blkio/slow && echo '254:0 400' > /sys/fs/cgroup/blkio/slow/blkio.throttle.read_iops_device\n\
+              echo $$ > /sys/fs/cgroup/blkio/slow/cgroup.procs && fathom run --rw randread .",
+    fix: "Start fathom outside the cgroup (`systemd-run --scope`, or move the shell), or lift the limit.",
+    accept: "Accept it if the limit belongs to what you want to measure.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| limited("/sys/fs/cgroup/io.max: 254:0 rbps=max wbps=max riops=10000 wiops=max")),

@@ -33,30 +33,27 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D05,
     name: "TIME_ABOVE_DEVICE",
     belief: "the latency is the latency of the device",
-    page: Page {
-        reads: "Time of requests and flushes in `/sys/block/*/stat` of the top device; the latencies of the \
-                stream; CPU time of the workers and their time waiting for a CPU; also `/proc/pressure/io`.",
-        formula: formula!(
-            "1 - device time / sum of latencies - share of the workers' time on a CPU - share waiting for \
-             one, all per operation, since the counters include the warm-up. Above {BIASED_ABOVE} and \
-             {floor} per operation (the time in the kernel), the latency is biased; above {RENAMED_ABOVE}, \
-             the result is relabelled. Only for direct I/O of which at least {ARRIVED_FROM} of the bytes \
-             reached the device. With other processes on the disk (D01), their device time counts as \
-             fathom's: the time above the device is then a lower bound, and the check never holds. \
-             Operations merged into one request share its time. Parts of a split operation (more than \
-             {ONE_TO_ONE} requests for each) run in parallel, so their sum is an upper bound. The kernel \
-             shows whole ms; if that or a split decides, the check does not answer. If the job includes \
-             syncs and no limit was reached, waiting for the journal is part of the number: a note. Not \
-             checked if other streams use the device at the same time, since the device's time for each \
-             stream is unknown.",
-            floor = Ns(FLOOR_NS)
-        ),
-        provoke: "mkdir /sys/fs/cgroup/blkio/slow && echo '254:0 1000' > /sys/fs/cgroup/blkio/slow/blkio.throttle.read_iops_device\n\
-                  echo $$ > /sys/fs/cgroup/blkio/slow/cgroup.procs && fathom run --rw randread --depth 1 .",
-        fix: "Remove the cause that the finding names: a limit (D04), a full queue (nr_requests), a file \
-              system's journal.",
-        accept: "Accept it if you want to measure the whole path down to the device.",
-    },
+    reads: "Time of requests and flushes in `/sys/block/*/stat` of the top device; the latencies of the \
+            stream; CPU time of the workers and their time waiting for a CPU; also `/proc/pressure/io`.",
+    formula: formula!(
+        "1 - device time / sum of latencies - share of the workers' time on a CPU - share waiting for one, \
+         all per operation, since the counters include the warm-up. Above {BIASED_ABOVE} and {floor} per \
+         operation (the time in the kernel), the latency is biased; above {RENAMED_ABOVE}, the result is \
+         relabelled. Only for direct I/O of which at least {ARRIVED_FROM} of the bytes reached the device. \
+         With other processes on the disk (D01), their device time counts as fathom's: the time above the \
+         device is then a lower bound, and the check never holds. Operations merged into one request share \
+         its time. Parts of a split operation (more than {ONE_TO_ONE} requests for each) run in parallel, so \
+         their sum is an upper bound. The kernel shows whole ms; if that or a split decides, the check does \
+         not answer. If the job includes syncs and no limit was reached, waiting for the journal is part of \
+         the number: a note. Not checked if other streams use the device at the same time, since the \
+         device's time for each stream is unknown.",
+        floor = Ns(FLOOR_NS)
+    ),
+    provoke: "mkdir /sys/fs/cgroup/blkio/slow && echo '254:0 1000' > /sys/fs/cgroup/blkio/slow/blkio.throttle.read_iops_device\n\
+              echo $$ > /sys/fs/cgroup/blkio/slow/cgroup.procs && fathom run --rw randread --depth 1 .",
+    fix: "Remove the cause that the finding names: a limit (D04), a full queue (nr_requests), a file \
+          system's journal.",
+    accept: "Accept it if you want to measure the whole path down to the device.",
     ask: Ask::After(&[CheckId::D01], evaluate),
     #[cfg(test)]
     fires: Some(|| with_device(0.1).record()),

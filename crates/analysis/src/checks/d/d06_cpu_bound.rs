@@ -13,20 +13,18 @@ pub(in crate::checks) const CHECK: Check = Check {
     id: CheckId::D06,
     name: "CPU_BOUND",
     belief: "the storage limits the number, not the CPU",
-    page: Page {
-        reads: "User and system time of each worker (`getrusage` of the thread) and the time that it was \
-                ready but waited for a CPU (`/proc/thread-self/schedstat`, if it exists), compared with the \
-                clock. The self test before the first run: a job of the same shape without storage.",
-        formula: formula!(
-            "The busiest worker above {BOUND_ABOVE} of its time on a CPU or waiting for one, or the rate \
-             above {CEILING_ABOVE} of the rate of all workers without storage. Waiting for storage is \
-             negligible then. Jobs held back by a rate, pauses or drains are not checked."
-        ),
-        provoke: "fathom run --rw randread --bs 4k --cache buffered --size 64m --workers 1 .   # twice: the \
-                  second time all of it is cached",
-        fix: "Use more --workers, or a larger --bs; --engine io_uring costs least per operation.",
-        accept: "Accept it if you want to measure one busy thread.",
-    },
+    reads: "User and system time of each worker (`getrusage` of the thread) and the time that it was ready \
+            but waited for a CPU (`/proc/thread-self/schedstat`, if it exists), compared with the clock. The \
+            self test before the first run: a job of the same shape without storage.",
+    formula: formula!(
+        "The busiest worker above {BOUND_ABOVE} of its time on a CPU or waiting for one, or the rate above \
+         {CEILING_ABOVE} of the rate of all workers without storage. Waiting for storage is negligible then. \
+         Jobs held back by a rate, pauses or drains are not checked."
+    ),
+    provoke: "fathom run --rw randread --bs 4k --cache buffered --size 64m --workers 1 .   # twice: the \
+              second time all of it is cached",
+    fix: "Use more --workers, or a larger --bs; --engine io_uring costs least per operation.",
+    accept: "Accept it if you want to measure one busy thread.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { cpu_share: 0.99, ..crate::fixture::Fixture::honest() }.record()),

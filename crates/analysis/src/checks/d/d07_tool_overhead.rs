@@ -11,19 +11,16 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D07,
     name: "TOOL_OVERHEAD",
     belief: "fathom's own overhead is negligible",
-    page: Page {
-        reads: "The self test before the first run: ns per operation of fathom's own loop with the engine \
-                null; the medians of the measured latencies.",
-        formula: formula!(
-            "Time of the loop / the smaller median of reads and writes: above {OVERHEAD_FROM}, fathom's \
-             overhead is visible in the number. Data of large writes that are generated while the queue is \
-             full count only if that takes longer than the device."
-        ),
-        provoke: "fathom run --rw randread --bs 512 --engine mmap --size 16m .   # some hundred ns per \
-                  operation",
-        fix: "Compare such numbers only with others from fathom, or use a larger --bs.",
-        accept: "Accept it if only the difference between two such numbers matters.",
-    },
+    reads: "The self test before the first run: ns per operation of fathom's own loop with the engine null; \
+            the medians of the measured latencies.",
+    formula: formula!(
+        "Time of the loop / the smaller median of reads and writes: above {OVERHEAD_FROM}, fathom's overhead \
+         is visible in the number. Data of large writes that are generated while the queue is full count \
+         only if that takes longer than the device."
+    ),
+    provoke: "fathom run --rw randread --bs 512 --engine mmap --size 16m .   # some hundred ns per operation",
+    fix: "Compare such numbers only with others from fathom, or use a larger --bs.",
+    accept: "Accept it if only the difference between two such numbers matters.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {

@@ -14,20 +14,17 @@ pub(in crate::checks) const CHECK: Check = Check {
     id: CheckId::D08,
     name: "RUNQUEUE_WAIT",
     belief: "the workers waited for storage, not for a CPU",
-    page: Page {
-        reads: "`/proc/thread-self/schedstat` of each worker at its start and end: the second field is the \
-                time that it was ready but waited for a CPU.",
-        formula: formula!(
-            "That time, without pauses by a quota (D11), divided by the workers' time: above {BIASED_ABOVE} \
-             biased. Above {VOID_ABOVE} void, since the number mostly depends on other users of the CPUs. \
-             If fathom has more workers than there are CPUs, it competes with itself, and the result is \
-             relabelled `limited by CPU` instead."
-        ),
-        provoke: "for i in $(seq $(nproc)); do timeout 5 sh -c 'while :; do :; done' & done\nfathom run --rw randread --depth 1 .",
-        fix: "Stop other users of the CPUs, use fewer --workers, or give the workers their own CPUs \
-              (--cpus).",
-        accept: "Accept it if you want to measure a busy machine.",
-    },
+    reads: "`/proc/thread-self/schedstat` of each worker at its start and end: the second field is the time \
+            that it was ready but waited for a CPU.",
+    formula: formula!(
+        "That time, without pauses by a quota (D11), divided by the workers' time: above {BIASED_ABOVE} \
+         biased. Above {VOID_ABOVE} void, since the number mostly depends on other users of the CPUs. If \
+         fathom has more workers than there are CPUs, it competes with itself, and the result is relabelled \
+         `limited by CPU` instead."
+    ),
+    provoke: "for i in $(seq $(nproc)); do timeout 5 sh -c 'while :; do :; done' & done\nfathom run --rw randread --depth 1 .",
+    fix: "Stop other users of the CPUs, use fewer --workers, or give the workers their own CPUs (--cpus).",
+    accept: "Accept it if you want to measure a busy machine.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| waiting(0.2)),

@@ -31,22 +31,20 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D09,
     name: "TICK_QUANTISED",
     belief: "latencies are those of the storage, not of the scheduler's tick",
-    page: Page {
-        reads: "The latency histograms; the mean time of a request in `/sys/block/*/stat` of the top \
-                device; the time that tasks of the machine waited for a CPU (`/proc/pressure/cpu`, or the \
-                workers' own wait in `/proc/thread-self/schedstat` if that does not exist).",
-        formula: formula!(
-            "More than {BIASED_ABOVE} of the latencies are within {WITHIN} of one, two or three ticks of \
-             10, 4, 3.33 or 1 ms, and {ABOVE_NEIGHBOURS} times as many as in the neighbouring bands, while \
-             a request took less than {DEVICE_BELOW} ticks in the device and some task of the machine \
-             waited for a CPU in at least {READY_FROM} of the time. A device that takes 4 ms itself does \
-             not fire. Below {LEAST_OPS} latencies it is not checked."
-        ),
-        provoke: "for i in $(seq 0 $(($(nproc) - 1))); do taskset -c $i timeout 9 sh -c 'while :; do :; done' & done\n\
-                  nice -n 5 fathom run --rw randwrite --cache direct-dsync --depth 1 --time 2s --runs 1 .",
-        fix: "Stop other users of the CPUs, or give the workers their own CPUs (--cpus).",
-        accept: "Accept it if you want to measure a busy machine.",
-    },
+    reads: "The latency histograms; the mean time of a request in `/sys/block/*/stat` of the top device; the \
+            time that tasks of the machine waited for a CPU (`/proc/pressure/cpu`, or the workers' own wait \
+            in `/proc/thread-self/schedstat` if that does not exist).",
+    formula: formula!(
+        "More than {BIASED_ABOVE} of the latencies are within {WITHIN} of one, two or three ticks of 10, 4, \
+         3.33 or 1 ms, and {ABOVE_NEIGHBOURS} times as many as in the neighbouring bands, while a request \
+         took less than {DEVICE_BELOW} ticks in the device and some task of the machine waited for a CPU in \
+         at least {READY_FROM} of the time. A device that takes 4 ms itself does not fire. Below {LEAST_OPS} \
+         latencies it is not checked."
+    ),
+    provoke: "for i in $(seq 0 $(($(nproc) - 1))); do taskset -c $i timeout 9 sh -c 'while :; do :; done' & done\n\
+              nice -n 5 fathom run --rw randwrite --cache direct-dsync --depth 1 --time 2s --runs 1 .",
+    fix: "Stop other users of the CPUs, or give the workers their own CPUs (--cpus).",
+    accept: "Accept it if you want to measure a busy machine.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| at_a_tick(4_000_000, 0.01, 0.9)),

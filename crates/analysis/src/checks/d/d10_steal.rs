@@ -17,19 +17,17 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D10,
     name: "STEAL",
     belief: "the host gave this machine its CPUs when needed",
-    page: Page {
-        reads: "The first line of `/proc/stat` at the start and stop of each run: time of all CPUs in ticks \
-                of 10 ms. The eighth number is the time that the hypervisor took.",
-        formula: formula!(
-            "Stolen time / all time over the runs: above {BIASED_ABOVE} biased, above {VOID_ABOVE} void. \
-             One tick per run is allowed, since the counter is rounded. Below {LEAST_TICKS} ticks in total \
-             it is not checked."
-        ),
-        provoke: "stress-ng --cpu 0   # on the host or in a neighbouring guest; then here: fathom run --rw \
-                  randread .",
-        fix: "Measure while the host is idle, pin the guest's CPUs, or use an instance with dedicated CPUs.",
-        accept: "Accept it if you want to measure the crowded host.",
-    },
+    reads: "The first line of `/proc/stat` at the start and stop of each run: time of all CPUs in ticks of \
+            10 ms. The eighth number is the time that the hypervisor took.",
+    formula: formula!(
+        "Stolen time / all time over the runs: above {BIASED_ABOVE} biased, above {VOID_ABOVE} void. One \
+         tick per run is allowed, since the counter is rounded. Below {LEAST_TICKS} ticks in total it is not \
+         checked."
+    ),
+    provoke: "stress-ng --cpu 0   # on the host or in a neighbouring guest; then here: fathom run --rw \
+              randread .",
+    fix: "Measure while the host is idle, pin the guest's CPUs, or use an instance with dedicated CPUs.",
+    accept: "Accept it if you want to measure the crowded host.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| stolen(10, 200)),

@@ -16,19 +16,17 @@ pub(in crate::checks) const CHECK: Check = Check {
     id: CheckId::D11,
     name: "CPU_QUOTA",
     belief: "no quota paused the test",
-    page: Page {
-        reads: "`nr_throttled` and `throttled_usec` (version 1: `throttled_time`) in `cpu.stat` of fathom's \
-                cgroup or the nearest one above that has them, at the start and stop of each run; `cpu.max` \
-                and `cpu.cfs_quota_us` of all cgroups above.",
-        formula: formula!(
-            "Paused time of all threads together above {BIASED_ABOVE} of the runs' time: biased. Above \
-             {RENAMED_ABOVE} the result is relabelled, since the quota decides it. Without a quota in any \
-             cgroup above, there are no pauses. A quota that paused nothing is not reported."
-        ),
-        provoke: "systemd-run --scope -p CPUQuota=20% fathom run --rw randread --bs 4k --depth 32 .",
-        fix: "Start fathom outside that cgroup, or raise its quota (`cpu.max`; in a container its CPU limit).",
-        accept: "Accept it if the quota belongs to what you want to measure.",
-    },
+    reads: "`nr_throttled` and `throttled_usec` (version 1: `throttled_time`) in `cpu.stat` of fathom's \
+            cgroup or the nearest one above that has them, at the start and stop of each run; `cpu.max` and \
+            `cpu.cfs_quota_us` of all cgroups above.",
+    formula: formula!(
+        "Paused time of all threads together above {BIASED_ABOVE} of the runs' time: biased. Above \
+         {RENAMED_ABOVE} the result is relabelled, since the quota decides it. Without a quota in any cgroup \
+         above, there are no pauses. A quota that paused nothing is not reported."
+    ),
+    provoke: "systemd-run --scope -p CPUQuota=20% fathom run --rw randread --bs 4k --depth 32 .",
+    fix: "Start fathom outside that cgroup, or raise its quota (`cpu.max`; in a container its CPU limit).",
+    accept: "Accept it if the quota belongs to what you want to measure.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| with_pauses(3, 300_000)),

@@ -23,30 +23,28 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D13,
     name: "BAD_CLOCK",
     belief: "the clock is right",
-    page: Page {
-        reads: "The clock of the time stamps, the cost of reading it (20,000 reads before the first run), \
-                its drift against `CLOCK_MONOTONIC_RAW` over the session, the kernel's clock source, and \
-                `CLOCK_BOOTTIME - CLOCK_MONOTONIC` at start and stop of each run, which grows while the \
-                machine is suspended.",
-        formula: formula!(
-            "Void if the machine slept {asleep} or more in a run, if the clock drifted by more than {void} \
-             ppm ({part}), or if the kernel's clock advances only with its tick. Biased from {biased} ppm, \
-             twice the kernel's largest correction, and if reading the clock takes more than {read} and \
-             more than {EXPENSIVE_SHARE} of the median.",
-            asleep = Ns(ASLEEP_NS as f64),
-            void = show_count(DRIFT_VOID_PPM),
-            part = Share(DRIFT_VOID_PPM / 1e6),
-            biased = show_count(DRIFT_BIASED_PPM),
-            read = Ns(EXPENSIVE_PS as f64 / 1e3)
-        ),
-        provoke: "Suspend the machine during `fathom run --time 60s DIR` (`rtcwake -m mem -s 10`), or boot \
-                  with `clocksource=hpet tsc=unstable` and run `fathom run --rw randread --depth 1 DIR`. \
-                  fathom's own tests use made-up records instead.",
-        fix: "Keep the machine awake (`systemd-inhibit fathom ...`), let the kernel use its time stamp \
-              counter (`dmesg | grep -i tsc`), and measure again.",
-        accept: "Do not accept it: no correction exists for a wrong clock. \
-                 `/sys/devices/system/clocksource/clocksource0/` shows the clock source.",
-    },
+    reads: "The clock of the time stamps, the cost of reading it (20,000 reads before the first run), its \
+            drift against `CLOCK_MONOTONIC_RAW` over the session, the kernel's clock source, and \
+            `CLOCK_BOOTTIME - CLOCK_MONOTONIC` at start and stop of each run, which grows while the machine \
+            is suspended.",
+    formula: formula!(
+        "Void if the machine slept {asleep} or more in a run, if the clock drifted by more than {void} ppm \
+         ({part}), or if the kernel's clock advances only with its tick. Biased from {biased} ppm, twice the \
+         kernel's largest correction, and if reading the clock takes more than {read} and more than \
+         {EXPENSIVE_SHARE} of the median.",
+        asleep = Ns(ASLEEP_NS as f64),
+        void = show_count(DRIFT_VOID_PPM),
+        part = Share(DRIFT_VOID_PPM / 1e6),
+        biased = show_count(DRIFT_BIASED_PPM),
+        read = Ns(EXPENSIVE_PS as f64 / 1e3)
+    ),
+    provoke: "Suspend the machine during `fathom run --time 60s DIR` (`rtcwake -m mem -s 10`), or boot with \
+              `clocksource=hpet tsc=unstable` and run `fathom run --rw randread --depth 1 DIR`. fathom's own \
+              tests use made-up records instead.",
+    fix: "Keep the machine awake (`systemd-inhibit fathom ...`), let the kernel use its time stamp counter \
+          (`dmesg | grep -i tsc`), and measure again.",
+    accept: "Do not accept it: no correction exists for a wrong clock. \
+             `/sys/devices/system/clocksource/clocksource0/` shows the clock source.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| slept(10_000_000_000)),

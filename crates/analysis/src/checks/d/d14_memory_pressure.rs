@@ -19,22 +19,19 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D14,
     name: "MEMORY_PRESSURE",
     belief: "there was enough memory",
-    page: Page {
-        reads: "`/proc/pressure/memory` (`some`, `total`), and `pswpin`, `pswpout`, `pgmajfault`, \
-                `nr_dirty`, `nr_writeback` and `nr_dirty_threshold` of `/proc/vmstat`, at start and stop of \
-                each run.",
-        formula: formula!(
-            "Biased if some task waited for memory in at least {STALLED_FROM} of the time, or if at least \
-             {SWAPPED_PAGES_PER_S} pages per second were swapped, over all runs. A note if fathom's own \
-             writes through the page cache end with dirty pages above {DIRTY_FROM} of their limit: there \
-             the kernel makes writers wait."
-        ),
-        provoke: "In a cgroup with less memory than the file: `systemd-run --scope -p MemoryMax=64M fathom \
-                  run --rw randread --cache mmap --engine mmap --size 1g DIR`.",
-        fix: "Stop other users of the memory, make the file smaller, or raise the limit of the cgroup, and \
-              measure again.",
-        accept: "Accept it if the machine that you want to measure is as short of memory.",
-    },
+    reads: "`/proc/pressure/memory` (`some`, `total`), and `pswpin`, `pswpout`, `pgmajfault`, `nr_dirty`, \
+            `nr_writeback` and `nr_dirty_threshold` of `/proc/vmstat`, at start and stop of each run.",
+    formula: formula!(
+        "Biased if some task waited for memory in at least {STALLED_FROM} of the time, or if at least \
+         {SWAPPED_PAGES_PER_S} pages per second were swapped, over all runs. A note if fathom's own writes \
+         through the page cache end with dirty pages above {DIRTY_FROM} of their limit: there the kernel \
+         makes writers wait."
+    ),
+    provoke: "In a cgroup with less memory than the file: `systemd-run --scope -p MemoryMax=64M fathom run \
+              --rw randread --cache mmap --engine mmap --size 1g DIR`.",
+    fix: "Stop other users of the memory, make the file smaller, or raise the limit of the cgroup, and \
+          measure again.",
+    accept: "Accept it if the machine that you want to measure is as short of memory.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| pressed(50_000)),

@@ -14,20 +14,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D15,
     name: "THERMAL",
     belief: "the drive was cool enough to sustain this rate",
-    page: Page {
-        reads: "`temp1_input` and `temp1_max` of the drives' sensors in `/sys/class/hwmon/` (drivers `nvme` \
-                and `drivetemp`), at start and stop of each run.",
-        formula: formula!(
-            "Biased if a sensor comes within {near} degrees of `temp1_max`, the limit that the drive itself \
-             reports. A virtual disk has no temperature and is not checked.",
-            near = NEAR_MILLIDEGREES / 1000
-        ),
-        provoke: "A drive without heat sink, `fathom run --rw write --bs 1m --depth 32 --time 10m --size \
-                  64g DIR`, and `watch sensors` in another terminal. Drives without a sensor driver need \
-                  `modprobe drivetemp` (SATA).",
-        fix: "Cool the drive (air, a heat sink), rest between runs, and measure again.",
-        accept: "Accept it if the drive will be as warm in use: then this is its sustained speed.",
-    },
+    reads: "`temp1_input` and `temp1_max` of the drives' sensors in `/sys/class/hwmon/` (drivers `nvme` and \
+            `drivetemp`), at start and stop of each run.",
+    formula: formula!(
+        "Biased if a sensor comes within {near} degrees of `temp1_max`, the limit that the drive itself \
+         reports. A virtual disk has no temperature and is not checked.",
+        near = NEAR_MILLIDEGREES / 1000
+    ),
+    provoke: "A drive without heat sink, `fathom run --rw write --bs 1m --depth 32 --time 10m --size 64g \
+              DIR`, and `watch sensors` in another terminal. Drives without a sensor driver need `modprobe \
+              drivetemp` (SATA).",
+    fix: "Cool the drive (air, a heat sink), rest between runs, and measure again.",
+    accept: "Accept it if the drive will be as warm in use: then this is its sustained speed.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| heated(NVME, 83_850)),

@@ -11,22 +11,19 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D16,
     name: "LINK_DEGRADED",
     belief: "the link to the drive runs at full speed",
-    page: Page {
-        reads: "`current_link_speed`, `current_link_width`, `max_link_speed` and `max_link_width` of the \
-                drive's PCI function, or `sata_spd`, `sata_spd_limit` and `hw_sata_spd_limit` of its SATA \
-                link.",
-        formula: formula!(
-            "Fires if the current speed or width is below the largest one. Biased if the measured rate is \
-             at least {HOLDS_BACK_FROM} of what the link carries now (speed times lanes, less 2 of 10 bits \
-             up to 5 GT/s and on SATA, 2 of 130 above), since then the link limits the number; otherwise a \
-             note. A virtual disk has no link."
-        ),
-        provoke: "Put a drive of four lanes into a slot of two, or boot with `libata.force=1.5Gbps`, and \
-                  run `fathom run --rw read --bs 1m --depth 8 DIR`.",
-        fix: "Reseat the drive, use another slot, cable or riser, and check for a limit in the firmware \
-              (`lspci -vv`, LnkCap and LnkSta).",
-        accept: "Accept it if the drive will stay in that slot, or is too old for the port.",
-    },
+    reads: "`current_link_speed`, `current_link_width`, `max_link_speed` and `max_link_width` of the drive's \
+            PCI function, or `sata_spd`, `sata_spd_limit` and `hw_sata_spd_limit` of its SATA link.",
+    formula: formula!(
+        "Fires if the current speed or width is below the largest one. Biased if the measured rate is at \
+         least {HOLDS_BACK_FROM} of what the link carries now (speed times lanes, less 2 of 10 bits up to 5 \
+         GT/s and on SATA, 2 of 130 above), since then the link limits the number; otherwise a note. A \
+         virtual disk has no link."
+    ),
+    provoke: "Put a drive of four lanes into a slot of two, or boot with `libata.force=1.5Gbps`, and run \
+              `fathom run --rw read --bs 1m --depth 8 DIR`.",
+    fix: "Reseat the drive, use another slot, cable or riser, and check for a limit in the firmware (`lspci \
+          -vv`, LnkCap and LnkSta).",
+    accept: "Accept it if the drive will stay in that slot, or is too old for the port.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| linked(NVME_X2)),

@@ -25,26 +25,23 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D17,
     name: "POWER_STATE",
     belief: "the drive was awake",
-    page: Page {
-        reads: "The longest latency of the first interval of each run's window and of all later intervals, \
-                the medians of the intervals, and `power/pm_qos_latency_tolerance_us` of an NVMe drive, if \
-                available.",
-        formula: formula!(
-            "The drive woke up in a run if the longest operation of the first interval took {least} or \
-             more, {FACTOR} times the median, and {FACTOR} times the longest operation of all later \
-             intervals. Fires if every run began so and there are at least {FEWEST_RUNS} runs, or the \
-             wake-up took {spin_up}, like a disk that spins up. Biased if waking up took at least \
-             {BIASES_FROM} of the windows, otherwise a note. Runs with fewer than {FEWEST_INTERVALS} later \
-             intervals are not checked.",
-            least = Ns(LEAST_NS as f64),
-            spin_up = Ns(SPIN_UP_NS as f64)
-        ),
-        provoke: "`hdparm -y /dev/sdX; fathom run --rw randread --warmup 0 --runs 1 /dev/sdX` on a hard \
-                  disk, which then must spin up.",
-        fix: "Use a warm-up (`--warmup 1s`), or disable power saving \
-              (`nvme_core.default_ps_max_latency_us=0`, `hdparm -B 255`, link power `max_performance`).",
-        accept: "Accept it if the drive will also sleep in use.",
-    },
+    reads: "The longest latency of the first interval of each run's window and of all later intervals, the \
+            medians of the intervals, and `power/pm_qos_latency_tolerance_us` of an NVMe drive, if \
+            available.",
+    formula: formula!(
+        "The drive woke up in a run if the longest operation of the first interval took {least} or more, \
+         {FACTOR} times the median, and {FACTOR} times the longest operation of all later intervals. Fires \
+         if every run began so and there are at least {FEWEST_RUNS} runs, or the wake-up took {spin_up}, \
+         like a disk that spins up. Biased if waking up took at least {BIASES_FROM} of the windows, \
+         otherwise a note. Runs with fewer than {FEWEST_INTERVALS} later intervals are not checked.",
+        least = Ns(LEAST_NS as f64),
+        spin_up = Ns(SPIN_UP_NS as f64)
+    ),
+    provoke: "`hdparm -y /dev/sdX; fathom run --rw randread --warmup 0 --runs 1 /dev/sdX` on a hard disk, \
+              which then must spin up.",
+    fix: "Use a warm-up (`--warmup 1s`), or disable power saving (`nvme_core.default_ps_max_latency_us=0`, \
+          `hdparm -B 255`, link power `max_performance`).",
+    accept: "Accept it if the drive will also sleep in use.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| woken(&crate::fixture::Fixture::honest(), 80_000_000, 5)),

@@ -11,20 +11,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D18,
     name: "VIRTUAL",
     belief: "fathom sees everything down to the medium",
-    page: Page {
-        reads: "The flag `hypervisor` of `/proc/cpuinfo`, `/sys/hypervisor/type`, vendor and product of \
-                `/sys/class/dmi/id/`, and the drivers of the devices below the target.",
-        formula: formula!(
-            "A note if a hypervisor or a driver of virtual disks is found. There is no threshold: below a \
-             virtual disk are a cache, limits and neighbours that the guest cannot see, so every number \
-             describes the disk as the host serves it at this time."
-        ),
-        provoke: "`fathom run DIR` in any virtual machine.",
-        fix: "",
-        accept: "A note needs no --accept, and nothing inside the guest fixes it. Repeat at other times of \
-                 day to see the effect of neighbours, ask the provider for limits, and state in reports \
-                 that the disk is virtual.",
-    },
+    reads: "The flag `hypervisor` of `/proc/cpuinfo`, `/sys/hypervisor/type`, vendor and product of \
+            `/sys/class/dmi/id/`, and the drivers of the devices below the target.",
+    formula: formula!(
+        "A note if a hypervisor or a driver of virtual disks is found. There is no threshold: below a \
+         virtual disk are a cache, limits and neighbours that the guest cannot see, so every number \
+         describes the disk as the host serves it at this time."
+    ),
+    provoke: "`fathom run DIR` in any virtual machine.",
+    fix: "",
+    accept: "A note needs no --accept, and nothing inside the guest fixes it. Repeat at other times of day \
+             to see the effect of neighbours, ask the provider for limits, and state in reports that the \
+             disk is virtual.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {

@@ -33,24 +33,21 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D19,
     name: "CLOUD_BURST",
     belief: "the disk can sustain this rate",
-    page: Page {
-        reads: "`/sys/class/dmi/id/sys_vendor` and `product_name`, the models of the disks, and fathom's \
-                own rate in each interval of all runs, in order.",
-        formula: formula!(
-            "Biased if a disk of a cloud that sells bursts shows two plateaus of at least {PLATEAU} \
-             intervals: the second at {FALLS_TO} of the first or less, and flat (variability up to \
-             {FLAT_AFTER}; of the first up to {FLAT_BEFORE}), which only a limiter causes. Without a fall, \
-             it is not checked below {credit} minutes of measuring, because the usual credits last for half \
-             an hour or longer.",
-            credit = CREDIT_NS / 60e9
-        ),
-        provoke: "On a small gp2 volume: `fathom run --rw randread --depth 32 --time 40m --runs 1 DIR`. \
-                  Elsewhere, a limit set during a run looks the same, but E02 reports it, since no cloud is \
-                  named. A mount over `/sys` is no evidence, so fathom's tests judge a record with a \
-                  cloud's name.",
-        fix: "Quote the second rate, or measure for more than an hour after the credits are spent.",
-        accept: "Accept it if your load comes in bursts shorter than the credits last.",
-    },
+    reads: "`/sys/class/dmi/id/sys_vendor` and `product_name`, the models of the disks, and fathom's own \
+            rate in each interval of all runs, in order.",
+    formula: formula!(
+        "Biased if a disk of a cloud that sells bursts shows two plateaus of at least {PLATEAU} intervals: \
+         the second at {FALLS_TO} of the first or less, and flat (variability up to {FLAT_AFTER}; of the \
+         first up to {FLAT_BEFORE}), which only a limiter causes. Without a fall, it is not checked below \
+         {credit} minutes of measuring, because the usual credits last for half an hour or longer.",
+        credit = CREDIT_NS / 60e9
+    ),
+    provoke: "On a small gp2 volume: `fathom run --rw randread --depth 32 --time 40m --runs 1 DIR`. \
+              Elsewhere, a limit set during a run looks the same, but E02 reports it, since no cloud is \
+              named. A mount over `/sys` is no evidence, so fathom's tests judge a record with a cloud's \
+              name.",
+    fix: "Quote the second rate, or measure for more than an hour after the credits are spent.",
+    accept: "Accept it if your load comes in bursts shorter than the credits last.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| fixture("Amazon EC2\n", 3_000, 1_200, 30)),

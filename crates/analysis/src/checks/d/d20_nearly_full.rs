@@ -12,19 +12,16 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D20,
     name: "NEARLY_FULL",
     belief: "the file system had enough free space",
-    page: Page {
-        reads: "`statvfs` of the targets' file systems at the start of each run: their size, and the space \
-                that users other than root may still use.",
-        formula: formula!(
-            "If less than {FREE_BELOW} is free: biased for writes, because the allocator scatters them; a \
-             note for reads, which depend only on the layout of the file. The fill level inside a drive is \
-             invisible."
-        ),
-        provoke: "`fallocate -l $(($(df --output=avail -B1 DIR | tail -1) * 95 / 100)) DIR/fill && fathom \
-                  run --rw randwrite --size 64m DIR; rm DIR/fill`.",
-        fix: "Free some space, run `fstrim` on flash, and measure again.",
-        accept: "Accept it if the disk will be as full in use.",
-    },
+    reads: "`statvfs` of the targets' file systems at the start of each run: their size, and the space that \
+            users other than root may still use.",
+    formula: formula!(
+        "If less than {FREE_BELOW} is free: biased for writes, because the allocator scatters them; a note \
+         for reads, which depend only on the layout of the file. The fill level inside a drive is invisible."
+    ),
+    provoke: "`fallocate -l $(($(df --output=avail -B1 DIR | tail -1) * 95 / 100)) DIR/fill && fathom run \
+              --rw randwrite --size 64m DIR; rm DIR/fill`.",
+    fix: "Free some space, run `fstrim` on flash, and measure again.",
+    accept: "Accept it if the disk will be as full in use.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| with_free(&crate::fixture::Fixture::honest_write(), 5)),

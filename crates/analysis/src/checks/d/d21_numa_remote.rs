@@ -13,20 +13,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D21,
     name: "NUMA_REMOTE",
     belief: "the workers run on the device's NUMA node",
-    page: Page {
-        reads: "`device/numa_node` of the lowest devices, `/sys/devices/system/node/node*/cpulist`, and the \
-                placement of the workers and their memory in the plan (--cpus, --node, --memory-nodes).",
-        formula: formula!(
-            "A note if the machine has several NUMA nodes and a worker or its memory may be on a node \
-             without a device of the target. It is only a note because the cost of the distance differs \
-             from machine to machine."
-        ),
-        provoke: "On a machine with two sockets: `fathom run --rw randread --depth 1 DIR`, which leaves the \
-                  choice to the kernel.",
-        fix: "Place the workers on the device's node: `--node N`, with N from `cat \
-              /sys/block/nvme0n1/device/numa_node`.",
-        accept: "A note needs no --accept.",
-    },
+    reads: "`device/numa_node` of the lowest devices, `/sys/devices/system/node/node*/cpulist`, and the \
+            placement of the workers and their memory in the plan (--cpus, --node, --memory-nodes).",
+    formula: formula!(
+        "A note if the machine has several NUMA nodes and a worker or its memory may be on a node without a \
+         device of the target. It is only a note because the cost of the distance differs from machine to \
+         machine."
+    ),
+    provoke: "On a machine with two sockets: `fathom run --rw randread --depth 1 DIR`, which leaves the \
+              choice to the kernel.",
+    fix: "Place the workers on the device's node: `--node N`, with N from `cat \
+          /sys/block/nvme0n1/device/numa_node`.",
+    accept: "A note needs no --accept.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| on_two_nodes(&Placement::default(), "1\n")),
@@ -58,8 +56,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     detail!(
         Severity::Note,
         numbers,
-        "The workers and their memory may be on NUMA node {}, but the device is on {}: some operations \
-         cross between nodes.",
+        "The workers and their memory may be on NUMA node {}, but the device is on {}: some operations cross \
+         between nodes.",
         list(&at_workers),
         list(&at_device)
     )

@@ -16,25 +16,23 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D22,
     name: "SCHEDULER_EFFECTS",
     belief: "the block layer has the kernel's default settings",
-    page: Page {
-        reads: "`scheduler`, `nomerges`, `rq_affinity`, `max_sectors_kb`, `read_ahead_kb` and \
-                `wbt_lat_usec` in `/sys/block/*/queue/` of the disks and loop devices below, and the number \
-                of their hardware queues.",
-        formula: formula!(
-            "A note that lists each setting that differs from the default of the device's class: scheduler \
-             `none` with several hardware queues, `none` or `mq-deadline` with one; `nomerges` 0; \
-             `rq_affinity` 1; `max_sectors_kb` at least {MAX_SECTORS_KB} or the hardware's limit; for I/O \
-             through the page cache also `read_ahead_kb` {READ_AHEAD_KB} (or twice `optimal_io_size`) for \
-             reads, and `wbt_lat_usec` {spinning} on hard disks and {others} on other disks for writes.",
-            spinning = THROTTLE_US[0],
-            others = THROTTLE_US[1]
-        ),
-        provoke: "`echo 2 > /sys/block/loop0/queue/nomerges`, and a run on a file system on /dev/loop0.",
-        fix: "Report the settings with the number if they are intended, or restore the defaults in \
-              /sys/block/*/queue/.",
-        accept: "A note needs no --accept. A rule in `/etc/udev/rules.d/` or a tuned profile may have \
-                 changed the settings.",
-    },
+    reads: "`scheduler`, `nomerges`, `rq_affinity`, `max_sectors_kb`, `read_ahead_kb` and `wbt_lat_usec` in \
+            `/sys/block/*/queue/` of the disks and loop devices below, and the number of their hardware \
+            queues.",
+    formula: formula!(
+        "A note that lists each setting that differs from the default of the device's class: scheduler \
+         `none` with several hardware queues, `none` or `mq-deadline` with one; `nomerges` 0; `rq_affinity` \
+         1; `max_sectors_kb` at least {MAX_SECTORS_KB} or the hardware's limit; for I/O through the page \
+         cache also `read_ahead_kb` {READ_AHEAD_KB} (or twice `optimal_io_size`) for reads, and \
+         `wbt_lat_usec` {spinning} on hard disks and {others} on other disks for writes.",
+        spinning = THROTTLE_US[0],
+        others = THROTTLE_US[1]
+    ),
+    provoke: "`echo 2 > /sys/block/loop0/queue/nomerges`, and a run on a file system on /dev/loop0.",
+    fix: "Report the settings with the number if they are intended, or restore the defaults in \
+          /sys/block/*/queue/.",
+    accept: "A note needs no --accept. A rule in `/etc/udev/rules.d/` or a tuned profile may have changed \
+             the settings.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| set(&[("scheduler", "none mq-deadline [bfq]\n")], "1")),

@@ -13,20 +13,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D23,
     name: "RAID_STATE",
     belief: "the array below is complete and idle",
-    page: Page {
-        reads: "`/proc/mdstat` at start and stop of each run, `md/degraded` and `md/sync_action` of the \
-                arrays in the stack, and `bcache/state`.",
-        formula: formula!(
-            "Biased if an array of the stack lacks members, or resyncs, recovers, checks, repairs or \
-             reshapes itself, or if a bcache has lost its cache. There is no threshold: a missing member \
-             changes the cost of each operation, and a resync is foreign I/O by the kernel itself."
-        ),
-        provoke: "`mdadm --manage /dev/md0 --fail /dev/sdX`, or `echo check > \
-                  /sys/block/md0/md/sync_action`, and a run.",
-        fix: "Wait until the array is complete and idle (`watch cat /proc/mdstat`), or replace the member, \
-              and measure again.",
-        accept: "Accept it if you want to measure the degraded array.",
-    },
+    reads: "`/proc/mdstat` at start and stop of each run, `md/degraded` and `md/sync_action` of the arrays \
+            in the stack, and `bcache/state`.",
+    formula: formula!(
+        "Biased if an array of the stack lacks members, or resyncs, recovers, checks, repairs or reshapes \
+         itself, or if a bcache has lost its cache. There is no threshold: a missing member changes the cost \
+         of each operation, and a resync is foreign I/O by the kernel itself."
+    ),
+    provoke: "`mdadm --manage /dev/md0 --fail /dev/sdX`, or `echo check > /sys/block/md0/md/sync_action`, \
+              and a run.",
+    fix: "Wait until the array is complete and idle (`watch cat /proc/mdstat`), or replace the member, and \
+          measure again.",
+    accept: "Accept it if you want to measure the degraded array.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| on_array(DEGRADED)),

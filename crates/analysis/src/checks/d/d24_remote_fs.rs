@@ -28,22 +28,19 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D24,
     name: "REMOTE_FS",
     belief: "the file is on a disk of this machine",
-    page: Page {
-        reads: "The type of the file system in `/proc/self/mountinfo`. For NFS also the line `bytes:` of \
-                `/proc/self/mountstats` at start and stop of each run: reads through the cache, direct \
-                reads, and reads from the server.",
-        formula: formula!(
-            "The number is relabelled if the file system belongs to a network, to a virtual machine's host, \
-             or to a program (FUSE). The name also states if the program is known to use the network \
-             (sshfs, rclone, ...) or to encrypt (gocryptfs, encfs, ...). On NFS, 1 - server reads / (normal \
-             + direct reads) is the share that this machine's cache answered: it is reported from \
-             {HITS_FROM}, and from {CACHE_FROM} the number is named after that cache. Caches of the server \
-             are invisible."
-        ),
-        provoke: "`sshfs localhost:/var/tmp /mnt && fathom run --rw randread --size 64m /mnt`.",
-        fix: "Measure on the server for its disks, and use --cache direct to bypass the client's cache.",
-        accept: "Accept it if you want to measure the whole path.",
-    },
+    reads: "The type of the file system in `/proc/self/mountinfo`. For NFS also the line `bytes:` of \
+            `/proc/self/mountstats` at start and stop of each run: reads through the cache, direct reads, \
+            and reads from the server.",
+    formula: formula!(
+        "The number is relabelled if the file system belongs to a network, to a virtual machine's host, or \
+         to a program (FUSE). The name also states if the program is known to use the network (sshfs, \
+         rclone, ...) or to encrypt (gocryptfs, encfs, ...). On NFS, 1 - server reads / (normal + direct \
+         reads) is the share that this machine's cache answered: it is reported from {HITS_FROM}, and from \
+         {CACHE_FROM} the number is named after that cache. Caches of the server are invisible."
+    ),
+    provoke: "`sshfs localhost:/var/tmp /mnt && fathom run --rw randread --size 64m /mnt`.",
+    fix: "Measure on the server for its disks, and use --cache direct to bypass the client's cache.",
+    accept: "Accept it if you want to measure the whole path.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| on_nfs(&Fixture::honest(), Ok(0))),

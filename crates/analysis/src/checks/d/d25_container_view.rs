@@ -13,21 +13,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D25,
     name: "CONTAINER_VIEW",
     belief: "fathom sees the whole machine",
-    page: Page {
-        reads: "The file systems of the targets (containers use an overlay), the point where their chains \
-                could not be followed, and the reasons for facts that could not be read: limits, governors, \
-                firmware names, fathom's own cgroup.",
-        formula: formula!(
-            "A note if a target is on an overlay, or if access to a fact was denied (permission denied, not \
-             permitted). A file that does not exist is no sign of a container: many machines lack it. The \
-             finding lists what fathom could not see; checks that need it answer NOT CHECKED."
-        ),
-        provoke: "`docker run --rm -v $PWD/fathom:/fathom debian /fathom run --rw randread --size 64m \
-                  /var/tmp`.",
-        fix: "Measure outside the container, or on a volume (`-v /data:/data`) instead of the container's \
-              own layers.",
-        accept: "A note needs no --accept.",
-    },
+    reads: "The file systems of the targets (containers use an overlay), the point where their chains could \
+            not be followed, and the reasons for facts that could not be read: limits, governors, firmware \
+            names, fathom's own cgroup.",
+    formula: formula!(
+        "A note if a target is on an overlay, or if access to a fact was denied (permission denied, not \
+         permitted). A file that does not exist is no sign of a container: many machines lack it. The \
+         finding lists what fathom could not see; checks that need it answer NOT CHECKED."
+    ),
+    provoke: "`docker run --rm -v $PWD/fathom:/fathom debian /fathom run --rw randread --size 64m /var/tmp`.",
+    fix: "Measure outside the container, or on a volume (`-v /data:/data`) instead of the container's own \
+          layers.",
+    accept: "A note needs no --accept.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| Fixture { kind: "overlay", ..Fixture::honest() }.record()),
@@ -60,8 +57,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return finding!(
             Severity::Note,
             numbers,
-            "{} is in an overlay, like the file system of a container. fathom followed it to the device \
-             that holds the data.",
+            "{} is in an overlay, like the file system of a container. fathom followed it to the device that \
+             holds the data.",
             place.path
         );
     }

@@ -20,26 +20,24 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D26,
     name: "STOOD_STILL",
     belief: "neither fathom nor a worker was stopped or traced",
-    page: Page {
-        reads: "The thread that watches the workers sleeps for 10 ms at a time. It records how much longer \
-                each sleep took, how long it waited for a CPU in that time (`/proc/thread-self/schedstat`), \
-                and after each sleep the state, the tracer and the wait channel of up to four workers in \
-                turn (`/proc/self/task/TID/status` and `wchan`).",
-        formula: formula!(
-            "Sleeps that took at least 100 ms too long, less the wait for a CPU: biased above \
-             {BIASED_ABOVE} of the runs' time, void above {VOID_ABOVE}. 100 ms is ten ticks of the slowest \
-             kernel. The workers themselves cannot detect it: a stop halts all of them and their clocks, so \
-             it looks like a device that does not answer. Any sample that finds a worker stopped (state T \
-             or t, or in a freezer) or traced biases; void if certainly more than {VOID_ABOVE} of the \
-             samples found a worker stopped (exact bound at {CONFIDENCE})."
-        ),
-        provoke: "`fathom run --rw randread --time 3s DIR`, and at the same time in another terminal `kill \
-                  -STOP PID; sleep 1; kill -CONT PID`. Or a freezer: `echo FROZEN > freezer.state`. Or a \
-                  tracer: `strace -f fathom run --rw randread DIR`.",
-        fix: "Measure again without anything that stops fathom: job control (Ctrl-Z), a debugger, a \
-              freezer, a snapshot of the virtual machine.",
-        accept: "Do not accept it: no correction exists for the lost time.",
-    },
+    reads: "The thread that watches the workers sleeps for 10 ms at a time. It records how much longer each \
+            sleep took, how long it waited for a CPU in that time (`/proc/thread-self/schedstat`), and after \
+            each sleep the state, the tracer and the wait channel of up to four workers in turn \
+            (`/proc/self/task/TID/status` and `wchan`).",
+    formula: formula!(
+        "Sleeps that took at least 100 ms too long, less the wait for a CPU: biased above {BIASED_ABOVE} of \
+         the runs' time, void above {VOID_ABOVE}. 100 ms is ten ticks of the slowest kernel. The workers \
+         themselves cannot detect it: a stop halts all of them and their clocks, so it looks like a device \
+         that does not answer. Any sample that finds a worker stopped (state T or t, or in a freezer) or \
+         traced biases; void if certainly more than {VOID_ABOVE} of the samples found a worker stopped \
+         (exact bound at {CONFIDENCE})."
+    ),
+    provoke: "`fathom run --rw randread --time 3s DIR`, and at the same time in another terminal `kill -STOP \
+              PID; sleep 1; kill -CONT PID`. Or a freezer: `echo FROZEN > freezer.state`. Or a tracer: \
+              `strace -f fathom run --rw randread DIR`.",
+    fix: "Measure again without anything that stops fathom: job control (Ctrl-Z), a debugger, a freezer, a \
+          snapshot of the virtual machine.",
+    accept: "Do not accept it: no correction exists for the lost time.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| still(500_000_000)),

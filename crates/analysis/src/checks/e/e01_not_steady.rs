@@ -15,30 +15,28 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::E01,
     name: "NOT_STEADY",
     belief: "the rate had settled when it was measured",
-    page: Page {
-        reads: "fathom's own intervals (up to 32 a second), as operations per second in steps of equal \
-                length. No kernel file.",
-        formula: formula!(
-            "The warm-up is cut off (MSER-5, at most half of the run). A straight line is fitted by least \
-             squares; its 95 % interval is widened by the correlation of neighbouring steps (Geyer's \
-             initial positive sequence). Drift is the change of the line from beginning to end, divided by \
-             the mean. Fires if that interval is above {minute} in runs of a minute or more, {ten} from ten \
-             seconds on, {shorter} below, in most runs and in one direction. Also fires if most runs have \
-             no steady part (MSER-5) and each quarter changes less than the one before. Holds if the \
-             interval is within that limit. Otherwise, or with fewer than {FEWEST} independent steps, it is \
-             not checked: no proof of change is no proof of steadiness. With --until steady it also \
-             relabels results that did not become steady from round to round.",
-            minute = Share(DRIFT_TO.minute),
-            ten = Share(DRIFT_TO.ten_seconds),
-            shorter = Share(DRIFT_TO.shorter)
-        ),
-        provoke: "`fathom run --rw randwrite --time 120s --runs 1 DIR` on a flash drive that was just \
-                  trimmed. `fathom run --rw randread --cache buffered --time 20s --runs 1 FILE` on a file \
-                  that fits in memory drifts up as the cache fills.",
-        fix: "Measure longer (`--time 10m`), or let the storage settle first (`--warmup 60s`). `fathom show \
-              --explain FILE` prints the rate for each second.",
-        accept: "Accept it if you want to measure the change over time.",
-    },
+    reads: "fathom's own intervals (up to 32 a second), as operations per second in steps of equal length. \
+            No kernel file.",
+    formula: formula!(
+        "The warm-up is cut off (MSER-5, at most half of the run). A straight line is fitted by least \
+         squares; its 95 % interval is widened by the correlation of neighbouring steps (Geyer's initial \
+         positive sequence). Drift is the change of the line from beginning to end, divided by the mean. \
+         Fires if that interval is above {minute} in runs of a minute or more, {ten} from ten seconds on, \
+         {shorter} below, in most runs and in one direction. Also fires if most runs have no steady part \
+         (MSER-5) and each quarter changes less than the one before. Holds if the interval is within that \
+         limit. Otherwise, or with fewer than {FEWEST} independent steps, it is not checked: no proof of \
+         change is no proof of steadiness. With --until steady it also relabels results that did not become \
+         steady from round to round.",
+        minute = Share(DRIFT_TO.minute),
+        ten = Share(DRIFT_TO.ten_seconds),
+        shorter = Share(DRIFT_TO.shorter)
+    ),
+    provoke: "`fathom run --rw randwrite --time 120s --runs 1 DIR` on a flash drive that was just trimmed. \
+              `fathom run --rw randread --cache buffered --time 20s --runs 1 FILE` on a file that fits in \
+              memory drifts up as the cache fills.",
+    fix: "Measure longer (`--time 10m`), or let the storage settle first (`--warmup 60s`). `fathom show \
+          --explain FILE` prints the rate for each second.",
+    accept: "Accept it if you want to measure the change over time.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| super::shaped(&crate::fixture::Fixture::honest(), 100, 1, |_, t| 12_000.0 - 8_000.0 * t)),
@@ -73,8 +71,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return finding!(
             Severity::Biased,
             numbers,
-            "The rate was still {direction} when the run ended: by {} of its mean within {seconds:.1} \
-             s{}{}.",
+            "The rate was still {direction} when the run ended: by {} of its mean within {seconds:.1} s{}{}.",
             show_share(share.abs()),
             if drifts.settle() { ", most of it at the beginning" } else { "" },
             // A drift within a second cannot be scaled to a minute.
@@ -101,8 +98,8 @@ fn never_steady(rounds: usize) -> Detail {
     detail!(
         Severity::Rename,
         evidence([("rounds", rounds as f64)]),
-        "The rate did not become steady within {rounds} rounds: the result shows the last ones, and the \
-         next may differ."
+        "The rate did not become steady within {rounds} rounds: the result shows the last ones, and the next \
+         may differ."
     )
     .with_cure(
         "Use a larger --max-runs, or a longer --time if the rounds vary. The notes list all rounds."

@@ -14,35 +14,32 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::E02,
     name: "CLIFF",
     belief: "the rate was one rate",
-    page: Page {
-        reads: "fathom's own intervals (up to 32 a second). For the cause, the `stat` file of the topmost \
-                device, read every half second during the run.",
-        formula: formula!(
-            "The split of a run whose sides differ most on a logarithmic scale (E-divisive) is a step if \
-             both means and both medians differ: by {minute} in runs of a minute or more, {ten} from ten \
-             seconds on, {shorter} below, and by at least {sure} + {more}/n standard errors of n steps, \
-             widened by the correlation of neighbours, half of the change at once (false alarms on noise \
-             below 1 % in simulations). Each level is searched again, so a burst with two cliffs has three \
-             levels. If most runs have a step of {RENAMED_FROM} or more, the levels become the result's \
-             name; otherwise it is biased. The device's mean latency before and after shows the cause, if \
-             its counters were read twice on each side. If it changed by at least the square root of the \
-             factor of the rate, the cause is in or below the device (its fast cache is full, garbage \
-             collection, heat, a cloud's credits). Otherwise it is above (a cgroup limit, the CPU, the file \
-             system).",
-            minute = Share(STEP_FROM.minute),
-            ten = Share(STEP_FROM.ten_seconds),
-            shorter = Share(STEP_FROM.shorter),
-            sure = SURELY.0,
-            more = SURELY.1
-        ),
-        provoke: "`fathom run --rw randread --time 10s --runs 1 DIR`, and after 5 s in another shell a \
-                  limit on its cgroup: `echo \"MAJ:MIN 1000\" > \
-                  /sys/fs/cgroup/blkio/.../blkio.throttle.read_iops_device`. On a drive with a fast cache: \
-                  `fathom run --rw write --bs 1m --size 100g --time 5m --runs 1 DIR`.",
-        fix: "Quote each level separately instead of the mean: --warmup past the step for the lasting rate, \
-              --time before it for the burst. `fathom show --explain FILE` prints the rate for each second.",
-        accept: "Accept it if you want the mixture, such as for a job that runs once.",
-    },
+    reads: "fathom's own intervals (up to 32 a second). For the cause, the `stat` file of the topmost \
+            device, read every half second during the run.",
+    formula: formula!(
+        "The split of a run whose sides differ most on a logarithmic scale (E-divisive) is a step if both \
+         means and both medians differ: by {minute} in runs of a minute or more, {ten} from ten seconds on, \
+         {shorter} below, and by at least {sure} + {more}/n standard errors of n steps, widened by the \
+         correlation of neighbours, half of the change at once (false alarms on noise below 1 % in \
+         simulations). Each level is searched again, so a burst with two cliffs has three levels. If most \
+         runs have a step of {RENAMED_FROM} or more, the levels become the result's name; otherwise it is \
+         biased. The device's mean latency before and after shows the cause, if its counters were read twice \
+         on each side. If it changed by at least the square root of the factor of the rate, the cause is in \
+         or below the device (its fast cache is full, garbage collection, heat, a cloud's credits). \
+         Otherwise it is above (a cgroup limit, the CPU, the file system).",
+        minute = Share(STEP_FROM.minute),
+        ten = Share(STEP_FROM.ten_seconds),
+        shorter = Share(STEP_FROM.shorter),
+        sure = SURELY.0,
+        more = SURELY.1
+    ),
+    provoke: "`fathom run --rw randread --time 10s --runs 1 DIR`, and after 5 s in another shell a limit on \
+              its cgroup: `echo \"MAJ:MIN 1000\" > \
+              /sys/fs/cgroup/blkio/.../blkio.throttle.read_iops_device`. On a drive with a fast cache: \
+              `fathom run --rw write --bs 1m --size 100g --time 5m --runs 1 DIR`.",
+    fix: "Quote each level separately instead of the mean: --warmup past the step for the lasting rate, \
+          --time before it for the burst. `fathom show --explain FILE` prints the rate for each second.",
+    accept: "Accept it if you want the mixture, such as for a job that runs once.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {

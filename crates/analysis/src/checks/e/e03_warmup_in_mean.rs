@@ -10,23 +10,21 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::E03,
     name: "WARMUP_IN_MEAN",
     belief: "the beginning of a run was like the rest",
-    page: Page {
-        reads: "fathom's own intervals (up to 32 a second). No kernel file.",
-        formula: formula!(
-            "MSER-5 (White 1997) cuts off the part of the beginning of each run, at most half, that makes \
-             the mean of the rest most certain. Fires if most runs have such a beginning, and the means \
-             with and without it differ by more than {minute} in runs of a minute ({ten} from ten seconds \
-             on, {shorter} below) and by more than {SURELY} standard errors. The number stays unchanged; \
-             the finding gives the number without the beginning.",
-            minute = Share(MATTERS_FROM.minute),
-            ten = Share(MATTERS_FROM.ten_seconds),
-            shorter = Share(MATTERS_FROM.shorter)
-        ),
-        provoke: "`fathom run --rw randread --cache buffered --warmup 0s --time 20s --runs 3 FILE` on a \
-                  file slightly larger than memory.",
-        fix: "Use a --warmup as long as the beginning.",
-        accept: "Accept it if you want to measure the beginning, such as an empty cache.",
-    },
+    reads: "fathom's own intervals (up to 32 a second). No kernel file.",
+    formula: formula!(
+        "MSER-5 (White 1997) cuts off the part of the beginning of each run, at most half, that makes the \
+         mean of the rest most certain. Fires if most runs have such a beginning, and the means with and \
+         without it differ by more than {minute} in runs of a minute ({ten} from ten seconds on, {shorter} \
+         below) and by more than {SURELY} standard errors. The number stays unchanged; the finding gives the \
+         number without the beginning.",
+        minute = Share(MATTERS_FROM.minute),
+        ten = Share(MATTERS_FROM.ten_seconds),
+        shorter = Share(MATTERS_FROM.shorter)
+    ),
+    provoke: "`fathom run --rw randread --cache buffered --warmup 0s --time 20s --runs 3 FILE` on a file \
+              slightly larger than memory.",
+    fix: "Use a --warmup as long as the beginning.",
+    accept: "Accept it if you want to measure the beginning, such as an empty cache.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {

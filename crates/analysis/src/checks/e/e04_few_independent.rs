@@ -14,20 +14,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::E04,
     name: "FEW_INDEPENDENT",
     belief: "a long run contains many independent observations",
-    page: Page {
-        reads: "fathom's own intervals (up to 32 a second). No kernel file.",
-        formula: formula!(
-            "The correlation time of the rates is 1 + 2 times the sum of their autocorrelations, up to the \
-             first pair that is not positive (Geyer), after removing steps (E02). The observations are the \
-             intervals of all runs divided by that time. Fires below {FEWEST} in {LONG_S} seconds of \
-             measuring or more. With less time it is not checked."
-        ),
-        provoke: "`fathom run --rw randwrite --cache buffered --time 30s --runs 1 DIR`, if writeback comes \
-                  in waves of many seconds.",
-        fix: "Use a --time of at least ten times the slowest wave in `fathom show --explain FILE`, or more \
-              --runs.",
-        accept: "Accept it if only the total matters.",
-    },
+    reads: "fathom's own intervals (up to 32 a second). No kernel file.",
+    formula: formula!(
+        "The correlation time of the rates is 1 + 2 times the sum of their autocorrelations, up to the first \
+         pair that is not positive (Geyer), after removing steps (E02). The observations are the intervals \
+         of all runs divided by that time. Fires below {FEWEST} in {LONG_S} seconds of measuring or more. \
+         With less time it is not checked."
+    ),
+    provoke: "`fathom run --rw randwrite --cache buffered --time 30s --runs 1 DIR`, if writeback comes in \
+              waves of many seconds.",
+    fix: "Use a --time of at least ten times the slowest wave in `fathom show --explain FILE`, or more \
+          --runs.",
+    accept: "Accept it if only the total matters.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| waves(20)),
@@ -53,8 +51,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     detail!(
         Severity::Biased,
         numbers,
-        "{seconds:.0} s of measuring contain only {independent:.1} independent observations: the rate \
-         varies in waves that are too long for a mean."
+        "{seconds:.0} s of measuring contain only {independent:.1} independent observations: the rate varies \
+         in waves that are too long for a mean."
     )
     .with_cure(format!(
         "Use a longer --time or more --runs: about {:.0} s of measuring in total would contain {FEWEST:.0}.",

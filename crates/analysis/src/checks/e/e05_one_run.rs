@@ -8,17 +8,15 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::E05,
     name: "FEW_RUNS",
     belief: "the next run would give the same number",
-    page: Page {
-        reads: "The number of runs that ended normally.",
-        formula: formula!(
-            "A note with fewer than {FEWEST_RUNS} runs: an interval from two runs has one degree of freedom \
-             and spans a factor of ten. In simulations, two single runs of the same job, compared by the \
-             variation within each, were called different in 94 % of the pairs."
-        ),
-        provoke: "`fathom run --runs 1 DIR`",
-        fix: "Use --runs 5 or more.",
-        accept: "For a first look at a machine one run is fine: the note changes neither number nor exit code.",
-    },
+    reads: "The number of runs that ended normally.",
+    formula: formula!(
+        "A note with fewer than {FEWEST_RUNS} runs: an interval from two runs has one degree of freedom and \
+         spans a factor of ten. In simulations, two single runs of the same job, compared by the variation \
+         within each, were called different in 94 % of the pairs."
+    ),
+    provoke: "`fathom run --runs 1 DIR`",
+    fix: "Use --runs 5 or more.",
+    accept: "For a first look at a machine one run is fine: the note changes neither number nor exit code.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { runs: 1, ..crate::fixture::Fixture::honest() }.record()),

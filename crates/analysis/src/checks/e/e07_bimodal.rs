@@ -12,23 +12,20 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::E07,
     name: "BIMODAL",
     belief: "the mean latency is typical",
-    page: Page {
-        reads: "The latency histograms of the measured windows, for each direction, over all runs.",
-        formula: formula!(
-            "On a logarithmic axis of quarter octaves, smoothed over neighbours, the check looks for a \
-             valley at most {VALLEY_TO} times as high as the lower of the neighbouring peaks, with at least \
-             {share} of the operations on each side and medians at least a factor of {RATIO_FROM} apart. \
-             Fewer than {fewest} operations are not checked. Runs with a step (E02) have two levels and are \
-             reported there.",
-            share = Share(SHARE_FROM),
-            fewest = show_count(FEWEST_OPS as f64)
-        ),
-        provoke: "`fathom run --rw randread --cache buffered --depth 1 FILE` with about half of FILE in \
-                  memory (`head -c 512M FILE > /dev/null`).",
-        fix: "Quote both medians with their shares instead of the mean, and find the cause of the two \
-              groups: cache hits (A01), two drives that share a name, reads mixed with writes.",
-        accept: "Accept it if you want to measure such a mixture.",
-    },
+    reads: "The latency histograms of the measured windows, for each direction, over all runs.",
+    formula: formula!(
+        "On a logarithmic axis of quarter octaves, smoothed over neighbours, the check looks for a valley at \
+         most {VALLEY_TO} times as high as the lower of the neighbouring peaks, with at least {share} of the \
+         operations on each side and medians at least a factor of {RATIO_FROM} apart. Fewer than {fewest} \
+         operations are not checked. Runs with a step (E02) have two levels and are reported there.",
+        share = Share(SHARE_FROM),
+        fewest = show_count(FEWEST_OPS as f64)
+    ),
+    provoke: "`fathom run --rw randread --cache buffered --depth 1 FILE` with about half of FILE in memory \
+              (`head -c 512M FILE > /dev/null`).",
+    fix: "Quote both medians with their shares instead of the mean, and find the cause of the two groups: \
+          cache hits (A01), two drives that share a name, reads mixed with writes.",
+    accept: "Accept it if you want to measure such a mixture.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| mixed(40)),

@@ -10,25 +10,23 @@ pub(in crate::checks) const CHECK: Check = Check {
     id: CheckId::E10,
     name: "GENERATOR_LATE",
     belief: "operations were submitted on schedule",
-    page: Page {
-        reads: "fathom's own times: the intended start, the submission and the completion of every \
-                operation of an open loop.",
-        formula: formula!(
-            "A percentile is withheld if the submission lateness at the same percentile is more than {late} \
-             of it: then it describes fathom more than the storage. If less than {served} of the requested \
-             operations were served within the windows, and more are missing than random arrivals vary by \
-             ({ARRIVALS_VARY} times the square root of their number), the latencies are void: the rest \
-             waits in a queue that grows with the length of the run. A replay is void if more than \
-             {starved} of its operations were read from the capture too late.",
-            starved = Share(STARVED_TO),
-            late = Share(LATE_SHARE),
-            served = Share(SERVED_FROM)
-        ),
-        provoke: "`fathom run --rate 1000000 --depth 1 DIR` requests more than any disk serves. `taskset -c \
-                  0 fathom run --rate 50000 --workers 8 DIR` makes submissions late.",
-        fix: "Use a lower --rate, a larger --depth or more --workers.",
-        accept: "Accept it if you want to see the storage beyond its capacity.",
-    },
+    reads: "fathom's own times: the intended start, the submission and the completion of every operation of \
+            an open loop.",
+    formula: formula!(
+        "A percentile is withheld if the submission lateness at the same percentile is more than {late} of \
+         it: then it describes fathom more than the storage. If less than {served} of the requested \
+         operations were served within the windows, and more are missing than random arrivals vary by \
+         ({ARRIVALS_VARY} times the square root of their number), the latencies are void: the rest waits in \
+         a queue that grows with the length of the run. A replay is void if more than {starved} of its \
+         operations were read from the capture too late.",
+        starved = Share(STARVED_TO),
+        late = Share(LATE_SHARE),
+        served = Share(SERVED_FROM)
+    ),
+    provoke: "`fathom run --rate 1000000 --depth 1 DIR` requests more than any disk serves. `taskset -c 0 \
+              fathom run --rate 50000 --workers 8 DIR` makes submissions late.",
+    fix: "Use a lower --rate, a larger --depth or more --workers.",
+    accept: "Accept it if you want to see the storage beyond its capacity.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {

@@ -18,30 +18,28 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::E12,
     name: "TOO_SHORT",
     belief: "the measured rate continues",
-    page: Page {
-        reads: "The lengths of the measured windows of all runs and the bytes written in them. For the \
-                drive: `queue/rotational`, its driver and its capacity.",
-        formula: formula!(
-            "Biased, and without an interval, if the windows contain fewer than {LEAST_OPS} operations on \
-             average: a count is off by one operation at the edges of its window, which is {wrong} then. \
-             The same if windows that end by the clock are shorter than {least}: the scheduler may delay a \
-             worker by a tick, at most {tick}, which is {wrong} then. Runs that are equally short agree, so \
-             their variation does not show it. A note if the windows of all runs total less than \
-             {SECONDS_FROM} s: journal commits and writeback happen every five seconds. Writes to a flash \
-             drive (driver nvme or sd, not rotational, not in a virtual machine) are biased if all runs of \
-             the result wrote less than {FAST_SHARE} of its capacity, or {most} GB if that is less: its \
-             fast cache (SLC) may have taken all of it. A09 reports writes that memory took.",
-            wrong = Share(WRONG_BY),
-            least = Ns(LEAST_NS),
-            tick = Ns(TICK_NS),
-            most = FAST_AT_MOST / 1_000_000_000
-        ),
-        provoke: "`fathom run --time 1ms --warmup 0 DIR`; `fathom run --time 1s --runs 1 DIR`; `fathom run \
-                  --rw write --bs 1m --time 5s DIR` on a consumer NVMe drive.",
-        fix: "Use a longer --time or more --runs; for sustained writes, a --size and --time beyond the fast \
-              cache.",
-        accept: "Accept it if your load comes in bursts.",
-    },
+    reads: "The lengths of the measured windows of all runs and the bytes written in them. For the drive: \
+            `queue/rotational`, its driver and its capacity.",
+    formula: formula!(
+        "Biased, and without an interval, if the windows contain fewer than {LEAST_OPS} operations on \
+         average: a count is off by one operation at the edges of its window, which is {wrong} then. The \
+         same if windows that end by the clock are shorter than {least}: the scheduler may delay a worker by \
+         a tick, at most {tick}, which is {wrong} then. Runs that are equally short agree, so their \
+         variation does not show it. A note if the windows of all runs total less than {SECONDS_FROM} s: \
+         journal commits and writeback happen every five seconds. Writes to a flash drive (driver nvme or \
+         sd, not rotational, not in a virtual machine) are biased if all runs of the result wrote less than \
+         {FAST_SHARE} of its capacity, or {most} GB if that is less: its fast cache (SLC) may have taken all \
+         of it. A09 reports writes that memory took.",
+        wrong = Share(WRONG_BY),
+        least = Ns(LEAST_NS),
+        tick = Ns(TICK_NS),
+        most = FAST_AT_MOST / 1_000_000_000
+    ),
+    provoke: "`fathom run --time 1ms --warmup 0 DIR`; `fathom run --time 1s --runs 1 DIR`; `fathom run --rw \
+              write --bs 1m --time 5s DIR` on a consumer NVMe drive.",
+    fix: "Use a longer --time or more --runs; for sustained writes, a --size and --time beyond the fast \
+          cache.",
+    accept: "Accept it if your load comes in bursts.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { runs: 2, ..crate::fixture::Fixture::honest() }.record()),
@@ -88,8 +86,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return finding!(
             Severity::Biased,
             numbers,
-            "{} were written in total, and the fast cache of such a drive may hold {}: this may be the \
-             speed of that cache alone.",
+            "{} were written in total, and the fast cache of such a drive may hold {}: this may be the speed \
+             of that cache alone.",
             show_bytes(written),
             show_bytes(fast)
         );

@@ -15,25 +15,23 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::E13,
     name: "FRESH_FLASH",
     belief: "the drive was in the state of normal use",
-    page: Page {
-        reads: "The `stat` file of the lowest devices at the start of the first run: sectors written and \
-                discarded since the machine started. Also `queue/rotational` and the capacity.",
-        formula: formula!(
-            "For writes and trims on drives that are not rotational, outside virtual machines. If less than \
-             {WRITTEN_FROM} times the capacity was written since the machine started (SNIA's \
-             preconditioning) and at least {EMPTIED_FROM} of it was discarded, the drive was emptied, and \
-             the result is relabelled. With {WRITTEN_FROM} times the capacity written, the check holds. In \
-             between, the history before the machine started is unknown: the check holds if --precondition \
-             wrote the measured region twice and the rate settled after that, otherwise it does not answer."
-        ),
-        provoke: "`blkdiscard -f /dev/DRIVE && fathom run --rw randwrite --destroy DRIVE /dev/DRIVE`, which \
-                  erases the drive.",
-        fix: "Measure the whole drive with --precondition (`fathom run --rw randwrite --precondition \
-              --destroy DRIVE /dev/DRIVE`), which erases it and writes it twice first.",
-        accept: "Accept it if you compare fresh drives. Preconditioning then runs the measured job until \
-                 the rate settles. A file on an emptied drive leaves the rest of it empty, however often it \
-                 is written.",
-    },
+    reads: "The `stat` file of the lowest devices at the start of the first run: sectors written and \
+            discarded since the machine started. Also `queue/rotational` and the capacity.",
+    formula: formula!(
+        "For writes and trims on drives that are not rotational, outside virtual machines. If less than \
+         {WRITTEN_FROM} times the capacity was written since the machine started (SNIA's preconditioning) \
+         and at least {EMPTIED_FROM} of it was discarded, the drive was emptied, and the result is \
+         relabelled. With {WRITTEN_FROM} times the capacity written, the check holds. In between, the \
+         history before the machine started is unknown: the check holds if --precondition wrote the measured \
+         region twice and the rate settled after that, otherwise it does not answer."
+    ),
+    provoke: "`blkdiscard -f /dev/DRIVE && fathom run --rw randwrite --destroy DRIVE /dev/DRIVE`, which \
+              erases the drive.",
+    fix: "Measure the whole drive with --precondition (`fathom run --rw randwrite --precondition --destroy \
+          DRIVE /dev/DRIVE`), which erases it and writes it twice first.",
+    accept: "Accept it if you compare fresh drives. Preconditioning then runs the measured job until the \
+             rate settles. A file on an emptied drive leaves the rest of it empty, however often it is \
+             written.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| drive(1 << 34, 1 << 33)),

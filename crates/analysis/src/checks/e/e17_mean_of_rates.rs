@@ -12,19 +12,17 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::E17,
     name: "MEAN_OF_RATES",
     belief: "the rate is operations / time",
-    page: Page {
-        reads: "fathom's own intervals and the totals of each run.",
-        formula: formula!(
-            "The rate of a run is its operations divided by the length of its window, never a mean of the \
-             rates of seconds or workers. As a guard, the operations of the intervals are added up and \
-             compared with the totals: a difference of more than {SAME} invalidates the result. Not checked \
-             if intervals were left out to keep the session file small."
-        ),
-        provoke: "No command: it would be a bug in fathom. A session file with twice the operations in its \
-                  first interval shows it.",
-        fix: "Report it with the session file: this is a bug in fathom.",
-        accept: "",
-    },
+    reads: "fathom's own intervals and the totals of each run.",
+    formula: formula!(
+        "The rate of a run is its operations divided by the length of its window, never a mean of the rates \
+         of seconds or workers. As a guard, the operations of the intervals are added up and compared with \
+         the totals: a difference of more than {SAME} invalidates the result. Not checked if intervals were \
+         left out to keep the session file small."
+    ),
+    provoke: "No command: it would be a bug in fathom. A session file with twice the operations in its first \
+              interval shows it.",
+    fix: "Report it with the session file: this is a bug in fathom.",
+    accept: "",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| with_tenths(12)),

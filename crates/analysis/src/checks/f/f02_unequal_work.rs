@@ -11,21 +11,19 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::F02,
     name: "UNEQUAL_WORK",
     belief: "all hosts did the same work for the same time",
-    page: Page {
-        reads: "The sizes of the targets on each host, and for each run the time in which all hosts ran and \
-                the time in which any host ran.",
-        formula: formula!(
-            "Biased if a target has another size on one host than on another: fewer blocks are easier to \
-             cache. Also biased if, in most runs, all hosts ran in less than {TOGETHER_FROM} of the time: \
-             the rate covers only the time in which all ran, but the percentiles include operations of \
-             hosts that had the storage to themselves."
-        ),
-        provoke: "`mpirun ... fathom run --rw randread --ops 20k DIR` with one host throttled to a third: \
-                  the others end earlier.",
-        fix: "Give all hosts the same --size and the same free space. Use --time instead of --ops or \
-              --bytes, so that all hosts run for the same time.",
-        accept: "Accept it if you want the time that a fixed amount of work takes.",
-    },
+    reads: "The sizes of the targets on each host, and for each run the time in which all hosts ran and the \
+            time in which any host ran.",
+    formula: formula!(
+        "Biased if a target has another size on one host than on another: fewer blocks are easier to cache. \
+         Also biased if, in most runs, all hosts ran in less than {TOGETHER_FROM} of the time: the rate \
+         covers only the time in which all ran, but the percentiles include operations of hosts that had the \
+         storage to themselves."
+    ),
+    provoke: "`mpirun ... fathom run --rw randread --ops 20k DIR` with one host throttled to a third: the \
+              others end earlier.",
+    fix: "Give all hosts the same --size and the same free space. Use --time instead of --ops or --bytes, so \
+          that all hosts run for the same time.",
+    accept: "Accept it if you want the time that a fixed amount of work takes.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| super::with(|f| f.hosts[1].target_bytes = vec![1 << 29])),

@@ -13,26 +13,23 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::F03,
     name: "ANOTHERS_CACHE",
     belief: "no other host brought the blocks into a cache",
-    page: Page {
-        reads: "The storage of each host's targets (devices by model and serial number, file systems by \
-                their source), the host that made each file, and the bytes that all hosts read in the \
-                longest run, compared with the span. No kernel file.",
-        formula: formula!(
-            "For a file or device that several hosts read, c = bytes read by all / span: at random, 1 - (1 \
-             - e^-c) / c of the reads are of a block that was already read, and n hosts that read it in \
-             order read each block n times, which is 1 - 1/n. From {REPEATS_ABOVE} on it is a note for \
-             direct I/O, where a server or an array may keep blocks that it has sent, and biased through \
-             the page cache of hosts that are one machine. Also a note for a file on shared storage that \
-             the reading host itself wrote: the server had it in memory, and a client of a cache-coherent \
-             file system may have it. With --shift-hosts, no host reads its own file. Parts of one file \
-             (--shared) that hosts of one machine read through its page cache are biased, since the kernel \
-             reads ahead for all of them."
-        ),
-        provoke: "`mpirun -np 2 ... fathom run --rw read --size 64m --ranks-per-host 2 FILE`.",
-        fix: "Use --shift-hosts 1, so that each host reads another host's file, and a --size several times \
-              the memory of the storage servers.",
-        accept: "Accept it if you want to measure many hosts that read the same data.",
-    },
+    reads: "The storage of each host's targets (devices by model and serial number, file systems by their \
+            source), the host that made each file, and the bytes that all hosts read in the longest run, \
+            compared with the span. No kernel file.",
+    formula: formula!(
+        "For a file or device that several hosts read, c = bytes read by all / span: at random, 1 - (1 - \
+         e^-c) / c of the reads are of a block that was already read, and n hosts that read it in order read \
+         each block n times, which is 1 - 1/n. From {REPEATS_ABOVE} on it is a note for direct I/O, where a \
+         server or an array may keep blocks that it has sent, and biased through the page cache of hosts \
+         that are one machine. Also a note for a file on shared storage that the reading host itself wrote: \
+         the server had it in memory, and a client of a cache-coherent file system may have it. With \
+         --shift-hosts, no host reads its own file. Parts of one file (--shared) that hosts of one machine \
+         read through its page cache are biased, since the kernel reads ahead for all of them."
+    ),
+    provoke: "`mpirun -np 2 ... fathom run --rw read --size 64m --ranks-per-host 2 FILE`.",
+    fix: "Use --shift-hosts 1, so that each host reads another host's file, and a --size several times the \
+          memory of the storage servers.",
+    accept: "Accept it if you want to measure many hosts that read the same data.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| shared(1)),
@@ -104,8 +101,8 @@ fn parts_through_one_cache(case: &Case, ranks: &[usize], numbers: crate::checks:
     Answer::finding(
         Severity::Biased,
         format!(
-            "{} read parts of one file through the page cache of one machine: read-ahead for one host \
-             serves the others.",
+            "{} read parts of one file through the page cache of one machine: read-ahead for one host serves \
+             the others.",
             host_names(case, ranks)
         ),
         numbers,

@@ -10,21 +10,18 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     id: CheckId::E16,
     name: "MULTIPLE_LOOKS",
     belief: "a difference in one of many numbers means something",
-    page: Page {
-        reads: "The p-values of all numbers of the comparison except the headline.",
-        formula: formula!(
-            "Of 20 numbers without a difference, one is outside its 95 % interval by chance. Holm's \
-             procedure therefore raises the p-values until the probability of any false answer is below \
-             {allowed}. The headline was chosen before the measurement and is judged separately. Fires if a \
-             number is beyond the margin by its own interval but not after the correction.",
-            allowed = Share(ALLOWED)
-        ),
-        provoke: "`fathom compare` of two sessions of `fathom bench --profile cdm` on a disk with \
-                  neighbours, which has more than thirty numbers.",
-        fix: "Measure the number that matters alone (`fathom run` makes it the headline), or with more \
-              --runs.",
-        accept: "Do not quote the one number that differs.",
-    },
+    reads: "The p-values of all numbers of the comparison except the headline.",
+    formula: formula!(
+        "Of 20 numbers without a difference, one is outside its 95 % interval by chance. Holm's procedure \
+         therefore raises the p-values until the probability of any false answer is below {allowed}. The \
+         headline was chosen before the measurement and is judged separately. Fires if a number is beyond \
+         the margin by its own interval but not after the correction.",
+        allowed = Share(ALLOWED)
+    ),
+    provoke: "`fathom compare` of two sessions of `fathom bench --profile cdm` on a disk with neighbours, \
+              which has more than thirty numbers.",
+    fix: "Measure the number that matters alone (`fathom run` makes it the headline), or with more --runs.",
+    accept: "Do not quote the one number that differs.",
     acceptable: false,
     ask: evaluate,
 };

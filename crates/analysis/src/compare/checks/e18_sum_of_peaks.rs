@@ -13,21 +13,18 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     id: CheckId::E18,
     name: "SUM_OF_PEAKS",
     belief: "a percentile of several runs comes from all their operations",
-    page: Page {
-        reads: "The percentiles of each result over all operations, and those of each of its runs.",
-        formula: formula!(
-            "A percentile of all operations lies between the smallest and the largest of the same \
-             percentile of the parts, for any parts: fathom merges histograms. A percentile more than \
-             {SAME} outside was added up or comes from another source; percentiles of that name are then \
-             not compared. Percentiles are compared run by run: the value shown is the geometric mean over \
-             runs, the percentile of a typical run, not that of all operations in each report."
-        ),
-        provoke: "Add up a percentile in a report by hand: `jq \
-                  '.results[].read.latency_ns.percentiles[\"99\"] *= 8' a.json > b.json` and `fathom \
-                  compare a.json b.json`.",
-        fix: "Compare the sessions themselves, which have the histograms, instead of edited files.",
-        accept: "",
-    },
+    reads: "The percentiles of each result over all operations, and those of each of its runs.",
+    formula: formula!(
+        "A percentile of all operations lies between the smallest and the largest of the same percentile of \
+         the parts, for any parts: fathom merges histograms. A percentile more than {SAME} outside was added \
+         up or comes from another source; percentiles of that name are then not compared. Percentiles are \
+         compared run by run: the value shown is the geometric mean over runs, the percentile of a typical \
+         run, not that of all operations in each report."
+    ),
+    provoke: "Add up a percentile in a report by hand: `jq '.results[].read.latency_ns.percentiles[\"99\"] \
+              *= 8' a.json > b.json` and `fathom compare a.json b.json`.",
+    fix: "Compare the sessions themselves, which have the histograms, instead of edited files.",
+    accept: "",
     acceptable: false,
     ask: evaluate,
 };
