@@ -14,6 +14,7 @@ pub(crate) mod prelude;
 mod tests;
 
 use crate::case::{Case, CaseRun};
+use crate::threshold::Share;
 use model::Known;
 use model::finding::{CheckId, Severity};
 use model::histogram::Histogram;
@@ -22,10 +23,16 @@ use model::machine::Layer;
 use model::record::{KindEnd, WorkerEnd};
 use std::collections::BTreeMap;
 
+pub(crate) use a::a01_cache_served::BIASED_ABOVE as CACHED_ABOVE;
 pub use a::a01_cache_served::severity as severity_of_cached_share;
+pub(crate) use b::SAME_BYTES as SAME_REQUEST_BYTES;
 pub(crate) use b::b05_depth_not_reached::one_at_a_time;
+pub(crate) use d::d01_foreign_io::BIASED_ABOVE as FOREIGN_ABOVE;
 pub(crate) use d::d04_io_limit_configured::{LimitUnit, hard_limits, most_iops};
+pub(crate) use d::d05_time_above_device::ONE_TO_ONE;
+pub(crate) use d::d06_cpu_bound::BOUND_ABOVE as CPU_BOUND_ABOVE;
 pub(crate) use d::d06_cpu_bound::busiest as busiest_worker;
+pub(crate) use d::d08_runqueue_wait::BIASED_ABOVE as CPU_WAIT_ABOVE;
 pub(crate) use d::d08_runqueue_wait::waited as waited_for_cpu;
 pub use d::d13_bad_clock::EXPENSIVE_PS as EXPENSIVE_CLOCK_PS;
 pub(crate) use e::e06_runs_disagree::severity as severity_of_spread;
@@ -233,6 +240,9 @@ pub(crate) fn evidence<const N: usize>(pairs: [(&str, f64); N]) -> Evidence {
     pairs.into_iter().filter(|(_, v)| v.is_finite()).map(|(k, v)| (k.to_owned(), v)).collect()
 }
 
+/// Share of the bytes of operations that a device must have moved for its counters to be those of the operations. A smaller
+/// share means that another layer served the rest.
+const ARRIVED_FROM: Share = Share(0.95);
 /// File with the counters of the machine's memory.
 const VMSTAT: &str = "/proc/vmstat";
 /// Page size in these counters. The kernel counts a larger page as several.

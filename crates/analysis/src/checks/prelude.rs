@@ -1,8 +1,8 @@
 //! The vocabulary that nearly every check uses.
 
 pub(super) use super::{
-    VMSTAT, VMSTAT_PAGE_BYTES, issued_bytes, layer_names, least_median_ns, phase_streams, service_latency,
-    stream_workers, sum_over_runs,
+    ARRIVED_FROM, VMSTAT, VMSTAT_PAGE_BYTES, issued_bytes, layer_names, least_median_ns, phase_streams,
+    service_latency, stream_workers, sum_over_runs,
 };
 pub(crate) use crate::case::{Amount, Case, CaseRun, asked_depth, no_run, share};
 pub(crate) use crate::checks::{

@@ -1,17 +1,15 @@
 //! A01: reads that the page cache answered. Compares the bytes read with the bytes that the device delivered.
 //! Holes (A04) and targets in memory (A11) have their own checks.
 
+use super::a07_encoded_extents::ENCODED_ABOVE;
 use crate::case::SAME_BYTES;
 use crate::checks::prelude::*;
 
 /// Share of cached bytes above which the rate is biased. A smaller share can come from pages that other readers
 /// left.
-const BIASED_ABOVE: Share = Share(0.05);
+pub(crate) const BIASED_ABOVE: Share = Share(0.05);
 /// Share from which most of the reads measured the page cache.
-const RENAMED_FROM: Share = Share(0.5);
-/// Share of compressed bytes above which device bytes cannot be compared with file bytes.
-const ENCODED_ABOVE: Share = Share(0.01);
-
+pub(crate) const RENAMED_FROM: Share = Share(0.5);
 pub(super) const CHECK: Check = Check {
     id: CheckId::A01,
     name: "CACHE_SERVED",

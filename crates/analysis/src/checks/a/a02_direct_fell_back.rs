@@ -10,8 +10,6 @@ use model::evidence::Pages;
 const PAGES_ABOVE: Share = Share(0.02);
 /// Bytes that other readers may add to the cached pages of one target out of several.
 const FEW_BYTES: f64 = (1 << 20) as f64;
-/// Share of the bytes that the device must see.
-const SEEN_FROM: Share = Share(0.95);
 /// Share of the bytes written to btrfs that must be dirtied and written back in the same time. The counters cover
 /// the whole machine, so a smaller share may belong to other processes. btrfs is known to do this since Linux
 /// 6.15.
@@ -27,7 +25,7 @@ pub(super) const CHECK: Check = Check {
     formula: formula!(
         "Fires if new or dirty pages of the target exceed {PAGES_ABOVE} of the bytes that the run could \
          touch: readers of other parts of the file add a few. Each of several targets is also checked alone, \
-         from {few} on. Also fires if the device saw less than {SEEN_FROM} of the bytes of a direction, \
+         from {few} on. Also fires if the device saw less than {ARRIVED_FROM} of the bytes of a direction, \
          since all direct I/O must reach it. If other streams use the same device, the bytes that it saw for \
          this stream are known within bounds (see A01). Also fires for writes to a btrfs file with checksums \
          if /proc/vmstat counts at least {COPIED_FROM} of them as dirtied and written back in the same time \
@@ -83,9 +81,9 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     for kind in Kind::MOVING {
         let (issued, seen) = (case.issued(kind).bytes, case.at_device(kind)?);
         let share_seen = |seen: u64| if issued == 0 { 1.0 } else { seen as f64 / issued as f64 };
-        is_undecided |= share_seen(seen.least) < SEEN_FROM;
+        is_undecided |= share_seen(seen.least) < ARRIVED_FROM;
         let (part, seen) = (share_seen(seen.most), seen.most);
-        if part < SEEN_FROM {
+        if part < ARRIVED_FROM {
             let sentence = format!(
                 "Direct I/O was requested, but the device saw only {} of the {} bytes: {} handled the rest \
                  in memory.",

@@ -4,7 +4,7 @@
 use crate::checks::prelude::*;
 
 /// Share of never written bytes that is harmless: one block at the end of a 4 MiB file.
-const VOID_ABOVE: Share = Share(0.001);
+pub(crate) const UNWRITTEN_ABOVE: Share = Share(0.001);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::A04,
@@ -14,7 +14,7 @@ pub(super) const CHECK: Check = Check {
             every run (FIEMAP): holes, and extents that were allocated but never written. If the check \
             already fires before the first run, fathom measures nothing.",
     formula: formula!(
-        "Bytes never written / bytes of the region > {VOID_ABOVE}, which is one block at the end of a file \
+        "Bytes never written / bytes of the region > {UNWRITTEN_ABOVE}, which is one block at the end of a file \
          of a few mebibytes. The kernel answers such reads with zeros without asking the disk, even with \
          O_DIRECT. Block devices have no extents; A05 checks their data."
     ),
@@ -36,9 +36,9 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let measured = !case.runs.is_empty();
     let before = never_written_share(&if measured { case.extents()? } else { case.extents_before_runs()? })?;
     let after = never_written_share(&case.extents_at_ends()).unwrap_or(before);
-    let (share_unwritten, at_start) = if before > VOID_ABOVE { (before, true) } else { (after, false) };
+    let (share_unwritten, at_start) = if before > UNWRITTEN_ABOVE { (before, true) } else { (after, false) };
     let numbers = evidence([("never_written_share", share_unwritten)]);
-    if share_unwritten <= VOID_ABOVE {
+    if share_unwritten <= UNWRITTEN_ABOVE {
         let sentence = if share_unwritten > 0.0 {
             "Almost every byte that was read is stored on the disk."
         } else {

@@ -4,7 +4,7 @@
 use crate::checks::prelude::*;
 
 /// Share above which the bytes on the device are no longer those of the file.
-const BIASED_ABOVE: Share = Share(0.01);
+pub(crate) const ENCODED_ABOVE: Share = Share(0.01);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::A07,
@@ -13,7 +13,7 @@ pub(super) const CHECK: Check = Check {
     reads: "The extents of the file at the start of each run and after its final sync (FIEMAP): those marked \
             as encoded or encrypted. Also the bytes that fathom issued and the bytes that the device moved.",
     formula: formula!(
-        "Bytes in such extents / bytes of the file > {BIASED_ABOVE}. A smaller share changes no rate by more \
+        "Bytes in such extents / bytes of the file > {ENCODED_ABOVE}. A smaller share changes no rate by more \
          than the usual variation."
     ),
     provoke: "On btrfs: `btrfs property set DIR compression zstd`, then `fathom run --rw randwrite \
@@ -38,7 +38,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let part = encoded_share(case)?;
     let issued = case.issued_total().bytes;
     let mut numbers = evidence([("encoded_share", part), ("issued_bytes", issued as f64)]);
-    if part <= BIASED_ABOVE {
+    if part <= ENCODED_ABOVE {
         let sentence = if part > 0.0 {
             "Almost none of the file is stored compressed or encrypted."
         } else {

@@ -5,7 +5,7 @@
 use crate::checks::prelude::*;
 
 /// Share of repeats that is harmless: half a pass over the span.
-const REPEATS_ABOVE: Share = Share(0.2);
+pub(crate) const REPEATS_ABOVE: Share = Share(0.2);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::A16,

@@ -2,6 +2,7 @@
 //! made before the runs with a rank test. Caches below and lazily loaded volumes cause a difference.
 
 use crate::checks::prelude::*;
+use crate::figures::traffic::{FLOOR_BYTES, FLOOR_IOS};
 use model::evidence::Probe;
 use stats::comparison::{Compared, FEWEST, compare};
 
@@ -9,10 +10,6 @@ use stats::comparison::{Compared, FEWEST, compare};
 /// quiet pairs on a virtual disk, 13 differed by 1.2 with p below 0.01, one by 1.5 (the largest by 1.7), and none
 /// by 2. Lazily loaded volumes and caches cause a factor of 3 to 30.
 const FACTOR: f64 = 2.0;
-/// Requests by other processes during these reads that are harmless: a journal commit, a log line.
-const FOREIGN_IOS: u64 = 48;
-/// Bytes of these requests that are harmless.
-const FOREIGN_BYTES: u64 = 1 << 20;
 /// Largest probability of chance (p) that is accepted.
 const CHANCE_BELOW: Share = Share(0.01);
 
@@ -28,8 +25,8 @@ pub(super) const CHECK: Check = Check {
          is above {FACTOR} or below 1/{FACTOR} and the probability is below {CHANCE_BELOW}. Smaller factors \
          mostly come from other threads on the CPU: of 200 quiet pairs on a virtual disk the largest was \
          1.7. Fewer than {FEWEST} blocks are not compared. Not checked if the disk did more than \
-         {FOREIGN_IOS} requests or {bytes} for other processes in that time.",
-        bytes = show_bytes(FOREIGN_BYTES)
+         {FLOOR_IOS} requests or {bytes} for other processes in that time.",
+        bytes = show_bytes(FLOOR_BYTES)
     ),
     provoke: "`fathom run --rw randread /dev/nvme1n1` on a volume that was just restored from a cloud \
               snapshot. Or a loop device with a buffered backing file that was evicted: `losetup \
@@ -69,7 +66,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Ok(Answer::Holds("The first read of a block took as long as the second.", numbers));
     }
     // A burst by another process slows some reads of one list and not of the other.
-    if let Some(others) = case.beside_probes().filter(|o| o.ops > FOREIGN_IOS || o.bytes > FOREIGN_BYTES) {
+    if let Some(others) = case.beside_probes().filter(|o| o.ops > FLOOR_IOS || o.bytes > FLOOR_BYTES) {
         return Err(format!(
             "other processes made {} requests ({}) on the disk during the sample reads before the runs",
             show_count(others.ops as f64),

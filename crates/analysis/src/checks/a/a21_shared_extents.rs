@@ -1,6 +1,8 @@
 //! A21: writes that are redirected to new blocks instead of overwriting in place. Fires if the file shares
 //! extents with a copy or snapshot before the run, or if its number of extents grows during the run.
 
+use super::a04_holes_read::UNWRITTEN_ABOVE;
+use super::a07_encoded_extents::ENCODED_ABOVE;
 use crate::checks::prelude::*;
 
 /// Share of shared bytes that is harmless.
@@ -9,11 +11,6 @@ const SHARED_ABOVE: Share = Share(0.01);
 const GROWN_FROM: f64 = 2.0;
 /// Additional extents that are harmless.
 const FEW: u64 = 16;
-/// Share of never written bytes above which growth is ignored: writes split unwritten extents in place.
-const UNWRITTEN_ABOVE: Share = Share(0.001);
-/// Share of compressed bytes above which growth is ignored: compressed extents are short.
-const ENCODED_ABOVE: Share = Share(0.01);
-
 pub(super) const CHECK: Check = Check {
     id: CheckId::A21,
     name: "SHARED_EXTENTS",

@@ -7,12 +7,11 @@
 use crate::case::ledger::{Refused, refused};
 use crate::checks::prelude::*;
 use crate::figures::traffic;
+use crate::figures::traffic::FLOOR_BYTES;
 use model::evidence::CgroupIo;
 
 /// Share by which two counts of the same work may differ. On a quiet disk they are equal to the byte.
 const WITHIN: Share = Share(0.01);
-/// Bytes per run that may be charged between the reading of two files: the session file, a log line.
-const FLOOR_BYTES: u64 = 1 << 20;
 /// Requests larger than operations by this factor were merged, which B01 reports.
 const MERGED_FROM: f64 = 1.5;
 /// Checks that explain missing bytes at the device.

@@ -2,8 +2,7 @@
 //! device completed with the operations, and names the queue limit or the file fragments that explain the split.
 
 use crate::checks::b::{
-    INCIDENTAL_REQUESTS, Requests, SAME_BYTES, incidental_requests, is_comparable, shared_bounds,
-    worst_requests,
+    FLOOR_IOS, Requests, SAME_BYTES, incidental_requests, is_comparable, shared_bounds, worst_requests,
 };
 use crate::checks::prelude::*;
 
@@ -25,7 +24,7 @@ pub(super) const CHECK: Check = Check {
         "Device requests / operations, per direction: biased above {BIASED_ABOVE}, since up to a tenth of \
          the operations may cross a border of the file's extents. If neither the limits of the queue nor the \
          file's extents explain it, biased above {UNEXPLAINED_ABOVE}, since small requests of other \
-         processes look the same. {INCIDENTAL_REQUESTS} requests per run are allowed for a journal. Checked \
+         processes look the same. {FLOOR_IOS} requests per run are allowed for a journal. Checked \
          only if device and operations agree in bytes within {same}. If other streams use the device at the \
          same time, the check holds if the requests stay within the limit even if the others made as few as \
          possible; otherwise it does not answer.",

@@ -2,7 +2,7 @@
 //! to fathom's cgroup with the bytes issued; if other streams share the disk, uses the reads that the stream's
 //! own workers submitted.
 
-use crate::checks::b::INCIDENTAL_BYTES;
+use crate::checks::b::FLOOR_BYTES;
 use crate::checks::prelude::*;
 use crate::figures::traffic;
 
@@ -26,7 +26,7 @@ pub(super) const CHECK: Check = Check {
          there were direct operations, up to the issued bytes are subtracted once. If other streams use the \
          disk at the same time, the reads that the stream's own workers submitted count instead \
          (`read_bytes` in /proc/thread-self/io).",
-        odd = show_bytes(INCIDENTAL_BYTES),
+        odd = show_bytes(FLOOR_BYTES),
         windows = traffic::WINDOWS
     ),
     provoke: "`fathom run --rw randread --bs 4k --engine mmap --size 512m --warmup 0s --ops 300 DIR`: each \
@@ -118,7 +118,7 @@ fn finding(case: &Case, subject: &str, read: u64, requested: u64, numbers: Evide
 
 /// Returns the extra bytes that are allowed: incidental reads and read-ahead.
 fn allowed_extra_bytes(case: &Case) -> u64 {
-    INCIDENTAL_BYTES.saturating_add(traffic::unread_bytes(case)).saturating_mul(case.runs.len() as u64)
+    FLOOR_BYTES.saturating_add(traffic::unread_bytes(case)).saturating_mul(case.runs.len() as u64)
 }
 
 #[cfg(test)]

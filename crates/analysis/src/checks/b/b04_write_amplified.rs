@@ -2,7 +2,7 @@
 //! the device's bytes until the end of the final sync, less its idle traffic, and the bytes charged to fathom
 //! with the bytes issued.
 
-use crate::checks::b::{INCIDENTAL_BYTES, has_partial_pages, incidental_bytes, page_bytes};
+use crate::checks::b::{FLOOR_BYTES, has_partial_pages, incidental_bytes, page_bytes};
 use crate::checks::prelude::*;
 
 /// Bytes written per requested byte above which the rate is biased. Direct overwrites stay below 1.05 on ext4 and
@@ -21,7 +21,7 @@ pub(super) const CHECK: Check = Check {
          bytes charged to fathom, divided by the bytes written: biased above {BIASED_ABOVE}. {odd} per run \
          are allowed. Overwriting stays below 1.05 on ext4 and xfs; 4 KiB with O_DSYNC takes 1.8, and 2.9 \
          into holes. Does not apply if D01 found other processes.",
-        odd = show_bytes(INCIDENTAL_BYTES)
+        odd = show_bytes(FLOOR_BYTES)
     ),
     provoke: "`fathom run --rw randwrite --bs 4k --depth 1 --cache direct-dsync DIR`: a journal write \
               follows each write.",

@@ -2,11 +2,10 @@
 //! plan's random draws, and fires if the counts or bytes of a run's window differ by more than chance and the
 //! window's edges allow.
 
+use super::DEVIATIONS;
 use crate::checks::prelude::*;
 use model::job::{Line, PerKind, Sizes};
 
-/// Standard deviations by which chance may move a run from the plan. One run in 16,000 exceeds it.
-const DEVIATIONS: f64 = 4.0;
 /// Full queues that may cross the edges of a window: one at its start, one at its end.
 const EDGES: f64 = 2.0;
 

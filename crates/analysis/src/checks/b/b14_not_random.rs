@@ -2,7 +2,7 @@
 //! Compares the merges at the device with those that chance makes in the span.
 
 use crate::checks::b::{
-    INCIDENTAL_REQUESTS, Requests, incidental_requests, is_comparable, shared_bounds, worst_requests,
+    FLOOR_IOS, Requests, incidental_requests, is_comparable, shared_bounds, worst_requests,
 };
 use crate::checks::prelude::*;
 
@@ -19,7 +19,7 @@ pub(super) const CHECK: Check = Check {
     formula: formula!(
         "Merges / (merges + requests) less the share from chance: the odds that an operation meets a \
          neighbour among the others in flight are 2 x depth / blocks of the span. Biased above \
-         {BIASED_ABOVE}. {INCIDENTAL_REQUESTS} merges per run are allowed for a journal. Does not apply if \
+         {BIASED_ABOVE}. {FLOOR_IOS} merges per run are allowed for a journal. Does not apply if \
          B01 relabelled the size, or to zones visited one at a time. Also biased if the previous session \
          drew the same offsets: the same seed, file, span, sizes and order. That does not apply to the fixed \
          seed of another tool if the page cache was bypassed or emptied, since such tools repeat the seed in \

@@ -1,6 +1,7 @@
 //! B17: workers that did not share the load. Compares when the workers of a stream ended and how many operations
 //! each did.
 
+use super::DEVIATIONS;
 use crate::checks::prelude::*;
 use model::record::WorkerEnd;
 
@@ -12,9 +13,6 @@ const TAIL_NS: u64 = 50_000_000;
 const UNEVEN_BELOW: f64 = 0.8;
 /// The same ratio, below which the least busy worker did little. More workers than CPUs cause it too.
 const IDLE_BELOW: f64 = 0.5;
-/// Standard deviations by which two workers may differ by chance. One pair in 16,000 exceeds it.
-const DEVIATIONS: f64 = 4.0;
-
 pub(super) const CHECK: Check = Check {
     id: CheckId::B17,
     name: "IDLE_TAIL",

@@ -1,7 +1,7 @@
 //! B20: buffered writes that made the kernel read first. Compares the bytes read by the device in write-only runs
 //! with the bytes written, and names partial page writes as the cause if the plan has them.
 
-use crate::checks::b::{INCIDENTAL_BYTES, has_partial_pages, incidental_bytes, page_bytes};
+use crate::checks::b::{FLOOR_BYTES, has_partial_pages, incidental_bytes, page_bytes};
 use crate::checks::prelude::*;
 
 /// Bytes read per byte written above which the rate is biased.
@@ -19,7 +19,7 @@ pub(super) const CHECK: Check = Check {
          first; a write of a whole page reads nothing. The finding names that cause if the plan has sizes or \
          offsets that are not multiples of a page. If the page cache is not emptied between runs (`--cold \
          false`), the reads of the first run, at most the span once, do not count.",
-        odd = show_bytes(INCIDENTAL_BYTES)
+        odd = show_bytes(FLOOR_BYTES)
     ),
     provoke: "`fathom run --rw write --bs 512 --engine sync --cache buffered DIR`: the test file is evicted \
               before each run, so each page is read before its first part is written.",

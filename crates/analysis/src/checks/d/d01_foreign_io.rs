@@ -8,16 +8,14 @@
 use super::d04_io_limit_configured as d04;
 use crate::checks::prelude::*;
 use crate::figures::traffic;
-use crate::figures::traffic::{AMPLIFICATION, FLOOR_BYTES, Traffic};
+use crate::figures::traffic::{AMPLIFICATION, FLOOR_BYTES, FLOOR_IOS, Traffic};
 
 /// Share of the traffic above which the number is biased.
-const BIASED_ABOVE: Share = Share(0.05);
+pub(crate) const BIASED_ABOVE: Share = Share(0.05);
 /// Share above which the number mostly depends on the other processes.
 const VOID_ABOVE: Share = Share(0.30);
 /// Share of the time with a request in flight below which the disk certainly had headroom.
 const HEADROOM_BELOW: Share = Share(0.9);
-/// Requests per run that never count.
-const FLOOR_IOS: u64 = 48;
 pub(super) const CHECK: Check = Check {
     id: CheckId::D01,
     name: "FOREIGN_IO",

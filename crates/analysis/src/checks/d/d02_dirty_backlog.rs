@@ -2,11 +2,7 @@
 //! machine at the start of each run.
 
 use crate::checks::prelude::*;
-use model::evidence::meminfo_bytes;
-
-/// Dirty bytes that an idle machine always has. More take 0.1 s or more of a disk's time. fathom waits for the
-/// same limit before a run.
-const BACKLOG_ABOVE: u64 = 64 << 20;
+use model::evidence::{BACKLOG_BYTES, meminfo_bytes};
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::D02,
@@ -17,7 +13,7 @@ pub(super) const CHECK: Check = Check {
     formula: formula!(
         "Their sum above {backlog} at the start of any run: the kernel writes it out during the run. An idle \
          machine always has less. (A share of the memory would mean less: what counts is the disk's time.)",
-        backlog = show_bytes(BACKLOG_ABOVE)
+        backlog = show_bytes(BACKLOG_BYTES)
     ),
     provoke: "head -c 256M /dev/zero > /var/tmp/dirty; fathom run /mnt   # with /mnt on another file system \
               than /var/tmp",
@@ -50,7 +46,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let bytes = worst.ok_or_else(no_run)?;
     let numbers = evidence([("backlog_bytes", bytes as f64)]);
-    if bytes <= BACKLOG_ABOVE {
+    if bytes <= BACKLOG_BYTES {
         return Ok(Answer::Holds("Too little older data was waiting to be written to matter.", numbers));
     }
     finding!(

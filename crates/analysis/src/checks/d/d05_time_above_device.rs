@@ -20,10 +20,8 @@ const RENAMED_ABOVE: f64 = 0.7;
 /// Time per operation that never counts: entering the kernel, an interrupt, waking a thread. On drives that
 /// answer in some us it is a large share.
 const FLOOR_NS: f64 = 20e3;
-/// Share of the issued bytes that the device must have moved for its time to be that of the operations.
-const ARRIVED_FROM: Share = Share(0.95);
 /// Requests per operation up to which operations count as unsplit.
-const ONE_TO_ONE: f64 = 1.1;
+pub(crate) const ONE_TO_ONE: f64 = 1.1;
 /// Share of the time above the device that the kernel must have counted as I/O wait to name it so.
 const COUNTED_FROM: f64 = 0.5;
 /// The reason if other processes used the device too.

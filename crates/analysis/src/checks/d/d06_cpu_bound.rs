@@ -5,7 +5,7 @@
 use crate::checks::prelude::*;
 
 /// Share of a worker's time on a CPU or waiting for one above which waiting for storage is negligible.
-const BOUND_ABOVE: Share = Share(0.9);
+pub(crate) const BOUND_ABOVE: Share = Share(0.9);
 /// Share of fathom's own ceiling, measured before the first run, above which the ceiling is what was measured.
 const CEILING_ABOVE: Share = Share(0.8);
 

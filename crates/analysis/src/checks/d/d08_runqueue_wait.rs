@@ -6,7 +6,7 @@ use crate::checks::prelude::*;
 
 /// Share of the workers' time above which waiting for a CPU is part of the latencies. Kernel threads also need
 /// CPU time: 5.4 % were seen in one of 80 honest runs on two quiet CPUs.
-const BIASED_ABOVE: Share = Share(0.10);
+pub(crate) const BIASED_ABOVE: Share = Share(0.10);
 /// Share above which the number mostly depends on the CPUs.
 const VOID_ABOVE: Share = Share(0.30);
 

@@ -3,11 +3,12 @@
 
 use crate::checks::prelude::*;
 use crate::figures::kernel_text::stolen_ticks;
+use crate::strategy::disturbed::STOLEN_ABOVE;
 
 #[cfg(test)]
 const STAT: &str = "/proc/stat";
-/// Share of all CPU time above which the number is biased.
-const BIASED_ABOVE: Share = Share(0.01);
+/// Share of all CPU time above which the number is biased. fathom repeats a run above the same share.
+const BIASED_ABOVE: Share = Share(STOLEN_ABOVE);
 /// Share above which the number mostly depends on the other guests of the host.
 const VOID_ABOVE: Share = Share(0.10);
 /// Fewest ticks on all CPUs, so that one tick is less than the first threshold.

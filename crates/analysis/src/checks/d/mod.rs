@@ -6,7 +6,7 @@ pub(super) mod d01_foreign_io;
 mod d02_dirty_backlog;
 mod d03_fs_housekeeping;
 pub(super) mod d04_io_limit_configured;
-mod d05_time_above_device;
+pub(super) mod d05_time_above_device;
 pub(super) mod d06_cpu_bound;
 mod d07_tool_overhead;
 pub(super) mod d08_runqueue_wait;

@@ -5,9 +5,6 @@ use super::{TIMED, has_step};
 use crate::checks::prelude::*;
 use stats::bimodality::{FEWEST_OPS, RATIO_FROM, SHARE_FROM, VALLEY_TO, modes};
 
-/// Share of the read bytes below which the device's count shows that the page cache answered the rest.
-const DELIVERED_BELOW: Share = Share(0.95);
-
 pub(super) const CHECK: Check = Check {
     id: CheckId::E07,
     name: "BIMODAL",
@@ -71,7 +68,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
 /// Whether the page cache is known to have answered a part of the reads.
 fn has_cache_hits(case: &Case) -> bool {
     let read = case.issued(Kind::Read).bytes as f64;
-    case.at_device(Kind::Read).is_ok_and(|delivered| (delivered.most as f64) < DELIVERED_BELOW.0 * read)
+    case.at_device(Kind::Read).is_ok_and(|delivered| (delivered.most as f64) < ARRIVED_FROM.0 * read)
 }
 
 #[cfg(test)]

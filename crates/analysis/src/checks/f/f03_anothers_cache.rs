@@ -3,11 +3,9 @@
 //! of offsets.
 
 use super::{host_names, hosts, shared_storage};
+use crate::checks::a::a16_re_reads::REPEATS_ABOVE;
 use crate::checks::prelude::*;
 use model::plan::Role;
-
-/// Share of repeated reads above which it is reported, as for a single host (A16).
-const REPEATS_ABOVE: Share = Share(0.2);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::F03,
