@@ -2,47 +2,33 @@
 //! fathom's rights and their substitutes, and other load while fathom only watched.
 
 use crate::doctor::Observation;
+use analysis::idle::{EXPENSIVE_CLOCK_PS, Idle};
 use machine::processes::Busy;
 use model::Known;
-use model::evidence::{
-    BlockFlow, BlockStat, GOVERNORS, HOUSEKEEPERS, LIBRARIES, LIMITS, SLEEPS, meminfo_bytes,
-};
-use model::finding::{CheckId, Look, Severity};
+use model::evidence::{BlockFlow, BlockStat, GOVERNORS, LIBRARIES, LIMITS, SLEEPS, meminfo_bytes};
+use model::finding::{CheckId, Look, Outcome, Severity};
 use model::units::{GIB, MIB, show_bytes, show_count, show_ns, show_rate, show_share};
 use sys::error_advice::advice;
 
 /// Clock sources that are read without entering the kernel.
 const GOOD_CLOCKS: [&str; 4] = ["tsc", "kvm-clock", "arch_sys_counter", "timebase"];
-/// CPU time of a time stamp from which two of them are a visible part of a fast operation (D13).
-const STAMP_NS: f64 = 1000.0;
 /// Wake-up time from which a single read of a fast device, about 50 us, takes a fifth longer (D12).
 const WAKE_US: u64 = 10;
 
 pub(super) fn check_host(observation: &Observation) -> Vec<Look> {
-    vec![
-        hypervisor(observation),
-        clock(observation),
-        governor(observation),
-        sleep(observation),
-        io_limits(observation),
-        cpu_limits(observation),
-        libraries(observation),
-    ]
+    let idle = observation.idle();
+    let mut looks: Vec<Look> = hypervisor(&idle).into_iter().collect();
+    looks.extend([clock(observation), governor(observation), sleep(observation)]);
+    looks.extend(idle.look("I/O limits", CheckId::D04));
+    looks.extend([cpu_limits(observation), libraries(observation)]);
+    looks
 }
 
-fn hypervisor(observation: &Observation) -> Look {
-    const ABOUT: &str = "hypervisor";
-    match &observation.machine.virtual_by {
-        Ok(None) => Look::ok(ABOUT, "None: bare metal."),
-        Ok(Some(name)) => Look::finding(
-            ABOUT,
-            Severity::Note,
-            format!("{name}: the cache, the limits and the other guests of the host are invisible here."),
-        )
-        .cure("mention this with every result, and repeat the run at another time of day")
-        .check(CheckId::D18),
-        Err(why) => Look::unknown(ABOUT, why).check(CheckId::D18),
-    }
+fn hypervisor(idle: &Idle) -> Option<Look> {
+    let look = idle.look("hypervisor", CheckId::D18)?;
+    let is_found = look.outcome == Outcome::Finding;
+    let cure = "mention this with every result, and repeat the run at another time of day";
+    Some(if is_found { look.cure(cure) } else { look })
 }
 
 fn clock(observation: &Observation) -> Look {
@@ -61,7 +47,7 @@ fn clock(observation: &Observation) -> Look {
         );
         return Look::finding(ABOUT, Severity::Biased, sentence).cure(cure).check(CheckId::D13);
     }
-    if timing.cost_ns > STAMP_NS {
+    if timing.cost_ns * 1e3 > EXPENSIVE_CLOCK_PS as f64 {
         return Look::finding(ABOUT, Severity::Biased, format!("A time stamp takes {cost} ({source})."))
             .cure(cure)
             .check(CheckId::D13);
@@ -113,38 +99,6 @@ fn sleep(observation: &Observation) -> Look {
         Some(us) => Look::ok(ABOUT, format!("Waking a CPU takes at most {us} us.")),
         None => Look::ok(ABOUT, "This kernel does not control the sleep states of the CPUs."),
     }
-}
-
-fn io_limits(observation: &Observation) -> Look {
-    const ABOUT: &str = "I/O limits";
-    let text = match observation.machine.fact(LIMITS) {
-        Ok(text) => text,
-        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D04),
-    };
-    let layers = &observation.place().layers;
-    let applies = |line: &&str| {
-        let mut devices = line.split_ascii_whitespace().filter(|w| is_device(w)).peekable();
-        // A limit without a device applies to all.
-        devices.peek().is_none() || devices.any(|d| layers.iter().any(|l| l.number == d))
-    };
-    let is_io = |line: &&str| ["/io.", "/blkio."].iter().any(|f| line.contains(f));
-    let limits: Vec<&str> = text.lines().filter(|l| is_io(l) && applies(l)).collect();
-    if limits.is_empty() {
-        return Look::ok(ABOUT, "No parent cgroup limits this device.");
-    }
-    Look::finding(
-        ABOUT,
-        Severity::Biased,
-        format!("A parent cgroup limits this device: {}.", limits.join("; ")),
-    )
-    .cure("measure outside of this cgroup; inside, the result is the limit")
-    .check(CheckId::D04)
-}
-
-/// Whether a word is `major:minor`.
-fn is_device(word: &str) -> bool {
-    let number = |n: &str| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
-    word.split_once(':').is_some_and(|(a, b)| number(a) && number(b))
 }
 
 fn cpu_limits(observation: &Observation) -> Look {
@@ -328,32 +282,22 @@ fn locked_memory(observation: &Observation) -> Look {
 const FOREIGN_FROM: f64 = 0.05;
 /// Share of CPU time used by others from which workers will wait for a CPU (D08).
 const CPU_FROM: f64 = 0.1;
-/// Stolen share of CPU time from which it is reported, and from which no time is reliable (D10).
-const STEAL_FROM: f64 = 0.01;
-const STEAL_VOID_FROM: f64 = 0.1;
-/// Dirty or write-back bytes that will be written during a run. An idle machine always has some (D02).
-const DIRTY_FROM: u64 = 64 << 20;
-/// Percent of the time in which a task waited for memory (D14).
-const PRESSURE_FROM: f64 = 1.0;
 /// Share of memory that should be available.
 const AVAILABLE_FROM: f64 = 0.05;
-/// Names, or parts of names, of kernel threads that exist only while they work.
-const WORKING_THREADS: [&str; 5] = ["ext4lazyinit", "btrfs-balance", "_resync", "_recovery", "_reshape"];
 /// Most names shown.
 const MAX_NAMES: usize = 3;
 
 pub(super) fn check_other_load(observation: &Observation) -> Vec<Look> {
+    let idle = observation.idle();
     let mut looks = Vec::new();
     if !observation.place().layers.is_empty() {
         looks.push(requests(observation));
     }
-    looks.extend([
-        cpu(observation),
-        steal(observation),
-        dirty(observation),
-        housekeeping(observation),
-        memory(observation),
-    ]);
+    looks.push(cpu(observation, &idle));
+    looks.extend(idle.look("stolen CPU time", CheckId::D10));
+    looks.extend(idle.look("waiting to be written", CheckId::D02));
+    looks.extend(idle.look("housekeeping", CheckId::D03));
+    looks.extend(idle.look("memory", CheckId::D14).map(|look| add_available(observation, look)));
     looks
 }
 
@@ -423,34 +367,12 @@ fn describe_busiest(
     }
 }
 
-/// CPU time of the whole machine between the snapshots, ticks: total, idle, stolen.
-fn cpu_ticks(observation: &Observation) -> Known<[u64; 3]> {
-    let parse = |text: &str| -> Known<[u64; 3]> {
-        let line = text.lines().find_map(|l| l.strip_prefix("cpu "));
-        let line = line.ok_or("/proc/stat has no line for all CPUs")?;
-        // user nice system idle iowait irq softirq steal; user already includes guests.
-        let numbers: Vec<u64> = line.split_ascii_whitespace().take(8).map_while(|w| w.parse().ok()).collect();
-        let [.., _, _, _, idle, iowait, _, _, steal] = numbers.as_slice() else {
-            return Err("the line for all CPUs in /proc/stat is too short".into());
-        };
-        let total = numbers.iter().fold(0_u64, |sum, n| sum.saturating_add(*n));
-        Ok([total, idle.saturating_add(*iowait), *steal])
-    };
-    let (a, b) = (parse(observation.start.text("/proc/stat")?)?, parse(observation.end.text("/proc/stat")?)?);
-    let since = |i: usize| b[i].saturating_sub(a[i]);
-    if since(0) == 0 {
-        return Err("/proc/stat did not change".into());
-    }
-    Ok([since(0), since(1), since(2)])
-}
-
-fn cpu(observation: &Observation) -> Look {
+fn cpu(observation: &Observation, idle: &Idle) -> Look {
     const ABOUT: &str = "CPU";
-    let [total, idle, steal] = match cpu_ticks(observation) {
-        Ok(ticks) => ticks,
+    let busy = match idle.used_cpu_share() {
+        Ok(share) => share,
         Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D08),
     };
-    let busy = total.saturating_sub(idle).saturating_sub(steal) as f64 / total as f64;
     let sentence = format!("{} of all CPU time was used.", show_share(busy));
     if busy < CPU_FROM {
         return Look::ok(ABOUT, sentence);
@@ -464,110 +386,27 @@ fn cpu(observation: &Observation) -> Look {
         .check(CheckId::D08)
 }
 
-fn steal(observation: &Observation) -> Look {
-    const ABOUT: &str = "stolen CPU time";
-    let [total, _, steal] = match cpu_ticks(observation) {
-        Ok(ticks) => ticks,
-        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D10),
-    };
-    let share = steal as f64 / total as f64;
-    let sentence = format!("The hypervisor gave {} of the CPU time to other guests.", show_share(share));
-    if share < STEAL_FROM {
-        return Look::ok(ABOUT, sentence);
-    }
-    let severity = if share < STEAL_VOID_FROM { Severity::Biased } else { Severity::Void };
-    Look::finding(ABOUT, severity, sentence)
-        .cure("measure when the host is less busy, or on CPUs that are not shared")
-        .check(CheckId::D10)
-}
-
-fn dirty(observation: &Observation) -> Look {
-    const ABOUT: &str = "waiting to be written";
-    let bytes = || -> Known<u64> {
-        let text = observation.end.text("/proc/meminfo")?;
-        Ok(meminfo_bytes(text, "Dirty")?.saturating_add(meminfo_bytes(text, "Writeback")?))
-    };
-    match bytes() {
-        Err(why) => Look::unknown(ABOUT, why).check(CheckId::D02),
-        Ok(bytes) if bytes < DIRTY_FROM => {
-            Look::ok(ABOUT, format!("{} on the whole machine.", show_bytes(bytes)))
-        }
-        Ok(bytes) => Look::finding(
-            ABOUT,
-            Severity::Biased,
-            format!("{} on the whole machine will be written during a measurement.", show_bytes(bytes)),
-        )
-        .cure("sync")
-        .check(CheckId::D02),
-    }
-}
-
-fn housekeeping(observation: &Observation) -> Look {
-    const ABOUT: &str = "housekeeping";
-    let text = match observation.end.text(HOUSEKEEPERS) {
-        Ok(text) => text,
-        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D03),
-    };
-    let names = text.lines().filter_map(|l| l.split_once(": ")).map(|(_, name)| name.trim());
-    match names.into_iter().find(|name| WORKING_THREADS.iter().any(|w| name.contains(w))) {
-        Some(name) => Look::finding(ABOUT, Severity::Biased, format!("The kernel thread {name} is working."))
-            .cure("wait until it ends: `ps -e | grep ...`; mkfs.ext4 -E lazy_itable_init=0,lazy_journal_init=0 initialises a new ext4 at once".replace("...", name))
-            .check(CheckId::D03),
-        None => Look::ok(ABOUT, "No kernel thread is initialising, balancing or rebuilding."),
-    }
-}
-
-fn memory(observation: &Observation) -> Look {
-    const ABOUT: &str = "memory";
-    let swapped = || -> Known<u64> {
-        let count = |text: &str, key: &str| -> Known<u64> {
-            let value = text.lines().find_map(|l| l.strip_prefix(key)?.trim().parse::<u64>().ok());
-            value.ok_or_else(|| format!("/proc/vmstat has no {key}"))
-        };
-        let sum =
-            |text: &str| Ok::<_, String>(count(text, "pswpin ")?.saturating_add(count(text, "pswpout ")?));
-        Ok(sum(observation.end.text("/proc/vmstat")?)?
-            .saturating_sub(sum(observation.start.text("/proc/vmstat")?)?))
-    };
+/// Adds the share of memory that is available to the answer of D14, which knows only of waiting and swapping.
+fn add_available(observation: &Observation, look: Look) -> Look {
     let available = || -> Known<f64> {
         let text = observation.end.text("/proc/meminfo")?;
         Ok(meminfo_bytes(text, "MemAvailable")? as f64 / meminfo_bytes(text, "MemTotal")?.max(1) as f64)
     };
-    let finding = |sentence: String| {
-        Look::finding(ABOUT, Severity::Biased, sentence)
-            .cure("stop the processes that use most of it; `ps aux --sort -rss | head` lists them")
-            .check(CheckId::D14)
-    };
-    match (swapped(), available()) {
-        (Ok(pages), _) if pages > 0 => {
-            finding(format!("{pages} pages were swapped in {} s.", show_rate(seconds(observation))))
+    match (available(), look.outcome) {
+        (_, Outcome::Finding) | (Err(_), Outcome::NotChecked) => look,
+        (Ok(share), _) if share < AVAILABLE_FROM => {
+            let sentence = format!("Only {} of it is available.", show_share(share));
+            Look::finding("memory", Severity::Biased, sentence)
+                .cure("stop the processes that use most of it; `ps aux --sort -rss | head` lists them")
+                .check(CheckId::D14)
         }
-        (_, Ok(share)) if share < AVAILABLE_FROM => {
-            finding(format!("Only {} of it is available.", show_share(share)))
-        }
-        (swapped, available) => match (pressure(observation), swapped, available) {
-            (Ok(percent), ..) if percent > PRESSURE_FROM => finding(format!(
-                "In the last 10 s processes waited for it {} of the time.",
-                show_share(percent / 100.0)
-            )),
-            (Ok(_), Ok(_), Ok(share)) => Look::ok(
-                ABOUT,
-                format!("{} of it is available, and no process waits for it.", show_share(share)),
-            ),
-            (Err(why), ..) | (_, Err(why), _) | (_, _, Err(why)) => {
-                Look::unknown(ABOUT, why).check(CheckId::D14)
-            }
-        },
+        (Ok(share), Outcome::Holds) => Look::ok(
+            "memory",
+            format!("{} of it is available, and no process waits for it.", show_share(share)),
+        ),
+        (Ok(_), Outcome::NotChecked) => look,
+        (Err(why), Outcome::Holds) => Look::unknown("memory", why).check(CheckId::D14),
     }
-}
-
-/// Percent of the last 10 s in which a task waited for memory.
-fn pressure(observation: &Observation) -> Known<f64> {
-    const FILE: &str = "/proc/pressure/memory";
-    let text = observation.end.text(FILE)?;
-    let some = text.lines().find_map(|l| l.strip_prefix("some avg10="));
-    let value = some.and_then(|rest| rest.split_ascii_whitespace().next()?.parse::<f64>().ok());
-    value.ok_or_else(|| format!("{FILE} has no average of 10 s"))
 }
 
 #[cfg(test)]
@@ -629,7 +468,10 @@ mod tests {
         let all = "/g/a/io.max: 8:0 rbps=1 wbps=max\n/g/io.max: 8:16 rbps=2 wbps=max\n/g/io.max: 8:0 riops=3\n\
                    /g/cpu.max: 100 200\n/g/a/cpu.max: 300 400\n/g/memory.max: 5000\n/g/a/memory.high: 6000";
         let io = with_fact(LIMITS, all, "I/O limits").sentence;
-        assert!(io.contains("rbps=1 wbps=max; /g/io.max: 8:0 riops=3.") && !io.contains("8:16"), "{io}");
+        assert!(
+            io.contains("reads to 1 B/s (/g/a/io.max); reads to 3 IOPS (/g/io.max)") && !io.contains("2 B/s"),
+            "{io}"
+        );
         let both = with_fact(LIMITS, all, "CPU and memory limits").sentence;
         for part in ["100 200", "300 400", "memory.max: 5000", "memory.high: 6000"] {
             assert!(both.contains(part), "{both}");
@@ -706,6 +548,7 @@ mod rights_tests {
 mod neighbours_tests {
     use super::*;
     use crate::doctor::observation_tests::in_order;
+    use model::evidence::HOUSEKEEPERS;
     use model::finding::Outcome;
 
     fn answer(observation: &Observation, about: &str) -> Look {
@@ -717,6 +560,9 @@ mod neighbours_tests {
     fn with(file: &str, text: &str, about: &str) -> Look {
         let mut observation = in_order();
         observation.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0 0 0\n".into()));
+        if file == "/proc/meminfo" {
+            observation.start.files.insert(file.into(), Ok(text.into()));
+        }
         observation.end.files.insert(file.into(), Ok(text.into()));
         answer(&observation, about)
     }
@@ -767,7 +613,7 @@ mod neighbours_tests {
         assert_eq!(with(stat, "cpu  50 0 50 900 0 0 0 0\n", "CPU").outcome, Outcome::Finding);
         let steal =
             |n: u64| with(stat, &format!("cpu  0 0 0 {} 0 0 0 {n}\n", 1000 - n), "stolen CPU time").severity;
-        assert_eq!((steal(9), steal(10), steal(100)), (None, Some(Severity::Biased), Some(Severity::Void)));
+        assert_eq!((steal(11), steal(12), steal(102)), (None, Some(Severity::Biased), Some(Severity::Void)));
         for junk in ["", "cpu ", "cpu  1 2 3", "cpu  a b c d e f g h", "cpu  0 0 0 0 0 0 0 0"] {
             assert_eq!(with(stat, junk, "CPU").outcome, Outcome::NotChecked, "{junk}");
         }
@@ -782,18 +628,21 @@ mod neighbours_tests {
     fn dirty_memory_and_memory_pressure_are_found() {
         let dirty =
             |kib: u64| format!("MemTotal: 1000 kB\nMemAvailable: 900 kB\nDirty: {kib} kB\nWriteback: 0 kB\n");
-        assert_eq!(with("/proc/meminfo", &dirty(65_535), "waiting to be written").outcome, Outcome::Holds);
-        assert_eq!(with("/proc/meminfo", &dirty(65_536), "waiting to be written").check, Some(CheckId::D02));
+        assert_eq!(with("/proc/meminfo", &dirty(65_536), "waiting to be written").outcome, Outcome::Holds);
+        assert_eq!(with("/proc/meminfo", &dirty(65_537), "waiting to be written").check, Some(CheckId::D02));
         assert_eq!(with(HOUSEKEEPERS, "9: ext4lazyinit\n", "housekeeping").check, Some(CheckId::D03));
-        assert_eq!(with(HOUSEKEEPERS, "9: md3_resync\n", "housekeeping").check, Some(CheckId::D03));
         assert_eq!(with(HOUSEKEEPERS, "", "housekeeping").outcome, Outcome::Holds);
-        assert_eq!(with("/proc/vmstat", "pswpin 6\npswpout 7\n", "memory").outcome, Outcome::Finding);
-        let psi = |avg: &str| {
-            with("/proc/pressure/memory", &format!("some avg10={avg} avg60=0\n"), "memory").outcome
-        };
+        let swapped =
+            |pages: u64| with("/proc/vmstat", &format!("pswpin {pages}\npswpout 7\n"), "memory").outcome;
+        assert_eq!((swapped(6), swapped(5000)), (Outcome::Holds, Outcome::Finding));
+        // Of 3 s.
+        let psi =
+            |us: &str| with("/proc/pressure/memory", &format!("some avg10=0 total={us}\n"), "memory").outcome;
         assert_eq!(
-            (psi("1.00"), psi("1.01"), psi("x")),
+            (psi("29000"), psi("31000"), psi("x")),
             (Outcome::Holds, Outcome::Finding, Outcome::NotChecked)
         );
+        let scarce = dirty(0).replace("MemAvailable: 900", "MemAvailable: 49");
+        assert_eq!(with("/proc/meminfo", &scarce, "memory").sentence, "Only 4.9 % of it is available.");
     }
 }

@@ -1,7 +1,8 @@
 //! `fathom doctor`: inspects a target before a measurement, and reports everything that would distort a number, with its fix.
 //!
 //! 1. `observe` collects all facts: two snapshots with a pause between them, the place, rights, processes.
-//! 2. `storage` and `environment` derive answers from the observation alone, so that they can be tested.
+//! 2. `storage` and `environment` derive answers from the observation alone, so that they can be tested. What a check of a
+//!    result can tell without a measurement, the check answers, with its own thresholds ([`Idle`]).
 //!
 //! Nothing is measured or changed. Fixes are commands for the user to type.
 
@@ -11,6 +12,7 @@ mod storage;
 use crate::failure::Failure;
 use crate::plan::settings;
 use crate::{stderr, stdout};
+use analysis::idle::Idle;
 use machine::error::MachineError;
 use machine::processes::{Busy, Processes};
 use machine::rights::Rights;
@@ -20,6 +22,7 @@ use machine::{host, resolve, rights};
 use model::evidence::{Moment, Snapshot, TargetState};
 use model::finding::{Diagnosis, FORMAT, Group, Look};
 use model::machine::{DirectIo, Layer, Machine, Place};
+use model::plan::Role;
 use model::units::{show_bytes, show_ns};
 use model::{Known, name};
 use report::{Format, Style};
@@ -97,23 +100,13 @@ const MOST_DIRTY_BYTES: u64 = 16 << 20;
 const MOST_ENTRIES: usize = 256;
 const O_NONBLOCK: i32 = 0o4000;
 
-/// Where a target is stored, which decides what the doctor asks about it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TargetKind {
-    /// A directory, where a test file would be made.
-    Directory,
-    /// A file of the user.
-    File,
-    /// A block device.
-    Device,
-}
-
 /// All observed facts.
 #[derive(Clone, Debug)]
 struct Observation {
     /// The target, absolute and without links.
     path: PathBuf,
-    kind: TargetKind,
+    /// A directory is [`Role::Made`]: fathom would make a test file there.
+    role: Role,
     /// Bytes of a file or device; 0 for a directory.
     bytes: u64,
     /// With one place, that of the target.
@@ -160,6 +153,15 @@ impl Observation {
         self.end.at_ns.saturating_sub(self.start.at_ns)
     }
 
+    /// The checks that need no measurement. Direct I/O in a directory is that of the witness.
+    fn idle(&self) -> Idle {
+        let mut machine = self.machine.clone();
+        if let Some(place) = machine.places.first_mut() {
+            place.direct = place.direct.or(self.witness.as_ref().map(|(_, direct)| *direct));
+        }
+        Idle::new(machine, self.role, self.bytes, [&self.start, &self.end])
+    }
+
     /// The lowest devices.
     fn leaves(&self) -> Vec<&Layer> {
         self.place().leaves().collect()
@@ -178,17 +180,16 @@ fn observe(typed: &Path) -> Result<Observation, Failure> {
     machine.places[0].path = path.to_string_lossy().into_owned();
     let facts =
         std::fs::metadata(&path).map_err(|e| Failure::Refused(format!("{}: {e}", name::shown(&path))))?;
-    let kind = kind(typed, &facts)?;
+    let role = role(typed, &facts)?;
     // Open without blocking: a device may have no medium, and a file a lease.
     let file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(&path);
-    let bytes = match kind {
-        TargetKind::Directory => 0,
-        TargetKind::File => facts.len(),
+    let bytes = match role {
+        Role::File => facts.len(),
         // From /sys, for users who may not open it.
-        TargetKind::Device => machine.places[0].layers.first().map_or(0, |l| l.bytes),
+        Role::Device => machine.places[0].layers.first().map_or(0, |l| l.bytes),
+        _ => 0,
     };
-    let witness =
-        (kind == TargetKind::Directory).then(|| witness(&root, &path, &machine.places[0])).flatten();
+    let witness = (role == Role::Made).then(|| witness(&root, &path, &machine.places[0])).flatten();
     let names: Vec<String> = machine.places[0].leaves().map(|l| l.name.clone()).collect();
     let rights = rights::look(&root, names.iter().map(String::as_str));
     let (clock, why) = Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));
@@ -205,7 +206,7 @@ fn observe(typed: &Path) -> Result<Observation, Failure> {
     explain_missing(&mut end, &file, &path, dirty);
     let hidden = after.as_ref().map_or(0, Processes::hidden);
     let busy = before.and_then(|before| Ok(after?.busy_since(&before)));
-    Ok(Observation { path, kind, bytes, machine, witness, start, end, busy, hidden, rights, timing })
+    Ok(Observation { path, role, bytes, machine, witness, start, end, busy, hidden, rights, timing })
 }
 
 /// Returns how long to watch other load.
@@ -213,14 +214,14 @@ fn watch_time() -> Duration {
     Duration::from_nanos(settings::at_most_ns(WATCH_NS))
 }
 
-fn kind(typed: &Path, facts: &Metadata) -> Result<TargetKind, Failure> {
+fn role(typed: &Path, facts: &Metadata) -> Result<Role, Failure> {
     let kind = facts.file_type();
     if kind.is_dir() {
-        Ok(TargetKind::Directory)
+        Ok(Role::Made)
     } else if kind.is_file() {
-        Ok(TargetKind::File)
+        Ok(Role::File)
     } else if kind.is_block_device() {
-        Ok(TargetKind::Device)
+        Ok(Role::Device)
     } else {
         Err(Failure::Usage(format!(
             "{} cannot be measured; name a directory, a file or a block device",
@@ -334,10 +335,10 @@ mod tests {
         let (_, list) = plain.split_once("Before you measure:\n").unwrap_or_default();
         assert!(list.starts_with("  1. holes (invalidates a number, A04): "), "{list}");
         assert!(list.contains("\n  2. counters of sda (biases it, A13): as root: echo 1"), "{list}");
-        // Room, and everything that needs moving counters or CPU time.
+        // Room, everything that needs the disk's counters, and CPU time, which does not pass.
         assert!(
             list.ends_with(
-                "1 note is worth knowing. 4 things could not be checked and do not count as passed.\n"
+                "1 note is worth knowing. 6 things could not be checked and do not count as passed.\n"
             ),
             "{list}"
         );
@@ -380,7 +381,15 @@ mod observation_tests {
             driver: Some("sd".into()),
             stat_file: "/sys/class/block/sda/stat".into(),
             queue: queue.clone(),
-            device: to_map(&[("mq", "4"), ("irq_cpus", "0-3"), ("alignment_offset", "0")]),
+            device: to_map(&[
+                ("mq", "4"),
+                ("irq_cpus", "0-3"),
+                ("alignment_offset", "0"),
+                ("current_link_speed", "16.0 GT/s PCIe"),
+                ("max_link_speed", "16.0 GT/s PCIe"),
+                ("current_link_width", "4"),
+                ("max_link_width", "4"),
+            ]),
             ..Layer::default()
         };
         let part = Layer {
@@ -460,7 +469,7 @@ mod observation_tests {
         };
         Observation {
             path: "/data/file".into(),
-            kind: TargetKind::File,
+            role: Role::File,
             bytes: 1 << 30,
             machine: machine(),
             witness: None,

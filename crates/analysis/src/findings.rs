@@ -7,7 +7,7 @@
 //!    invalidate every result, measuring would waste the user's time. Targets that another stream writes first are checked after the run.
 
 use crate::case::Case;
-use crate::checks::{Answer, Answers, Check, Detail, Evidence, Page, Rename};
+use crate::checks::{Answer, Answers, Check, Detail, Evidence, Rename};
 use crate::{case, checks, fleet};
 use model::Known;
 use model::finding::{CheckId, Finding, Outcome, Severity};
@@ -131,14 +131,14 @@ pub(crate) fn merge(answered: &[CaseAnswers], accept: &[CheckId]) -> Vec<Finding
 pub(crate) fn finding(
     id: CheckId,
     name: &str,
-    page: &Page,
+    fix: &str,
     answer: &Known<Answer>,
     about: Vec<String>,
 ) -> Option<Finding> {
     let (outcome, severity, sentence, cure, evidence) = match answer {
         Ok(Answer::DoesNotApply) => return None,
         Ok(Answer::Finding(f)) => {
-            let cure = f.cure.clone().unwrap_or_else(|| page.fix.to_owned());
+            let cure = f.cure.clone().unwrap_or_else(|| fix.to_owned());
             (Outcome::Finding, Some(f.severity), f.sentence.clone(), cure, f.evidence.clone())
         }
         Ok(Answer::Holds(sentence, numbers)) => {
@@ -177,7 +177,7 @@ struct Merged {
 
 impl Merged {
     fn new(check: &Check, answer: &Known<Answer>, about: &str) -> Option<Self> {
-        let mut finding = finding(check.id, check.name, &check.page, answer, vec![about.to_owned()])?;
+        let mut finding = finding(check.id, check.name, check.fix, answer, vec![about.to_owned()])?;
         let numbers = std::mem::take(&mut finding.evidence);
         Some(Self { evidence: vec![(about.to_owned(), numbers)], finding })
     }
@@ -303,7 +303,7 @@ pub(crate) fn moves_nothing(case: &Case) -> Option<&'static str> {
 }
 
 /// The checks that need no run, in the order of the catalogue.
-const NEED_NO_RUN: [CheckId; 2] = [CheckId::A04, CheckId::A05];
+pub(crate) const NEED_NO_RUN: [CheckId; 2] = [CheckId::A04, CheckId::A05];
 
 /// The invalid results that are known before the first run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -326,7 +326,7 @@ pub fn known_before(record: &Record, accept: &[CheckId]) -> Option<KnownBefore> 
     let id = check.id;
     let what = format!("{id} {} invalidates {} before the first run", check.name, about(&names));
     let why = format!("{}: {}", targets(case), found.sentence);
-    let fix = found.cure.as_deref().unwrap_or(check.page.fix);
+    let fix = found.cure.as_deref().unwrap_or(check.fix);
     Some(if invalid.len() == cases.len() {
         KnownBefore::All(format!(
             "{what}, so nothing was measured. {why} {fix} To measure all the same, type --accept {id}."
@@ -442,7 +442,7 @@ fn a_finding_advises_the_fix_of_its_page_with_names_filled_in() {
         let answered: Vec<_> = crate::case::cases(&record).into_iter().map(ask).collect();
         let findings = merge(&answered, &[]);
         let found = findings.iter().find(|f| f.id == id).unwrap();
-        let fix = checks::all().find(|c| c.id == id).unwrap().page.fix;
+        let fix = checks::all().find(|c| c.id == id).unwrap().fix;
         assert!(!fix.is_empty());
         assert_eq!(found.cure, fix.replace("DISK", disk));
     }

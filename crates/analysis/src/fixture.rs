@@ -4,12 +4,11 @@ use model::evidence::{Extents, FileState, Moment, Pages, Probe, Room, Snapshot, 
 use model::histogram::Histogram;
 use model::job::{Access, Arrivals, Cache, Job, Kind, Pace, Pattern, Phase, Stream};
 use model::machine::{Cgroup, DirectIo, FileSystem, Layer, LayerKind, Machine, Place};
-use model::plan::{LatencyTarget, Plan, Role, Strategy, Target};
+use model::plan::{LatencyTarget, Plan, Role};
 use model::record::{
     Ceiling, Cell, Clock, End, Header, Interval, Issued, KindEnd, OpenLoop, Record, Run, RunEnd, RunEnding,
     RunStart, SelfTest, Still, StreamEnd, SyncFailure, SyncedBy, ThreadIo, WorkerEnd, Written,
 };
-use model::study::Study;
 use model::{Known, evidence};
 use std::collections::BTreeMap;
 
@@ -616,48 +615,9 @@ fn self_test(fixtures: &[Fixture]) -> SelfTest {
 }
 
 fn plan(fixtures: &[Fixture]) -> Plan {
-    let target = Target {
-        path: "/data".into(),
-        role: fixtures[0].role,
-        bytes: 1 << 30,
-        block_bytes: 512,
-        writable: true,
-        identity: None,
-        unseen_users: false,
-        only_by_mark: false,
-        other_names: Vec::new(),
-        create: None,
-        made_for: model::plan::MadeFor::Host,
-        common: None,
-    };
-    Plan {
-        command: vec!["fathom".into()],
-        title: "run".into(),
-        targets: vec![target],
-        jobs: fixtures.iter().map(Fixture::job).collect(),
-        headline: 0,
-        runs: fixtures[0].runs,
-        strategy: Strategy::Fixed,
-        fail_if_slower: None,
-        attempts: 3,
-        fail_if: Vec::new(),
-        seed: 1,
-        seed_again: None,
-        cold: true,
-        baseline_ns: 0,
-        making_ns: model::plan::MAKING_NS,
-        quick_ns: None,
-        budget_ns: None,
-        origins: Vec::new(),
-        hook: None,
-        expect_device: None,
-        against: None,
-        study: Study::Jobs,
-        precondition: None,
-        op_log: None,
-        typed: None,
-        part: None,
-    }
+    let target = crate::idle::target("/data".into(), fixtures[0].role, 1 << 30);
+    let jobs = fixtures.iter().map(Fixture::job).collect();
+    Plan { runs: fixtures[0].runs, ..crate::idle::plan(target, jobs) }
 }
 
 /// The first disk of every fixture, and another one for streams that share nothing.

@@ -8,7 +8,7 @@
 //! 5. `compare`: two reports against each other.
 //! 6. `studies`, `deductions`: what several results mean together.
 //! 7. `gate`, `verdict`: conditions, verdict, headline and exit code.
-//! 8. `command`, `under_way`, `watch`: commands, unfinished measurements and running machines.
+//! 8. `command`, `under_way`, `watch`, `idle`: commands, unfinished measurements, running and idle machines.
 //!
 //! [`judge`] is total: every record has a report, which lists what was missing.
 #![forbid(unsafe_code)]
@@ -25,6 +25,7 @@ mod findings;
 mod fleet;
 mod gate;
 mod host_names;
+pub mod idle;
 mod limiter;
 mod notes;
 pub mod runs;
@@ -200,37 +201,38 @@ fn measured(answered: &CaseAnswers) -> Measured {
 
 /// The pages of all checks, of results and of comparisons. `fathom explain` and `docs/reference/checks.md` print them.
 pub mod catalogue {
-    use crate::checks::{GROUPS, Page};
+    use crate::checks::GROUPS;
     use crate::compare::checks as compare;
-    use model::finding::{CheckId, CheckPage};
+    use model::finding::CheckPage;
 
     /// The question of the checks of comparisons.
     const OF_COMPARISONS: &str = "May two results be compared?";
 
     /// The pages of every check: those of results, then those of comparisons.
     pub fn pages() -> impl Iterator<Item = CheckPage> {
-        let results = GROUPS.iter().flat_map(|(group, checks)| checks.iter().map(move |c| (*group, c)));
-        let results = results.map(|(group, c)| page(c.id, c.name, group, c.belief, &c.page, true));
-        let compared = compare::CHECKS.iter();
-        results.chain(compared.map(|c| page(c.id, c.name, OF_COMPARISONS, c.belief, &c.page, c.acceptable)))
-    }
-
-    fn page(
-        id: CheckId,
-        name: &'static str,
-        group: &'static str,
-        belief: &'static str,
-        texts: &Page,
-        acceptable: bool,
-    ) -> CheckPage {
-        let Page { reads, formula, provoke, fix, accept } = *texts;
-        let repair = [fix, accept].join(" ").trim().to_owned();
-        let accept = acceptable.then(|| format!("--accept {id}"));
-        CheckPage { id, name, group, belief, reads, formula: formula(), provoke, repair, accept }
+        macro_rules! page {
+            ($check:ident, $group:expr, $acceptable:expr) => {
+                CheckPage {
+                    id: $check.id,
+                    name: $check.name,
+                    group: $group,
+                    belief: $check.belief,
+                    reads: $check.reads,
+                    formula: ($check.formula)(),
+                    provoke: $check.provoke,
+                    repair: [$check.fix, $check.accept].join(" ").trim().to_owned(),
+                    accept: $acceptable.then(|| format!("--accept {}", $check.id)),
+                }
+            };
+        }
+        let results =
+            GROUPS.iter().flat_map(|(group, checks)| checks.iter().map(move |c| page!(c, group, true)));
+        results.chain(compare::CHECKS.iter().map(|c| page!(c, OF_COMPARISONS, c.acceptable)))
     }
 
     #[test]
     fn every_id_has_one_check() {
+        use model::finding::CheckId;
         let page_ids: Vec<CheckId> = pages().map(|c| c.id).collect();
         let ids: std::collections::BTreeSet<CheckId> = page_ids.iter().copied().collect();
         assert_eq!(ids.len(), page_ids.len(), "two checks have the same id");

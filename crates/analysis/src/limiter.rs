@@ -6,7 +6,9 @@
 //! 4. Where operations spent their time: in the device or above it ([`waiting_limiter`]).
 
 use crate::case::{Case, asked_depth, no_run, share};
-use crate::checks::{Answer, Evidence, Rename, busiest_worker, evidence, one_at_a_time, waited_for_cpu};
+use crate::checks::{
+    Answer, Evidence, ONE_TO_ONE, Rename, busiest_worker, evidence, one_at_a_time, waited_for_cpu,
+};
 use crate::figures::kernel_text;
 use crate::figures::kernel_text::link;
 use crate::findings::{CaseAnswers, moves_nothing};
@@ -20,9 +22,6 @@ use model::units::{show_ns, show_rate, show_share};
 
 /// Share of the latency inside the device from which the device is the limiter.
 const DEVICE_FROM: f64 = 0.7;
-
-/// Requests per operation up to which an operation is one request.
-const ONE_TO_ONE: f64 = 1.1;
 
 /// Share of the requested depth from which a queue is full.
 const FULL_FROM: f64 = 0.9;

@@ -8,7 +8,7 @@
 use crate::error::describe;
 use crate::root::Root;
 use model::Known;
-use model::evidence::{Pages, meminfo_bytes};
+use model::evidence::{BACKLOG_BYTES, Pages, meminfo_bytes};
 use model::units::show_bytes;
 use rustix::fs::{Advice, fadvise, fstatfs};
 use std::fs::File;
@@ -21,8 +21,6 @@ use sys::page_cache;
 /// Attempts of an eviction: pages in a per-CPU list escape the first one.
 const MAX_EVICTIONS: u32 = 5;
 const BETWEEN_EVICTIONS: Duration = Duration::from_millis(2);
-/// Dirty bytes that an idle machine always has (threshold of check D02).
-const QUIET_BYTES: u64 = 64 << 20;
 const POLL: Duration = Duration::from_millis(20);
 /// If dirty bytes do not fall by this much in this time, waiting longer is useless.
 const MIN_FALL_BYTES: u64 = 1 << 20;
@@ -94,7 +92,7 @@ impl Settled {
     pub fn note(&self) -> Option<String> {
         let waited = self.waited.as_secs_f64();
         match &self.left_bytes {
-            Ok(left) if *left < QUIET_BYTES => None,
+            Ok(left) if *left < BACKLOG_BYTES => None,
             Ok(left) => Some(format!(
                 "{} of other data were still not written back when the run began, after {waited:.1} s of waiting",
                 show_bytes(*left)
@@ -118,7 +116,7 @@ pub fn settle(root: &Root, limit: Duration, stop: &AtomicBool) -> Settled {
             fell = Instant::now();
         }
         let hopeless = fell.elapsed() >= PATIENCE;
-        if bytes < QUIET_BYTES || hopeless || waited >= limit || stop.load(Ordering::Relaxed) {
+        if bytes < BACKLOG_BYTES || hopeless || waited >= limit || stop.load(Ordering::Relaxed) {
             return Settled { waited, left_bytes: left };
         }
         std::thread::sleep(POLL);

@@ -9,10 +9,12 @@ mod c;
 mod d;
 mod e;
 mod f;
+pub(crate) mod prelude;
 #[cfg(test)]
 mod tests;
 
 use crate::case::{Case, CaseRun};
+use crate::threshold::Share;
 use model::Known;
 use model::finding::{CheckId, Severity};
 use model::histogram::Histogram;
@@ -21,10 +23,18 @@ use model::machine::Layer;
 use model::record::{KindEnd, WorkerEnd};
 use std::collections::BTreeMap;
 
+pub(crate) use a::a01_cache_served::BIASED_ABOVE as CACHED_ABOVE;
+pub use a::a01_cache_served::severity as severity_of_cached_share;
+pub(crate) use b::SAME_BYTES as SAME_REQUEST_BYTES;
 pub(crate) use b::b05_depth_not_reached::one_at_a_time;
+pub(crate) use d::d01_foreign_io::BIASED_ABOVE as FOREIGN_ABOVE;
 pub(crate) use d::d04_io_limit_configured::{LimitUnit, hard_limits, most_iops};
+pub(crate) use d::d05_time_above_device::ONE_TO_ONE;
+pub(crate) use d::d06_cpu_bound::BOUND_ABOVE as CPU_BOUND_ABOVE;
 pub(crate) use d::d06_cpu_bound::busiest as busiest_worker;
+pub(crate) use d::d08_runqueue_wait::BIASED_ABOVE as CPU_WAIT_ABOVE;
 pub(crate) use d::d08_runqueue_wait::waited as waited_for_cpu;
+pub use d::d13_bad_clock::EXPENSIVE_PS as EXPENSIVE_CLOCK_PS;
 pub(crate) use e::e06_runs_disagree::severity as severity_of_spread;
 #[cfg(test)]
 pub(crate) use e::shaped;
@@ -52,8 +62,17 @@ pub struct Check {
     pub name: &'static str,
     /// The belief that the check tests.
     pub belief: &'static str,
-    /// The check's page in the documentation.
-    pub page: Page,
+    /// Kernel files, system calls and counters that the check reads. Like the next four, a part of its page in the
+    /// documentation: sentences in Markdown without headings.
+    pub reads: &'static str,
+    /// The formula with the value of every threshold and the reason for it.
+    pub formula: fn() -> String,
+    /// Commands that make the check fire.
+    pub provoke: &'static str,
+    /// How to fix the cause. Findings show this text unless they have their own [`Detail::cure`].
+    pub fix: &'static str,
+    /// When to accept the finding instead.
+    pub accept: &'static str,
     /// The function that decides.
     pub ask: Ask,
     /// A record on which the check fires, or `None` if it has no finding.
@@ -121,7 +140,7 @@ impl Check {
     }
 }
 
-/// Builds the formula text of a page. Like in `format!`, a threshold appears as its constant (`{BIASED_ABOVE}`).
+/// Builds the formula text of a check. Like in `format!`, a threshold appears as its constant (`{BIASED_ABOVE}`).
 macro_rules! formula {
     ($($text:tt)*) => {
         || format!($($text)*)
@@ -129,20 +148,21 @@ macro_rules! formula {
 }
 pub(crate) use formula;
 
-/// The page of a check: sentences in Markdown without headings.
-#[derive(Clone, Copy, Debug)]
-pub struct Page {
-    /// Kernel files, system calls and counters that the check reads.
-    pub reads: &'static str,
-    /// The formula with the value of every threshold and the reason for it.
-    pub formula: fn() -> String,
-    /// Commands that make the check fire.
-    pub provoke: &'static str,
-    /// How to fix the cause. Findings show this text unless they have their own [`Detail::cure`].
-    pub fix: &'static str,
-    /// When to accept the finding instead.
-    pub accept: &'static str,
+/// Builds the details of a finding from its severity, its numbers, and the sentence as in `format!`.
+macro_rules! detail {
+    ($severity:expr, $numbers:expr, $($sentence:tt)+) => {
+        Detail::new($severity, format!($($sentence)+), $numbers)
+    };
 }
+pub(crate) use detail;
+
+/// Builds the answer of a check that has a finding, with the arguments of [`detail`].
+macro_rules! finding {
+    ($($detail:tt)+) => {
+        detail!($($detail)+).found()
+    };
+}
+pub(crate) use finding;
 
 /// The numbers that support an answer.
 pub type Evidence = BTreeMap<String, f64>;
@@ -159,7 +179,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Creates a finding that does not relabel the result and takes its fix from the page.
+    /// Creates a finding that does not relabel the result and takes its fix from the check.
     pub(crate) fn finding(severity: Severity, sentence: String, evidence: Evidence) -> Self {
         Self::Finding(Detail::new(severity, sentence, evidence))
     }
@@ -172,7 +192,7 @@ pub struct Detail {
     pub severity: Severity,
     /// The sentence for the user.
     pub sentence: String,
-    /// A fix for this case in place of [`Page::fix`]. Empty for no fix.
+    /// A fix for this case in place of [`Check::fix`]. Empty for no fix.
     pub cure: Option<String>,
     /// The numbers that support the finding.
     pub evidence: Evidence,
@@ -181,9 +201,14 @@ pub struct Detail {
 }
 
 impl Detail {
-    /// Creates a finding that does not relabel the result and takes its fix from the page.
+    /// Creates a finding that does not relabel the result and takes its fix from the check.
     pub(crate) fn new(severity: Severity, sentence: String, evidence: Evidence) -> Self {
         Self { severity, sentence, cure: None, evidence, renames: None }
+    }
+
+    /// Returns the answer of a check that has this finding.
+    pub(crate) fn found(self) -> Known<Answer> {
+        Ok(Answer::Finding(self))
     }
 
     /// Sets the fix for this case, if there is one.
@@ -215,6 +240,9 @@ pub(crate) fn evidence<const N: usize>(pairs: [(&str, f64); N]) -> Evidence {
     pairs.into_iter().filter(|(_, v)| v.is_finite()).map(|(k, v)| (k.to_owned(), v)).collect()
 }
 
+/// Share of the bytes of operations that a device must have moved for its counters to be those of the operations. A smaller
+/// share means that another layer served the rest.
+const ARRIVED_FROM: Share = Share(0.95);
 /// File with the counters of the machine's memory.
 const VMSTAT: &str = "/proc/vmstat";
 /// Page size in these counters. The kernel counts a larger page as several.

@@ -9,9 +9,9 @@
 
 mod figures;
 
-use crate::checks::hard_limits;
+use crate::checks::{CACHED_ABOVE, CPU_BOUND_ABOVE, CPU_WAIT_ABOVE, FOREIGN_ABOVE, hard_limits};
 use crate::compare::{self, Timed};
-use crate::figures::kernel_text::stolen_ticks;
+use crate::figures::kernel_text::{LEAST_TICKS, stolen_ticks};
 use crate::{Judging, notes, nowhere, verdict};
 use model::Known;
 use model::command::{
@@ -19,7 +19,7 @@ use model::command::{
     Stream,
 };
 use model::comparison::{Answer as Word, Metric, Pair};
-use model::evidence::{LIMITS, Moment};
+use model::evidence::{BACKLOG_BYTES, LIMITS, Moment};
 use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::job::Kind;
 use model::record::{CommandRecord, Record};
@@ -258,7 +258,7 @@ pub fn can_be_asked(condition: &Condition) -> bool {
 }
 
 /// Share of one CPU from which the CPU is the limiter.
-const CPU_BOUND: f64 = 0.9;
+const CPU_BOUND: f64 = CPU_BOUND_ABOVE.0;
 
 /// A device is the limiter if it has requests in flight for at least this share of the time.
 const DEVICE_BUSY: f64 = 0.75;
@@ -464,28 +464,22 @@ fn throttle(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Option<S
 }
 
 /// Share of the bytes from which the page cache changes the meaning of the time.
-const CACHE_SHARE: f64 = 0.05;
+const CACHE_SHARE: f64 = CACHED_ABOVE.0;
 
 /// Bytes below which a direction does not matter.
 const LEAST_BYTES: u64 = 1 << 20;
 
-/// Dirty bytes before a run whose write-back disturbs the run (D02).
-const BACKLOG_BYTES: u64 = 64 << 20;
-
 /// Share of the reads from which other processes disturb the run.
-const FOREIGN_SHARE: f64 = 0.05;
+const FOREIGN_SHARE: f64 = FOREIGN_ABOVE.0;
 
 /// Share of the time without a CPU, or without memory, from which the run takes noticeably longer.
-const CPU_WAIT_SHARE: f64 = 0.1;
+const CPU_WAIT_SHARE: f64 = CPU_WAIT_ABOVE.0;
 
 /// Share of the topmost device's bytes that the lowest devices must deliver.
 const LOWER_SHARE: f64 = 0.9;
 
 /// Shortest run in which waiting for a CPU is noticeable.
 const CPU_WAIT_SECONDS: f64 = 0.1;
-
-/// Fewest ticks of all CPUs for a share.
-const LEAST_TICKS: u64 = 20;
 
 /// The answer of a check.
 enum CheckReply {

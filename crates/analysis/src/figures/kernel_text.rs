@@ -252,7 +252,7 @@ fn leading(text: &str) -> Option<f64> {
 }
 
 /// Fewest ticks of 10 ms on all CPUs for a share.
-const LEAST_TICKS: u64 = 20;
+pub(crate) const LEAST_TICKS: u64 = 20;
 
 /// The host's load in a run. A value that was not counted is `None`.
 pub(crate) fn host_figures(case: &Case, ran: &CaseRun) -> HostFigures {

@@ -20,6 +20,9 @@ use std::collections::BTreeSet;
 /// Bytes per run that never count as traffic of others: a journal commit, fathom's own session file, a log line.
 pub(crate) const FLOOR_BYTES: u64 = 1 << 20;
 
+/// Requests per run that never count as traffic of others.
+pub(crate) const FLOOR_IOS: u64 = 48;
+
 /// Largest operation that is one request of the device. The device's limits split larger ones.
 const COUNTED_TO_BYTES: u32 = 64 << 10;
 

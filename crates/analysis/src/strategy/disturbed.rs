@@ -18,7 +18,7 @@
 
 use super::{Budget, Next, Summary};
 use crate::case::{self, Case};
-use crate::figures::kernel_text::stolen_ticks;
+use crate::figures::kernel_text::{LEAST_TICKS, stolen_ticks};
 use crate::figures::traffic;
 use crate::figures::traffic::Traffic;
 use model::evidence::{BlockStat, LIMITS, Moment, NEIGHBOURS, Snapshot};
@@ -46,8 +46,7 @@ pub(crate) const FLOOR_IOS: u64 = 100;
 /// Share of the time of all CPUs that a hypervisor may steal.
 pub(crate) const STOLEN_ABOVE: f64 = 0.01;
 
-/// Fewest ticks of 10 ms on all CPUs for a share, and stolen ticks that may be rounding.
-const LEAST_TICKS: u64 = 20;
+/// Stolen ticks that may be rounding.
 const ROUNDING: u64 = 1;
 
 /// What other processes did during the runs of a case: each kind, or why it is unknown.

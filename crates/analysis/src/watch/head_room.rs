@@ -12,6 +12,7 @@
 //! Directions may overlap in a device or exclude each other: the load is at least the largest share and at most their sum. `%util` says
 //! nothing about head-room and is not used.
 
+use crate::checks::SAME_REQUEST_BYTES;
 use crate::limiter;
 use model::job::{Mix, Pattern, Stream};
 use model::machine::{Capacity, Direction, KnownBy, Layer, LayerKind, Place, SameBy};
@@ -218,10 +219,6 @@ fn seconds_each(classes: &[&Class], bytes: f64) -> Option<[f64; 2]> {
     Some([least.min(most), most.max(least)])
 }
 
-/// Largest difference between the bytes of the device and those of the operations, as a share. Merging and splitting keep the bytes, a page
-/// cache or a journal does not.
-const SAME_BYTES: f64 = 0.05;
-
 /// The capacities in a report, for the devices of its plan's targets.
 ///
 /// A result is a capacity if all of this holds:
@@ -249,7 +246,7 @@ fn capacity_of_result(plan: &Plan, places: &[Place], result: &Measured) -> Optio
     let device = device(plan, places, stream)?;
     let (rates, at_device) = (result.total.as_ref()?, result.at_device()?);
     let moved = at_device.bytes_per_s(rates.iops) / (rates.mb_per_s * 1e6);
-    if !moved.is_finite() || (moved - 1.0).abs() > SAME_BYTES {
+    if !moved.is_finite() || (moved - 1.0).abs() > SAME_REQUEST_BYTES {
         return None;
     }
     let requests_per_s = at_device.requests_per_s(rates.iops);

@@ -1,46 +1,37 @@
 //! A01: reads that the page cache answered. Compares the bytes read with the bytes that the device delivered.
 //! Holes (A04) and targets in memory (A11) have their own checks.
 
-use crate::case::{Case, SAME_BYTES, share};
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula, issued_bytes};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::{show_bytes, show_share};
+use super::a07_encoded_extents::ENCODED_ABOVE;
+use crate::case::SAME_BYTES;
+use crate::checks::prelude::*;
 
 /// Share of cached bytes above which the rate is biased. A smaller share can come from pages that other readers
 /// left.
-const BIASED_ABOVE: Share = Share(0.05);
+pub(crate) const BIASED_ABOVE: Share = Share(0.05);
 /// Share from which most of the reads measured the page cache.
-const RENAMED_FROM: Share = Share(0.5);
-/// Share of compressed bytes above which device bytes cannot be compared with file bytes.
-const ENCODED_ABOVE: Share = Share(0.01);
-
+pub(crate) const RENAMED_FROM: Share = Share(0.5);
 pub(super) const CHECK: Check = Check {
     id: CheckId::A01,
     name: "CACHE_SERVED",
     belief: "the reads measured the device, not memory",
-    page: Page {
-        reads: "The `stat` files of the devices below the file system and the io counters of fathom's own \
-                cgroup, from start to stop of every run, compared with the bytes that fathom read. Also \
-                `read_bytes` in /proc/thread-self/io of each worker.",
-        formula: formula!(
-            "hit = 1 - bytes delivered / bytes read. The bytes delivered are the smaller of the device's \
-             count and the cgroup's, or the device's count alone if it agrees with fathom's within {same}. \
-             Above {BIASED_ABOVE} the number is biased: a smaller share can come from pages that other \
-             readers left. From {RENAMED_FROM} on, it mostly measures the page cache and is relabelled. If \
-             other streams of the phase use the same device, the kernel's counts of the reads that each \
-             stream's own workers submitted (`read_bytes` in /proc/thread-self/io) give a lower and an upper \
-             bound, and the check answers if both lead to one answer. A file with more than {ENCODED_ABOVE} \
-             stored compressed is not checked: the bytes on its disk are not the bytes of the file.",
-            same = Share(SAME_BYTES)
-        ),
-        provoke: "`dd if=/dev/urandom of=FILE bs=1M count=256`, `cat FILE > /dev/null` and `fathom run --rw \
-                  randread --cache buffered FILE`.",
-        fix: "Use --cache direct, or a --size well above the memory of the machine.",
-        accept: "Accept it if you want to measure the page cache.",
-    },
+    reads: "The `stat` files of the devices below the file system and the io counters of fathom's own \
+            cgroup, from start to stop of every run, compared with the bytes that fathom read. Also \
+            `read_bytes` in /proc/thread-self/io of each worker.",
+    formula: formula!(
+        "hit = 1 - bytes delivered / bytes read. The bytes delivered are the smaller of the device's count \
+         and the cgroup's, or the device's count alone if it agrees with fathom's within {same}. Above \
+         {BIASED_ABOVE} the number is biased: a smaller share can come from pages that other readers left. \
+         From {RENAMED_FROM} on, it mostly measures the page cache and is relabelled. If other streams of \
+         the phase use the same device, the kernel's counts of the reads that each stream's own workers \
+         submitted (`read_bytes` in /proc/thread-self/io) give a lower and an upper bound, and the check \
+         answers if both lead to one answer. A file with more than {ENCODED_ABOVE} stored compressed is not \
+         checked: the bytes on its disk are not the bytes of the file.",
+        same = Share(SAME_BYTES)
+    ),
+    provoke: "`dd if=/dev/urandom of=FILE bs=1M count=256`, `cat FILE > /dev/null` and `fathom run --rw \
+              randread --cache buffered FILE`.",
+    fix: "Use --cache direct, or a --size well above the memory of the machine.",
+    accept: "Accept it if you want to measure the page cache.",
     ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { delivered: 0.02, ..crate::fixture::Fixture::honest() }.record()),
@@ -64,39 +55,44 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         ("device_read_bytes", delivered as f64),
         ("cached_share", share_cached),
     ]);
-    if share_cached <= BIASED_ABOVE && at_most > BIASED_ABOVE {
+    let Some(severity) = severity(share_cached) else {
+        if at_most <= BIASED_ABOVE {
+            return Ok(Answer::Holds("The device delivered all bytes that were read.", numbers));
+        }
         return Err(format!(
             "fathom cannot tell how many of this stream's reads came from memory: {}",
             case.why_shared()?
         ));
-    }
-    if share_cached <= BIASED_ABOVE {
-        return Ok(Answer::Holds("The device delivered all bytes that were read.", numbers));
-    }
+    };
     if delivered > 0 && is_encoded(case) {
         return Err(
             "the file is stored compressed, so the bytes at the device do not show what the cache served"
                 .into(),
         );
     }
-    let (severity, renames, meaning) = if share_cached >= RENAMED_FROM {
-        (Severity::Rename, Some(Rename::Medium("page cache".into())), "This is the speed of the page cache.")
-    } else {
-        (Severity::Biased, None, "The rate mixes the device and memory.")
+    let (renames, meaning) = match severity {
+        Severity::Rename => {
+            (Some(Rename::Medium("page cache".into())), "This is the speed of the page cache.")
+        }
+        _ => (None, "The rate mixes the device and memory."),
     };
-    Ok(Answer::Finding(
-        Detail::new(
-            severity,
-            format!(
-                "{} of the bytes read came from memory: {} were read, and the device delivered {}. {meaning}",
-                show_share(share_cached),
-                show_bytes(read),
-                show_bytes(delivered)
-            ),
-            numbers,
-        )
-        .relabelled(renames),
-    ))
+    detail!(
+        severity,
+        numbers,
+        "{} of the bytes read came from memory: {} were read, and the device delivered {}. {meaning}",
+        show_share(share_cached),
+        show_bytes(read),
+        show_bytes(delivered)
+    )
+    .relabelled(renames)
+    .found()
+}
+
+/// Returns the severity of a share of cached bytes among the bytes read, or `None` if it is harmless.
+pub fn severity(cached_share: f64) -> Option<Severity> {
+    let limits =
+        [Limit::Above(BIASED_ABOVE.0, Severity::Biased), Limit::From(RENAMED_FROM.0, Severity::Rename)];
+    grade(cached_share, &limits)
 }
 
 fn is_encoded(case: &Case) -> bool {

@@ -2,26 +2,14 @@
 //! the target appeared, if the device saw fewer bytes than were issued, or if btrfs copied direct writes through
 //! the page cache.
 
-use crate::case::{Case, share};
-use crate::checks::{
-    Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, VMSTAT, VMSTAT_PAGE_BYTES, evidence,
-    formula, sum_over_runs,
-};
+use crate::checks::prelude::*;
 use crate::figures::kernel_text::{grown, keyed};
-use crate::threshold::Share;
-use model::Known;
-use model::evidence::{Moment, Pages};
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::machine::Place;
-use model::units::{show_bytes, show_share};
+use model::evidence::Pages;
 
 /// Share of the bytes that may appear as new or dirty pages. Readers of other parts of the file add a few.
 const PAGES_ABOVE: Share = Share(0.02);
 /// Bytes that other readers may add to the cached pages of one target out of several.
 const FEW_BYTES: f64 = (1 << 20) as f64;
-/// Share of the bytes that the device must see.
-const SEEN_FROM: Share = Share(0.95);
 /// Share of the bytes written to btrfs that must be dirtied and written back in the same time. The counters cover
 /// the whole machine, so a smaller share may belong to other processes. btrfs is known to do this since Linux
 /// 6.15.
@@ -31,26 +19,24 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A02,
     name: "DIRECT_FELL_BACK",
     belief: "direct I/O went past the page cache",
-    page: Page {
-        reads: "Pages of the target in the page cache at start and stop of every run (cachestat, or \
-                mincore). Also the `stat` files of the devices and the cgroup's counters, compared with the \
-                bytes that fathom issued.",
-        formula: formula!(
-            "Fires if new or dirty pages of the target exceed {PAGES_ABOVE} of the bytes that the run could \
-             touch: readers of other parts of the file add a few. Each of several targets is also checked \
-             alone, from {few} on. Also fires if the device saw less than {SEEN_FROM} of the bytes of a \
-             direction, since all direct I/O must reach it. If other streams use the same device, the bytes \
-             that it saw for this stream are known within bounds (see A01). Also fires for writes to a btrfs \
-             file with checksums if /proc/vmstat counts at least {COPIED_FROM} of them as dirtied and \
-             written back in the same time (nr_dirtied, nr_written).",
-            few = show_bytes(FEW_BYTES as u64)
-        ),
-        provoke: "`mkfs.ext4 IMAGE`, `mount -o data=journal IMAGE DIR` and `fathom run --rw randread DIR`; \
-                  or a directory of btrfs with compression.",
-        fix: "Use a file system that does direct I/O for this file: no data journal, no compression, no data \
-              checksums (btrfs: `chattr +C` on the empty directory).",
-        accept: "Accept it if you want to know how such a file system handles O_DIRECT.",
-    },
+    reads: "Pages of the target in the page cache at start and stop of every run (cachestat, or mincore). \
+            Also the `stat` files of the devices and the cgroup's counters, compared with the bytes that \
+            fathom issued.",
+    formula: formula!(
+        "Fires if new or dirty pages of the target exceed {PAGES_ABOVE} of the bytes that the run could \
+         touch: readers of other parts of the file add a few. Each of several targets is also checked alone, \
+         from {few} on. Also fires if the device saw less than {ARRIVED_FROM} of the bytes of a direction, \
+         since all direct I/O must reach it. If other streams use the same device, the bytes that it saw for \
+         this stream are known within bounds (see A01). Also fires for writes to a btrfs file with checksums \
+         if /proc/vmstat counts at least {COPIED_FROM} of them as dirtied and written back in the same time \
+         (nr_dirtied, nr_written).",
+        few = show_bytes(FEW_BYTES as u64)
+    ),
+    provoke: "`mkfs.ext4 IMAGE`, `mount -o data=journal IMAGE DIR` and `fathom run --rw randread DIR`; or a \
+              directory of btrfs with compression.",
+    fix: "Use a file system that does direct I/O for this file: no data journal, no compression, no data \
+          checksums (btrfs: `chattr +C` on the empty directory).",
+    accept: "Accept it if you want to know how such a file system handles O_DIRECT.",
     ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
     fires: Some(|| {
@@ -95,9 +81,9 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     for kind in Kind::MOVING {
         let (issued, seen) = (case.issued(kind).bytes, case.at_device(kind)?);
         let share_seen = |seen: u64| if issued == 0 { 1.0 } else { seen as f64 / issued as f64 };
-        is_undecided |= share_seen(seen.least) < SEEN_FROM;
+        is_undecided |= share_seen(seen.least) < ARRIVED_FROM;
         let (part, seen) = (share_seen(seen.most), seen.most);
-        if part < SEEN_FROM {
+        if part < ARRIVED_FROM {
             let sentence = format!(
                 "Direct I/O was requested, but the device saw only {} of the {} bytes: {} handled the rest \
                  in memory.",

@@ -1,10 +1,7 @@
 //! A03: direct I/O on a file that does not support it. Decides by statx, the mount options and the file
 //! attributes. A02 checks whether direct I/O really happened.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
-use model::Known;
-use model::finding::{CheckId, Severity};
+use crate::checks::prelude::*;
 #[cfg(test)]
 use model::machine::DirectIo;
 
@@ -12,19 +9,17 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A03,
     name: "DIRECT_UNSUPPORTED",
     belief: "the target supports direct I/O",
-    page: Page {
-        reads: "statx with STATX_DIOALIGN, the attributes of the file (FS_IOC_GETFLAGS and statx), the mount \
-                options and the type of the file system.",
-        formula: formula!(
-            "Fires if statx reports an alignment of zero, which means that the file does not support direct \
-             I/O; if the file system is tmpfs or ramfs; if data go through the journal (data=journal, chattr \
-             +j); or if btrfs compresses the file. A file system that reports no alignment is not checked; \
-             A02 shows what happened then."
-        ),
-        provoke: "`fathom run --rw randread /dev/shm`, or a file on ext4 mounted with data=journal.",
-        fix: "Measure on a file system that supports direct I/O, or name the block device.",
-        accept: "Accept it if you cannot change the file system and want to measure its page cache too.",
-    },
+    reads: "statx with STATX_DIOALIGN, the attributes of the file (FS_IOC_GETFLAGS and statx), the mount \
+            options and the type of the file system.",
+    formula: formula!(
+        "Fires if statx reports an alignment of zero, which means that the file does not support direct I/O; \
+         if the file system is tmpfs or ramfs; if data go through the journal (data=journal, chattr +j); or \
+         if btrfs compresses the file. A file system that reports no alignment is not checked; A02 shows \
+         what happened then."
+    ),
+    provoke: "`fathom run --rw randread /dev/shm`, or a file on ext4 mounted with data=journal.",
+    fix: "Measure on a file system that supports direct I/O, or name the block device.",
+    accept: "Accept it if you cannot change the file system and want to measure its page cache too.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
@@ -42,17 +37,13 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let mut not_stated = None;
     for place in case.places() {
         if let Some(why) = place.without_direct() {
-            return Ok(Answer::Finding(
-                Detail::new(
-                    Severity::Rename,
-                    format!(
-                        "This file does not support direct I/O ({why}), so the measured I/O went through the \
-                         page cache."
-                    ),
-                    evidence([]),
-                )
-                .relabelled(Rename::Medium("page cache".into())),
-            ));
+            return detail!(
+                Severity::Rename,
+                evidence([]),
+                "This target does not support direct I/O ({why}): its I/O goes through the page cache."
+            )
+            .relabelled(Rename::Medium("page cache".into()))
+            .found();
         }
         if place.direct.is_none() {
             not_stated = Some(format!("{} does not report whether it supports direct I/O", place.kind()));

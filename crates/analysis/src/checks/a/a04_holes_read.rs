@@ -1,35 +1,27 @@
 //! A04: reads of bytes that were never written. Measures the share of holes and unwritten extents in the file
 //! before the first operation and after the last one.
 
-use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::show_share;
+use crate::checks::prelude::*;
 
 /// Share of never written bytes that is harmless: one block at the end of a 4 MiB file.
-const VOID_ABOVE: Share = Share(0.001);
+pub(crate) const UNWRITTEN_ABOVE: Share = Share(0.001);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::A04,
     name: "HOLES_READ",
     belief: "the bytes that were read are on the disk",
-    page: Page {
-        reads: "The extents of the measured region of the file before the first run and at the start and end \
-                of every run (FIEMAP): holes, and extents that were allocated but never written. If the \
-                check already fires before the first run, fathom measures nothing.",
-        formula: formula!(
-            "Bytes never written / bytes of the region > {VOID_ABOVE}, which is one block at the end of a \
-             file of a few mebibytes. The kernel answers such reads with zeros without asking the disk, even \
-             with O_DIRECT. Block devices have no extents; A05 checks their data."
-        ),
-        provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randread FILE`.",
-        fix: "Name the directory and let fathom make its own test file, or write the file once: `fathom run \
-              --rw write --bs 1m --destroy FILE FILE`.",
-        accept: "Accept it only to measure how fast the kernel answers reads of holes: no disk is involved.",
-    },
+    reads: "The extents of the measured region of the file before the first run and at the start and end of \
+            every run (FIEMAP): holes, and extents that were allocated but never written. If the check \
+            already fires before the first run, fathom measures nothing.",
+    formula: formula!(
+        "Bytes never written / bytes of the region > {UNWRITTEN_ABOVE}, which is one block at the end of a file \
+         of a few mebibytes. The kernel answers such reads with zeros without asking the disk, even with \
+         O_DIRECT. Block devices have no extents; A05 checks their data."
+    ),
+    provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randread FILE`.",
+    fix: "Name the directory and let fathom make its own test file, or write the file once: `fathom run --rw \
+          write --bs 1m --destroy FILE FILE`.",
+    accept: "Accept it only to measure how fast the kernel answers reads of holes: no disk is involved.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { hole_share: 1.0, ..crate::fixture::Fixture::honest() }.record()),
@@ -44,9 +36,9 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let measured = !case.runs.is_empty();
     let before = never_written_share(&if measured { case.extents()? } else { case.extents_before_runs()? })?;
     let after = never_written_share(&case.extents_at_ends()).unwrap_or(before);
-    let (share_unwritten, at_start) = if before > VOID_ABOVE { (before, true) } else { (after, false) };
+    let (share_unwritten, at_start) = if before > UNWRITTEN_ABOVE { (before, true) } else { (after, false) };
     let numbers = evidence([("never_written_share", share_unwritten)]);
-    if share_unwritten <= VOID_ABOVE {
+    if share_unwritten <= UNWRITTEN_ABOVE {
         let sentence = if share_unwritten > 0.0 {
             "Almost every byte that was read is stored on the disk."
         } else {
@@ -69,7 +61,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
              reading the disk."
         ),
     };
-    Ok(Answer::finding(Severity::Void, sentence, numbers))
+    Detail::new(Severity::Void, sentence, numbers).found()
 }
 
 /// Returns the largest share of never written bytes in any of the extent maps.

@@ -1,13 +1,8 @@
 //! A05: reads of blocks that hold only zeros. Counts the zero blocks among the single reads made before the runs,
 //! and subtracts the blocks that earlier phases of the job overwrote.
 
-use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::{Data, Kind, Stream};
-use model::units::{show_count, show_share};
+use crate::checks::prelude::*;
+use model::job::Data;
 
 /// Share of zeros above which the rate is biased. Databases and virtual disks contain some empty blocks.
 const BIASED_ABOVE: Share = Share(0.05);
@@ -20,25 +15,22 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A05,
     name: "ZERO_DATA",
     belief: "the blocks that were read hold data",
-    page: Page {
-        reads: "64 single direct reads at random places of each target, made before the first run and \
-                outside every measured window. Each block is checked completely.",
-        formula: formula!(
-            "zero share = blocks that hold only zeros / blocks read. Above {BIASED_ABOVE} the number is \
-             biased: real files have a few empty blocks. From {VOID_FROM} on it is void if the storage can \
-             answer zeros without its medium: a block device, an SSD or a virtual disk. A hard disk reads \
-             written zeros like any other data. Fewer than {FEWEST_BLOCKS} blocks are too few to judge. Data \
-             other than zeros that earlier phases of the job wrote to the target are subtracted, as if those \
-             phases wrote no block twice."
-        ),
-        provoke: "`blkdiscard /dev/sdX` and `fathom run --rw randread /dev/sdX` (on a disk that holds \
-                  nothing you need), or `dd if=/dev/zero of=FILE bs=1M count=256` and `fathom run --rw \
-                  randread FILE`.",
-        fix: "Write the target once with data that are not zeros (`fathom run --rw write --bs 1m --destroy \
-              NAME TARGET` over all of it), or name a directory and let fathom make its own test file.",
-        accept: "Accept it if your real data contain as many zeros. fathom does not measure until you accept \
-                 a void finding.",
-    },
+    reads: "64 single direct reads at random places of each target, made before the first run and outside \
+            every measured window. Each block is checked completely.",
+    formula: formula!(
+        "zero share = blocks that hold only zeros / blocks read. Above {BIASED_ABOVE} the number is biased: \
+         real files have a few empty blocks. From {VOID_FROM} on it is void if the storage can answer zeros \
+         without its medium: a block device, an SSD or a virtual disk. A hard disk reads written zeros like \
+         any other data. Fewer than {FEWEST_BLOCKS} blocks are too few to judge. Data other than zeros that \
+         earlier phases of the job wrote to the target are subtracted, as if those phases wrote no block \
+         twice."
+    ),
+    provoke: "`blkdiscard /dev/sdX` and `fathom run --rw randread /dev/sdX` (on a disk that holds nothing \
+              you need), or `dd if=/dev/zero of=FILE bs=1M count=256` and `fathom run --rw randread FILE`.",
+    fix: "Write the target once with data that are not zeros (`fathom run --rw write --bs 1m --destroy NAME \
+          TARGET` over all of it), or name a directory and let fathom make its own test file.",
+    accept: "Accept it if your real data contain as many zeros. fathom does not measure until you accept a \
+             void finding.",
     ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
     fires: Some(|| {
@@ -73,17 +65,15 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if remaining <= BIASED_ABOVE.0 {
         return Err("the zeros were read before an earlier phase of the job wrote to the same target".into());
     }
-    Ok(Answer::finding(
+    finding!(
         if remaining >= VOID_FROM.0 && zeros_are_free(case) { Severity::Void } else { Severity::Biased },
-        format!(
-            "{}{} of {} sampled blocks hold only zeros: drives, thin volumes and clouds answer such reads \
-             from their map without reading the medium.",
-            if written > 0.0 { "At least " } else { "" },
-            show_share(remaining),
-            show_count(blocks as f64)
-        ),
         numbers,
-    ))
+        "{}{} of {} sampled blocks hold only zeros: drives, thin volumes and clouds answer such reads from \
+         their map without reading the medium.",
+        if written > 0.0 { "At least " } else { "" },
+        show_share(remaining),
+        show_count(blocks as f64)
+    )
 }
 
 /// Returns the largest share of the read region that earlier phases of the job can have filled with data. Sums

@@ -1,12 +1,7 @@
 //! A06: files so small that their bytes are stored in the inode or share a block with other files. Decides by the
 //! extent map (FIEMAP) at the start of the runs.
 
-use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::units::show_share;
+use crate::checks::prelude::*;
 
 /// Inline share that is harmless: the packed tail of a file of some hundred blocks.
 const RENAMED_ABOVE: Share = Share(0.01);
@@ -15,19 +10,17 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A06,
     name: "INLINE_OR_TAIL",
     belief: "the file has data blocks of its own",
-    page: Page {
-        reads: "The extents of the file at the start of each run (FIEMAP): those marked as stored in the \
-                inode or packed with other files.",
-        formula: formula!(
-            "Bytes in such extents / bytes of the file > {RENAMED_ABOVE}. The packed tail of a file of some \
-             hundred blocks stays below. For a file in its inode, the share is 100 %."
-        ),
-        provoke: "`mkfs.ext4 -O inline_data IMAGE`, mount it, `head -c 100 /dev/urandom > FILE`, and `fathom \
-                  run --rw randread --bs 50 --cache buffered FILE`.",
-        fix: "Measure a file of at least a few mebibytes, or name the directory and let fathom make its own \
-              file.",
-        accept: "Accept it if you want to measure tiny files.",
-    },
+    reads: "The extents of the file at the start of each run (FIEMAP): those marked as stored in the inode \
+            or packed with other files.",
+    formula: formula!(
+        "Bytes in such extents / bytes of the file > {RENAMED_ABOVE}. The packed tail of a file of some \
+         hundred blocks stays below. For a file in its inode, the share is 100 %."
+    ),
+    provoke: "`mkfs.ext4 -O inline_data IMAGE`, mount it, `head -c 100 /dev/urandom > FILE`, and `fathom run \
+              --rw randread --bs 50 --cache buffered FILE`.",
+    fix: "Measure a file of at least a few mebibytes, or name the directory and let fathom make its own \
+          file.",
+    accept: "Accept it if you want to measure tiny files.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| with_inline(1 << 30)),
@@ -45,11 +38,15 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if part <= RENAMED_ABOVE {
         return Ok(Answer::Holds("The file has data blocks of its own.", numbers));
     }
-    Ok(Answer::Finding(Detail::new(Severity::Rename, format!(
-            "{} of the file is stored in its inode or in a block shared with other files, not in data blocks \
-             of its own.",
-            show_share(part)
-        ), numbers).relabelled(Rename::Medium("inside the inode".into()))))
+    detail!(
+        Severity::Rename,
+        numbers,
+        "{} of the file is stored in its inode or in a block shared with other files, not in data blocks of \
+         its own.",
+        show_share(part)
+    )
+    .relabelled(Rename::Medium("inside the inode".into()))
+    .found()
 }
 
 #[cfg(test)]

@@ -1,37 +1,27 @@
 //! A07: files that the file system stores compressed or encrypted. Decides by the extent map (FIEMAP) at the
 //! start of each run and, for writes, after its final sync.
 
-use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::evidence::Extents;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::{show_bytes, show_share};
+use crate::checks::prelude::*;
 
 /// Share above which the bytes on the device are no longer those of the file.
-const BIASED_ABOVE: Share = Share(0.01);
+pub(crate) const ENCODED_ABOVE: Share = Share(0.01);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::A07,
     name: "ENCODED_EXTENTS",
     belief: "the bytes on the disk are the bytes of the file",
-    page: Page {
-        reads: "The extents of the file at the start of each run and after its final sync (FIEMAP): those \
-                marked as encoded or encrypted. Also the bytes that fathom issued and the bytes that the \
-                device moved.",
-        formula: formula!(
-            "Bytes in such extents / bytes of the file > {BIASED_ABOVE}. A smaller share changes no rate by \
-             more than the usual variation."
-        ),
-        provoke: "On btrfs: `btrfs property set DIR compression zstd`, then `fathom run --rw randwrite \
-                  --compress 50 --cache buffered DIR`.",
-        fix: "Measure in a directory without compression and encryption (`btrfs property set DIR compression \
-              none`, `chattr -c`).",
-        accept: "Accept it if your real data are stored like this and compress as well as the test data \
-                 (--compress).",
-    },
+    reads: "The extents of the file at the start of each run and after its final sync (FIEMAP): those marked \
+            as encoded or encrypted. Also the bytes that fathom issued and the bytes that the device moved.",
+    formula: formula!(
+        "Bytes in such extents / bytes of the file > {ENCODED_ABOVE}. A smaller share changes no rate by more \
+         than the usual variation."
+    ),
+    provoke: "On btrfs: `btrfs property set DIR compression zstd`, then `fathom run --rw randwrite \
+              --compress 50 --cache buffered DIR`.",
+    fix: "Measure in a directory without compression and encryption (`btrfs property set DIR compression \
+          none`, `chattr -c`).",
+    accept: "Accept it if your real data are stored like this and compress as well as the test data \
+             (--compress).",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
@@ -48,7 +38,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let part = encoded_share(case)?;
     let issued = case.issued_total().bytes;
     let mut numbers = evidence([("encoded_share", part), ("issued_bytes", issued as f64)]);
-    if part <= BIASED_ABOVE {
+    if part <= ENCODED_ABOVE {
         let sentence = if part > 0.0 {
             "Almost none of the file is stored compressed or encrypted."
         } else {
@@ -64,7 +54,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             &format!(" fathom issued {}, and the disk moved {}.", show_bytes(issued), show_bytes(bytes));
         numbers.insert("device_bytes".into(), bytes as f64);
     }
-    Ok(Answer::finding(Severity::Biased, sentence, numbers))
+    Detail::new(Severity::Biased, sentence, numbers).found()
 }
 
 /// Returns the largest share of encoded bytes before or after any run. Writes may be encoded only afterwards.

@@ -1,14 +1,9 @@
 //! A08: written data that storage could compress or deduplicate. Compares the measured compressibility and
 //! duplicates of the payload with limits, and checks whether a layer below is known to compress.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::{Data, Kind};
-use model::machine::{LayerKind, Place};
+use crate::checks::prelude::*;
+use model::job::Data;
 use model::record::Written;
-use model::units::show_share;
 
 /// Percent that a compressor may save. Random data save nothing, and no device would show a smaller share.
 const COMPRESS_ABOVE: f64 = 10.0;
@@ -26,23 +21,21 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A08,
     name: "PAYLOAD_TOO_EASY",
     belief: "the content of the data does not matter to the storage",
-    page: Page {
-        reads: "The written data, generated again after the run: 4096 blocks of 4 KiB, measured with an LZ \
-                compressor, and how many of them are copies. Also the options and attributes of the file \
-                system and the kind of device.",
-        formula: formula!(
-            "Biased if a compressor saves more than {COMPRESS_ABOVE} % or more than {DEDUP_ABOVE} % of the \
-             blocks are copies, since no drive reports whether it compresses. A note if both are at most \
-             {AS_ASKED} percentage points above the shares requested with --compress and --dedup. Void if \
-             {NOTHING_LEFT} % or more can be saved and the storage is known to compress: then almost nothing \
-             was stored."
-        ),
-        provoke: "`fathom run --rw randwrite --zeros DIR`; for the void finding, DIR on zram or on btrfs \
-                  mounted with compress-force.",
-        fix: "Omit --zeros and --data, since fathom's own data are unique and do not compress. Or use \
-              --compress and --dedup to imitate your data.",
-        accept: "Accept it if your data are as compressible.",
-    },
+    reads: "The written data, generated again after the run: 4096 blocks of 4 KiB, measured with an LZ \
+            compressor, and how many of them are copies. Also the options and attributes of the file system \
+            and the kind of device.",
+    formula: formula!(
+        "Biased if a compressor saves more than {COMPRESS_ABOVE} % or more than {DEDUP_ABOVE} % of the \
+         blocks are copies, since no drive reports whether it compresses. A note if both are at most \
+         {AS_ASKED} percentage points above the shares requested with --compress and --dedup. Void if \
+         {NOTHING_LEFT} % or more can be saved and the storage is known to compress: then almost nothing was \
+         stored."
+    ),
+    provoke: "`fathom run --rw randwrite --zeros DIR`; for the void finding, DIR on zram or on btrfs mounted \
+              with compress-force.",
+    fix: "Omit --zeros and --data, since fathom's own data are unique and do not compress. Or use --compress \
+          and --dedup to imitate your data.",
+    accept: "Accept it if your data are as compressible.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| written(&crate::fixture::Fixture::honest_write(), Data::Zeros, [100.0, 100.0])),
@@ -76,15 +69,13 @@ fn evaluate(case: &Case) -> Known<Answer> {
     } else {
         (Severity::Biased, "so storage that compresses or deduplicates looks faster than it is")
     };
-    Ok(Answer::finding(
+    finding!(
         severity,
-        format!(
-            "A compressor saves {} of the written data, and {} of the blocks are copies, {consequence}.",
-            show_share(compress / 100.0),
-            show_share(dedup / 100.0)
-        ),
         numbers,
-    ))
+        "A compressor saves {} of the written data, and {} of the blocks are copies, {consequence}.",
+        show_share(compress / 100.0),
+        show_share(dedup / 100.0)
+    )
 }
 
 /// Whether the user requested these shares and the data are no easier than requested.

@@ -1,14 +1,7 @@
 //! A09: acknowledged writes that were still in memory when the clock stopped. Compares the bytes written with the
 //! bytes at the device, and counts dirty pages, both before the final sync.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, Rename, evidence, formula, issued_bytes};
-use crate::threshold::Share;
-use model::Known;
-use model::evidence::Moment;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::{show_rate, show_share};
+use crate::checks::prelude::*;
 
 /// Share in memory that is normal: requests in flight and the last pages of a flush.
 const RENAMED_ABOVE: Share = Share(0.05);
@@ -17,23 +10,21 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A09,
     name: "WRITES_STILL_IN_RAM",
     belief: "the writes had left memory when the clock stopped",
-    page: Page {
-        reads: "The `stat` files of the devices and the dirty pages of the target (cachestat), both at the \
-                stop of every run and before the final sync, compared with the bytes that fathom wrote. Also \
-                the duration of that sync.",
-        formula: formula!(
-            "Share in memory = the larger of 1 - bytes at the device / bytes written and dirty bytes / bytes \
-             written. Above {RENAMED_ABOVE} the number is relabelled to the page cache: smaller shares are \
-             requests in flight and the last pages of a flush. The finding also gives the rate with the \
-             final sync included. If other streams write to the same device, the bytes of this stream are \
-             known within bounds. At least: direct writes that its own workers submitted, or pages that they \
-             dirtied and that are clean again (`write_bytes` in /proc/thread-self/io). At most: the device's \
-             total less the other streams' writes."
-        ),
-        provoke: "`fathom run --rw randwrite --cache buffered --time 1s DIR`.",
-        fix: "Use --cache direct, sync or dsync, or measure for longer than memory can absorb the writes.",
-        accept: "Accept it if your program also writes bursts into memory.",
-    },
+    reads: "The `stat` files of the devices and the dirty pages of the target (cachestat), both at the stop \
+            of every run and before the final sync, compared with the bytes that fathom wrote. Also the \
+            duration of that sync.",
+    formula: formula!(
+        "Share in memory = the larger of 1 - bytes at the device / bytes written and dirty bytes / bytes \
+         written. Above {RENAMED_ABOVE} the number is relabelled to the page cache: smaller shares are \
+         requests in flight and the last pages of a flush. The finding also gives the rate with the final \
+         sync included. If other streams write to the same device, the bytes of this stream are known within \
+         bounds. At least: direct writes that its own workers submitted, or pages that they dirtied and that \
+         are clean again (`write_bytes` in /proc/thread-self/io). At most: the device's total less the other \
+         streams' writes."
+    ),
+    provoke: "`fathom run --rw randwrite --cache buffered --time 1s DIR`.",
+    fix: "Use --cache direct, sync or dsync, or measure for longer than memory can absorb the writes.",
+    accept: "Accept it if your program also writes bursts into memory.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {

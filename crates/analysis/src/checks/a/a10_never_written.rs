@@ -3,13 +3,8 @@
 //!
 //! A09 reports late writes. A02 and A22 report direct writes that did not arrive.
 
-use crate::case::{Case, grown};
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula, issued_bytes};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::{show_bytes, show_share};
+use crate::case::grown;
+use crate::checks::prelude::*;
 
 /// Share of the written bytes that may have been dropped: at most a temporary file of fathom itself.
 const VOID_ABOVE: Share = Share(0.01);
@@ -21,23 +16,21 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A10,
     name: "NEVER_WRITTEN",
     belief: "the written data reached the device in the end",
-    page: Page {
-        reads: "cancelled_write_bytes in /proc/self/io and the device's stat file, both at the start of each \
-                run and after its final sync.",
-        formula: formula!(
-            "Void if fathom's own operations dropped more than {VOID_ABOVE} of the written bytes while they \
-             were dirty. The kernel charges dropped pages to the process that drops them, so truncation by \
-             another process shows only at the device. Therefore also void if, for writes through the page \
-             cache, the device wrote less than {ARRIVED_FROM} of the distinct blocks: a rewritten block may \
-             reach it only once, but each block must reach it. The number of distinct blocks follows from \
-             the order of offsets to a few percent, hence the tolerance. Not checked if the order does not \
-             determine it or if the file is compressed."
-        ),
-        provoke: "`fathom run --rw randwrite --cache buffered --destroy FILE FILE` and, while it runs, \
-                  `truncate -s 0 FILE; truncate -s 1g FILE` in another terminal.",
-        fix: "Measure again, and make sure that no process deletes or truncates the file during the run.",
-        accept: "Do not accept it: the data were never stored.",
-    },
+    reads: "cancelled_write_bytes in /proc/self/io and the device's stat file, both at the start of each run \
+            and after its final sync.",
+    formula: formula!(
+        "Void if fathom's own operations dropped more than {VOID_ABOVE} of the written bytes while they were \
+         dirty. The kernel charges dropped pages to the process that drops them, so truncation by another \
+         process shows only at the device. Therefore also void if, for writes through the page cache, the \
+         device wrote less than {ARRIVED_FROM} of the distinct blocks: a rewritten block may reach it only \
+         once, but each block must reach it. The number of distinct blocks follows from the order of offsets \
+         to a few percent, hence the tolerance. Not checked if the order does not determine it or if the \
+         file is compressed."
+    ),
+    provoke: "`fathom run --rw randwrite --cache buffered --destroy FILE FILE` and, while it runs, `truncate \
+              -s 0 FILE; truncate -s 1g FILE` in another terminal.",
+    fix: "Measure again, and make sure that no process deletes or truncates the file during the run.",
+    accept: "Do not accept it: the data were never stored.",
     ask: Ask::After(&[CheckId::A07], evaluate),
     #[cfg(test)]
     fires: Some(|| cancelled(20_000_000)),
@@ -62,11 +55,12 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
                 "the job trims blocks that it wrote, and the kernel counts trimmed pages as dropped".into()
             );
         }
-        let sentence = format!(
+        return finding!(
+            Severity::Void,
+            numbers,
             "{} of the written data were dropped from memory before they were stored.",
             show_bytes(cancelled)
         );
-        return Ok(Answer::finding(Severity::Void, sentence, numbers));
     }
     // A sync has nothing to write after direct writes.
     if case.stream.cache.is_direct() {
@@ -95,14 +89,15 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
                 .into(),
         );
     }
-    let sentence = format!(
+    finding!(
+        Severity::Void,
+        numbers,
         "Even after the final sync, the device had written only {} of {} in distinct blocks ({}): another \
          process deleted or truncated the file, or a layer lost the data.",
         show_bytes(arrived),
         show_bytes(distinct as u64),
         show_share(arrived as f64 / distinct)
-    );
-    Ok(Answer::finding(Severity::Void, sentence, numbers))
+    )
 }
 
 /// Returns the bytes of distinct blocks that the stream wrote in all runs.

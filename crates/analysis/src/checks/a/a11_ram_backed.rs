@@ -2,14 +2,7 @@
 //! the device chain are memory, divides the work among the ends and fires if memory served more than a small
 //! share.
 
-use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::machine::{Layer, Place};
-use model::units::show_share;
+use crate::checks::prelude::*;
 
 /// Share of the requests below which memory in the chain is ignored: a few blocks of metadata.
 const SERVED_FROM: Share = Share(0.01);
@@ -18,24 +11,22 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A11,
     name: "RAM_BACKED",
     belief: "the target is a storage device",
-    page: Page {
-        reads: "The type of the file system (tmpfs, ramfs, hugetlbfs), and the chain of devices below in \
-                /sys: zram, RAM disks, and loop devices on files in memory. The file of a loop device is \
-                identified by its device number, so a removed name does not matter. Also the `stat` files of \
-                sibling devices in the chain, from start to stop of every run.",
-        formula: formula!(
-            "Fires if the whole chain is memory. With several targets it reports how many are. If only some \
-             ends of the chain are memory, such as those of a RAID over a disk and a RAM disk, the work is \
-             divided from the top down: each layer's share is split by the requests of the devices directly \
-             below it, so other users' requests to a disk further down do not count. Fires if memory served \
-             more than {SERVED_FROM}: smaller shares are a few blocks of metadata. If the chain could not be \
-             followed to its end, the check does not answer and the result is suspect."
-        ),
-        provoke: "`fathom run --rw randread --cache buffered /dev/shm`, or `losetup -f --show \
-                  /dev/shm/IMAGE` and a run on that device.",
-        fix: "Name a directory or device on the intended disk (`findmnt -T PATH` shows where a path is).",
-        accept: "Accept it if you want to measure memory.",
-    },
+    reads: "The type of the file system (tmpfs, ramfs, hugetlbfs), and the chain of devices below in /sys: \
+            zram, RAM disks, and loop devices on files in memory. The file of a loop device is identified by \
+            its device number, so a removed name does not matter. Also the `stat` files of sibling devices \
+            in the chain, from start to stop of every run.",
+    formula: formula!(
+        "Fires if the whole chain is memory. With several targets it reports how many are. If only some ends \
+         of the chain are memory, such as those of a RAID over a disk and a RAM disk, the work is divided \
+         from the top down: each layer's share is split by the requests of the devices directly below it, so \
+         other users' requests to a disk further down do not count. Fires if memory served more than \
+         {SERVED_FROM}: smaller shares are a few blocks of metadata. If the chain could not be followed to \
+         its end, the check does not answer and the result is suspect."
+    ),
+    provoke: "`fathom run --rw randread --cache buffered /dev/shm`, or `losetup -f --show /dev/shm/IMAGE` \
+              and a run on that device.",
+    fix: "Name a directory or device on the intended disk (`findmnt -T PATH` shows where a path is).",
+    accept: "Accept it if you want to measure memory.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
@@ -65,10 +56,9 @@ fn evaluate(case: &Case) -> Known<Answer> {
         } else {
             (format!("This target is memory ({ram}), not a disk."), Rename::Memory(format!("memory ({ram})")))
         };
-        return Ok(Answer::Finding(
-            Detail::new(Severity::Rename, sentence, evidence([("targets_in_memory", in_memory as f64)]))
-                .relabelled(renames),
-        ));
+        return Detail::new(Severity::Rename, sentence, evidence([("targets_in_memory", in_memory as f64)]))
+            .relabelled(renames)
+            .found();
     }
     let memory_layers = memory_ends(case);
     if !memory_layers.is_empty() {
@@ -94,10 +84,9 @@ fn partly_memory(case: &Case, memory_layers: &[&Layer]) -> Known<Answer> {
     let names: Vec<&str> = memory_layers.iter().filter_map(|l| l.ram.as_deref()).collect();
     let names = names.join(", ");
     let finding = |sentence: String, part: &str, numbers| {
-        Ok(Answer::Finding(
-            Detail::new(Severity::Rename, sentence, numbers)
-                .relabelled(Rename::Condition(format!("{part} memory ({names})"))),
-        ))
+        Detail::new(Severity::Rename, sentence, numbers)
+            .relabelled(Rename::Condition(format!("{part} memory ({names})")))
+            .found()
     };
     let served = match served(case) {
         Ok(served) => served,

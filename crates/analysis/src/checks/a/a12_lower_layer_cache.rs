@@ -7,19 +7,9 @@
 //! 3. If other streams of the phase use the chain, subtracts the bytes that they submitted and decides by bounds.
 //! 4. Reads of never written blocks of an image are named as the cause instead of a cache.
 
-use crate::case::{COUNTS_AT_ALL, Case, SAME_BYTES, share};
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula, layer_names};
-use crate::threshold::Share;
-use model::Known;
-use model::evidence::{BlockFlow, BlockStat, Moment};
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::machine::{Layer, LayerKind, Place};
-use model::units::{show_bytes, show_share};
-use std::collections::BTreeSet;
+use crate::case::{COUNTS_AT_ALL, SAME_BYTES};
+use crate::checks::prelude::*;
 
-/// Share of a layer's bytes that must arrive at the layers below.
-const ARRIVES_FROM: Share = Share(0.95);
 /// Share of the top's bytes from which a single layer is checked.
 const MATTERS_FROM: Share = Share(0.05);
 /// Part of the missing bytes that never written blocks must explain to be named as the cause. Random reads hit
@@ -30,29 +20,26 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A12,
     name: "LOWER_LAYER_CACHE",
     belief: "the disks below did all of the top device's I/O",
-    page: Page {
-        reads: "The `stat` files of the top devices and of the disks below them, from start to stop of every \
-                run, for the directions that the job uses. Also the bytes that the kernel charged to \
-                fathom's own cgroup on the disks below.",
-        formula: formula!(
-            "Bytes at the disks / bytes at the top < {ARRIVES_FROM}: all I/O of a layer must arrive below, \
-             or a cache in between served it. Checked for the whole chain, and for each layer that moved \
-             more than {MATTERS_FROM} of the bytes against the layers directly below it. If a disk below a \
-             loop device with a cache moved more than the loop device, only the bytes that the kernel \
-             charged to fathom count, since other processes may use the disk too. Not checked if nothing is \
-             charged there, or if too little is charged for writes that no sync makes durable. A loop device \
-             answers reads of never written blocks of its image without a disk. If the holes of the image \
-             (FIEMAP) explain {EXPLAINS_FROM} of the missing bytes, the finding names them instead of a \
-             cache. A partition and its disk are one device. If other streams use the disks below too, the \
-             bytes that they submitted are subtracted, and the check answers if that decides. RAID levels \
-             that write more than requested pass: only missing bytes point to a cache."
-        ),
-        provoke: "`losetup -f --show IMAGE` (without --direct-io=on) and `fathom run --rw randread \
-                  /dev/loopN`.",
-        fix: "Set the layer up without its cache (`losetup --direct-io=on`, no bcache, no dm-cache), or \
-              measure the disk itself.",
-        accept: "Accept it if you want to measure the stack with its cache.",
-    },
+    reads: "The `stat` files of the top devices and of the disks below them, from start to stop of every \
+            run, for the directions that the job uses. Also the bytes that the kernel charged to fathom's \
+            own cgroup on the disks below.",
+    formula: formula!(
+        "Bytes at the disks / bytes at the top < {ARRIVED_FROM}: all I/O of a layer must arrive below, or a \
+         cache in between served it. Checked for the whole chain, and for each layer that moved more than \
+         {MATTERS_FROM} of the bytes against the layers directly below it. If a disk below a loop device \
+         with a cache moved more than the loop device, only the bytes that the kernel charged to fathom \
+         count, since other processes may use the disk too. Not checked if nothing is charged there, or if \
+         too little is charged for writes that no sync makes durable. A loop device answers reads of never \
+         written blocks of its image without a disk. If the holes of the image (FIEMAP) explain \
+         {EXPLAINS_FROM} of the missing bytes, the finding names them instead of a cache. A partition and \
+         its disk are one device. If other streams use the disks below too, the bytes that they submitted \
+         are subtracted, and the check answers if that decides. RAID levels that write more than requested \
+         pass: only missing bytes point to a cache."
+    ),
+    provoke: "`losetup -f --show IMAGE` (without --direct-io=on) and `fathom run --rw randread /dev/loopN`.",
+    fix: "Set the layer up without its cache (`losetup --direct-io=on`, no bcache, no dm-cache), or measure \
+          the disk itself.",
+    accept: "Accept it if you want to measure the stack with its cache.",
     ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
     fires: Some(|| {
@@ -142,14 +129,14 @@ fn shared(case: &Case, sides: Sides) -> Known<Answer> {
         }
         let flow = |bytes| BlockFlow { bytes, ..BlockFlow::default() };
         let flows = Flows { above: flow(above.least), below: flow(most) };
-        if above.least > 0 && flows.arrived() < ARRIVES_FROM {
+        if above.least > 0 && flows.arrived() < ARRIVED_FROM {
             let why = Why::from_case(case, kind, 1.0 - flows.arrived(), stored);
             let mut finding = finding(kind, sides, flows, " for this stream", why);
             // Requests of streams that share a device are not counted separately.
             finding.evidence.retain(|key, _| !key.ends_with("_ios"));
             return Ok(Answer::Finding(finding));
         }
-        undecided |= (least as f64) < ARRIVES_FROM.0 * above.most as f64;
+        undecided |= (least as f64) < ARRIVED_FROM.0 * above.most as f64;
         numbers.extend(evidence([("top_bytes", above.least as f64), ("leaf_bytes_at_least", least as f64)]));
     }
     if undecided {
@@ -179,10 +166,10 @@ fn missing_below(case: &Case, sides: Sides, all: &BlockStat) -> Known<Option<Det
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
         let mut flows = Flows { above: super::flow(&top, kind), below: super::flow(&leaf, kind) };
         let matters = flows.above.bytes as f64 > MATTERS_FROM.0 * super::flow(all, kind).bytes as f64;
-        if matters && flows.arrived() >= ARRIVES_FROM && may_be_kept(case, kind, sides.leaves) {
+        if matters && flows.arrived() >= ARRIVED_FROM && may_be_kept(case, kind, sides.leaves) {
             flows = own_flows(case, kind, sides, flows)?;
         }
-        if matters && flows.arrived() < ARRIVES_FROM {
+        if matters && flows.arrived() < ARRIVED_FROM {
             let why = Why::from_case(case, kind, 1.0 - flows.arrived(), sides.stored);
             // The disk did more, for other processes.
             let whose = if flows.below == super::flow(&leaf, kind) { "" } else { " for fathom" };
@@ -252,7 +239,7 @@ fn at_most(done: BlockFlow, bytes: u64) -> BlockFlow {
 /// no process.
 fn charged(case: &Case, kind: Kind, layer: &Layer, possible: u64) -> Known<u64> {
     let own = case.charged_on(&[layer])?.bytes[usize::from(kind == Kind::Write)];
-    let least = if kind == Kind::Write { ARRIVES_FROM.0 } else { COUNTS_AT_ALL };
+    let least = if kind == Kind::Write { ARRIVED_FROM.0 } else { COUNTS_AT_ALL };
     if (own as f64) < least * possible as f64 {
         let (own, possible) = (show_bytes(own), show_bytes(possible));
         return Err(format!("{own} of {possible} were charged to fathom's cgroup"));
@@ -338,20 +325,18 @@ fn finding(kind: Kind, sides: Sides, flows: Flows, whose: &str, why: Why) -> Det
             format!("a layer between {top} and {leaf}"),
         ),
     };
-    Detail::new(
+    detail!(
         Severity::Rename,
-        format!(
-            "{top} did {} of {word}s{whose}, and {leaf} below it only {} ({}): {meaning}.",
-            show_bytes(above.bytes),
-            show_bytes(below.bytes),
-            show_share(flows.arrived())
-        ),
         evidence([
             ("top_bytes", above.bytes as f64),
             ("leaf_bytes", below.bytes as f64),
             ("top_ios", above.ios as f64),
             ("leaf_ios", below.ios as f64),
         ]),
+        "{top} did {} of {word}s{whose}, and {leaf} below it only {} ({}): {meaning}.",
+        show_bytes(above.bytes),
+        show_bytes(below.bytes),
+        show_share(flows.arrived())
     )
     .with_cure(cure)
     .relabelled(Rename::Medium(medium))

@@ -1,10 +1,7 @@
 //! A13: counters that could not be read or do not count. It has no finding: its answer "not checked" keeps a
 //! result without device counters from being called valid.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
-use model::Known;
-use model::finding::CheckId;
+use crate::checks::prelude::*;
 
 /// Checks that decide whether a stream's bytes arrived at the device. They may fail if streams share the device.
 const ARRIVED: [CheckId; 3] = [CheckId::A01, CheckId::A02, CheckId::A09];
@@ -13,19 +10,17 @@ pub(in crate::checks) const CHECK: Check = Check {
     id: CheckId::A13,
     name: "COUNTERS_BLIND",
     belief: "the kernel counted the device's I/O",
-    page: Page {
-        reads: "The `stat` file and queue/iostats of every device directly below the file system.",
-        formula: formula!(
-            "Not checked if a counter is missing, unreadable or disabled (queue/iostats is 0), or if no \
-             block device is known: FUSE, network file systems, zfs. Also not checked if several streams use \
-             one device at the same time and A01, A02 or A09 cannot tell this stream's part. The check has \
-             no finding: a number that could not be compared with a device is never called valid."
-        ),
-        provoke: "`echo 0 > /sys/block/X/queue/iostats` and `fathom run --rw randread DIR` on that disk.",
-        fix: "Enable the counters: `echo 1 > /sys/block/X/queue/iostats`. For a network or FUSE file system, \
-              measure on the machine that has the disks as well.",
-        accept: "",
-    },
+    reads: "The `stat` file and queue/iostats of every device directly below the file system.",
+    formula: formula!(
+        "Not checked if a counter is missing, unreadable or disabled (queue/iostats is 0), or if no block \
+         device is known: FUSE, network file systems, zfs. Also not checked if several streams use one \
+         device at the same time and A01, A02 or A09 cannot tell this stream's part. The check has no \
+         finding: a number that could not be compared with a device is never called valid."
+    ),
+    provoke: "`echo 0 > /sys/block/X/queue/iostats` and `fathom run --rw randread DIR` on that disk.",
+    fix: "Enable the counters: `echo 1 > /sys/block/X/queue/iostats`. For a network or FUSE file system, \
+          measure on the machine that has the disks as well.",
+    accept: "",
     ask: Ask::After(&ARRIVED, evaluate),
     #[cfg(test)]
     fires: None,

@@ -1,11 +1,7 @@
 //! A14: a target on another device than its path suggests. Compares the device chain with --expect-device;
 //! without that option, notes overlays, bind mounts and automount points.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::machine::Place;
+use crate::checks::prelude::*;
 
 /// File systems whose subvolumes appear as a mounted directory, which is not a bind mount.
 const SUBVOLUMES: &[&str] = &["btrfs", "bcachefs"];
@@ -14,21 +10,19 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A14,
     name: "WRONG_PLACE",
     belief: "the path leads to the intended storage",
-    page: Page {
-        reads: "The chain from the path to the disks: its mount in /proc/self/mountinfo, its file system, \
-                and every block device below in /sys. Also --expect-device, after following links such as \
-                those in /dev/disk/by-id.",
-        formula: formula!(
-            "Void if --expect-device names a device that is not in the chain of every target, by its kernel \
-             name or serial number. Without that option, any place is accepted, and an overlay, a bind mount \
-             or an automount point is a note, because such a path does not show its disk."
-        ),
-        provoke: "`mkdir /mnt/fast` and `fathom run --rw randread --expect-device nvme1n1 /mnt/fast` with \
-                  nothing mounted there.",
-        fix: "Mount the intended device, or name a directory on it (`findmnt -T PATH` and `lsblk` show where \
-              a path is).",
-        accept: "Accept the note if you want to measure the overlay or mount.",
-    },
+    reads: "The chain from the path to the disks: its mount in /proc/self/mountinfo, its file system, and \
+            every block device below in /sys. Also --expect-device, after following links such as those in \
+            /dev/disk/by-id.",
+    formula: formula!(
+        "Void if --expect-device names a device that is not in the chain of every target, by its kernel name \
+         or serial number. Without that option, any place is accepted, and an overlay, a bind mount or an \
+         automount point is a note, because such a path does not show its disk."
+    ),
+    provoke: "`mkdir /mnt/fast` and `fathom run --rw randread --expect-device nvme1n1 /mnt/fast` with \
+              nothing mounted there.",
+    fix: "Mount the intended device, or name a directory on it (`findmnt -T PATH` and `lsblk` show where a \
+          path is).",
+    accept: "Accept the note if you want to measure the overlay or mount.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| expecting("nvme1n1", &crate::fixture::Fixture::honest())),
@@ -86,10 +80,12 @@ fn elsewhere(place: &Place, name: &str) -> Detail {
         (None, false) => format!("on {}", below.join(" on ")),
     };
     let mount = place.file_system.as_ref().map(|fs| format!(", which is mounted at {}", fs.mount_point));
-    Detail::new(
+    detail!(
         Severity::Void,
-        format!("{} is not on {name}: it is {actual}{}.", place.path, mount.unwrap_or_default()),
         evidence([]),
+        "{} is not on {name}: it is {actual}{}.",
+        place.path,
+        mount.unwrap_or_default()
     )
 }
 

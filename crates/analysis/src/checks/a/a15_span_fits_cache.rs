@@ -2,12 +2,7 @@
 //! another check counted what the page cache kept (A01, A09), and with the caches that drives and controllers
 //! have.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, evidence, formula};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::show_bytes;
+use crate::checks::prelude::*;
 
 /// With a region of this multiple of the memory, the page cache reaches a hit rate of one half at best, after a
 /// long warm-up.
@@ -19,20 +14,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A15,
     name: "SPAN_FITS_CACHE",
     belief: "the span is larger than the caches below",
-    page: Page {
-        reads: "The span of the workload times its targets, MemTotal, and the answers of A01 and A09.",
-        formula: formula!(
-            "Through the page cache: biased if the span is below {TIMES_MEMORY} times MemTotal and no check \
-             counted the bytes that the page cache served. If A01 or A09 counted them, those checks report \
-             them. Direct I/O: a note below {drive}, since hard disks have caches of up to 512 MiB and small \
-             RAID controllers of twice that. Larger caches of arrays and of the hosts of virtual machines \
-             are invisible from here (D18).",
-            drive = show_bytes(DRIVE_CACHE_BYTES)
-        ),
-        provoke: "`fathom run --rw randread --size 64m DIR`.",
-        fix: "Use a --size well above all caches: at least 4g for one drive, twice the cache of an array.",
-        accept: "Accept it if your real data are that small.",
-    },
+    reads: "The span of the workload times its targets, MemTotal, and the answers of A01 and A09.",
+    formula: formula!(
+        "Through the page cache: biased if the span is below {TIMES_MEMORY} times MemTotal and no check \
+         counted the bytes that the page cache served. If A01 or A09 counted them, those checks report them. \
+         Direct I/O: a note below {drive}, since hard disks have caches of up to 512 MiB and small RAID \
+         controllers of twice that. Larger caches of arrays and of the hosts of virtual machines are \
+         invisible from here (D18).",
+        drive = show_bytes(DRIVE_CACHE_BYTES)
+    ),
+    provoke: "`fathom run --rw randread --size 64m DIR`.",
+    fix: "Use a --size well above all caches: at least 4g for one drive, twice the cache of an array.",
+    accept: "Accept it if your real data are that small.",
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A09], evaluate),
     #[cfg(test)]
     fires: Some(|| super::spanning(64 << 20, &crate::fixture::Fixture::honest())),
@@ -70,26 +63,22 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if span >= DRIVE_CACHE_BYTES {
         return Ok(Answer::Holds("The span is larger than the caches of drives.", numbers));
     }
-    Ok(Answer::finding(
+    finding!(
         Severity::Note,
-        format!(
-            "The tested region is only {}: the cache of a drive or of a controller could hold it.",
-            show_bytes(span)
-        ),
         numbers,
-    ))
+        "The tested region is only {}: the cache of a drive or of a controller could hold it.",
+        show_bytes(span)
+    )
 }
 
 fn fits_memory(span: u64, memory: u64, numbers: Evidence) -> Detail {
-    Detail::new(
+    detail!(
         Severity::Biased,
-        format!(
-            "The tested region of {} was accessed through the page cache of a machine with {} of memory, \
-             which could hold all or most of it. The bytes served from memory were not counted.",
-            show_bytes(span),
-            show_bytes(memory)
-        ),
         numbers,
+        "The tested region of {} was accessed through the page cache of a machine with {} of memory, which \
+         could hold all or most of it. The bytes served from memory were not counted.",
+        show_bytes(span),
+        show_bytes(memory)
     )
     .with_cure("Use --cache direct, or a --size of more than twice the memory.".to_owned())
 }

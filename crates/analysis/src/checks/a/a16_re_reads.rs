@@ -2,36 +2,28 @@
 //! repeats from the order of offsets, the bytes read and the span. Distributions that repeat by design (Zipf,
 //! Pareto, normal, zones) are not checked.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::{Kind, Order};
-use model::units::{show_bytes, show_share};
+use crate::checks::prelude::*;
 
 /// Share of repeats that is harmless: half a pass over the span.
-const REPEATS_ABOVE: Share = Share(0.2);
+pub(crate) const REPEATS_ABOVE: Share = Share(0.2);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::A16,
     name: "RE_READS",
     belief: "each read is of a block that the run has not read yet",
-    page: Page {
-        reads: "The bytes that the stream read in its longest run, its span and its order of offsets. No \
-                kernel file.",
-        formula: formula!(
-            "With c = bytes read / span, uniform random offsets repeat in 1 - (1 - e^-c) / c of the reads. \
-             An order that visits each block once repeats only after the first pass, in 1 - 1/c. More than \
-             {REPEATS_ABOVE} (about half a random pass) is a note for direct I/O, where only invisible \
-             caches gain from it, and biased through the page cache, which keeps every block that was read. \
-             Does not apply if A01 fires, which reports the share. Zipf, Pareto, normal and zoned offsets \
-             repeat by design and are not checked."
-        ),
-        provoke: "`fathom run --rw randread --size 16m DIR`.",
-        fix: "Use a larger --size, a shorter --time, or --random once, which visits every block once per pass.",
-        accept: "Accept it if your application reads its data over and over.",
-    },
+    reads: "The bytes that the stream read in its longest run, its span and its order of offsets. No kernel \
+            file.",
+    formula: formula!(
+        "With c = bytes read / span, uniform random offsets repeat in 1 - (1 - e^-c) / c of the reads. An \
+         order that visits each block once repeats only after the first pass, in 1 - 1/c. More than \
+         {REPEATS_ABOVE} (about half a random pass) is a note for direct I/O, where only invisible caches \
+         gain from it, and biased through the page cache, which keeps every block that was read. Does not \
+         apply if A01 fires, which reports the share. Zipf, Pareto, normal and zoned offsets repeat by \
+         design and are not checked."
+    ),
+    provoke: "`fathom run --rw randread --size 16m DIR`.",
+    fix: "Use a larger --size, a shorter --time, or --random once, which visits every block once per pass.",
+    accept: "Accept it if your application reads its data over and over.",
     ask: Ask::After(&[CheckId::A01], evaluate),
     #[cfg(test)]
     fires: Some(|| super::spanning(16 << 20, &crate::fixture::Fixture::honest())),
@@ -72,17 +64,15 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     // The page cache keeps the blocks read once, and read-ahead may hide from A01 how many it kept.
     let severity = if case.stream.cache.is_direct() { Severity::Note } else { Severity::Biased };
-    Ok(Answer::finding(
+    finding!(
         severity,
-        format!(
-            "About {} of the reads returned to blocks that the run had already read: {} were read from a \
-             span of {}.",
-            show_share(part),
-            show_bytes(read),
-            show_bytes(span)
-        ),
         numbers,
-    ))
+        "About {} of the reads returned to blocks that the run had already read: {} were read from a span of \
+         {}.",
+        show_share(part),
+        show_bytes(read),
+        show_bytes(span)
+    )
 }
 
 #[cfg(test)]

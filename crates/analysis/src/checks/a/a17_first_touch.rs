@@ -1,24 +1,15 @@
 //! A17: blocks whose first read takes a different time than the second. Compares the two lists of direct reads
 //! made before the runs with a rank test. Caches below and lazily loaded volumes cause a difference.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
+use crate::checks::prelude::*;
+use crate::figures::traffic::{FLOOR_BYTES, FLOOR_IOS};
 use model::evidence::Probe;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::{show_bytes, show_count, show_ns, show_rate};
 use stats::comparison::{Compared, FEWEST, compare};
 
 /// Factor above which the difference is not noise. Other threads on the CPU slow some reads of one list: of 200
 /// quiet pairs on a virtual disk, 13 differed by 1.2 with p below 0.01, one by 1.5 (the largest by 1.7), and none
 /// by 2. Lazily loaded volumes and caches cause a factor of 3 to 30.
 const FACTOR: f64 = 2.0;
-/// Requests by other processes during these reads that are harmless: a journal commit, a log line.
-const FOREIGN_IOS: u64 = 48;
-/// Bytes of these requests that are harmless.
-const FOREIGN_BYTES: u64 = 1 << 20;
 /// Largest probability of chance (p) that is accepted.
 const CHANCE_BELOW: Share = Share(0.01);
 
@@ -26,25 +17,23 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A17,
     name: "FIRST_TOUCH",
     belief: "the first read of a block takes as long as later ones",
-    page: Page {
-        reads: "64 single direct reads at random places of each target before the first run: eight blocks, \
-                then the same eight again, and so on.",
-        formula: formula!(
-            "The factor between the first and the second reads is the median over all pairs (Hodges-Lehmann, \
-             on logarithms). The probability of chance comes from the Mann-Whitney rank test. Biased if the \
-             factor is above {FACTOR} or below 1/{FACTOR} and the probability is below {CHANCE_BELOW}. \
-             Smaller factors mostly come from other threads on the CPU: of 200 quiet pairs on a virtual disk \
-             the largest was 1.7. Fewer than {FEWEST} blocks are not compared. Not checked if the disk did \
-             more than {FOREIGN_IOS} requests or {bytes} for other processes in that time.",
-            bytes = show_bytes(FOREIGN_BYTES)
-        ),
-        provoke: "`fathom run --rw randread /dev/nvme1n1` on a volume that was just restored from a cloud \
-                  snapshot. Or a loop device with a buffered backing file that was evicted: `losetup \
-                  --direct-io=off -f --show FILE`.",
-        fix: "Read the whole target once first (`fathom run --rw read --bs 1m --ops N TARGET`, or the cloud \
-              provider's own initialisation), or measure a span that no cache below can hold.",
-        accept: "Accept it if you want to measure first reads.",
-    },
+    reads: "64 single direct reads at random places of each target before the first run: eight blocks, then \
+            the same eight again, and so on.",
+    formula: formula!(
+        "The factor between the first and the second reads is the median over all pairs (Hodges-Lehmann, on \
+         logarithms). The probability of chance comes from the Mann-Whitney rank test. Biased if the factor \
+         is above {FACTOR} or below 1/{FACTOR} and the probability is below {CHANCE_BELOW}. Smaller factors \
+         mostly come from other threads on the CPU: of 200 quiet pairs on a virtual disk the largest was \
+         1.7. Fewer than {FEWEST} blocks are not compared. Not checked if the disk did more than \
+         {FLOOR_IOS} requests or {bytes} for other processes in that time.",
+        bytes = show_bytes(FLOOR_BYTES)
+    ),
+    provoke: "`fathom run --rw randread /dev/nvme1n1` on a volume that was just restored from a cloud \
+              snapshot. Or a loop device with a buffered backing file that was evicted: `losetup \
+              --direct-io=off -f --show FILE`.",
+    fix: "Read the whole target once first (`fathom run --rw read --bs 1m --ops N TARGET`, or the cloud \
+          provider's own initialisation), or measure a span that no cache below can hold.",
+    accept: "Accept it if you want to measure first reads.",
     ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
     fires: Some(|| with_second_reads(&crate::fixture::Fixture::honest(), 20_000)),
@@ -77,7 +66,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Ok(Answer::Holds("The first read of a block took as long as the second.", numbers));
     }
     // A burst by another process slows some reads of one list and not of the other.
-    if let Some(others) = case.beside_probes().filter(|o| o.ops > FOREIGN_IOS || o.bytes > FOREIGN_BYTES) {
+    if let Some(others) = case.beside_probes().filter(|o| o.ops > FLOOR_IOS || o.bytes > FLOOR_BYTES) {
         return Err(format!(
             "other processes made {} requests ({}) on the disk during the sample reads before the runs",
             show_count(others.ops as f64),
@@ -89,16 +78,14 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     } else {
         (both.ratio, "longer: the storage was busy, or a cache answered the first reads")
     };
-    Ok(Answer::finding(
+    finding!(
         Severity::Biased,
-        format!(
-            "The first read of a block took {}, the second {}, {} times {why}.",
-            show_ns(first),
-            show_ns(again),
-            show_rate(factor)
-        ),
         numbers,
-    ))
+        "The first read of a block took {}, the second {}, {} times {why}.",
+        show_ns(first),
+        show_ns(again),
+        show_rate(factor)
+    )
 }
 
 /// Returns the absolute logarithm of the factor, or 0 if chance may explain it.

@@ -1,13 +1,7 @@
 //! A18: direct reads that are faster than any storage device. Fires if the median read latency is below that of
 //! the fastest media and no earlier check (A01, A02) explains it; holes (A04) soften it to biased.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
-use crate::threshold::{Ns, Share};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::show_ns;
+use crate::checks::prelude::*;
 
 /// The fastest media (Optane) answer in 8 us or more, including the kernel path. Flash takes 25 us.
 const FLOOR_NS: u64 = 5_000;
@@ -18,21 +12,19 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A18,
     name: "FASTER_THAN_PHYSICS",
     belief: "a storage device can be this fast",
-    page: Page {
-        reads: "The latencies of direct reads that fathom measured. No kernel file.",
-        formula: formula!(
-            "Void if half of the reads took less than {floor} on a target that is not memory and that A01 \
-             and A02 did not relabel. Biased if A04 found that at least {HOLES_EXPLAIN_FROM} of the target \
-             are holes, which explains it. The fastest media (Optane) answer in 8 us including the kernel; \
-             flash takes 25 us or more.",
-            floor = Ns(FLOOR_NS as f64)
-        ),
-        provoke: "`truncate -s 1g FILE` and `fathom run --rw randread --depth 1 --accept A04 FILE`: the \
-                  kernel answers reads of holes.",
-        fix: "Find out what answers from memory: holes (A04), a cache below (A12), a FUSE program. Name the \
-              disk itself.",
-        accept: "Accept it only if you know a medium that fast.",
-    },
+    reads: "The latencies of direct reads that fathom measured. No kernel file.",
+    formula: formula!(
+        "Void if half of the reads took less than {floor} on a target that is not memory and that A01 and \
+         A02 did not relabel. Biased if A04 found that at least {HOLES_EXPLAIN_FROM} of the target are \
+         holes, which explains it. The fastest media (Optane) answer in 8 us including the kernel; flash \
+         takes 25 us or more.",
+        floor = Ns(FLOOR_NS as f64)
+    ),
+    provoke: "`truncate -s 1g FILE` and `fathom run --rw randread --depth 1 --accept A04 FILE`: the kernel \
+              answers reads of holes.",
+    fix: "Find out what answers from memory: holes (A04), a cache below (A12), a FUSE program. Name the disk \
+          itself.",
+    accept: "Accept it only if you know a medium that fast.",
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A04], evaluate),
     #[cfg(test)]
     fires: Some(|| {
@@ -70,7 +62,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     } else {
         (Severity::Void, format!("{start_of_sentence}: no storage device is that fast."))
     };
-    Ok(Answer::finding(severity, sentence, numbers))
+    Detail::new(severity, sentence, numbers).found()
 }
 
 /// Whether holes (A04) explain the median. The kernel answers reads of holes without a device.

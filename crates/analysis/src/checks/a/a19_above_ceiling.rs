@@ -1,14 +1,8 @@
 //! A19: a rate above the bandwidth of the link to the storage. Compares the best run with the PCI Express or SATA
 //! link of the drives, or with the memory copy rate of the self test if the target is memory.
 
-use crate::case::{Case, CaseRun};
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::kernel_text::link;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::machine::Layer;
-use model::units::show_rate;
 
 /// How much faster small blocks are copied than the 1 MiB blocks of the self test, because they stay in the
 /// nearest cache.
@@ -20,24 +14,21 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A19,
     name: "ABOVE_CEILING",
     belief: "the link to the storage can carry this rate",
-    page: Page {
-        reads: "For every drive below: `current_link_speed` and `current_link_width` of its PCI function, or \
-                `sata_spd`. For a target in memory: the copy rate of fathom's self test. Also the rate of \
-                the best run.",
-        formula: formula!(
-            "A PCI Express lane carries its speed less 2 of 10 bits up to 5 GT/s and less 2 of 130 above, in \
-             each direction. A SATA link carries its speed less 2 of 10 bits, both directions together. \
-             Several drives carry the sum. Void above that: packet headers take some more percent, so no \
-             drive comes near. The limit of memory is workers times the copy rate times {NEAREST_CACHE}, \
-             since blocks smaller than the self test's stay in the nearest CPU cache. A virtual disk has no \
-             link."
-        ),
-        provoke: "No command is known on real hardware: a rate above the link comes from a cache, and other \
-                  checks report that first. The check's tests use recorded link files.",
-        fix: "Find out what answers instead of the drive: use --cache direct and a larger --size, and check \
-              the cache settings of the controller.",
-        accept: "Accept it only if the kernel reports a wrong link (compare `lspci -vv`).",
-    },
+    reads: "For every drive below: `current_link_speed` and `current_link_width` of its PCI function, or \
+            `sata_spd`. For a target in memory: the copy rate of fathom's self test. Also the rate of the \
+            best run.",
+    formula: formula!(
+        "A PCI Express lane carries its speed less 2 of 10 bits up to 5 GT/s and less 2 of 130 above, in \
+         each direction. A SATA link carries its speed less 2 of 10 bits, both directions together. Several \
+         drives carry the sum. Void above that: packet headers take some more percent, so no drive comes \
+         near. The limit of memory is workers times the copy rate times {NEAREST_CACHE}, since blocks \
+         smaller than the self test's stay in the nearest CPU cache. A virtual disk has no link."
+    ),
+    provoke: "No command is known on real hardware: a rate above the link comes from a cache, and other \
+              checks report that first. The check's tests use recorded link files.",
+    fix: "Find out what answers instead of the drive: use --cache direct and a larger --size, and check the \
+          cache settings of the controller.",
+    accept: "Accept it only if the kernel reports a wrong link (compare `lspci -vv`).",
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A09, CheckId::A12], evaluate),
     #[cfg(test)]
     fires: Some(|| linked(1 << 20, &[("current_link_speed", "8.0 GT/s PCIe"), ("current_link_width", "4")])),
@@ -70,16 +61,14 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if rate <= ceiling.bytes_per_s {
         return Ok(Answer::Holds("The link to the storage can carry this rate.", numbers));
     }
-    Ok(Answer::finding(
+    finding!(
         Severity::Void,
-        format!(
-            "{} MB/s is more than {} can carry ({} MB/s at most): something in between answered instead.",
-            show_rate(rate / 1e6),
-            ceiling.name,
-            show_rate(ceiling.bytes_per_s / 1e6)
-        ),
         numbers,
-    ))
+        "{} MB/s is more than {} can carry ({} MB/s at most): something in between answered instead.",
+        show_rate(rate / 1e6),
+        ceiling.name,
+        show_rate(ceiling.bytes_per_s / 1e6)
+    )
 }
 
 /// Returns the bandwidth limit of the targets, or `None` if there is no known limit.

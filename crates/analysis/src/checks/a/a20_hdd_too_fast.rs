@@ -1,13 +1,7 @@
 //! A20: a disk that the kernel calls rotational but that answers too fast for one. Compares the median latency of
 //! random direct reads with the time of half a turn, and with the best time per operation at high depth.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula, layer_names};
-use crate::threshold::Ns;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::{Kind, Pattern};
-use model::units::{show_bytes, show_ns, show_rate};
+use crate::checks::prelude::*;
 
 /// Half a turn takes 4.17 ms at 7,200 rpm and 2 ms at 15,000 rpm, without the seek.
 const FLOOR_NS: u64 = 2_000_000;
@@ -21,24 +15,22 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A20,
     name: "HDD_TOO_FAST",
     belief: "disks that the kernel calls rotational are hard disks",
-    page: Page {
-        reads: "queue/rotational of every disk below, the median of random direct reads, and whether the \
-                machine is virtual.",
-        formula: formula!(
-            "Fires if all disks report rotational = 1 and half of the random reads took less than {floor} \
-             (half a turn at 15,000 rpm, without the seek), or less than {each} times the operations in \
-             flight per disk (the fastest disks reach 600 per second from a full queue, 1.6 ms each). Biased \
-             on real hardware: a cache answered. A note on a virtual disk, whose driver often leaves the \
-             flag at its default. Spans below {span} fit the cache of a hard disk and are not judged.",
-            floor = Ns(FLOOR_NS as f64),
-            each = Ns(EACH_FLOOR_NS),
-            span = show_bytes(SPAN_FROM_BYTES)
-        ),
-        provoke: "`echo 1 > /sys/block/vda/queue/rotational` and `fathom run --rw randread DIR`.",
-        fix: "If it is not a hard disk, `echo 0 > /sys/block/X/queue/rotational`. If it is one, find the \
-              cache that answers: a RAID controller's, or a host's.",
-        accept: "Accept it if you know the kind of disk and the cache that answers.",
-    },
+    reads: "queue/rotational of every disk below, the median of random direct reads, and whether the machine \
+            is virtual.",
+    formula: formula!(
+        "Fires if all disks report rotational = 1 and half of the random reads took less than {floor} (half \
+         a turn at 15,000 rpm, without the seek), or less than {each} times the operations in flight per \
+         disk (the fastest disks reach 600 per second from a full queue, 1.6 ms each). Biased on real \
+         hardware: a cache answered. A note on a virtual disk, whose driver often leaves the flag at its \
+         default. Spans below {span} fit the cache of a hard disk and are not judged.",
+        floor = Ns(FLOOR_NS as f64),
+        each = Ns(EACH_FLOOR_NS),
+        span = show_bytes(SPAN_FROM_BYTES)
+    ),
+    provoke: "`echo 1 > /sys/block/vda/queue/rotational` and `fathom run --rw randread DIR`.",
+    fix: "If it is not a hard disk, `echo 0 > /sys/block/X/queue/rotational`. If it is one, find the cache \
+          that answers: a RAID controller's, or a host's.",
+    accept: "Accept it if you know the kind of disk and the cache that answers.",
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A04, CheckId::A18], evaluate),
     #[cfg(test)]
     fires: Some(|| spinning(&crate::fixture::Fixture::honest())),
@@ -84,17 +76,14 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     } else {
         (Severity::Biased, "a cache answered, or it is not a hard disk")
     };
-    Ok(Answer::finding(
+    finding!(
         severity,
-        format!(
-            "The kernel calls {} rotational, but half of the random reads took {} or less at depth {}: \
-             {cause}.",
-            layer_names(&leaves),
-            show_ns(median as f64),
-            show_rate(depth_per_disk)
-        ),
         numbers,
-    ))
+        "The kernel calls {} rotational, but half of the random reads took {} or less at depth {}: {cause}.",
+        layer_names(&leaves),
+        show_ns(median as f64),
+        show_rate(depth_per_disk)
+    )
 }
 
 #[cfg(test)]

@@ -1,13 +1,9 @@
 //! A21: writes that are redirected to new blocks instead of overwriting in place. Fires if the file shares
 //! extents with a copy or snapshot before the run, or if its number of extents grows during the run.
 
-use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::{show_count, show_share};
+use super::a04_holes_read::UNWRITTEN_ABOVE;
+use super::a07_encoded_extents::ENCODED_ABOVE;
+use crate::checks::prelude::*;
 
 /// Share of shared bytes that is harmless.
 const SHARED_ABOVE: Share = Share(0.01);
@@ -15,30 +11,23 @@ const SHARED_ABOVE: Share = Share(0.01);
 const GROWN_FROM: f64 = 2.0;
 /// Additional extents that are harmless.
 const FEW: u64 = 16;
-/// Share of never written bytes above which growth is ignored: writes split unwritten extents in place.
-const UNWRITTEN_ABOVE: Share = Share(0.001);
-/// Share of compressed bytes above which growth is ignored: compressed extents are short.
-const ENCODED_ABOVE: Share = Share(0.01);
-
 pub(super) const CHECK: Check = Check {
     id: CheckId::A21,
     name: "SHARED_EXTENTS",
     belief: "overwriting happens in place",
-    page: Page {
-        reads: "The number of extents of the file and which of them are shared, at the start of each run and \
-                after its final sync (FIEMAP).",
-        formula: formula!(
-            "Shared bytes / bytes of the file > {SHARED_ABOVE} before the run, or at its end at least \
-             {GROWN_FROM} times as many extents as before and {FEW} more. An overwrite in place changes \
-             neither. The number of extents is ignored if more than {UNWRITTEN_ABOVE} of the file was never \
-             written, since filling it splits extents in place (B16), if more than {ENCODED_ABOVE} is stored \
-             compressed, since such extents are short (A07), or if the job trims."
-        ),
-        provoke: "On XFS: `cp --reflink=always FILE COPY` and `fathom run --rw randwrite --destroy FILE \
-                  FILE`. Or `fathom run --rw randwrite DIR` on btrfs.",
-        fix: "Measure a file without copies and snapshots; on btrfs use `chattr +C` on the empty directory.",
-        accept: "Accept it if you want to measure copy-on-write.",
-    },
+    reads: "The number of extents of the file and which of them are shared, at the start of each run and \
+            after its final sync (FIEMAP).",
+    formula: formula!(
+        "Shared bytes / bytes of the file > {SHARED_ABOVE} before the run, or at its end at least \
+         {GROWN_FROM} times as many extents as before and {FEW} more. An overwrite in place changes neither. \
+         The number of extents is ignored if more than {UNWRITTEN_ABOVE} of the file was never written, \
+         since filling it splits extents in place (B16), if more than {ENCODED_ABOVE} is stored compressed, \
+         since such extents are short (A07), or if the job trims."
+    ),
+    provoke: "On XFS: `cp --reflink=always FILE COPY` and `fathom run --rw randwrite --destroy FILE FILE`. \
+              Or `fathom run --rw randwrite DIR` on btrfs.",
+    fix: "Measure a file without copies and snapshots; on btrfs use `chattr +C` on the empty directory.",
+    accept: "Accept it if you want to measure copy-on-write.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| stored(1 << 29, 1)),
@@ -78,14 +67,13 @@ fn evaluate(case: &Case) -> Known<Answer> {
         (true, counts) => {
             let counts = counts.map(|c| format!(" ({c})")).unwrap_or_default();
             format!(
-                "{} of the file was shared with a copy or a snapshot, so writes were redirected to new \
-                 blocks{counts}.",
+                "{} of the file is shared with a copy or a snapshot, so writes go to new blocks{counts}.",
                 show_share(shared)
             )
         }
         (false, Some(counts)) => format!("The file was not overwritten in place: {counts} during a run."),
     };
-    Ok(Answer::finding(Severity::Biased, sentence, numbers))
+    Detail::new(Severity::Biased, sentence, numbers).found()
 }
 
 #[cfg(test)]

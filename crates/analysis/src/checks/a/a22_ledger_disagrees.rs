@@ -5,20 +5,13 @@
 //! and extra charged bytes to the file system (B03, B04). If only the charge is too high, the finding is a note.
 
 use crate::case::ledger::{Refused, refused};
-use crate::case::{Amount, Case, asked_depth};
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::traffic;
-use crate::threshold::Share;
-use model::Known;
-use model::evidence::{BlockFlow, CgroupIo, Moment};
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::{show_bytes, show_count};
+use crate::figures::traffic::FLOOR_BYTES;
+use model::evidence::CgroupIo;
 
 /// Share by which two counts of the same work may differ. On a quiet disk they are equal to the byte.
 const WITHIN: Share = Share(0.01);
-/// Bytes per run that may be charged between the reading of two files: the session file, a log line.
-const FLOOR_BYTES: u64 = 1 << 20;
 /// Requests larger than operations by this factor were merged, which B01 reports.
 const MERGED_FROM: f64 = 1.5;
 /// Checks that explain missing bytes at the device.
@@ -39,35 +32,32 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A22,
     name: "LEDGER_DISAGREES",
     belief: "the counters of fathom, of its cgroup and of the devices agree",
-    page: Page {
-        reads: "Bytes and operations that fathom issued, the `stat` files of the devices, and the io \
-                counters of fathom's own cgroup, each from start to stop of every run.",
-        formula: formula!(
-            "Void if (1) through the page cache, the cgroup was charged more bytes than the disk moved until \
-             the final sync, (2) direct operations moved more bytes than the disk, (3) direct operations \
-             moved more bytes than the cgroup was charged although the disk moved them, or (4) the disk \
-             counted fewer requests and merges than direct operations, each by more than {WITHIN} and the \
-             I/O in flight. (4) does not apply if requests are more than {MERGED_FROM} times as large as \
-             operations (B01). (1) allows {floor} per run, and for sequential reads through the page cache \
-             {windows} windows of read-ahead per worker and run, which are charged but still in flight when \
-             the counters are read. Double charges are subtracted first: io_uring first submits without \
-             waiting, and the kernel charges this attempt even if it refuses it, because the request must be \
-             split (see B03) or because more operations are in flight than the device's queue takes \
-             (nr_requests). A note if direct operations were charged more than the device moved, and the \
-             device moved everything that fathom issued. On a quiet disk these counts are equal to the byte. \
-             Does not apply if A01, A02, A04, A06, A07, A09, A12 or A18 explains missing bytes; extra bytes \
-             belong to D01, B03 and B04. If several streams use one device, the sums do not show whose count \
-             is wrong, so only the bytes that a stream issued and the kernel's count for its own workers are \
-             compared.",
-            floor = show_bytes(FLOOR_BYTES),
-            windows = traffic::WINDOWS
-        ),
-        provoke: "No command: the finding means that a counter of the kernel or of fathom is wrong. A \
-                  session file with 3 % added to the issued bytes shows it.",
-        fix: "Measure again. If it happens again, report it as a bug in fathom with the session file and the \
-              output of `fathom show FILE --format json`.",
-        accept: "Do not use the number.",
-    },
+    reads: "Bytes and operations that fathom issued, the `stat` files of the devices, and the io counters of \
+            fathom's own cgroup, each from start to stop of every run.",
+    formula: formula!(
+        "Void if (1) through the page cache, the cgroup was charged more bytes than the disk moved until the \
+         final sync, (2) direct operations moved more bytes than the disk, (3) direct operations moved more \
+         bytes than the cgroup was charged although the disk moved them, or (4) the disk counted fewer \
+         requests and merges than direct operations, each by more than {WITHIN} and the I/O in flight. (4) \
+         does not apply if requests are more than {MERGED_FROM} times as large as operations (B01). (1) \
+         allows {floor} per run, and for sequential reads through the page cache {windows} windows of \
+         read-ahead per worker and run, which are charged but still in flight when the counters are read. \
+         Double charges are subtracted first: io_uring first submits without waiting, and the kernel charges \
+         this attempt even if it refuses it, because the request must be split (see B03) or because more \
+         operations are in flight than the device's queue takes (nr_requests). A note if direct operations \
+         were charged more than the device moved, and the device moved everything that fathom issued. On a \
+         quiet disk these counts are equal to the byte. Does not apply if A01, A02, A04, A06, A07, A09, A12 \
+         or A18 explains missing bytes; extra bytes belong to D01, B03 and B04. If several streams use one \
+         device, the sums do not show whose count is wrong, so only the bytes that a stream issued and the \
+         kernel's count for its own workers are compared.",
+        floor = show_bytes(FLOOR_BYTES),
+        windows = traffic::WINDOWS
+    ),
+    provoke: "No command: the finding means that a counter of the kernel or of fathom is wrong. A session \
+              file with 3 % added to the issued bytes shows it.",
+    fix: "Measure again. If it happens again, report it as a bug in fathom with the session file and the \
+          output of `fathom show FILE --format json`.",
+    accept: "Do not use the number.",
     ask: Ask::After(EXPLAIN_MISSING, evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { delivered: 0.97, ..crate::fixture::Fixture::honest() }.record()),
@@ -101,14 +91,15 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let Some(contradiction) = contradiction else {
         if let Some(note) = full_queue(case) {
             numbers.insert("charged_bytes".into(), note.charged_bytes);
-            return Ok(Answer::finding(Severity::Note, note.sentence, numbers));
+            return Detail::new(Severity::Note, note.sentence, numbers).found();
         }
         if let Some(charged) = only_charged {
-            let sentence = format!(
+            return finding!(
+                Severity::Note,
+                numbers,
                 "Only the kernel's charge is too high, and fathom does not know why: {charged}. The counts \
                  of fathom and of the device agree, so the number holds."
             );
-            return Ok(Answer::finding(Severity::Note, sentence, numbers));
         }
         let holds = match (is_direct, ledger.own) {
             (true, Some(_)) => "The counts of fathom, of its cgroup and of the device agree.",
@@ -122,11 +113,11 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         };
         return Ok(Answer::Holds(holds, numbers));
     };
-    Ok(Answer::finding(
+    finding!(
         Severity::Void,
-        format!("Counters disagree, and fathom does not know why: {contradiction}. Do not use this number."),
         numbers,
-    ))
+        "Counters disagree, and fathom does not know why: {contradiction}. Do not use this number."
+    )
 }
 
 /// Charges above the issued bytes, caused by a full device queue.

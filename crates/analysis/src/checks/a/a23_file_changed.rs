@@ -2,39 +2,32 @@
 //! after preparation and at the start and end of every attempt at a run, through the descriptor that fathom holds
 //! open.
 
-use crate::case::{Case, CaseRun};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula, phase_streams};
-use model::Known;
-use model::evidence::{FileState, Moment, Snapshot, TargetState};
-use model::finding::{CheckId, Severity};
-use model::job::{GROW, Stream};
+use crate::checks::prelude::*;
+use model::evidence::{FileState, TargetState};
+use model::job::GROW;
 use model::plan::Role;
-use model::units::show_bytes;
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::A23,
     name: "FILE_CHANGED",
     belief: "the file stayed the same while it was measured",
-    page: Page {
-        reads: "Device, inode, names, length, allocated bytes and change times (mtime, ctime) of every file \
-                after preparation and at the start and end of each run (fstat on the descriptor that fathom \
-                holds), and its extents (FIEMAP) if the run only reads. Programs cannot read the change \
-                cookies of file systems, so the change times take their place.",
-        formula: formula!(
-            "Void if the length changed in a run other than by `--engine sync:grow`, or if a later run found \
-             another file. If fathom only reads the file, also void if bytes were removed from it or its \
-             extents moved, and biased if only its change times moved: another process wrote to it, renamed \
-             it or set its times. Biased if a name of the file was removed or given to another file in a \
-             run: that name no longer leads to the measured file. Discarded attempts are checked too, and \
-             for your own files the time between runs. There is no threshold: no other process should touch \
-             the file."
-        ),
-        provoke: "`fathom run --rw randread --time 5s FILE` and, while it runs, `fallocate --punch-hole \
-                  --offset 0 --length 1m FILE`, `truncate -s 1m FILE`, or `mv OTHER FILE`.",
-        fix: "Make sure that no process changes the file during the measurement, or name its directory and \
-              let fathom make its own file.",
-        accept: "Do not accept it: no correction exists for a file that changed.",
-    },
+    reads: "Device, inode, names, length, allocated bytes and change times (mtime, ctime) of every file \
+            after preparation and at the start and end of each run (fstat on the descriptor that fathom \
+            holds), and its extents (FIEMAP) if the run only reads. Programs cannot read the change cookies \
+            of file systems, so the change times take their place.",
+    formula: formula!(
+        "Void if the length changed in a run other than by `--engine sync:grow`, or if a later run found \
+         another file. If fathom only reads the file, also void if bytes were removed from it or its extents \
+         moved, and biased if only its change times moved: another process wrote to it, renamed it or set \
+         its times. Biased if a name of the file was removed or given to another file in a run: that name no \
+         longer leads to the measured file. Discarded attempts are checked too, and for your own files the \
+         time between runs. There is no threshold: no other process should touch the file."
+    ),
+    provoke: "`fathom run --rw randread --time 5s FILE` and, while it runs, `fallocate --punch-hole --offset \
+              0 --length 1m FILE`, `truncate -s 1m FILE`, or `mv OTHER FILE`.",
+    fix: "Make sure that no process changes the file during the measurement, or name its directory and let \
+          fathom make its own file.",
+    accept: "Do not accept it: no correction exists for a file that changed.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| changed(&crate::fixture::Fixture::honest(), |f| f.bytes = 4096)),

@@ -3,16 +3,10 @@
 //!
 //! If the engine makes no such calls, requires that bytes missing at the device are in the page cache.
 
-use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula, phase_streams, sum_over_runs};
+use crate::checks::prelude::*;
 use crate::figures::kernel_text::{grown, keyed};
-use crate::threshold::Share;
-use model::Known;
-use model::evidence::{Moment, TargetState};
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
+use model::evidence::TargetState;
 use model::record::ThreadIo;
-use model::units::show_bytes;
 
 const IO_FILE: &str = "/proc/self/io";
 /// Engines whose every operation is a read or write system call, which the kernel counts in bytes. For posixaio,
@@ -39,25 +33,22 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::A24,
     name: "UNACCOUNTED",
     belief: "the kernel performed the operations that fathom counted",
-    page: Page {
-        reads: "`rchar` and `wchar` in `/proc/self/io` at start and stop of every run \
-                (`/proc/thread-self/io` of the stream's own workers if several streams run), for the engines \
-                sync, vsync, preadv, rw, posixaio, std, stdio and fstream. For other engines, or if that \
-                file is missing: the target's pages in the page cache and the device's counters.",
-        formula: formula!(
-            "Void if system calls moved less than {COUNTED_FROM} of the bytes that fathom counted: the \
-             kernel counts all of them. The limit is {BUFFERED_FROM} if std, stdio or fstream uses its own \
-             buffer and the region is larger than {MANY_BUFFERS} buffers. Also void if at least \
-             {MISSING_FROM} of the reads through the page cache are missing at the device, and less than \
-             {CACHED_FROM} of them is in the page cache at the start and at the end of the runs: then no \
-             page explains them."
-        ),
-        provoke: "A library that answers `aio_read` itself: `LD_PRELOAD=./answers.so fathom run --rw \
-                  randread --engine posixaio --cache buffered FILE`. fathom's own tests build one.",
-        fix: "Check LD_PRELOAD and /etc/ld.so.preload, and anything else between programs and the kernel \
-              (`fathom doctor`).",
-        accept: "Do not accept it: the kernel did not perform these operations.",
-    },
+    reads: "`rchar` and `wchar` in `/proc/self/io` at start and stop of every run (`/proc/thread-self/io` of \
+            the stream's own workers if several streams run), for the engines sync, vsync, preadv, rw, \
+            posixaio, std, stdio and fstream. For other engines, or if that file is missing: the target's \
+            pages in the page cache and the device's counters.",
+    formula: formula!(
+        "Void if system calls moved less than {COUNTED_FROM} of the bytes that fathom counted: the kernel \
+         counts all of them. The limit is {BUFFERED_FROM} if std, stdio or fstream uses its own buffer and \
+         the region is larger than {MANY_BUFFERS} buffers. Also void if at least {MISSING_FROM} of the reads \
+         through the page cache are missing at the device, and less than {CACHED_FROM} of them is in the \
+         page cache at the start and at the end of the runs: then no page explains them."
+    ),
+    provoke: "A library that answers `aio_read` itself: `LD_PRELOAD=./answers.so fathom run --rw randread \
+              --engine posixaio --cache buffered FILE`. fathom's own tests build one.",
+    fix: "Check LD_PRELOAD and /etc/ld.so.preload, and anything else between programs and the kernel \
+          (`fathom doctor`).",
+    accept: "Do not accept it: the kernel did not perform these operations.",
     ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
     fires: Some(|| calls([0, 0])),
@@ -123,18 +114,15 @@ fn decide_by_calls(case: &Case, from: Share) -> Known<Answer> {
             sum_over_runs(case, |ran| grown(ran, IO_FILE, |text| keyed(text, key)))?
         };
         if (moved as f64) < from.0 * issued as f64 {
-            let sentence = format!(
+            return finding!(
+                Severity::Void,
+                evidence([("issued_bytes", issued as f64), ("moved_bytes", moved as f64)]),
                 "fathom counted {} of {}s, but system calls of this process moved {}: something between \
                  fathom and the kernel answered instead.",
                 show_bytes(issued),
                 kind.word(),
                 show_bytes(moved)
             );
-            return Ok(Answer::finding(
-                Severity::Void,
-                sentence,
-                evidence([("issued_bytes", issued as f64), ("moved_bytes", moved as f64)]),
-            ));
         }
     }
     Ok(Answer::Holds("System calls moved all bytes that fathom counted.", evidence([])))
@@ -174,13 +162,14 @@ fn decide_by_pages(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if most_cached as f64 >= CACHED_FROM.0 * from_memory as f64 {
         return Ok(Answer::Holds("The device or the page cache accounts for the reads.", numbers));
     }
-    let sentence = format!(
+    finding!(
+        Severity::Void,
+        numbers,
         "{} of reads reached no device, and the page cache holds only {} of the targets: nothing visible \
          performed these reads.",
         show_bytes(missing),
         show_bytes(most_cached)
-    );
-    Ok(Answer::finding(Severity::Void, sentence, numbers))
+    )
 }
 
 fn cached_bytes(state: &TargetState) -> Known<u64> {

@@ -2,7 +2,7 @@
 //!
 //! Has the table of the group, the expected share of repeated accesses, and test records that several checks use.
 
-mod a01_cache_served;
+pub(super) mod a01_cache_served;
 mod a02_direct_fell_back;
 mod a03_direct_unsupported;
 mod a04_holes_read;
@@ -17,7 +17,7 @@ mod a12_lower_layer_cache;
 pub(super) mod a13_counters_blind;
 mod a14_wrong_place;
 mod a15_span_fits_cache;
-mod a16_re_reads;
+pub(super) mod a16_re_reads;
 mod a17_first_touch;
 mod a18_faster_than_physics;
 mod a19_above_ceiling;

@@ -1,13 +1,8 @@
 //! B01: small direct operations that the kernel merged into larger requests. Compares the operations with the
 //! requests that the device completed; if other streams share the device, decides by bounds.
 
-use crate::case::Case;
 use crate::checks::b::{Requests, SAME_BYTES, is_comparable, shared_bounds, worst_requests};
-use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula, layer_names};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::units::{show_bytes, show_rate};
+use crate::checks::prelude::*;
 
 /// Operations per request above which the device did not see the requested size. If every second operation finds
 /// one neighbour the ratio is 1.33, which a busy scheduler does to any sequential queue.
@@ -21,26 +16,24 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B01,
     name: "MERGED",
     belief: "the device saw operations of the requested size",
-    page: Page {
-        reads: "fathom's own count of operations and bytes submitted, and requests, merges and bytes in the \
-                `stat` file of the top device, both from the start of a run to its last completion. Only \
-                direct I/O is checked.",
-        formula: formula!(
-            "Operations / device requests, per direction: biased above {BIASED_ABOVE}, relabelled from \
-             {RENAMED_FROM}, where most operations share a request. Up to {BIASED_ABOVE}, a scheduler merges \
-             a few neighbours in any sequential queue. Checked only if device and operations agree in bytes \
-             within {same}, otherwise the requests are not fathom's. If other streams use the device at the \
-             same time, the check holds if even all merges together could not exceed the limit for this \
-             stream; otherwise it does not answer.",
-            same = Share(SAME_BYTES)
-        ),
-        provoke: "`fathom run --rw read --bs 4k --depth 32 --batch 16 DIR`: sixteen neighbours are submitted \
-                  in one call, and the kernel makes one request of them.",
-        fix: "Submit operations one at a time (`--batch 1`), use the size that the device really got as \
-              --bs, or disable merging (`echo 2 > /sys/block/DISK/queue/nomerges`).",
-        accept: "Accept it if you want to know what an application with small neighbouring operations gets, \
-                 merging included.",
-    },
+    reads: "fathom's own count of operations and bytes submitted, and requests, merges and bytes in the \
+            `stat` file of the top device, both from the start of a run to its last completion. Only direct \
+            I/O is checked.",
+    formula: formula!(
+        "Operations / device requests, per direction: biased above {BIASED_ABOVE}, relabelled from \
+         {RENAMED_FROM}, where most operations share a request. Up to {BIASED_ABOVE}, a scheduler merges a \
+         few neighbours in any sequential queue. Checked only if device and operations agree in bytes within \
+         {same}, otherwise the requests are not fathom's. If other streams use the device at the same time, \
+         the check holds if even all merges together could not exceed the limit for this stream; otherwise \
+         it does not answer.",
+        same = Share(SAME_BYTES)
+    ),
+    provoke: "`fathom run --rw read --bs 4k --depth 32 --batch 16 DIR`: sixteen neighbours are submitted in \
+              one call, and the kernel makes one request of them.",
+    fix: "Submit operations one at a time (`--batch 1`), use the size that the device really got as --bs, or \
+          disable merging (`echo 2 > /sys/block/DISK/queue/nomerges`).",
+    accept: "Accept it if you want to know what an application with small neighbouring operations gets, \
+             merging included.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { merged: 4, ..crate::fixture::Fixture::honest() }.record()),
@@ -72,29 +65,25 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let is_relabelled = worst.ops_per_request() >= RENAMED_FROM;
     let disk = case.shared().map_or_else(|_| "DISK".into(), |l| layer_names(&l));
-    Ok(Answer::Finding(
-        Detail::new(
-            if is_relabelled { Severity::Rename } else { Severity::Biased },
-            format!(
-                "The job requested operations of {}, but the device got requests of {} on average: {} {} \
-                 neighbouring {}s into each.",
-                round(worst.op_bytes()),
-                round(worst.request_bytes()),
-                if case.stream.engine == JOINS { "the engine joined" } else { "the kernel merged" },
-                show_rate(worst.ops_per_request()),
-                worst.kind.word()
-            ),
-            numbers,
-        )
-        .with_cure(if case.stream.engine == JOINS {
-            "Submit operations one at a time (`--batch 1`), or use the size that the device really got as \
-             --bs."
-                .into()
-        } else {
-            CHECK.page.fix.replace("DISK", &disk)
-        })
-        .relabelled(is_relabelled.then(|| Rename::Condition(describe_requests(&worst)))),
-    ))
+    detail!(
+        if is_relabelled { Severity::Rename } else { Severity::Biased },
+        numbers,
+        "The job requested operations of {}, but the device got requests of {} on average: {} {} \
+         neighbouring {}s into each.",
+        round(worst.op_bytes()),
+        round(worst.request_bytes()),
+        if case.stream.engine == JOINS { "the engine joined" } else { "the kernel merged" },
+        show_rate(worst.ops_per_request()),
+        worst.kind.word()
+    )
+    .with_cure(if case.stream.engine == JOINS {
+        "Submit operations one at a time (`--batch 1`), or use the size that the device really got as --bs."
+            .into()
+    } else {
+        CHECK.fix.replace("DISK", &disk)
+    })
+    .relabelled(is_relabelled.then(|| Rename::Condition(describe_requests(&worst))))
+    .found()
 }
 
 fn describe_requests(requests: &Requests) -> String {

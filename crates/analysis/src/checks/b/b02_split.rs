@@ -1,16 +1,10 @@
 //! B02: large direct operations that the kernel split into several requests. Compares the requests that the
 //! device completed with the operations, and names the queue limit or the file fragments that explain the split.
 
-use crate::case::Case;
 use crate::checks::b::{
-    INCIDENTAL_REQUESTS, Requests, SAME_BYTES, incidental_requests, is_comparable, shared_bounds,
-    worst_requests,
+    FLOOR_IOS, Requests, SAME_BYTES, incidental_requests, is_comparable, shared_bounds, worst_requests,
 };
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::units::{show_bytes, show_rate};
+use crate::checks::prelude::*;
 
 /// Requests per operation above which a latency covers a group of requests. One operation in ten may cross a
 /// border of an extent or a boundary of the device.
@@ -23,27 +17,25 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B02,
     name: "SPLIT",
     belief: "one operation was one request to the device",
-    page: Page {
-        reads: "fathom's own count of operations, and the requests in the `stat` file of the top device from \
-                the start of a run to its last completion. Also `queue/max_sectors_kb`, `max_segments` and \
-                `chunk_sectors`, and the map of the file's extents.",
-        formula: formula!(
-            "Device requests / operations, per direction: biased above {BIASED_ABOVE}, since up to a tenth \
-             of the operations may cross a border of the file's extents. If neither the limits of the queue \
-             nor the file's extents explain it, biased above {UNEXPLAINED_ABOVE}, since small requests of \
-             other processes look the same. {INCIDENTAL_REQUESTS} requests per run are allowed for a \
-             journal. Checked only if device and operations agree in bytes within {same}. If other streams \
-             use the device at the same time, the check holds if the requests stay within the limit even if \
-             the others made as few as possible; otherwise it does not answer.",
-            same = Share(SAME_BYTES)
-        ),
-        provoke: "`echo 256 > /sys/block/DISK/queue/max_sectors_kb`, then `fathom run --rw read --bs 1m \
-                  DIR`: each operation becomes four requests. On most disks `--bs 8m` is enough without the \
-                  first command.",
-        fix: "Raise queue/max_sectors_kb up to max_hw_sectors_kb, or use a --bs that fits.",
-        accept: "The throughput is right either way; latency and depth are those of groups of requests. \
-                 Accept it if the application works like this.",
-    },
+    reads: "fathom's own count of operations, and the requests in the `stat` file of the top device from the \
+            start of a run to its last completion. Also `queue/max_sectors_kb`, `max_segments` and \
+            `chunk_sectors`, and the map of the file's extents.",
+    formula: formula!(
+        "Device requests / operations, per direction: biased above {BIASED_ABOVE}, since up to a tenth of \
+         the operations may cross a border of the file's extents. If neither the limits of the queue nor the \
+         file's extents explain it, biased above {UNEXPLAINED_ABOVE}, since small requests of other \
+         processes look the same. {FLOOR_IOS} requests per run are allowed for a journal. Checked \
+         only if device and operations agree in bytes within {same}. If other streams use the device at the \
+         same time, the check holds if the requests stay within the limit even if the others made as few as \
+         possible; otherwise it does not answer.",
+        same = Share(SAME_BYTES)
+    ),
+    provoke: "`echo 256 > /sys/block/DISK/queue/max_sectors_kb`, then `fathom run --rw read --bs 1m DIR`: \
+              each operation becomes four requests. On most disks `--bs 8m` is enough without the first \
+              command.",
+    fix: "Raise queue/max_sectors_kb up to max_hw_sectors_kb, or use a --bs that fits.",
+    accept: "The throughput is right either way; latency and depth are those of groups of requests. Accept \
+             it if the application works like this.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| split(crate::fixture::Fixture::honest().record(), 4)),
@@ -91,13 +83,17 @@ fn evaluate(case: &Case) -> Known<Answer> {
         let cure = "Check max_segments and chunk_sectors of the device's queue, or use a smaller --bs.";
         (String::new(), cure.into())
     });
-    Ok(Answer::Finding(Detail::new(Severity::Biased, format!(
-            "Each {} of {} became {} requests to the device{cause}: its latency is that of the group, and \
-             the device's queue is deeper than requested.",
-            worst.kind.word(),
-            show_bytes(worst.op_bytes() as u64),
-            show_rate(per_op)
-        ), numbers).with_cure(cure)))
+    detail!(
+        Severity::Biased,
+        numbers,
+        "Each {} of {} became {} requests to the device{cause}: its latency is that of the group, and the \
+         device's queue is deeper than requested.",
+        worst.kind.word(),
+        show_bytes(worst.op_bytes() as u64),
+        show_rate(per_op)
+    )
+    .with_cure(cure)
+    .found()
 }
 
 /// Returns the cause and the fix if the queue limits or the file's extents explain the split.

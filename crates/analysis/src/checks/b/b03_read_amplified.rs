@@ -2,16 +2,9 @@
 //! to fathom's cgroup with the bytes issued; if other streams share the disk, uses the reads that the stream's
 //! own workers submitted.
 
-use crate::case::{Case, share};
-use crate::checks::b::INCIDENTAL_BYTES;
-use crate::checks::{
-    Answer, Ask, Check, Detail, Evidence, Page, evidence, formula, issued_bytes, layer_names,
-};
+use crate::checks::b::FLOOR_BYTES;
+use crate::checks::prelude::*;
 use crate::figures::traffic;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::{show_bytes, show_rate};
 
 /// Bytes read per requested byte above which the rate is biased.
 const BIASED_ABOVE: f64 = 1.1;
@@ -20,30 +13,28 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B03,
     name: "READ_AMPLIFIED",
     belief: "the device read only the requested bytes",
-    page: Page {
-        reads: "Bytes that the kernel charged to fathom's own cgroup on the disk, and fathom's own count of \
-                bytes read. Also `queue/read_ahead_kb`. Without a cgroup, the reads of the whole device are \
-                counted; if they exceed the request, the check does not answer, since other processes may \
-                have caused them.",
-        formula: formula!(
-            "Bytes charged / bytes read: biased above {BIASED_ABOVE}. Not counted: {odd} per run, which the \
-             file system reads for itself, and for sequential buffered reads {windows} windows of read-ahead \
-             per worker and run (twice as large with --advice sequential), which were not used when the \
-             clock stopped. The kernel charges io_uring operations twice if they are larger than the disk \
-             takes and must be split: once as a whole, refused, and once in parts. If the disk did more \
-             requests than there were direct operations, up to the issued bytes are subtracted once. If \
-             other streams use the disk at the same time, the reads that the stream's own workers submitted \
-             count instead (`read_bytes` in /proc/thread-self/io).",
-            odd = show_bytes(INCIDENTAL_BYTES),
-            windows = traffic::WINDOWS
-        ),
-        provoke: "`fathom run --rw randread --bs 4k --engine mmap --size 512m --warmup 0s --ops 300 DIR`: \
-                  each fault reads a window around it. `cat /sys/block/DISK/queue/read_ahead_kb` shows how \
-                  large that is. With more operations the file is in memory, and A01 fires instead.",
-        fix: "Use --cache direct, or --engine mmap:random for mappings, or lower \
-              /sys/block/DISK/queue/read_ahead_kb.",
-        accept: "Accept it if the application reads through the page cache in the same way.",
-    },
+    reads: "Bytes that the kernel charged to fathom's own cgroup on the disk, and fathom's own count of \
+            bytes read. Also `queue/read_ahead_kb`. Without a cgroup, the reads of the whole device are \
+            counted; if they exceed the request, the check does not answer, since other processes may have \
+            caused them.",
+    formula: formula!(
+        "Bytes charged / bytes read: biased above {BIASED_ABOVE}. Not counted: {odd} per run, which the file \
+         system reads for itself, and for sequential buffered reads {windows} windows of read-ahead per \
+         worker and run (twice as large with --advice sequential), which were not used when the clock \
+         stopped. The kernel charges io_uring operations twice if they are larger than the disk takes and \
+         must be split: once as a whole, refused, and once in parts. If the disk did more requests than \
+         there were direct operations, up to the issued bytes are subtracted once. If other streams use the \
+         disk at the same time, the reads that the stream's own workers submitted count instead \
+         (`read_bytes` in /proc/thread-self/io).",
+        odd = show_bytes(FLOOR_BYTES),
+        windows = traffic::WINDOWS
+    ),
+    provoke: "`fathom run --rw randread --bs 4k --engine mmap --size 512m --warmup 0s --ops 300 DIR`: each \
+              fault reads a window around it. `cat /sys/block/DISK/queue/read_ahead_kb` shows how large that \
+              is. With more operations the file is in memory, and A01 fires instead.",
+    fix: "Use --cache direct, or --engine mmap:random for mappings, or lower \
+          /sys/block/DISK/queue/read_ahead_kb.",
+    accept: "Accept it if the application reads through the page cache in the same way.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { delivered: 4.0, ..buffered() }.record()),
@@ -121,13 +112,13 @@ fn finding(case: &Case, subject: &str, read: u64, requested: u64, numbers: Evide
         show_bytes(traffic::setting_bytes(case))
     );
     let disks = layer_names(&case.shared().unwrap_or_default());
-    let cure = CHECK.page.fix.replace("DISK", &disks);
+    let cure = CHECK.fix.replace("DISK", &disks);
     Answer::Finding(Detail::new(Severity::Biased, sentence, numbers).with_cure(cure))
 }
 
 /// Returns the extra bytes that are allowed: incidental reads and read-ahead.
 fn allowed_extra_bytes(case: &Case) -> u64 {
-    INCIDENTAL_BYTES.saturating_add(traffic::unread_bytes(case)).saturating_mul(case.runs.len() as u64)
+    FLOOR_BYTES.saturating_add(traffic::unread_bytes(case)).saturating_mul(case.runs.len() as u64)
 }
 
 #[cfg(test)]

@@ -2,15 +2,8 @@
 //! the device's bytes until the end of the final sync, less its idle traffic, and the bytes charged to fathom
 //! with the bytes issued.
 
-use crate::case::{Case, CaseRun, share};
-use crate::checks::b::{INCIDENTAL_BYTES, has_partial_pages, incidental_bytes, page_bytes};
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula, issued_bytes};
-use model::Known;
-use model::evidence::{BlockStat, Moment, Snapshot};
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::machine::Layer;
-use model::units::{show_bytes, show_rate};
+use crate::checks::b::{FLOOR_BYTES, has_partial_pages, incidental_bytes, page_bytes};
+use crate::checks::prelude::*;
 
 /// Bytes written per requested byte above which the rate is biased. Direct overwrites stay below 1.05 on ext4 and
 /// xfs, and small stable writes, one at a time, need 1.7 or more.
@@ -20,24 +13,21 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B04,
     name: "WRITE_AMPLIFIED",
     belief: "the device wrote little more than the requested bytes",
-    page: Page {
-        reads: "The `stat` file of the disk from the start of a run to the end of its final sync, and during \
-                the idle watch. Also the bytes charged to fathom's own cgroup, and fathom's own count of \
-                bytes written.",
-        formula: formula!(
-            "The larger of (device bytes - bytes that the disk wrote in the same time of the idle watch) and \
-             the bytes charged to fathom, divided by the bytes written: biased above {BIASED_ABOVE}. {odd} \
-             per run are allowed. Overwriting stays below 1.05 on ext4 and xfs; 4 KiB with O_DSYNC takes \
-             1.8, and 2.9 into holes. Does not apply if D01 found other processes.",
-            odd = show_bytes(INCIDENTAL_BYTES)
-        ),
-        provoke: "`fathom run --rw randwrite --bs 4k --depth 1 --cache direct-dsync DIR`: a journal write \
-                  follows each write.",
-        fix: "For the device alone, overwrite an allocated file without --cache sync, or measure the block \
-              device itself.",
-        accept: "This is the cost of the file system, and an application pays it too: accept it to measure \
-                 that.",
-    },
+    reads: "The `stat` file of the disk from the start of a run to the end of its final sync, and during the \
+            idle watch. Also the bytes charged to fathom's own cgroup, and fathom's own count of bytes \
+            written.",
+    formula: formula!(
+        "The larger of (device bytes - bytes that the disk wrote in the same time of the idle watch) and the \
+         bytes charged to fathom, divided by the bytes written: biased above {BIASED_ABOVE}. {odd} per run \
+         are allowed. Overwriting stays below 1.05 on ext4 and xfs; 4 KiB with O_DSYNC takes 1.8, and 2.9 \
+         into holes. Does not apply if D01 found other processes.",
+        odd = show_bytes(FLOOR_BYTES)
+    ),
+    provoke: "`fathom run --rw randwrite --bs 4k --depth 1 --cache direct-dsync DIR`: a journal write \
+              follows each write.",
+    fix: "For the device alone, overwrite an allocated file without --cache sync, or measure the block \
+          device itself.",
+    accept: "This is the cost of the file system, and an application pays it too: accept it to measure that.",
     ask: Ask::After(&[CheckId::D01], evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { delivered: 1.8, ..synchronous() }.record()),
@@ -81,17 +71,15 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if ratio <= BIASED_ABOVE || written - requested as f64 <= incidental {
         return Ok(Answer::Holds("The device wrote little more than the requested bytes.", numbers));
     }
-    Ok(Answer::finding(
+    finding!(
         Severity::Biased,
-        format!(
-            "The device wrote {} bytes for each requested byte ({} for {}): {}.",
-            show_rate(ratio),
-            show_bytes(written as u64),
-            show_bytes(requested),
-            cause(case)
-        ),
         numbers,
-    ))
+        "The device wrote {} bytes for each requested byte ({} for {}): {}.",
+        show_rate(ratio),
+        show_bytes(written as u64),
+        show_bytes(requested),
+        cause(case)
+    )
 }
 
 /// Describes what may have added the bytes. Only a file system adds a journal, metadata or copies.

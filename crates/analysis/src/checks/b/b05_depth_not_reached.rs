@@ -1,40 +1,30 @@
 //! B05: a queue that was never as deep as requested. Compares fathom's mean number of operations in flight, and
 //! the device's own count, with the requested depth. Does not apply to depth 1.
 
-use crate::case::{Case, asked_depth, share};
-use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, Rename, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::units::show_rate;
+use crate::checks::prelude::*;
 
 /// Share of the requested depth that must be in flight on average.
 const REACHED_FROM: f64 = 0.5;
 /// Operations in flight per worker up to which an engine does one at a time. The excess over 1 allows for
 /// rounding.
 const ONE_AT_A_TIME: f64 = 1.05;
-/// Share of the device's bytes that must be fathom's before its queue is checked.
-const OURS_FROM: Share = Share(0.95);
-
 pub(super) const CHECK: Check = Check {
     id: CheckId::B05,
     name: "DEPTH_NOT_REACHED",
     belief: "as many operations were in flight as requested",
-    page: Page {
-        reads: "fathom's own integral of operations in flight over each window. For direct I/O also \
-                requests, bytes and time-in-queue in the `stat` file of the top device.",
-        formula: formula!(
-            "Mean operations in flight / (depth x workers x targets): below {REACHED_FROM}, the result is \
-             relabelled to the measured depth. The device's own count is compared too: if it moved at least \
-             {OURS_FROM} of fathom's bytes and its time-in-queue gives less than {REACHED_FROM} of the \
-             depth, allowing for merged requests, the rest waited above the device. Does not apply at depth \
-             1, or if a schedule, pauses or drains hold operations back."
-        ),
-        provoke: "`fathom run --rw randread --depth 32 --engine sync DIR`, or `--engine libaio --cache \
-                  buffered`: one operation at a time, whatever --depth requests.",
-        fix: "Use --engine io_uring with --cache direct, or more --workers instead of --depth.",
-        accept: "Accept it if the application uses this interface. The result's name keeps the true depth.",
-    },
+    reads: "fathom's own integral of operations in flight over each window. For direct I/O also requests, \
+            bytes and time-in-queue in the `stat` file of the top device.",
+    formula: formula!(
+        "Mean operations in flight / (depth x workers x targets): below {REACHED_FROM}, the result is \
+         relabelled to the measured depth. The device's own count is compared too: if it moved at least \
+         {ARRIVED_FROM} of fathom's bytes and its time-in-queue gives less than {REACHED_FROM} of the depth, \
+         allowing for merged requests, the rest waited above the device. Does not apply at depth 1, or if a \
+         schedule, pauses or drains hold operations back."
+    ),
+    provoke: "`fathom run --rw randread --depth 32 --engine sync DIR`, or `--engine libaio --cache \
+              buffered`: one operation at a time, whatever --depth requests.",
+    fix: "Use --engine io_uring with --cache direct, or more --workers instead of --depth.",
+    accept: "Accept it if the application uses this interface. The result's name keeps the true depth.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
@@ -88,7 +78,7 @@ fn check_device_depth(case: &Case, requested: f64, reached: f64, mut numbers: Ev
     numbers.extend(evidence([("device_depth_mean", depth)]));
     // If the kernel merges neighbours, fewer and larger requests are the same queue.
     let merged = share(total.ios as f64, issued.ops as f64).min(1.0);
-    let is_ours = share(total.bytes as f64, issued.bytes as f64) >= OURS_FROM;
+    let is_ours = share(total.bytes as f64, issued.bytes as f64) >= ARRIVED_FROM;
     if is_ours && depth < REACHED_FROM * requested * merged {
         let sentence = format!(
             "Depth {requested:.0} was requested and {} operations were in flight on average, but the device \

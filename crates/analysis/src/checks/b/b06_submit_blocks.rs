@@ -1,12 +1,7 @@
 //! B06: submission calls that block until the operation is done, in engines that promise not to block. Compares
 //! the mean time of calls that wait for nothing with the mean latency.
 
-use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula, service_latency};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::{show_ns, show_share};
+use crate::checks::prelude::*;
 
 /// Engines whose calls submit and return.
 const ASYNCHRONOUS: &[&str] = &["io_uring", "libaio"];
@@ -20,23 +15,19 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B06,
     name: "SUBMIT_BLOCKS",
     belief: "submitting an operation did not wait for it",
-    page: Page {
-        reads: "The time inside each call that submitted operations without waiting for any, from one clock \
-                stamp before it and one after it, and the latencies. Engines io_uring and libaio from depth \
-                2.",
-        formula: formula!(
-            "Mean time of such a call / mean latency: biased above {limit}. A queue of depth d that only the \
-             cost of submission limits shows 1/d, so depth 2 may show {FREE_UP_TO}, and --batch \
-             SUBMIT/DEPTH. Clocks and means get {SLACK}. Microseconds alone prove nothing: notifying a \
-             virtual disk takes twenty.",
-            limit = FREE_UP_TO + SLACK
-        ),
-        provoke: "`fathom run --rw randread --bs 4k --depth 16 --cache buffered --engine libaio DIR`: each \
-                  call returns with its block already read. `--engine io_uring` shows it if the page cache \
-                  answers.",
-        fix: "Use --cache direct and overwrite allocated files, or use more --workers instead of --depth.",
-        accept: "Accept it if the application does the same, and read the depth as one per worker.",
-    },
+    reads: "The time inside each call that submitted operations without waiting for any, from one clock \
+            stamp before it and one after it, and the latencies. Engines io_uring and libaio from depth 2.",
+    formula: formula!(
+        "Mean time of such a call / mean latency: biased above {limit}. A queue of depth d that only the \
+         cost of submission limits shows 1/d, so depth 2 may show {FREE_UP_TO}, and --batch SUBMIT/DEPTH. \
+         Clocks and means get {SLACK}. Microseconds alone prove nothing: notifying a virtual disk takes \
+         twenty.",
+        limit = FREE_UP_TO + SLACK
+    ),
+    provoke: "`fathom run --rw randread --bs 4k --depth 16 --cache buffered --engine libaio DIR`: each call \
+              returns with its block already read. `--engine io_uring` shows it if the page cache answers.",
+    fix: "Use --cache direct and overwrite allocated files, or use more --workers instead of --depth.",
+    accept: "Accept it if the application does the same, and read the depth as one per worker.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
@@ -69,24 +60,21 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if part <= limit {
         return Ok(Answer::Holds("Submitting operations did not wait for them.", numbers));
     }
-    Ok(Answer::Finding(
-        Detail::new(
-            Severity::Biased,
-            format!(
-                "Submission took {} of the {} of an operation ({}): the operation ran inside the submission \
-                 call, so it was not asynchronous.",
-                show_ns(submit),
-                show_ns(latency),
-                show_share(part.min(1.0))
-            ),
-            numbers,
-        )
-        .with_cure(stream.cache.is_direct().then(|| {
-            "Overwrite an allocated file, check whether the device's queue is full (B09), or use more \
-             --workers instead of --depth."
-                .into()
-        })),
-    ))
+    detail!(
+        Severity::Biased,
+        numbers,
+        "Submission took {} of the {} of an operation ({}): the operation ran inside the submission call, so \
+         it was not asynchronous.",
+        show_ns(submit),
+        show_ns(latency),
+        show_share(part.min(1.0))
+    )
+    .with_cure(stream.cache.is_direct().then(|| {
+        "Overwrite an allocated file, check whether the device's queue is full (B09), or use more --workers \
+         instead of --depth."
+            .into()
+    }))
+    .found()
 }
 
 /// Returns the mean latency of reads and writes in ns. In an open loop it starts at the submission.

@@ -1,14 +1,8 @@
 //! B07: operations that io_uring passed to kernel threads. Counts the threads named `iou-wrk-` among fathom's
 //! threads during the runs. The kernel does not count the operations that they do.
 
-use crate::case::{Case, CaseRun};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula, phase_streams};
-use model::Known;
-use model::evidence::{Moment, THREADS};
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::show_count;
-use std::collections::BTreeSet;
+use crate::checks::prelude::*;
+use model::evidence::THREADS;
 
 /// Name prefix of the kernel threads that run operations that would block.
 const WORKER_PREFIX: &str = "iou-wrk-";
@@ -21,21 +15,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B07,
     name: "IOWQ_PUNTED",
     belief: "io_uring performed the operations without kernel threads",
-    page: Page {
-        reads: "The names of all threads of fathom in `/proc/self/task/*/comm`, every half second while \
-                workers run. Engine io_uring.",
-        formula: formula!(
-            "Threads whose name begins with `iou-wrk-`: a note below {BIASED_FROM} for each worker of the \
-             phase, since each ring keeps one for five seconds after a single operation that would have \
-             blocked. Biased from {BIASED_FROM} each: then operations ran in parallel threads. Syncs and \
-             trims always go to such threads, so jobs with them are not checked."
-        ),
-        provoke: "`truncate -s 256m FILE`, then `fathom run --rw randwrite --bs 4k --depth 32 --time 2s \
-                  --destroy FILE FILE`: a write that allocates a block would wait for the journal.",
-        fix: "Overwrite an allocated file with --cache direct, and keep --depth below the device's queue \
-              (B09).",
-        accept: "Accept it if the application uses io_uring in the same way.",
-    },
+    reads: "The names of all threads of fathom in `/proc/self/task/*/comm`, every half second while workers \
+            run. Engine io_uring.",
+    formula: formula!(
+        "Threads whose name begins with `iou-wrk-`: a note below {BIASED_FROM} for each worker of the phase, \
+         since each ring keeps one for five seconds after a single operation that would have blocked. Biased \
+         from {BIASED_FROM} each: then operations ran in parallel threads. Syncs and trims always go to such \
+         threads, so jobs with them are not checked."
+    ),
+    provoke: "`truncate -s 256m FILE`, then `fathom run --rw randwrite --bs 4k --depth 32 --time 2s \
+              --destroy FILE FILE`: a write that allocates a block would wait for the journal.",
+    fix: "Overwrite an allocated file with --cache direct, and keep --depth below the device's queue (B09).",
+    accept: "Accept it if the application uses io_uring in the same way.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| with_threads("100: fathom\n101: fathom-0\n102: iou-wrk-101\n103: iou-wrk-101\n")),
@@ -85,7 +76,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
                         at submission.";
         (Severity::Note, sentence.to_owned())
     };
-    Ok(Answer::finding(severity, sentence, numbers))
+    Detail::new(severity, sentence, numbers).found()
 }
 
 /// Returns the number of kernel worker threads seen in a run.

@@ -1,10 +1,7 @@
 //! B08: polled completions requested from a device queue that does not poll. Compares the engine's options with
 //! `queue/io_poll` of the devices below the target.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use model::Known;
-use model::finding::{CheckId, Severity};
+use crate::checks::prelude::*;
 
 /// Options of io_uring and vsync that request polled completions.
 const POLLING: &[&str] = &["iopoll", "hipri"];
@@ -13,21 +10,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B08,
     name: "NOT_POLLING",
     belief: "completions were polled, as requested",
-    page: Page {
-        reads: "`queue/io_poll` of every device below the target that has it, and the options of the engine: \
-                `iopoll` of io_uring, `hipri` of vsync.",
-        formula: formula!(
-            "Void if polling was requested and a device reports 0: the kernel then waits for the interrupt \
-             without reporting it. The engine refuses such a run beforehand. This check also covers devices \
-             below file systems and stacks that the engine cannot query."
-        ),
-        provoke: "`fathom run --engine io_uring:iopoll --cache direct DIR` on a disk without poll queues is \
-                  refused with that reason. `fathom run --engine vsync:hipri DIR` on a btrfs of such a disk, \
-                  which the engine cannot query, makes this check fire.",
-        fix: "Omit the option, or give the driver poll queues (`nvme.poll_queues=2` on the kernel command \
-              line).",
-        accept: "Do not accept it: the number was measured with interrupts.",
-    },
+    reads: "`queue/io_poll` of every device below the target that has it, and the options of the engine: \
+            `iopoll` of io_uring, `hipri` of vsync.",
+    formula: formula!(
+        "Void if polling was requested and a device reports 0: the kernel then waits for the interrupt \
+         without reporting it. The engine refuses such a run beforehand. This check also covers devices \
+         below file systems and stacks that the engine cannot query."
+    ),
+    provoke: "`fathom run --engine io_uring:iopoll --cache direct DIR` on a disk without poll queues is \
+              refused with that reason. `fathom run --engine vsync:hipri DIR` on a btrfs of such a disk, \
+              which the engine cannot query, makes this check fire.",
+    fix: "Omit the option, or give the driver poll queues (`nvme.poll_queues=2` on the kernel command line).",
+    accept: "Do not accept it: the number was measured with interrupts.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| polled(Some("0\n"))),
@@ -43,15 +37,13 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let mut holds = None;
     for layer in layers {
         if layer.queue_number("io_poll")? == 0 {
-            return Ok(Answer::finding(
+            return finding!(
                 Severity::Void,
-                format!(
-                    "Option {option} requests polled completions, but {} completes by interrupt (its \
-                     queue/io_poll is 0).",
-                    layer.name
-                ),
                 evidence([("io_poll", 0.0)]),
-            ));
+                "Option {option} requests polled completions, but {} completes by interrupt (its \
+                 queue/io_poll is 0).",
+                layer.name
+            );
         }
         holds = Some(Answer::Holds("Completions were polled, as requested.", evidence([("io_poll", 1.0)])));
     }

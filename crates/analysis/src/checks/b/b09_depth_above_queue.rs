@@ -1,32 +1,25 @@
 //! B09: more operations in flight than the device's queue takes. Compares fathom's mean number of operations in
 //! flight with the requests that the queues below accept.
 
-use crate::case::Case;
 use crate::checks::b::disks;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::machine::{Layer, LayerKind};
-use model::units::{show_count, show_rate};
+use crate::checks::prelude::*;
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::B09,
     name: "DEPTH_ABOVE_QUEUE",
     belief: "the device's queue holds all operations in flight",
-    page: Page {
-        reads: "`queue/nr_requests`, the number of hardware queues in `mq/` and, for SCSI, \
-                `device/queue_depth` of the disks and loop devices below. Also fathom's own mean of \
-                operations in flight. Only direct I/O is checked.",
-        formula: formula!(
-            "A device takes nr_requests for each hardware queue, and at most queue_depth. Several disks take \
-             their sum. A note if more operations were in flight on average: the rest waited in software, \
-             which counts in the latency but not in the device."
-        ),
-        provoke: "As root on a loop device: `echo 4 > /sys/block/loop0/queue/nr_requests`, then \
-                  `fathom run --rw randread --bs 4k --depth 32 DIR` on its file system.",
-        fix: "Lower --depth, or raise /sys/block/DISK/queue/nr_requests.",
-        accept: "A note needs no --accept. The latency includes the wait in the software queue.",
-    },
+    reads: "`queue/nr_requests`, the number of hardware queues in `mq/` and, for SCSI, `device/queue_depth` \
+            of the disks and loop devices below. Also fathom's own mean of operations in flight. Only direct \
+            I/O is checked.",
+    formula: formula!(
+        "A device takes nr_requests for each hardware queue, and at most queue_depth. Several disks take \
+         their sum. A note if more operations were in flight on average: the rest waited in software, which \
+         counts in the latency but not in the device."
+    ),
+    provoke: "As root on a loop device: `echo 4 > /sys/block/loop0/queue/nr_requests`, then `fathom run --rw \
+              randread --bs 4k --depth 32 DIR` on its file system.",
+    fix: "Lower --depth, or raise /sys/block/DISK/queue/nr_requests.",
+    accept: "A note needs no --accept. The latency includes the wait in the software queue.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| queue(&[("nr_requests", "4\n")], &[("mq", "1")])),
@@ -62,12 +55,16 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if depth <= accepts as f64 {
         return Ok(Answer::Holds("The device's queue held all operations in flight.", numbers));
     }
-    Ok(Answer::Finding(Detail::new(Severity::Note, format!(
-            "{} operations were in flight on average, but the queue of {name} takes {}: the rest waited in \
-             software.",
-            show_rate(depth),
-            show_count(accepts as f64)
-        ), numbers).with_cure(CHECK.page.fix.replace("DISK", name))))
+    detail!(
+        Severity::Note,
+        numbers,
+        "{} operations were in flight on average, but the queue of {name} takes {}: the rest waited in \
+         software.",
+        show_rate(depth),
+        show_count(accepts as f64)
+    )
+    .with_cure(CHECK.fix.replace("DISK", name))
+    .found()
 }
 
 /// Returns the number of requests that a device accepts at once.

@@ -1,13 +1,8 @@
 //! B10: several fast workers that share the single hardware queue of a device, whose lock may limit the rate.
 //! Fires if a disk has one queue and several workers reach a high rate.
 
-use crate::case::{Case, share};
 use crate::checks::b::disks;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::show_count;
+use crate::checks::prelude::*;
 
 /// Operations per second from which a queue's lock matters: each submission and each completion takes about a
 /// microsecond.
@@ -17,22 +12,20 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B10,
     name: "ONE_HW_QUEUE",
     belief: "CPUs do not wait for each other at the device's queue",
-    page: Page {
-        reads: "The number of directories in `/sys/block/DISK/mq/`, the workers of the stream and its rate. \
-                Only direct I/O is checked.",
-        formula: formula!(
-            "A note if a disk has one hardware queue, several workers use it, and they reach {fast} \
-             operations per second. At that rate the queue's lock, about a microsecond for each submission \
-             and each completion, is a good part of the time.",
-            fast = show_count(FAST_FROM)
-        ),
-        provoke: "`fathom run --rw randread --depth 32 --batch 32 --workers 4 /dev/loopX` on a loop device \
-                  of an empty image (`truncate -s 1g image && losetup --find --show image`). Like most \
-                  virtual disks, it has one entry in `mq/`.",
-        fix: "Give a virtual disk more queues (`num-queues=` of virtio-blk or virtio-scsi), or compare with \
-              one worker.",
-        accept: "A note needs no --accept.",
-    },
+    reads: "The number of directories in `/sys/block/DISK/mq/`, the workers of the stream and its rate. Only \
+            direct I/O is checked.",
+    formula: formula!(
+        "A note if a disk has one hardware queue, several workers use it, and they reach {fast} operations \
+         per second. At that rate the queue's lock, about a microsecond for each submission and each \
+         completion, is a good part of the time.",
+        fast = show_count(FAST_FROM)
+    ),
+    provoke: "`fathom run --rw randread --depth 32 --batch 32 --workers 4 /dev/loopX` on a loop device of an \
+              empty image (`truncate -s 1g image && losetup --find --show image`). Like most virtual disks, \
+              it has one entry in `mq/`.",
+    fix: "Give a virtual disk more queues (`num-queues=` of virtio-blk or virtio-scsi), or compare with one \
+          worker.",
+    accept: "A note needs no --accept.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| one_queue(250_000, 4)),
@@ -64,16 +57,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if workers < 2 || rate < FAST_FROM {
         return Ok(Answer::Holds("One hardware queue is enough for this rate.", numbers));
     }
-    Ok(Answer::finding(
+    finding!(
         Severity::Note,
-        format!(
-            "{} has one hardware queue, which {workers} workers shared at {} operations per second: the lock \
-             of the queue may limit the rate.",
-            layer.name,
-            show_count(rate)
-        ),
         numbers,
-    ))
+        "{} has one hardware queue, which {workers} workers shared at {} operations per second: the lock of \
+         the queue may limit the rate.",
+        layer.name,
+        show_count(rate)
+    )
 }
 
 #[cfg(test)]

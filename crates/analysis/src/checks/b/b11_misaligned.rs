@@ -1,14 +1,9 @@
 //! B11: operations that are not aligned to the physical blocks of the disk. Checks that sizes, offsets, partition
 //! starts and extents are multiples of the largest physical block below the target.
 
-use crate::case::Case;
 use crate::checks::b::disks;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::{Access, Kind, Line, Order, Sizes};
-use model::machine::LayerKind;
-use model::units::show_bytes;
+use crate::checks::prelude::*;
+use model::job::{Access, Line, Sizes};
 
 /// Unit of a partition's `start`, whatever the disk's block size.
 const START_BYTES: u64 = 512;
@@ -17,23 +12,21 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B11,
     name: "MISALIGNED",
     belief: "operations are aligned to the physical blocks of the disk",
-    page: Page {
-        reads: "`queue/physical_block_size` and `alignment_offset` of the disks, `start` of each partition \
-                and `loop/offset` of each loop device in the chain, the map of the file's extents, and the \
-                sizes, offsets and alignments of the plan.",
-        formula: formula!(
-            "Everything must be a multiple of the largest physical block below. Misaligned writes bias: the \
-             disk reads the block, changes a part and writes it again. Misaligned reads are a note, since a \
-             disk only reads one more block. Sizes and offsets count only for direct I/O: the page cache \
-             reads and writes whole pages."
-        ),
-        provoke: "`fathom run --rw randwrite --bs 512 DIR` on a disk with physical blocks of 4 KiB, or any \
-                  write on a partition that begins at sector 63. Or `losetup -o 512 -f --show IMAGE` on a \
-                  disk with physical blocks of 4 KiB.",
-        fix: "Use multiples of the physical block as --bs, --offset and --align, on a partition that begins \
-              at a multiple of 1 MiB.",
-        accept: "Accept it if the application writes such blocks, as old databases do.",
-    },
+    reads: "`queue/physical_block_size` and `alignment_offset` of the disks, `start` of each partition and \
+            `loop/offset` of each loop device in the chain, the map of the file's extents, and the sizes, \
+            offsets and alignments of the plan.",
+    formula: formula!(
+        "Everything must be a multiple of the largest physical block below. Misaligned writes bias: the disk \
+         reads the block, changes a part and writes it again. Misaligned reads are a note, since a disk only \
+         reads one more block. Sizes and offsets count only for direct I/O: the page cache reads and writes \
+         whole pages."
+    ),
+    provoke: "`fathom run --rw randwrite --bs 512 DIR` on a disk with physical blocks of 4 KiB, or any write \
+              on a partition that begins at sector 63. Or `losetup -o 512 -f --show IMAGE` on a disk with \
+              physical blocks of 4 KiB.",
+    fix: "Use multiples of the physical block as --bs, --offset and --align, on a partition that begins at a \
+          multiple of 1 MiB.",
+    accept: "Accept it if the application writes such blocks, as old databases do.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
@@ -78,18 +71,15 @@ fn evaluate(case: &Case) -> Known<Answer> {
     } else {
         "the disk reads more than requested"
     };
-    Ok(Answer::Finding(
-        Detail::new(
-            if writes { Severity::Biased } else { Severity::Note },
-            format!(
-                "Operations are not aligned to the physical blocks of {}, so {effect}: {}.",
-                show_bytes(block),
-                misfits.join(", ")
-            ),
-            numbers,
-        )
-        .with_cure(CHECK.page.fix.replace("the physical block", &show_bytes(block))),
-    ))
+    detail!(
+        if writes { Severity::Biased } else { Severity::Note },
+        numbers,
+        "Operations are not aligned to the physical blocks of {}, so {effect}: {}.",
+        show_bytes(block),
+        misfits.join(", ")
+    )
+    .with_cure(CHECK.fix.replace("the physical block", &show_bytes(block)))
+    .found()
 }
 
 /// Describes the sizes and offsets of the plan that are not multiples of the block.

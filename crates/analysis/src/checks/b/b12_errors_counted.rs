@@ -3,13 +3,9 @@
 //! Counts the errors of every run of the job, including runs that errors ended. A failed sync of a target that
 //! the stream wrote counts like a failed operation: the kernel accepted the writes but could not store them.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use model::finding::{CheckId, Severity};
+use crate::checks::prelude::*;
+use model::errno;
 use model::record::{Issued, SyncFailure};
-use model::units::show_count;
-use model::{Known, errno};
-use std::collections::BTreeMap;
 
 /// Errors named in the sentence. The session file contains all of them.
 const NAMED: usize = 3;
@@ -18,24 +14,21 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B12,
     name: "ERRORS_COUNTED",
     belief: "every operation succeeded",
-    page: Page {
-        reads: "The result of every operation from the kernel, in every run, including runs that errors \
-                ended: errors by number, and operations that moved fewer bytes than requested. With \
-                --verify, reads of unexpected data are errors too. Also the results of the final sync and \
-                the close of each target.",
-        formula: formula!(
-            "Void from the first failed or short operation, and from the first failed sync or close of a \
-             target that the stream writes. No share is harmless: a failed operation is often the fastest, \
-             and a test should reveal a device that fails one operation in a million. After a failed sync, \
-             writes that counted as done are lost."
-        ),
-        provoke: "As root: `truncate -s 1g IMAGE`, `losetup -f --show IMAGE`, `truncate -s 512m IMAGE`, then \
-                  `fathom run --rw randread /dev/loopN`: reads beyond the end fail with EIO.",
-        fix: "Check the kernel log (`dmesg`) for the device, the free space for ENOSPC, and whether --bs and \
-              --offset suit the target for EINVAL. For EILSEQ, the notes give the place: the data there are \
-              damaged or were not written by this workload.",
-        accept: "Accept it only if you want to measure failures.",
-    },
+    reads: "The result of every operation from the kernel, in every run, including runs that errors ended: \
+            errors by number, and operations that moved fewer bytes than requested. With --verify, reads of \
+            unexpected data are errors too. Also the results of the final sync and the close of each target.",
+    formula: formula!(
+        "Void from the first failed or short operation, and from the first failed sync or close of a target \
+         that the stream writes. No share is harmless: a failed operation is often the fastest, and a test \
+         should reveal a device that fails one operation in a million. After a failed sync, writes that \
+         counted as done are lost."
+    ),
+    provoke: "As root: `truncate -s 1g IMAGE`, `losetup -f --show IMAGE`, `truncate -s 512m IMAGE`, then \
+              `fathom run --rw randread /dev/loopN`: reads beyond the end fail with EIO.",
+    fix: "Check the kernel log (`dmesg`) for the device, the free space for ENOSPC, and whether --bs and \
+          --offset suit the target for EINVAL. For EILSEQ, the notes give the place: the data there are \
+          damaged or were not written by this workload.",
+    accept: "Accept it only if you want to measure failures.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { errors: 7, ..crate::fixture::Fixture::honest() }.record()),
@@ -90,7 +83,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_count(short as f64)
         ));
     }
-    Ok(Answer::finding(Severity::Void, sentences.join(" "), numbers))
+    Detail::new(Severity::Void, sentences.join(" "), numbers).found()
 }
 
 fn issued<'a>(case: &'a Case) -> impl Iterator<Item = &'a Issued> {

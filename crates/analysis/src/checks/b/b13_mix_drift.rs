@@ -2,15 +2,10 @@
 //! plan's random draws, and fires if the counts or bytes of a run's window differ by more than chance and the
 //! window's edges allow.
 
-use crate::case::{Case, CaseRun, asked_depth, share};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::{Kind, Line, Pace, PerKind, Sizes};
-use model::units::{show_bytes, show_share};
+use super::DEVIATIONS;
+use crate::checks::prelude::*;
+use model::job::{Line, PerKind, Sizes};
 
-/// Standard deviations by which chance may move a run from the plan. One run in 16,000 exceeds it.
-const DEVIATIONS: f64 = 4.0;
 /// Full queues that may cross the edges of a window: one at its start, one at its end.
 const EDGES: f64 = 2.0;
 
@@ -18,23 +13,20 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B13,
     name: "MIX_DRIFT",
     belief: "directions and sizes were as requested",
-    page: Page {
-        reads: "Operations and bytes of each direction that completed in each window, and the lines, shares \
-                and sizes of the plan.",
-        formula: formula!(
-            "Each operation draws its line, direction and size independently, so the effect of chance is \
-             known: biased if a count or a sum of bytes is off by more than {DEVIATIONS} standard deviations \
-             of those draws, in the worst run. {EDGES} full queues may cross the edges of a window. A single \
-             size is exact to the byte. Syncs are not drawn and do not count, and neither do shares of \
-             directions that have their own rates."
-        ),
-        provoke: "No option of fathom makes it fire: it checks fathom's own draws, and engines that lose \
-                  operations of one direction. A session file whose plan has another mix than was measured \
-                  shows it.",
-        fix: "Report it with the session file: this is a bug in fathom, or in an engine that loses \
-              operations.",
-        accept: "Do not accept it: the number is that of another workload.",
-    },
+    reads: "Operations and bytes of each direction that completed in each window, and the lines, shares and \
+            sizes of the plan.",
+    formula: formula!(
+        "Each operation draws its line, direction and size independently, so the effect of chance is known: \
+         biased if a count or a sum of bytes is off by more than {DEVIATIONS} standard deviations of those \
+         draws, in the worst run. {EDGES} full queues may cross the edges of a window. A single size is \
+         exact to the byte. Syncs are not drawn and do not count, and neither do shares of directions that \
+         have their own rates."
+    ),
+    provoke: "No option of fathom makes it fire: it checks fathom's own draws, and engines that lose \
+              operations of one direction. A session file whose plan has another mix than was measured shows \
+              it.",
+    fix: "Report it with the session file: this is a bug in fathom, or in an engine that loses operations.",
+    accept: "Do not accept it: the number is that of another workload.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| mixed(70)),
@@ -74,7 +66,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if worst.tolerances <= 1.0 {
         return Ok(Answer::Holds("Directions and sizes were as requested.", numbers));
     }
-    Ok(Answer::finding(Severity::Biased, worst.sentence.clone(), numbers))
+    Detail::new(Severity::Biased, worst.sentence.clone(), numbers).found()
 }
 
 /// Returns the deviations of the shares and sizes in one run, or none if no operation completed.

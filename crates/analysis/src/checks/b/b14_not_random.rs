@@ -1,15 +1,10 @@
 //! B14: random offsets that the kernel merged with their neighbours, or that repeat the previous session's seed.
 //! Compares the merges at the device with those that chance makes in the span.
 
-use crate::case::{Case, asked_depth, share};
 use crate::checks::b::{
-    INCIDENTAL_REQUESTS, Requests, incidental_requests, is_comparable, shared_bounds, worst_requests,
+    FLOOR_IOS, Requests, incidental_requests, is_comparable, shared_bounds, worst_requests,
 };
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Order;
-use model::units::{show_count, show_share};
+use crate::checks::prelude::*;
 
 /// Share of merged operations beyond chance that is accepted as random.
 const BIASED_ABOVE: f64 = 0.02;
@@ -18,26 +13,24 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B14,
     name: "NOT_RANDOM",
     belief: "random offsets reached the device as random I/O",
-    page: Page {
-        reads: "Merges and requests in the `stat` file of the top device from the start of a run to its last \
-                completion, and span, sizes and depth of the plan. Orders `uniform` and `once` with direct \
-                I/O. If you gave a seed: seed, file and accesses of the newest stored session of that path.",
-        formula: formula!(
-            "Merges / (merges + requests) less the share from chance: the odds that an operation meets a \
-             neighbour among the others in flight are 2 x depth / blocks of the span. Biased above \
-             {BIASED_ABOVE}. {INCIDENTAL_REQUESTS} merges per run are allowed for a journal. Does not apply \
-             if B01 relabelled the size, or to zones visited one at a time. Also biased if the previous \
-             session drew the same offsets: the same seed, file, span, sizes and order. That does not apply \
-             to the fixed seed of another tool if the page cache was bypassed or emptied, since such tools \
-             repeat the seed in each call."
-        ),
-        provoke: "`fathom run --rw randread --seed 7 FILE`, twice. Merges: uniform offsets of fathom cause \
-                  none, so only a layer that sorts and merges writes makes it fire. `--random mixed:50` \
-                  looks similar, but is not checked.",
-        fix: "Omit --seed, so that every session draws other offsets. Or measure a larger --size, or without \
-              the layer that sorts and merges.",
-        accept: "Accept it if you want to measure the same offsets again, or that layer.",
-    },
+    reads: "Merges and requests in the `stat` file of the top device from the start of a run to its last \
+            completion, and span, sizes and depth of the plan. Orders `uniform` and `once` with direct I/O. \
+            If you gave a seed: seed, file and accesses of the newest stored session of that path.",
+    formula: formula!(
+        "Merges / (merges + requests) less the share from chance: the odds that an operation meets a \
+         neighbour among the others in flight are 2 x depth / blocks of the span. Biased above \
+         {BIASED_ABOVE}. {FLOOR_IOS} merges per run are allowed for a journal. Does not apply if \
+         B01 relabelled the size, or to zones visited one at a time. Also biased if the previous session \
+         drew the same offsets: the same seed, file, span, sizes and order. That does not apply to the fixed \
+         seed of another tool if the page cache was bypassed or emptied, since such tools repeat the seed in \
+         each call."
+    ),
+    provoke: "`fathom run --rw randread --seed 7 FILE`, twice. Merges: uniform offsets of fathom cause none, \
+              so only a layer that sorts and merges writes makes it fire. `--random mixed:50` looks similar, \
+              but is not checked.",
+    fix: "Omit --seed, so that every session draws other offsets. Or measure a larger --size, or without the \
+          layer that sorts and merges.",
+    accept: "Accept it if you want to measure the same offsets again, or that layer.",
     ask: Ask::After(&[CheckId::B01], evaluate),
     #[cfg(test)]
     fires: Some(|| super::merge_some(crate::fixture::Fixture::honest().record(), 0.05)),
@@ -78,18 +71,16 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if part <= BIASED_ABOVE + chance || worst.device.merges <= incidental {
         return Ok(Answer::Holds("Random offsets reached the device as random I/O.", numbers));
     }
-    Ok(Answer::finding(
+    finding!(
         Severity::Biased,
-        format!(
-            "{} of the random {}s were merged with a neighbour ({} merges), but chance merges only {}: they \
-             did not reach the device as random I/O.",
-            show_share(part),
-            worst.kind.word(),
-            show_count(worst.device.merges as f64),
-            show_share(chance)
-        ),
         numbers,
-    ))
+        "{} of the random {}s were merged with a neighbour ({} merges), but chance merges only {}: they did \
+         not reach the device as random I/O.",
+        show_share(part),
+        worst.kind.word(),
+        show_count(worst.device.merges as f64),
+        show_share(chance)
+    )
 }
 
 /// Returns a finding if the previous session drew its random offsets from the same seed.
@@ -99,14 +90,12 @@ fn repeats_session_seed(case: &Case) -> Option<Known<Detail>> {
     let is_drawn = is_drawn && case.stream.replay.is_none();
     let session = plan.seed_again.as_ref().filter(|_| is_drawn && case.has_storage())?;
     Some(session.clone().map(|session| {
-        Detail::new(
+        detail!(
             Severity::Biased,
-            format!(
-                "Seed {} also drew the offsets of session {session}: a cache that still held those blocks \
-                 answered instead of the device.",
-                plan.seed
-            ),
             evidence([]),
+            "Seed {} also drew the offsets of session {session}: a cache that still held those blocks \
+             answered instead of the device.",
+            plan.seed
         )
     }))
 }

@@ -1,13 +1,8 @@
 //! B15: a file in many extents that is read or written sequentially. Compares the mean extent with a limit for
 //! spinning disks and one for flash.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use model::Known;
-use model::evidence::Extents;
-use model::finding::{CheckId, Severity};
-use model::job::Pattern;
-use model::units::{GIB, MIB, show_bytes, show_count};
+use crate::checks::prelude::*;
+use model::units::{GIB, MIB};
 
 /// Mean extent below which seeks matter on a spinning disk: reading 16 MiB takes 100 ms, a seek 10 ms.
 const SPINNING_BELOW: u64 = 16 * MIB;
@@ -20,26 +15,23 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B15,
     name: "FRAGMENTED",
     belief: "the file is contiguous, so sequential access is sequential on the disk",
-    page: Page {
-        reads: "The map of the file's extents before each run (FIEMAP), `queue/rotational` of the disks, and \
-                whether the machine is virtual.",
-        formula: formula!(
-            "Bytes of the file / extents. On a hard disk biased below {spinning} ({seeks} extents per GiB): \
-             a seek of 10 ms is then a tenth of the time. On flash, and on virtual disks, whose `rotational` \
-             means nothing, a note below {flash} ({cuts} per GiB), where requests are cut. Up to \
-             {FEW_EXTENTS} extents are allowed. Only sequential orders.",
-            spinning = show_bytes(SPINNING_BELOW),
-            seeks = GIB / SPINNING_BELOW,
-            flash = show_bytes(FLASH_BELOW),
-            cuts = show_count((GIB / FLASH_BELOW) as f64)
-        ),
-        provoke: "On xfs or btrfs: `cp --reflink=always FILE COPY`, `fathom run --rw randwrite --bs 4k \
-                  --time 1s --destroy COPY COPY`, then `fathom run --rw read COPY`. `filefrag COPY` shows \
-                  the extents.",
-        fix: "Name a directory with contiguous free space and let fathom make its own file. `e4defrag` or \
-              `xfs_fsr` defragment a file.",
-        accept: "Accept it if your real file is as fragmented.",
-    },
+    reads: "The map of the file's extents before each run (FIEMAP), `queue/rotational` of the disks, and \
+            whether the machine is virtual.",
+    formula: formula!(
+        "Bytes of the file / extents. On a hard disk biased below {spinning} ({seeks} extents per GiB): a \
+         seek of 10 ms is then a tenth of the time. On flash, and on virtual disks, whose `rotational` means \
+         nothing, a note below {flash} ({cuts} per GiB), where requests are cut. Up to {FEW_EXTENTS} extents \
+         are allowed. Only sequential orders.",
+        spinning = show_bytes(SPINNING_BELOW),
+        seeks = GIB / SPINNING_BELOW,
+        flash = show_bytes(FLASH_BELOW),
+        cuts = show_count((GIB / FLASH_BELOW) as f64)
+    ),
+    provoke: "On xfs or btrfs: `cp --reflink=always FILE COPY`, `fathom run --rw randwrite --bs 4k --time 1s \
+              --destroy COPY COPY`, then `fathom run --rw read COPY`. `filefrag COPY` shows the extents.",
+    fix: "Name a directory with contiguous free space and let fathom make its own file. `e4defrag` or \
+          `xfs_fsr` defragment a file.",
+    accept: "Accept it if your real file is as fragmented.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| pieces(2_000, "0")),
@@ -73,16 +65,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
             numbers,
         ));
     }
-    Ok(Answer::finding(
+    finding!(
         if is_spinning { Severity::Biased } else { Severity::Note },
-        format!(
-            "The file has {} extents of {} on average, so sequential access {} on the disk.",
-            show_count(worst.count as f64),
-            show_bytes(mean_extent_bytes(worst)),
-            if is_spinning { "needs seeks" } else { "is cut into smaller requests" }
-        ),
         numbers,
-    ))
+        "The file has {} extents of {} on average, so sequential access {} on the disk.",
+        show_count(worst.count as f64),
+        show_bytes(mean_extent_bytes(worst)),
+        if is_spinning { "needs seeks" } else { "is cut into smaller requests" }
+    )
 }
 
 /// Returns the mean bytes per extent.

@@ -1,13 +1,7 @@
 //! B16: writes that also allocated their blocks. Measures the share of holes, unwritten and delayed bytes in the
 //! file before each run.
 
-use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula};
-use model::Known;
-use model::evidence::{Extents, Moment};
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::show_share;
+use crate::checks::prelude::*;
 
 /// Share of the file without blocks above which writes are not overwrites. The last block of a file stays below
 /// it.
@@ -17,20 +11,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B16,
     name: "WRITES_ALLOCATE",
     belief: "writes overwrote existing blocks",
-    page: Page {
-        reads: "The map of the file's extents before each run and after its final sync (FIEMAP): holes, and \
-                extents that were allocated but never written.",
-        formula: formula!(
-            "(Holes + unwritten bytes + bytes not allocated yet) / bytes of the file at the start of a run: \
-             relabelled `allocating` above {RENAMED_ABOVE} in the worst run. Such a write takes a block, \
-             marks it written and puts both into the journal. A note if the job itself requests a new file \
-             (`--engine sync:new`, `sync:fallocate`, `sync:grow`)."
-        ),
-        provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randwrite --destroy \
-                  FILE FILE`.",
-        fix: "Name the directory and let fathom make its own test file, or fill the file with data first.",
-        accept: "Accept it if the application writes new files.",
-    },
+    reads: "The map of the file's extents before each run and after its final sync (FIEMAP): holes, and \
+            extents that were allocated but never written.",
+    formula: formula!(
+        "(Holes + unwritten bytes + bytes not allocated yet) / bytes of the file at the start of a run: \
+         relabelled `allocating` above {RENAMED_ABOVE} in the worst run. Such a write takes a block, marks \
+         it written and puts both into the journal. A note if the job itself requests a new file (`--engine \
+         sync:new`, `sync:fallocate`, `sync:grow`)."
+    ),
+    provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randwrite --destroy \
+              FILE FILE`.",
+    fix: "Name the directory and let fathom make its own test file, or fill the file with data first.",
+    accept: "Accept it if the application writes new files.",
     ask: Ask::After(&[CheckId::A04], evaluate),
     #[cfg(test)]
     fires: Some(|| {
@@ -63,18 +55,15 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if worst <= RENAMED_ABOVE {
         return Ok(Answer::Holds("Writes overwrote existing blocks.", numbers));
     }
-    Ok(Answer::Finding(
-        Detail::new(
-            Severity::Rename,
-            format!(
-                "{} of the file had no written blocks before the run, so writes also allocated blocks. \
-                 Overwriting a file is a different test.",
-                show_share(worst)
-            ),
-            numbers,
-        )
-        .relabelled(Rename::Condition("allocating".into())),
-    ))
+    detail!(
+        Severity::Rename,
+        numbers,
+        "{} of the file had no written blocks before the run, so writes also allocated blocks. Overwriting a \
+         file is a different test.",
+        show_share(worst)
+    )
+    .relabelled(Rename::Condition("allocating".into()))
+    .found()
 }
 
 fn share_without_blocks(e: &Extents) -> f64 {

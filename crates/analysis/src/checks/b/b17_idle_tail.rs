@@ -1,13 +1,9 @@
 //! B17: workers that did not share the load. Compares when the workers of a stream ended and how many operations
 //! each did.
 
-use crate::case::{Case, CaseRun, share};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use crate::threshold::{Ns, Share};
-use model::Known;
-use model::finding::{CheckId, Severity};
+use super::DEVIATIONS;
+use crate::checks::prelude::*;
 use model::record::WorkerEnd;
-use model::units::{show_ns, show_share};
 
 /// Share of a run by which one worker may end before another.
 const TAIL_ABOVE: Share = Share(0.02);
@@ -17,28 +13,23 @@ const TAIL_NS: u64 = 50_000_000;
 const UNEVEN_BELOW: f64 = 0.8;
 /// The same ratio, below which the least busy worker did little. More workers than CPUs cause it too.
 const IDLE_BELOW: f64 = 0.5;
-/// Standard deviations by which two workers may differ by chance. One pair in 16,000 exceeds it.
-const DEVIATIONS: f64 = 4.0;
-
 pub(super) const CHECK: Check = Check {
     id: CheckId::B17,
     name: "IDLE_TAIL",
     belief: "all workers loaded the target for the whole run",
-    page: Page {
-        reads: "For each worker of the stream, the time between its first and last clock stamp, and the \
-                operations that it completed.",
-        formula: formula!(
-            "Biased if the first worker ended before the last one by more than {TAIL_ABOVE} of the run, by \
-             more than {wake}, and by more than twice the slowest operation: less is waking and draining. \
-             Biased if the least busy worker did less than {IDLE_BELOW} of the busiest one's operations, a \
-             note below {UNEVEN_BELOW}; both only beyond {DEVIATIONS} standard deviations of such counts.",
-            wake = Ns(TAIL_NS as f64)
-        ),
-        provoke: "`fathom run --rw randread --bs 4k --depth 1 --workers 3 --engine sync --cache buffered \
-                  --cpus 0-1 --pin DIR`: two workers share a CPU, and one has its own.",
-        fix: "Give every worker its own CPU (--cpus, --pin), or use more --depth instead of --workers.",
-        accept: "Accept it if you want to measure unequal clients.",
-    },
+    reads: "For each worker of the stream, the time between its first and last clock stamp, and the \
+            operations that it completed.",
+    formula: formula!(
+        "Biased if the first worker ended before the last one by more than {TAIL_ABOVE} of the run, by more \
+         than {wake}, and by more than twice the slowest operation: less is waking and draining. Biased if \
+         the least busy worker did less than {IDLE_BELOW} of the busiest one's operations, a note below \
+         {UNEVEN_BELOW}; both only beyond {DEVIATIONS} standard deviations of such counts.",
+        wake = Ns(TAIL_NS as f64)
+    ),
+    provoke: "`fathom run --rw randread --bs 4k --depth 1 --workers 3 --engine sync --cache buffered --cpus \
+              0-1 --pin DIR`: two workers share a CPU, and one has its own.",
+    fix: "Give every worker its own CPU (--cpus, --pin), or use more --depth instead of --workers.",
+    accept: "Accept it if you want to measure unequal clients.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| uneven(&[2_750, 2_750, 2_750, 1_000], 0)),
@@ -88,7 +79,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             numbers,
         ));
     };
-    Ok(Answer::finding(severity, sentence, numbers))
+    Detail::new(severity, sentence, numbers).found()
 }
 
 fn imbalance(case: &Case, ran: &CaseRun) -> Known<Imbalance> {

@@ -1,14 +1,7 @@
 //! B18: rate, latency and queue depth that contradict each other. Applies Little's law: the sum of latencies
 //! divided by the window must equal the mean operations in flight, which fathom counts separately.
 
-use crate::case::{Case, CaseRun, asked_depth, share};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula, service_latency};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::histogram::Histogram;
-use model::job::Kind;
-use model::units::{show_ns, show_rate, show_share};
+use crate::checks::prelude::*;
 
 /// Error of the clock and of operations that share a time stamp.
 const TOLERATED: Share = Share(0.02);
@@ -19,23 +12,20 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B18,
     name: "LITTLE_VIOLATED",
     belief: "rate, latency and depth agree",
-    page: Page {
-        reads: "Latencies of all operations in each window, the window's length, and the integral of \
-                operations in flight, which fathom counts separately from the latencies.",
-        formula: formula!(
-            "Little's law: the sum of latencies / window = mean operations in flight. Void if the two sides \
-             differ by more than {TOLERATED}, for the clock and shared stamps, plus the effect of a full \
-             queue of the slowest operations across the edges of the window, at most {EDGE_AT_MOST}, or one \
-             operation of each slot in a short run. Not checked if operations as slow as the slowest of the \
-             run could explain the rest: a stall of half the window across its edge counts in the depth and \
-             in no latency."
-        ),
-        provoke: "No option makes it fire: it checks fathom's own arithmetic. A session file with 50 % more \
-                  operations in flight shows it.",
-        fix: "Check the clock (`fathom doctor`), and report it with the session file: this is a bug in \
-              fathom or a fault of the machine's clock.",
-        accept: "Do not accept it: one of the numbers is wrong, and fathom cannot tell which.",
-    },
+    reads: "Latencies of all operations in each window, the window's length, and the integral of operations \
+            in flight, which fathom counts separately from the latencies.",
+    formula: formula!(
+        "Little's law: the sum of latencies / window = mean operations in flight. Void if the two sides \
+         differ by more than {TOLERATED}, for the clock and shared stamps, plus the effect of a full queue \
+         of the slowest operations across the edges of the window, at most {EDGE_AT_MOST}, or one operation \
+         of each slot in a short run. Not checked if operations as slow as the slowest of the run could \
+         explain the rest: a stall of half the window across its edge counts in the depth and in no latency."
+    ),
+    provoke: "No option makes it fire: it checks fathom's own arithmetic. A session file with 50 % more \
+              operations in flight shows it.",
+    fix: "Check the clock (`fathom doctor`), and report it with the session file: this is a bug in fathom or \
+          a fault of the machine's clock.",
+    accept: "Do not accept it: one of the numbers is wrong, and fathom cannot tell which.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
@@ -83,17 +73,15 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_ns(worst.window_ns)
         ));
     }
-    Ok(Answer::finding(
+    finding!(
         Severity::Void,
-        format!(
-            "Rate times latency gives {} operations in flight, but fathom counted {} ({} apart): rate, \
-             latency and depth contradict each other.",
-            show_rate(worst.rate_times_latency),
-            show_rate(worst.depth),
-            show_share(worst.gap())
-        ),
         numbers,
-    ))
+        "Rate times latency gives {} operations in flight, but fathom counted {} ({} apart): rate, latency \
+         and depth contradict each other.",
+        show_rate(worst.rate_times_latency),
+        show_rate(worst.depth),
+        show_share(worst.gap())
+    )
 }
 
 fn sides(ran: &CaseRun, requested_depth: f64) -> Option<Sides> {

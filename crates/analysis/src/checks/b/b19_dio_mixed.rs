@@ -1,31 +1,23 @@
 //! B19: a file used by direct I/O and through the page cache at the same time. Fires if the target of a direct
 //! stream has dirty pages, or if another stream of the phase uses the same target through the page cache.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula, phase_streams};
-use model::Known;
-use model::evidence::Moment;
-use model::finding::{CheckId, Severity};
-use model::units::show_bytes;
+use crate::checks::prelude::*;
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::B19,
     name: "DIO_MIXED",
     belief: "no process used the file through the page cache during direct I/O",
-    page: Page {
-        reads: "Dirty pages of the targets before and after each run (cachestat), and the cache modes of the \
-                streams of the same phase.",
-        formula: formula!(
-            "Any dirty page biases: direct I/O makes none, and the kernel must write back and drop such \
-             pages before each direct operation on them. Also biased if another stream of the phase uses the \
-             same target through the page cache. Does not apply if A02 found that the file system does so by \
-             itself."
-        ),
-        provoke: "`while :; do dd if=/dev/zero of=FILE bs=4k count=64 conv=notrunc; done` and at the same \
-                  time `fathom run --rw randread --cache direct FILE`.",
-        fix: "Stop other users of the file (`fuser -v FILE`), or give each stream of the job its own file.",
-        accept: "Accept it if the application does both, such as a database during a backup.",
-    },
+    reads: "Dirty pages of the targets before and after each run (cachestat), and the cache modes of the \
+            streams of the same phase.",
+    formula: formula!(
+        "Any dirty page biases: direct I/O makes none, and the kernel must write back and drop such pages \
+         before each direct operation on them. Also biased if another stream of the phase uses the same \
+         target through the page cache. Does not apply if A02 found that the file system does so by itself."
+    ),
+    provoke: "`while :; do dd if=/dev/zero of=FILE bs=4k count=64 conv=notrunc; done` and at the same time \
+              `fathom run --rw randread --cache direct FILE`.",
+    fix: "Stop other users of the file (`fuser -v FILE`), or give each stream of the job its own file.",
+    accept: "Accept it if the application does both, such as a database during a backup.",
     ask: Ask::After(&[CheckId::A02], evaluate),
     #[cfg(test)]
     fires: Some(|| {

@@ -1,14 +1,8 @@
 //! B20: buffered writes that made the kernel read first. Compares the bytes read by the device in write-only runs
 //! with the bytes written, and names partial page writes as the cause if the plan has them.
 
-use crate::case::{Case, share};
-use crate::checks::b::{INCIDENTAL_BYTES, has_partial_pages, incidental_bytes, page_bytes};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula, issued_bytes};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::{show_bytes, show_share};
+use crate::checks::b::{FLOOR_BYTES, has_partial_pages, incidental_bytes, page_bytes};
+use crate::checks::prelude::*;
 
 /// Bytes read per byte written above which the rate is biased.
 const BIASED_ABOVE: Share = Share(0.05);
@@ -17,24 +11,21 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B20,
     name: "PAGES_READ_FIRST",
     belief: "a write only writes",
-    page: Page {
-        reads: "Reads that the kernel charged to fathom's own cgroup on the disk in runs that only write, \
-                otherwise the reads of the device. Also the sizes and offsets of the plan, and the page \
-                size.",
-        formula: formula!(
-            "Bytes read by the device / bytes written > {BIASED_ABOVE}, and more than {odd} per run, which \
-             the file system reads for itself. A write to part of a page that is not in memory must read the \
-             page first; a write of a whole page reads nothing. The finding names that cause if the plan has \
-             sizes or offsets that are not multiples of a page. If the page cache is not emptied between \
-             runs (`--cold false`), the reads of the first run, at most the span once, do not count.",
-            odd = show_bytes(INCIDENTAL_BYTES)
-        ),
-        provoke: "`fathom run --rw write --bs 512 --engine sync --cache buffered DIR`: the test file is \
-                  evicted before each run, so each page is read before its first part is written.",
-        fix: "Use a --bs and offsets that are multiples of the page (4k), or write a new file (`--engine \
-              sync:new`), whose pages are not read.",
-        accept: "Accept it if the application changes parts of old pages.",
-    },
+    reads: "Reads that the kernel charged to fathom's own cgroup on the disk in runs that only write, \
+            otherwise the reads of the device. Also the sizes and offsets of the plan, and the page size.",
+    formula: formula!(
+        "Bytes read by the device / bytes written > {BIASED_ABOVE}, and more than {odd} per run, which the \
+         file system reads for itself. A write to part of a page that is not in memory must read the page \
+         first; a write of a whole page reads nothing. The finding names that cause if the plan has sizes or \
+         offsets that are not multiples of a page. If the page cache is not emptied between runs (`--cold \
+         false`), the reads of the first run, at most the span once, do not count.",
+        odd = show_bytes(FLOOR_BYTES)
+    ),
+    provoke: "`fathom run --rw write --bs 512 --engine sync --cache buffered DIR`: the test file is evicted \
+              before each run, so each page is read before its first part is written.",
+    fix: "Use a --bs and offsets that are multiples of the page (4k), or write a new file (`--engine \
+          sync:new`), whose pages are not read.",
+    accept: "Accept it if the application changes parts of old pages.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| with_reads(0.5)),
@@ -98,13 +89,17 @@ fn evaluate(case: &Case) -> Known<Answer> {
         (": the file system read metadata to allocate blocks, or a layer below read blocks to change parts \
           of them".into(), Some(String::new()))
     };
-    Ok(Answer::Finding(Detail::new(Severity::Biased, format!(
-            "The kernel read {} from the device while fathom only wrote {} ({}){cause}. The rate includes \
-             these reads.",
-            show_bytes(read),
-            show_bytes(written),
-            show_share(part)
-        ), numbers).with_cure(cure)))
+    detail!(
+        Severity::Biased,
+        numbers,
+        "The kernel read {} from the device while fathom only wrote {} ({}){cause}. The rate includes these \
+         reads.",
+        show_bytes(read),
+        show_bytes(written),
+        show_share(part)
+    )
+    .with_cure(cure)
+    .found()
 }
 
 /// Returns the bytes that the first of several runs read into a page cache that stays between runs, at most the

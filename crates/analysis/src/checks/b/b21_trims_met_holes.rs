@@ -3,13 +3,7 @@
 //!
 //! A trim of a hole frees nothing and reaches no device. The check needs a file that nothing else changes.
 
-use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula, phase_streams};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::{show_bytes, show_count, show_share};
+use crate::checks::prelude::*;
 
 /// Share of the trimmed bytes in holes above which the rate is not that of freeing blocks. The edges of a file
 /// stay below it.
@@ -23,21 +17,19 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::B21,
     name: "TRIMS_MET_HOLES",
     belief: "trims freed blocks",
-    page: Page {
-        reads: "The map of the file's extents before each run and after its final sync (FIEMAP), and the \
-                bytes that fathom trimmed.",
-        formula: formula!(
-            "1 - (bytes of holes after - before) / bytes trimmed, over all runs: biased above \
-             {BIASED_ABOVE}, relabelled from {RENAMED_FROM}. A trim of a hole frees nothing and reaches no \
-             device. Not checked if the job also writes, if several streams or hosts change the file, or if \
-             trims are not multiples of {BLOCK_BYTES} bytes, since the file system only zeroes parts of \
-             blocks. Does not apply to block devices, which do not show which blocks hold data."
-        ),
-        provoke: "`fathom run --rw randtrim --size 16m --bs 64k --engine sync --time 3s DIR`: after the \
-                  first 256 trims most blocks are holes.",
-        fix: "Trim less than the file holds (`--passes 1 --rw trim`, one run), or use a larger --size.",
-        accept: "Accept it if trims of free blocks are part of your workload.",
-    },
+    reads: "The map of the file's extents before each run and after its final sync (FIEMAP), and the bytes \
+            that fathom trimmed.",
+    formula: formula!(
+        "1 - (bytes of holes after - before) / bytes trimmed, over all runs: biased above {BIASED_ABOVE}, \
+         relabelled from {RENAMED_FROM}. A trim of a hole frees nothing and reaches no device. Not checked \
+         if the job also writes, if several streams or hosts change the file, or if trims are not multiples \
+         of {BLOCK_BYTES} bytes, since the file system only zeroes parts of blocks. Does not apply to block \
+         devices, which do not show which blocks hold data."
+    ),
+    provoke: "`fathom run --rw randtrim --size 16m --bs 64k --engine sync --time 3s DIR`: after the first \
+              256 trims most blocks are holes.",
+    fix: "Trim less than the file holds (`--passes 1 --rw trim`, one run), or use a larger --size.",
+    accept: "Accept it if trims of free blocks are part of your workload.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| trimming(0, 10_000)),
@@ -85,14 +77,18 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::Holds("The trims freed blocks.", numbers));
     }
     let condition = Rename::Condition(format!("{} in holes", show_share(in_holes)));
-    Ok(Answer::Finding(Detail::new(if in_holes >= RENAMED_FROM { Severity::Rename } else { Severity::Biased }, format!(
-            "{} of the trimmed bytes were already holes: {} trims of {} in total freed {}. A trim of a hole \
-             frees nothing and reaches no device.",
-            show_share(in_holes),
-            show_count(issued.ops as f64),
-            show_bytes(issued.bytes),
-            show_bytes(freed_bytes as u64)
-        ), numbers).relabelled((in_holes >= RENAMED_FROM).then_some(condition))))
+    detail!(
+        if in_holes >= RENAMED_FROM { Severity::Rename } else { Severity::Biased },
+        numbers,
+        "{} of the trimmed bytes were already holes: {} trims of {} in total freed {}. A trim of a hole \
+         frees nothing and reaches no device.",
+        show_share(in_holes),
+        show_count(issued.ops as f64),
+        show_bytes(issued.bytes),
+        show_bytes(freed_bytes as u64)
+    )
+    .relabelled((in_holes >= RENAMED_FROM).then_some(condition))
+    .found()
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ mod b21_trims_met_holes;
 
 use crate::case::{Amount, Case, share};
 use crate::checks::Check;
+use crate::figures::traffic::{FLOOR_BYTES, FLOOR_IOS};
 use model::Known;
 use model::evidence::BlockFlow;
 use model::job::Kind;
@@ -59,20 +60,18 @@ pub(super) const CHECKS: &[Check] = &[
 
 /// Largest difference between the device's bytes and the issued ones for which its requests count as fathom's. A
 /// difference of 5 % moves the mean request size by as much.
-const SAME_BYTES: f64 = 0.05;
-/// Requests and merges per run that never count: a journal commit, a few log lines.
-const INCIDENTAL_REQUESTS: u64 = 48;
-/// Bytes per run that never count.
-const INCIDENTAL_BYTES: u64 = 1 << 20;
+pub(crate) const SAME_BYTES: f64 = 0.05;
+/// Standard deviations by which chance may move a count. One in 16,000 exceeds it.
+const DEVIATIONS: f64 = 4.0;
 
 /// Incidental bytes of all runs.
 fn incidental_bytes(case: &Case) -> u64 {
-    INCIDENTAL_BYTES.saturating_mul(case.runs.len() as u64)
+    FLOOR_BYTES.saturating_mul(case.runs.len() as u64)
 }
 
 /// Incidental requests of all runs.
 fn incidental_requests(case: &Case) -> u64 {
-    INCIDENTAL_REQUESTS.saturating_mul(case.runs.len() as u64)
+    FLOOR_IOS.saturating_mul(case.runs.len() as u64)
 }
 
 /// The operations of one direction and the requests of the topmost devices, including warm-up and drain.

@@ -1,14 +1,7 @@
 //! C01: syncs that never reached the disk as a flush. Compares the syncs with the flushes that disks with a
 //! volatile cache completed. Also fires if a volatile cache is only declared safe (`write through`).
 
-use crate::case::{Case, asked_depth, share};
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
-use model::Known;
-use model::evidence::Moment;
-use model::finding::CheckId;
-use model::job::Kind;
-use model::machine::{Layer, LayerKind, Place};
-use model::units::show_count;
+use crate::checks::prelude::*;
 
 /// Share of the syncs that must become flushes at depth 1, where each sync causes exactly one flush.
 const FLUSHED_FROM: f64 = 0.5;
@@ -19,25 +12,22 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::C01,
     name: "SYNC_WITHOUT_FLUSH",
     belief: "a sync made the disk empty its volatile cache",
-    page: Page {
-        reads: "`/sys/block/*/queue/write_cache` and `fua` of every layer; the flushes in \
-                `/sys/block/*/stat` of the lowest disks, from the start of a run to its final sync; the \
-                syncs and synchronous writes that fathom issued.",
-        formula: formula!(
-            "A disk that reports `write back` must complete at least {FLUSHED_FROM} flushes for each sync, \
-             divided by the operations that may be in flight, since one flush can serve all operations that \
-             wait for it. (One at a time, both are equal: 100 syncs, 100 flushes.) Also, a cache is only \
-             declared safe if `write through` is reported by a loop device, by a layer above one that \
-             reports `write back`, or by a layer that offers FUA, which only a disk with a volatile cache \
-             needs."
-        ),
-        provoke: "truncate -s 1g disk.img && losetup --find --show disk.img\n\
-                  echo 'write through' > /sys/block/loop0/queue/write_cache   # then mkfs and mount it on /mnt\n\
-                  fathom run --rw randwrite --bs 4k --depth 1 --cache direct-dsync /mnt",
-        fix: "Write `write back` into queue/write_cache of the layers that report otherwise, and mount \
-              without `nobarrier`.",
-        accept: "Accept it only if the disk has power-loss protection; then `write through` is true.",
-    },
+    reads: "`/sys/block/*/queue/write_cache` and `fua` of every layer; the flushes in `/sys/block/*/stat` of \
+            the lowest disks, from the start of a run to its final sync; the syncs and synchronous writes \
+            that fathom issued.",
+    formula: formula!(
+        "A disk that reports `write back` must complete at least {FLUSHED_FROM} flushes for each sync, \
+         divided by the operations that may be in flight, since one flush can serve all operations that wait \
+         for it. (One at a time, both are equal: 100 syncs, 100 flushes.) Also, a cache is only declared \
+         safe if `write through` is reported by a loop device, by a layer above one that reports `write \
+         back`, or by a layer that offers FUA, which only a disk with a volatile cache needs."
+    ),
+    provoke: "truncate -s 1g disk.img && losetup --find --show disk.img\n\
+              echo 'write through' > /sys/block/loop0/queue/write_cache   # then mkfs and mount it on /mnt\n\
+              fathom run --rw randwrite --bs 4k --depth 1 --cache direct-dsync /mnt",
+    fix: "Write `write back` into queue/write_cache of the layers that report otherwise, and mount without \
+          `nobarrier`.",
+    accept: "Accept it only if the disk has power-loss protection; then `write through` is true.",
     ask: Ask::After(&[CheckId::C02], evaluate),
     #[cfg(test)]
     fires: Some(|| super::with_flushes(&super::stable_writes(), "write back", 0, 0)),

@@ -1,12 +1,8 @@
 //! C02: syncs that are turned off by a mount option or a preloaded library. Looks for `nobarrier` and similar
 //! options, and for libraries such as libeatmydata.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use model::Known;
+use crate::checks::prelude::*;
 use model::evidence::LIBRARIES;
-use model::finding::CheckId;
-use model::job::Kind;
 use model::machine::FileSystem;
 
 /// Mount options that turn off syncs.
@@ -19,19 +15,17 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::C02,
     name: "BARRIERS_OFF",
     belief: "no mount option and no library skips syncs",
-    page: Page {
-        reads: "The options of the mounts in `/proc/self/mountinfo`; the libraries in `/proc/self/maps`, and \
-                `LD_PRELOAD`.",
-        formula: formula!(
-            "Any of the mount options `nobarrier`, `barrier=0`, `barrier=none`, `fsync_mode=nobarrier` or \
-             (overlay) `volatile` or `fsync=volatile`, or any of the libraries libeatmydata, nosync and \
-             libnofsync. One is enough: each turns a sync into a no-op."
-        ),
-        provoke: "mount -o remount,nobarrier /mnt\nfathom run --rw randwrite --depth 1 --fsync 1 /mnt",
-        fix: "Mount with barriers (`mount -o remount,barrier`), and start fathom without libraries that skip \
-              syncs.",
-        accept: "Accept it if the caches of all disks below are protected against power loss.",
-    },
+    reads: "The options of the mounts in `/proc/self/mountinfo`; the libraries in `/proc/self/maps`, and \
+            `LD_PRELOAD`.",
+    formula: formula!(
+        "Any of the mount options `nobarrier`, `barrier=0`, `barrier=none`, `fsync_mode=nobarrier` or \
+         (overlay) `volatile` or `fsync=volatile`, or any of the libraries libeatmydata, nosync and \
+         libnofsync. One is enough: each turns a sync into a no-op."
+    ),
+    provoke: "mount -o remount,nobarrier /mnt\nfathom run --rw randwrite --depth 1 --fsync 1 /mnt",
+    fix: "Mount with barriers (`mount -o remount,barrier`), and start fathom without libraries that skip \
+          syncs.",
+    accept: "Accept it if the caches of all disks below are protected against power loss.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {

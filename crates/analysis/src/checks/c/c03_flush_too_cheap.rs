@@ -1,15 +1,7 @@
 //! C03: flushes that were faster than any medium. Compares the mean time of a flush at the lowest disks with a
 //! minimum for flash, for spinning disks, or for virtual machines.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
-use crate::threshold::Ns;
-use model::Known;
-use model::evidence::Moment;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::machine::Layer;
-use model::units::{show_count, show_ns};
+use crate::checks::prelude::*;
 
 /// A flash drive programs a page in some hundred us. A faster answer came from memory.
 const FLASH_NS: f64 = 60e3;
@@ -22,26 +14,24 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::C03,
     name: "FLUSH_TOO_CHEAP",
     belief: "a flush took as long as a medium needs",
-    page: Page {
-        reads: "Flushes and their ms in `/sys/block/*/stat` of the lowest disks; `queue/write_cache` and \
-                `queue/rotational`; whether the machine is virtual.",
-        formula: formula!(
-            "Time of flushes / flushes, for each disk that reports `write back`. Below {flash} on flash \
-             (programming a page takes longer), {spinning} on a hard disk (half a turn at 15,000 rpm) or \
-             {guest} in a virtual machine (a round trip to the host and a medium), nothing was written to a \
-             medium. The kernel shows whole ms, so each run may be off by one; if that decides, the check \
-             does not answer. A note in a virtual machine, where `rotational` means nothing.",
-            flash = Ns(FLASH_NS),
-            spinning = Ns(SPINNING_NS),
-            guest = Ns(VIRTUAL_NS)
-        ),
-        provoke: "fathom run --rw randwrite --bs 4k --depth 1 --fsync 1 .   # in a virtual machine whose \
-                  host caches writes",
-        fix: "Find out whether the drive or the array protects its cache against power loss, or whether the \
-              host honours flushes (cache=none or writethrough rather than cache=unsafe).",
-        accept: "Accept it if you know that it does: drives with power-loss protection answer flushes \
-                 immediately.",
-    },
+    reads: "Flushes and their ms in `/sys/block/*/stat` of the lowest disks; `queue/write_cache` and \
+            `queue/rotational`; whether the machine is virtual.",
+    formula: formula!(
+        "Time of flushes / flushes, for each disk that reports `write back`. Below {flash} on flash \
+         (programming a page takes longer), {spinning} on a hard disk (half a turn at 15,000 rpm) or {guest} \
+         in a virtual machine (a round trip to the host and a medium), nothing was written to a medium. The \
+         kernel shows whole ms, so each run may be off by one; if that decides, the check does not answer. A \
+         note in a virtual machine, where `rotational` means nothing.",
+        flash = Ns(FLASH_NS),
+        spinning = Ns(SPINNING_NS),
+        guest = Ns(VIRTUAL_NS)
+    ),
+    provoke: "fathom run --rw randwrite --bs 4k --depth 1 --fsync 1 .   # in a virtual machine whose host \
+              caches writes",
+    fix: "Find out whether the drive or the array protects its cache against power loss, or whether the host \
+          honours flushes (cache=none or writethrough rather than cache=unsafe).",
+    accept: "Accept it if you know that it does: drives with power-loss protection answer flushes \
+             immediately.",
     ask: Ask::After(&[CheckId::C01, CheckId::C02], evaluate),
     #[cfg(test)]
     fires: Some(|| super::with_flushes(&super::stable_writes(), "write back", 11_000, 200)),

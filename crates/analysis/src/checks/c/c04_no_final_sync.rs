@@ -1,31 +1,24 @@
 //! C04: acknowledged writes that were not made durable within the measured time. Notes direct writes on a disk
 //! with a volatile cache, and fires if the final sync of a run failed.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::show_ns;
+use crate::checks::prelude::*;
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::C04,
     name: "NO_FINAL_SYNC",
     belief: "an acknowledged write survives a power cut",
-    page: Page {
-        reads: "The cache mode and the syncs of the job, the result and duration of the final sync of each \
-                run, and `queue/write_cache` of the lowest disks.",
-        formula: formula!(
-            "Writes without O_SYNC, O_DSYNC, fsync or fdatasync on a disk that reports `write back`: a note, \
-             since most people measure this, and the number is right for it. A run that wrote and whose \
-             final sync failed: biased, since the writes may not have arrived. If A09 finds the writes in \
-             memory, only A09 reports them."
-        ),
-        provoke: "fathom run --rw randwrite --bs 4k --cache direct .   # on a disk whose queue/write_cache \
-                  is `write back`",
-        fix: "Use --cache direct-dsync, or --fsync N, to measure writes that survive a power cut.",
-        accept: "A note needs no --accept.",
-    },
+    reads: "The cache mode and the syncs of the job, the result and duration of the final sync of each run, \
+            and `queue/write_cache` of the lowest disks.",
+    formula: formula!(
+        "Writes without O_SYNC, O_DSYNC, fsync or fdatasync on a disk that reports `write back`: a note, \
+         since most people measure this, and the number is right for it. A run that wrote and whose final \
+         sync failed: biased, since the writes may not have arrived. If A09 finds the writes in memory, only \
+         A09 reports them."
+    ),
+    provoke: "fathom run --rw randwrite --bs 4k --cache direct .   # on a disk whose queue/write_cache is \
+              `write back`",
+    fix: "Use --cache direct-dsync, or --fsync N, to measure writes that survive a power cut.",
+    accept: "A note needs no --accept.",
     ask: Ask::After(&[CheckId::A09], evaluate),
     #[cfg(test)]
     fires: Some(|| super::with_flushes(&crate::fixture::Fixture::honest_write(), "write back", 1, 1)),
@@ -44,12 +37,14 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     let failed = case.runs.iter().filter(|r| r.end.sync_ns.is_none()).count();
     if failed > 0 {
-        return Ok(Answer::Finding(Detail::new(Severity::Biased, format!(
-                "The writes of {failed} of {} runs were never made durable: the final sync did not succeed.",
-                case.runs.len()
-            ), evidence([("runs_without_sync", failed as f64)])).with_cure("See the notes for the reason \
-                                                                            (`dmesg` shows disk errors), and \
-                                                                            measure again.".to_owned())));
+        return detail!(
+            Severity::Biased,
+            evidence([("runs_without_sync", failed as f64)]),
+            "The writes of {failed} of {} runs were never made durable: the final sync did not succeed.",
+            case.runs.len()
+        )
+        .with_cure("See the notes for the reason (`dmesg` shows disk errors), and measure again.".to_owned())
+        .found();
     }
     if super::volatile_disks(case)?.is_empty() {
         return Ok(Answer::Holds(
@@ -62,15 +57,13 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     let syncs: f64 = case.runs.iter().filter_map(|r| r.end.sync_ns).map(|ns| ns as f64).sum();
     let mean_ns = syncs / case.runs.len() as f64;
-    Ok(Answer::finding(
+    finding!(
         Severity::Note,
-        format!(
-            "When the clock stopped, acknowledged writes may still have been in the drive's volatile cache. \
-             The sync after them took {}.",
-            show_ns(mean_ns)
-        ),
         evidence([("final_sync_ns", mean_ns)]),
-    ))
+        "When the clock stopped, acknowledged writes may still have been in the drive's volatile cache. The \
+         sync after them took {}.",
+        show_ns(mean_ns)
+    )
 }
 
 #[cfg(test)]

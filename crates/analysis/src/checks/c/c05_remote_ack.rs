@@ -2,13 +2,8 @@
 //! note on such file systems; on NFS, relabels the result if syncs were requested but no WRITE or COMMIT was
 //! sent.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
-use model::Known;
-use model::evidence::{MOUNT_STATS, Moment, Snapshot};
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::show_count;
+use crate::checks::prelude::*;
+use model::evidence::MOUNT_STATS;
 
 /// File systems whose storage belongs to another machine or program, by the start of their names. `fuseblk` uses
 /// a local block device, but a program acknowledges.
@@ -21,20 +16,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::C05,
     name: "REMOTE_ACK",
     belief: "the server acknowledges a write once its own storage has it",
-    page: Page {
-        reads: "The type of the file system in `/proc/self/mountinfo`. For NFS also the WRITE and COMMIT \
-                calls in `/proc/self/mountstats` from the start of a run to its final sync.",
-        formula: formula!(
-            "Any network or user-space file system: a note, since the server may have answered from its \
-             memory. If syncs were requested and NFS sent no WRITE or COMMIT, the result is relabelled: \
-             nothing left this machine. A missing COMMIT alone proves nothing, since a client requests \
-             stable writes if one call carries all data."
-        ),
-        provoke: "mount -t nfs server:/export /mnt && fathom run --rw randwrite --depth 1 --fsync 1 /mnt",
-        fix: "Check the mount options (`nfsstat -m`) and the server's (`exportfs -v` must list `sync`), and \
-              measure on the server.",
-        accept: "A note needs no --accept.",
-    },
+    reads: "The type of the file system in `/proc/self/mountinfo`. For NFS also the WRITE and COMMIT calls \
+            in `/proc/self/mountstats` from the start of a run to its final sync.",
+    formula: formula!(
+        "Any network or user-space file system: a note, since the server may have answered from its memory. \
+         If syncs were requested and NFS sent no WRITE or COMMIT, the result is relabelled: nothing left \
+         this machine. A missing COMMIT alone proves nothing, since a client requests stable writes if one \
+         call carries all data."
+    ),
+    provoke: "mount -t nfs server:/export /mnt && fathom run --rw randwrite --depth 1 --fsync 1 /mnt",
+    fix: "Check the mount options (`nfsstat -m`) and the server's (`exportfs -v` must list `sync`), and \
+          measure on the server.",
+    accept: "A note needs no --accept.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| nfs(Some((0, 11_000, 0)))),
@@ -60,17 +53,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let [writes, commits] = calls_in_runs(case)?;
     if writes == 0 && commits == 0 && case.syncs_itself() && super::syncs_requested(case) > 0 {
-        return Ok(Answer::Finding(
-            Detail::new(
-                Severity::Rename,
-                format!(
-                    "{} syncs were requested, but no write was sent to the server.",
-                    show_count(super::syncs_requested(case) as f64)
-                ),
-                evidence([("writes_sent", 0.0), ("commits_sent", 0.0)]),
-            )
-            .relabelled(Rename::Condition("not durable".into())),
-        ));
+        return detail!(
+            Severity::Rename,
+            evidence([("writes_sent", 0.0), ("commits_sent", 0.0)]),
+            "{} syncs were requested, but no write was sent to the server.",
+            show_count(super::syncs_requested(case) as f64)
+        )
+        .relabelled(Rename::Condition("not durable".into()))
+        .found();
     }
     let sentence = format!(
         "The server acknowledged {} writes and {} commits, but this machine cannot see whether they are on \

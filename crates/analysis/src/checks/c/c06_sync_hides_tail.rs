@@ -1,13 +1,7 @@
 //! C06: a final sync that took a large part of the work. Compares the time of the final syncs with the measured
 //! time. A09 reports writes that were still in memory.
 
-use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
-use crate::threshold::{Ns, Share};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::{show_ns, show_rate, show_share};
+use crate::checks::prelude::*;
 
 /// Share of the measured time above which the sync belongs to it.
 const HIDDEN_ABOVE: Share = Share(0.1);
@@ -19,22 +13,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::C06,
     name: "SYNC_HIDES_TAIL",
     belief: "the work was done when the clock stopped",
-    page: Page {
-        reads: "The time from the last completion of a run to the end of its final sync, by fathom's own \
-                clock.",
-        formula: formula!(
-            "Time of the final syncs / measured time, over all runs: above {HIDDEN_ABOVE}, the rate is off \
-             by as much. Syncs below {floor} on average are ignored: that is a commit and a flush. If A09 \
-             finds the writes in memory, it reports the rate that includes the sync, and this check is \
-             silent.",
-            floor = Ns(FLOOR_NS)
-        ),
-        provoke: "`fathom run --rw write --bs 1m --depth 4 --size 240m --time 400ms --runs 1 /mnt` on a loop \
-                  device with its image in the page cache (`losetup --direct-io=off`), which behaves like a \
-                  drive with a large volatile cache.",
-        fix: "Quote the rate with the final sync, or measure for longer (--time).",
-        accept: "Accept it if your program does not sync either.",
-    },
+    reads: "The time from the last completion of a run to the end of its final sync, by fathom's own clock.",
+    formula: formula!(
+        "Time of the final syncs / measured time, over all runs: above {HIDDEN_ABOVE}, the rate is off by as \
+         much. Syncs below {floor} on average are ignored: that is a commit and a flush. If A09 finds the \
+         writes in memory, it reports the rate that includes the sync, and this check is silent.",
+        floor = Ns(FLOOR_NS)
+    ),
+    provoke: "`fathom run --rw write --bs 1m --depth 4 --size 240m --time 400ms --runs 1 /mnt` on a loop \
+              device with its image in the page cache (`losetup --direct-io=off`), which behaves like a \
+              drive with a large volatile cache.",
+    fix: "Quote the rate with the final sync, or measure for longer (--time).",
+    accept: "Accept it if your program does not sync either.",
     ask: Ask::After(&[CheckId::A09], evaluate),
     #[cfg(test)]
     fires: Some(|| {
@@ -69,16 +59,14 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             "the final sync covers the writes of all streams, so its time for this stream is unknown".into(),
         );
     }
-    Ok(Answer::finding(
+    finding!(
         Severity::Biased,
-        format!(
-            "The final sync took another {} ({} of the measured time). With it, the rate is {} MB/s.",
-            show_ns(mean_ns),
-            show_share(part),
-            show_rate(rate)
-        ),
         numbers,
-    ))
+        "The final sync took another {} ({} of the measured time). With it, the rate is {} MB/s.",
+        show_ns(mean_ns),
+        show_share(part),
+        show_rate(rate)
+    )
 }
 
 #[cfg(test)]

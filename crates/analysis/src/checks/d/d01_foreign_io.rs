@@ -6,52 +6,43 @@
 //! that is more. D18 covers neighbours below a virtual disk.
 
 use super::d04_io_limit_configured as d04;
-use crate::case::{Amount, Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::traffic;
-use crate::figures::traffic::{AMPLIFICATION, FLOOR_BYTES, Traffic};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::units::{show_bytes, show_count, show_share};
+use crate::figures::traffic::{AMPLIFICATION, FLOOR_BYTES, FLOOR_IOS, Traffic};
 
 /// Share of the traffic above which the number is biased.
-const BIASED_ABOVE: Share = Share(0.05);
+pub(crate) const BIASED_ABOVE: Share = Share(0.05);
 /// Share above which the number mostly depends on the other processes.
 const VOID_ABOVE: Share = Share(0.30);
 /// Share of the time with a request in flight below which the disk certainly had headroom.
 const HEADROOM_BELOW: Share = Share(0.9);
-/// Requests per run that never count.
-const FLOOR_IOS: u64 = 48;
 pub(super) const CHECK: Check = Check {
     id: CheckId::D01,
     name: "FOREIGN_IO",
     belief: "no other process used the disk",
-    page: Page {
-        reads: "`/sys/block/*/stat` at the start and stop of each run, of the whole disk and of every disk \
-                below it (those of a loop device, a volume or an array). The charges to fathom's own cgroup \
-                on each disk (`blkio.throttle.io_service_bytes` and `io_serviced`, or `io.stat`). The bytes \
-                and operations that fathom issued.",
-        formula: formula!(
-            "Requests and bytes of a disk beyond those charged to fathom (or issued by it, if nothing was \
-             charged) belong to other processes. Their share is others / (others + fathom), where fathom's \
-             part is the rest of the disk's traffic, or what fathom issued if that is more. The larger of \
-             both shares counts, on the worst disk: above {BIASED_ABOVE} biased, above {VOID_ABOVE} void. If \
-             fathom's rate is the limit of a cgroup (D04), other processes did not reduce it: biased at \
-             most, and a note if the disk was busy for less than {HEADROOM_BELOW} of the time. {FLOOR_IOS} \
-             requests and {floor} per run are allowed: a commit, a log line. Journal and inodes may multiply \
-             writes by {AMPLIFICATION}. Synchronous writes and copy-on-write file systems may multiply them \
-             without bound, so there only reads are judged. Below a loop device only charges count, and \
-             writes are judged only if the session writes nothing, not even a test file, since later \
-             writeback is charged to no process. Not checked if more than {BIASED_ABOVE} are extra writes \
-             that may be the file system's own, if nothing is charged below a loop device, and below layers \
-             that read and write for themselves (parity, thin and cached volumes, bcache).",
-            floor = show_bytes(FLOOR_BYTES)
-        ),
-        provoke: "dd if=/dev/vda of=/dev/null iflag=direct bs=1M & fathom run --rw randread .",
-        fix: "Stop other users of the disk (`iotop -o`, `pidstat -d 1`), and measure again.",
-        accept: "Accept it if the neighbour belongs to what you want to measure.",
-    },
+    reads: "`/sys/block/*/stat` at the start and stop of each run, of the whole disk and of every disk below \
+            it (those of a loop device, a volume or an array). The charges to fathom's own cgroup on each \
+            disk (`blkio.throttle.io_service_bytes` and `io_serviced`, or `io.stat`). The bytes and \
+            operations that fathom issued.",
+    formula: formula!(
+        "Requests and bytes of a disk beyond those charged to fathom (or issued by it, if nothing was \
+         charged) belong to other processes. Their share is others / (others + fathom), where fathom's part \
+         is the rest of the disk's traffic, or what fathom issued if that is more. The larger of both shares \
+         counts, on the worst disk: above {BIASED_ABOVE} biased, above {VOID_ABOVE} void. If fathom's rate \
+         is the limit of a cgroup (D04), other processes did not reduce it: biased at most, and a note if \
+         the disk was busy for less than {HEADROOM_BELOW} of the time. {FLOOR_IOS} requests and {floor} per \
+         run are allowed: a commit, a log line. Journal and inodes may multiply writes by {AMPLIFICATION}. \
+         Synchronous writes and copy-on-write file systems may multiply them without bound, so there only \
+         reads are judged. Below a loop device only charges count, and writes are judged only if the session \
+         writes nothing, not even a test file, since later writeback is charged to no process. Not checked \
+         if more than {BIASED_ABOVE} are extra writes that may be the file system's own, if nothing is \
+         charged below a loop device, and below layers that read and write for themselves (parity, thin and \
+         cached volumes, bcache).",
+        floor = show_bytes(FLOOR_BYTES)
+    ),
+    provoke: "dd if=/dev/vda of=/dev/null iflag=direct bs=1M & fathom run --rw randread .",
+    fix: "Stop other users of the disk (`iotop -o`, `pidstat -d 1`), and measure again.",
+    accept: "Accept it if the neighbour belongs to what you want to measure.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
@@ -219,14 +210,12 @@ impl ForeignIo {
             Some(Limited { headroom: false }) => " A cgroup's limit explains fathom's rate (D04).",
             None => "",
         };
-        Detail::new(
+        detail!(
             self.severity().unwrap_or(Severity::Note),
-            format!(
-                "Other processes used {disk} during the runs{how}: they did {others} and fathom {own}, so \
-                 their share was {}.{limited}",
-                show_share(part)
-            ),
             self.numbers(),
+            "Other processes used {disk} during the runs{how}: they did {others} and fathom {own}, so their \
+             share was {}.{limited}",
+            show_share(part)
         )
     }
 }

@@ -1,36 +1,25 @@
 //! D02: dirty data that wait to be written when a run starts. Adds the dirty and writeback pages of the whole
 //! machine at the start of each run.
 
-use crate::case::{Case, no_run};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use model::Known;
-use model::evidence::{Moment, meminfo_bytes};
-use model::finding::{CheckId, Severity};
-use model::units::show_bytes;
-
-/// Dirty bytes that an idle machine always has. More take 0.1 s or more of a disk's time. fathom waits for the
-/// same limit before a run.
-const BACKLOG_ABOVE: u64 = 64 << 20;
+use crate::checks::prelude::*;
+use model::evidence::{BACKLOG_BYTES, meminfo_bytes};
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::D02,
     name: "DIRTY_BACKLOG",
     belief: "no older data were waiting to be written",
-    page: Page {
-        reads: "`Dirty` and `Writeback` in `/proc/meminfo` at the start of each run, after fathom's own \
-                writeback.",
-        formula: formula!(
-            "Their sum above {backlog} at the start of any run: the kernel writes it out during the run. An \
-             idle machine always has less. (A share of the memory would mean less: what counts is the disk's \
-             time.)",
-            backlog = show_bytes(BACKLOG_ABOVE)
-        ),
-        provoke: "head -c 256M /dev/zero > /var/tmp/dirty; fathom run /mnt   # with /mnt on another file \
-                  system than /var/tmp",
-        fix: "Wait until the data are written (`sync`), stop background writers, and measure again.",
-        accept: "Accept it if these data belong to another disk. `grep -e Dirty -e Writeback /proc/meminfo` \
-                 shows how much is left.",
-    },
+    reads: "`Dirty` and `Writeback` in `/proc/meminfo` at the start of each run, after fathom's own \
+            writeback.",
+    formula: formula!(
+        "Their sum above {backlog} at the start of any run: the kernel writes it out during the run. An idle \
+         machine always has less. (A share of the memory would mean less: what counts is the disk's time.)",
+        backlog = show_bytes(BACKLOG_BYTES)
+    ),
+    provoke: "head -c 256M /dev/zero > /var/tmp/dirty; fathom run /mnt   # with /mnt on another file system \
+              than /var/tmp",
+    fix: "Wait until the data are written (`sync`), stop background writers, and measure again.",
+    accept: "Accept it if these data belong to another disk. `grep -e Dirty -e Writeback /proc/meminfo` \
+             shows how much is left.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| with_dirt(200 << 10, 0)),
@@ -57,14 +46,15 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let bytes = worst.ok_or_else(no_run)?;
     let numbers = evidence([("backlog_bytes", bytes as f64)]);
-    if bytes <= BACKLOG_ABOVE {
+    if bytes <= BACKLOG_BYTES {
         return Ok(Answer::Holds("Too little older data was waiting to be written to matter.", numbers));
     }
-    Ok(Answer::finding(
+    finding!(
         Severity::Biased,
-        format!("{} of older data were waiting to be written to disk when a run began.", show_bytes(bytes)),
         numbers,
-    ))
+        "{} of older data were waiting to be written to disk.",
+        show_bytes(bytes)
+    )
 }
 
 /// A record with this many KiB of dirty and writeback pages at the start of every run.

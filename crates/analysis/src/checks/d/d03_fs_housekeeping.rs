@@ -2,14 +2,8 @@
 //! scrub data on the file system, for writes to the disk while fathom was idle, and for discards in runs that
 //! trim nothing.
 
-use crate::case::{Case, no_run};
-use crate::checks::{Answer, Ask, Check, Earlier, Page, evidence, formula};
-use crate::threshold::Ns;
-use model::Known;
-use model::evidence::{BlockStat, HOUSEKEEPERS, Moment, Snapshot};
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::show_bytes;
+use crate::checks::prelude::*;
+use model::evidence::HOUSEKEEPERS;
 
 /// Threads that exist only during such work: start of their name, file system, and what they do. Other threads,
 /// such as `btrfs-cleaner`, exist as long as the mount.
@@ -34,29 +28,27 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D03,
     name: "FS_HOUSEKEEPING",
     belief: "the file system did only fathom's operations",
-    page: Page {
-        reads: "Names of kernel threads in `/proc/*/comm` at the start and stop of each run; writes of the \
-                disk in `/sys/block/*/stat` during the idle watch before the first run; discarded blocks \
-                (field 14) during the runs.",
-        formula: formula!(
-            "A thread that exists only while it works (`ext4lazyinit`, `btrfs-balance`, `btrfs-scrub`, \
-             `xfs_scrub`, `bch-gc`), with a target on such a file system: biased, or a note if the disk had \
-             no writes in the idle watch, since the thread serves all mounts. More than {idle}/s written to \
-             the disk while fathom was idle (for {watched} or longer), if D01 found no other process during \
-             the runs: biased (a fresh ext4 of 4 GB writes 11 MB/s for seconds). More than {discarded} \
-             discarded per run without trims: a note.",
-            idle = show_bytes(IDLE_BYTES_PER_S as u64),
-            discarded = show_bytes(DISCARDED_FROM),
-            watched = Ns(IDLE_FROM_NS as f64)
-        ),
-        provoke: "mkfs.ext4 -E lazy_itable_init=1 /dev/X && mount -o init_itable=10000 /dev/X /mnt && fathom \
-                  run /mnt",
-        fix: "Wait until the thread has ended (`ps -e | grep -e lazyinit -e balance -e scrub`), and measure \
-              again.",
-        accept: "Accept it if your machine always does that. To avoid it, make the file system with `-E \
-                 lazy_itable_init=0,lazy_journal_init=0`, mount without `discard`, and use fstrim between \
-                 measurements.",
-    },
+    reads: "Names of kernel threads in `/proc/*/comm` at the start and stop of each run; writes of the disk \
+            in `/sys/block/*/stat` during the idle watch before the first run; discarded blocks (field 14) \
+            during the runs.",
+    formula: formula!(
+        "A thread that exists only while it works (`ext4lazyinit`, `btrfs-balance`, `btrfs-scrub`, \
+         `xfs_scrub`, `bch-gc`), with a target on such a file system: biased, or a note if the disk had no \
+         writes in the idle watch, since the thread serves all mounts. More than {idle}/s written to the \
+         disk while fathom was idle (for {watched} or longer), if D01 found no other process during the \
+         runs: biased (a fresh ext4 of 4 GB writes 11 MB/s for seconds). More than {discarded} discarded per \
+         run without trims: a note.",
+        idle = show_bytes(IDLE_BYTES_PER_S as u64),
+        discarded = show_bytes(DISCARDED_FROM),
+        watched = Ns(IDLE_FROM_NS as f64)
+    ),
+    provoke: "mkfs.ext4 -E lazy_itable_init=1 /dev/X && mount -o init_itable=10000 /dev/X /mnt && fathom run \
+              /mnt",
+    fix: "Wait until the thread has ended (`ps -e | grep -e lazyinit -e balance -e scrub`), and measure \
+          again.",
+    accept: "Accept it if your machine always does that. To avoid it, make the file system with `-E \
+             lazy_itable_init=0,lazy_journal_init=0`, mount without `discard`, and use fstrim between \
+             measurements.",
     ask: Ask::After(&[CheckId::D01], evaluate),
     #[cfg(test)]
     fires: Some(|| with_thread("4711: ext4lazyinit")),
@@ -87,24 +79,26 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             sentence += " This disk was quiet while fathom was idle, so the thread may work on another disk.";
         }
         let severity = if disk_was_quiet { Severity::Note } else { Severity::Biased };
-        return Ok(Answer::finding(severity, sentence, numbers));
+        return Detail::new(severity, sentence, numbers).found();
     }
     if let Some(rate) = idle.filter(|rate| *rate > IDLE_BYTES_PER_S && !earlier.finds(CheckId::D01)) {
-        let sentence = format!(
+        return finding!(
+            Severity::Biased,
+            numbers,
             "While fathom was idle, {} per second were written to the disk: a file system may still be \
              initialising.",
             show_bytes(rate as u64)
         );
-        return Ok(Answer::finding(Severity::Biased, sentence, numbers));
     }
     let discarded = if case.with_sharers().does(Kind::Trim) { 0 } else { discarded(case)? };
     if discarded > DISCARDED_FROM.saturating_mul(case.runs.len() as u64) {
         numbers.insert("discarded_bytes".into(), discarded as f64);
-        let sentence = format!(
+        return finding!(
+            Severity::Note,
+            numbers,
             "{} of deleted files were discarded on the disk during the runs (mount option discard).",
             show_bytes(discarded)
         );
-        return Ok(Answer::finding(Severity::Note, sentence, numbers));
     }
     Ok(Answer::Holds("The file system did no work of its own.", numbers))
 }

@@ -2,15 +2,9 @@
 //! fathom; a limit that matches limits the result, any other limit or weight is a note. Limits of a hypervisor or
 //! a cloud appear in no file (D05, D19).
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Evidence, Page, evidence, formula};
-use crate::threshold::{Ns, Share};
-use model::Known;
+use crate::checks::prelude::*;
 use model::evidence::LIMITS;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
 use model::record::StreamEnd;
-use model::units::{show_bytes, show_count};
 
 /// Share by which a rate may stay below the limit that it waits for. One operation at a time loses a part of each
 /// slice (91 % were seen).
@@ -25,23 +19,21 @@ pub(in crate::checks) const CHECK: Check = Check {
     id: CheckId::D04,
     name: "IO_LIMIT_CONFIGURED",
     belief: "no cgroup limits fathom's I/O",
-    page: Page {
-        reads: "`io.max`, `io.latency`, `io.weight`, `blkio.throttle.*_device` and similar files of every \
-                cgroup above fathom; the rates of the windows, over all streams.",
-        formula: formula!(
-            "If a rate is between {least} and {most} of a limit on one of the target's devices, plus what \
-             passes in {burst} (two slices of the kernel's throttle), it is that limit: biased, and the \
-             limit is named as the limiter of the result. Any other limit on these devices, and any weight \
-             other than the default, is a note.",
-            least = Share(1.0 - TOLERANCE_BELOW),
-            most = Share(1.0 + TOLERANCE_ABOVE),
-            burst = Ns(BURST_NS)
-        ),
-        provoke: "mkdir /sys/fs/cgroup/blkio/slow && echo '254:0 400' > /sys/fs/cgroup/blkio/slow/blkio.throttle.read_iops_device\n\
-                  echo $$ > /sys/fs/cgroup/blkio/slow/cgroup.procs && fathom run --rw randread .",
-        fix: "Start fathom outside the cgroup (`systemd-run --scope`, or move the shell), or lift the limit.",
-        accept: "Accept it if the limit belongs to what you want to measure.",
-    },
+    reads: "`io.max`, `io.latency`, `io.weight`, `blkio.throttle.*_device` and similar files of every cgroup \
+            above fathom; the rates of the windows, over all streams.",
+    formula: formula!(
+        "If a rate is between {least} and {most} of a limit on one of the target's devices, plus what passes \
+         in {burst} (two slices of the kernel's throttle), it is that limit: biased, and the limit is named \
+         as the limiter of the result. Any other limit on these devices, and any weight other than the \
+         default, is a note.",
+        least = Share(1.0 - TOLERANCE_BELOW),
+        most = Share(1.0 + TOLERANCE_ABOVE),
+        burst = Ns(BURST_NS)
+    ),
+    provoke: "mkdir /sys/fs/cgroup/blkio/slow && echo '254:0 400' > /sys/fs/cgroup/blkio/slow/blkio.throttle.read_iops_device\n\
+              echo $$ > /sys/fs/cgroup/blkio/slow/cgroup.procs && fathom run --rw randread .",
+    fix: "Start fathom outside the cgroup (`systemd-run --scope`, or move the shell), or lift the limit.",
+    accept: "Accept it if the limit belongs to what you want to measure.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| limited("/sys/fs/cgroup/io.max: 254:0 rbps=max wbps=max riops=10000 wiops=max")),
@@ -104,13 +96,21 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     if let Some((limit, rate)) = nearest(case, &limits) {
         let numbers = evidence([("limit_per_s", limit.per_s), ("rate_per_s", rate)]);
-        let sentence = format!("A cgroup limits {}: you measured that limit.", limit.describe());
-        return Ok(Answer::finding(Severity::Biased, sentence, numbers));
+        return finding!(
+            Severity::Biased,
+            numbers,
+            "A cgroup limits {}: you measured that limit.",
+            limit.describe()
+        );
     }
     let mut settings: Vec<String> = limits.hard.iter().map(Limit::describe).collect();
     settings.extend(limits.soft);
-    let sentence = format!("A cgroup controls the I/O of this device: {}.", settings.join("; "));
-    Ok(Answer::finding(Severity::Note, sentence, evidence([])))
+    finding!(
+        Severity::Note,
+        evidence([]),
+        "A cgroup controls the I/O of this device: {}.",
+        settings.join("; ")
+    )
 }
 
 /// Returns the sentence and the numbers of the limit that the result reached, or `None`.

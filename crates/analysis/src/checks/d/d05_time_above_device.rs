@@ -9,18 +9,9 @@
 //! Applies only to direct I/O that reached the device.
 
 use super::{d04_io_limit_configured as d04, d08_runqueue_wait as d08};
-use crate::case::{Amount, Case, share};
-use crate::checks::{
-    Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula, service_latency,
-    stream_workers,
-};
+use crate::checks::prelude::*;
 use crate::figures::{kernel_text, traffic};
-use crate::threshold::{Ns, Share};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
 use model::record::StreamEnd;
-use model::units::{show_ns, show_share};
 
 /// Share of the latency that may be above the device before the result is biased.
 const BIASED_ABOVE: f64 = 0.3;
@@ -29,10 +20,8 @@ const RENAMED_ABOVE: f64 = 0.7;
 /// Time per operation that never counts: entering the kernel, an interrupt, waking a thread. On drives that
 /// answer in some us it is a large share.
 const FLOOR_NS: f64 = 20e3;
-/// Share of the issued bytes that the device must have moved for its time to be that of the operations.
-const ARRIVED_FROM: Share = Share(0.95);
 /// Requests per operation up to which operations count as unsplit.
-const ONE_TO_ONE: f64 = 1.1;
+pub(crate) const ONE_TO_ONE: f64 = 1.1;
 /// Share of the time above the device that the kernel must have counted as I/O wait to name it so.
 const COUNTED_FROM: f64 = 0.5;
 /// The reason if other processes used the device too.
@@ -42,30 +31,27 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D05,
     name: "TIME_ABOVE_DEVICE",
     belief: "the latency is the latency of the device",
-    page: Page {
-        reads: "Time of requests and flushes in `/sys/block/*/stat` of the top device; the latencies of the \
-                stream; CPU time of the workers and their time waiting for a CPU; also `/proc/pressure/io`.",
-        formula: formula!(
-            "1 - device time / sum of latencies - share of the workers' time on a CPU - share waiting for \
-             one, all per operation, since the counters include the warm-up. Above {BIASED_ABOVE} and \
-             {floor} per operation (the time in the kernel), the latency is biased; above {RENAMED_ABOVE}, \
-             the result is relabelled. Only for direct I/O of which at least {ARRIVED_FROM} of the bytes \
-             reached the device. With other processes on the disk (D01), their device time counts as \
-             fathom's: the time above the device is then a lower bound, and the check never holds. \
-             Operations merged into one request share its time. Parts of a split operation (more than \
-             {ONE_TO_ONE} requests for each) run in parallel, so their sum is an upper bound. The kernel \
-             shows whole ms; if that or a split decides, the check does not answer. If the job includes \
-             syncs and no limit was reached, waiting for the journal is part of the number: a note. Not \
-             checked if other streams use the device at the same time, since the device's time for each \
-             stream is unknown.",
-            floor = Ns(FLOOR_NS)
-        ),
-        provoke: "mkdir /sys/fs/cgroup/blkio/slow && echo '254:0 1000' > /sys/fs/cgroup/blkio/slow/blkio.throttle.read_iops_device\n\
-                  echo $$ > /sys/fs/cgroup/blkio/slow/cgroup.procs && fathom run --rw randread --depth 1 .",
-        fix: "Remove the cause that the finding names: a limit (D04), a full queue (nr_requests), a file \
-              system's journal.",
-        accept: "Accept it if you want to measure the whole path down to the device.",
-    },
+    reads: "Time of requests and flushes in `/sys/block/*/stat` of the top device; the latencies of the \
+            stream; CPU time of the workers and their time waiting for a CPU; also `/proc/pressure/io`.",
+    formula: formula!(
+        "1 - device time / sum of latencies - share of the workers' time on a CPU - share waiting for one, \
+         all per operation, since the counters include the warm-up. Above {BIASED_ABOVE} and {floor} per \
+         operation (the time in the kernel), the latency is biased; above {RENAMED_ABOVE}, the result is \
+         relabelled. Only for direct I/O of which at least {ARRIVED_FROM} of the bytes reached the device. \
+         With other processes on the disk (D01), their device time counts as fathom's: the time above the \
+         device is then a lower bound, and the check never holds. Operations merged into one request share \
+         its time. Parts of a split operation (more than {ONE_TO_ONE} requests for each) run in parallel, so \
+         their sum is an upper bound. The kernel shows whole ms; if that or a split decides, the check does \
+         not answer. If the job includes syncs and no limit was reached, waiting for the journal is part of \
+         the number: a note. Not checked if other streams use the device at the same time, since the \
+         device's time for each stream is unknown.",
+        floor = Ns(FLOOR_NS)
+    ),
+    provoke: "mkdir /sys/fs/cgroup/blkio/slow && echo '254:0 1000' > /sys/fs/cgroup/blkio/slow/blkio.throttle.read_iops_device\n\
+              echo $$ > /sys/fs/cgroup/blkio/slow/cgroup.procs && fathom run --rw randread --depth 1 .",
+    fix: "Remove the cause that the finding names: a limit (D04), a full queue (nr_requests), a file \
+          system's journal.",
+    accept: "Accept it if you want to measure the whole path down to the device.",
     ask: Ask::After(&[CheckId::D01], evaluate),
     #[cfg(test)]
     fires: Some(|| with_device(0.1).record()),
@@ -144,14 +130,18 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     };
     let renames =
         (severity == Severity::Rename).then(|| Rename::Condition("mostly waiting above the device".into()));
-    Ok(Answer::Finding(Detail::new(severity, format!(
-            "{} of the latency was spent neither in the device ({} of {} per operation) nor waiting for a \
-             CPU, but above the device: {}.",
-            show_share(least),
-            show_ns(split.device_ns[1]),
-            show_ns(split.latency_ns),
-            probable_place(limited, syncs, pressure.ok().map(|p| p >= COUNTED_FROM * least))
-        ), numbers).relabelled(renames)))
+    detail!(
+        severity,
+        numbers,
+        "{} of the latency was spent neither in the device ({} of {} per operation) nor waiting for a CPU, \
+         but above the device: {}.",
+        show_share(least),
+        show_ns(split.device_ns[1]),
+        show_ns(split.latency_ns),
+        probable_place(limited, syncs, pressure.ok().map(|p| p >= COUNTED_FROM * least))
+    )
+    .relabelled(renames)
+    .found()
 }
 
 /// Describes the probable place of the time above the device.

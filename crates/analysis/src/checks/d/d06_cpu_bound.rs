@@ -2,16 +2,10 @@
 //! busiest worker was on a CPU or ready for one, and compares the rate with fathom's own ceiling, measured with
 //! no storage.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula, stream_workers};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::units::show_share;
-use std::collections::BTreeMap;
+use crate::checks::prelude::*;
 
 /// Share of a worker's time on a CPU or waiting for one above which waiting for storage is negligible.
-const BOUND_ABOVE: Share = Share(0.9);
+pub(crate) const BOUND_ABOVE: Share = Share(0.9);
 /// Share of fathom's own ceiling, measured before the first run, above which the ceiling is what was measured.
 const CEILING_ABOVE: Share = Share(0.8);
 
@@ -19,20 +13,18 @@ pub(in crate::checks) const CHECK: Check = Check {
     id: CheckId::D06,
     name: "CPU_BOUND",
     belief: "the storage limits the number, not the CPU",
-    page: Page {
-        reads: "User and system time of each worker (`getrusage` of the thread) and the time that it was \
-                ready but waited for a CPU (`/proc/thread-self/schedstat`, if it exists), compared with the \
-                clock. The self test before the first run: a job of the same shape without storage.",
-        formula: formula!(
-            "The busiest worker above {BOUND_ABOVE} of its time on a CPU or waiting for one, or the rate \
-             above {CEILING_ABOVE} of the rate of all workers without storage. Waiting for storage is \
-             negligible then. Jobs held back by a rate, pauses or drains are not checked."
-        ),
-        provoke: "fathom run --rw randread --bs 4k --cache buffered --size 64m --workers 1 .   # twice: the \
-                  second time all of it is cached",
-        fix: "Use more --workers, or a larger --bs; --engine io_uring costs least per operation.",
-        accept: "Accept it if you want to measure one busy thread.",
-    },
+    reads: "User and system time of each worker (`getrusage` of the thread) and the time that it was ready \
+            but waited for a CPU (`/proc/thread-self/schedstat`, if it exists), compared with the clock. The \
+            self test before the first run: a job of the same shape without storage.",
+    formula: formula!(
+        "The busiest worker above {BOUND_ABOVE} of its time on a CPU or waiting for one, or the rate above \
+         {CEILING_ABOVE} of the rate of all workers without storage. Waiting for storage is negligible then. \
+         Jobs held back by a rate, pauses or drains are not checked."
+    ),
+    provoke: "fathom run --rw randread --bs 4k --cache buffered --size 64m --workers 1 .   # twice: the \
+              second time all of it is cached",
+    fix: "Use more --workers, or a larger --bs; --engine io_uring costs least per operation.",
+    accept: "Accept it if you want to measure one busy thread.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { cpu_share: 0.99, ..crate::fixture::Fixture::honest() }.record()),
@@ -69,11 +61,10 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_share(ready)
         ),
     };
-    Ok(Answer::Finding(
-        Detail::new(Severity::Rename, format!("{why}: the CPU limits the result, not the storage."), numbers)
-            .with_cure(case.io_uring_denial().map(|_| "Use more --workers, or a larger --bs.".to_owned()))
-            .relabelled(Rename::Condition("limited by CPU".into())),
-    ))
+    detail!(Severity::Rename, numbers, "{why}: the CPU limits the result, not the storage.")
+        .with_cure(case.io_uring_denial().map(|_| "Use more --workers, or a larger --bs.".to_owned()))
+        .relabelled(Rename::Condition("limited by CPU".into()))
+        .found()
 }
 
 /// Returns the rate as a share of what all workers can do with no storage, or `None` if that was not measured.

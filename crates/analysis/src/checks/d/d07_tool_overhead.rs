@@ -1,13 +1,8 @@
 //! D07: fathom's own share of each operation. Compares the cost of its loop, measured before the first run, with
 //! the median latency.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula, least_median_ns, stream_workers};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
+use crate::checks::prelude::*;
 use model::record::PREPARES_AHEAD;
-use model::units::{show_ns, show_share};
 
 /// Share of an operation's time above which fathom's own part matters.
 const OVERHEAD_FROM: Share = Share(0.1);
@@ -16,19 +11,16 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D07,
     name: "TOOL_OVERHEAD",
     belief: "fathom's own overhead is negligible",
-    page: Page {
-        reads: "The self test before the first run: ns per operation of fathom's own loop with the engine \
-                null; the medians of the measured latencies.",
-        formula: formula!(
-            "Time of the loop / the smaller median of reads and writes: above {OVERHEAD_FROM}, fathom's \
-             overhead is visible in the number. Data of large writes that are generated while the queue is \
-             full count only if that takes longer than the device."
-        ),
-        provoke: "fathom run --rw randread --bs 512 --engine mmap --size 16m .   # some hundred ns per \
-                  operation",
-        fix: "Compare such numbers only with others from fathom, or use a larger --bs.",
-        accept: "Accept it if only the difference between two such numbers matters.",
-    },
+    reads: "The self test before the first run: ns per operation of fathom's own loop with the engine null; \
+            the medians of the measured latencies.",
+    formula: formula!(
+        "Time of the loop / the smaller median of reads and writes: above {OVERHEAD_FROM}, fathom's overhead \
+         is visible in the number. Data of large writes that are generated while the queue is full count \
+         only if that takes longer than the device."
+    ),
+    provoke: "fathom run --rw randread --bs 512 --engine mmap --size 16m .   # some hundred ns per operation",
+    fix: "Compare such numbers only with others from fathom, or use a larger --bs.",
+    accept: "Accept it if only the difference between two such numbers matters.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
@@ -58,16 +50,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if part <= OVERHEAD_FROM {
         return Ok(Answer::Holds("fathom's own overhead is negligible.", numbers));
     }
-    Ok(Answer::finding(
+    finding!(
         Severity::Biased,
-        format!(
-            "fathom's own loop takes {} per operation, {} of the median of {}.",
-            show_ns(own_ns),
-            show_share(part),
-            show_ns(median)
-        ),
         numbers,
-    ))
+        "fathom's own loop takes {} per operation, {} of the median of {}.",
+        show_ns(own_ns),
+        show_share(part),
+        show_ns(median)
+    )
 }
 
 #[test]

@@ -2,16 +2,11 @@
 //! of that time, without pauses by a quota (D11), by the workers' time.
 
 use super::d11_cpu_quota as d11;
-use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula, stream_workers};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::units::show_share;
+use crate::checks::prelude::*;
 
 /// Share of the workers' time above which waiting for a CPU is part of the latencies. Kernel threads also need
 /// CPU time: 5.4 % were seen in one of 80 honest runs on two quiet CPUs.
-const BIASED_ABOVE: Share = Share(0.10);
+pub(crate) const BIASED_ABOVE: Share = Share(0.10);
 /// Share above which the number mostly depends on the CPUs.
 const VOID_ABOVE: Share = Share(0.30);
 
@@ -19,20 +14,17 @@ pub(in crate::checks) const CHECK: Check = Check {
     id: CheckId::D08,
     name: "RUNQUEUE_WAIT",
     belief: "the workers waited for storage, not for a CPU",
-    page: Page {
-        reads: "`/proc/thread-self/schedstat` of each worker at its start and end: the second field is the \
-                time that it was ready but waited for a CPU.",
-        formula: formula!(
-            "That time, without pauses by a quota (D11), divided by the workers' time: above {BIASED_ABOVE} \
-             biased. Above {VOID_ABOVE} void, since the number mostly depends on other users of the CPUs. If \
-             fathom has more workers than there are CPUs, it competes with itself, and the result is \
-             relabelled `limited by CPU` instead."
-        ),
-        provoke: "for i in $(seq $(nproc)); do timeout 5 sh -c 'while :; do :; done' & done\nfathom run --rw randread --depth 1 .",
-        fix: "Stop other users of the CPUs, use fewer --workers, or give the workers their own CPUs \
-              (--cpus).",
-        accept: "Accept it if you want to measure a busy machine.",
-    },
+    reads: "`/proc/thread-self/schedstat` of each worker at its start and end: the second field is the time \
+            that it was ready but waited for a CPU.",
+    formula: formula!(
+        "That time, without pauses by a quota (D11), divided by the workers' time: above {BIASED_ABOVE} \
+         biased. Above {VOID_ABOVE} void, since the number mostly depends on other users of the CPUs. If \
+         fathom has more workers than there are CPUs, it competes with itself, and the result is relabelled \
+         `limited by CPU` instead."
+    ),
+    provoke: "for i in $(seq $(nproc)); do timeout 5 sh -c 'while :; do :; done' & done\nfathom run --rw randread --depth 1 .",
+    fix: "Stop other users of the CPUs, use fewer --workers, or give the workers their own CPUs (--cpus).",
+    accept: "Accept it if you want to measure a busy machine.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| waiting(0.2)),
@@ -67,18 +59,15 @@ fn evaluate(case: &Case) -> Known<Answer> {
     } else {
         " Something else used the CPUs.".to_owned()
     };
-    Ok(Answer::Finding(
-        Detail::new(
-            severity,
-            format!(
-                "The workers waited {} of their time for a CPU, not for storage, and the latencies include \
-                 that.{why}",
-                show_share(part)
-            ),
-            numbers,
-        )
-        .relabelled(renames),
-    ))
+    detail!(
+        severity,
+        numbers,
+        "The workers waited {} of their time for a CPU, not for storage, and the latencies include \
+         that.{why}",
+        show_share(part)
+    )
+    .relabelled(renames)
+    .found()
 }
 
 /// Returns the share of the workers' time in which they were ready and waited for a CPU, including pauses by a

@@ -3,15 +3,8 @@
 //! neighbouring bands.
 
 use super::d08_runqueue_wait as d08;
-use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::kernel_text;
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::histogram::Histogram;
-use model::job::Kind;
-use model::units::{show_ns, show_share};
 
 /// Tick rates that kernels are built with. No file that every user may read names the rate in use.
 const RATES_HZ: [u32; 4] = [100, 250, 300, 1000];
@@ -38,22 +31,20 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D09,
     name: "TICK_QUANTISED",
     belief: "latencies are those of the storage, not of the scheduler's tick",
-    page: Page {
-        reads: "The latency histograms; the mean time of a request in `/sys/block/*/stat` of the top device; \
-                the time that tasks of the machine waited for a CPU (`/proc/pressure/cpu`, or the workers' \
-                own wait in `/proc/thread-self/schedstat` if that does not exist).",
-        formula: formula!(
-            "More than {BIASED_ABOVE} of the latencies are within {WITHIN} of one, two or three ticks of 10, \
-             4, 3.33 or 1 ms, and {ABOVE_NEIGHBOURS} times as many as in the neighbouring bands, while a \
-             request took less than {DEVICE_BELOW} ticks in the device and some task of the machine waited \
-             for a CPU in at least {READY_FROM} of the time. A device that takes 4 ms itself does not fire. \
-             Below {LEAST_OPS} latencies it is not checked."
-        ),
-        provoke: "for i in $(seq 0 $(($(nproc) - 1))); do taskset -c $i timeout 9 sh -c 'while :; do :; done' & done\n\
-                  nice -n 5 fathom run --rw randwrite --cache direct-dsync --depth 1 --time 2s --runs 1 .",
-        fix: "Stop other users of the CPUs, or give the workers their own CPUs (--cpus).",
-        accept: "Accept it if you want to measure a busy machine.",
-    },
+    reads: "The latency histograms; the mean time of a request in `/sys/block/*/stat` of the top device; the \
+            time that tasks of the machine waited for a CPU (`/proc/pressure/cpu`, or the workers' own wait \
+            in `/proc/thread-self/schedstat` if that does not exist).",
+    formula: formula!(
+        "More than {BIASED_ABOVE} of the latencies are within {WITHIN} of one, two or three ticks of 10, 4, \
+         3.33 or 1 ms, and {ABOVE_NEIGHBOURS} times as many as in the neighbouring bands, while a request \
+         took less than {DEVICE_BELOW} ticks in the device and some task of the machine waited for a CPU in \
+         at least {READY_FROM} of the time. A device that takes 4 ms itself does not fire. Below {LEAST_OPS} \
+         latencies it is not checked."
+    ),
+    provoke: "for i in $(seq 0 $(($(nproc) - 1))); do taskset -c $i timeout 9 sh -c 'while :; do :; done' & done\n\
+              nice -n 5 fathom run --rw randwrite --cache direct-dsync --depth 1 --time 2s --runs 1 .",
+    fix: "Stop other users of the CPUs, or give the workers their own CPUs (--cpus).",
+    accept: "Accept it if you want to measure a busy machine.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| at_a_tick(4_000_000, 0.01, 0.9)),
@@ -93,22 +84,20 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if kernel_text::waited(case, kernel_text::CPU).or_else(|_| d08::waited(case))? < READY_FROM {
         return Ok(Answer::Holds(NOT_AT_TICKS, numbers));
     }
-    Ok(Answer::finding(
+    finding!(
         Severity::Biased,
-        format!(
-            "{} of the latencies are at the kernel's tick of {} or a multiple, although a request took only \
-             {} in the device.",
-            show_share(strongest.part),
-            show_ns(tick_ns(strongest.hz)),
-            show_ns(device_ns)
-        ),
         evidence([
             ("tick_hz", f64::from(strongest.hz)),
             ("at_ticks_share", strongest.part),
             ("beside_share", strongest.neighbours),
             ("device_ns", device_ns),
         ]),
-    ))
+        "{} of the latencies are at the kernel's tick of {} or a multiple, although a request took only {} \
+         in the device.",
+        show_share(strongest.part),
+        show_ns(tick_ns(strongest.hz)),
+        show_ns(device_ns)
+    )
 }
 
 fn tick_ns(hz: u32) -> f64 {

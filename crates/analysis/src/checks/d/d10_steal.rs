@@ -1,19 +1,14 @@
 //! D10: CPU time that the hypervisor took away during the runs. Divides the kernel's count of stolen ticks by all
 //! ticks.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::kernel_text::stolen_ticks;
-use crate::threshold::Share;
-use model::Known;
-use model::evidence::Moment;
-use model::finding::{CheckId, Severity};
-use model::units::show_share;
+use crate::strategy::disturbed::STOLEN_ABOVE;
 
 #[cfg(test)]
 const STAT: &str = "/proc/stat";
-/// Share of all CPU time above which the number is biased.
-const BIASED_ABOVE: Share = Share(0.01);
+/// Share of all CPU time above which the number is biased. fathom repeats a run above the same share.
+const BIASED_ABOVE: Share = Share(STOLEN_ABOVE);
 /// Share above which the number mostly depends on the other guests of the host.
 const VOID_ABOVE: Share = Share(0.10);
 /// Fewest ticks on all CPUs, so that one tick is less than the first threshold.
@@ -23,19 +18,17 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D10,
     name: "STEAL",
     belief: "the host gave this machine its CPUs when needed",
-    page: Page {
-        reads: "The first line of `/proc/stat` at the start and stop of each run: time of all CPUs in ticks \
-                of 10 ms. The eighth number is the time that the hypervisor took.",
-        formula: formula!(
-            "Stolen time / all time over the runs: above {BIASED_ABOVE} biased, above {VOID_ABOVE} void. One \
-             tick per run is allowed, since the counter is rounded. Below {LEAST_TICKS} ticks in total it is \
-             not checked."
-        ),
-        provoke: "stress-ng --cpu 0   # on the host or in a neighbouring guest; then here: fathom run --rw \
-                  randread .",
-        fix: "Measure while the host is idle, pin the guest's CPUs, or use an instance with dedicated CPUs.",
-        accept: "Accept it if you want to measure the crowded host.",
-    },
+    reads: "The first line of `/proc/stat` at the start and stop of each run: time of all CPUs in ticks of \
+            10 ms. The eighth number is the time that the hypervisor took.",
+    formula: formula!(
+        "Stolen time / all time over the runs: above {BIASED_ABOVE} biased, above {VOID_ABOVE} void. One \
+         tick per run is allowed, since the counter is rounded. Below {LEAST_TICKS} ticks in total it is not \
+         checked."
+    ),
+    provoke: "stress-ng --cpu 0   # on the host or in a neighbouring guest; then here: fathom run --rw \
+              randread .",
+    fix: "Measure while the host is idle, pin the guest's CPUs, or use an instance with dedicated CPUs.",
+    accept: "Accept it if you want to measure the crowded host.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| stolen(10, 200)),
@@ -73,11 +66,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         _ if stolen == 0 => return Ok(Answer::Holds("The host took no CPU time away.", numbers)),
         _ => return Ok(Answer::Holds("The host took too little CPU time away to matter.", numbers)),
     };
-    Ok(Answer::finding(
-        severity,
-        format!("The hypervisor took away {} of the CPU time during the runs.", show_share(part)),
-        numbers,
-    ))
+    finding!(severity, numbers, "The hypervisor took away {} of the CPU time.", show_share(part))
 }
 
 /// A record whose runs each have `steal` stolen ticks out of `all`.

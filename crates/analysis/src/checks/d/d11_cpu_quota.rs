@@ -1,14 +1,9 @@
 //! D11: a CPU quota that paused the workers. Divides the time in which the kernel throttled fathom's cgroup by
 //! the time of the runs.
 
-use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::kernel_text::pauses;
-use crate::threshold::Share;
-use model::Known;
-use model::evidence::{CPU_STAT, LIMITS, Moment};
-use model::finding::{CheckId, Severity};
-use model::units::{show_count, show_ns, show_share};
+use model::evidence::{CPU_STAT, LIMITS};
 
 /// Share of the runs' time above which pauses are part of the latencies: 50 ms in ten seconds.
 const BIASED_ABOVE: Share = Share(0.005);
@@ -21,19 +16,17 @@ pub(in crate::checks) const CHECK: Check = Check {
     id: CheckId::D11,
     name: "CPU_QUOTA",
     belief: "no quota paused the test",
-    page: Page {
-        reads: "`nr_throttled` and `throttled_usec` (version 1: `throttled_time`) in `cpu.stat` of fathom's \
-                cgroup or the nearest one above that has them, at the start and stop of each run; `cpu.max` \
-                and `cpu.cfs_quota_us` of all cgroups above.",
-        formula: formula!(
-            "Paused time of all threads together above {BIASED_ABOVE} of the runs' time: biased. Above \
-             {RENAMED_ABOVE} the result is relabelled, since the quota decides it. Without a quota in any \
-             cgroup above, there are no pauses. A quota that paused nothing is not reported."
-        ),
-        provoke: "systemd-run --scope -p CPUQuota=20% fathom run --rw randread --bs 4k --depth 32 .",
-        fix: "Start fathom outside that cgroup, or raise its quota (`cpu.max`; in a container its CPU limit).",
-        accept: "Accept it if the quota belongs to what you want to measure.",
-    },
+    reads: "`nr_throttled` and `throttled_usec` (version 1: `throttled_time`) in `cpu.stat` of fathom's \
+            cgroup or the nearest one above that has them, at the start and stop of each run; `cpu.max` and \
+            `cpu.cfs_quota_us` of all cgroups above.",
+    formula: formula!(
+        "Paused time of all threads together above {BIASED_ABOVE} of the runs' time: biased. Above \
+         {RENAMED_ABOVE} the result is relabelled, since the quota decides it. Without a quota in any cgroup \
+         above, there are no pauses. A quota that paused nothing is not reported."
+    ),
+    provoke: "systemd-run --scope -p CPUQuota=20% fathom run --rw randread --bs 4k --depth 32 .",
+    fix: "Start fathom outside that cgroup, or raise its quota (`cpu.max`; in a container its CPU limit).",
+    accept: "Accept it if the quota belongs to what you want to measure.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| with_pauses(3, 300_000)),
@@ -65,19 +58,16 @@ fn evaluate(case: &Case) -> Known<Answer> {
     } else {
         (Severity::Biased, None)
     };
-    Ok(Answer::Finding(
-        Detail::new(
-            severity,
-            format!(
-                "A CPU quota paused fathom {} times for {} in total, {} of the runs' time.",
-                show_count(times as f64),
-                show_ns(paused_ns),
-                show_share(part)
-            ),
-            numbers,
-        )
-        .relabelled(renames),
-    ))
+    detail!(
+        severity,
+        numbers,
+        "A CPU quota paused fathom {} times for {} in total, {} of the runs' time.",
+        show_count(times as f64),
+        show_ns(paused_ns),
+        show_share(part)
+    )
+    .relabelled(renames)
+    .found()
 }
 
 /// Pauses in all runs.

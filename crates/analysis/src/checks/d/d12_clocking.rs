@@ -1,15 +1,9 @@
 //! D12: CPUs that save power while they wait for the storage. Checks the frequency governors, and compares the
 //! wake-up time from the deepest sleep that pays off between two operations with the median latency.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula, least_median_ns};
+use crate::checks::prelude::*;
 use crate::figures::kernel_text::entries;
-use crate::threshold::Share;
-use model::Known;
 use model::evidence::{GOVERNORS, SLEEPS};
-use model::finding::{CheckId, Severity};
-use model::units::show_ns;
-use std::collections::BTreeSet;
 
 /// The governor that always requests the highest frequency.
 const AT_FULL_CLOCK: &str = "performance";
@@ -25,22 +19,20 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D12,
     name: "CLOCKING",
     belief: "the CPUs are awake and at full clock",
-    page: Page {
-        reads: "`/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor`, the exit latencies of the sleep \
-                states in `/sys/devices/system/cpu/cpu0/cpuidle/`, and the median latency.",
-        formula: formula!(
-            "A note if a governor is not `performance`, or if waking up takes at least {WAKING_FROM} of the \
-             median while at most {LOW_DEPTH} operations per worker are in flight. CPUs sleep only if it \
-             pays off, so the check assumes the deepest state whose exit latency is at most \
-             1/{WORTH_SLEEPING} of the median. The real cost is not measured, hence never more than a note."
-        ),
-        provoke: "`cpupower frequency-set -g powersave && fathom run --rw randread --depth 1 DIR`, on bare \
-                  metal.",
-        fix: "Run `cpupower frequency-set -g performance`, and `cpupower idle-set -D 2` to avoid deep sleep, \
-              and measure again.",
-        accept: "A note needs no --accept. Keep the setting if the machine will work like this, and compare \
-                 only with the same setting.",
-    },
+    reads: "`/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor`, the exit latencies of the sleep states \
+            in `/sys/devices/system/cpu/cpu0/cpuidle/`, and the median latency.",
+    formula: formula!(
+        "A note if a governor is not `performance`, or if waking up takes at least {WAKING_FROM} of the \
+         median while at most {LOW_DEPTH} operations per worker are in flight. CPUs sleep only if it pays \
+         off, so the check assumes the deepest state whose exit latency is at most 1/{WORTH_SLEEPING} of the \
+         median. The real cost is not measured, hence never more than a note."
+    ),
+    provoke: "`cpupower frequency-set -g powersave && fathom run --rw randread --depth 1 DIR`, on bare \
+              metal.",
+    fix: "Run `cpupower frequency-set -g performance`, and `cpupower idle-set -D 2` to avoid deep sleep, and \
+          measure again.",
+    accept: "A note needs no --accept. Keep the setting if the machine will work like this, and compare only \
+             with the same setting.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| with(GOVERNORS, Ok("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor: powersave\n"))),
@@ -85,11 +77,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         waking?;
         return Ok(Answer::Holds("The CPUs run at full clock and do not sleep deeply.", numbers));
     }
-    Ok(Answer::finding(
-        Severity::Note,
-        format!("Power saving is part of these latencies: {}.", causes.join(", and ")),
-        numbers,
-    ))
+    finding!(Severity::Note, numbers, "Power saving is part of these latencies: {}.", causes.join(", and "))
 }
 
 /// Returns the wake-up time in ns from the deepest sleep state that pays off between two operations, and the

@@ -1,13 +1,8 @@
 //! D13: a clock that cannot time operations. Checks whether the machine slept during a run, whether the counter
 //! drifted from the kernel's clock, and whether the clock is coarse or expensive to read.
 
-use crate::case::{Case, CaseRun, no_run};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula, least_median_ns};
-use crate::threshold::{Ns, Share};
-use model::Known;
-use model::evidence::{Moment, SUSPENDED};
-use model::finding::{CheckId, Severity};
-use model::units::{show_count, show_ns, show_share};
+use crate::checks::prelude::*;
+use model::evidence::SUSPENDED;
 
 /// Sleep in a run from which it is not the error of reading two clocks in sequence. A reader that loses its CPU
 /// in between continues within some ten ms, and no machine sleeps and wakes in less than this time.
@@ -18,7 +13,7 @@ const DRIFT_BIASED_PPM: f64 = 1_000.0;
 const DRIFT_VOID_PPM: f64 = 10_000.0;
 /// Time that reading a clock may take. A CPU counter takes some ten ns, a chip on the board a microsecond or
 /// more.
-const EXPENSIVE_PS: u64 = 1_000_000;
+pub const EXPENSIVE_PS: u64 = 1_000_000;
 /// Share of the median above which an expensive clock matters.
 const EXPENSIVE_SHARE: Share = Share(0.05);
 /// Kernel clocks that only advance with the tick.
@@ -28,30 +23,28 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D13,
     name: "BAD_CLOCK",
     belief: "the clock is right",
-    page: Page {
-        reads: "The clock of the time stamps, the cost of reading it (20,000 reads before the first run), \
-                its drift against `CLOCK_MONOTONIC_RAW` over the session, the kernel's clock source, and \
-                `CLOCK_BOOTTIME - CLOCK_MONOTONIC` at start and stop of each run, which grows while the \
-                machine is suspended.",
-        formula: formula!(
-            "Void if the machine slept {asleep} or more in a run, if the clock drifted by more than {void} \
-             ppm ({part}), or if the kernel's clock advances only with its tick. Biased from {biased} ppm, \
-             twice the kernel's largest correction, and if reading the clock takes more than {read} and more \
-             than {EXPENSIVE_SHARE} of the median.",
-            asleep = Ns(ASLEEP_NS as f64),
-            void = show_count(DRIFT_VOID_PPM),
-            part = Share(DRIFT_VOID_PPM / 1e6),
-            biased = show_count(DRIFT_BIASED_PPM),
-            read = Ns(EXPENSIVE_PS as f64 / 1e3)
-        ),
-        provoke: "Suspend the machine during `fathom run --time 60s DIR` (`rtcwake -m mem -s 10`), or boot \
-                  with `clocksource=hpet tsc=unstable` and run `fathom run --rw randread --depth 1 DIR`. \
-                  fathom's own tests use made-up records instead.",
-        fix: "Keep the machine awake (`systemd-inhibit fathom ...`), let the kernel use its time stamp \
-              counter (`dmesg | grep -i tsc`), and measure again.",
-        accept: "Do not accept it: no correction exists for a wrong clock. \
-                 `/sys/devices/system/clocksource/clocksource0/` shows the clock source.",
-    },
+    reads: "The clock of the time stamps, the cost of reading it (20,000 reads before the first run), its \
+            drift against `CLOCK_MONOTONIC_RAW` over the session, the kernel's clock source, and \
+            `CLOCK_BOOTTIME - CLOCK_MONOTONIC` at start and stop of each run, which grows while the machine \
+            is suspended.",
+    formula: formula!(
+        "Void if the machine slept {asleep} or more in a run, if the clock drifted by more than {void} ppm \
+         ({part}), or if the kernel's clock advances only with its tick. Biased from {biased} ppm, twice the \
+         kernel's largest correction, and if reading the clock takes more than {read} and more than \
+         {EXPENSIVE_SHARE} of the median.",
+        asleep = Ns(ASLEEP_NS as f64),
+        void = show_count(DRIFT_VOID_PPM),
+        part = Share(DRIFT_VOID_PPM / 1e6),
+        biased = show_count(DRIFT_BIASED_PPM),
+        read = Ns(EXPENSIVE_PS as f64 / 1e3)
+    ),
+    provoke: "Suspend the machine during `fathom run --time 60s DIR` (`rtcwake -m mem -s 10`), or boot with \
+              `clocksource=hpet tsc=unstable` and run `fathom run --rw randread --depth 1 DIR`. fathom's own \
+              tests use made-up records instead.",
+    fix: "Keep the machine awake (`systemd-inhibit fathom ...`), let the kernel use its time stamp counter \
+          (`dmesg | grep -i tsc`), and measure again.",
+    accept: "Do not accept it: no correction exists for a wrong clock. \
+             `/sys/devices/system/clocksource/clocksource0/` shows the clock source.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| slept(10_000_000_000)),
@@ -74,45 +67,45 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if let Some(Ok(name)) = source.as_ref().filter(|_| !by_counter)
         && COARSE.contains(&name.trim())
     {
-        let sentence = format!(
+        return finding!(
+            Severity::Void,
+            evidence([]),
             "The kernel's clock ({}) advances only with its tick: it cannot measure latencies.",
             name.trim()
         );
-        return Ok(Answer::finding(Severity::Void, sentence, evidence([])));
     }
     let slept = slept_ns(case);
     if let Ok(ns) = slept.as_ref().map(|ns| *ns)
         && ns >= ASLEEP_NS
     {
-        let sentence = format!(
+        return finding!(
+            Severity::Void,
+            evidence([("slept_ns", ns as f64)]),
             "The machine slept for {} during a run: the times of this run mean nothing.",
             show_ns(ns as f64)
         );
-        return Ok(Answer::finding(Severity::Void, sentence, evidence([("slept_ns", ns as f64)])));
     }
     let drift = drift_ppm(case, by_counter);
     if let Some(ppm) = drift.as_ref().ok().copied().flatten().filter(|p| p.abs() > DRIFT_BIASED_PPM) {
         let severity = if ppm.abs() > DRIFT_VOID_PPM { Severity::Void } else { Severity::Biased };
-        let sentence = format!(
+        return finding!(
+            severity,
+            evidence([("drift_ppm", ppm)]),
             "The clock of the time stamps ran {ppm:.0} ppm off the kernel's: all times and rates are off by \
              as much."
         );
-        return Ok(Answer::finding(severity, sentence, evidence([("drift_ppm", ppm)])));
     }
     let (cost_ns, median) = (clock.cost_ps as f64 / 1e3, least_median_ns(case).ok());
     let part = median.map(|m| cost_ns / m.max(1.0));
     if let Some(part) = part.filter(|p| clock.cost_ps > EXPENSIVE_PS && *p > EXPENSIVE_SHARE) {
-        let sentence = format!(
+        return finding!(
+            Severity::Biased,
+            evidence([("clock_ns", cost_ns), ("share", part)]),
             "Reading the clock ({}) takes {}, {} of the median: each latency includes this.",
             clock.name,
             show_ns(cost_ns),
             show_share(part)
         );
-        return Ok(Answer::finding(
-            Severity::Biased,
-            sentence,
-            evidence([("clock_ns", cost_ns), ("share", part)]),
-        ));
     }
     slept?;
     let mut numbers = evidence([("clock_ns", cost_ns)]);

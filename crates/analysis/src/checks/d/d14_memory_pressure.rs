@@ -2,17 +2,8 @@
 //! pages swapped, and, for buffered writes, whether dirty pages reached the level at which the kernel makes
 //! writers wait.
 
-use crate::case::{Case, CaseRun, share};
-use crate::checks::{
-    Answer, Ask, Check, Detail, Page, VMSTAT, VMSTAT_PAGE_BYTES, evidence, formula, sum_over_runs,
-};
+use crate::checks::prelude::*;
 use crate::figures::kernel_text::{grown, keyed, pressure_us};
-use crate::threshold::Share;
-use model::Known;
-use model::evidence::Moment;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::{show_bytes, show_share};
 
 const PRESSURE: &str = "/proc/pressure/memory";
 /// Share of the time in which some task waited for memory. A machine with enough memory shows 0, and 1 % can
@@ -28,22 +19,19 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D14,
     name: "MEMORY_PRESSURE",
     belief: "there was enough memory",
-    page: Page {
-        reads: "`/proc/pressure/memory` (`some`, `total`), and `pswpin`, `pswpout`, `pgmajfault`, \
-                `nr_dirty`, `nr_writeback` and `nr_dirty_threshold` of `/proc/vmstat`, at start and stop of \
-                each run.",
-        formula: formula!(
-            "Biased if some task waited for memory in at least {STALLED_FROM} of the time, or if at least \
-             {SWAPPED_PAGES_PER_S} pages per second were swapped, over all runs. A note if fathom's own \
-             writes through the page cache end with dirty pages above {DIRTY_FROM} of their limit: there the \
-             kernel makes writers wait."
-        ),
-        provoke: "In a cgroup with less memory than the file: `systemd-run --scope -p MemoryMax=64M fathom \
-                  run --rw randread --cache mmap --engine mmap --size 1g DIR`.",
-        fix: "Stop other users of the memory, make the file smaller, or raise the limit of the cgroup, and \
-              measure again.",
-        accept: "Accept it if the machine that you want to measure is as short of memory.",
-    },
+    reads: "`/proc/pressure/memory` (`some`, `total`), and `pswpin`, `pswpout`, `pgmajfault`, `nr_dirty`, \
+            `nr_writeback` and `nr_dirty_threshold` of `/proc/vmstat`, at start and stop of each run.",
+    formula: formula!(
+        "Biased if some task waited for memory in at least {STALLED_FROM} of the time, or if at least \
+         {SWAPPED_PAGES_PER_S} pages per second were swapped, over all runs. A note if fathom's own writes \
+         through the page cache end with dirty pages above {DIRTY_FROM} of their limit: there the kernel \
+         makes writers wait."
+    ),
+    provoke: "In a cgroup with less memory than the file: `systemd-run --scope -p MemoryMax=64M fathom run \
+              --rw randread --cache mmap --engine mmap --size 1g DIR`.",
+    fix: "Stop other users of the memory, make the file smaller, or raise the limit of the cgroup, and \
+          measure again.",
+    accept: "Accept it if the machine that you want to measure is as short of memory.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| pressed(50_000)),
@@ -84,8 +72,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
         causes.push(format!("{} were swapped", show_bytes(pages.saturating_mul(VMSTAT_PAGE_BYTES))));
     }
     if !causes.is_empty() {
-        let sentence = format!("The machine was short of memory: {}.", causes.join(", and "));
-        return Ok(Answer::finding(Severity::Biased, sentence, numbers));
+        return finding!(
+            Severity::Biased,
+            numbers,
+            "The machine was short of memory: {}.",
+            causes.join(", and ")
+        );
     }
     let dirty = dirty_share_of_limit(case)?;
     if let Some(part) = dirty.filter(|part| *part >= DIRTY_FROM) {

@@ -1,13 +1,10 @@
 //! D15: a drive at the temperature at which it slows down. Compares the sensors of the drives with the limits
 //! that the drives report.
 
-use crate::case::{Case, no_run};
 use crate::checks::d::d18_virtual::is_virtual;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::kernel_text::sensors;
-use model::Known;
-use model::evidence::{Moment, TEMPERATURES};
-use model::finding::{CheckId, Severity};
+use model::evidence::TEMPERATURES;
 
 /// Distance from the limit at which a drive is hot, in thousandths of a degree. Sensors show whole degrees with a
 /// delay, and drives begin to slow down just below their maximum.
@@ -17,20 +14,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D15,
     name: "THERMAL",
     belief: "the drive was cool enough to sustain this rate",
-    page: Page {
-        reads: "`temp1_input` and `temp1_max` of the drives' sensors in `/sys/class/hwmon/` (drivers `nvme` \
-                and `drivetemp`), at start and stop of each run.",
-        formula: formula!(
-            "Biased if a sensor comes within {near} degrees of `temp1_max`, the limit that the drive itself \
-             reports. A virtual disk has no temperature and is not checked.",
-            near = NEAR_MILLIDEGREES / 1000
-        ),
-        provoke: "A drive without heat sink, `fathom run --rw write --bs 1m --depth 32 --time 10m --size 64g \
-                  DIR`, and `watch sensors` in another terminal. Drives without a sensor driver need \
-                  `modprobe drivetemp` (SATA).",
-        fix: "Cool the drive (air, a heat sink), rest between runs, and measure again.",
-        accept: "Accept it if the drive will be as warm in use: then this is its sustained speed.",
-    },
+    reads: "`temp1_input` and `temp1_max` of the drives' sensors in `/sys/class/hwmon/` (drivers `nvme` and \
+            `drivetemp`), at start and stop of each run.",
+    formula: formula!(
+        "Biased if a sensor comes within {near} degrees of `temp1_max`, the limit that the drive itself \
+         reports. A virtual disk has no temperature and is not checked.",
+        near = NEAR_MILLIDEGREES / 1000
+    ),
+    provoke: "A drive without heat sink, `fathom run --rw write --bs 1m --depth 32 --time 10m --size 64g \
+              DIR`, and `watch sensors` in another terminal. Drives without a sensor driver need `modprobe \
+              drivetemp` (SATA).",
+    fix: "Cool the drive (air, a heat sink), rest between runs, and measure again.",
+    accept: "Accept it if the drive will be as warm in use: then this is its sustained speed.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| heated(NVME, 83_850)),
@@ -58,16 +53,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if limit.saturating_sub(reading) > NEAR_MILLIDEGREES {
         return Ok(Answer::Holds("The drives stayed below the temperature at which they throttle.", numbers));
     }
-    Ok(Answer::finding(
+    finding!(
         Severity::Biased,
-        format!(
-            "The drive's sensor {name} reached {:.0} degrees of its limit of {:.0}: near this limit the \
-             drive throttles.",
-            reading as f64 / 1e3,
-            limit as f64 / 1e3
-        ),
         numbers,
-    ))
+        "The drive's sensor {name} reached {:.0} degrees of its limit of {:.0}: near this limit the drive \
+         throttles.",
+        reading as f64 / 1e3,
+        limit as f64 / 1e3
+    )
 }
 
 /// The sensor closest to its limit.

@@ -1,16 +1,9 @@
 //! D16: a PCI Express or SATA link to a drive that runs slower or narrower than both ends support. Biased if the
 //! rate uses a large share of the degraded link, otherwise a note.
 
-use crate::case::Case;
 use crate::checks::d::d18_virtual::is_virtual;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::kernel_text::link;
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::machine::Layer;
-use model::units::show_share;
 
 /// Share of the link's bandwidth from which the link limits the rate. Protocol and queueing take the rest.
 const HOLDS_BACK_FROM: Share = Share(0.5);
@@ -18,22 +11,19 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D16,
     name: "LINK_DEGRADED",
     belief: "the link to the drive runs at full speed",
-    page: Page {
-        reads: "`current_link_speed`, `current_link_width`, `max_link_speed` and `max_link_width` of the \
-                drive's PCI function, or `sata_spd`, `sata_spd_limit` and `hw_sata_spd_limit` of its SATA \
-                link.",
-        formula: formula!(
-            "Fires if the current speed or width is below the largest one. Biased if the measured rate is at \
-             least {HOLDS_BACK_FROM} of what the link carries now (speed times lanes, less 2 of 10 bits up \
-             to 5 GT/s and on SATA, 2 of 130 above), since then the link limits the number; otherwise a \
-             note. A virtual disk has no link."
-        ),
-        provoke: "Put a drive of four lanes into a slot of two, or boot with `libata.force=1.5Gbps`, and run \
-                  `fathom run --rw read --bs 1m --depth 8 DIR`.",
-        fix: "Reseat the drive, use another slot, cable or riser, and check for a limit in the firmware \
-              (`lspci -vv`, LnkCap and LnkSta).",
-        accept: "Accept it if the drive will stay in that slot, or is too old for the port.",
-    },
+    reads: "`current_link_speed`, `current_link_width`, `max_link_speed` and `max_link_width` of the drive's \
+            PCI function, or `sata_spd`, `sata_spd_limit` and `hw_sata_spd_limit` of its SATA link.",
+    formula: formula!(
+        "Fires if the current speed or width is below the largest one. Biased if the measured rate is at \
+         least {HOLDS_BACK_FROM} of what the link carries now (speed times lanes, less 2 of 10 bits up to 5 \
+         GT/s and on SATA, 2 of 130 above), since then the link limits the number; otherwise a note. A \
+         virtual disk has no link."
+    ),
+    provoke: "Put a drive of four lanes into a slot of two, or boot with `libata.force=1.5Gbps`, and run \
+              `fathom run --rw read --bs 1m --depth 8 DIR`.",
+    fix: "Reseat the drive, use another slot, cable or riser, and check for a limit in the firmware (`lspci \
+          -vv`, LnkCap and LnkSta).",
+    accept: "Accept it if the drive will stay in that slot, or is too old for the port.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| linked(NVME_X2)),
@@ -72,15 +62,18 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let part = rate / carries;
     let limits_rate = part >= HOLDS_BACK_FROM;
     let effect = if limits_rate {
-        format!("this rate is {} of what the link carries", show_share(part))
+        format!("; this rate is {} of what the link carries", show_share(part))
+    } else if moved > 0.0 {
+        "; this did not limit the rate".to_owned()
     } else {
-        "this did not limit the rate".to_owned()
+        String::new()
     };
-    Ok(Answer::finding(
+    finding!(
         if limits_rate { Severity::Biased } else { Severity::Note },
-        format!("The link to {} runs {degradation}; {effect}.", layer.name),
         evidence([("link_bytes_per_s", carries), ("share_of_link", part)]),
-    ))
+        "The link to {} runs {degradation}{effect}.",
+        layer.name
+    )
 }
 
 #[cfg(test)]

@@ -1,14 +1,8 @@
 //! D17: a drive that had to wake up before it could answer. Fires if in every run the longest operation of the
 //! first interval is much longer than the median and than all later operations.
 
-use crate::case::{Case, CaseRun, no_run, share};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use crate::threshold::{Ns, Share};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
+use crate::checks::prelude::*;
 use model::record::Interval;
-use model::units::{show_count, show_ns, show_share};
 
 /// Factor by which the first operations must exceed the median and the longest operation of the rest of the run.
 const FACTOR: u64 = 3;
@@ -31,26 +25,23 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D17,
     name: "POWER_STATE",
     belief: "the drive was awake",
-    page: Page {
-        reads: "The longest latency of the first interval of each run's window and of all later intervals, \
-                the medians of the intervals, and `power/pm_qos_latency_tolerance_us` of an NVMe drive, if \
-                available.",
-        formula: formula!(
-            "The drive woke up in a run if the longest operation of the first interval took {least} or more, \
-             {FACTOR} times the median, and {FACTOR} times the longest operation of all later intervals. \
-             Fires if every run began so and there are at least {FEWEST_RUNS} runs, or the wake-up took \
-             {spin_up}, like a disk that spins up. Biased if waking up took at least {BIASES_FROM} of the \
-             windows, otherwise a note. Runs with fewer than {FEWEST_INTERVALS} later intervals are not \
-             checked.",
-            least = Ns(LEAST_NS as f64),
-            spin_up = Ns(SPIN_UP_NS as f64)
-        ),
-        provoke: "`hdparm -y /dev/sdX; fathom run --rw randread --warmup 0 --runs 1 /dev/sdX` on a hard \
-                  disk, which then must spin up.",
-        fix: "Use a warm-up (`--warmup 1s`), or disable power saving \
-              (`nvme_core.default_ps_max_latency_us=0`, `hdparm -B 255`, link power `max_performance`).",
-        accept: "Accept it if the drive will also sleep in use.",
-    },
+    reads: "The longest latency of the first interval of each run's window and of all later intervals, the \
+            medians of the intervals, and `power/pm_qos_latency_tolerance_us` of an NVMe drive, if \
+            available.",
+    formula: formula!(
+        "The drive woke up in a run if the longest operation of the first interval took {least} or more, \
+         {FACTOR} times the median, and {FACTOR} times the longest operation of all later intervals. Fires \
+         if every run began so and there are at least {FEWEST_RUNS} runs, or the wake-up took {spin_up}, \
+         like a disk that spins up. Biased if waking up took at least {BIASES_FROM} of the windows, \
+         otherwise a note. Runs with fewer than {FEWEST_INTERVALS} later intervals are not checked.",
+        least = Ns(LEAST_NS as f64),
+        spin_up = Ns(SPIN_UP_NS as f64)
+    ),
+    provoke: "`hdparm -y /dev/sdX; fathom run --rw randread --warmup 0 --runs 1 /dev/sdX` on a hard disk, \
+              which then must spin up.",
+    fix: "Use a warm-up (`--warmup 1s`), or disable power saving (`nvme_core.default_ps_max_latency_us=0`, \
+          `hdparm -B 255`, link power `max_performance`).",
+    accept: "Accept it if the drive will also sleep in use.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| woken(&crate::fixture::Fixture::honest(), 80_000_000, 5)),
@@ -94,18 +85,16 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     numbers.insert("share_of_windows".into(), share_of_windows);
     let median = run_starts.iter().map(|b| b.median).max().unwrap_or(0);
-    Ok(Answer::finding(
+    finding!(
         if share_of_windows >= BIASES_FROM { Severity::Biased } else { Severity::Note },
-        format!(
-            "Each of {} began with an operation that took up to {}, with a median of {}: the drive had to \
-             wake up. This took {} of the measured time.",
-            if woke == 1 { "1 run".to_owned() } else { format!("{} runs", show_count(woke as f64)) },
-            show_ns(longest as f64),
-            show_ns(median as f64),
-            show_share(share_of_windows)
-        ),
         numbers,
-    ))
+        "Each of {} began with an operation that took up to {}, with a median of {}: the drive had to wake \
+         up. This took {} of the measured time.",
+        if woke == 1 { "1 run".to_owned() } else { format!("{} runs", show_count(woke as f64)) },
+        show_ns(longest as f64),
+        show_ns(median as f64),
+        show_share(share_of_windows)
+    )
 }
 
 fn run_start(case: &Case, ran: &CaseRun) -> Known<RunStart> {

@@ -1,10 +1,7 @@
 //! D18: a virtual machine or disk, below which nothing is visible. Notes any hypervisor or driver of virtual
 //! disks.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use model::Known;
-use model::finding::{CheckId, Severity};
+use crate::checks::prelude::*;
 
 /// Drivers of simulated disks.
 const VIRTUAL_DRIVERS: &[&str] =
@@ -14,20 +11,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D18,
     name: "VIRTUAL",
     belief: "fathom sees everything down to the medium",
-    page: Page {
-        reads: "The flag `hypervisor` of `/proc/cpuinfo`, `/sys/hypervisor/type`, vendor and product of \
-                `/sys/class/dmi/id/`, and the drivers of the devices below the target.",
-        formula: formula!(
-            "A note if a hypervisor or a driver of virtual disks is found. There is no threshold: below a \
-             virtual disk are a cache, limits and neighbours that the guest cannot see, so every number \
-             describes the disk as the host serves it at this time."
-        ),
-        provoke: "`fathom run DIR` in any virtual machine.",
-        fix: "",
-        accept: "A note needs no --accept, and nothing inside the guest fixes it. Repeat at other times of \
-                 day to see the effect of neighbours, ask the provider for limits, and state in reports that \
-                 the disk is virtual.",
-    },
+    reads: "The flag `hypervisor` of `/proc/cpuinfo`, `/sys/hypervisor/type`, vendor and product of \
+            `/sys/class/dmi/id/`, and the drivers of the devices below the target.",
+    formula: formula!(
+        "A note if a hypervisor or a driver of virtual disks is found. There is no threshold: below a \
+         virtual disk are a cache, limits and neighbours that the guest cannot see, so every number \
+         describes the disk as the host serves it at this time."
+    ),
+    provoke: "`fathom run DIR` in any virtual machine.",
+    fix: "",
+    accept: "A note needs no --accept, and nothing inside the guest fixes it. Repeat at other times of day \
+             to see the effect of neighbours, ask the provider for limits, and state in reports that the \
+             disk is virtual.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
@@ -51,14 +46,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let Some(hypervisor) = virtual_by(case)? else {
         return Ok(Answer::Holds("As far as fathom can see, this is not a virtual machine.", evidence([])));
     };
-    Ok(Answer::finding(
+    finding!(
         Severity::Note,
-        format!(
-            "This is a virtual machine ({hypervisor}): the host's cache, its limits and its other guests are \
-             invisible from here."
-        ),
         evidence([]),
-    ))
+        "This is a virtual machine ({hypervisor}): the host's cache, its limits and its other guests are \
+         invisible from here."
+    )
 }
 
 /// Returns the hypervisor or the driver of virtual disks, or `None` if there is none as far as known.

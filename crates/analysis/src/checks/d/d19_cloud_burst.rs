@@ -1,15 +1,9 @@
 //! D19: a cloud disk that was fast only on burst credits. Looks for a single fall between two flat plateaus of
 //! the rate, on disks of clouds that sell bursts.
 
-use crate::case::{Case, CaseRun};
-use crate::checks::{Answer, Ask, Check, Evidence, Page, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::time_series::rows_of;
-use crate::threshold::Share;
-use model::Known;
 use model::evidence::{PRODUCT, VENDOR};
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::{show_ns, show_rate};
 
 /// Vendor or model texts of clouds with burst credits, in lower case, and the cloud's name.
 const CLOUDS: &[(&str, &str)] = &[
@@ -39,24 +33,21 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D19,
     name: "CLOUD_BURST",
     belief: "the disk can sustain this rate",
-    page: Page {
-        reads: "`/sys/class/dmi/id/sys_vendor` and `product_name`, the models of the disks, and fathom's own \
-                rate in each interval of all runs, in order.",
-        formula: formula!(
-            "Biased if a disk of a cloud that sells bursts shows two plateaus of at least {PLATEAU} \
-             intervals: the second at {FALLS_TO} of the first or less, and flat (variability up to \
-             {FLAT_AFTER}; of the first up to {FLAT_BEFORE}), which only a limiter causes. Without a fall, \
-             it is not checked below {credit} minutes of measuring, because the usual credits last for half \
-             an hour or longer.",
-            credit = CREDIT_NS / 60e9
-        ),
-        provoke: "On a small gp2 volume: `fathom run --rw randread --depth 32 --time 40m --runs 1 DIR`. \
-                  Elsewhere, a limit set during a run looks the same, but E02 reports it, since no cloud is \
-                  named. A mount over `/sys` is no evidence, so fathom's tests judge a record with a cloud's \
-                  name.",
-        fix: "Quote the second rate, or measure for more than an hour after the credits are spent.",
-        accept: "Accept it if your load comes in bursts shorter than the credits last.",
-    },
+    reads: "`/sys/class/dmi/id/sys_vendor` and `product_name`, the models of the disks, and fathom's own \
+            rate in each interval of all runs, in order.",
+    formula: formula!(
+        "Biased if a disk of a cloud that sells bursts shows two plateaus of at least {PLATEAU} intervals: \
+         the second at {FALLS_TO} of the first or less, and flat (variability up to {FLAT_AFTER}; of the \
+         first up to {FLAT_BEFORE}), which only a limiter causes. Without a fall, it is not checked below \
+         {credit} minutes of measuring, because the usual credits last for half an hour or longer.",
+        credit = CREDIT_NS / 60e9
+    ),
+    provoke: "On a small gp2 volume: `fathom run --rw randread --depth 32 --time 40m --runs 1 DIR`. \
+              Elsewhere, a limit set during a run looks the same, but E02 reports it, since no cloud is \
+              named. A mount over `/sys` is no evidence, so fathom's tests judge a record with a cloud's \
+              name.",
+    fix: "Quote the second rate, or measure for more than an hour after the credits are spent.",
+    accept: "Accept it if your load comes in bursts shorter than the credits last.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| fixture("Amazon EC2\n", 3_000, 1_200, 30)),
@@ -101,15 +92,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ));
     };
     let ns = measured * fall.at as f64 / rates.len().max(1) as f64;
-    Ok(Answer::finding(
+    finding!(
         Severity::Biased,
-        format!(
-            "This disk of {cloud} did {} operations per second for {} and then a steady {}: this looks like \
-             the end of burst credits.",
-            show_rate(fall.before),
-            show_ns(ns),
-            show_rate(fall.after)
-        ),
         evidence([
             ("before", fall.before),
             ("after", fall.after),
@@ -117,7 +101,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
             ("run", interval_rates.get(fall.at).map_or(f64::NAN, |row| f64::from(row.run))),
             ("at_s", interval_rates.get(fall.at).map_or(f64::NAN, |row| row.at_s)),
         ]),
-    ))
+        "This disk of {cloud} did {} operations per second for {} and then a steady {}: this looks like the \
+         end of burst credits.",
+        show_rate(fall.before),
+        show_ns(ns),
+        show_rate(fall.after)
+    )
 }
 
 /// Returns the cloud that the machine or a disk names, or `None` if both are known and neither names one.

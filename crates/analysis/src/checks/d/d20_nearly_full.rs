@@ -1,14 +1,8 @@
 //! D20: a file system with little free space. Checks the free share of the targets' file systems at the start of
 //! the runs. How full a drive is inside is unknown.
 
-use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::evidence::{Moment, Room};
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::{show_bytes, show_share};
+use crate::checks::prelude::*;
+use model::evidence::Room;
 
 /// Free share below which allocators search long and scatter new blocks. Space reserved for root (up to 5 %) does
 /// not count as free.
@@ -18,19 +12,16 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D20,
     name: "NEARLY_FULL",
     belief: "the file system had enough free space",
-    page: Page {
-        reads: "`statvfs` of the targets' file systems at the start of each run: their size, and the space \
-                that users other than root may still use.",
-        formula: formula!(
-            "If less than {FREE_BELOW} is free: biased for writes, because the allocator scatters them; a \
-             note for reads, which depend only on the layout of the file. The fill level inside a drive is \
-             invisible."
-        ),
-        provoke: "`fallocate -l $(($(df --output=avail -B1 DIR | tail -1) * 95 / 100)) DIR/fill && fathom \
-                  run --rw randwrite --size 64m DIR; rm DIR/fill`.",
-        fix: "Free some space, run `fstrim` on flash, and measure again.",
-        accept: "Accept it if the disk will be as full in use.",
-    },
+    reads: "`statvfs` of the targets' file systems at the start of each run: their size, and the space that \
+            users other than root may still use.",
+    formula: formula!(
+        "If less than {FREE_BELOW} is free: biased for writes, because the allocator scatters them; a note \
+         for reads, which depend only on the layout of the file. The fill level inside a drive is invisible."
+    ),
+    provoke: "`fallocate -l $(($(df --output=avail -B1 DIR | tail -1) * 95 / 100)) DIR/fill && fathom run \
+              --rw randwrite --size 64m DIR; rm DIR/fill`.",
+    fix: "Free some space, run `fstrim` on flash, and measure again.",
+    accept: "Accept it if the disk will be as full in use.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| with_free(&crate::fixture::Fixture::honest_write(), 5)),
@@ -63,16 +54,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let writes = case.does(Kind::Write);
     let effect =
         if writes { "the allocator scatters writes over the rest" } else { "the file is probably scattered" };
-    Ok(Answer::finding(
+    finding!(
         if writes { Severity::Biased } else { Severity::Note },
-        format!(
-            "Only {} of the file system is free ({} of {}): {effect}.",
-            show_share(part),
-            show_bytes(fullest.free_bytes),
-            show_bytes(fullest.total_bytes)
-        ),
         numbers,
-    ))
+        "Only {} of the file system is free ({} of {}): {effect}.",
+        show_share(part),
+        show_bytes(fullest.free_bytes),
+        show_bytes(fullest.total_bytes)
+    )
 }
 
 #[cfg(test)]

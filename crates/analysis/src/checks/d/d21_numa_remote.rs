@@ -1,14 +1,10 @@
 //! D21: workers or their memory on a different NUMA node than the device. Compares the nodes on which the workers
 //! may run and allocate with the nodes of the target's devices.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::kernel_text::entries;
-use model::Known;
 use model::evidence::NODES;
-use model::finding::{CheckId, Severity};
 use model::job::{MemoryNodes, Placement};
-use std::collections::BTreeSet;
 
 /// File with the NUMA node of a device.
 const NODE_OF_DEVICE: &str = "device/numa_node";
@@ -17,20 +13,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D21,
     name: "NUMA_REMOTE",
     belief: "the workers run on the device's NUMA node",
-    page: Page {
-        reads: "`device/numa_node` of the lowest devices, `/sys/devices/system/node/node*/cpulist`, and the \
-                placement of the workers and their memory in the plan (--cpus, --node, --memory-nodes).",
-        formula: formula!(
-            "A note if the machine has several NUMA nodes and a worker or its memory may be on a node \
-             without a device of the target. It is only a note because the cost of the distance differs from \
-             machine to machine."
-        ),
-        provoke: "On a machine with two sockets: `fathom run --rw randread --depth 1 DIR`, which leaves the \
-                  choice to the kernel.",
-        fix: "Place the workers on the device's node: `--node N`, with N from `cat \
-              /sys/block/nvme0n1/device/numa_node`.",
-        accept: "A note needs no --accept.",
-    },
+    reads: "`device/numa_node` of the lowest devices, `/sys/devices/system/node/node*/cpulist`, and the \
+            placement of the workers and their memory in the plan (--cpus, --node, --memory-nodes).",
+    formula: formula!(
+        "A note if the machine has several NUMA nodes and a worker or its memory may be on a node without a \
+         device of the target. It is only a note because the cost of the distance differs from machine to \
+         machine."
+    ),
+    provoke: "On a machine with two sockets: `fathom run --rw randread --depth 1 DIR`, which leaves the \
+              choice to the kernel.",
+    fix: "Place the workers on the device's node: `--node N`, with N from `cat \
+          /sys/block/nvme0n1/device/numa_node`.",
+    accept: "A note needs no --accept.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| on_two_nodes(&Placement::default(), "1\n")),
@@ -59,12 +53,16 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::Holds("The workers are on the NUMA node of the device.", numbers));
     }
     let list = |all: &BTreeSet<u32>| all.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-    Ok(Answer::Finding(Detail::new(Severity::Note, format!(
-            "The workers and their memory may be on NUMA node {}, but the device is on {}: some operations \
-             cross between nodes.",
-            list(&at_workers),
-            list(&at_device)
-        ), numbers).with_cure(format!("Use --node {}.", at_device.first().copied().unwrap_or(0)))))
+    detail!(
+        Severity::Note,
+        numbers,
+        "The workers and their memory may be on NUMA node {}, but the device is on {}: some operations cross \
+         between nodes.",
+        list(&at_workers),
+        list(&at_device)
+    )
+    .with_cure(format!("Use --node {}.", at_device.first().copied().unwrap_or(0)))
+    .found()
 }
 
 /// Parses the nodes and their CPUs from lines `path: 0-3,8`.

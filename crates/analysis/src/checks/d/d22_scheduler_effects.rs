@@ -2,12 +2,7 @@
 //! scheduler, merging, request size, read-ahead and writeback throttling of every device with the defaults of its
 //! class.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::machine::{Layer, LayerKind};
+use crate::checks::prelude::*;
 
 /// Default read-ahead in KiB (VM_READAHEAD_PAGES).
 const READ_AHEAD_KB: u64 = 128;
@@ -21,25 +16,23 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D22,
     name: "SCHEDULER_EFFECTS",
     belief: "the block layer has the kernel's default settings",
-    page: Page {
-        reads: "`scheduler`, `nomerges`, `rq_affinity`, `max_sectors_kb`, `read_ahead_kb` and `wbt_lat_usec` \
-                in `/sys/block/*/queue/` of the disks and loop devices below, and the number of their \
-                hardware queues.",
-        formula: formula!(
-            "A note that lists each setting that differs from the default of the device's class: scheduler \
-             `none` with several hardware queues, `none` or `mq-deadline` with one; `nomerges` 0; \
-             `rq_affinity` 1; `max_sectors_kb` at least {MAX_SECTORS_KB} or the hardware's limit; for I/O \
-             through the page cache also `read_ahead_kb` {READ_AHEAD_KB} (or twice `optimal_io_size`) for \
-             reads, and `wbt_lat_usec` {spinning} on hard disks and {others} on other disks for writes.",
-            spinning = THROTTLE_US[0],
-            others = THROTTLE_US[1]
-        ),
-        provoke: "`echo 2 > /sys/block/loop0/queue/nomerges`, and a run on a file system on /dev/loop0.",
-        fix: "Report the settings with the number if they are intended, or restore the defaults in \
-              /sys/block/*/queue/.",
-        accept: "A note needs no --accept. A rule in `/etc/udev/rules.d/` or a tuned profile may have \
-                 changed the settings.",
-    },
+    reads: "`scheduler`, `nomerges`, `rq_affinity`, `max_sectors_kb`, `read_ahead_kb` and `wbt_lat_usec` in \
+            `/sys/block/*/queue/` of the disks and loop devices below, and the number of their hardware \
+            queues.",
+    formula: formula!(
+        "A note that lists each setting that differs from the default of the device's class: scheduler \
+         `none` with several hardware queues, `none` or `mq-deadline` with one; `nomerges` 0; `rq_affinity` \
+         1; `max_sectors_kb` at least {MAX_SECTORS_KB} or the hardware's limit; for I/O through the page \
+         cache also `read_ahead_kb` {READ_AHEAD_KB} (or twice `optimal_io_size`) for reads, and \
+         `wbt_lat_usec` {spinning} on hard disks and {others} on other disks for writes.",
+        spinning = THROTTLE_US[0],
+        others = THROTTLE_US[1]
+    ),
+    provoke: "`echo 2 > /sys/block/loop0/queue/nomerges`, and a run on a file system on /dev/loop0.",
+    fix: "Report the settings with the number if they are intended, or restore the defaults in \
+          /sys/block/*/queue/.",
+    accept: "A note needs no --accept. A rule in `/etc/udev/rules.d/` or a tuned profile may have changed \
+             the settings.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| set(&[("scheduler", "none mq-deadline [bfq]\n")], "1")),
@@ -56,16 +49,18 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let mut seen: Vec<&str> = Vec::new();
-    let mut changes = Vec::new();
+    let (mut changes, mut commands) = (Vec::new(), Vec::new());
     for layer in case.places().flat_map(|p| &p.layers).filter(|l| has_queue(l)) {
         if seen.contains(&layer.name.as_str()) {
             continue;
         }
         seen.push(&layer.name);
-        let changed_settings = changed_settings(case, layer)?;
-        if !changed_settings.is_empty() {
-            changes.push(format!("{}: {}", layer.name, changed_settings.join(", ")));
+        let (settings, restoring): (Vec<String>, Vec<String>) =
+            changed_settings(case, layer)?.into_iter().unzip();
+        if !settings.is_empty() {
+            changes.push(format!("{}: {}", layer.name, settings.join(", ")));
         }
+        commands.extend(restoring);
     }
     if seen.is_empty() {
         return Err("no block device is known below".into());
@@ -77,11 +72,17 @@ fn evaluate(case: &Case) -> Known<Answer> {
             numbers,
         ));
     }
-    Ok(Answer::finding(
+    detail!(
         Severity::Note,
-        format!("Block layer settings differ from the kernel's defaults ({}).", changes.join("; ")),
         numbers,
+        "Block layer settings differ from the kernel's defaults ({}).",
+        changes.join("; ")
+    )
+    .with_cure(format!(
+        "Report these settings with the number, or restore the defaults as root: {}.",
+        commands.join(", ")
     ))
+    .found()
 }
 
 /// Whether this layer queues and merges requests.
@@ -90,8 +91,12 @@ fn has_queue(layer: &Layer) -> bool {
 }
 
 /// Describes the settings of a device that differ from the defaults of its class, such as `nomerges 2 (default
-/// 0)`.
-fn changed_settings(case: &Case, layer: &Layer) -> Known<Vec<String>> {
+/// 0)`, each with the command that restores the default.
+fn changed_settings(case: &Case, layer: &Layer) -> Known<Vec<(String, String)>> {
+    let change = |file: &str, now: &str, defaults: &[&str]| {
+        let command = format!("`echo {} > /sys/block/{}/queue/{file}`", defaults[0], layer.name);
+        (format!("{file} {now} (default {})", defaults.join(" or ")), command)
+    };
     let mut out = Vec::new();
     let scheduler = layer
         .queue
@@ -102,15 +107,15 @@ fn changed_settings(case: &Case, layer: &Layer) -> Known<Vec<String>> {
     let has_many_queues = layer.device_number("mq").is_ok_and(|queues| queues > 1);
     let is_default = active_scheduler == "none" || (!has_many_queues && active_scheduler == "mq-deadline");
     if !is_default {
-        let default = if has_many_queues { "none" } else { "none or mq-deadline" };
-        out.push(format!("scheduler {active_scheduler} (default {default})"));
+        let defaults: &[&str] = if has_many_queues { &["none"] } else { &["none", "mq-deadline"] };
+        out.push(change("scheduler", active_scheduler, defaults));
     }
     let mut compare = |file: &str, default: u64, differs: fn(u64, u64) -> bool| {
         // Old kernels and devices without requests lack some of the files.
         if let Ok(now) = layer.queue_number(file)
             && differs(now, default)
         {
-            out.push(format!("{file} {now} (default {default})"));
+            out.push(change(file, &now.to_string(), &[&default.to_string()]));
         }
     };
     let other = |now: u64, default: u64| now != default;

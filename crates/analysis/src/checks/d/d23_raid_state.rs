@@ -1,12 +1,8 @@
 //! D23: a software RAID array or bcache below the target that is degraded or busy with its own work. Reads the
 //! state of the array before the runs and `/proc/mdstat` before and after each run.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use model::Known;
-use model::evidence::{Moment, RAID};
-use model::finding::{CheckId, Severity};
-use model::machine::{Layer, LayerKind};
+use crate::checks::prelude::*;
+use model::evidence::RAID;
 
 /// Work that an array can be busy with (`mdstat`, `md/sync_action`).
 const BUSY: &[&str] = &["resync", "recovery", "recover", "check", "reshape", "repair"];
@@ -17,20 +13,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D23,
     name: "RAID_STATE",
     belief: "the array below is complete and idle",
-    page: Page {
-        reads: "`/proc/mdstat` at start and stop of each run, `md/degraded` and `md/sync_action` of the \
-                arrays in the stack, and `bcache/state`.",
-        formula: formula!(
-            "Biased if an array of the stack lacks members, or resyncs, recovers, checks, repairs or \
-             reshapes itself, or if a bcache has lost its cache. There is no threshold: a missing member \
-             changes the cost of each operation, and a resync is foreign I/O by the kernel itself."
-        ),
-        provoke: "`mdadm --manage /dev/md0 --fail /dev/sdX`, or `echo check > \
-                  /sys/block/md0/md/sync_action`, and a run.",
-        fix: "Wait until the array is complete and idle (`watch cat /proc/mdstat`), or replace the member, \
-              and measure again.",
-        accept: "Accept it if you want to measure the degraded array.",
-    },
+    reads: "`/proc/mdstat` at start and stop of each run, `md/degraded` and `md/sync_action` of the arrays \
+            in the stack, and `bcache/state`.",
+    formula: formula!(
+        "Biased if an array of the stack lacks members, or resyncs, recovers, checks, repairs or reshapes \
+         itself, or if a bcache has lost its cache. There is no threshold: a missing member changes the cost \
+         of each operation, and a resync is foreign I/O by the kernel itself."
+    ),
+    provoke: "`mdadm --manage /dev/md0 --fail /dev/sdX`, or `echo check > /sys/block/md0/md/sync_action`, \
+              and a run.",
+    fix: "Wait until the array is complete and idle (`watch cat /proc/mdstat`), or replace the member, and \
+          measure again.",
+    accept: "Accept it if you want to measure the degraded array.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| on_array(DEGRADED)),
@@ -63,11 +57,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return why_not_read
             .map_or(Ok(Answer::Holds("The arrays below were complete and idle.", numbers)), Err);
     }
-    Ok(Answer::finding(
+    finding!(
         Severity::Biased,
-        format!("An array or cache below is degraded or busy: {}.", all_problems.join("; ")),
         numbers,
-    ))
+        "An array or cache below is degraded or busy: {}.",
+        all_problems.join("; ")
+    )
 }
 
 /// Describes what is wrong with an array, from its own files before the runs and from the summary around each

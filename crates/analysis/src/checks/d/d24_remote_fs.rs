@@ -2,15 +2,10 @@
 //! (FUSE). Decides by the kind of the file system. On NFS, also computes the share of the reads that the client's
 //! cache answered.
 
-use crate::case::{Case, CaseRun};
-use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::evidence::{MOUNT_STATS, Moment, Snapshot};
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
+use crate::checks::a::a01_cache_served::{BIASED_ABOVE, RENAMED_FROM, severity as severity_of_cached_share};
+use crate::checks::prelude::*;
+use model::evidence::MOUNT_STATS;
 use model::machine::FileSystem;
-use model::units::show_share;
 
 /// Kinds of network file systems.
 const NETWORK: &[&str] = &[
@@ -25,30 +20,23 @@ const FETCHING: &[&str] = &["sshfs", "rclone", "s3fs", "gcsfuse", "glusterfs", "
 const ENCRYPTING: &[&str] = &["gocryptfs", "encfs", "cryfs", "securefs"];
 /// Kinds whose client counts its cache hits.
 const COUNTED: &[&str] = &["nfs", "nfs4"];
-/// Share of cached reads from which it is reported, as for the local page cache (A01).
-const HITS_FROM: Share = Share(0.05);
-/// Share of cached reads from which the number is named after the cache.
-const CACHE_FROM: Share = Share(0.5);
-
 pub(super) const CHECK: Check = Check {
     id: CheckId::D24,
     name: "REMOTE_FS",
     belief: "the file is on a disk of this machine",
-    page: Page {
-        reads: "The type of the file system in `/proc/self/mountinfo`. For NFS also the line `bytes:` of \
-                `/proc/self/mountstats` at start and stop of each run: reads through the cache, direct \
-                reads, and reads from the server.",
-        formula: formula!(
-            "The number is relabelled if the file system belongs to a network, to a virtual machine's host, \
-             or to a program (FUSE). The name also states if the program is known to use the network (sshfs, \
-             rclone, ...) or to encrypt (gocryptfs, encfs, ...). On NFS, 1 - server reads / (normal + direct \
-             reads) is the share that this machine's cache answered: it is reported from {HITS_FROM}, and \
-             from {CACHE_FROM} the number is named after that cache. Caches of the server are invisible."
-        ),
-        provoke: "`sshfs localhost:/var/tmp /mnt && fathom run --rw randread --size 64m /mnt`.",
-        fix: "Measure on the server for its disks, and use --cache direct to bypass the client's cache.",
-        accept: "Accept it if you want to measure the whole path.",
-    },
+    reads: "The type of the file system in `/proc/self/mountinfo`. For NFS also the line `bytes:` of \
+            `/proc/self/mountstats` at start and stop of each run: reads through the cache, direct reads, \
+            and reads from the server.",
+    formula: formula!(
+        "The number is relabelled if the file system belongs to a network, to a virtual machine's host, or \
+         to a program (FUSE). The name also states if the program is known to use the network (sshfs, \
+         rclone, ...) or to encrypt (gocryptfs, encfs, ...). On NFS, 1 - server reads / (normal + direct \
+         reads) is the share that this machine's cache answered: it is reported from {BIASED_ABOVE}, and from \
+         {RENAMED_FROM} the number is named after that cache. Caches of the server are invisible."
+    ),
+    provoke: "`sshfs localhost:/var/tmp /mnt && fathom run --rw randread --size 64m /mnt`.",
+    fix: "Measure on the server for its disks, and use --cache direct to bypass the client's cache.",
+    accept: "Accept it if you want to measure the whole path.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| on_nfs(&Fixture::honest(), Ok(0))),
@@ -89,10 +77,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
         match client_hit_share(case, fs) {
             Ok(share) => {
                 numbers = evidence([("client_hit_share", share)]);
-                if share >= HITS_FROM {
+                let severity = severity_of_cached_share(share);
+                if severity.is_some() {
                     sentence += &format!(" {} of the reads never left this machine.", show_share(share));
                 }
-                if share >= CACHE_FROM {
+                if severity == Some(Severity::Rename) {
                     rename = Rename::Medium(format!("page cache above {}", fs.kind));
                 }
             }
@@ -101,7 +90,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             }
         }
     }
-    Ok(Answer::Finding(Detail::new(Severity::Rename, sentence, numbers).relabelled(rename)))
+    Detail::new(Severity::Rename, sentence, numbers).relabelled(rename).found()
 }
 
 /// Describes what is between this machine and the data, or returns `None` for a local file system.

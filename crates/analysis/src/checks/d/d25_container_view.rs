@@ -1,12 +1,8 @@
 //! D25: a container or sandbox that hides a part of the machine. Notes targets on an overlay, and facts that the
 //! kernel or the container runtime refused to show.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use model::Known;
-use model::finding::{CheckId, Severity};
+use crate::checks::prelude::*;
 use model::machine::Machine;
-use model::units::show_count;
 
 /// Error texts of the kernel or a container runtime that refuses to show an existing file.
 const REFUSALS: &[&str] = &["permission denied", "operation not permitted", "read-only file system"];
@@ -17,21 +13,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D25,
     name: "CONTAINER_VIEW",
     belief: "fathom sees the whole machine",
-    page: Page {
-        reads: "The file systems of the targets (containers use an overlay), the point where their chains \
-                could not be followed, and the reasons for facts that could not be read: limits, governors, \
-                firmware names, fathom's own cgroup.",
-        formula: formula!(
-            "A note if a target is on an overlay, or if access to a fact was denied (permission denied, not \
-             permitted). A file that does not exist is no sign of a container: many machines lack it. The \
-             finding lists what fathom could not see; checks that need it answer NOT CHECKED."
-        ),
-        provoke: "`docker run --rm -v $PWD/fathom:/fathom debian /fathom run --rw randread --size 64m \
-                  /var/tmp`.",
-        fix: "Measure outside the container, or on a volume (`-v /data:/data`) instead of the container's \
-              own layers.",
-        accept: "A note needs no --accept.",
-    },
+    reads: "The file systems of the targets (containers use an overlay), the point where their chains could \
+            not be followed, and the reasons for facts that could not be read: limits, governors, firmware \
+            names, fathom's own cgroup.",
+    formula: formula!(
+        "A note if a target is on an overlay, or if access to a fact was denied (permission denied, not \
+         permitted). A file that does not exist is no sign of a container: many machines lack it. The \
+         finding lists what fathom could not see; checks that need it answer NOT CHECKED."
+    ),
+    provoke: "`docker run --rm -v $PWD/fathom:/fathom debian /fathom run --rw randread --size 64m /var/tmp`.",
+    fix: "Measure outside the container, or on a volume (`-v /data:/data`) instead of the container's own \
+          layers.",
+    accept: "A note needs no --accept.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| Fixture { kind: "overlay", ..Fixture::honest() }.record()),
@@ -61,12 +54,13 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::Holds("No access to facts about the machine was denied.", numbers));
     }
     if let Some(place) = overlay.filter(|place| place.blind.is_none() && refused_facts.is_empty()) {
-        let sentence = format!(
+        return finding!(
+            Severity::Note,
+            numbers,
             "{} is in an overlay, like the file system of a container. fathom followed it to the device that \
              holds the data.",
             place.path
         );
-        return Ok(Answer::finding(Severity::Note, sentence, numbers));
     }
     let mut sentence = String::from("fathom sees only part of the machine");
     if let Some(place) = overlay {
@@ -80,7 +74,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         sentence +=
             &format!("{} access to {names}{more} was denied", if overlay.is_some() { ";" } else { ":" });
     }
-    Ok(Answer::finding(Severity::Note, sentence + ".", numbers))
+    Detail::new(Severity::Note, sentence + ".", numbers).found()
 }
 
 /// Returns the names of the refused facts.

@@ -4,13 +4,8 @@
 //! Adds up how late a thread woke that only sleeps, and counts the samples that found a worker stopped or traced.
 //! Waiting for a CPU is D08, a quota D11, and a sleep of the machine D13.
 
-use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
+use crate::checks::prelude::*;
 use model::record::WorkerStates;
-use model::units::{show_count, show_ns, show_share};
 use stats::intervals;
 
 /// Share of the runs' time above which the stop is larger than the variation between runs.
@@ -25,26 +20,24 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D26,
     name: "STOOD_STILL",
     belief: "neither fathom nor a worker was stopped or traced",
-    page: Page {
-        reads: "The thread that watches the workers sleeps for 10 ms at a time. It records how much longer \
-                each sleep took, how long it waited for a CPU in that time (`/proc/thread-self/schedstat`), \
-                and after each sleep the state, the tracer and the wait channel of up to four workers in \
-                turn (`/proc/self/task/TID/status` and `wchan`).",
-        formula: formula!(
-            "Sleeps that took at least 100 ms too long, less the wait for a CPU: biased above {BIASED_ABOVE} \
-             of the runs' time, void above {VOID_ABOVE}. 100 ms is ten ticks of the slowest kernel. The \
-             workers themselves cannot detect it: a stop halts all of them and their clocks, so it looks \
-             like a device that does not answer. Any sample that finds a worker stopped (state T or t, or in \
-             a freezer) or traced biases; void if certainly more than {VOID_ABOVE} of the samples found a \
-             worker stopped (exact bound at {CONFIDENCE})."
-        ),
-        provoke: "`fathom run --rw randread --time 3s DIR`, and at the same time in another terminal `kill \
-                  -STOP PID; sleep 1; kill -CONT PID`. Or a freezer: `echo FROZEN > freezer.state`. Or a \
-                  tracer: `strace -f fathom run --rw randread DIR`.",
-        fix: "Measure again without anything that stops fathom: job control (Ctrl-Z), a debugger, a freezer, \
-              a snapshot of the virtual machine.",
-        accept: "Do not accept it: no correction exists for the lost time.",
-    },
+    reads: "The thread that watches the workers sleeps for 10 ms at a time. It records how much longer each \
+            sleep took, how long it waited for a CPU in that time (`/proc/thread-self/schedstat`), and after \
+            each sleep the state, the tracer and the wait channel of up to four workers in turn \
+            (`/proc/self/task/TID/status` and `wchan`).",
+    formula: formula!(
+        "Sleeps that took at least 100 ms too long, less the wait for a CPU: biased above {BIASED_ABOVE} of \
+         the runs' time, void above {VOID_ABOVE}. 100 ms is ten ticks of the slowest kernel. The workers \
+         themselves cannot detect it: a stop halts all of them and their clocks, so it looks like a device \
+         that does not answer. Any sample that finds a worker stopped (state T or t, or in a freezer) or \
+         traced biases; void if certainly more than {VOID_ABOVE} of the samples found a worker stopped \
+         (exact bound at {CONFIDENCE})."
+    ),
+    provoke: "`fathom run --rw randread --time 3s DIR`, and at the same time in another terminal `kill -STOP \
+              PID; sleep 1; kill -CONT PID`. Or a freezer: `echo FROZEN > freezer.state`. Or a tracer: \
+              `strace -f fathom run --rw randread DIR`.",
+    fix: "Measure again without anything that stops fathom: job control (Ctrl-Z), a debugger, a freezer, a \
+          snapshot of the virtual machine.",
+    accept: "Do not accept it: no correction exists for the lost time.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| still(500_000_000)),
@@ -108,7 +101,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let single_workers = workers.as_ref().ok().and_then(stopped_workers);
     let worst = [whole_process, single_workers].into_iter().flatten().min_by_key(|(severity, _)| *severity);
     if let Some((severity, sentence)) = worst {
-        return Ok(Answer::finding(severity, sentence, numbers));
+        return Detail::new(severity, sentence, numbers).found();
     }
     workers?;
     Ok(Answer::Holds(

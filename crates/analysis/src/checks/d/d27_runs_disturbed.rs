@@ -1,13 +1,8 @@
 //! D27: runs that other load disturbed but that still count. Reports the decisions made while measuring: a
 //! disturbed run was repeated (note), or counts because no attempt was undisturbed (biased).
 
-use crate::case::{Case, CaseRun};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::prelude::*;
 use crate::strategy::disturbed::{BYTES_PER_S, FLOOR_BYTES, FLOOR_IOS, IOS_PER_S, Outside, STOLEN_ABOVE};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::units::show_bytes;
 
 /// Largest number of disturbed runs in the sentence.
 const NAMED: usize = 3;
@@ -16,28 +11,24 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D27,
     name: "RUNS_DISTURBED",
     belief: "no other load disturbed a counted run",
-    page: Page {
-        reads: "fathom's decision after each run, from its start and stop: `/sys/block/*/stat` of the whole \
-                disk and of the disks below it, compared with the charges to fathom's cgroup (see D01), \
-                stolen time in `/proc/stat`, and the limits of the cgroups above fathom.",
-        formula: formula!(
-            "A run is disturbed if other processes move {rate} MB/s or {IOS_PER_S} requests per second on \
-             its disks (and more than {floor} or {FLOOR_IOS} requests), if more than {stolen} of all CPU \
-             time is stolen, or if a limit changed since before the first run. fathom repeats it, at most \
-             twice, at the end of its round, and the last attempt counts. If all attempts were disturbed, or \
-             if fathom repeated nothing because a third of all attempts were disturbed or the disk was as \
-             busy before the first run, the first attempt counts: biased. The thresholds are rates, since \
-             the same traffic is a smaller share of a faster run. Runs until steady and cells in order are \
-             never repeated.",
-            rate = BYTES_PER_S / 1e6,
-            floor = show_bytes(FLOOR_BYTES),
-            stolen = Share(STOLEN_ABOVE)
-        ),
-        provoke: "dd if=/dev/vda of=/dev/null iflag=direct bs=1M & fathom run --rw randread .",
-        fix: "Stop other users of the disk (`iotop -o`, `pidstat -d 1`) or changes of limits, and measure \
-              again.",
-        accept: "Accept it if the neighbour belongs to what you want to measure.",
-    },
+    reads: "fathom's decision after each run, from its start and stop: `/sys/block/*/stat` of the whole disk \
+            and of the disks below it, compared with the charges to fathom's cgroup (see D01), stolen time \
+            in `/proc/stat`, and the limits of the cgroups above fathom.",
+    formula: formula!(
+        "A run is disturbed if other processes move {rate} MB/s or {IOS_PER_S} requests per second on its \
+         disks (and more than {floor} or {FLOOR_IOS} requests), if more than {stolen} of all CPU time is \
+         stolen, or if a limit changed since before the first run. fathom repeats it, at most twice, at the \
+         end of its round, and the last attempt counts. If all attempts were disturbed, or if fathom \
+         repeated nothing because a third of all attempts were disturbed or the disk was as busy before the \
+         first run, the first attempt counts: biased. The thresholds are rates, since the same traffic is a \
+         smaller share of a faster run. Runs until steady and cells in order are never repeated.",
+        rate = BYTES_PER_S / 1e6,
+        floor = show_bytes(FLOOR_BYTES),
+        stolen = Share(STOLEN_ABOVE)
+    ),
+    provoke: "dd if=/dev/vda of=/dev/null iflag=direct bs=1M & fathom run --rw randread .",
+    fix: "Stop other users of the disk (`iotop -o`, `pidstat -d 1`) or changes of limits, and measure again.",
+    accept: "Accept it if the neighbour belongs to what you want to measure.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| disturbed(&[1])),
@@ -57,13 +48,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("disturbed_attempts_left_out", repeated as f64),
     ]);
     if !counting.is_empty() {
-        let sentence = format!(
+        return finding!(
+            Severity::Biased,
+            numbers,
             "Other load disturbed {} of {} counted runs: {}.",
             counting.len(),
             case.runs.len(),
             describe_disturbed_runs(&counting)
         );
-        return Ok(Answer::finding(Severity::Biased, sentence, numbers));
     }
     if repeated > 0 {
         let aside: Vec<&CaseRun> = case.aside.iter().filter(|r| r.run.disturbed.is_some()).collect();

@@ -2,17 +2,9 @@
 //! runs. Compares the growth of the page cache with the bytes moved, and the workers' system time per byte with a
 //! limit.
 
-use crate::case::{Amount, Case, CaseRun, share};
-use crate::checks::{
-    Answer, Ask, Check, Detail, Page, VMSTAT, VMSTAT_PAGE_BYTES, evidence, formula, stream_workers,
-    sum_over_runs,
-};
+use crate::checks::prelude::*;
 use crate::figures::kernel_text::{entries, keyed};
-use crate::threshold::{Ns, Share};
-use model::Known;
-use model::evidence::{Moment, PAGE_REPORTING};
-use model::finding::{CheckId, Severity};
-use model::units::{show_bytes, show_share};
+use model::evidence::PAGE_REPORTING;
 
 /// Values of `page_reporting_order` without page reporting: -1, and the largest orders, the initial value in
 /// older kernels (mm/page_reporting.c).
@@ -29,26 +21,23 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::D28,
     name: "FREED_MEMORY_GIVEN_UP",
     belief: "using free memory costs nothing",
-    page: Page {
-        reads: "`/sys/module/page_reporting/parameters/page_reporting_order`, `nr_file_pages` of \
-                `/proc/vmstat` at start and stop of each run, system time of the workers (`getrusage`).",
-        formula: formula!(
-            "For jobs through the page cache in a guest that reports its free memory to the host (free page \
-             reporting of virtio_balloon or hv_balloon). The host takes such memory within seconds, and \
-             using it again costs a fault in the host. The growth of the page cache in the runs is compared \
-             with the bytes moved. A note from {TAKEN_FROM}. Biased if the workers also spent at least \
-             {NS_PER_BYTE_FROM} ns of system time per byte, without {PER_OPERATION} for each operation: then \
-             the host's memory was part of the rate. It is an upper bound: the guest does not know which of \
-             its free pages the host took."
-        ),
-        provoke: "In such a guest: `cat FILE > /dev/null; dd if=FILE iflag=nocache count=0; sleep 5; fathom \
-                  run --rw read --bs 1m --cache buffered --time 400ms --warmup 0s --runs 1 FILE`, and the \
-                  same without the sleep.",
-        fix: "Use --cache direct, which takes no memory. Or measure with memory that the guest has just \
-              used. Or disable free page reporting on the host (QEMU: `free-page-reporting=off` of the \
-              balloon).",
-        accept: "Accept it if your load also starts on such a machine after a pause.",
-    },
+    reads: "`/sys/module/page_reporting/parameters/page_reporting_order`, `nr_file_pages` of `/proc/vmstat` \
+            at start and stop of each run, system time of the workers (`getrusage`).",
+    formula: formula!(
+        "For jobs through the page cache in a guest that reports its free memory to the host (free page \
+         reporting of virtio_balloon or hv_balloon). The host takes such memory within seconds, and using it \
+         again costs a fault in the host. The growth of the page cache in the runs is compared with the \
+         bytes moved. A note from {TAKEN_FROM}. Biased if the workers also spent at least {NS_PER_BYTE_FROM} \
+         ns of system time per byte, without {PER_OPERATION} for each operation: then the host's memory was \
+         part of the rate. It is an upper bound: the guest does not know which of its free pages the host \
+         took."
+    ),
+    provoke: "In such a guest: `cat FILE > /dev/null; dd if=FILE iflag=nocache count=0; sleep 5; fathom run \
+              --rw read --bs 1m --cache buffered --time 400ms --warmup 0s --runs 1 FILE`, and the same \
+              without the sleep.",
+    fix: "Use --cache direct, which takes no memory. Or measure with memory that the guest has just used. Or \
+          disable free page reporting on the host (QEMU: `free-page-reporting=off` of the balloon).",
+    accept: "Accept it if your load also starts on such a machine after a pause.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| reading(9, 0.5, 0.9)),
@@ -100,15 +89,13 @@ fn evaluate(case: &Case) -> Known<Answer> {
         show_bytes(moved.bytes)
     );
     Ok(Answer::Finding(match spent.filter(|ns| *ns >= NS_PER_BYTE_FROM) {
-        Some(ns) => Detail::new(
+        Some(ns) => detail!(
             Severity::Biased,
-            format!(
-                "{start_of_sentence}, at {ns:.1} ns of system time per byte: with memory that the guest \
-                 still has, the job is faster."
-            ),
             numbers,
+            "{start_of_sentence}, at {ns:.1} ns of system time per byte: with memory that the guest still \
+             has, the job is faster."
         ),
-        None => Detail::new(Severity::Note, format!("{start_of_sentence}."), numbers),
+        None => detail!(Severity::Note, numbers, "{start_of_sentence}."),
     }))
 }
 

@@ -2,14 +2,9 @@
 //! if its drift is significantly larger than allowed in most runs, or if most runs never settle. With --until steady,
 //! relabels results that did not become steady.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::steadiness::{DRIFT_TO, Drifts, cliff, whole_change};
 use crate::figures::time_series::courses;
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::units::show_share;
 use stats::sample::mean;
 use stats::series::{FEWEST, Series};
 
@@ -20,30 +15,28 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::E01,
     name: "NOT_STEADY",
     belief: "the rate had settled when it was measured",
-    page: Page {
-        reads: "fathom's own intervals (up to 32 a second), as operations per second in steps of equal \
-                length. No kernel file.",
-        formula: formula!(
-            "The warm-up is cut off (MSER-5, at most half of the run). A straight line is fitted by least \
-             squares; its 95 % interval is widened by the correlation of neighbouring steps (Geyer's initial \
-             positive sequence). Drift is the change of the line from beginning to end, divided by the mean. \
-             Fires if that interval is above {minute} in runs of a minute or more, {ten} from ten seconds \
-             on, {shorter} below, in most runs and in one direction. Also fires if most runs have no steady \
-             part (MSER-5) and each quarter changes less than the one before. Holds if the interval is \
-             within that limit. Otherwise, or with fewer than {FEWEST} independent steps, it is not checked: \
-             no proof of change is no proof of steadiness. With --until steady it also relabels results that \
-             did not become steady from round to round.",
-            minute = Share(DRIFT_TO.minute),
-            ten = Share(DRIFT_TO.ten_seconds),
-            shorter = Share(DRIFT_TO.shorter)
-        ),
-        provoke: "`fathom run --rw randwrite --time 120s --runs 1 DIR` on a flash drive that was just \
-                  trimmed. `fathom run --rw randread --cache buffered --time 20s --runs 1 FILE` on a file \
-                  that fits in memory drifts up as the cache fills.",
-        fix: "Measure longer (`--time 10m`), or let the storage settle first (`--warmup 60s`). `fathom show \
-              --explain FILE` prints the rate for each second.",
-        accept: "Accept it if you want to measure the change over time.",
-    },
+    reads: "fathom's own intervals (up to 32 a second), as operations per second in steps of equal length. \
+            No kernel file.",
+    formula: formula!(
+        "The warm-up is cut off (MSER-5, at most half of the run). A straight line is fitted by least \
+         squares; its 95 % interval is widened by the correlation of neighbouring steps (Geyer's initial \
+         positive sequence). Drift is the change of the line from beginning to end, divided by the mean. \
+         Fires if that interval is above {minute} in runs of a minute or more, {ten} from ten seconds on, \
+         {shorter} below, in most runs and in one direction. Also fires if most runs have no steady part \
+         (MSER-5) and each quarter changes less than the one before. Holds if the interval is within that \
+         limit. Otherwise, or with fewer than {FEWEST} independent steps, it is not checked: no proof of \
+         change is no proof of steadiness. With --until steady it also relabels results that did not become \
+         steady from round to round.",
+        minute = Share(DRIFT_TO.minute),
+        ten = Share(DRIFT_TO.ten_seconds),
+        shorter = Share(DRIFT_TO.shorter)
+    ),
+    provoke: "`fathom run --rw randwrite --time 120s --runs 1 DIR` on a flash drive that was just trimmed. \
+              `fathom run --rw randread --cache buffered --time 20s --runs 1 FILE` on a file that fits in \
+              memory drifts up as the cache fills.",
+    fix: "Measure longer (`--time 10m`), or let the storage settle first (`--warmup 60s`). `fathom show \
+          --explain FILE` prints the rate for each second.",
+    accept: "Accept it if you want to measure the change over time.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| super::shaped(&crate::fixture::Fixture::honest(), 100, 1, |_, t| 12_000.0 - 8_000.0 * t)),
@@ -75,22 +68,19 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if drifts.exceed() || drifts.settle() {
         let (seconds, share) = (courses.first().map_or(0.0, Series::seconds), mean(&shares));
         let direction = if share < 0.0 { "falling" } else { "rising" };
-        return Ok(Answer::finding(
+        return finding!(
             Severity::Biased,
-            format!(
-                "The rate was still {direction} when the run ended: by {} of its mean within {seconds:.1} \
-                 s{}{}.",
-                show_share(share.abs()),
-                if drifts.settle() { ", most of it at the beginning" } else { "" },
-                // A drift within a second cannot be scaled to a minute.
-                if seconds >= A_MINUTE_FROM_S {
-                    format!(", {} a minute", show_share(share.abs() / seconds * 60.0))
-                } else {
-                    String::new()
-                }
-            ),
             numbers,
-        ));
+            "The rate was still {direction} when the run ended: by {} of its mean within {seconds:.1} s{}{}.",
+            show_share(share.abs()),
+            if drifts.settle() { ", most of it at the beginning" } else { "" },
+            // A drift within a second cannot be scaled to a minute.
+            if seconds >= A_MINUTE_FROM_S {
+                format!(", {} a minute", show_share(share.abs() / seconds * 60.0))
+            } else {
+                String::new()
+            }
+        );
     }
     if drifts.hold() {
         return Ok(Answer::Holds("The rate did not drift within the runs.", numbers));
@@ -105,13 +95,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
 
 /// Returns the finding for --until steady if the rate did not become steady. The name keeps this condition.
 fn never_steady(rounds: usize) -> Detail {
-    Detail::new(
+    detail!(
         Severity::Rename,
-        format!(
-            "The rate did not become steady within {rounds} rounds: the result shows the last ones, and the \
-             next may differ."
-        ),
         evidence([("rounds", rounds as f64)]),
+        "The rate did not become steady within {rounds} rounds: the result shows the last ones, and the next \
+         may differ."
     )
     .with_cure(
         "Use a larger --max-runs, or a longer --time if the rounds vary. The notes list all rounds."

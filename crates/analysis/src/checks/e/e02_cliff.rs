@@ -1,14 +1,9 @@
 //! E02: a rate that stepped from one level to another within a run. Reports the levels and the time of the step,
 //! and derives from the device's latency before and after whether the cause is in the device or above it.
 
-use crate::case::{Case, CaseRun};
-use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::steadiness::{Cliff, STEP_FROM, cliff, steps};
 use crate::figures::time_series::{Course, courses};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::units::show_ns;
 use stats::change::{Change, SURELY, Step};
 use stats::series::Series;
 
@@ -19,35 +14,32 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::E02,
     name: "CLIFF",
     belief: "the rate was one rate",
-    page: Page {
-        reads: "fathom's own intervals (up to 32 a second). For the cause, the `stat` file of the topmost \
-                device, read every half second during the run.",
-        formula: formula!(
-            "The split of a run whose sides differ most on a logarithmic scale (E-divisive) is a step if \
-             both means and both medians differ: by {minute} in runs of a minute or more, {ten} from ten \
-             seconds on, {shorter} below, and by at least {sure} + {more}/n standard errors of n steps, \
-             widened by the correlation of neighbours, half of the change at once (false alarms on noise \
-             below 1 % in simulations). Each level is searched again, so a burst with two cliffs has three \
-             levels. If most runs have a step of {RENAMED_FROM} or more, the levels become the result's \
-             name; otherwise it is biased. The device's mean latency before and after shows the cause, if \
-             its counters were read twice on each side. If it changed by at least the square root of the \
-             factor of the rate, the cause is in or below the device (its fast cache is full, garbage \
-             collection, heat, a cloud's credits). Otherwise it is above (a cgroup limit, the CPU, the file \
-             system).",
-            minute = Share(STEP_FROM.minute),
-            ten = Share(STEP_FROM.ten_seconds),
-            shorter = Share(STEP_FROM.shorter),
-            sure = SURELY.0,
-            more = SURELY.1
-        ),
-        provoke: "`fathom run --rw randread --time 10s --runs 1 DIR`, and after 5 s in another shell a limit \
-                  on its cgroup: `echo \"MAJ:MIN 1000\" > \
-                  /sys/fs/cgroup/blkio/.../blkio.throttle.read_iops_device`. On a drive with a fast cache: \
-                  `fathom run --rw write --bs 1m --size 100g --time 5m --runs 1 DIR`.",
-        fix: "Quote each level separately instead of the mean: --warmup past the step for the lasting rate, \
-              --time before it for the burst. `fathom show --explain FILE` prints the rate for each second.",
-        accept: "Accept it if you want the mixture, such as for a job that runs once.",
-    },
+    reads: "fathom's own intervals (up to 32 a second). For the cause, the `stat` file of the topmost \
+            device, read every half second during the run.",
+    formula: formula!(
+        "The split of a run whose sides differ most on a logarithmic scale (E-divisive) is a step if both \
+         means and both medians differ: by {minute} in runs of a minute or more, {ten} from ten seconds on, \
+         {shorter} below, and by at least {sure} + {more}/n standard errors of n steps, widened by the \
+         correlation of neighbours, half of the change at once (false alarms on noise below 1 % in \
+         simulations). Each level is searched again, so a burst with two cliffs has three levels. If most \
+         runs have a step of {RENAMED_FROM} or more, the levels become the result's name; otherwise it is \
+         biased. The device's mean latency before and after shows the cause, if its counters were read twice \
+         on each side. If it changed by at least the square root of the factor of the rate, the cause is in \
+         or below the device (its fast cache is full, garbage collection, heat, a cloud's credits). \
+         Otherwise it is above (a cgroup limit, the CPU, the file system).",
+        minute = Share(STEP_FROM.minute),
+        ten = Share(STEP_FROM.ten_seconds),
+        shorter = Share(STEP_FROM.shorter),
+        sure = SURELY.0,
+        more = SURELY.1
+    ),
+    provoke: "`fathom run --rw randread --time 10s --runs 1 DIR`, and after 5 s in another shell a limit on \
+              its cgroup: `echo \"MAJ:MIN 1000\" > \
+              /sys/fs/cgroup/blkio/.../blkio.throttle.read_iops_device`. On a drive with a fast cache: \
+              `fathom run --rw write --bs 1m --size 100g --time 5m --runs 1 DIR`.",
+    fix: "Quote each level separately instead of the mean: --warmup past the step for the lasting rate, \
+          --time before it for the burst. `fathom show --explain FILE` prints the rate for each second.",
+    accept: "Accept it if you want the mixture, such as for a job that runs once.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
@@ -69,8 +61,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let all_series = courses(case)?;
     let Some(cliff) = cliff(&all_series) else {
         return if all_series.iter().any(|c| steps(c) == Change::Unclear) {
-            Err("the rate changes within a run, but in a way that could be chance or a slow drift; a \
-                 longer run would settle it"
+            Err("the rate changes within a run, but in a way that could be chance or a slow drift; a longer \
+                 run would settle it"
                 .into())
         } else {
             let least = all_series.first().map_or(0.0, |c| STEP_FROM.share_for(c));
@@ -99,13 +91,8 @@ fn finding(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) -> Detail
         if runs > 1 { format!(" ({runs_with_step} of {runs} runs have such a step)") } else { String::new() };
     let levels = cliff.in_words(series);
     let [a, b] = latencies.unwrap_or([f64::NAN; 2]);
-    Detail::new(
+    detail!(
         severity,
-        format!(
-            "In run {} the rate was {levels}{runs_note}: the mean describes {}. {cause}",
-            ran.run.start.repeat.saturating_add(1),
-            if cliff.steps.len() == 1 { "neither" } else { "none of them" },
-        ),
         evidence([
             ("before_iops", step.before),
             ("after_iops", step.after),
@@ -116,6 +103,9 @@ fn finding(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) -> Detail
             ("device_latency_before_ns", a),
             ("device_latency_after_ns", b),
         ]),
+        "In run {} the rate was {levels}{runs_note}: the mean describes {}. {cause}",
+        ran.run.start.repeat.saturating_add(1),
+        if cliff.steps.len() == 1 { "neither" } else { "none of them" }
     )
     .relabelled(named.then_some(Rename::Condition(levels)))
 }

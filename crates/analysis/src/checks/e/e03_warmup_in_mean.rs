@@ -1,37 +1,30 @@
 //! E03: a warm-up that differs from the rest of the run and counts in the mean. Cuts off the warm-up of each run
 //! (MSER-5) and fires if most runs have one and the means with and without it differ significantly.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::steadiness::cliff;
 use crate::figures::time_series::courses;
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::units::{show_rate, show_share};
 use stats::series::{MATTERS_FROM, SURELY, warm_ups};
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::E03,
     name: "WARMUP_IN_MEAN",
     belief: "the beginning of a run was like the rest",
-    page: Page {
-        reads: "fathom's own intervals (up to 32 a second). No kernel file.",
-        formula: formula!(
-            "MSER-5 (White 1997) cuts off the part of the beginning of each run, at most half, that makes \
-             the mean of the rest most certain. Fires if most runs have such a beginning, and the means with \
-             and without it differ by more than {minute} in runs of a minute ({ten} from ten seconds on, \
-             {shorter} below) and by more than {SURELY} standard errors. The number stays unchanged; the \
-             finding gives the number without the beginning.",
-            minute = Share(MATTERS_FROM.minute),
-            ten = Share(MATTERS_FROM.ten_seconds),
-            shorter = Share(MATTERS_FROM.shorter)
-        ),
-        provoke: "`fathom run --rw randread --cache buffered --warmup 0s --time 20s --runs 3 FILE` on a file \
-                  slightly larger than memory.",
-        fix: "Use a --warmup as long as the beginning.",
-        accept: "Accept it if you want to measure the beginning, such as an empty cache.",
-    },
+    reads: "fathom's own intervals (up to 32 a second). No kernel file.",
+    formula: formula!(
+        "MSER-5 (White 1997) cuts off the part of the beginning of each run, at most half, that makes the \
+         mean of the rest most certain. Fires if most runs have such a beginning, and the means with and \
+         without it differ by more than {minute} in runs of a minute ({ten} from ten seconds on, {shorter} \
+         below) and by more than {SURELY} standard errors. The number stays unchanged; the finding gives the \
+         number without the beginning.",
+        minute = Share(MATTERS_FROM.minute),
+        ten = Share(MATTERS_FROM.ten_seconds),
+        shorter = Share(MATTERS_FROM.shorter)
+    ),
+    provoke: "`fathom run --rw randread --cache buffered --warmup 0s --time 20s --runs 3 FILE` on a file \
+              slightly larger than memory.",
+    fix: "Use a --warmup as long as the beginning.",
+    accept: "Accept it if you want to measure the beginning, such as an empty cache.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
@@ -62,14 +55,18 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if !warm_up.matters {
         return Ok(Answer::Holds("The beginning of the runs was like the rest.", numbers));
     }
-    Ok(Answer::Finding(Detail::new(Severity::Note, format!(
-            "The first {seconds:.1} s differ from the rest and are part of the mean: {} IOPS with them and \
-             {} without ({} {}).",
-            show_rate(with_warm_up),
-            show_rate(without_warm_up),
-            show_share(moved.abs()),
-            if moved > 0.0 { "less" } else { "more" }
-        ), numbers).with_cure(format!("Use --warmup {:.0}s or more.", seconds.max(1.0).ceil()))))
+    detail!(
+        Severity::Note,
+        numbers,
+        "The first {seconds:.1} s differ from the rest and are part of the mean: {} IOPS with them and {} \
+         without ({} {}).",
+        show_rate(with_warm_up),
+        show_rate(without_warm_up),
+        show_share(moved.abs()),
+        if moved > 0.0 { "less" } else { "more" }
+    )
+    .with_cure(format!("Use --warmup {:.0}s or more.", seconds.max(1.0).ceil()))
+    .found()
 }
 
 #[cfg(test)]

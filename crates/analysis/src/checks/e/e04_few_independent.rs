@@ -1,12 +1,9 @@
 //! E04: long runs that hold only a few independent observations because the rate varies in slow waves. Divides
 //! the intervals of all runs by the correlation time of the rates.
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::steadiness::steps;
 use crate::figures::time_series::courses;
-use model::Known;
-use model::finding::{CheckId, Severity};
 use stats::change::without_levels;
 use stats::series::{FEWEST, Series, observations};
 
@@ -17,20 +14,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::E04,
     name: "FEW_INDEPENDENT",
     belief: "a long run contains many independent observations",
-    page: Page {
-        reads: "fathom's own intervals (up to 32 a second). No kernel file.",
-        formula: formula!(
-            "The correlation time of the rates is 1 + 2 times the sum of their autocorrelations, up to the \
-             first pair that is not positive (Geyer), after removing steps (E02). The observations are the \
-             intervals of all runs divided by that time. Fires below {FEWEST} in {LONG_S} seconds of \
-             measuring or more. With less time it is not checked."
-        ),
-        provoke: "`fathom run --rw randwrite --cache buffered --time 30s --runs 1 DIR`, if writeback comes \
-                  in waves of many seconds.",
-        fix: "Use a --time of at least ten times the slowest wave in `fathom show --explain FILE`, or more \
-              --runs.",
-        accept: "Accept it if only the total matters.",
-    },
+    reads: "fathom's own intervals (up to 32 a second). No kernel file.",
+    formula: formula!(
+        "The correlation time of the rates is 1 + 2 times the sum of their autocorrelations, up to the first \
+         pair that is not positive (Geyer), after removing steps (E02). The observations are the intervals \
+         of all runs divided by that time. Fires below {FEWEST} in {LONG_S} seconds of measuring or more. \
+         With less time it is not checked."
+    ),
+    provoke: "`fathom run --rw randwrite --cache buffered --time 30s --runs 1 DIR`, if writeback comes in \
+              waves of many seconds.",
+    fix: "Use a --time of at least ten times the slowest wave in `fathom show --explain FILE`, or more \
+          --runs.",
+    accept: "Accept it if only the total matters.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| waves(20)),
@@ -53,14 +48,17 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if seconds < LONG_S - 0.1 {
         return Err("the runs are too short: they contain too few independent observations".into());
     }
-    Ok(Answer::Finding(Detail::new(Severity::Biased, format!(
-            "{seconds:.0} s of measuring contain only {independent:.1} independent observations: the rate \
-             varies in waves that are too long for a mean."
-        ), numbers).with_cure(format!(
-            "Use a longer --time or more --runs: about {:.0} s of measuring in total would contain \
-             {FEWEST:.0}.",
-            (seconds * FEWEST / independent).ceil()
-        ))))
+    detail!(
+        Severity::Biased,
+        numbers,
+        "{seconds:.0} s of measuring contain only {independent:.1} independent observations: the rate varies \
+         in waves that are too long for a mean."
+    )
+    .with_cure(format!(
+        "Use a longer --time or more --runs: about {:.0} s of measuring in total would contain {FEWEST:.0}.",
+        (seconds * FEWEST / independent).ceil()
+    ))
+    .found()
 }
 
 fn without_steps(series: &Series) -> Vec<f64> {

@@ -1,9 +1,6 @@
 //! E05: too few runs to know how much the number varies. Notes results with fewer runs than an interval needs.
 
-use crate::case::{Case, no_run};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use model::Known;
-use model::finding::{CheckId, Severity};
+use crate::checks::prelude::*;
 use model::study::Study;
 use stats::intervals::FEWEST_RUNS;
 
@@ -11,17 +8,15 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::E05,
     name: "FEW_RUNS",
     belief: "the next run would give the same number",
-    page: Page {
-        reads: "The number of runs that ended normally.",
-        formula: formula!(
-            "A note with fewer than {FEWEST_RUNS} runs: an interval from two runs has one degree of freedom \
-             and spans a factor of ten. In simulations, two single runs of the same job, compared by the \
-             variation within each, were called different in 94 % of the pairs."
-        ),
-        provoke: "`fathom run --runs 1 DIR`",
-        fix: "Use --runs 5 or more.",
-        accept: "For a first look at a machine one run is fine: the note changes neither number nor exit code.",
-    },
+    reads: "The number of runs that ended normally.",
+    formula: formula!(
+        "A note with fewer than {FEWEST_RUNS} runs: an interval from two runs has one degree of freedom and \
+         spans a factor of ten. In simulations, two single runs of the same job, compared by the variation \
+         within each, were called different in 94 % of the pairs."
+    ),
+    provoke: "`fathom run --runs 1 DIR`",
+    fix: "Use --runs 5 or more.",
+    accept: "For a first look at a machine one run is fine: the note changes neither number nor exit code.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { runs: 1, ..crate::fixture::Fixture::honest() }.record()),
@@ -45,12 +40,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
     };
     // Each cell of a sweep is measured once, by its preset.
     let in_sweep = matches!(case.record.header.plan.study, Study::Sweep(_));
-    Ok(Answer::Finding(
-        Detail::new(
-            Severity::Note,
-            format!("{count}: the variation of the number is unknown, so it allows no comparison."),
-            numbers,
-        )
-        .with_cure(in_sweep.then(|| "Measure the cells that matter with `fathom run --runs 5`.".into())),
-    ))
+    detail!(
+        Severity::Note,
+        numbers,
+        "{count}: the variation of the number is unknown, so it allows no comparison."
+    )
+    .with_cure(in_sweep.then(|| "Measure the cells that matter with `fathom run --runs 5`.".into()))
+    .found()
 }

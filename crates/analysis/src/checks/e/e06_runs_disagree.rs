@@ -1,14 +1,9 @@
 //! E06: runs of the same job that differ. Compares the standard deviation of the runs' rates with limits, and
 //! states whether the variation within the runs explains it.
 
-use crate::case::{Case, no_run};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::iops;
 use crate::figures::time_series::courses;
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::units::{show_rate, show_share};
 use stats::intervals;
 use stats::intervals::{ASKED, FEWEST_RUNS, MOST_RUNS, Variability};
 use stats::sample::{mean, median, variance};
@@ -28,21 +23,18 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::E06,
     name: "RUNS_DISAGREE",
     belief: "every run gave about this number",
-    page: Page {
-        reads: "Operations / time of each run, and fathom's own intervals for the variation within a run.",
-        formula: formula!(
-            "The standard deviation of the runs' rates divided by their mean, from {FEWEST_RUNS} runs on. \
-             Above {NOTED_ABOVE} a note, above {BIASED_ABOVE} biased: the mean of such runs depends on the \
-             moment. The finding also states whether the deviation is more than {BEYOND_WITHIN} times what \
-             the variation within the runs causes by chance, which means that something changed from run to \
-             run."
-        ),
-        provoke: "`fathom run --runs 5 --time 2s DIR`, with `dd if=/dev/vda of=/dev/null iflag=direct bs=1M` \
-                  in another shell during some of the runs.",
-        fix: "Find the difference between the runs: other load (D01), their order, a drive that fills (E13).",
-        accept: "Accept it if you report the variation. More --runs make the interval narrower, not the runs \
-                 more alike.",
-    },
+    reads: "Operations / time of each run, and fathom's own intervals for the variation within a run.",
+    formula: formula!(
+        "The standard deviation of the runs' rates divided by their mean, from {FEWEST_RUNS} runs on. Above \
+         {NOTED_ABOVE} a note, above {BIASED_ABOVE} biased: the mean of such runs depends on the moment. The \
+         finding also states whether the deviation is more than {BEYOND_WITHIN} times what the variation \
+         within the runs causes by chance, which means that something changed from run to run."
+    ),
+    provoke: "`fathom run --runs 5 --time 2s DIR`, with `dd if=/dev/vda of=/dev/null iflag=direct bs=1M` in \
+              another shell during some of the runs.",
+    fix: "Find the difference between the runs: other load (D01), their order, a drive that fills (E13).",
+    accept: "Accept it if you report the variation. More --runs make the interval narrower, not the runs \
+             more alike.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| uneven(&[9_000.0, 4_000.0, 10_000.0, 3_000.0, 9_500.0])),
@@ -87,18 +79,15 @@ fn evaluate(case: &Case) -> Known<Answer> {
         Ok(_) => " The variation within the runs causes part of that by chance.",
         Err(_) => "",
     };
-    Ok(Answer::Finding(
-        Detail::new(
-            severity,
-            format!(
-                "The runs differ by {} of their mean (standard deviation): {}{more} IOPS.{why}",
-                show_share(deviation),
-                shown.join("; ")
-            ),
-            numbers,
-        )
-        .with_cure(fix),
-    ))
+    detail!(
+        severity,
+        numbers,
+        "The runs differ by {} of their mean (standard deviation): {}{more} IOPS.{why}",
+        show_share(deviation),
+        shown.join("; ")
+    )
+    .with_cure(fix)
+    .found()
 }
 
 /// Returns the severity of a standard deviation of the runs, as a share of their mean, or `None` if the runs
@@ -113,7 +102,7 @@ pub(crate) fn severity(deviation: f64) -> Option<Severity> {
 
 /// Returns the fix, with the number or length of runs that would make the interval narrow.
 fn fix_for(case: &Case, rates: &[f64], within: Option<f64>) -> String {
-    let general_fix = CHECK.page.fix;
+    let general_fix = CHECK.fix;
     let logs: Vec<f64> = rates.iter().map(|r| r.ln()).collect();
     let variance = variance(&logs);
     if !variance.is_finite() {

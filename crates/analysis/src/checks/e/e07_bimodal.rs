@@ -2,39 +2,27 @@
 //! latency histogram on a logarithmic axis.
 
 use super::{TIMED, has_step};
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::{show_count, show_ns, show_share};
+use crate::checks::prelude::*;
 use stats::bimodality::{FEWEST_OPS, RATIO_FROM, SHARE_FROM, VALLEY_TO, modes};
-
-/// Share of the read bytes below which the device's count shows that the page cache answered the rest.
-const DELIVERED_BELOW: Share = Share(0.95);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::E07,
     name: "BIMODAL",
     belief: "the mean latency is typical",
-    page: Page {
-        reads: "The latency histograms of the measured windows, for each direction, over all runs.",
-        formula: formula!(
-            "On a logarithmic axis of quarter octaves, smoothed over neighbours, the check looks for a \
-             valley at most {VALLEY_TO} times as high as the lower of the neighbouring peaks, with at least \
-             {share} of the operations on each side and medians at least a factor of {RATIO_FROM} apart. \
-             Fewer than {fewest} operations are not checked. Runs with a step (E02) have two levels and are \
-             reported there.",
-            share = Share(SHARE_FROM),
-            fewest = show_count(FEWEST_OPS as f64)
-        ),
-        provoke: "`fathom run --rw randread --cache buffered --depth 1 FILE` with about half of FILE in \
-                  memory (`head -c 512M FILE > /dev/null`).",
-        fix: "Quote both medians with their shares instead of the mean, and find the cause of the two \
-              groups: cache hits (A01), two drives that share a name, reads mixed with writes.",
-        accept: "Accept it if you want to measure such a mixture.",
-    },
+    reads: "The latency histograms of the measured windows, for each direction, over all runs.",
+    formula: formula!(
+        "On a logarithmic axis of quarter octaves, smoothed over neighbours, the check looks for a valley at \
+         most {VALLEY_TO} times as high as the lower of the neighbouring peaks, with at least {share} of the \
+         operations on each side and medians at least a factor of {RATIO_FROM} apart. Fewer than {fewest} \
+         operations are not checked. Runs with a step (E02) have two levels and are reported there.",
+        share = Share(SHARE_FROM),
+        fewest = show_count(FEWEST_OPS as f64)
+    ),
+    provoke: "`fathom run --rw randread --cache buffered --depth 1 FILE` with about half of FILE in memory \
+              (`head -c 512M FILE > /dev/null`).",
+    fix: "Quote both medians with their shares instead of the mean, and find the cause of the two groups: \
+          cache hits (A01), two drives that share a name, reads mixed with writes.",
+    accept: "Accept it if you want to measure such a mixture.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| mixed(40)),
@@ -53,25 +41,23 @@ fn evaluate(case: &Case) -> Known<Answer> {
         let Some(groups) = modes(&latencies) else { continue };
         let mean = latencies.mean_ns().unwrap_or(0.0);
         let cached = if has_cache_hits(case) { " The faster group are page cache hits (A01)." } else { "" };
-        return Ok(Answer::finding(
+        return finding!(
             Severity::Biased,
-            format!(
-                "Latencies of {}s form two groups: {} take about {} and {} about {}; the mean of {} \
-                 describes neither.{cached}",
-                kind.word(),
-                show_share(1.0 - groups.slow_share),
-                show_ns(groups.fast_ns),
-                show_share(groups.slow_share),
-                show_ns(groups.slow_ns),
-                show_ns(mean)
-            ),
             evidence([
                 ("fast_ns", groups.fast_ns),
                 ("slow_ns", groups.slow_ns),
                 ("slow_share", groups.slow_share),
                 ("mean_ns", mean),
             ]),
-        ));
+            "Latencies of {}s form two groups: {} take about {} and {} about {}; the mean of {} describes \
+             neither.{cached}",
+            kind.word(),
+            show_share(1.0 - groups.slow_share),
+            show_ns(groups.fast_ns),
+            show_share(groups.slow_share),
+            show_ns(groups.slow_ns),
+            show_ns(mean)
+        );
     }
     if checked == 0 {
         return Err(format!("no direction has the {FEWEST_OPS} operations that a distribution needs"));
@@ -82,7 +68,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
 /// Whether the page cache is known to have answered a part of the reads.
 fn has_cache_hits(case: &Case) -> bool {
     let read = case.issued(Kind::Read).bytes as f64;
-    case.at_device(Kind::Read).is_ok_and(|delivered| (delivered.most as f64) < DELIVERED_BELOW.0 * read)
+    case.at_device(Kind::Read).is_ok_and(|delivered| (delivered.most as f64) < ARRIVED_FROM.0 * read)
 }
 
 #[cfg(test)]

@@ -2,11 +2,7 @@
 //! number of operations that they need.
 
 use super::TIMED;
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::units::show_count;
+use crate::checks::prelude::*;
 
 /// The percentiles of the table in addition to the median. Higher ones are only in the JSON, as `null` if
 /// withheld.
@@ -18,22 +14,20 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::E08,
     name: "TAIL_UNSUPPORTED",
     belief: "a few operations are enough for the tail",
-    page: Page {
-        reads: "The number of operations in the measured windows, for each direction, over all runs.",
-        formula: formula!(
-            "A percentile p of n operations is withheld if n (1 - p) is below {BEYOND}: then it depends on \
-             single operations. p99 needs {p99} operations, p99.9 needs {p999}, p99.99 needs {p9999}. These \
-             are minimums: operations that wait for each other count for less.",
-            p99 = show_count(BEYOND / 0.01),
-            p999 = show_count(BEYOND / 0.001),
-            p9999 = show_count(BEYOND / 0.0001)
-        ),
-        provoke: "`fathom run --rw randread --depth 1 --time 1s --runs 1 DIR` on a hard disk, which serves \
-                  about 100 operations per second.",
-        fix: "Use a longer --time or more --runs.",
-        accept: "A note needs no --accept. It changes neither number nor exit code; fathom only withholds \
-                 the percentiles.",
-    },
+    reads: "The number of operations in the measured windows, for each direction, over all runs.",
+    formula: formula!(
+        "A percentile p of n operations is withheld if n (1 - p) is below {BEYOND}: then it depends on \
+         single operations. p99 needs {p99} operations, p99.9 needs {p999}, p99.99 needs {p9999}. These are \
+         minimums: operations that wait for each other count for less.",
+        p99 = show_count(BEYOND / 0.01),
+        p999 = show_count(BEYOND / 0.001),
+        p9999 = show_count(BEYOND / 0.0001)
+    ),
+    provoke: "`fathom run --rw randread --depth 1 --time 1s --runs 1 DIR` on a hard disk, which serves about \
+              100 operations per second.",
+    fix: "Use a longer --time or more --runs.",
+    accept: "A note needs no --accept. It changes neither number nor exit code; fathom only withholds the \
+             percentiles.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
@@ -53,22 +47,15 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::Holds("There are enough operations for the percentiles of the table.", numbers));
     };
     let names: Vec<&str> = withheld.iter().map(|(name, _)| *name).collect();
-    Ok(Answer::Finding(
-        Detail::new(
-            Severity::Note,
-            format!(
-                "{} operations are too few for p{}, which would depend on single operations: withheld.",
-                show_count(fewest as f64),
-                names.join(" and p")
-            ),
-            numbers,
-        )
-        .with_cure(format!(
-            "{} {} operations are needed.",
-            CHECK.page.fix,
-            show_count(BEYOND / (1.0 - hardest))
-        )),
-    ))
+    detail!(
+        Severity::Note,
+        numbers,
+        "{} operations are too few for p{}, which would depend on single operations: withheld.",
+        show_count(fewest as f64),
+        names.join(" and p")
+    )
+    .with_cure(format!("{} {} operations are needed.", CHECK.fix, show_count(BEYOND / (1.0 - hardest))))
+    .found()
 }
 
 #[cfg(test)]

@@ -3,14 +3,7 @@
 //! with the p99 of the operations.
 
 use super::{TIMED, has_step};
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Evidence, Page, evidence, formula, stream_workers};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::histogram::Histogram;
-use model::job::Kind;
-use model::units::{show_count, show_ns, show_share};
+use crate::checks::prelude::*;
 
 /// Factor by which the p99 of random moments must exceed the p99 of operations.
 const OMITTED_FROM: f64 = 10.0;
@@ -32,26 +25,23 @@ pub(in crate::checks) const CHECK: Check = Check {
     id: CheckId::E09,
     name: "COORDINATED_OMISSION",
     belief: "one request in a hundred waits at least p99",
-    page: Page {
-        reads: "The latency histograms of the measured windows of a closed loop, per direction.",
-        formula: formula!(
-            "Each latency is weighted with itself: the 99th percentile of the result is that of a request \
-             that arrives at a random moment, instead of when the loop is ready. Fires if it is at least \
-             {OMITTED_FROM} times the 99th percentile of operations, and at least {long} of all waiting \
-             ({short} in less than ten seconds of measuring) exceeds {STALL_MEDIANS} medians, in at least \
-             {STALLS_FROM} full queues of stalled operations. Runs with a step (E02) are reported there. \
-             Fewer than {fewest} operations are not checked.",
-            long = Share(STALLED_FROM[0]),
-            short = Share(STALLED_FROM[1]),
-            fewest = show_count(FEWEST_OPS as f64)
-        ),
-        provoke: "`fathom run --rw randread --depth 1 DIR` on storage that pauses, such as a FUSE file \
-                  system that stalls for 100 ms every 200 reads: p99 is 1 ms, but 100 ms for a user who \
-                  arrives at random.",
-        fix: "Use --rate with the expected load: then latency counts from the intended start of an \
-              operation.",
-        accept: "Accept it if you want the time that the storage took after submission.",
-    },
+    reads: "The latency histograms of the measured windows of a closed loop, per direction.",
+    formula: formula!(
+        "Each latency is weighted with itself: the 99th percentile of the result is that of a request that \
+         arrives at a random moment, instead of when the loop is ready. Fires if it is at least \
+         {OMITTED_FROM} times the 99th percentile of operations, and at least {long} of all waiting ({short} \
+         in less than ten seconds of measuring) exceeds {STALL_MEDIANS} medians, in at least {STALLS_FROM} \
+         full queues of stalled operations. Runs with a step (E02) are reported there. Fewer than {fewest} \
+         operations are not checked.",
+        long = Share(STALLED_FROM[0]),
+        short = Share(STALLED_FROM[1]),
+        fewest = show_count(FEWEST_OPS as f64)
+    ),
+    provoke: "`fathom run --rw randread --depth 1 DIR` on storage that pauses, such as a FUSE file system \
+              that stalls for 100 ms every 200 reads: p99 is 1 ms, but 100 ms for a user who arrives at \
+              random.",
+    fix: "Use --rate with the expected load: then latency counts from the intended start of an operation.",
+    accept: "Accept it if you want the time that the storage took after submission.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| stalling(100_000_000, 200)),
@@ -103,22 +93,20 @@ fn evaluate(case: &Case) -> Known<Answer> {
     } else {
         ""
     };
-    Ok(Answer::finding(
+    finding!(
         Severity::Biased,
-        format!(
-            "No new requests were issued during the stalls: {} of the waiting was inside stalls, but only {} \
-             of {} {}s met one. Their p99 of {} counts from submission; requests arriving at random would \
-             see a p99 of {}.{}",
-            show_share(worst.share),
-            show_count(worst.stalled as f64),
-            show_count(worst.ops as f64),
-            worst.kind.word(),
-            show_ns(worst.ops_p99),
-            show_ns(worst.moments_p99),
-            cpu
-        ),
         numbers,
-    ))
+        "No new requests were issued during the stalls: {} of the waiting was inside stalls, but only {} of \
+         {} {}s met one. Their p99 of {} counts from submission; requests arriving at random would see a p99 \
+         of {}.{}",
+        show_share(worst.share),
+        show_count(worst.stalled as f64),
+        show_count(worst.ops as f64),
+        worst.kind.word(),
+        show_ns(worst.ops_p99),
+        show_ns(worst.moments_p99),
+        cpu
+    )
 }
 
 /// Whether the workers waited for a CPU for most of the stall time. False if unknown.

@@ -2,39 +2,31 @@
 //! percentiles, and the operations served with the requested rate. For a replay, counts the operations read too
 //! late from the capture.
 
-use crate::case::{Case, share};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::{LATE_SHARE, PERCENTILES, is_late};
 use crate::runs::{ARRIVALS_VARY, SERVED_FROM, falls_short};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::{Kind, Pace};
-use model::units::{show_ns, show_rate, show_share};
 
 pub(in crate::checks) const CHECK: Check = Check {
     id: CheckId::E10,
     name: "GENERATOR_LATE",
     belief: "operations were submitted on schedule",
-    page: Page {
-        reads: "fathom's own times: the intended start, the submission and the completion of every operation \
-                of an open loop.",
-        formula: formula!(
-            "A percentile is withheld if the submission lateness at the same percentile is more than {late} \
-             of it: then it describes fathom more than the storage. If less than {served} of the requested \
-             operations were served within the windows, and more are missing than random arrivals vary by \
-             ({ARRIVALS_VARY} times the square root of their number), the latencies are void: the rest waits \
-             in a queue that grows with the length of the run. A replay is void if more than {starved} of \
-             its operations were read from the capture too late.",
-            starved = Share(STARVED_TO),
-            late = Share(LATE_SHARE),
-            served = Share(SERVED_FROM)
-        ),
-        provoke: "`fathom run --rate 1000000 --depth 1 DIR` requests more than any disk serves. `taskset -c \
-                  0 fathom run --rate 50000 --workers 8 DIR` makes submissions late.",
-        fix: "Use a lower --rate, a larger --depth or more --workers.",
-        accept: "Accept it if you want to see the storage beyond its capacity.",
-    },
+    reads: "fathom's own times: the intended start, the submission and the completion of every operation of \
+            an open loop.",
+    formula: formula!(
+        "A percentile is withheld if the submission lateness at the same percentile is more than {late} of \
+         it: then it describes fathom more than the storage. If less than {served} of the requested \
+         operations were served within the windows, and more are missing than random arrivals vary by \
+         ({ARRIVALS_VARY} times the square root of their number), the latencies are void: the rest waits in \
+         a queue that grows with the length of the run. A replay is void if more than {starved} of its \
+         operations were read from the capture too late.",
+        starved = Share(STARVED_TO),
+        late = Share(LATE_SHARE),
+        served = Share(SERVED_FROM)
+    ),
+    provoke: "`fathom run --rate 1000000 --depth 1 DIR` requests more than any disk serves. `taskset -c 0 \
+              fathom run --rate 50000 --workers 8 DIR` makes submissions late.",
+    fix: "Use a lower --rate, a larger --depth or more --workers.",
+    accept: "Accept it if you want to see the storage beyond its capacity.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
@@ -72,27 +64,23 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::Holds("Operations were submitted on schedule.", numbers));
     }
     if unserved {
-        return Ok(Answer::finding(
+        return finding!(
             Severity::Void,
-            format!(
-                "Only {} of the requested {} operations per second were served: the rest queued up, and the \
-                 latencies grow with the length of the run.",
-                show_share(served),
-                show_rate(requested)
-            ),
             numbers,
-        ));
+            "Only {} of the requested {} operations per second were served: the rest queued up, and the \
+             latencies grow with the length of the run.",
+            show_share(served),
+            show_rate(requested)
+        );
     }
-    Ok(Answer::finding(
+    finding!(
         Severity::Biased,
-        format!(
-            "Submissions were late by up to {} (99th percentile), more than a tenth of p{}. Results withhold \
-             such percentiles; a load curve shows the lateness in them.",
-            show_ns(worst.unwrap_or(0) as f64),
-            late.join(", p")
-        ),
         numbers,
-    ))
+        "Submissions were late by up to {} (99th percentile), more than a tenth of p{}. Results withhold \
+         such percentiles; a load curve shows the lateness in them.",
+        show_ns(worst.unwrap_or(0) as f64),
+        late.join(", p")
+    )
 }
 
 /// Returns a finding for a replay whose operations were read too late: its times are those of the reader.

@@ -1,15 +1,9 @@
 //! E11: an open loop whose rate is more than the storage serves, so that latency grows with the run. Fires if the
 //! median latency grows from quarter to quarter in most runs. E10 reports operations that were never served.
 
-use crate::case::{Case, CaseRun, no_run, share};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::time_series::{moved, rows_of};
 use crate::runs::{SERVED_FROM, falls_short};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::{Kind, Pace};
-use model::units::{show_ns, show_rate};
 use stats::sample::median;
 
 /// Growth from quarter to quarter. A backlog that grows steadily from zero triples, then grows by two thirds and
@@ -24,25 +18,21 @@ pub(in crate::checks) const CHECK: Check = Check {
     id: CheckId::E11,
     name: "OVERLOADED",
     belief: "the storage keeps up with the requested load",
-    page: Page {
-        reads: "fathom's own intervals of an open loop: the median latency from the intended start.",
-        formula: formula!(
-            "The medians of the four quarters of a run must each be at least {GROWS_BY} times the one \
-             before, and latency must grow by more than {TOO_MUCH_FROM} of the window, which is (rate - \
-             capacity) / rate. Fires if most runs do that. If more than {unserved} of the operations were \
-             not served at all, E10 reports that instead. Runs with fewer than {FEWEST_ROWS} intervals are \
-             not checked.",
-            unserved = Share(1.0 - SERVED_FROM)
-        ),
-        provoke: "`fathom run --engine sim:servers=4 --depth 64 --rate 40200 --arrivals constant --time 40s \
-                  --warmup 0 --runs 1`: four servers of 100 us serve 40,000 operations per second. On \
-                  storage, `fathom limit DIR` shows the capacity; a `--rate` half a percent above it \
-                  overloads the storage.",
-        fix: "Use a --rate below the capacity. A closed loop (no --rate) or `fathom limit` shows the \
-              capacity.",
-        accept: "Accept it if you want to see the queue grow. Latencies at 70 % of the capacity are a fair \
-                 result to quote.",
-    },
+    reads: "fathom's own intervals of an open loop: the median latency from the intended start.",
+    formula: formula!(
+        "The medians of the four quarters of a run must each be at least {GROWS_BY} times the one before, \
+         and latency must grow by more than {TOO_MUCH_FROM} of the window, which is (rate - capacity) / \
+         rate. Fires if most runs do that. If more than {unserved} of the operations were not served at all, \
+         E10 reports that instead. Runs with fewer than {FEWEST_ROWS} intervals are not checked.",
+        unserved = Share(1.0 - SERVED_FROM)
+    ),
+    provoke: "`fathom run --engine sim:servers=4 --depth 64 --rate 40200 --arrivals constant --time 40s \
+              --warmup 0 --runs 1`: four servers of 100 us serve 40,000 operations per second. On storage, \
+              `fathom limit DIR` shows the capacity; a `--rate` half a percent above it overloads the \
+              storage.",
+    fix: "Use a --rate below the capacity. A closed loop (no --rate) or `fathom limit` shows the capacity.",
+    accept: "Accept it if you want to see the queue grow. Latencies at 70 % of the capacity are a fair \
+             result to quote.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| growing(0.006)),
@@ -74,18 +64,16 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("runs_overloaded", overloaded.len() as f64),
     ]);
     match overloaded.first() {
-        Some(g) if 2 * overloaded.len() > growths.len() => Ok(Answer::finding(
+        Some(g) if 2 * overloaded.len() > growths.len() => finding!(
             Severity::Void,
-            format!(
-                "{} operations per second are more than the storage serves: the backlog grew throughout the \
-                 run, from a median latency of {} in its first quarter to {} in its last. Such latencies \
-                 depend on the length of the run.",
-                show_rate(requested),
-                show_ns(g.first_ns),
-                show_ns(g.last_ns)
-            ),
             numbers,
-        )),
+            "{} operations per second are more than the storage serves: the backlog grew throughout the run, \
+             from a median latency of {} in its first quarter to {} in its last. Such latencies depend on \
+             the length of the run.",
+            show_rate(requested),
+            show_ns(g.first_ns),
+            show_ns(g.last_ns)
+        ),
         _ => Ok(Answer::Holds("The storage kept up with the load.", numbers)),
     }
 }

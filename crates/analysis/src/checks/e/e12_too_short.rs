@@ -3,14 +3,8 @@
 //! fast cache.
 
 use super::e13_fresh_flash::is_flash;
-use crate::case::{Case, no_run};
-use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::{LEAST_NS, LEAST_OPS, TICK_NS, TooLittle, WRONG_BY, too_little};
-use crate::threshold::{Ns, Share};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::{show_bytes, show_ns, show_share};
 
 /// Seconds below which periodic work is missed: ext4 commits its journal and the kernel writes back old pages
 /// every five seconds.
@@ -24,30 +18,28 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::E12,
     name: "TOO_SHORT",
     belief: "the measured rate continues",
-    page: Page {
-        reads: "The lengths of the measured windows of all runs and the bytes written in them. For the \
-                drive: `queue/rotational`, its driver and its capacity.",
-        formula: formula!(
-            "Biased, and without an interval, if the windows contain fewer than {LEAST_OPS} operations on \
-             average: a count is off by one operation at the edges of its window, which is {wrong} then. The \
-             same if windows that end by the clock are shorter than {least}: the scheduler may delay a \
-             worker by a tick, at most {tick}, which is {wrong} then. Runs that are equally short agree, so \
-             their variation does not show it. A note if the windows of all runs total less than \
-             {SECONDS_FROM} s: journal commits and writeback happen every five seconds. Writes to a flash \
-             drive (driver nvme or sd, not rotational, not in a virtual machine) are biased if all runs of \
-             the result wrote less than {FAST_SHARE} of its capacity, or {most} GB if that is less: its fast \
-             cache (SLC) may have taken all of it. A09 reports writes that memory took.",
-            wrong = Share(WRONG_BY),
-            least = Ns(LEAST_NS),
-            tick = Ns(TICK_NS),
-            most = FAST_AT_MOST / 1_000_000_000
-        ),
-        provoke: "`fathom run --time 1ms --warmup 0 DIR`; `fathom run --time 1s --runs 1 DIR`; `fathom run \
-                  --rw write --bs 1m --time 5s DIR` on a consumer NVMe drive.",
-        fix: "Use a longer --time or more --runs; for sustained writes, a --size and --time beyond the fast \
-              cache.",
-        accept: "Accept it if your load comes in bursts.",
-    },
+    reads: "The lengths of the measured windows of all runs and the bytes written in them. For the drive: \
+            `queue/rotational`, its driver and its capacity.",
+    formula: formula!(
+        "Biased, and without an interval, if the windows contain fewer than {LEAST_OPS} operations on \
+         average: a count is off by one operation at the edges of its window, which is {wrong} then. The \
+         same if windows that end by the clock are shorter than {least}: the scheduler may delay a worker by \
+         a tick, at most {tick}, which is {wrong} then. Runs that are equally short agree, so their \
+         variation does not show it. A note if the windows of all runs total less than {SECONDS_FROM} s: \
+         journal commits and writeback happen every five seconds. Writes to a flash drive (driver nvme or \
+         sd, not rotational, not in a virtual machine) are biased if all runs of the result wrote less than \
+         {FAST_SHARE} of its capacity, or {most} GB if that is less: its fast cache (SLC) may have taken all \
+         of it. A09 reports writes that memory took.",
+        wrong = Share(WRONG_BY),
+        least = Ns(LEAST_NS),
+        tick = Ns(TICK_NS),
+        most = FAST_AT_MOST / 1_000_000_000
+    ),
+    provoke: "`fathom run --time 1ms --warmup 0 DIR`; `fathom run --time 1s --runs 1 DIR`; `fathom run --rw \
+              write --bs 1m --time 5s DIR` on a consumer NVMe drive.",
+    fix: "Use a longer --time or more --runs; for sustained writes, a --size and --time beyond the fast \
+          cache.",
+    accept: "Accept it if your load comes in bursts.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| crate::fixture::Fixture { runs: 2, ..crate::fixture::Fixture::honest() }.record()),
@@ -85,33 +77,29 @@ fn evaluate(case: &Case) -> Known<Answer> {
         };
         numbers.insert(number.0.into(), number.1);
         let (severity, cure) = (Severity::Biased, Some(cure));
-        return Ok(Answer::Finding(Detail::new(severity, sentence, numbers).with_cure(cure)));
+        return Detail::new(severity, sentence, numbers).with_cure(cure).found();
     }
     if case.does(Kind::Write)
         && let Some(fast) = fast_cache_bytes(case)
         && written < fast
     {
-        return Ok(Answer::finding(
+        return finding!(
             Severity::Biased,
-            format!(
-                "{} were written in total, and the fast cache of such a drive may hold {}: this may be the \
-                 speed of that cache alone.",
-                show_bytes(written),
-                show_bytes(fast)
-            ),
             numbers,
-        ));
+            "{} were written in total, and the fast cache of such a drive may hold {}: this may be the speed \
+             of that cache alone.",
+            show_bytes(written),
+            show_bytes(fast)
+        );
     }
     // Windows may end some us early.
     if seconds < SECONDS_FROM - 0.05 {
-        return Ok(Answer::finding(
+        return finding!(
             Severity::Note,
-            format!(
-                "Only {seconds:.1} s were measured in total, so periodic work such as a journal commit every \
-                 five seconds is hardly included."
-            ),
             numbers,
-        ));
+            "Only {seconds:.1} s were measured in total, so periodic work such as a journal commit every \
+             five seconds is hardly included."
+        );
     }
     Ok(Answer::Holds("The runs are longer than the period of journal commits and writeback.", numbers))
 }

@@ -1,14 +1,8 @@
 //! E13: writes to a flash drive that was just emptied. Compares the bytes written and discarded since the machine
 //! started with the drive's capacity. Drives of virtual machines are not checked (D18).
 
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::evidence::{BlockStat, Moment, SECTOR_BYTES};
-use model::finding::{CheckId, Severity};
-use model::job::Kind;
-use model::units::show_bytes;
+use crate::checks::prelude::*;
+use model::evidence::SECTOR_BYTES;
 
 /// Multiple of the capacity that must be written before a drive is no longer fresh (SNIA preconditioning).
 const WRITTEN_FROM: f64 = 2.0;
@@ -21,25 +15,23 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::E13,
     name: "FRESH_FLASH",
     belief: "the drive was in the state of normal use",
-    page: Page {
-        reads: "The `stat` file of the lowest devices at the start of the first run: sectors written and \
-                discarded since the machine started. Also `queue/rotational` and the capacity.",
-        formula: formula!(
-            "For writes and trims on drives that are not rotational, outside virtual machines. If less than \
-             {WRITTEN_FROM} times the capacity was written since the machine started (SNIA's \
-             preconditioning) and at least {EMPTIED_FROM} of it was discarded, the drive was emptied, and \
-             the result is relabelled. With {WRITTEN_FROM} times the capacity written, the check holds. In \
-             between, the history before the machine started is unknown: the check holds if --precondition \
-             wrote the measured region twice and the rate settled after that, otherwise it does not answer."
-        ),
-        provoke: "`blkdiscard -f /dev/DRIVE && fathom run --rw randwrite --destroy DRIVE /dev/DRIVE`, which \
-                  erases the drive.",
-        fix: "Measure the whole drive with --precondition (`fathom run --rw randwrite --precondition \
-              --destroy DRIVE /dev/DRIVE`), which erases it and writes it twice first.",
-        accept: "Accept it if you compare fresh drives. Preconditioning then runs the measured job until the \
-                 rate settles. A file on an emptied drive leaves the rest of it empty, however often it is \
-                 written.",
-    },
+    reads: "The `stat` file of the lowest devices at the start of the first run: sectors written and \
+            discarded since the machine started. Also `queue/rotational` and the capacity.",
+    formula: formula!(
+        "For writes and trims on drives that are not rotational, outside virtual machines. If less than \
+         {WRITTEN_FROM} times the capacity was written since the machine started (SNIA's preconditioning) \
+         and at least {EMPTIED_FROM} of it was discarded, the drive was emptied, and the result is \
+         relabelled. With {WRITTEN_FROM} times the capacity written, the check holds. In between, the \
+         history before the machine started is unknown: the check holds if --precondition wrote the measured \
+         region twice and the rate settled after that, otherwise it does not answer."
+    ),
+    provoke: "`blkdiscard -f /dev/DRIVE && fathom run --rw randwrite --destroy DRIVE /dev/DRIVE`, which \
+              erases the drive.",
+    fix: "Measure the whole drive with --precondition (`fathom run --rw randwrite --precondition --destroy \
+          DRIVE /dev/DRIVE`), which erases it and writes it twice first.",
+    accept: "Accept it if you compare fresh drives. Preconditioning then runs the measured job until the \
+             rate settles. A file on an emptied drive leaves the rest of it empty, however often it is \
+             written.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| drive(1 << 34, 1 << 33)),
@@ -84,21 +76,18 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_bytes(capacity)
         ));
     }
-    Ok(Answer::Finding(
-        Detail::new(
-            Severity::Rename,
-            format!(
-                "The drive was emptied: {} of its {} were discarded since the machine started, and only {} \
-                 written. A fresh flash drive writes faster than later.{}",
-                show_bytes(discarded),
-                show_bytes(capacity),
-                show_bytes(written),
-                if preconditioned.is_some() { " Preconditioning left the rest of it empty." } else { "" }
-            ),
-            numbers,
-        )
-        .relabelled(Rename::Condition("freshly emptied drive".into())),
-    ))
+    detail!(
+        Severity::Rename,
+        numbers,
+        "The drive was emptied: {} of its {} were discarded since the machine started, and only {} written. \
+         A fresh flash drive writes faster than later.{}",
+        show_bytes(discarded),
+        show_bytes(capacity),
+        show_bytes(written),
+        if preconditioned.is_some() { " Preconditioning left the rest of it empty." } else { "" }
+    )
+    .relabelled(Rename::Condition("freshly emptied drive".into()))
+    .found()
 }
 
 /// Whether the storage below is flash, as far as the machine knows.

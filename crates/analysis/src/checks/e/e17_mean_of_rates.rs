@@ -1,13 +1,8 @@
 //! E17: a rate that is not operations divided by time. This checks fathom itself: the operations of the intervals
 //! must add up to the totals of the run.
 
-use crate::case::{Case, CaseRun, no_run};
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
+use crate::checks::prelude::*;
 use crate::figures::time_series::{moved, rows_of};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::units::show_count;
 
 /// Share by which intervals and totals may differ. fathom counts every operation in both, so this only allows for
 /// files of other versions.
@@ -17,19 +12,17 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::E17,
     name: "MEAN_OF_RATES",
     belief: "the rate is operations / time",
-    page: Page {
-        reads: "fathom's own intervals and the totals of each run.",
-        formula: formula!(
-            "The rate of a run is its operations divided by the length of its window, never a mean of the \
-             rates of seconds or workers. As a guard, the operations of the intervals are added up and \
-             compared with the totals: a difference of more than {SAME} invalidates the result. Not checked \
-             if intervals were left out to keep the session file small."
-        ),
-        provoke: "No command: it would be a bug in fathom. A session file with twice the operations in its \
-                  first interval shows it.",
-        fix: "Report it with the session file: this is a bug in fathom.",
-        accept: "",
-    },
+    reads: "fathom's own intervals and the totals of each run.",
+    formula: formula!(
+        "The rate of a run is its operations divided by the length of its window, never a mean of the rates \
+         of seconds or workers. As a guard, the operations of the intervals are added up and compared with \
+         the totals: a difference of more than {SAME} invalidates the result. Not checked if intervals were \
+         left out to keep the session file small."
+    ),
+    provoke: "No command: it would be a bug in fathom. A session file with twice the operations in its first \
+              interval shows it.",
+    fix: "Report it with the session file: this is a bug in fathom.",
+    accept: "",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| with_tenths(12)),
@@ -51,16 +44,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if in_intervals.abs_diff(in_totals) as f64 <= SAME.0 * in_totals as f64 {
         return Ok(Answer::Holds("The rate is operations / time, and the intervals add up to it.", numbers));
     }
-    Ok(Answer::finding(
+    finding!(
         Severity::Void,
-        format!(
-            "The intervals of the runs contain {} operations, but their totals are {}: the rate is not \
-             operations / time.",
-            show_count(in_intervals as f64),
-            show_count(in_totals as f64)
-        ),
         numbers,
-    ))
+        "The intervals of the runs contain {} operations, but their totals are {}: the rate is not \
+         operations / time.",
+        show_count(in_intervals as f64),
+        show_count(in_totals as f64)
+    )
 }
 
 /// Fails if intervals are missing: a session file that reaches its size limit leaves some out.

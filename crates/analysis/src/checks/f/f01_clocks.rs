@@ -2,12 +2,7 @@
 //! between the first and the last start, and the error of the clocks, with the time in which all hosts ran.
 
 use super::{host_names, hosts, runs};
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::units::{show_ns, show_share};
+use crate::checks::prelude::*;
 
 /// Share of the time in which all hosts ran by which starts may differ. Runs differ by more than that effect on
 /// the rate.
@@ -17,23 +12,21 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::F01,
     name: "HOSTS_APART",
     belief: "all hosts began at the same time",
-    page: Page {
-        reads: "For each run, the first operation of every host by its own clock (CLOCK_MONOTONIC), and the \
-                offset of that clock from rank 0's before and after the run. Offsets come from round trips \
-                over the network, of which the shortest counts.",
-        formula: formula!(
-            "Compares the time between the first operations of the first and of the last host with the time \
-             in which all hosts ran. A clock may be off by half of the shortest round trip, or by its drift \
-             between the two readings, whichever is more. If the difference or the error is more than \
-             {APART_ABOVE} of the time in which all hosts ran, in most runs, the number is biased: part of \
-             it is the load of only some hosts. Not checked if the clocks were not read."
-        ),
-        provoke: "`mpirun -np 2 --bind-to none taskset -c 0 fathom run --rw randread --time 20ms \
-                  --ranks-per-host 2 DIR`: ranks that wait for one CPU begin one after the other.",
-        fix: "Use a longer --time, leave a CPU free for fathom on each host, and use a network with less \
-              load for MPI (`--mca btl_tcp_if_include`).",
-        accept: "Accept it if your hosts also start one after the other.",
-    },
+    reads: "For each run, the first operation of every host by its own clock (CLOCK_MONOTONIC), and the \
+            offset of that clock from rank 0's before and after the run. Offsets come from round trips over \
+            the network, of which the shortest counts.",
+    formula: formula!(
+        "Compares the time between the first operations of the first and of the last host with the time in \
+         which all hosts ran. A clock may be off by half of the shortest round trip, or by its drift between \
+         the two readings, whichever is more. If the difference or the error is more than {APART_ABOVE} of \
+         the time in which all hosts ran, in most runs, the number is biased: part of it is the load of only \
+         some hosts. Not checked if the clocks were not read."
+    ),
+    provoke: "`mpirun -np 2 --bind-to none taskset -c 0 fathom run --rw randread --time 20ms \
+              --ranks-per-host 2 DIR`: ranks that wait for one CPU begin one after the other.",
+    fix: "Use a longer --time, leave a CPU free for fathom on each host, and use a network with less load \
+          for MPI (`--mca btl_tcp_if_include`).",
+    accept: "Accept it if your hosts also start one after the other.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| super::with(|f| f.runs.iter_mut().for_each(|r| r.spread_ns = Some(30_000_000)))),
@@ -88,7 +81,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_ns(spread as f64)
         )
     };
-    Ok(Answer::finding(Severity::Biased, sentence, numbers))
+    Detail::new(Severity::Biased, sentence, numbers).found()
 }
 
 #[test]

@@ -2,12 +2,7 @@
 //! ran with the longest run.
 
 use super::{hosts, runs};
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::units::{show_bytes, show_share};
+use crate::checks::prelude::*;
 
 /// Share of a run in which all hosts must run, so that its percentiles describe the load of all.
 const TOGETHER_FROM: Share = Share(0.9);
@@ -16,21 +11,19 @@ pub(super) const CHECK: Check = Check {
     id: CheckId::F02,
     name: "UNEQUAL_WORK",
     belief: "all hosts did the same work for the same time",
-    page: Page {
-        reads: "The sizes of the targets on each host, and for each run the time in which all hosts ran and \
-                the time in which any host ran.",
-        formula: formula!(
-            "Biased if a target has another size on one host than on another: fewer blocks are easier to \
-             cache. Also biased if, in most runs, all hosts ran in less than {TOGETHER_FROM} of the time: \
-             the rate covers only the time in which all ran, but the percentiles include operations of hosts \
-             that had the storage to themselves."
-        ),
-        provoke: "`mpirun ... fathom run --rw randread --ops 20k DIR` with one host throttled to a third: \
-                  the others end earlier.",
-        fix: "Give all hosts the same --size and the same free space. Use --time instead of --ops or \
-              --bytes, so that all hosts run for the same time.",
-        accept: "Accept it if you want the time that a fixed amount of work takes.",
-    },
+    reads: "The sizes of the targets on each host, and for each run the time in which all hosts ran and the \
+            time in which any host ran.",
+    formula: formula!(
+        "Biased if a target has another size on one host than on another: fewer blocks are easier to cache. \
+         Also biased if, in most runs, all hosts ran in less than {TOGETHER_FROM} of the time: the rate \
+         covers only the time in which all ran, but the percentiles include operations of hosts that had the \
+         storage to themselves."
+    ),
+    provoke: "`mpirun ... fathom run --rw randread --ops 20k DIR` with one host throttled to a third: the \
+              others end earlier.",
+    fix: "Give all hosts the same --size and the same free space. Use --time instead of --ops or --bytes, so \
+          that all hosts run for the same time.",
+    accept: "Accept it if you want the time that a fixed amount of work takes.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| super::with(|f| f.hosts[1].target_bytes = vec![1 << 29])),
@@ -67,23 +60,23 @@ fn evaluate(case: &Case) -> Known<Answer> {
             let sum = sizes(rank).into_iter().flatten().fold(0, u64::saturating_add);
             format!("{} on {}", show_bytes(sum), hosts[rank].name)
         };
-        return Ok(Answer::finding(
+        return finding!(
             Severity::Biased,
-            format!("The work was unequal: the targets have {} and {}.", describe(first), describe(rank)),
             numbers,
-        ));
+            "The work was unequal: the targets have {} and {}.",
+            describe(first),
+            describe(rank)
+        );
     }
     if 2 * apart > runs.len() {
-        return Ok(Answer::finding(
+        return finding!(
             Severity::Biased,
-            format!(
-                "In {apart} of {} runs, hosts did not run for the same time; in the worst run all ran in {} \
-                 of the time. The rate covers that time, the percentiles cover everything.",
-                runs.len(),
-                show_share(least_together)
-            ),
             numbers,
-        ));
+            "In {apart} of {} runs, hosts did not run for the same time; in the worst run all ran in {} of \
+             the time. The rate covers that time, the percentiles cover everything.",
+            runs.len(),
+            show_share(least_together)
+        );
     }
     Ok(Answer::Holds("All hosts did the same work for the same time.", numbers))
 }

@@ -3,42 +3,31 @@
 //! of offsets.
 
 use super::{host_names, hosts, shared_storage};
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use crate::threshold::Share;
-use model::Known;
-use model::finding::{CheckId, Severity};
-use model::job::{Kind, Order};
+use crate::checks::a::a16_re_reads::REPEATS_ABOVE;
+use crate::checks::prelude::*;
 use model::plan::Role;
-use model::units::show_share;
-
-/// Share of repeated reads above which it is reported, as for a single host (A16).
-const REPEATS_ABOVE: Share = Share(0.2);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::F03,
     name: "ANOTHERS_CACHE",
     belief: "no other host brought the blocks into a cache",
-    page: Page {
-        reads: "The storage of each host's targets (devices by model and serial number, file systems by \
-                their source), the host that made each file, and the bytes that all hosts read in the \
-                longest run, compared with the span. No kernel file.",
-        formula: formula!(
-            "For a file or device that several hosts read, c = bytes read by all / span: at random, 1 - (1 - \
-             e^-c) / c of the reads are of a block that was already read, and n hosts that read it in order \
-             read each block n times, which is 1 - 1/n. From {REPEATS_ABOVE} on it is a note for direct I/O, \
-             where a server or an array may keep blocks that it has sent, and biased through the page cache \
-             of hosts that are one machine. Also a note for a file on shared storage that the reading host \
-             itself wrote: the server had it in memory, and a client of a cache-coherent file system may \
-             have it. With --shift-hosts, no host reads its own file. Parts of one file (--shared) that \
-             hosts of one machine read through its page cache are biased, since the kernel reads ahead for \
-             all of them."
-        ),
-        provoke: "`mpirun -np 2 ... fathom run --rw read --size 64m --ranks-per-host 2 FILE`.",
-        fix: "Use --shift-hosts 1, so that each host reads another host's file, and a --size several times \
-              the memory of the storage servers.",
-        accept: "Accept it if you want to measure many hosts that read the same data.",
-    },
+    reads: "The storage of each host's targets (devices by model and serial number, file systems by their \
+            source), the host that made each file, and the bytes that all hosts read in the longest run, \
+            compared with the span. No kernel file.",
+    formula: formula!(
+        "For a file or device that several hosts read, c = bytes read by all / span: at random, 1 - (1 - \
+         e^-c) / c of the reads are of a block that was already read, and n hosts that read it in order read \
+         each block n times, which is 1 - 1/n. From {REPEATS_ABOVE} on it is a note for direct I/O, where a \
+         server or an array may keep blocks that it has sent, and biased through the page cache of hosts \
+         that are one machine. Also a note for a file on shared storage that the reading host itself wrote: \
+         the server had it in memory, and a client of a cache-coherent file system may have it. With \
+         --shift-hosts, no host reads its own file. Parts of one file (--shared) that hosts of one machine \
+         read through its page cache are biased, since the kernel reads ahead for all of them."
+    ),
+    provoke: "`mpirun -np 2 ... fathom run --rw read --size 64m --ranks-per-host 2 FILE`.",
+    fix: "Use --shift-hosts 1, so that each host reads another host's file, and a --size several times the \
+          memory of the storage servers.",
+    accept: "Accept it if you want to measure many hosts that read the same data.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| shared(1)),
@@ -76,17 +65,15 @@ fn evaluate(case: &Case) -> Known<Answer> {
         if case.grounded().is_ok() {
             return Ok(Answer::Holds("Each host reads its own file.", numbers));
         }
-        return Ok(Answer::finding(
+        return finding!(
             Severity::Note,
-            format!(
-                "Each host reads the {} that it wrote itself, on storage that {} share ({}): recent writes \
-                 may still be in the memory of the server.",
-                if case.stream.shared.is_some() { "part of the file" } else { "file" },
-                host_names(case, ranks),
-                what.name()
-            ),
             numbers,
-        ));
+            "Each host reads the {} that it wrote itself, on storage that {} share ({}): recent writes may \
+             still be in the memory of the server.",
+            if case.stream.shared.is_some() { "part of the file" } else { "file" },
+            host_names(case, ranks),
+            what.name()
+        );
     }
     same_target(case, ranks, numbers)
 }
@@ -150,16 +137,14 @@ fn same_target(case: &Case, ranks: &[usize], mut numbers: crate::checks::Evidenc
     let is_one_cache = through_one_cache(case, ranks);
     let cache_name =
         if is_one_cache { "the page cache of their machine" } else { "a cache of the shared storage" };
-    Ok(Answer::finding(
+    finding!(
         if is_one_cache { Severity::Biased } else { Severity::Note },
-        format!(
-            "About {} of the reads were of blocks that some host had already read: {} read the same data, \
-             and {cache_name} may have answered.",
-            show_share(part),
-            host_names(case, ranks)
-        ),
         numbers,
-    ))
+        "About {} of the reads were of blocks that some host had already read: {} read the same data, and \
+         {cache_name} may have answered.",
+        show_share(part),
+        host_names(case, ranks)
+    )
 }
 
 /// Two hosts that read a file on a server and together cover its blocks `passes` times.

@@ -2,32 +2,25 @@
 //! kernels (boot_id) and the identities of the devices. Shared file systems are accepted.
 
 use super::{Storage, host_names, hosts, shared_storage};
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use model::Known;
-use model::finding::{CheckId, Severity};
-use std::collections::BTreeMap;
+use crate::checks::prelude::*;
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::F04,
     name: "COUNTED_TWICE",
     belief: "every host has its own CPUs and device",
-    page: Page {
-        reads: "`/proc/sys/kernel/random/boot_id` of each host, which is the same for all that run on one \
-                kernel, and model and serial number of the devices below its targets.",
-        formula: formula!(
-            "Hosts with the same `boot_id` are one machine: ranks of a host, or containers. They share its \
-             CPUs, memory and clock. Devices with the same model and serial number, or with the same number \
-             within one kernel, are one device: the hosts share its rate, and the sum is not that of one \
-             device per host. Both are notes, since the sum is what was measured."
-        ),
-        provoke: "`mpirun -np 2 --bind-to none fathom run --rw randread --ranks-per-host 2 DIR`.",
-        fix: "Start one rank per host (`mpirun --map-by ppr:1:node`), on hosts that are not containers of \
-              one machine.",
-        accept: "Accept it if you want to measure one array or machine that all hosts share. Some \
-                 hypervisors give the disks of all guests the same serial number: those only look like one \
-                 device.",
-    },
+    reads: "`/proc/sys/kernel/random/boot_id` of each host, which is the same for all that run on one \
+            kernel, and model and serial number of the devices below its targets.",
+    formula: formula!(
+        "Hosts with the same `boot_id` are one machine: ranks of a host, or containers. They share its CPUs, \
+         memory and clock. Devices with the same model and serial number, or with the same number within one \
+         kernel, are one device: the hosts share its rate, and the sum is not that of one device per host. \
+         Both are notes, since the sum is what was measured."
+    ),
+    provoke: "`mpirun -np 2 --bind-to none fathom run --rw randread --ranks-per-host 2 DIR`.",
+    fix: "Start one rank per host (`mpirun --map-by ppr:1:node`), on hosts that are not containers of one \
+          machine.",
+    accept: "Accept it if you want to measure one array or machine that all hosts share. Some hypervisors \
+             give the disks of all guests the same serial number: those only look like one device.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| super::with(|f| f.hosts[1].kernel = Some(0))),
@@ -73,7 +66,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             ));
         }
     };
-    Ok(Answer::finding(Severity::Note, sentence, numbers))
+    Detail::new(Severity::Note, sentence, numbers).found()
 }
 
 #[test]

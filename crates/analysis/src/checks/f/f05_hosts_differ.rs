@@ -2,26 +2,21 @@
 //! devices.
 
 use super::{fleet, hosts};
-use crate::case::Case;
-use crate::checks::{Answer, Ask, Check, Page, evidence, formula};
-use model::Known;
-use model::finding::{CheckId, Severity};
+use crate::checks::prelude::*;
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::F05,
     name: "HOSTS_DIFFER",
     belief: "all hosts are alike, so one represents the others",
-    page: Page {
-        reads: "The findings of each host when it planned: kernel, CPUs, memory; file system, mount options, \
-                device model and size of the targets; the engine and span that it would have chosen.",
-        formula: formula!(
-            "A note that lists each property that differs between hosts, with the value of each host. The \
-             number remains the result of these hosts."
-        ),
-        provoke: "`mpirun ...` on hosts with different kernels.",
-        fix: "Use hosts that are alike, or measure each kind separately.",
-        accept: "Accept it if the mixture is your cluster.",
-    },
+    reads: "The findings of each host when it planned: kernel, CPUs, memory; file system, mount options, \
+            device model and size of the targets; the engine and span that it would have chosen.",
+    formula: formula!(
+        "A note that lists each property that differs between hosts, with the value of each host. The number \
+         remains the result of these hosts."
+    ),
+    provoke: "`mpirun ...` on hosts with different kernels.",
+    fix: "Use hosts that are alike, or measure each kind separately.",
+    accept: "Accept it if the mixture is your cluster.",
     ask: Ask::Alone(evaluate),
     #[cfg(test)]
     fires: Some(|| {
@@ -48,8 +43,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             numbers,
         ));
     }
-    let sentence = format!("Hosts are not alike: {}.", fleet.differences.join(". "));
-    Ok(Answer::finding(Severity::Note, sentence, numbers))
+    finding!(Severity::Note, numbers, "Hosts are not alike: {}.", fleet.differences.join(". "))
 }
 
 #[test]

@@ -1,36 +1,33 @@
 //! E14: the two sides did different work, or ran on different machines. The finding names everything that differs.
 
 use super::{ComparisonCheck, Context, NamedAnswer};
-use crate::checks::{Answer, Detail, Evidence, Page, formula};
+use crate::checks::prelude::*;
 use crate::compare;
 use model::comparison::Pair;
-use model::finding::{CheckId, Severity};
 
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     id: CheckId::E14,
     name: "NOT_ALIKE",
     belief: "nothing else differs between the two sides",
-    page: Page {
-        reads: "The jobs of both sides as they ran, the machine, file system and block stack of both, and \
-                the findings that invalidate or relabel a result.",
-        formula: formula!(
-            "Refused, because the work differs: another order, direction, block size, span, first byte, \
-             number of targets, depth, workers, cache mode, pace, syncs or data, or other concurrent \
-             streams. Also refused: a side that a finding invalidates; a side that a finding relabels while \
-             the other is not relabelled, such as the page cache (A01) against the device; sessions of one \
-             side that differ in anything. If the sides rest on different accepted findings (`--accept`), or \
-             one side uses another engine because the default engine was denied there, and nothing else \
-             refuses, the answer is CANNOT TELL. Named, because it may be the subject of the comparison: \
-             host, kernel, CPU, hypervisor, cgroup limits, file system, mount options, device, its queue, \
-             engine, batch, CPUs of the workers, times, and the limiter of the result (B05, D05, D06, D08, \
-             D11). A circumstance that is unknown on one side is not checked."
-        ),
-        provoke: "fathom run --cache direct -o a.json DIR\n\
-                  fathom run --cache buffered -o b.json DIR\n\
-                  fathom compare a.json b.json",
-        fix: "Measure both sides alike, or use --accept E14 to compare them anyway.",
-        accept: "With --accept E14 the differences are named, and the answers cover them as well.",
-    },
+    reads: "The jobs of both sides as they ran, the machine, file system and block stack of both, and the \
+            findings that invalidate or relabel a result.",
+    formula: formula!(
+        "Refused, because the work differs: another order, direction, block size, span, first byte, number \
+         of targets, depth, workers, cache mode, pace, syncs or data, or other concurrent streams. Also \
+         refused: a side that a finding invalidates; a side that a finding relabels while the other is not \
+         relabelled, such as the page cache (A01) against the device; sessions of one side that differ in \
+         anything. If the sides rest on different accepted findings (`--accept`), or one side uses another \
+         engine because the default engine was denied there, and nothing else refuses, the answer is CANNOT \
+         TELL. Named, because it may be the subject of the comparison: host, kernel, CPU, hypervisor, cgroup \
+         limits, file system, mount options, device, its queue, engine, batch, CPUs of the workers, times, \
+         and the limiter of the result (B05, D05, D06, D08, D11). A circumstance that is unknown on one side \
+         is not checked."
+    ),
+    provoke: "fathom run --cache direct -o a.json DIR\n\
+              fathom run --cache buffered -o b.json DIR\n\
+              fathom compare a.json b.json",
+    fix: "Measure both sides alike, or use --accept E14 to compare them anyway.",
+    accept: "With --accept E14 the differences are named, and the answers cover them as well.",
     acceptable: true,
     ask: evaluate,
 };

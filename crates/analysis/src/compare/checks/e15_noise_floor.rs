@@ -2,32 +2,28 @@
 //! sessions of one side.
 
 use super::{ComparisonCheck, Context, NamedAnswer};
-use crate::checks::{Answer, Detail, Page, evidence, formula};
-use crate::threshold::{MARGIN, MARGIN_OF_LONE_SESSIONS, Share};
-use model::finding::{CheckId, Severity};
-use model::units::show_share;
+use crate::checks::prelude::*;
+use crate::threshold::{MARGIN, MARGIN_OF_LONE_SESSIONS};
 
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     id: CheckId::E15,
     name: "NOISE_FLOOR",
     belief: "two sessions of the same configuration have the same result",
-    page: Page {
-        reads: "The means of the sessions of each side, if a side has several.",
-        formula: formula!(
-            "The floor is the largest difference between two sessions of one side, from 20 pairs on their \
-             95th percentile: both have the same configuration, so this difference occurs without any \
-             change. It replaces the margin of {margin} if it is larger, separately for each number. Fires \
-             if the headline differs by no more. Runs of one session cannot show the floor: changes from one \
-             hour to the next, or with a new test file, affect all of them alike. Therefore, if each side is \
-             one session, the margin is {lone}, unless you give another.",
-            margin = Share(MARGIN),
-            lone = Share(MARGIN_OF_LONE_SESSIONS)
-        ),
-        provoke: "Measure A twice with another load on the disk in between, then `fathom compare A1,A2 B`.",
-        fix: "Find what changes between sessions of one configuration, or measure more of them in turns: \
-              `fathom compare A1,A2,A3 B1,B2,B3`.",
-        accept: "",
-    },
+    reads: "The means of the sessions of each side, if a side has several.",
+    formula: formula!(
+        "The floor is the largest difference between two sessions of one side, from 20 pairs on their 95th \
+         percentile: both have the same configuration, so this difference occurs without any change. It \
+         replaces the margin of {margin} if it is larger, separately for each number. Fires if the headline \
+         differs by no more. Runs of one session cannot show the floor: changes from one hour to the next, \
+         or with a new test file, affect all of them alike. Therefore, if each side is one session, the \
+         margin is {lone}, unless you give another.",
+        margin = Share(MARGIN),
+        lone = Share(MARGIN_OF_LONE_SESSIONS)
+    ),
+    provoke: "Measure A twice with another load on the disk in between, then `fathom compare A1,A2 B`.",
+    fix: "Find what changes between sessions of one configuration, or measure more of them in turns: `fathom \
+          compare A1,A2,A3 B1,B2,B3`.",
+    accept: "",
     acceptable: false,
     ask: evaluate,
 };
@@ -50,15 +46,13 @@ fn evaluate(context: &Context) -> Vec<NamedAnswer> {
         let holds = "The sessions of one side differ less than the two sides.";
         return vec![(about, Ok(Answer::Holds(holds, numbers)))];
     }
-    let found = Detail::new(
+    let found = detail!(
         Severity::Biased,
-        format!(
-            "{} differs by {}, but sessions of one side differ by up to {} without any change.",
-            metric.name,
-            show_share(effect),
-            show_share(floor)
-        ),
         numbers,
+        "{} differs by {}, but sessions of one side differ by up to {} without any change.",
+        metric.name,
+        show_share(effect),
+        show_share(floor)
     );
     vec![(about, Ok(Answer::Finding(found)))]
 }

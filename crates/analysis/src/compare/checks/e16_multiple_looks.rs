@@ -2,31 +2,26 @@
 //! for multiple tests.
 
 use super::{ComparisonCheck, Context, NamedAnswer};
-use crate::checks::{Answer, Detail, Page, evidence, formula};
-use crate::threshold::Share;
+use crate::checks::prelude::*;
 use model::comparison::{Answer as Word, Metric};
-use model::finding::{CheckId, Severity};
 use stats::comparison::ALLOWED;
 
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     id: CheckId::E16,
     name: "MULTIPLE_LOOKS",
     belief: "a difference in one of many numbers means something",
-    page: Page {
-        reads: "The p-values of all numbers of the comparison except the headline.",
-        formula: formula!(
-            "Of 20 numbers without a difference, one is outside its 95 % interval by chance. Holm's \
-             procedure therefore raises the p-values until the probability of any false answer is below \
-             {allowed}. The headline was chosen before the measurement and is judged separately. Fires if a \
-             number is beyond the margin by its own interval but not after the correction.",
-            allowed = Share(ALLOWED)
-        ),
-        provoke: "`fathom compare` of two sessions of `fathom bench --profile cdm` on a disk with \
-                  neighbours, which has more than thirty numbers.",
-        fix: "Measure the number that matters alone (`fathom run` makes it the headline), or with more \
-              --runs.",
-        accept: "Do not quote the one number that differs.",
-    },
+    reads: "The p-values of all numbers of the comparison except the headline.",
+    formula: formula!(
+        "Of 20 numbers without a difference, one is outside its 95 % interval by chance. Holm's procedure \
+         therefore raises the p-values until the probability of any false answer is below {allowed}. The \
+         headline was chosen before the measurement and is judged separately. Fires if a number is beyond \
+         the margin by its own interval but not after the correction.",
+        allowed = Share(ALLOWED)
+    ),
+    provoke: "`fathom compare` of two sessions of `fathom bench --profile cdm` on a disk with neighbours, \
+              which has more than thirty numbers.",
+    fix: "Measure the number that matters alone (`fathom run` makes it the headline), or with more --runs.",
+    accept: "Do not quote the one number that differs.",
     acceptable: false,
     ask: evaluate,
 };
@@ -45,14 +40,12 @@ fn evaluate(context: &Context) -> Vec<NamedAnswer> {
     let answer = if held.is_empty() {
         Answer::Holds("No number differs only because many were compared.", numbers)
     } else {
-        Answer::Finding(Detail::new(
+        Answer::Finding(detail!(
             Severity::Biased,
-            format!(
-                "The comparison has {count} numbers in addition to the headline, and some differ by chance. \
-                 Not significant after correction for multiple tests: {}.",
-                held.join(", ")
-            ),
             numbers,
+            "The comparison has {count} numbers in addition to the headline, and some differ by chance. Not \
+             significant after correction for multiple tests: {}.",
+            held.join(", ")
         ))
     };
     vec![(Vec::new(), Ok(answer))]

@@ -2,12 +2,9 @@
 //! smallest and the largest of the runs.
 
 use super::{ComparisonCheck, Context, NamedAnswer};
-use crate::checks::{Answer, Detail, Evidence, Page, formula};
+use crate::checks::prelude::*;
 use crate::compare::SideResult;
-use crate::threshold::Share;
-use model::finding::{CheckId, Severity};
 use model::report::{Figures, Measured};
-use model::units::show_ns;
 
 /// Share by which a percentile may be outside: histogram buckets are accurate to 0.8 %.
 const SAME: Share = Share(0.01);
@@ -16,21 +13,18 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     id: CheckId::E18,
     name: "SUM_OF_PEAKS",
     belief: "a percentile of several runs comes from all their operations",
-    page: Page {
-        reads: "The percentiles of each result over all operations, and those of each of its runs.",
-        formula: formula!(
-            "A percentile of all operations lies between the smallest and the largest of the same percentile \
-             of the parts, for any parts: fathom merges histograms. A percentile more than {SAME} outside \
-             was added up or comes from another source; percentiles of that name are then not compared. \
-             Percentiles are compared run by run: the value shown is the geometric mean over runs, the \
-             percentile of a typical run, not that of all operations in each report."
-        ),
-        provoke: "Add up a percentile in a report by hand: \
-                  `jq '.results[].read.latency_ns.percentiles[\"99\"] *= 8' a.json > b.json` and \
-                  `fathom compare a.json b.json`.",
-        fix: "Compare the sessions themselves, which have the histograms, instead of edited files.",
-        accept: "",
-    },
+    reads: "The percentiles of each result over all operations, and those of each of its runs.",
+    formula: formula!(
+        "A percentile of all operations lies between the smallest and the largest of the same percentile of \
+         the parts, for any parts: fathom merges histograms. A percentile more than {SAME} outside was added \
+         up or comes from another source; percentiles of that name are then not compared. Percentiles are \
+         compared run by run: the value shown is the geometric mean over runs, the percentile of a typical \
+         run, not that of all operations in each report."
+    ),
+    provoke: "Add up a percentile in a report by hand: `jq '.results[].read.latency_ns.percentiles[\"99\"] \
+              *= 8' a.json > b.json` and `fathom compare a.json b.json`.",
+    fix: "Compare the sessions themselves, which have the histograms, instead of edited files.",
+    accept: "",
     acceptable: false,
     ask: evaluate,
 };
@@ -75,14 +69,12 @@ struct Outside {
 impl Outside {
     fn found(&self, side: &str) -> Detail {
         let [whole, low, high] = [self.all_runs_ns, self.runs[0], self.runs[1]].map(|ns| show_ns(ns as f64));
-        Detail::new(
+        detail!(
             Severity::Void,
-            format!(
-                "The {} of {side} is {whole}, but those of its runs are between {low} and {high}: it does \
-                 not come from these runs.",
-                self.name
-            ),
             Evidence::new(),
+            "The {} of {side} is {whole}, but those of its runs are between {low} and {high}: it does not \
+             come from these runs.",
+            self.name
         )
     }
 }

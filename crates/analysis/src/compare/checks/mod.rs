@@ -6,7 +6,7 @@ mod e15_noise_floor;
 mod e16_multiple_looks;
 pub(super) mod e18_sum_of_peaks;
 
-use crate::checks::{Answer, Page};
+use crate::checks::Answer;
 use crate::findings;
 use model::Known;
 use model::comparison::{Metric, Pair};
@@ -25,8 +25,12 @@ pub(crate) struct ComparisonCheck {
     pub(crate) name: &'static str,
     /// The belief that the check tests.
     pub(crate) belief: &'static str,
-    /// The page for `fathom explain`.
-    pub(crate) page: Page,
+    /// The texts of its page, as of [`crate::checks::Check`].
+    pub(crate) reads: &'static str,
+    pub(crate) formula: fn() -> String,
+    pub(crate) provoke: &'static str,
+    pub(crate) fix: &'static str,
+    pub(crate) accept: &'static str,
     /// Whether `--accept` can accept the finding.
     pub(crate) acceptable: bool,
     /// The function that answers, with the results that each answer is about.
@@ -69,7 +73,7 @@ pub(super) fn ask(context: &Context) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
     for check in CHECKS {
         for (about, answer) in (check.ask)(context) {
-            let Some(mut new) = findings::finding(check.id, check.name, &check.page, &answer, about) else {
+            let Some(mut new) = findings::finding(check.id, check.name, check.fix, &answer, about) else {
                 continue;
             };
             new.accepted = check.acceptable && context.accepted;

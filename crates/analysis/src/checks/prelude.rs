@@ -1,0 +1,19 @@
+//! The vocabulary that nearly every check uses.
+
+pub(super) use super::{
+    ARRIVED_FROM, VMSTAT, VMSTAT_PAGE_BYTES, issued_bytes, layer_names, least_median_ns, phase_streams,
+    service_latency, stream_workers, sum_over_runs,
+};
+pub(crate) use crate::case::{Amount, Case, CaseRun, asked_depth, no_run, share};
+pub(crate) use crate::checks::{
+    Answer, Ask, Check, Detail, Earlier, Evidence, Rename, detail, evidence, finding, formula,
+};
+pub(crate) use crate::threshold::{Limit, Ns, Share, grade};
+pub(crate) use model::Known;
+pub(crate) use model::evidence::{BlockFlow, BlockStat, Extents, Moment, Snapshot};
+pub(crate) use model::finding::{CheckId, Severity};
+pub(crate) use model::histogram::Histogram;
+pub(crate) use model::job::{Kind, Order, Pace, Pattern, Stream};
+pub(crate) use model::machine::{Layer, LayerKind, Place};
+pub(crate) use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
+pub(crate) use std::collections::{BTreeMap, BTreeSet};
