@@ -446,9 +446,6 @@ fn a_mix_of_one_direction_has_the_rate_of_that_direction() {
 
 #[test]
 fn messages_name_no_flags_of_fathom() {
-    for (_, option) in crate::names_in_tool::FIO {
-        assert!(super::super::options::find(option).is_some(), "{option}");
-    }
     // Each fails a check of the whole specification, whose messages name settings.
     for options in
         ["rw=randread rate=1m,1m rw_sequencer=identical", "rw=read loops=2 file_service_type=random"]
