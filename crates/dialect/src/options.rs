@@ -103,7 +103,7 @@ impl ToolOption {
         Self { value, ..self }
     }
 
-    pub(crate) const fn words(
+    pub(crate) const fn one_of(
         self,
         words: &'static [&'static str],
         other_words: &'static [&'static str],

@@ -110,8 +110,8 @@ pub(super) fn set_blocks(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
     }
     let sizes = sizes(job, rw)?;
     let align = job.same_for("ba", rw.directions(), |text| job.units("ba").whole(text))?.filter(|a| *a > 0);
-    stream.align = align;
     if rw.kind.is_random() {
+        stream.align = align;
         let fixed = used_sizes(&sizes, rw).all(|s| matches!(s, Sizes::Fixed(_)))
             && used_sizes(&sizes, rw)
                 .all(|s| s.least() == used_sizes(&sizes, rw).next().map_or(0, Sizes::least));

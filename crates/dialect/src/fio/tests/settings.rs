@@ -31,6 +31,13 @@ fn files_and_their_creation() {
     assert_eq!(filling("rw=write fallocate=keep"), Some(Filling::Reserved));
     assert_eq!(filling("rw=write overwrite=1"), Some(Filling::Data));
     assert_eq!(filling("filename=f allow_file_create=0"), None);
+    assert_eq!(filling("rw=write create_on_open=1 overwrite=1"), Some(Filling::Nothing));
+    refused("rw=read create_on_open=1", &["an empty file", "leave create_on_open out"]);
+    assert_eq!(
+        (stream("rw=write ba=64k").align, stream("rw=randwrite ba=64k").align),
+        (None, Some(64 << 10)),
+        "only random offsets are aligned"
+    );
     let thousands = job("[j]\nkb_base=1000\nsize=1m\n");
     assert_eq!(thousands.phases[0].streams[0].size, Some(1_000_000));
 }
