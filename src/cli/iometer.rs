@@ -14,22 +14,6 @@ use model::spec::iometer::Spec;
 use std::io::IsTerminal;
 use std::path::Path;
 
-const HELP: &str = "Usage: fathom iometer /c FILE [/r FILE] [/t SECONDS] [--explain] [TARGET...]
-
-  /c FILE        configuration file of Iometer (.icf) to run
-  /r FILE        file for the results, as Iometer's CSV [default: standard output]
-  /t SECONDS     run time of each test [default: that of the configuration file]
-  --explain      print the tests of the file with their workers and targets, and measure nothing
-  --destroy=NAME allow overwriting a file that fathom did not make (its path) or a device (its name or serial);
-                 may be repeated. FATHOM_DESTROY does the same, with paths separated by colons.
-                 FATHOM_UNSEEN_USERS names, in the same way, files and devices that may be written although
-                 other users of them may be hidden
-  TARGET         files, directories or devices that replace the targets of the file, in the order in which it
-                 first names them; not needed if these are paths
-
-Options may begin with - too. Which parts of a file have an effect: `fathom help reference/iometer`.
-";
-
 /// Run the tests of a configuration file of Iometer one after another, and write its result file.
 ///
 /// `fathom iometer /?` lists the options; `fathom help reference/iometer` describes which parts of a file have an effect.
@@ -62,7 +46,7 @@ impl Args {
         let command_line = parse(&args).map_err(Failure::Usage)?;
         let Some(file) = command_line.configuration.as_deref().filter(|_| !command_line.helps) else {
             if command_line.helps {
-                return stdout::text(HELP).map(|()| None);
+                return stdout::text(&iometer::options::help()).map(|()| None);
             }
             return Err(Failure::Usage("no configuration file was typed; type /c FILE".into()));
         };

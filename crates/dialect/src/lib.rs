@@ -7,6 +7,7 @@ pub mod fio;
 pub mod iometer;
 pub mod job;
 mod names_in_tool;
+pub mod options;
 pub mod trouble;
 
 pub use self::names_in_tool::in_names_of;
@@ -77,23 +78,7 @@ pub struct Language {
 }
 
 /// Options of fio. A job file has at least one of them.
-const FIO_KEYS: [&str; 15] = [
-    "rw",
-    "readwrite",
-    "ioengine",
-    "iodepth",
-    "numjobs",
-    "bs",
-    "blocksize",
-    "bssplit",
-    "filename",
-    "directory",
-    "rwmixread",
-    "time_based",
-    "fill_device",
-    "stonewall",
-    "verify",
-];
+const FIO_KEYS: &str = "rw readwrite ioengine iodepth numjobs bs blocksize bssplit filename directory rwmixread time_based fill_device stonewall verify";
 
 /// Tables and keys that only fathom's TOML has. A file with one of them is a job of fathom.
 const FATHOM_KEYS: [&str; 6] = [job::PHASE, job::STREAM, "rw", "bs", "depth", "workers"];
@@ -184,7 +169,7 @@ fn is_fio(text: &str) -> bool {
         if !in_section || key.is_empty() || key.contains(char::is_whitespace) {
             return false;
         }
-        known |= FIO_KEYS.contains(&key);
+        known |= FIO_KEYS.split(' ').any(|known| known == key);
     }
     known
 }

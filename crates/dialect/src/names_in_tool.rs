@@ -5,143 +5,27 @@
 //! Commands of fathom in backquotes are left alone.
 
 use crate::Tool;
+use crate::diskspd::options::OPTIONS as DISKSPD;
+use crate::fio::options::OPTIONS as FIO;
+use crate::iometer::options::{HEADINGS, OPTIONS as IOMETER};
+use crate::options::ToolOption;
 use model::spec::{JobSpec, keys};
 
-/// Options of fio by the setting that each sets.
-pub(crate) const FIO: &[(&str, &str)] = &[
-    ("rw", "rw"),
-    ("mix", "rwmixread"),
-    ("bs", "bs"),
-    ("depth", "iodepth"),
-    ("size", "size"),
-    ("offset", "offset"),
-    ("target", "filename"),
-    ("create", "fallocate"),
-    ("sharing", "file_service_type"),
-    ("random", "random_distribution"),
-    ("align", "blockalign"),
-    ("stride", "rw"),
-    ("hole", "rw"),
-    ("backwards", "rw"),
-    ("start", "offset_increment"),
-    ("positions", "rw"),
-    ("consecutive", "rw"),
-    ("times", "rw_sequencer"),
-    ("strided", "zonesize"),
-    ("replay", "read_iolog"),
-    ("pace", "replay_no_stall"),
-    ("speed", "replay_time_scale"),
-    ("replay-scale", "replay_scale"),
-    ("replay-align", "replay_align"),
-    ("replay-skip", "replay_skip"),
-    ("rate", "rate_iops"),
-    ("arrivals", "rate_process"),
-    ("limit-iops", "rate_iops"),
-    ("limit-bandwidth", "rate"),
-    ("flow", "flow"),
-    ("serialize-overlap", "serialize_overlap"),
-    ("think", "thinktime"),
-    ("burst", "thinktime_blocks"),
-    ("burst-time", "thinktime_iotime"),
-    ("think-spin", "thinktime_spin"),
-    ("delay", "startdelay"),
-    ("batch", "iodepth_batch"),
-    ("ops", "number_ios"),
-    ("bytes", "io_size"),
-    ("time", "runtime"),
-    ("warmup", "ramp_time"),
-    ("passes", "loops"),
-    ("steady-state", "steadystate"),
-    ("latency-target", "latency_target"),
-    ("min-rate", "rate_min"),
-    ("max-latency", "max_latency"),
-    ("max-errors", "continue_on_error"),
-    ("ignore-errors", "ignore_error"),
-    ("ends-others", "exitall"),
-    ("fsync", "fsync"),
-    ("fdatasync", "fdatasync"),
-    ("sync-file-range", "sync_file_range"),
-    ("compress", "buffer_compress_percentage"),
-    ("dedup", "dedupe_percentage"),
-    ("dedup-set", "dedupe_working_set_percentage"),
-    ("dedup-shared", "dedupe_global"),
-    ("zeros", "zero_buffers"),
-    ("data", "buffer_pattern"),
-    ("workers", "numjobs"),
-    ("clones", "numjobs"),
-    ("cpus", "cpus_allowed"),
-    ("pin", "cpus_allowed_policy"),
-    ("memory-nodes", "numa_mem_policy"),
-    ("nice", "nice"),
-    ("io-priority", "prio"),
-    ("op-priority", "cmdprio_percentage"),
-    ("seed", "randseed"),
-    ("cold", "invalidate"),
-    ("evict-each-pass", "invalidate"),
-    ("advice", "fadvise_hint"),
-    ("cache", "direct"),
-    ("engine", "ioengine"),
-    ("verify", "verify"),
-    ("op-log", "write_lat_log"),
-    ("op-log-interval", "log_avg_msec"),
-];
-
-/// Options of DISKSPD by the setting that each sets.
-const DISKSPD: &[(&str, &str)] = &[
-    ("rw", "-w"),
-    ("mix", "-w"),
-    ("bs", "-b"),
-    ("depth", "-o"),
-    ("size", "-f"),
-    ("offset", "-B"),
-    ("create", "-c"),
-    ("random", "-r"),
-    ("align", "-r"),
-    ("stride", "-s"),
-    ("start", "-T"),
-    ("run-length", "-rs"),
-    ("limit-iops", "-g"),
-    ("limit-bandwidth", "-g"),
-    ("think", "-j"),
-    ("burst", "-i"),
-    ("time", "-d"),
-    ("warmup", "-W"),
-    ("cooldown", "-C"),
-    ("sharing", "-O"),
-    ("workers", "-t"),
-    ("cpus", "-a"),
-    ("pin", "-a"),
-    ("io-priority", "-I"),
-    ("dedup", "-Z"),
-    ("compress", "-Z"),
-    ("zeros", "-Z"),
-    ("data", "-Z"),
-    ("counting", "-Z"),
-    ("seed", "-z"),
-    ("cache", "-S"),
-    ("advice", "-f"),
-    ("fsync", "-N"),
-    ("times", "-p"),
-];
-
-/// The option of Iometer, or the heading of its configuration files, by the setting that each sets.
-const IOMETER: &[(&str, &str)] = &[
-    ("time", "/t"),
-    ("warmup", "'Ramp Up Time"),
-    ("depth", "'Number of outstanding IOs"),
-    ("size", "'Disk maximum size"),
-    ("offset", "'Disk maximum size"),
-    ("line", "'size,% of size,% reads,% random,delay,burst,align,reply"),
-    ("bs", "'size,% of size,% reads,% random,delay,burst,align,reply"),
-    ("mix", "'size,% of size,% reads,% random,delay,burst,align,reply"),
-    ("random", "'size,% of size,% reads,% random,delay,burst,align,reply"),
-    ("align", "'size,% of size,% reads,% random,delay,burst,align,reply"),
-    ("workers", "'Worker"),
-    ("target", "'Target"),
-    ("seed", "'use fixed seed"),
-    ("compress", "'Data pattern"),
-    ("dedup", "'Data pattern"),
-];
+/// The option that sets a setting, as users of the tool type it without a value.
+fn option_of(tool: Tool, setting: &str) -> Option<String> {
+    let (tables, prefix): (&[&[ToolOption]], _) = match tool {
+        Tool::Fio => (&[FIO], ""),
+        Tool::Diskspd => (&[DISKSPD], "-"),
+        Tool::Iometer => (&[IOMETER, HEADINGS], ""),
+        Tool::Fathom => (&[], ""),
+    };
+    let sets = |option: &&&ToolOption| option.settings.split(' ').any(|one| one == setting);
+    tables
+        .iter()
+        .flat_map(|table| table.iter())
+        .find(|option| sets(&option))
+        .map(|option| format!("{prefix}{}", option.name))
+}
 
 /// Engines that have another name in fio.
 const ENGINES: &[(&str, &str)] =
@@ -149,17 +33,16 @@ const ENGINES: &[(&str, &str)] =
 
 /// A setting with its value as typed for the tool: `rate=50m`, `-o32`.
 pub(crate) fn format_for_tool(tool: Tool, key: &str, value: Option<&str>) -> String {
-    let (names, glue) = match tool {
-        Tool::Fio => (FIO, "="),
-        Tool::Diskspd => (DISKSPD, ""),
-        Tool::Iometer => (IOMETER, " "),
-        Tool::Fathom => (&[] as &[_], " "),
+    let glue = match tool {
+        Tool::Fio => "=",
+        Tool::Diskspd => "",
+        Tool::Iometer | Tool::Fathom => " ",
     };
-    let known = names.iter().find(|(setting, _)| *setting == key).map(|(_, option)| *option);
+    let known = option_of(tool, key);
     let value = value.and_then(|value| translated(tool, key, value));
     match (known, value) {
         (Some(option), Some(value)) => format!("{option}{glue}{value}"),
-        (Some(option), None) => option.into(),
+        (Some(option), None) => option,
         (None, Some(value)) => format!("fathom's setting {key} ({value})"),
         (None, None) => format!("fathom's setting {key}"),
     }
@@ -224,16 +107,6 @@ pub fn in_names_of(tool: Tool, text: &str) -> String {
     out + rest
 }
 
-/// Removes fathom's settings in parentheses, such as " (`--bs`)", which users of another tool cannot type.
-pub(crate) fn without_settings(text: &str) -> String {
-    let mut out = text.to_owned();
-    while let Some(start) = out.find(" (`--") {
-        let length = out[start..].find(')').map_or(out.len() - start, |end| end + 1);
-        out.replace_range(start..start + length, "");
-    }
-    out
-}
-
 /// The setting at the beginning of a text, and the rest of the text.
 fn flag(text: &str) -> Option<(&'static keys::Key, &str)> {
     let end = text.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(text.len());
@@ -254,15 +127,12 @@ fn value<'t>(key: &keys::Key, text: &'t str) -> (Option<&'t str>, &'t str) {
 }
 
 #[test]
-fn settings_in_parentheses_are_removed() {
-    let text = "limit of each (`--limit-iops`, `--rate`), or 0 (off) (`--bs`)";
-    assert_eq!(without_settings(text), "limit of each, or 0 (off)");
-}
-
-#[test]
-fn every_translated_setting_exists() {
-    for (setting, _) in FIO.iter().chain(DISKSPD).chain(IOMETER) {
-        assert!(keys::find(setting).is_some(), "{setting}");
+fn settings_of_the_tables_exist() {
+    let tables = [FIO, DISKSPD, IOMETER, HEADINGS];
+    for option in tables.iter().flat_map(|table| table.iter()) {
+        for setting in option.settings.split_terminator(' ') {
+            assert!(keys::find(setting).is_some(), "{}: {setting}", option.name);
+        }
     }
 }
 

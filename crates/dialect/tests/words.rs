@@ -1,9 +1,11 @@
 //! Checks that the documentation of job languages is current: examples are valid jobs, and the documents list
 //! every key and option. `FATHOM_BLESS=1` writes the generated tables anew.
 
-use dialect::diskspd::options as diskspd;
-use dialect::fio::options::{FioOption, How, OPTIONS, OWN, OwnOption};
+use dialect::diskspd::options::OPTIONS as DISKSPD;
+use dialect::fio::options::{OPTIONS as FIO, OWN as FIO_ITSELF};
+use dialect::iometer::options::{HEADINGS, OPTIONS as IOMETER};
 use dialect::job::parse;
+use dialect::options::{How, ToolOption};
 use model::spec::iometer::LINE_KEYS;
 use std::path::{Path, PathBuf};
 
@@ -39,36 +41,64 @@ fn the_keys_of_a_line_are_documented() {
 }
 
 #[test]
-fn the_options_of_fio_are_documented() {
-    check_generated("docs/reference/fio.md", "<!-- own options -->\n", &own_options());
-    check_generated("docs/reference/fio.md", "<!-- options -->\n", &options());
+fn the_options_of_other_tools_are_documented() {
+    let tests = fio_tests();
+    let fio = |option: &ToolOption| {
+        let types = |(_, text): &&(String, String)| option.names().any(|name| types_option(text, name));
+        tests.iter().find(types).map(|(name, _)| name.clone())
+    };
+    let diskspd = diskspd_tests();
+    let diskspd = |option: &ToolOption| {
+        let typed = [format!(" -{}", option.name), format!("\"-{}", option.name)];
+        typed.iter().any(|typed| diskspd.contains(typed)).then(String::new)
+    };
+    let untested = |_: &ToolOption| Some(String::new());
+    for (tool, begin, generated) in [
+        ("fio", "<!-- own options -->\n", table(FIO_ITSELF, "--", &untested)),
+        ("fio", "<!-- options -->\n", table(FIO, "", &fio)),
+        ("diskspd", "<!-- options -->\n", table(DISKSPD, "-", &diskspd)),
+        ("iometer", "<!-- options -->\n", table(IOMETER, "", &untested)),
+        ("iometer", "<!-- headings -->\n", table(HEADINGS, "", &untested)),
+    ] {
+        check_generated(&format!("docs/reference/{tool}.md"), begin, &generated);
+    }
 }
 
-#[test]
-fn the_options_of_diskspd_are_documented() {
-    check_generated("docs/reference/diskspd.md", "<!-- options -->\n", &diskspd_options());
-}
-
-/// The table of DISKSPD's options. Panics if no test types an honoured option.
-fn diskspd_options() -> String {
-    let texts =
-        ["tests/it/diskspd.rs", "crates/dialect/src/diskspd/tests.rs"].map(|path| read(&root().join(path)));
-    let mut out = String::from("\n| option | here | on Linux |\n|---|---|---|\n");
-    for diskspd::DiskspdOption { name, value, how } in diskspd::OPTIONS {
-        let (word, about) = match how {
-            diskspd::How::Honoured(about) => ("honoured", about),
-            diskspd::How::NoEffect(why) => ("no effect", why),
-            diskspd::How::Refused(why) => ("refused", why),
+/// A table of options: their names, how each is handled, the settings of fathom, and the effect or reason, followed by the name of the
+/// test that types it. Panics if no test types an honoured option.
+fn table(options: &[ToolOption], prefix: &str, test_of: &dyn Fn(&ToolOption) -> Option<String>) -> String {
+    let mut out = String::from("\n| option | here | setting | effect or reason |\n|---|---|---|---|\n");
+    let code = |text: &str| format!("`{text}`");
+    for option in options {
+        let names: Vec<String> =
+            option.names().map(|name| code(&format!("{prefix}{name}{}", option.value))).collect();
+        let settings: Vec<String> =
+            option.settings.split_terminator(' ').map(|name| code(&format!("--{name}"))).collect();
+        let (word, about) = match option.how {
+            How::Honoured => {
+                let test = test_of(option);
+                let test = test.unwrap_or_else(|| panic!("no test types {prefix}{}", option.name));
+                let by = if test.is_empty() { test } else { format!(" (`{test}`)") };
+                ("honoured", format!("{}{by}", option.about))
+            }
+            How::NoEffect => ("no effect", option.about.to_owned()),
+            How::Only(values) => {
+                let values: Vec<String> = values.iter().map(|value| code(value)).collect();
+                ("refused", format!("except {}: {}", values.join(" or "), option.about))
+            }
+            How::Refused => ("refused", option.about.to_owned()),
         };
-        let typed =
-            [format!(" -{name}"), format!("\"-{name}"), format!("--{}", name.trim_start_matches('-'))];
-        let is_typed = texts.iter().any(|text| typed.iter().any(|typed| text.contains(typed.as_str())));
-        assert!(word != "honoured" || is_typed, "no test types -{name}");
-        out += &format!("| `-{name}{value}` | {word} | {about} |\n")
-            .replace("text|xml", "text\\|xml")
-            .replace("1|2|3", "1\\|2\\|3");
+        let cells = [names.join(", "), word.to_owned(), settings.join(", "), about];
+        out += &format!("| {} |\n", cells.map(|cell| cell.replace('|', "\\|")).join(" | "));
     }
     out + "\n"
+}
+
+/// The texts of the tests of DISKSPD's options.
+fn diskspd_tests() -> String {
+    ["tests/it/diskspd.rs", "crates/dialect/src/diskspd/tests.rs"]
+        .map(|path| read(&root().join(path)))
+        .concat()
 }
 
 /// Asserts that a document has the current generated part, or writes it.
@@ -98,23 +128,6 @@ fn the_jobs_in_the_document_are_valid() {
     for job in jobs {
         parse("docs/reference/job-files.md", job, |_| Vec::new()).unwrap_or_else(|e| panic!("{e}"));
     }
-}
-
-/// The table of fio's job options, each honoured one with a test that types it.
-fn options() -> String {
-    let tests = fio_tests();
-    let row = |option: &FioOption| {
-        let names = || std::iter::once(option.name).chain(option.aliases.iter().copied());
-        let shown: Vec<String> = names().map(|n| format!("`{n}`")).collect();
-        let test = tests.iter().find(|(_, text)| names().any(|name| types_option(text, name)));
-        (shown.join(", "), option.how, test.map(|(name, _)| name.clone()))
-    };
-    let rows: Vec<_> = OPTIONS.iter().map(row).collect();
-    let honoured = rows.iter().filter(|(_, how, _)| matches!(how, How::Honoured(_)));
-    let without: Vec<&String> =
-        honoured.filter(|(.., test)| test.is_none()).map(|(names, ..)| names).collect();
-    assert!(without.is_empty(), "no test types these: {without:?}");
-    table(rows.into_iter())
 }
 
 /// Tests of fio's options, each with its text: integration tests first, then unit tests of the parser.
@@ -167,36 +180,6 @@ fn types_option(text: &str, option: &str) -> bool {
         let ends = after.is_some_and(|c| matches!(c, '=' | '\n' | ' ' | '"'));
         !before.is_some_and(|c| is_word(c) || matches!(c, '.' | ':' | '`')) && ends
     })
-}
-
-/// The table of options of fio itself.
-fn own_options() -> String {
-    let row = |option: &OwnOption| {
-        let value = option.value.map_or_else(String::new, |value| format!("={value}"));
-        (format!("`--{}{value}`", option.name).replace('|', "\\|"), option.how, None)
-    };
-    table(OWN.iter().map(row))
-}
-
-/// A table of options with how each is handled, and the test that types it.
-fn table(rows: impl Iterator<Item = (String, How, Option<String>)>) -> String {
-    let mut out = String::from("\n| option | here | effect or reason |\n|---|---|---|\n");
-    for (names, how, test) in rows {
-        let (word, about) = match how {
-            How::Honoured(about) => {
-                let by = test.map_or_else(String::new, |test| format!(" (`{test}`)"));
-                ("honoured", about.to_owned() + &by)
-            }
-            How::NoEffect(why) => ("no effect", why.to_owned()),
-            How::Only(values, why) => {
-                let values: Vec<String> = values.iter().map(|v| format!("`{v}`")).collect();
-                ("refused", format!("except {}: {why}", values.join(" or ")))
-            }
-            How::Refused(why) => ("refused", why.to_owned()),
-        };
-        out += &format!("| {names} | {word} | {} |\n", about.replace('|', "\\|"));
-    }
-    out + "\n"
 }
 
 /// The table of the keys of a line.

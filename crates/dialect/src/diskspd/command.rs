@@ -1,7 +1,7 @@
 //! DISKSPD's command line: options with their values attached, followed by the targets. Sizes may be in
 //! blocks of `-b`, wherever that option is. [`super::validate`] checks whether options go together.
 
-use super::options::{self, ETW, EVENTS, EXPERIMENT, STATISTICS, help};
+use super::options::{ETW, EVENTS, EXPERIMENT, OPTIONS, STATISTICS, help};
 use super::xml;
 use crate::diskspd::Source;
 use crate::trouble::{Mark, Trouble, quoted, typed_hyphens};
@@ -243,10 +243,8 @@ impl CommandLine {
             'P' => self.profile.progress = if value.is_empty() { PROGRESS } else { number(value, 1)? },
             'l' => {
                 alone(value)?;
-                let large = options::OPTIONS.iter().find(|o| o.name == "l");
-                if let Some(options::How::NoEffect(why)) = large.map(|o| o.how) {
-                    self.remarks.push(format!("-l has no effect here: {why}"));
-                }
+                let why = OPTIONS.iter().find(|o| o.name == "l").map_or("", |option| option.about);
+                self.remarks.push(format!("-l has no effect here: {why}"));
                 target.large_pages = true;
             }
             'a' if matches!(value, "" | "g") => {}

@@ -36,11 +36,6 @@ impl ParsedRw {
         }
     }
 
-    /// Whether it has a number, which changes the order of the blocks.
-    pub(super) fn has_number(&self) -> bool {
-        self.step != 0
-    }
-
     /// Whether it writes.
     pub(super) fn writes(&self) -> bool {
         self.directions().contains(&1)
@@ -56,18 +51,10 @@ impl ParsedRw {
 pub(super) fn parse_rw(job: &Job) -> Result<ParsedRw, Fault> {
     let text = job.text("rw").unwrap_or("read");
     let (word, number) = text.split_once(':').unwrap_or((text, ""));
-    let fault = |why: &str| Err(job.fault("rw", why));
-    let kind = match word {
-        "readwrite" => Rw::Rw,
-        _ => match Rw::WORDS.iter().find(|(known, _)| *known == word) {
-            Some((_, kind)) => *kind,
-            None => {
-                return fault(
-                    "fio has no such pattern; type read, write, rw, trim, trimwrite, randread, randwrite, randrw, randtrim or randtrimwrite",
-                );
-            }
-        },
-    };
+    let word = if word == "readwrite" { "rw" } else { word };
+    let why = "fio has no such pattern; type read, write, rw, trim, trimwrite, randread, randwrite, randrw, randtrim or randtrimwrite";
+    let known = Rw::WORDS.iter().find(|(known, _)| *known == word);
+    let kind = known.map(|(_, kind)| *kind).ok_or_else(|| job.fault("rw", why))?;
     let step = if number.is_empty() {
         0
     } else {
@@ -75,43 +62,34 @@ pub(super) fn parse_rw(job: &Job) -> Result<ParsedRw, Fault> {
         let bytes = job.units("rw").whole(digits).map_err(|why| job.fault("rw", why))?;
         sign * i64::try_from(bytes).unwrap_or(i64::MAX)
     };
-    if kind.is_random() && u32::try_from(step).is_err() {
-        return fault(
-            "the number of operations at each random offset is not valid; type one such as rw=randread:8",
-        );
-    }
-    if kind == Rw::Randtrimwrite && step > 1 {
-        return fault(
-            "fathom does not support several operations at each random offset of randtrimwrite; leave the number out",
-        );
-    }
-
+    let why = "the number of operations at each random offset is not valid; type one such as rw=randread:8";
+    job.refuse_if(kind.is_random() && u32::try_from(step).is_err(), "rw", why)?;
+    let why = "fathom does not support several operations at each random offset of randtrimwrite; leave the number out";
+    job.refuse_if(kind == Rw::Randtrimwrite && step > 1, "rw", why)?;
     let kind = match kind {
-        Rw::Write | Rw::Trimwrite if job.on("verify_only", false)? => Rw::Read,
-        Rw::Randwrite | Rw::Randtrimwrite if job.on("verify_only", false)? => Rw::Randread,
-        Rw::Rw | Rw::Randrw if job.on("verify_only", false)? => {
-            return Err(job.fault(
-                "verify_only",
-                "fathom does not know which blocks a mix writes; type rw=write or randwrite",
-            ));
+        kind if !job.on("verify_only", false)? => kind,
+        Rw::Write | Rw::Trimwrite => Rw::Read,
+        Rw::Randwrite | Rw::Randtrimwrite => Rw::Randread,
+        kind => {
+            let why = "fathom does not know which blocks a mix writes; type rw=write or randwrite";
+            job.refuse_if(matches!(kind, Rw::Rw | Rw::Randrw), "verify_only", why)?;
+            kind
         }
-        kind => kind,
     };
     Ok(ParsedRw { kind, step })
 }
 
-/// The jobs if none of them writes or trims.
-pub(super) fn only_reading(jobs: Vec<Job>) -> Result<Vec<Job>, Fault> {
-    for job in &jobs {
+/// Refuses jobs that write or trim.
+pub(super) fn only_reading(jobs: &[Job]) -> Result<(), Fault> {
+    for job in jobs {
         if job.is_replay() {
             only_reading_log(job)?;
-        } else if parse_rw(job)?.directions() != [0] {
-            return Err(
-                job.fault("rw", "the job writes, but --readonly forbids writes; leave one of them out")
-            );
+        } else {
+            let why = "the job writes, but --readonly forbids writes; leave one of them out";
+            job.refuse_if(parse_rw(job)?.directions() != [0], "rw", why)?;
         }
     }
-    Ok(jobs)
+    Ok(())
 }
 
 /// Refuses a replay that includes writes, which are not known in advance.
@@ -132,28 +110,25 @@ pub(super) fn set_blocks(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
     }
     let sizes = sizes(job, rw)?;
     let align = job.same_for("ba", rw.directions(), |text| job.units("ba").whole(text))?.filter(|a| *a > 0);
-    stream.align = align;
     if rw.kind.is_random() {
+        stream.align = align;
         let fixed = used_sizes(&sizes, rw).all(|s| matches!(s, Sizes::Fixed(_)))
             && used_sizes(&sizes, rw)
                 .all(|s| s.least() == used_sizes(&sizes, rw).next().map_or(0, Sizes::least));
         let row = u32::try_from(rw.step).ok().filter(|n| *n > 1);
-        if is_identical(job)? && row.is_some() {
-            if !fixed || rw.kind.is_mixed() {
-                let why = "identical needs a single direction and block size; type rw_sequencer=sequential, or a job without a mix";
-                return Err(job.fault("rw_sequencer", why));
-            }
+        if job.text("rw_sequencer") == Some("identical") && row.is_some() {
+            let why = "identical needs a single direction and block size; type rw_sequencer=sequential, or a job without a mix";
+            job.refuse_if(!fixed || rw.kind.is_mixed(), "rw_sequencer", why)?;
             stream.times = row;
         } else {
             stream.consecutive = row;
         }
         stream.random = Some(random_order(job, rw, fixed, align.is_some())?);
-        if stream.random == Some(Order::Once) && !used_sizes(&sizes, rw).all(covers_blocks) {
-            let option = if job.text("bssplit").is_some() { "bssplit" } else { "bsrange" };
-            let why =
-                "a size is not a multiple of the smallest, so a pass would miss blocks; type norandommap too";
-            return Err(job.fault(option, why));
-        }
+        let misses = stream.random == Some(Order::Once) && !used_sizes(&sizes, rw).all(covers_blocks);
+        let option = if job.text("bssplit").is_some() { "bssplit" } else { "bsrange" };
+        let why =
+            "a size is not a multiple of the smallest, so a pass would miss blocks; type norandommap too";
+        job.refuse_if(misses, option, why)?;
     } else {
         set_step(job, rw, &sizes, stream)?;
     }
@@ -163,15 +138,6 @@ pub(super) fn set_blocks(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
     stream.positions = Some(Positions::Own).filter(|_| rw.kind.is_mixed() && continues);
     stream.bs = Some(sizes);
     Ok(())
-}
-
-/// Whether further operations at a random offset repeat that offset.
-fn is_identical(job: &Job) -> Result<bool, Fault> {
-    match job.text("rw_sequencer") {
-        None | Some("sequential") => Ok(false),
-        Some("identical") => Ok(true),
-        Some(_) => Err(job.fault("rw_sequencer", "fio has no such value; type sequential or identical")),
-    }
 }
 
 /// Whether operations of these sizes cover whole blocks.
@@ -337,12 +303,8 @@ fn random_order(job: &Job, rw: &ParsedRw, fixed: bool, aligned: bool) -> Result<
     let used: Vec<u32> = rw.directions().iter().filter_map(|at| shares.get(*at).copied()).collect();
     let is_partly_random = used.iter().any(|share| *share < 100);
     if typed != "random" {
-        if is_partly_random {
-            return Err(job.fault(
-                "percentage_random",
-                "it works only with uniform offsets; leave random_distribution out",
-            ));
-        }
+        let why = "it works only with uniform offsets; leave random_distribution out";
+        job.refuse_if(is_partly_random, "percentage_random", why)?;
         return distribution(typed).map_err(|why| job.fault("random_distribution", why));
     }
     if is_partly_random {
@@ -359,17 +321,9 @@ fn random_order(job: &Job, rw: &ParsedRw, fixed: bool, aligned: bool) -> Result<
 
 /// The shares of random operations among reads, writes and trims, in percent.
 fn random_shares(job: &Job) -> Result<[u32; 3], Fault> {
-    let Some(text) = job.text("percentage_random") else { return Ok([100; 3]) };
-    let mut shares = [100; 3];
-    for (share, text) in
-        shares.iter_mut().zip(triplet(text).map_err(|why| job.fault("percentage_random", why))?)
-    {
-        let Some(text) = text else { continue };
-        let number = job.units("percentage_random").whole(text.trim_end_matches('%'));
-        let number = number.and_then(percent).map_err(|why| job.fault("percentage_random", why))?;
-        *share = number.into();
-    }
-    Ok(shares)
+    let units = job.units("percentage_random");
+    let share = |text: &str| units.whole(text.trim_end_matches('%')).and_then(percent);
+    Ok(job.by_direction("percentage_random", share)?.map(|share| share.unwrap_or(100).into()))
 }
 
 /// The remark on partly sequential jobs that should access each block once.
@@ -467,29 +421,18 @@ pub(super) fn strided_zones(
             return Err(job.fault("zonemode", "strided needs the size of a zone; type zonesize=256m too"));
         }
         (None | Some("strided"), Some(_)) => {}
-        (Some("zbd"), _) => return Err(job.fault("zonemode", ZONED)),
-        (Some(_), _) => return Err(job.fault("zonemode", "fio has no such value; type none or strided")),
+        (Some(_), _) => return Err(job.fault("zonemode", ZONED)),
     }
     let bytes = bytes.unwrap_or(0);
     let range_bytes = job.bytes("zonerange")?.filter(|range| *range > 0).unwrap_or(bytes);
     let skip_bytes = job.bytes("zoneskip")?.unwrap_or(0);
-    if files > 1 {
-        return Err(job.fault(
-            "zonesize",
-            "fathom only supports zones of a single file; leave it out, or type one file",
-        ));
-    }
-    if rw.has_number() {
-        return Err(
-            job.fault("rw", "fathom does not combine zones with a number in rw; leave the number out")
-        );
-    }
-    if job.text("random_distribution").is_some_and(|law| law != "random") {
-        return Err(job.fault(
-            "random_distribution",
-            "offsets within a zone are always uniform; leave it out, or leave the zones out",
-        ));
-    }
+    let why = "fathom only supports zones of a single file; leave it out, or type one file";
+    job.refuse_if(files > 1, "zonesize", why)?;
+    let why = "fathom does not combine zones with a number in rw; leave the number out";
+    job.refuse_if(rw.step != 0, "rw", why)?;
+    let has_law = job.text("random_distribution").is_some_and(|law| law != "random");
+    let why = "offsets within a zone are always uniform; leave it out, or leave the zones out";
+    job.refuse_if(has_law, "random_distribution", why)?;
     let sizes = |bs: &PerKind<Sizes>| [&bs.read, &bs.write, &bs.trim].map(Sizes::fixed);
     let cut = stream
         .bs
@@ -498,16 +441,12 @@ pub(super) fn strided_zones(
         .flat_map(sizes)
         .flatten()
         .any(|size| range_bytes % u64::from(size) > 0);
-    if cut {
-        let option = if job.text("zonerange").is_some() { "zonerange" } else { "zonesize" };
-        return Err(job
-            .fault(option, "an operation would cross the end of a zone; type a multiple of the block size"));
-    }
+    let option = if job.text("zonerange").is_some() { "zonerange" } else { "zonesize" };
+    let why = "an operation would cross the end of a zone; type a multiple of the block size";
+    job.refuse_if(cut, option, why)?;
     let both = rw.kind.writes_after_trims() || (rw.kind.is_mixed() && !rw.kind.is_random());
-    if both && bytes > range_bytes {
-        let why = "fio counts both directions together and would start the zone again; type at most the bytes of zonerange";
-        return Err(job.fault("zonesize", why));
-    }
+    let why = "fio counts both directions together and would start the zone again; type at most the bytes of zonerange";
+    job.refuse_if(both && bytes > range_bytes, "zonesize", why)?;
     Ok(Some(Strided { bytes, range_bytes, skip_bytes }))
 }
 

@@ -2,13 +2,11 @@
 //! any order. Also fio's help texts.
 
 use super::Piece;
-use super::options::How::{Honoured, NoEffect, Only, Refused};
-use super::options::{self, OPTIONS, OWN, OwnOption};
+use super::options::{self, OPTIONS, OTHER_ENGINES, OWN};
 use super::value::{Bare, time};
 use crate::fio::job_file::visible;
-use crate::fio::options::{FioOption, OTHER_ENGINES};
-use crate::fio::streams::{ENGINE_OPTIONS, ENGINES};
-use crate::names_in_tool::without_settings;
+use crate::fio::streams::ENGINES;
+use crate::options::{How, ToolOption};
 use crate::trouble::typed_hyphens;
 use model::spec::Idle;
 
@@ -57,27 +55,6 @@ pub struct CommandLine {
     pub remarks: Vec<String>,
 }
 
-/// Job options whose value may be omitted. Any other takes the next word if it has no `=`.
-const SWITCHES: [&str; 17] = [
-    "bs_unaligned",
-    "norandommap",
-    "time_based",
-    "verify_only",
-    "exitall",
-    "exitall_on_error",
-    "stonewall",
-    "new_group",
-    "thread",
-    "group_reporting",
-    "zero_buffers",
-    "refill_buffers",
-    "hipri",
-    "fixedbufs",
-    "registerfiles",
-    "sqthread_poll",
-    "userspace_reap",
-];
-
 /// The requested output formats, and the version of terse output.
 struct Formats {
     normal: bool,
@@ -125,21 +102,16 @@ impl CommandLine {
                 let value = value.map(str::to_owned).or_else(|| rest.next().cloned());
                 value.ok_or_else(|| format!("--{name} has no value; type --{name}=VALUE"))
             };
-            if let Some(option) = OWN.iter().find(|option| option.name == name) {
-                let may_stand_alone = matches!(name, "cmdhelp" | "enghelp" | "crctest");
-                let value = if option.value.is_some() && !may_stand_alone {
-                    value_or_next()?
-                } else {
-                    value.unwrap_or_default().to_owned()
-                };
-                line.apply(option, &value, &mut formats)?;
-            } else {
-                let known = options::find(name).map(|option| option.name);
-                let value = match known {
-                    Some(known) if !SWITCHES.contains(&known) => value_or_next()?,
-                    _ => value.unwrap_or_default().to_owned(),
-                };
-                line.pieces.push(Piece::Option { name: name.to_owned(), value });
+            let own = OWN.iter().find(|option| option.name == name);
+            let needs_value = match own {
+                Some(own) => !own.value.is_empty() && !own.is_switch,
+                // An unknown option is reported later and takes no value.
+                None => options::find(name).is_some_and(|option| !option.is_switch),
+            };
+            let value = if needs_value { value_or_next()? } else { value.unwrap_or_default().to_owned() };
+            match own {
+                Some(own) => line.apply(own, &value, &mut formats)?,
+                None => line.pieces.push(Piece::Option { name: name.to_owned(), value }),
             }
         }
         for name in files {
@@ -154,12 +126,14 @@ impl CommandLine {
     }
 
     /// Applies an option of fio itself.
-    fn apply(&mut self, option: &OwnOption, value: &str, formats: &mut Formats) -> Result<(), String> {
+    fn apply(&mut self, option: &ToolOption, value: &str, formats: &mut Formats) -> Result<(), String> {
         let name = option.name;
         match option.how {
-            Refused(why) | Only(_, why) => return Err(format!("--{name} is not supported: {why}")),
-            NoEffect(why) => self.remarks.push(format!("--{name} has no effect here: {why}")),
-            Honoured(_) => match name {
+            How::Refused | How::Only(_) => {
+                return Err(format!("--{name} is not supported: {}", option.about));
+            }
+            How::NoEffect => self.remarks.push(format!("--{name} has no effect here: {}", option.about)),
+            How::Honoured => match name {
                 "parse-only" => self.ask = Ask::Parse,
                 "showcmd" => self.ask = Ask::ShowCommand,
                 "version" => self.ask = Ask::Version,
@@ -247,7 +221,7 @@ fn complete(word: &str) -> &str {
         return "help";
     }
     let own = OWN.iter().map(|option| option.name);
-    let of_jobs = OPTIONS.iter().flat_map(|option| option.aliases.iter().chain([&option.name]).copied());
+    let of_jobs = OPTIONS.iter().flat_map(ToolOption::names);
     let mut begun = own.chain(of_jobs).filter(|name| name.starts_with(word));
     match (begun.clone().any(|name| name == word), begun.next(), begun.next()) {
         (false, Some(only), None) => only,
@@ -263,10 +237,8 @@ pub(super) fn page() -> String {
          fathom's verdict is in the key \"fathom\" of JSON, on standard error with text, and in `fathom show last`.\n\
          A link to fathom with the name fio is the same command.\n\n",
     );
-    for option in OWN {
-        let Honoured(about) = option.how else { continue };
-        let value = option.value.map_or_else(String::new, |value| format!("={value}"));
-        out += &format!("  --{}{value}\n          {about}\n", option.name);
+    for option in OWN.iter().filter(|option| option.how == How::Honoured) {
+        out += &format!("  --{}{}\n          {}\n", option.name, option.value, option.about);
     }
     out + "\nJob options: --cmdhelp lists them, --cmdhelp=OPTION explains one, `fathom help reference/fio` prints them all.\n"
 }
@@ -282,7 +254,7 @@ pub(super) fn option_help(name: &str) -> Result<String, String> {
     })?;
     let alias =
         option.aliases.iter().fold(String::new(), |all, alias| all + &format!("{:>20}: {alias}\n", "alias"));
-    Ok(format!("{:>20}: {}\n{alias}", option.name, about(option)))
+    Ok(format!("{:>20}: {}\n{alias}", option.name, option.explained()))
 }
 
 /// The engines if `name` is empty, otherwise the options of that engine.
@@ -292,8 +264,7 @@ pub(super) fn engine_help(name: &str) -> Result<String, String> {
         return Ok(format!("IO engines, and their names in fathom:\n{}", names.collect::<String>()));
     }
     if ENGINES.iter().any(|(engine, _)| *engine == name) {
-        let its = ENGINE_OPTIONS.iter().filter(|(_, engines)| engines.contains(&name));
-        let lines = option_lines(its.filter_map(|(option, _)| options::find(option)));
+        let lines = option_lines(OPTIONS.iter().filter(|option| option.engines.contains(&name)));
         return Ok(if lines.is_empty() { format!("{name} has no options of its own\n") } else { lines });
     }
     let other = OTHER_ENGINES.iter().find(|(engine, ..)| *engine == name);
@@ -302,17 +273,8 @@ pub(super) fn engine_help(name: &str) -> Result<String, String> {
 }
 
 /// A line for each option.
-fn option_lines<'o>(options: impl Iterator<Item = &'o FioOption>) -> String {
-    options.fold(String::new(), |all, option| all + &format!("{:24}: {}\n", option.name, about(option)))
-}
-
-fn about(option: &FioOption) -> String {
-    match option.how {
-        Honoured(what) => without_settings(what),
-        NoEffect(why) => format!("no effect: {why}"),
-        Only(values, why) => format!("only {}: {why}", values.join(" or ")),
-        Refused(why) => format!("refused: {why}"),
-    }
+fn option_lines<'o>(options: impl Iterator<Item = &'o ToolOption>) -> String {
+    options.fold(String::new(), |all, option| all + &format!("{:24}: {}\n", option.name, option.explained()))
 }
 
 #[cfg(test)]
@@ -382,10 +344,7 @@ fn formats_are_in_the_order_of_fio() {
 }
 
 #[test]
-fn switches_are_job_options_and_options_of_fio_itself_are_not() {
-    for name in SWITCHES {
-        assert!(options::find(name).is_some_and(|option| option.name == name), "{name}");
-    }
+fn options_of_fio_itself_are_no_job_options() {
     for option in OWN {
         assert!(options::find(option.name).is_none(), "{}", option.name);
     }
@@ -403,9 +362,9 @@ fn every_option_and_every_engine_has_help() {
             "{engine}"
         );
     }
-    for (option, engines) in ENGINE_OPTIONS {
-        assert!(options::find(option).is_some(), "{option}");
-        assert!(engines.iter().all(|e| engine_help(e).is_ok_and(|text| text.contains(option))), "{option}");
+    for option in OPTIONS {
+        let is_listed = |engine: &&str| engine_help(engine).is_ok_and(|text| text.contains(option.name));
+        assert!(option.engines.iter().all(is_listed), "{}", option.name);
     }
     assert_eq!(
         option_help("iodepht"),

@@ -7,6 +7,7 @@ use crate::fio::job_file::{Environment, Fault, Job, Times, is_time_based, visibl
 use crate::fio::value::Size;
 use model::job::{Create, Filling, PerKind, Positions, Sizes};
 use model::spec::StreamSpec;
+use model::spec::number::MAX_TARGETS;
 
 /// Sets the region of each file, how missing files are created, and what ends the job.
 pub(super) fn region(
@@ -18,14 +19,12 @@ pub(super) fn region(
     stream: &mut StreamSpec,
 ) -> Result<Increment, Fault> {
     let is_null = stream.engine.as_ref().is_some_and(|e| e.name == "null");
-    if job.text("filesize").is_some_and(|text| text.contains('-')) {
-        let why = "fathom gives all files of a job the same size; type one size";
-        return Err(job.fault("filesize", why));
-    }
-    if job.on("fill_device", false)? && !on_devices(job, files, environment) {
-        let why = "fathom never fills a file system, and keeps 5 % free; type a size, or a block device as filename";
-        return Err(job.fault("fill_device", why));
-    }
+    let is_range = job.text("filesize").is_some_and(|text| text.contains('-'));
+    job.refuse_if(is_range, "filesize", "fathom gives all files of a job the same size; type one size")?;
+    let fills_files = job.on("fill_device", false)? && !on_devices(job, files, environment);
+    let why =
+        "fathom never fills a file system, and keeps 5 % free; type a size, or a block device as filename";
+    job.refuse_if(fills_files, "fill_device", why)?;
     let shares = Shares { job, environment, files, least: smallest_block(stream) };
     let each = job.bytes("filesize")?.filter(|s| *s > 0);
     let offset = match job.size("offset")? {
@@ -55,22 +54,20 @@ pub(super) fn region(
     };
     // A file of that size includes the bytes before the offset.
     let rest = each.map(|each| each.saturating_sub(stream.offset.unwrap_or(0)));
-    if rest == Some(0) {
-        return Err(job.fault("offset", "it is not below filesize; type a smaller one"));
-    }
+    job.refuse_if(rest == Some(0), "offset", "it is not below filesize; type a smaller one")?;
     let file = part.or(rest).or(size.map(|size| size / u64::from(files)));
-    if file == Some(0) {
-        return Err(job.fault("size", "each file would have 0 bytes; type a larger one"));
-    }
-    if is_null && file.is_none() {
-        return Err(job.fault("size", "ioengine=null has no file, so a size is needed; type size=1g"));
-    }
+    job.refuse_if(file == Some(0), "size", "each file would have 0 bytes; type a larger one")?;
+    let why = "ioengine=null has no file, so a size is needed; type size=1g";
+    job.refuse_if(is_null && file.is_none(), "size", why)?;
     stream.size = file;
     // A file to verify must already have been written, so a missing one is not created.
     let checks = stream.verify.as_ref().is_some_and(|verify| verify.checks);
     let makes = job.on("allow_file_create", true)? && !checks;
     // Percentages are of existing files.
     if let (false, Some(file), true) = (is_null, file, makes && (part.is_none() || shares.are_missing())) {
+        let is_empty = job.on("create_on_open", false)? && !rw.only_writes() && shares.are_missing();
+        let why = "fio makes an empty file, so nothing can be read; leave create_on_open out";
+        job.refuse_if(is_empty, "create_on_open", why)?;
         let bytes = file.saturating_add(stream.offset.unwrap_or(0));
         stream.create = Some(Create { bytes, filling: filling(job, rw)?, unlink: job.on("unlink", false)? });
     }
@@ -140,9 +137,7 @@ impl Shares<'_> {
         let length = self.length(option)?;
         let bytes = ((length as f64 * percent / 100.0) as u64).min(length.saturating_sub(offset));
         let operations = bytes / u64::from(self.least);
-        if operations == 0 {
-            return Err(self.job.fault(option, "it is less than one block; type a larger one"));
-        }
+        self.job.refuse_if(operations == 0, option, "it is less than one block; type a larger one")?;
         Ok(operations * u64::from(self.least))
     }
 
@@ -232,10 +227,8 @@ impl Shares<'_> {
             let bytes = self.environment.length(&path).map_err(|why| {
                 self.job.fault(option, format!("a percentage needs the length of {path}: {why}; type a size"))
             })?;
-            if length.is_some_and(|length| length != bytes) {
-                let why = "the files have different lengths, so a percentage is ambiguous; type a size";
-                return Err(self.job.fault(option, why));
-            }
+            let why = "the files have different lengths, so a percentage is ambiguous; type a size";
+            self.job.refuse_if(length.is_some_and(|length| length != bytes), option, why)?;
             length = Some(bytes);
         }
         Ok(length.unwrap_or(0))
@@ -244,16 +237,18 @@ impl Shares<'_> {
 
 /// The contents of created files. Files that are only written need none.
 fn filling(job: &Job, rw: &ParsedRw) -> Result<Filling, Fault> {
+    if job.on("create_on_open", false)? {
+        return Ok(Filling::Nothing);
+    }
     if !rw.only_writes() || job.on("overwrite", false)? {
         return Ok(Filling::Data);
     }
-    match job.text("fallocate").unwrap_or("native") {
-        "native" | "posix" | "1" => Ok(Filling::Blocks),
-        "none" | "0" => Ok(Filling::Nothing),
-        "truncate" => Ok(Filling::Hole),
-        "keep" => Ok(Filling::Reserved),
-        _ => Err(job.fault("fallocate", "fio has no such value; type native, posix, keep, truncate or none")),
-    }
+    Ok(match job.text("fallocate").unwrap_or("native") {
+        "none" | "0" => Filling::Nothing,
+        "truncate" => Filling::Hole,
+        "keep" => Filling::Reserved,
+        _ => Filling::Blocks,
+    })
 }
 
 /// Whether `io_size` limits the bytes of a job: neither 0 nor 100 % does.
@@ -295,12 +290,8 @@ fn set_end(
     if is_time_based(job)? {
         return Ok(());
     }
-    if times.ramp > 0 && times.runtime.is_none() {
-        return Err(job.fault(
-            "ramp_time",
-            "fio counts the ramp as part of the size, but fathom does not; type time_based and runtime",
-        ));
-    }
+    let why = "fio counts the ramp as part of the size, but fathom does not; type time_based and runtime";
+    job.refuse_if(times.ramp > 0 && times.runtime.is_none(), "ramp_time", why)?;
     // Without io_size a job moves at most the bytes of its files after the offset.
     let files = u64::from(shares.files);
     let within = stream.size.map_or(u64::MAX, |each| each.saturating_mul(files));
@@ -313,13 +304,12 @@ fn set_end(
         // If one direction of a mix reaches the end, fio restarts both.
         stream.positions = Some(Positions::OwnRestart);
     }
-    if rw.kind.writes_after_trims() && amount.zip(stream.size).is_some_and(|(amount, size)| amount > size) {
-        let why = "fathom does not support io_size above size with trimwrite; type loops, or time_based and runtime";
-        return Err(job.fault("io_size", why));
-    }
-    if stream.strided.is_some() && loops > 1 {
-        return Err(job.fault("loops", "fathom does not combine loops with zones; type io_size"));
-    }
+    let is_above = amount.zip(stream.size).is_some_and(|(amount, size)| amount > size);
+    let why =
+        "fathom does not support io_size above size with trimwrite; type loops, or time_based and runtime";
+    job.refuse_if(rw.kind.writes_after_trims() && is_above, "io_size", why)?;
+    let why = "fathom does not combine loops with zones; type io_size";
+    job.refuse_if(stream.strided.is_some() && loops > 1, "loops", why)?;
     match (amount, stream.strided) {
         (None, Some(zones)) => {
             let region = match stream.size {
@@ -333,9 +323,7 @@ fn set_end(
             // As in fio the last operation may exceed io_size, but not the size.
             let least = u64::from(smallest_block(stream));
             let whole = if io_size.is_some() { bytes.div_ceil(least) } else { bytes / least } * least;
-            if whole == 0 {
-                return Err(job.fault("io_size", "it is less than one block; type a larger one"));
-            }
+            job.refuse_if(whole == 0, "io_size", "it is less than one block; type a larger one")?;
             stream.limit.bytes = Some(all(whole).saturating_mul(u64::from(loops)));
         }
         (None, None) if shares.wraps(stream) => {
@@ -387,14 +375,12 @@ pub(super) fn refuse_directories(job: &Job, environment: &dyn Environment) -> Re
     if job.text("filename").is_none() || job.text("ioengine") == Some("null") {
         return Ok(());
     }
-    match paths(job, 0, 1).into_iter().find(|path| environment.is_directory(path)) {
-        Some(path) => {
-            let path = visible(&path);
-            let why = format!("{path} is a directory; type directory={path}, or the name of a file");
-            Err(job.fault("filename", why))
-        }
-        None => Ok(()),
-    }
+    let mut directories = paths(job, 0, 1).into_iter().filter(|path| environment.is_directory(path));
+    directories.next().map_or(Ok(()), |path| {
+        let path = visible(&path);
+        let why = format!("{path} is a directory; type directory={path}, or the name of a file");
+        Err(job.fault("filename", why))
+    })
 }
 
 /// Number of files of each clone.
@@ -402,26 +388,19 @@ pub(super) fn files(job: &Job) -> Result<u32, Fault> {
     let count = job.count("nrfiles", 1)?;
     if let Some(names) = job.text("filename") {
         let named = split(names);
-        if named.iter().any(|n| n.is_empty() || n == "-") {
-            return Err(job.fault(
-                "filename",
-                "a name is empty, or means standard input (-); type names separated by :",
-            ));
-        }
+        let why = "a name is empty, or means standard input (-); type names separated by :";
+        job.refuse_if(named.iter().any(|n| n.is_empty() || n == "-"), "filename", why)?;
         return Ok(u32::try_from(named.len()).unwrap_or(u32::MAX));
     }
     if job.section.starts_with("/dev/") {
         return Ok(1);
     }
     let files = count.unwrap_or(1);
-    if files as usize > model::spec::number::MAX_TARGETS {
-        let most = model::spec::number::MAX_TARGETS;
-        return Err(job.fault("nrfiles", format!("a job has at most {most} files; type a smaller number")));
-    }
+    let why = format!("a job has at most {MAX_TARGETS} files; type a smaller number");
+    job.refuse_if(files as usize > MAX_TARGETS, "nrfiles", why)?;
     let format = job.text("filename_format").unwrap_or(FORMAT);
-    if files > 1 && !format.contains("$filenum") {
-        return Err(job.fault("filename_format", "all files would have the same name; type $filenum in it"));
-    }
+    let why = "all files would have the same name; type $filenum in it";
+    job.refuse_if(files > 1 && !format.contains("$filenum"), "filename_format", why)?;
     Ok(files)
 }
 

@@ -3,8 +3,9 @@
 //! for them.
 
 use crate::fio::options;
-use crate::fio::options::{FioOption, How, LOGS};
-use crate::fio::value::{Bare, Size, Units, calculate, percent, switch, time};
+use crate::fio::options::LOGS;
+use crate::fio::value::{Bare, Size, Units, calculate, percent, switch, time, triplet};
+use crate::options::{How, ToolOption};
 use crate::trouble::{MAX_SHOWN, Mark};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
@@ -40,7 +41,7 @@ pub(super) struct Location {
 /// An option as it was typed.
 #[derive(Clone, Debug)]
 pub(super) struct Assignment {
-    pub(super) option: &'static FioOption,
+    pub(super) option: &'static ToolOption,
     /// Empty if no value was typed.
     pub(super) value: String,
     pub(super) location: Location,
@@ -238,12 +239,8 @@ impl<'a> Reader<'a> {
             Ok(value) => value,
             Err(why) => return self.mark(location, why),
         };
-        match option.how {
-            How::Refused(why) => return self.mark(location, refusal(option, &value, why)),
-            How::Only(values, why) if !values.contains(&value.trim()) => {
-                return self.mark(location, refusal(option, &value, why));
-            }
-            _ => {}
+        if let Some(why) = option.objection(value.trim()) {
+            return self.mark(location, refusal(option, &value, &why));
         }
         if let Some(section) = self.sections.last_mut() {
             section.assignments.push(Assignment { option, value, location });
@@ -251,7 +248,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The value with variables and keywords replaced.
-    fn substitute(&self, option: &FioOption, value: &str) -> Result<String, String> {
+    fn substitute(&self, option: &ToolOption, value: &str) -> Result<String, String> {
         let mut out = String::new();
         let mut rest = value;
         while let Some((before, (name, after))) =
@@ -304,14 +301,11 @@ fn unknown(name: &str, is_shown: bool) -> String {
     }
 }
 
-fn refusal(option: &FioOption, value: &str, why: &str) -> String {
+fn refusal(option: &ToolOption, value: &str, why: &str) -> String {
     let typed = if value.is_empty() { String::new() } else { format!("={}", visible(value)) };
-    let (why, advice) = why.split_once("; ").map_or((why, None), |(w, a)| (w, Some(a)));
-    match advice {
-        Some(advice) => format!("{}{typed}: {why}; {advice}", option.name),
-        // The whole reason is a suggestion.
-        None => format!("{}{typed} is not supported; {why}", option.name),
-    }
+    // A reason without advice is a suggestion itself.
+    let link = if why.contains("; ") { ":" } else { " is not supported;" };
+    format!("{}{typed}{link} {why}", option.name)
 }
 
 /// A text for a message, shortened and without control characters.
@@ -351,7 +345,7 @@ struct JobOption {
 }
 
 /// The jobs of sections in their order; only the named ones if any are named.
-pub(super) fn jobs(sections: &[Section], named: &[String]) -> Result<Vec<Job>, Fault> {
+pub(super) fn jobs(sections: &[Section], named: &[String]) -> Vec<Job> {
     let mut defaults: BTreeMap<&'static str, JobOption> = BTreeMap::new();
     let mut default_units = Units::USUAL;
     let mut jobs = Vec::new();
@@ -362,13 +356,13 @@ pub(super) fn jobs(sections: &[Section], named: &[String]) -> Result<Vec<Job>, F
         if !section.in_order {
             // fio sorts the options of a job file first: the last kb_base holds for the whole section.
             for one in section.assignments.iter().filter(|one| one.option.name == BASE) {
-                units = units_of_base(one)?;
+                units = units_of_base(one);
             }
         }
         for one in &section.assignments {
             order += 1;
             if one.option.name == BASE {
-                units = units_of_base(one)?;
+                units = units_of_base(one);
             }
             let mut one = one.clone();
             // Each line adds files to those before, including those of [global].
@@ -388,21 +382,14 @@ pub(super) fn jobs(sections: &[Section], named: &[String]) -> Result<Vec<Job>, F
             jobs.push(Job { section, location, walled, options, own });
         }
     }
-    Ok(jobs)
+    jobs
 }
 
 /// The option that sets the units of suffixes.
 const BASE: &str = "kb_base";
 
-fn units_of_base(one: &Assignment) -> Result<Units, Fault> {
-    match one.value.trim() {
-        "1024" => Ok(Units::USUAL),
-        "1000" => Ok(Units { base: 1000 }),
-        other => {
-            let why = format!("{BASE}={}: fio has no such value; type 1024 or 1000", visible(other));
-            Err(Fault { location: one.location.clone(), message: why })
-        }
-    }
+fn units_of_base(one: &Assignment) -> Units {
+    Units { base: if one.value.trim() == "1000" { 1000 } else { 1024 } }
 }
 
 /// Remarks on options without effect and on misleading units, without duplicates.
@@ -410,8 +397,8 @@ pub(super) fn remarks(jobs: &[Job]) -> Vec<String> {
     let mut by_reason: BTreeMap<&'static str, Vec<&'static str>> = BTreeMap::new();
     let mut out = Vec::new();
     for JobOption { assignment, .. } in jobs.iter().flat_map(|j| j.options.values()) {
-        if let How::NoEffect(why) = assignment.option.how {
-            let names = by_reason.entry(why).or_default();
+        if assignment.option.how == How::NoEffect {
+            let names = by_reason.entry(assignment.option.about).or_default();
             if !names.contains(&assignment.option.name) {
                 names.push(assignment.option.name);
             }
@@ -480,7 +467,12 @@ impl Job {
         Fault { location, message: format!("{option}{value}: {}", why.as_ref()) }
     }
 
-    fn parse<T>(
+    /// Refuses the job because of an option if `is_wrong`.
+    pub(super) fn refuse_if(&self, is_wrong: bool, option: &str, why: impl AsRef<str>) -> Result<(), Fault> {
+        if is_wrong { Err(self.fault(option, why)) } else { Ok(()) }
+    }
+
+    pub(super) fn parse<T>(
         &self,
         option: &str,
         parse: impl FnOnce(&str) -> Result<T, String>,
@@ -526,16 +518,34 @@ impl Job {
 
     /// A time in ns.
     pub(super) fn time(&self, option: &str, bare: Bare) -> Result<Option<u64>, Fault> {
-        if self.text(option).is_some_and(|text| text.starts_with('(')) {
-            let why = "fio reads numbers in parentheses as microseconds; type the time without them";
-            return Err(self.fault(option, why));
-        }
+        let is_sum = self.text(option).is_some_and(|text| text.starts_with('('));
+        let why = "fio reads numbers in parentheses as microseconds; type the time without them";
+        self.refuse_if(is_sum, option, why)?;
         self.parse(option, |text| time(text, bare))
     }
 
     /// A switch.
     pub(super) fn on(&self, option: &str, default: bool) -> Result<bool, Fault> {
         Ok(self.parse(option, switch)?.unwrap_or(default))
+    }
+
+    /// The values for reads, writes and trims; `None` for those that were not typed.
+    pub(super) fn by_direction<T>(
+        &self,
+        option: &str,
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<[Option<T>; 3], Fault> {
+        let read_all = |text: &str| {
+            let [a, b, c] = triplet(text)?.map(|text| text.map(&read).transpose());
+            Ok([a?, b?, c?])
+        };
+        Ok(self.parse(option, read_all)?.unwrap_or([None, None, None]))
+    }
+
+    /// Whole numbers for reads, writes and trims; 0 for those that were not typed.
+    pub(super) fn numbers(&self, option: &str) -> Result<[u64; 3], Fault> {
+        let all = self.by_direction(option, |text| self.units(option).whole(text))?;
+        Ok(all.map(|number| number.unwrap_or(0)))
     }
 
     /// The values of the directions of a job, which must be equal.
@@ -545,17 +555,11 @@ impl Job {
         directions: &[usize],
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Result<Option<T>, Fault> {
-        let Some(text) = self.text(option) else { return Ok(None) };
-        let by_direction = crate::fio::value::triplet(text).map_err(|why| self.fault(option, why))?;
-        let mut values = Vec::new();
-        for value in directions.iter().filter_map(|at| by_direction.get(*at)) {
-            values.push(value.map(&read).transpose().map_err(|why| self.fault(option, why))?);
-        }
-        let first = values.pop().flatten();
-        if values.iter().all(|v| *v == first) {
-            return Ok(first);
-        }
-        Err(self.fault(option, "fathom uses one value for all directions; type only one"))
+        let mut all = self.by_direction(option, read)?;
+        let first = directions.first().and_then(|at| all[*at].take());
+        let is_same = directions.iter().skip(1).all(|at| all[*at] == first);
+        self.refuse_if(!is_same, option, "fathom uses one value for all directions; type only one")?;
+        Ok(first)
     }
 }
 
@@ -691,9 +695,8 @@ pub(super) struct Times {
 
 /// The times of a job.
 pub(super) fn times(job: &Job) -> Result<Times, Fault> {
-    if job.text("startdelay").is_some_and(|text| text.contains('-')) {
-        return Err(job.fault("startdelay", "fathom does not draw a random delay; type one time"));
-    }
+    let is_drawn = job.text("startdelay").is_some_and(|text| text.contains('-'));
+    job.refuse_if(is_drawn, "startdelay", "fathom does not draw a random delay; type one time")?;
     let runtime = job.time("runtime", Bare::Seconds)?.filter(|t| *t > 0);
     let times = Times {
         ramp: job.time("ramp_time", Bare::Seconds)?.unwrap_or(0),
@@ -703,9 +706,7 @@ pub(super) fn times(job: &Job) -> Result<Times, Fault> {
     for (option, time) in
         [("runtime", runtime.unwrap_or(0)), ("ramp_time", times.ramp), ("startdelay", times.delay)]
     {
-        if time > MAX_JOB_TIME_NS {
-            return Err(job.fault(option, "it is more than a year; type a shorter time"));
-        }
+        job.refuse_if(time > MAX_JOB_TIME_NS, option, "it is more than a year; type a shorter time")?;
     }
     Ok(times)
 }

@@ -88,9 +88,10 @@ fn argument(value: &str) -> String {
 fn read_in(line: &CommandLine, also: Objections, environment: &dyn Environment) -> Result<JobSpec, Trouble> {
     let mut reader = read_sections(&line.pieces, environment)?;
     let at = |fault: job_file::Fault| (fault.location.text, Mark::new(fault.location.span, fault.message));
-    let jobs = job_file::jobs(&reader.sections, &line.sections)
-        .and_then(|jobs| if line.readonly { access::only_reading(jobs) } else { Ok(jobs) })
-        .map_err(|fault| trouble(&reader.texts, vec![at(fault)]))?;
+    let jobs = job_file::jobs(&reader.sections, &line.sections);
+    if line.readonly {
+        access::only_reading(&jobs).map_err(|fault| trouble(&reader.texts, vec![at(fault)]))?;
+    }
     if jobs.is_empty() && line.ask == Ask::Parse && reader.sections.iter().all(job_file::Section::is_global) {
         // No jobs, no errors.
         return Ok(JobSpec::default());

@@ -66,9 +66,11 @@ fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fau
                 read_back_places.push(at);
             }
             phase.streams.extend(streams.all);
-            if let (true, Some(job)) = (phase.streams.len() > MAX_STREAMS, jobs.get(at)) {
-                return Err(job.fault("numjobs", format!("fathom reports at most {MAX_STREAMS} jobs at a time; type group_reporting, or stonewall")));
-            }
+            let why = format!(
+                "fathom reports at most {MAX_STREAMS} jobs at a time; type group_reporting, or stonewall"
+            );
+            jobs.get(at)
+                .map_or(Ok(()), |job| job.refuse_if(phase.streams.len() > MAX_STREAMS, "numjobs", why))?;
         }
         if is_over {
             // No further phase starts; their files are created like those of all others.
@@ -83,12 +85,9 @@ fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fau
             spec.phases.push(read_backs);
             from.push(read_back_places);
         }
-        if let (true, Some(job)) = (spec.phases.len() > MAX_PHASES, jobs.first()) {
-            return Err(job.fault(
-                "stonewall",
-                format!("fathom runs at most {MAX_PHASES} jobs one after another; split the file"),
-            ));
-        }
+        let why = format!("fathom runs at most {MAX_PHASES} jobs one after another; split the file");
+        let is_over = spec.phases.len() > MAX_PHASES;
+        jobs.first().map_or(Ok(()), |job| job.refuse_if(is_over, "stonewall", why))?;
     }
     let mut streams = spec.phases.iter_mut().flat_map(|p| &mut p.streams);
     if let (Some(only), None) = (streams.next(), streams.next()) {
@@ -147,15 +146,12 @@ fn drop_lone_flows(streams: &mut [StreamSpec]) {
 /// Whether a job waits for `running`, the jobs that would run at the same time: for all of them or none.
 fn waits(job: &Job, running: &[&Job], before: &[Job]) -> Result<bool, Fault> {
     let Some(name) = job.text("wait_for").filter(|name| *name != "none") else { return Ok(false) };
-    if !before.iter().any(|b| b.name() == name) {
-        return Err(job.fault("wait_for", "no earlier job has this name; type the name of one"));
-    }
+    let is_known = before.iter().any(|b| b.name() == name);
+    job.refuse_if(!is_known, "wait_for", "no earlier job has this name; type the name of one")?;
     // Jobs that do not run at the same time have ended.
     let named = running.iter().filter(|b| b.name() == name).count();
-    if named > 0 && named < running.len() {
-        let why = "other jobs run at the same time as that one; type stonewall to wait for all of them";
-        return Err(job.fault("wait_for", why));
-    }
+    let why = "other jobs run at the same time as that one; type stonewall to wait for all of them";
+    job.refuse_if(named > 0 && named < running.len(), "wait_for", why)?;
     Ok(named > 0)
 }
 
@@ -165,18 +161,10 @@ fn phase_times(jobs: &[Job], group: &[(usize, Streams)]) -> Result<PhaseSpec, Fa
     let Some((_, Streams { times: first, .. })) = group.first() else { return Ok(phase) };
     for (at, streams) in group {
         let Some(job) = jobs.get(*at) else { continue };
-        if streams.times.ramp != first.ramp {
-            return Err(job.fault(
-                "ramp_time",
-                "jobs that run at the same time need the same ramp_time; type one for all, or stonewall",
-            ));
-        }
-        if first.ramp > 0 && streams.times.delay != first.delay {
-            return Err(job.fault(
-                "startdelay",
-                "jobs with ramp_time that run at the same time need the same startdelay; type one for all, or leave ramp_time out",
-            ));
-        }
+        let why = "jobs that run at the same time need the same ramp_time; type one for all, or stonewall";
+        job.refuse_if(streams.times.ramp != first.ramp, "ramp_time", why)?;
+        let why = "jobs with ramp_time that run at the same time need the same startdelay; type one for all, or leave ramp_time out";
+        job.refuse_if(first.ramp > 0 && streams.times.delay != first.delay, "startdelay", why)?;
     }
     let ends = group.iter().map(|(_, s)| end_of_window(s.times));
     // The longest job ends the phase; jobs limited by bytes have no time.
@@ -205,10 +193,8 @@ fn refuse_group_steadystate(jobs: &[Job], group: &[(usize, Streams)]) -> Result<
         if job.text("steadystate").is_some() && job.on("group_reporting", false)? {
             grouped += streams.all.len();
         }
-        if grouped > 1 {
-            let why = "fathom checks each job of a group alone, not all together; type new_group for each, or leave group_reporting out";
-            return Err(job.fault("steadystate", why));
-        }
+        let why = "fathom checks each job of a group alone, not all together; type new_group for each, or leave group_reporting out";
+        job.refuse_if(grouped > 1, "steadystate", why)?;
     }
     Ok(())
 }
@@ -222,10 +208,9 @@ fn seed(jobs: &[Job]) -> Result<Option<u64>, Fault> {
             None if job.on("randrepeat", true)? => Some(SEED),
             None => None,
         };
-        if seeds.first().is_some_and(|first| *first != seed) {
-            let option = if job.text("randseed").is_some() { "randseed" } else { "randrepeat" };
-            return Err(job.fault(option, "fathom uses one seed for all jobs; type one value in [global]"));
-        }
+        let differs = seeds.first().is_some_and(|first| *first != seed);
+        let option = if job.text("randseed").is_some() { "randseed" } else { "randrepeat" };
+        job.refuse_if(differs, option, "fathom uses one seed for all jobs; type one value in [global]")?;
         seeds.push(seed);
     }
     Ok(seeds.first().copied().flatten())
@@ -236,12 +221,8 @@ fn cold(jobs: &[Job]) -> Result<Option<bool>, Fault> {
     let mut cold = None;
     for job in jobs.iter().filter(|j| j.text("ioengine") != Some("null")) {
         let invalidate = job.on("invalidate", true)?;
-        if cold.is_some_and(|before| before != invalidate) {
-            return Err(job.fault(
-                "invalidate",
-                "fathom evicts the files of all jobs or of none; type one value in [global]",
-            ));
-        }
+        let why = "fathom evicts the files of all jobs or of none; type one value in [global]";
+        job.refuse_if(cold.is_some_and(|before| before != invalidate), "invalidate", why)?;
         cold = Some(invalidate);
     }
     Ok(cold)
@@ -299,8 +280,7 @@ fn layout(job: &Job) -> Result<FioLayout, Fault> {
         "1" => true,
         _ => return Err(job.fault("unit_base", "fio has no such value; type 8 for bytes or 1 for bits")),
     };
-    if let Some(list) = job.text("percentile_list") {
-        let ranks = percentiles(list).map_err(|why| job.fault("percentile_list", why))?;
+    if let Some(ranks) = job.parse("percentile_list", percentiles)? {
         (layout.ranks, layout.rank_decimals) = ranks;
     }
     Ok(layout)

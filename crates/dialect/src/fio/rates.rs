@@ -2,7 +2,7 @@
 //! speed (steady state, minimum rate, latency target).
 
 use super::access::{BLOCK_BYTES, ParsedRw};
-use super::value::{Bare, triplet};
+use super::value::Bare;
 use crate::fio::job_file::{Fault, Job};
 use model::job::{
     Arrivals, Flow, LatencyTarget, MinRate, Mix, PerKind, Percent, Quantity, Sizes, Steady, Think,
@@ -18,16 +18,13 @@ const MAX_WEIGHT: u64 = 1000;
 pub(super) fn pace(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<(), Fault> {
     let positive = |n: u64| Some(n).filter(|n| *n > 0);
     let pairs = rw.kind.writes_after_trims();
-    let poisson = has_second_value(job, "rate_process", ["linear", "poisson"])?;
-    let offload = has_second_value(job, "io_submit_mode", ["inline", "offload"])?;
-    if pairs && (poisson || offload) {
-        let why = "a write of trimwrite waits for its trim, which an open loop cannot do; type rate_process=linear and io_submit_mode=inline";
-        return Err(job.fault("rw", why));
-    }
-    if offload && stream.depth == Some(1) && job.count("iodepth", 1)?.is_some_and(|depth| depth > 1) {
-        let why = "fathom does not run a synchronous engine in several threads of one clone; type ioengine=libaio, or numjobs";
-        return Err(job.fault("io_submit_mode", why));
-    }
+    let poisson = job.text("rate_process") == Some("poisson");
+    let offload = job.text("io_submit_mode") == Some("offload");
+    let why = "a write of trimwrite waits for its trim, which an open loop cannot do; type rate_process=linear and io_submit_mode=inline";
+    job.refuse_if(pairs && (poisson || offload), "rw", why)?;
+    let is_deep = job.count("iodepth", 1)?.is_some_and(|depth| depth > 1);
+    let why = "fathom does not run a synchronous engine in several threads of one clone; type ioengine=libaio, or numjobs";
+    job.refuse_if(offload && stream.depth == Some(1) && is_deep, "io_submit_mode", why)?;
     if let Some(rates) = Rates::from_job(job, rw)? {
         if poisson || offload {
             let option = if offload { "io_submit_mode" } else { "rate_process" };
@@ -45,19 +42,12 @@ pub(super) fn pace(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<
         stream.burst = job.count("thinktime_blocks", 1)?;
         stream.burst_time = job.time("thinktime_iotime", Bare::Seconds)?.and_then(positive);
         stream.think_spin = job.time("thinktime_spin", Bare::Microseconds)?.and_then(positive);
-        if stream.think_spin > think {
-            return Err(job.fault("thinktime_spin", "it is longer than thinktime; type a shorter time"));
-        }
-        if stream.burst_time.is_some()
-            && (pairs || stream.serialize_overlap.is_some() || stream.flow.is_some())
-        {
-            let why =
-                "fathom does not combine it with trimwrite, serialize_overlap or flow; type thinktime_blocks";
-            return Err(job.fault("thinktime_iotime", why));
-        }
-        if !job.text("thinktime_blocks_type").is_none_or(|text| ["complete", "issue"].contains(&text)) {
-            return Err(job.fault("thinktime_blocks_type", "fio has no such value; type complete or issue"));
-        }
+        let why = "it is longer than thinktime; type a shorter time";
+        job.refuse_if(stream.think_spin > think, "thinktime_spin", why)?;
+        let waits = pairs || stream.serialize_overlap.is_some() || stream.flow.is_some();
+        let why =
+            "fathom does not combine it with trimwrite, serialize_overlap or flow; type thinktime_blocks";
+        job.refuse_if(stream.burst_time.is_some() && waits, "thinktime_iotime", why)?;
         if pairs {
             let Some(blocks) = stream.burst.filter(|n| n.is_multiple_of(2)) else {
                 let why = "a pause cannot separate a trim from its write; type an even thinktime_blocks";
@@ -65,11 +55,10 @@ pub(super) fn pace(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<
             };
             stream.burst = Some(blocks / 2);
         }
-        if stream.limit_bandwidth.is_some() || stream.limit_iops.is_some() || stream.rate.is_some() {
-            return Err(
-                job.fault("thinktime", "fathom does not combine pauses and rates; type only one of them")
-            );
-        }
+        let has_rate =
+            stream.limit_bandwidth.is_some() || stream.limit_iops.is_some() || stream.rate.is_some();
+        let why = "fathom does not combine pauses and rates; type only one of them";
+        job.refuse_if(has_rate, "thinktime", why)?;
     } else {
         job.count("thinktime_blocks", 0)?;
     }
@@ -82,21 +71,9 @@ fn refuse_waits_between_directions(job: &Job, stream: &StreamSpec) -> Result<(),
         [stream.limit_iops, stream.limit_bandwidth].iter().flatten().any(|limit| limit.each().is_some());
     let waiting =
         [("flow", stream.flow.is_some()), ("serialize_overlap", stream.serialize_overlap == Some(true))];
-    match waiting.into_iter().find(|(_, is_typed)| *is_typed && each) {
-        Some((option, _)) => {
-            let why = "fathom does not combine it with rates of a mix; type a job for each direction, or leave it out";
-            Err(job.fault(option, why))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Whether an option has the second of its two possible values.
-fn has_second_value(job: &Job, option: &str, values: [&str; 2]) -> Result<bool, Fault> {
-    let at = values.iter().position(|value| job.text(option).is_none_or(|text| text == *value));
-    let [first, second] = values;
-    at.map(|at| at == 1)
-        .ok_or_else(|| job.fault(option, format!("fio has no such value; type {first} or {second}")))
+    let why =
+        "fathom does not combine it with rates of a mix; type a job for each direction, or leave it out";
+    waiting.iter().try_for_each(|(option, is_typed)| job.refuse_if(*is_typed && each, option, why))
 }
 
 /// Rates of the directions of a job.
@@ -113,20 +90,12 @@ impl<'j> Rates<'j> {
     fn from_job(job: &'j Job, rw: &'j ParsedRw) -> Result<Option<Self>, Fault> {
         let mut found = None;
         for option in ["rate", "rate_iops"] {
-            let Some(text) = job.text(option) else { continue };
-            let values = triplet(text).map_err(|why| job.fault(option, why))?;
-            let mut per_second = [0; 3];
-            for (per_second, text) in per_second.iter_mut().zip(values) {
-                let rate = text.map_or(Ok(0), |text| job.units(option).whole(text));
-                *per_second = rate.map_err(|why| job.fault(option, why))?;
-            }
+            let per_second = job.numbers(option)?;
             if per_second == [0; 3] {
                 continue;
             }
-            if found.is_some() {
-                let why = "fio limits either bytes or operations; type rate or rate_iops";
-                return Err(job.fault(option, why));
-            }
+            let why = "fio limits either bytes or operations; type rate or rate_iops";
+            job.refuse_if(found.is_some(), option, why)?;
             found = Some(Self { job, rw, option, per_second });
         }
         let Some(mut rates) = found else { return Ok(None) };
@@ -167,10 +136,8 @@ impl<'j> Rates<'j> {
         }
         // A pair of trim and write is limited by its write, as in fio, which has no rate for the trims.
         let [_, write, trim] = self.per_second;
-        if trim > 0 && (write == 0 || trim < write) {
-            let why = "fio ignores the rate of trims in trimwrite; type the same rate for writes and trims";
-            return Err(self.job.fault(self.option, why));
-        }
+        let why = "fio ignores the rate of trims in trimwrite; type the same rate for writes and trims";
+        self.job.refuse_if(trim > 0 && (write == 0 || trim < write), self.option, why)?;
         let both = |rate: f64| Some(rate * 2.0).filter(|rate| *rate > 0.0).map(RateLimit::All);
         (stream.limit_iops, stream.limit_bandwidth) = (both(iops(1)), both(bytes(1)));
         Ok(())
@@ -193,14 +160,12 @@ impl<'j> Rates<'j> {
                 }
             };
         }
-        if self.rw.directions().iter().any(|at| self.per_second[*at] == 0) {
-            let why = "an open loop needs a rate for each direction of the mix; type a job for each direction, or rate_process=linear";
-            return Err(job.fault(self.option, why));
-        }
+        let lacks = self.rw.directions().iter().any(|at| self.per_second[*at] == 0);
+        let why = "an open loop needs a rate for each direction of the mix; type a job for each direction, or rate_process=linear";
+        job.refuse_if(lacks, self.option, why)?;
         let all = each.iter().sum();
-        if !(all > 0.0 && all <= MAX_RATE) {
-            return Err(job.fault(option, "the rate is out of range; type rate_iops=1000"));
-        }
+        let is_possible = all > 0.0 && all <= MAX_RATE;
+        job.refuse_if(!is_possible, option, "the rate is out of range; type rate_iops=1000")?;
         if self.rw.kind.is_mixed() {
             stream.mix = Percent::nearest(100.0 * each[0] / all)
                 .map(|read_percent| Mix { read_percent, trim_percent: Percent::NONE });
@@ -264,14 +229,11 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
     let limit = limit.filter(|limit| limit.is_finite() && *limit > 0.0);
     let limit = limit.ok_or_else(|| fault("it needs a limit above 0; type one such as iops:10%"))?;
     for (option, time) in [("steadystate_duration", window_ns), ("steadystate_ramp_time", after_ns)] {
-        if time > MAX_TIME_NS {
-            return Err(job.fault(option, "it is more than a day; type a shorter time"));
-        }
+        job.refuse_if(time > MAX_TIME_NS, option, "it is more than a day; type a shorter time")?;
     }
-    if every_ns < Steady::EVERY_NS || window_ns / every_ns < 2 {
-        let why = "it must cover two values of a second (or ss_interval) each; type a longer time";
-        return Err(job.fault("steadystate_duration", why));
-    }
+    let is_short = every_ns < Steady::EVERY_NS || window_ns / every_ns < 2;
+    let why = "it must cover two values of a second (or ss_interval) each; type a longer time";
+    job.refuse_if(is_short, "steadystate_duration", why)?;
     Ok(Some(Steady { quantity: what, slope, limit, percent, window_ns, after_ns, every_ns }))
 }
 
@@ -279,37 +241,24 @@ fn min_rate(job: &Job, rw: &ParsedRw) -> Result<Option<MinRate>, Fault> {
     let every_ns = job.number("rate_cycle")?.unwrap_or(CYCLE_MS).saturating_mul(MS_NS);
     let mut found = None;
     let rates = |option: &str| -> Result<[u64; 3], Fault> {
-        let mut rates = [0; 3];
-        let Some(text) = job.text(option) else { return Ok(rates) };
-        let values = triplet(text).map_err(|why| job.fault(option, why))?;
-        for at in rw.directions() {
-            let text = values.get(*at).copied().flatten();
-            let rate = text.map_or(Ok(0), |text| job.units(option).whole(text));
-            rates[*at] = rate.map_err(|why| job.fault(option, why))?;
-        }
-        Ok(rates)
+        let all = job.numbers(option)?;
+        Ok([0, 1, 2].map(|at| if rw.directions().contains(&at) { all[at] } else { 0 }))
     };
     for (option, most, quantity) in
         [("rate_min", "rate", Quantity::Bandwidth), ("rate_iops_min", "rate_iops", Quantity::Iops)]
     {
         let (least, most) = (rates(option)?, rates(most)?);
-        if least.iter().zip(most).any(|(least, most)| most > 0 && *least > most) {
-            return Err(job.fault(option, "it is higher than the limit of the rate; type a lower one"));
-        }
+        let is_higher = least.iter().zip(most).any(|(least, most)| most > 0 && *least > most);
+        job.refuse_if(is_higher, option, "it is higher than the limit of the rate; type a lower one")?;
         let [read, write, trim] = least;
         let least = PerKind { read, write, trim };
         if least == PerKind::all(0) {
             continue;
         }
-        if found.is_some() {
-            return Err(job.fault(
-                option,
-                "a job has one minimum, of bytes or of operations; type rate_min or rate_iops_min",
-            ));
-        }
-        if !(MS_NS..=MAX_TIME_NS).contains(&every_ns) {
-            return Err(job.fault("rate_cycle", "it is out of range; type milliseconds such as 1000"));
-        }
+        let why = "a job has one minimum, of bytes or of operations; type rate_min or rate_iops_min";
+        job.refuse_if(found.is_some(), option, why)?;
+        let is_possible = (MS_NS..=MAX_TIME_NS).contains(&every_ns);
+        job.refuse_if(!is_possible, "rate_cycle", "it is out of range; type milliseconds such as 1000")?;
         found = Some(MinRate { quantity, least, every_ns });
     }
     Ok(found)
@@ -327,16 +276,10 @@ fn latency_target(job: &Job, is_open: bool) -> Result<Option<LatencyTarget>, Fau
     if ns == 0 {
         return Ok(None);
     }
-    if !(MIN_TIME_NS..=MAX_TIME_NS).contains(&window_ns) {
-        return Err(
-            job.fault("latency_target", "it needs a window to count operations in; type latency_window=5s")
-        );
-    }
-    if is_open {
-        return Err(job.fault(
-            "latency_target",
-            "an open loop has no depth to search; leave rate_process and io_submit_mode out",
-        ));
-    }
+    let has_window = (MIN_TIME_NS..=MAX_TIME_NS).contains(&window_ns);
+    let why = "it needs a window to count operations in; type latency_window=5s";
+    job.refuse_if(!has_window, "latency_target", why)?;
+    let why = "an open loop has no depth to search; leave rate_process and io_submit_mode out";
+    job.refuse_if(is_open, "latency_target", why)?;
     Ok(Some(LatencyTarget { ns, percent, window_ns, goes_on }))
 }

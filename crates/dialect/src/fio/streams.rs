@@ -3,19 +3,19 @@
 //! [`super::files`] the region of the files, and [`super::access`] the blocks.
 
 use super::access::{self, ParsedRw};
-use super::options::OTHER_ENGINES;
+use super::options::{OPTIONS, OTHER_ENGINES};
 use super::value::{self, Size, list, mask};
 use super::{files, rates};
 use crate::fio::files::Increment;
 use crate::fio::job_file::{Environment, Fault, Job, Times, is_time_based, times};
 use crate::fio::rates::rules;
-use crate::fio::value::triplet;
+use crate::options::ToolOption;
 use model::errno::{by_direction, ignored_errors};
 use model::job::{
     ALL_ERRORS, Advice, Batch, Cache, Clones, Content, Create, Every, IgnoredError, IoPriority, Kind,
     OpPriority, Options, Order, Sharing, Verify,
 };
-use model::spec::number::{MAX_DEPTH, MAX_WORKERS};
+use model::spec::number::{MAX_DEPTH, MAX_STREAMS, MAX_TARGETS, MAX_WORKERS};
 use model::spec::{EngineSpec, LogKind, LogValue, Logs, StreamSpec, parsers};
 
 /// The default engine.
@@ -42,17 +42,6 @@ pub(super) const ENGINES: &[(&str, &str)] = &[
 
 /// Engines with several operations in flight.
 const DEEP: [&str; 5] = ["vsync", "libaio", "io_uring", "posixaio", "null"];
-/// Switches of engines, and the engines that have them.
-pub(super) const ENGINE_OPTIONS: &[(&str, &[&str])] = &[
-    ("hipri", &["io_uring", "pvsync2"]),
-    ("uncached", &["io_uring", "pvsync2"]),
-    ("nowait", &["pvsync2"]),
-    ("atomic", &["libaio", "io_uring", "pvsync2"]),
-    ("fixedbufs", &["io_uring"]),
-    ("registerfiles", &["io_uring"]),
-    ("sqthread_poll", &["io_uring"]),
-];
-
 /// The streams of a job, and when it ends.
 pub(super) struct Streams {
     pub(super) all: Vec<StreamSpec>,
@@ -69,7 +58,7 @@ pub(super) fn streams(job: &Job, environment: &dyn Environment) -> Result<Stream
     let deep = engine(job, &rw, &mut stream)?;
     depth(job, deep, &mut stream)?;
     rates::pace(job, &rw, &mut stream)?;
-    stream.advice = advice(job, &rw, &stream)?;
+    stream.advice = advice(job, &rw, &stream);
     advise_mapping(&rw, &mut stream);
     let (verify, back) = verification(job, &rw, environment)?;
     stream.verify = verify;
@@ -81,9 +70,6 @@ pub(super) fn streams(job: &Job, environment: &dyn Environment) -> Result<Stream
     rules(job, &rw, &mut stream)?;
     let checks = back || stream.verify.as_ref().is_some_and(|verify| verify.checks);
     errors(job, &rw, checks, &mut stream)?;
-    if !job.text("exit_what").is_none_or(|what| ["group", "stonewall", "all"].contains(&what)) {
-        return Err(job.fault("exit_what", "fio has no such value; type group, stonewall or all"));
-    }
     stream.ends_others = job.on("exitall", false)?.then_some(true);
     stream.delay = Some(times.delay).filter(|d| *d > 0);
     stream.log_interval = logs(job)?.map(|logs| logs.interval_ns());
@@ -111,10 +97,8 @@ pub(super) fn engine(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Resul
         );
         return Err(job.fault("ioengine", why));
     };
-    if engine == "ftruncate" && !rw.only_writes() {
-        let why = "ioengine=ftruncate only writes; type rw=write or randwrite";
-        return Err(job.fault("rw", why));
-    }
+    let why = "ioengine=ftruncate only writes; type rw=write or randwrite";
+    job.refuse_if(engine == "ftruncate" && !rw.only_writes(), "rw", why)?;
     // fio does trims synchronously if the engine has no asynchronous ones.
     let trims_in_call = ["libaio", "posixaio"].contains(&engine) && rw.directions().contains(&2);
     if trims_in_call && rw.writes() {
@@ -151,21 +135,19 @@ fn engine_options(job: &Job, engine: &str) -> Result<Options, Fault> {
             put("sqpoll", cpu);
         }
     }
-    for (option, engines) in ENGINE_OPTIONS {
-        if !job.on(option, false)? {
+    for ToolOption { name, engines, .. } in OPTIONS.iter().filter(|option| !option.engines.is_empty()) {
+        if !job.on(name, false)? {
             continue;
         }
-        if !engines.contains(&engine) {
-            let why = format!(
-                "it works only with ioengine={}; type that engine, or leave it out",
-                engines.join(" or ")
-            );
-            return Err(job.fault(option, why));
-        }
-        match *option {
+        let why = format!(
+            "it works only with ioengine={}; type that engine, or leave it out",
+            engines.join(" or ")
+        );
+        job.refuse_if(!engines.contains(&engine), name, why)?;
+        match *name {
             "hipri" => put(if uring { "iopoll" } else { "hipri" }, None),
             "uncached" => put("dontcache", None),
-            "nowait" | "atomic" => put(option, None),
+            "nowait" | "atomic" => put(name, None),
             // The others were set above, since io_uring has them.
             _ => None,
         };
@@ -183,26 +165,24 @@ fn cache(job: &Job) -> Result<Cache, Fault> {
     Ok(match (job.text("sync").unwrap_or("none"), direct) {
         ("none" | "0", true) => Cache::Direct,
         ("none" | "0", false) => Cache::Buffered,
-        ("sync" | "1" | "", true) => Cache::DirectSync,
-        ("sync" | "1" | "", false) => Cache::Sync,
         ("dsync", true) => Cache::DirectDsync,
         ("dsync", false) => Cache::Dsync,
-        _ => return Err(job.fault("sync", "fio has no such value; type none, sync or dsync")),
+        (_, true) => Cache::DirectSync,
+        (_, false) => Cache::Sync,
     })
 }
 
 /// The advice to the kernel about the order of accesses: the actual order by default.
-pub(super) fn advice(job: &Job, rw: &ParsedRw, stream: &StreamSpec) -> Result<Option<Advice>, Fault> {
+pub(super) fn advice(job: &Job, rw: &ParsedRw, stream: &StreamSpec) -> Option<Advice> {
     let own = if rw.kind.is_random() { Advice::Random } else { Advice::Sequential };
     let hint = match job.text("fadvise_hint").unwrap_or("1") {
-        "1" | "true" | "" => Some(own),
         "0" | "false" | "none" => None,
         "random" => Some(Advice::Random),
         "sequential" => Some(Advice::Sequential),
-        _ => return Err(job.fault("fadvise_hint", "fio has no such value; type 0, 1, random or sequential")),
+        _ => Some(own),
     };
     // Direct I/O does not use the page cache, and some engines open no file.
-    Ok(hint.filter(|_| stream.cache.is_some_and(|cache| !cache.is_direct())))
+    hint.filter(|_| stream.cache.is_some_and(|cache| !cache.is_direct()))
 }
 
 /// Gives the same advice for a mapping. As in fio it depends only on whether the job is random. Without it
@@ -234,12 +214,8 @@ fn evicts_each_pass(job: &Job, rw: &ParsedRw, files: u32, stream: &StreamSpec) -
 
 pub(super) fn depth(job: &Job, deep: bool, stream: &mut StreamSpec) -> Result<(), Fault> {
     let typed = job.count("iodepth", 1)?.unwrap_or(1);
-    if typed > MAX_DEPTH {
-        return Err(job.fault(
-            "iodepth",
-            format!("a job has at most {MAX_DEPTH} operations in flight; type a smaller depth"),
-        ));
-    }
+    let why = format!("a job has at most {MAX_DEPTH} operations in flight; type a smaller depth");
+    job.refuse_if(typed > MAX_DEPTH, "iodepth", why)?;
     // As in fio, which prints no message.
     let depth = if deep { typed } else { 1 };
     let submit = match job.count("iodepth_batch", 0)?.unwrap_or(1) {
@@ -260,9 +236,8 @@ pub(super) fn depth(job: &Job, deep: bool, stream: &mut StreamSpec) -> Result<()
 pub(super) fn durability_and_data(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<(), Fault> {
     let fsync = job.count("fsync", 0)?.filter(|n| *n > 0);
     let fdatasync = job.count("fdatasync", 0)?.filter(|n| *n > 0);
-    if fsync.is_some() && fdatasync.is_some() {
-        return Err(job.fault("fdatasync", "fathom uses one kind of sync in a job; type fsync or fdatasync"));
-    }
+    let why = "fathom uses one kind of sync in a job; type fsync or fdatasync";
+    job.refuse_if(fsync.is_some() && fdatasync.is_some(), "fdatasync", why)?;
     let compress = job.percent("buffer_compress_percentage")?.filter(|percent| *percent > 0);
     let dedup = job.percent("dedupe_percentage")?.filter(|percent| *percent > 0);
     let zeros = job.on("zero_buffers", false)?;
@@ -295,23 +270,18 @@ pub(super) fn durability_and_data(job: &Job, rw: &ParsedRw, stream: &mut StreamS
 
 /// Bytes of the set of blocks that are copied: as in fio, a percentage of the job's size.
 fn dedup_set_bytes(job: &Job, dedup: u8) -> Result<Option<u64>, Fault> {
-    match job.text("dedupe_mode").unwrap_or("repeat") {
-        "repeat" => return Ok(None),
-        "working_set" => {}
-        _ => return Err(job.fault("dedupe_mode", "fio has no such value; type repeat or working_set")),
+    if job.text("dedupe_mode") != Some("working_set") {
+        return Ok(None);
     }
     let option = "dedupe_working_set_percentage";
     let percent = job.number(option)?.unwrap_or(COPIES_PERCENT);
-    if percent + u64::from(dedup) > 100 {
-        return Err(job.fault(option, "with dedupe_percentage it exceeds 100; type a smaller one"));
-    }
+    let is_over = percent + u64::from(dedup) > 100;
+    job.refuse_if(is_over, option, "with dedupe_percentage it exceeds 100; type a smaller one")?;
     let Some(Size::Bytes(size)) = job.size("size")? else {
         return Err(job.fault(option, "it is a percentage of size; type size in bytes too, such as size=1g"));
     };
     let bytes = (u128::from(size) * u128::from(percent) / 100) as u64 / 4096 * 4096;
-    if bytes == 0 {
-        return Err(job.fault(option, "the working set is smaller than 4 KiB; type a larger percentage"));
-    }
+    job.refuse_if(bytes == 0, option, "the working set is smaller than 4 KiB; type a larger percentage")?;
     Ok(Some(bytes))
 }
 
@@ -325,16 +295,9 @@ pub(super) fn place(job: &Job, stream: &mut StreamSpec) -> Result<(), Fault> {
         let read = text.and_then(|text| parsers::cpus(&mut stream.place.cpus, &text));
         read.map_err(|why| job.fault(option, why))?;
     }
-    match job.text("cpus_allowed_policy") {
-        None | Some("shared") => {}
-        Some("split") if stream.place.cpus.is_empty() => {
-            return Err(job.fault("cpus_allowed_policy", "split needs a list of CPUs; type cpus_allowed too"));
-        }
-        Some("split") => stream.place.split = true,
-        Some(_) => {
-            return Err(job.fault("cpus_allowed_policy", "fio has no such value; type shared or split"));
-        }
-    }
+    stream.place.split = job.text("cpus_allowed_policy") == Some("split");
+    let why = "split needs a list of CPUs; type cpus_allowed too";
+    job.refuse_if(stream.place.split && stream.place.cpus.is_empty(), "cpus_allowed_policy", why)?;
     if let Some(text) = job.text("nice") {
         stream.place.nice = Some(parsers::nice(text).map_err(|why| job.fault("nice", why))?);
     }
@@ -437,23 +400,15 @@ fn clones(
     increment: Increment,
 ) -> Result<Vec<StreamSpec>, Fault> {
     let count = job.count("numjobs", 1)?.unwrap_or(1);
-    if count > MAX_WORKERS {
-        return Err(
-            job.fault("numjobs", format!("a job has at most {MAX_WORKERS} clones; type a smaller number"))
-        );
-    }
+    let why = format!("a job has at most {MAX_WORKERS} clones; type a smaller number");
+    job.refuse_if(count > MAX_WORKERS, "numjobs", why)?;
     let grouped = job.on("group_reporting", false)?;
     let is_null = template.create.is_none() && template.cache.is_none();
     let targets = |clone: u32| if is_null { Vec::new() } else { files::paths(job, clone, files) };
     // Clones at their own offsets have their own blocks; in fio's formats a group is one result anyway.
     if count == 1 || !grouped || increment.bytes > 0 {
-        if count as usize > model::spec::number::MAX_STREAMS {
-            let most = model::spec::number::MAX_STREAMS;
-            return Err(job.fault(
-                "numjobs",
-                format!("fathom reports at most {most} clones separately; type group_reporting too"),
-            ));
-        }
+        let why = format!("fathom reports at most {MAX_STREAMS} clones separately; type group_reporting too");
+        job.refuse_if(count as usize > MAX_STREAMS, "numjobs", why)?;
         let has_length = job.bytes("filesize")?.is_some_and(|bytes| bytes > 0);
         let clone = |clone: u32| {
             let first = template.offset.unwrap_or(0);
@@ -466,11 +421,8 @@ fn clones(
             if has_length {
                 // The length of the file is unchanged, so the clone has the part after its offset.
                 stream.size = template.size.map(|size| size.saturating_sub(offset - first));
-                if stream.size == Some(0) {
-                    let why =
-                        "a clone begins at or beyond filesize; type a smaller increment, or fewer clones";
-                    return Err(job.fault("offset_increment", why));
-                }
+                let why = "a clone begins at or beyond filesize; type a smaller increment, or fewer clones";
+                job.refuse_if(stream.size == Some(0), "offset_increment", why)?;
                 if !files::has_io_size(job)? {
                     let within = stream.size.map(|size| size.saturating_mul(u64::from(files)));
                     stream.limit.bytes =
@@ -486,13 +438,8 @@ fn clones(
     }
     let own = !is_null && files::own_files(job);
     let target: Vec<String> = (0..if own { count } else { 1 }).flat_map(targets).collect();
-    if target.len() > model::spec::number::MAX_TARGETS {
-        let most = model::spec::number::MAX_TARGETS;
-        return Err(job.fault(
-            "numjobs",
-            format!("the clones have at most {most} files; type a filename, or fewer clones"),
-        ));
-    }
+    let why = format!("the clones have at most {MAX_TARGETS} files; type a filename, or fewer clones");
+    job.refuse_if(target.len() > MAX_TARGETS, "numjobs", why)?;
     let all = |n: u64| n.saturating_mul(u64::from(count));
     let mut stream = StreamSpec {
         target,
@@ -509,25 +456,7 @@ fn clones(
 }
 
 /// Verification methods of fio that store a checksum in the block.
-const CHECKSUMS: [&str; 17] = [
-    "md5",
-    "crc64",
-    "crc32",
-    "crc32c-intel",
-    "crc32c",
-    "crc16",
-    "crc7",
-    "sha1",
-    "sha256",
-    "sha512",
-    "sha3-224",
-    "sha3-256",
-    "sha3-384",
-    "sha3-512",
-    "xxhash",
-    "meta",
-    "pattern_hdr",
-];
+const CHECKSUMS: &str = "md5 crc64 crc32 crc32c-intel crc32c crc16 crc7 sha1 sha256 sha512 sha3-224 sha3-256 sha3-384 sha3-512 xxhash meta pattern_hdr";
 
 /// Default seed of blocks, the same in every run.
 const SEED: u64 = 0x6669_6f20_7665_7266;
@@ -539,10 +468,9 @@ pub(super) fn verification(
     rw: &ParsedRw,
     environment: &dyn Environment,
 ) -> Result<(Option<Verify>, bool), Fault> {
-    let read = |option: &str| -> Result<Option<Content>, Fault> {
-        let Some(text) = job.text(option) else { return Ok(None) };
-        let (bytes, offsets) = pattern(text, environment).map_err(|why| job.fault(option, why))?;
-        Ok(Some(Content::Pattern { bytes, offsets }))
+    let read = |option: &str| {
+        let pattern = job.parse(option, |text| pattern(text, environment))?;
+        Ok(pattern.map(|(bytes, offsets)| Content::Pattern { bytes, offsets }))
     };
     let unverified = |content| Verify { content, checks: false, back: None, fatal: false };
     let verified = read("verify_pattern")?;
@@ -553,7 +481,7 @@ pub(super) fn verification(
         "null" => {
             return Err(job.fault("verify", "nothing would be compared; type verify=crc32c, or leave it out"));
         }
-        known if CHECKSUMS.contains(&known) => {
+        known if CHECKSUMS.split(' ').any(|one| one == known) => {
             let seed = job.number("randseed")?.unwrap_or(SEED);
             verified.unwrap_or(Content::Stamps { seed })
         }
@@ -675,23 +603,19 @@ pub(super) fn priorities(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
     let Some(typed) = PRIORITY_OPTIONS.into_iter().find(|option| job.text(option).is_some()) else {
         return Ok(());
     };
-    if !job.text("ioengine").is_some_and(|engine| PRIORITY_ENGINES.contains(&engine)) {
-        let why = "it works only with ioengine=io_uring or libaio; type one of them, or prio and prioclass";
-        return Err(job.fault(typed, why));
-    }
+    let is_able = job.text("ioengine").is_some_and(|engine| PRIORITY_ENGINES.contains(&engine));
+    let why = "it works only with ioengine=io_uring or libaio; type one of them, or prio and prioclass";
+    job.refuse_if(!is_able, typed, why)?;
     let mut all = Vec::new();
     let mix = stream.mix;
     let does =
         |kind: &Kind| rw.directions().contains(&(*kind as usize)) && mix.is_none_or(|mix| mix.does(*kind));
     for kind in Kind::MOVING.into_iter().filter(does) {
-        let percent = cmdprio_number(job, "cmdprio_percentage", kind)?.unwrap_or(0);
-        let split = value_of_direction(job, "cmdprio_bssplit", kind)?;
-        if percent > 0 && split.is_some() {
-            return Err(job.fault(
-                "cmdprio_bssplit",
-                "it cannot be combined with cmdprio_percentage; type only one of them",
-            ));
-        }
+        let percent = job.numbers("cmdprio_percentage")?[kind as usize];
+        let [read, write, trim] = job.by_direction("cmdprio_bssplit", |text| Ok(text.to_owned()))?;
+        let split = [read, write, trim].into_iter().nth(kind as usize).flatten();
+        let why = "it cannot be combined with cmdprio_percentage; type only one of them";
+        job.refuse_if(percent > 0 && split.is_some(), "cmdprio_bssplit", why)?;
         let fault = |option| move |why: String| job.fault(option, why);
         if percent > 0 {
             let percent = value::percent(percent).map_err(fault("cmdprio_percentage"))?;
@@ -702,7 +626,7 @@ pub(super) fn priorities(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
                 priority: priority_of(job, kind)?,
             });
         }
-        for piece in split.into_iter().flat_map(|split| split.split(':')) {
+        for piece in split.iter().flat_map(|split| split.split(':')) {
             all.extend(size_priority(job, kind, piece)?);
         }
     }
@@ -711,22 +635,11 @@ pub(super) fn priorities(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
     Ok(())
 }
 
-/// The value of an option for a direction: one value is for both, a second one for writes.
-fn value_of_direction<'j>(job: &'j Job, option: &str, kind: Kind) -> Result<Option<&'j str>, Fault> {
-    let Some(text) = job.text(option) else { return Ok(None) };
-    let values = triplet(text).map_err(|why| job.fault(option, why))?;
-    Ok(values.get(kind as usize).copied().flatten())
-}
-
-fn cmdprio_number(job: &Job, option: &str, kind: Kind) -> Result<Option<u64>, Fault> {
-    let text = value_of_direction(job, option, kind)?;
-    text.map(|text| job.units(option).whole(text)).transpose().map_err(|why| job.fault(option, why))
-}
-
 /// The priority of a direction.
 fn priority_of(job: &Job, kind: Kind) -> Result<IoPriority, Fault> {
-    let class = cmdprio_number(job, "cmdprio_class", kind)?.unwrap_or(REAL_TIME);
-    let level = cmdprio_number(job, "cmdprio", kind)?.unwrap_or(0);
+    let class = job.by_direction("cmdprio_class", |text| job.units("cmdprio_class").whole(text))?;
+    let class = class[kind as usize].unwrap_or(REAL_TIME);
+    let level = job.numbers("cmdprio")?[kind as usize];
     let fault = |option: &str, why: &str| Err(job.fault(option, why));
     let level = priority_level(job, "cmdprio", level)?;
     match class {
@@ -852,16 +765,13 @@ pub(super) fn logs(job: &Job) -> Result<Option<Logs>, Fault> {
     logs.issue_time = job.on("log_issue_time", false)?;
     logs.unix_epoch = job.on("log_unix_epoch", false)? || job.on("log_alternate_epoch", false)?;
     logs.together = !job.on("per_job_logs", true)?;
-    if logs.files.iter().any(|(kind, _)| *kind == LogKind::ClatHist) && logs.histogram_ms == 0 {
-        // As in fio, which then writes an empty file.
-        return Err(
-            job.fault("write_hist_log", "a histogram log needs an interval; type log_hist_msec=1000 too")
-        );
-    }
+    // fio then writes an empty file.
+    let is_empty = logs.files.iter().any(|(kind, _)| *kind == LogKind::ClatHist) && logs.histogram_ms == 0;
+    let why = "a histogram log needs an interval; type log_hist_msec=1000 too";
+    job.refuse_if(is_empty, "write_hist_log", why)?;
     let has_latencies = logs.files.iter().any(|(kind, _)| *kind == LogKind::Lat || *kind == LogKind::Clat);
-    if logs.issue_time && !(logs.offset && has_latencies) {
-        return Err(job.fault("log_issue_time", "it needs write_lat_log and log_offset=1; type both too"));
-    }
+    let lacks = logs.issue_time && !(logs.offset && has_latencies);
+    job.refuse_if(lacks, "log_issue_time", "it needs write_lat_log and log_offset=1; type both too")?;
     Ok(Some(logs).filter(|logs| !logs.files.is_empty()))
 }
 
@@ -870,10 +780,9 @@ fn log_value(job: &Job) -> Result<LogValue, Fault> {
     // The newer name of the two.
     let option = job.last("log_window_value", "log_max_value").unwrap_or("log_window_value");
     match (option, job.text(option)) {
-        (_, None) | ("log_window_value", Some("avg")) => Ok(LogValue::Mean),
         ("log_window_value", Some("max")) => Ok(LogValue::Largest),
         ("log_window_value", Some("both")) => Ok(LogValue::Both),
-        ("log_window_value", _) => Err(job.fault(option, "fio has no such value; type avg, max or both")),
+        ("log_window_value", _) | (_, None) => Ok(LogValue::Mean),
         _ => Ok(if job.on(option, false)? { LogValue::Largest } else { LogValue::Mean }),
     }
 }

@@ -3,6 +3,7 @@
 //! `report`.
 
 mod icf;
+pub mod options;
 
 use crate::names_in_tool::format_for_tool;
 use crate::trouble::{Mark, Trouble, quoted};

@@ -31,6 +31,13 @@ fn files_and_their_creation() {
     assert_eq!(filling("rw=write fallocate=keep"), Some(Filling::Reserved));
     assert_eq!(filling("rw=write overwrite=1"), Some(Filling::Data));
     assert_eq!(filling("filename=f allow_file_create=0"), None);
+    assert_eq!(filling("rw=write create_on_open=1 overwrite=1"), Some(Filling::Nothing));
+    refused("rw=read create_on_open=1", &["an empty file", "leave create_on_open out"]);
+    assert_eq!(
+        (stream("rw=write ba=64k").align, stream("rw=randwrite ba=64k").align),
+        (None, Some(64 << 10)),
+        "only random offsets are aligned"
+    );
     let thousands = job("[j]\nkb_base=1000\nsize=1m\n");
     assert_eq!(thousands.phases[0].streams[0].size, Some(1_000_000));
 }
@@ -446,9 +453,6 @@ fn a_mix_of_one_direction_has_the_rate_of_that_direction() {
 
 #[test]
 fn messages_name_no_flags_of_fathom() {
-    for (_, option) in crate::names_in_tool::FIO {
-        assert!(super::super::options::find(option).is_some(), "{option}");
-    }
     // Each fails a check of the whole specification, whose messages name settings.
     for options in
         ["rw=randread rate=1m,1m rw_sequencer=identical", "rw=read loops=2 file_service_type=random"]

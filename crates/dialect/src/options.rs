@@ -1,0 +1,191 @@
+//! Options of other tools and fields of their files, and how each is handled. The tables of fio, DISKSPD and Iometer consist of these
+//! entries. Parsers refuse values by them, and help texts, messages in a tool's own names and the tables of docs/reference are made
+//! from them.
+
+/// An option of another tool, or a field of its files.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolOption {
+    /// Its name in the tool's own help, with the tool's prefix unless all options of the tool have the same one.
+    pub name: &'static str,
+    /// Its other names.
+    pub aliases: &'static [&'static str],
+    /// Name of its value as help shows it; empty without one.
+    pub value: &'static str,
+    /// How it is handled.
+    pub how: How,
+    /// Its effect here, or the reason; of a refusal also what to type instead.
+    pub about: &'static str,
+    /// The settings of fathom that it sets, separated by blanks. The first option of a table with a setting names that setting in
+    /// messages.
+    pub settings: &'static str,
+    /// Its possible values; empty if others check it.
+    pub(crate) words: &'static [&'static str],
+    /// Other spellings of the possible values, which messages do not suggest.
+    pub(crate) other_words: &'static [&'static str],
+    /// Whether it may be typed without a value.
+    pub(crate) is_switch: bool,
+    /// The engines of fio that have it; empty if all have it.
+    pub(crate) engines: &'static [&'static str],
+    /// How a replay of fio handles it.
+    pub(crate) in_replay: InReplay,
+}
+
+/// How an option is handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It works as in the tool.
+    Honoured,
+    /// It is accepted and has no effect. A remark reports the reason once.
+    NoEffect,
+    /// It is accepted with these values, which have no effect. Any other value is refused.
+    Only(&'static [&'static str]),
+    /// It is refused.
+    Refused,
+}
+
+/// How a replay handles an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InReplay {
+    /// As any other job.
+    AsElsewhere,
+    /// The log defines it, so it has no effect.
+    NoEffect,
+    /// It is refused for this reason.
+    Refused(&'static str),
+}
+
+const fn option(name: &'static str, how: How, about: &'static str) -> ToolOption {
+    ToolOption {
+        name,
+        aliases: &[],
+        value: "",
+        how,
+        about,
+        settings: "",
+        words: &[],
+        other_words: &[],
+        is_switch: false,
+        engines: &[],
+        in_replay: InReplay::AsElsewhere,
+    }
+}
+
+/// An option that sets these settings of fathom, or acts in another way if there are none.
+pub(crate) const fn honoured(name: &'static str, settings: &'static str, about: &'static str) -> ToolOption {
+    ToolOption { settings, ..option(name, How::Honoured, about) }
+}
+
+/// An option that is accepted and has no effect, for this reason.
+pub(crate) const fn no_effect(name: &'static str, why: &'static str) -> ToolOption {
+    option(name, How::NoEffect, why)
+}
+
+/// An option that is refused unless it has one of these values.
+pub(crate) const fn only(
+    name: &'static str,
+    values: &'static [&'static str],
+    why: &'static str,
+) -> ToolOption {
+    option(name, How::Only(values), why)
+}
+
+/// An option that is refused: why, and what to type instead.
+pub(crate) const fn refused(name: &'static str, why: &'static str) -> ToolOption {
+    option(name, How::Refused, why)
+}
+
+impl ToolOption {
+    pub(crate) const fn also(self, aliases: &'static [&'static str]) -> Self {
+        Self { aliases, ..self }
+    }
+
+    pub(crate) const fn takes(self, value: &'static str) -> Self {
+        Self { value, ..self }
+    }
+
+    pub(crate) const fn one_of(
+        self,
+        words: &'static [&'static str],
+        other_words: &'static [&'static str],
+    ) -> Self {
+        Self { words, other_words, ..self }
+    }
+
+    pub(crate) const fn switch(self) -> Self {
+        Self { is_switch: true, ..self }
+    }
+
+    pub(crate) const fn engines(self, engines: &'static [&'static str]) -> Self {
+        Self { engines, ..self }
+    }
+
+    /// The log of a replay defines it.
+    pub(crate) const fn by_log(self) -> Self {
+        Self { in_replay: InReplay::NoEffect, ..self }
+    }
+
+    pub(crate) const fn no_replay(self, why: &'static str) -> Self {
+        Self { in_replay: InReplay::Refused(why), ..self }
+    }
+
+    /// Its name and other names.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
+        std::iter::once(self.name).chain(self.aliases.iter().copied())
+    }
+
+    /// Why the option cannot have this value, and what to type instead; `None` if it can.
+    pub(crate) fn objection(&self, value: &str) -> Option<String> {
+        let is_wrong = match self.how {
+            How::Refused => true,
+            How::Only(values) => !values.contains(&value),
+            How::NoEffect => false,
+            How::Honoured => {
+                let accepted = |words: &[&str]| words.contains(&value);
+                if !self.words.is_empty() && !accepted(self.words) && !accepted(self.other_words) {
+                    return Some(format!("fio has no such value; type {}", any_of(self.words)));
+                }
+                false
+            }
+        };
+        is_wrong.then(|| self.about.into())
+    }
+
+    /// How it is handled, in one sentence for the tool's own help.
+    pub(crate) fn explained(&self) -> String {
+        match self.how {
+            How::Honoured => without_settings(self.about),
+            How::NoEffect => format!("no effect: {}", self.about),
+            How::Only(values) => format!("only {}: {}", values.join(" or "), self.about),
+            How::Refused => format!("refused: {}", self.about),
+        }
+    }
+}
+
+/// The option with this name or other name.
+pub(crate) fn find(table: &'static [ToolOption], name: &str) -> Option<&'static ToolOption> {
+    table.iter().find(|option| option.name == name || option.aliases.contains(&name))
+}
+
+/// Words as a list in a sentence: `none, sync or dsync`.
+fn any_of(words: &[&str]) -> String {
+    match words {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        _ => words.concat(),
+    }
+}
+
+/// Removes fathom's settings in parentheses, such as " (`--bs`)", which users of another tool cannot type.
+fn without_settings(text: &str) -> String {
+    let mut out = text.to_owned();
+    while let Some(start) = out.find(" (`--") {
+        let length = out[start..].find(')').map_or(out.len() - start, |end| end + 1);
+        out.replace_range(start..start + length, "");
+    }
+    out
+}
+
+#[test]
+fn settings_in_parentheses_are_removed() {
+    let text = "limit of each (`--limit-iops`, `--rate`), or 0 (off) (`--bs`)";
+    assert_eq!(without_settings(text), "limit of each, or 0 (off)");
+}
