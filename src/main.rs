@@ -81,7 +81,7 @@ fn fathom() -> ExitCode {
             fit::Action::Fit(request) => fit::fit(&request),
             fit::Action::Check(request) => fit::check(&request),
         }),
-        Command::Verify(args) => args.options().and_then(|options| verify::verify(&options)),
+        Command::Verify(args) => verify::verify(&args),
         Command::Doctor(args) => doctor::doctor(&args.request()),
         Command::Devices(args) => args.print(),
         Command::Explain(args) => args.explain(),

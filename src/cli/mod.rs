@@ -26,7 +26,7 @@ mod show;
 mod sweep;
 mod time;
 mod usage_error;
-mod verify;
+pub mod verify;
 mod watch;
 
 use crate::time::OWN_FAILURE;

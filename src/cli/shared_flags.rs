@@ -154,21 +154,21 @@ pub(super) struct BudgetArgs {
 
 /// What may be written although other users of it may be hidden.
 #[derive(Args, Debug)]
-pub(super) struct UnseenArgs {
+pub(crate) struct UnseenArgs {
     /// Write this file or device although other users of it may be hidden, as in a container; may be repeated. fathom never writes a file
     /// or device that it sees in use
     #[arg(long, value_name = "PATH", help_heading = SAFETY)]
-    pub(super) unseen_users: Vec<PathBuf>,
+    pub(crate) unseen_users: Vec<PathBuf>,
 }
 
 /// Files that a report is written to in addition to standard output.
 #[derive(Args, Debug)]
 #[command(next_help_heading = OUTPUT)]
-pub(super) struct OutputArgs {
+pub(crate) struct OutputArgs {
     /// Also write the report to a file, in the format of its extension; a FIFO, a terminal, /dev/fd/N or - gets the format of --format.
     /// May be repeated. An existing file is replaced only if it is empty or text
     #[arg(short, long, value_name = "FILE")]
-    pub(super) output: Vec<PathBuf>,
+    pub(crate) output: Vec<PathBuf>,
     /// Let -o also replace a file that is not text. A target, its storage and a session are never replaced
     #[arg(long, requires = "output")]
     force: bool,
@@ -243,10 +243,10 @@ pub(super) fn check_job(job: &JobSpec) -> Result<(), Failure> {
 
 /// Ranks of a launcher on one host.
 #[derive(Args, Debug)]
-pub(super) struct FleetArgs {
+pub(crate) struct FleetArgs {
     /// Under mpirun: allow this many ranks on one host, where they share devices and CPUs [default: 1]
     #[arg(long, value_name = "N", help_heading = SAFETY, value_parser = clap::value_parser!(u32).range(1..=4096))]
-    pub(super) ranks_per_host: Option<u32>,
+    pub(crate) ranks_per_host: Option<u32>,
 }
 
 /// The values of the hidden `--test-hook`.
@@ -383,7 +383,7 @@ impl OutputArgs {
     }
 
     /// Which existing files may be replaced.
-    pub(super) fn replace(&self) -> Replace {
+    pub(crate) fn replace(&self) -> Replace {
         Replace::by(self.force)
     }
 }
