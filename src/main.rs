@@ -72,15 +72,12 @@ fn fathom() -> ExitCode {
         Command::Export(args) => args.into_action().and_then(|parsed| match parsed {
             ExportAction::Schema(text) => history::schema(text),
             ExportAction::Sessions(request) => history::export(&request),
-            ExportAction::Capture(request) => capture_file::export(&request),
+            ExportAction::Capture(file, to, replace) => capture_file::export(&file, &to, replace),
         }),
         Command::Import(args) => history::import(&args.files),
         Command::Delete(args) => history::delete(&args.request()),
-        Command::Capture(args) => args.request().and_then(|request| capture::capture(&request)),
-        Command::Fit(args) => args.into_action().and_then(|parsed| match parsed {
-            fit::Action::Fit(request) => fit::fit(&request),
-            fit::Action::Check(request) => fit::check(&request),
-        }),
+        Command::Capture(args) => capture::capture(&args),
+        Command::Fit(args) => fit::fit(&args),
         Command::Verify(args) => verify::verify(&args),
         Command::Doctor(args) => doctor::doctor(&args.request()),
         Command::Devices(args) => args.print(),

@@ -187,8 +187,8 @@ pub enum ExportAction {
     Schema(&'static str),
     /// Sessions unchanged, or as reports.
     Sessions(Export),
-    /// A capture as an iolog of fio.
-    Capture(capture_file::Export),
+    /// A capture as an iolog of fio: the capture, the log, and which file it may replace.
+    Capture(PathBuf, PathBuf, Replace),
 }
 
 impl ExportArgs {
@@ -220,11 +220,10 @@ impl ExportArgs {
             (true, _) if self.sessions.len() > 1 => {
                 Err(Failure::Usage("a capture is exported alone; name nothing else".into()))
             }
-            (true, _) => Ok(ExportAction::Capture(capture_file::Export {
-                file: self.sessions.into_iter().next().unwrap_or_default().into(),
-                to: self.output,
-                replace: Replace::by(self.force),
-            })),
+            (true, _) => {
+                let capture = self.sessions.into_iter().next().unwrap_or_default();
+                Ok(ExportAction::Capture(capture.into(), self.output, Replace::by(self.force)))
+            }
         }
     }
 }
