@@ -2,7 +2,10 @@
 //!
 //! Simple interfaces come first: of two equally fast interfaces, the first one is recommended.
 
-use model::job::{Cache, FALLOCATE, NEW};
+use Directions::{Both, In, Out};
+use Many::{Depth, One, Threads};
+use model::job::Cache::{self, Buffered, Direct, Dsync, Mmap, Sync};
+use model::job::{FALLOCATE, NEW};
 
 /// The cargo feature of the only optional interface.
 pub(crate) const CXX: &str = "cxx";
@@ -55,150 +58,69 @@ impl Interface {
     }
 }
 
-const fn plain(name: &'static str, engine: &'static str, about: &'static str) -> Interface {
-    let (cache, ways, many, sees) = (Cache::Buffered, Directions::Both, Many::One, true);
-    Interface { name, about, engine, cache, ways, many, sees }
+const fn row(
+    name: &'static str,
+    engine: &'static str,
+    cache: Cache,
+    ways: Directions,
+    many: Many,
+    about: &'static str,
+) -> Interface {
+    Interface { name, about, engine, cache, ways, many, sees: true }
 }
 
-const fn opened(cache: Cache, interface: Interface) -> Interface {
-    Interface { cache, ..interface }
-}
-
-const fn only(ways: Directions, interface: Interface) -> Interface {
-    Interface { ways, ..interface }
-}
-
-const fn several(many: Many, interface: Interface) -> Interface {
-    Interface { many, ..interface }
-}
-
+/// An interface that moves the bytes past the program's memory.
 const fn blind(interface: Interface) -> Interface {
     Interface { sees: false, ..interface }
 }
 
-/// All interfaces.
+/// All interfaces, one in a line.
+#[rustfmt::skip]
 pub const INTERFACES: &[Interface] = &[
-    plain("pread", "sync", "pread and pwrite"),
-    plain("read", "rw", "read and write at the file position, with lseek for jumps"),
-    plain("std::fs::File", "std", "Rust's File: read, write and seek"),
-    plain("BufReader", "std:buffer=0", "Rust's BufReader and BufWriter with their own 8 KiB"),
-    plain("BufReader 128K", "std:buffer=131072", "the same with 128 KiB"),
-    plain("fread", "stdio", "fread and fwrite with the C library's own buffer"),
-    plain("fread 64K", "stdio:buffer=65536", "the same with setvbuf of 64 KiB"),
-    plain("fread 1M", "stdio:buffer=1048576", "the same with setvbuf of 1 MiB"),
-    plain("fread unbuffered", "stdio:buffer=0", "the same with setvbuf of no buffer"),
-    plain("fgetc", "stdio:getc", "fgetc and fputc, byte by byte"),
-    plain(
-        "getc_unlocked",
-        "stdio:getc-unlocked",
-        "getc_unlocked and putc_unlocked, byte by byte without the lock",
-    ),
-    plain("fstream", "fstream", "C++ std::fstream: read and write (only if built with the feature cxx)"),
-    plain("readv", "rw:vectors=4", "readv and writev with four buffers per operation"),
-    plain("preadv2", "vsync", "preadv2 and pwritev2 without flags"),
-    plain(
-        "preadv2 NOWAIT",
-        "vsync:nowait,retry",
-        "preadv2 with RWF_NOWAIT, and a second call if it would block",
-    ),
-    plain(
-        "preadv2 DONTCACHE",
-        "vsync:dontcache",
-        "preadv2 with RWF_DONTCACHE: no data remain in the page cache",
-    ),
-    only(Directions::In, plain("readahead", "sync:readahead=1048576", "readahead of 1 MiB ahead of pread")),
-    several(Many::Threads, plain("pread threads", "sync", "pread and pwrite by --depth threads")),
-    opened(Cache::Mmap, plain("mmap", "mmap:late", "load and store, MAP_SHARED")),
-    only(
-        Directions::In,
-        opened(Cache::Mmap, plain("mmap private", "mmap:late,private", "load, MAP_PRIVATE")),
-    ),
-    opened(
-        Cache::Mmap,
-        plain(
-            "mmap populate",
-            "mmap:late,populate",
-            "the same with MAP_POPULATE, which reads all pages first; this time counts",
-        ),
-    ),
-    opened(Cache::Mmap, plain("mmap sequential", "mmap:late,sequential", "the same with MADV_SEQUENTIAL")),
-    opened(Cache::Mmap, plain("mmap random", "mmap:late,random", "the same with MADV_RANDOM")),
-    opened(Cache::Mmap, plain("mmap hugepage", "mmap:late,hugepage", "the same with MADV_HUGEPAGE")),
-    plain("splice", "splice", "splice to a pipe and read from it; vmsplice and splice to write"),
-    blind(only(
-        Directions::In,
-        plain("splice to null", "splice:discard", "splice to a pipe and on to /dev/null"),
-    )),
-    plain("sendfile", "sendfile", "sendfile between the file and a file in memory"),
-    blind(plain(
-        "copy_file_range",
-        "copy_file_range:bare",
-        "copy_file_range between the file and another one",
-    )),
-    several(Many::Depth, plain("POSIX aio", "posixaio", "aio_read and aio_write: threads of the C library")),
-    several(Many::Depth, plain("libaio", "libaio", "io_submit through the page cache, which blocks")),
-    several(
-        Many::Depth,
-        plain(
-            "io_uring",
-            "io_uring:plain-buffers,plain-files",
-            "io_uring without registered buffers and files",
-        ),
-    ),
-    several(Many::Depth, plain("io_uring fixed", "io_uring", "io_uring with registered buffers and files")),
-    opened(Cache::Direct, plain("pread O_DIRECT", "sync", "pread and pwrite past the page cache")),
-    several(
-        Many::Threads,
-        opened(Cache::Direct, plain("pread O_DIRECT threads", "sync", "the same by threads")),
-    ),
-    opened(
-        Cache::Direct,
-        plain("preadv2 HIPRI", "vsync:hipri", "preadv2 with RWF_HIPRI: the device is polled"),
-    ),
-    several(
-        Many::Depth,
-        opened(Cache::Direct, plain("libaio O_DIRECT", "libaio", "io_submit past the page cache")),
-    ),
-    several(
-        Many::Depth,
-        opened(
-            Cache::Direct,
-            plain(
-                "io_uring O_DIRECT",
-                "io_uring",
-                "io_uring past the page cache, with registered buffers and files",
-            ),
-        ),
-    ),
-    several(
-        Many::Depth,
-        opened(
-            Cache::Direct,
-            plain(
-                "io_uring SQPOLL",
-                "io_uring:sqpoll",
-                "the same, with a kernel thread that takes submissions",
-            ),
-        ),
-    ),
-    several(
-        Many::Depth,
-        opened(Cache::Direct, plain("io_uring IOPOLL", "io_uring:iopoll", "the same, the device is polled")),
-    ),
-    only(
-        Directions::Out,
-        plain("pwrite new file", "sync:new", "pwrite to a file without blocks, as after ftruncate"),
-    ),
-    only(Directions::Out, plain("fallocate", "sync:fallocate", "fallocate, then pwrite")),
-    only(
-        Directions::Out,
-        opened(Cache::Dsync, plain("pwrite O_DSYNC", "sync", "each pwrite stable before it returns")),
-    ),
-    only(
-        Directions::Out,
-        opened(Cache::Sync, plain("pwrite O_SYNC", "sync", "each pwrite stable with its metadata")),
-    ),
-    only(Directions::Out, plain("pwritev2 DSYNC", "vsync:dsync", "pwritev2 with RWF_DSYNC on each call")),
+    row("pread",                  "sync",                               Buffered, Both, One,     "pread and pwrite"),
+    row("read",                   "rw",                                 Buffered, Both, One,     "read and write at the file position, with lseek for jumps"),
+    row("std::fs::File",          "std",                                Buffered, Both, One,     "Rust's File: read, write and seek"),
+    row("BufReader",              "std:buffer=0",                       Buffered, Both, One,     "Rust's BufReader and BufWriter with their own 8 KiB"),
+    row("BufReader 128K",         "std:buffer=131072",                  Buffered, Both, One,     "the same with 128 KiB"),
+    row("fread",                  "stdio",                              Buffered, Both, One,     "fread and fwrite with the C library's own buffer"),
+    row("fread 64K",              "stdio:buffer=65536",                 Buffered, Both, One,     "the same with setvbuf of 64 KiB"),
+    row("fread 1M",               "stdio:buffer=1048576",               Buffered, Both, One,     "the same with setvbuf of 1 MiB"),
+    row("fread unbuffered",       "stdio:buffer=0",                     Buffered, Both, One,     "the same with setvbuf of no buffer"),
+    row("fgetc",                  "stdio:getc",                         Buffered, Both, One,     "fgetc and fputc, byte by byte"),
+    row("getc_unlocked",          "stdio:getc-unlocked",                Buffered, Both, One,     "getc_unlocked and putc_unlocked, byte by byte without the lock"),
+    row("fstream",                "fstream",                            Buffered, Both, One,     "C++ std::fstream: read and write (only if built with the feature cxx)"),
+    row("readv",                  "rw:vectors=4",                       Buffered, Both, One,     "readv and writev with four buffers per operation"),
+    row("preadv2",                "vsync",                              Buffered, Both, One,     "preadv2 and pwritev2 without flags"),
+    row("preadv2 NOWAIT",         "vsync:nowait,retry",                 Buffered, Both, One,     "preadv2 with RWF_NOWAIT, and a second call if it would block"),
+    row("preadv2 DONTCACHE",      "vsync:dontcache",                    Buffered, Both, One,     "preadv2 with RWF_DONTCACHE: no data remain in the page cache"),
+    row("readahead",              "sync:readahead=1048576",             Buffered, In,   One,     "readahead of 1 MiB ahead of pread"),
+    row("pread threads",          "sync",                               Buffered, Both, Threads, "pread and pwrite by --depth threads"),
+    row("mmap",                   "mmap:late",                          Mmap,     Both, One,     "load and store, MAP_SHARED"),
+    row("mmap private",           "mmap:late,private",                  Mmap,     In,   One,     "load, MAP_PRIVATE"),
+    row("mmap populate",          "mmap:late,populate",                 Mmap,     Both, One,     "the same with MAP_POPULATE, which reads all pages first; this time counts"),
+    row("mmap sequential",        "mmap:late,sequential",               Mmap,     Both, One,     "the same with MADV_SEQUENTIAL"),
+    row("mmap random",            "mmap:late,random",                   Mmap,     Both, One,     "the same with MADV_RANDOM"),
+    row("mmap hugepage",          "mmap:late,hugepage",                 Mmap,     Both, One,     "the same with MADV_HUGEPAGE"),
+    row("splice",                 "splice",                             Buffered, Both, One,     "splice to a pipe and read from it; vmsplice and splice to write"),
+    blind(row("splice to null",         "splice:discard",                     Buffered, In,   One,     "splice to a pipe and on to /dev/null")),
+    row("sendfile",               "sendfile",                           Buffered, Both, One,     "sendfile between the file and a file in memory"),
+    blind(row("copy_file_range",        "copy_file_range:bare",               Buffered, Both, One,     "copy_file_range between the file and another one")),
+    row("POSIX aio",              "posixaio",                           Buffered, Both, Depth,   "aio_read and aio_write: threads of the C library"),
+    row("libaio",                 "libaio",                             Buffered, Both, Depth,   "io_submit through the page cache, which blocks"),
+    row("io_uring",               "io_uring:plain-buffers,plain-files", Buffered, Both, Depth,   "io_uring without registered buffers and files"),
+    row("io_uring fixed",         "io_uring",                           Buffered, Both, Depth,   "io_uring with registered buffers and files"),
+    row("pread O_DIRECT",         "sync",                               Direct,   Both, One,     "pread and pwrite past the page cache"),
+    row("pread O_DIRECT threads", "sync",                               Direct,   Both, Threads, "the same by threads"),
+    row("preadv2 HIPRI",          "vsync:hipri",                        Direct,   Both, One,     "preadv2 with RWF_HIPRI: the device is polled"),
+    row("libaio O_DIRECT",        "libaio",                             Direct,   Both, Depth,   "io_submit past the page cache"),
+    row("io_uring O_DIRECT",      "io_uring",                           Direct,   Both, Depth,   "io_uring past the page cache, with registered buffers and files"),
+    row("io_uring SQPOLL",        "io_uring:sqpoll",                    Direct,   Both, Depth,   "the same, with a kernel thread that takes submissions"),
+    row("io_uring IOPOLL",        "io_uring:iopoll",                    Direct,   Both, Depth,   "the same, the device is polled"),
+    row("pwrite new file",        "sync:new",                           Buffered, Out,  One,     "pwrite to a file without blocks, as after ftruncate"),
+    row("fallocate",              "sync:fallocate",                     Buffered, Out,  One,     "fallocate, then pwrite"),
+    row("pwrite O_DSYNC",         "sync",                               Dsync,    Out,  One,     "each pwrite stable before it returns"),
+    row("pwrite O_SYNC",          "sync",                               Sync,     Out,  One,     "each pwrite stable with its metadata"),
+    row("pwritev2 DSYNC",         "vsync:dsync",                        Buffered, Out,  One,     "pwritev2 with RWF_DSYNC on each call"),
 ];
 
 /// Default interfaces: the usual choices of programs.

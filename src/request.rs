@@ -1,8 +1,10 @@
 //! The request: the typed settings, checked without reading the machine. The plan adds the defaults.
 
+use crate::files::output::Replace;
 use crate::interfaces::Interface;
 use crate::recipes::Recipe;
 use dialect::Tool;
+use model::captured::Restriction;
 use model::plan::{Hook, LatencyTarget};
 use model::profile::{PROFILES, Profile};
 use model::spec::JobSpec;
@@ -10,6 +12,7 @@ use model::spec::axes::{Axes, Preset};
 use model::spec::iometer::{Cycle, Step};
 use model::sweep::Measure;
 use model::verdict::Slower;
+use report::Format;
 use std::path::{Path, PathBuf};
 
 /// The user's request.
@@ -157,6 +160,23 @@ pub struct SweepSpec {
     pub cycle: Option<Cycle>,
     /// How the numbers of a test type increase, if typed.
     pub step: Option<Step>,
+}
+
+/// A request to show a capture.
+#[derive(Debug)]
+pub struct CaptureRequest {
+    /// Path of the capture file.
+    pub file: PathBuf,
+    /// Which of its requests to include.
+    pub restriction: Restriction,
+    /// Format on standard output.
+    pub format: &'static Format,
+    /// Additional output files.
+    pub outputs: Vec<PathBuf>,
+    /// Which files they may replace.
+    pub replace: Replace,
+    /// List the requests instead of the profile.
+    pub events: bool,
 }
 
 impl Request {

@@ -7,6 +7,7 @@
 //!    damage.
 //! 5. The verdict of all hosts is printed and sets the exit code.
 
+use crate::cli::verify::Args;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::files::output::{Replace, Rules, Spared};
 use crate::files::{Readers, output};
@@ -23,18 +24,18 @@ use engine::{engines, verifier};
 use machine::page_cache;
 use machine::root::Root;
 use model::evidence::BlockStat;
-use model::job::{Cache, Kind, Layout, PerKind, Sizes, Stream};
+use model::job::{Kind, PerKind, Sizes, Stream};
 use model::machine::{LayerKind, Machine, Place};
 use model::payload::split_mix;
 use model::plan::{Plan, Role};
 use model::report::Producer;
-use model::spec::{EngineSpec, JobSpec, PhaseSpec, Rw, StreamSpec};
+use model::spec::{JobSpec, PhaseSpec, Rw, StreamSpec};
 use model::units::{show_bytes, show_count};
 use model::verification::{
     Ending, Failures, Mark, OnHost, State, Verdict, Verification, Verifications, Verified,
 };
 use model::{Known, name};
-use report::{Format, Style};
+use report::Style;
 use std::fs::File;
 use std::io;
 use std::io::{ErrorKind, Seek, SeekFrom};
@@ -45,122 +46,58 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The user's options.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Directory, file or device to verify.
-    pub target: Option<PathBuf>,
-    /// Write or check.
-    pub task: Task,
-    /// Operations in flight.
-    pub depth: u32,
-    /// Engine that writes and reads back.
-    pub engine: Option<EngineSpec>,
-    /// Cache mode of the target.
-    pub cache: Option<Cache>,
-    /// Read back without evicting the target.
-    pub cached: bool,
-    /// Format of the outcome.
-    pub format: &'static Format,
-    /// Additional output files.
-    pub outputs: Vec<PathBuf>,
-    /// Which files they may replace.
-    pub replace: Replace,
-    /// Print no progress.
-    pub quiet: bool,
-    /// How all hosts share one file; `None` if each has its own.
-    pub shared: Option<Layout>,
-    /// Each host reads back the data of the host this many ranks ahead; `None` means its own.
-    pub shift_hosts: Option<u32>,
-    /// How many ranks may run on one host.
-    pub ranks_per_host: Option<u32>,
-}
-
-/// Write and read back, or only read back.
-#[derive(Clone, Debug)]
-pub enum Task {
-    /// Write and read back.
-    Write(ToWrite),
-    /// Read back according to this state file.
-    Check(PathBuf),
-}
-
-/// What to write.
-#[derive(Clone, Debug)]
-pub struct ToWrite {
-    /// Bytes; `None` means the whole target.
-    pub size_bytes: Option<u64>,
-    /// First byte.
-    pub offset_bytes: Option<u64>,
-    /// Bytes of one operation.
-    pub block_bytes: u32,
-    /// How many times each block is written.
-    pub passes: u32,
-    /// Time after which writing stops.
-    pub time_ns: Option<u64>,
-    /// Writes between two syncs.
-    pub sync_every: u64,
-    /// Seed of the orders.
-    pub seed: Option<u64>,
-    /// Name of the target that may be overwritten.
-    pub destroy: Option<String>,
-    /// Paths of targets that may be written although their users may be hidden.
-    pub unseen_users: Vec<PathBuf>,
-    /// State file, if one is kept.
-    pub state: Option<PathBuf>,
-}
-
 /// Verifies, alone or as one of several hosts, and prints the outcome.
 ///
 /// # Errors
 /// If nothing could be verified: invalid usage, refusal by the machine, or an interruption before the first write.
-pub fn verify(verify_options: &Options) -> Result<ExitCode, Failure> {
-    let fleet = fleet::join(&request_of_all_hosts(verify_options))?;
-    fleet.leave(verify_in(&fleet, verify_options))
+pub fn verify(options: &Args) -> Result<ExitCode, Failure> {
+    options.check_cached()?;
+    let fleet = fleet::join(&request_of_all_hosts(options))?;
+    fleet.leave(verify_in(&fleet, options))
 }
 
-fn verify_in(fleet: &Fleet, verify_options: &Options) -> Result<ExitCode, Failure> {
-    let host_task = HostTask::from_options(verify_options, fleet)?;
+fn verify_in(fleet: &Fleet, options: &Args) -> Result<ExitCode, Failure> {
+    let host_task = HostTask::from_options(options, fleet)?;
     if let (HostTask::Check(state), Fleet::Alone) = (&host_task, fleet)
-        && let Some(outcome) = truncated_outcome(verify_options, state)
+        && let Some(outcome) = truncated_outcome(options, state)
     {
         let mut spared = Spared::default();
-        spared.add(&check_target(verify_options, state), "the target of this call");
-        if let Task::Check(file) = &verify_options.task {
+        spared.add(&check_target(options, state), "the target of this call");
+        if let Some(file) = &options.check {
             spared.add(file, "a state of this verification");
         }
-        let outlets = show::outlets(&verify_options.outputs, verify_options.replace, spared)?;
-        return conclude(verify_options, vec![OnHost { host: None, outcome: Ok(outcome) }], &outlets, fleet);
+        let outlets = show::outlets(&options.files.output, options.files.replace(), spared)?;
+        return conclude(options, vec![OnHost { host: None, outcome: Ok(outcome) }], &outlets, fleet);
     }
-    let (plan, machine) = fleet.settle(plan::plan(&to_request(verify_options, &host_task)))?;
+    let (plan, machine) = fleet.settle(plan::plan(&to_request(options, &host_task)))?;
     // One host reports a problem that all have.
     let on_one_host = |why| if fleet.tells() { why } else { Failure::Elsewhere(2) };
-    refuse_impossible(&plan, &host_task, verify_options).map_err(on_one_host)?;
-    let outlets = outlets(verify_options, &plan, &machine, fleet)?;
+    refuse_impossible(&plan, &host_task, options).map_err(on_one_host)?;
+    let outlets = outlets(options, &plan, &machine, fleet)?;
     let stop = signals::watch(machine::test_file::remove_all_now)
         .map_err(|e| Failure::Refused(format!("signals cannot be watched: {e}{}", sys::cause(&e))))?;
     // The watching thread reads the signals, so no I/O call here is interrupted.
     sys::thread::block_signals().map_err(|e| Failure::Refused(format!("signals cannot be blocked: {e}")))?;
     fleet.stops(&stop);
-    let mut run = VerifyRun::prepare(verify_options, plan, machine, &host_task, stop, fleet)?;
+    let mut run = VerifyRun::prepare(options, plan, machine, &host_task, stop, fleet)?;
     let outcome = match &host_task {
-        HostTask::Write(to_write, state) => run.write_and_read(to_write, state.as_deref())?,
+        HostTask::Write(state) => run.write_and_read(state.as_deref())?,
         HostTask::Check(state) => run.check(state)?,
     };
     let Some(hosts) = fleet.verified(outcome)? else { return Ok(ExitCode::SUCCESS) };
-    conclude(verify_options, hosts, &outlets, fleet)
+    conclude(options, hosts, &outlets, fleet)
 }
 
 /// Prints the outcome and returns the exit code.
 fn conclude(
-    verify_options: &Options,
+    options: &Args,
     hosts: Vec<OnHost>,
     outlets: &Outlets,
     fleet: &Fleet,
 ) -> Result<ExitCode, Failure> {
     let outcome =
         Verifications { fathom: Producer { format: 1, version: env!("CARGO_PKG_VERSION").into() }, hosts };
-    show::put(&outcome, verify_options.format, Style::default(), outlets, None)?;
+    show::put(&outcome, options.format, Style::default(), outlets, None)?;
     Ok(match outcome.verdict() {
         Verdict::Verified => ExitCode::SUCCESS,
         Verdict::Damaged => ExitCode::from(1),
@@ -169,17 +106,10 @@ fn conclude(
 }
 
 /// Checks the output files: one host writes them, and never over a state file of this call.
-fn outlets(
-    verify_options: &Options,
-    plan: &Plan,
-    machine: &Machine,
-    fleet: &Fleet,
-) -> Result<Outlets, Failure> {
-    let outputs = if fleet.tells() { verify_options.outputs.as_slice() } else { &[] };
-    let state = match &verify_options.task {
-        Task::Check(file) => Some(file),
-        Task::Write(to_write) => to_write.state.as_ref(),
-    };
+fn outlets(options: &Args, plan: &Plan, machine: &Machine, fleet: &Fleet) -> Result<Outlets, Failure> {
+    let outputs = if fleet.tells() { options.files.output.as_slice() } else { &[] };
+    let replace = options.files.replace();
+    let state = options.check.as_ref().or(options.state.as_ref());
     let hosts = plan.part.map_or(1, |part| part.hosts);
     let states = state.into_iter().flat_map(|file| (0..hosts).map(|by| fleet.file_of(file, Some(by))));
     let mut spared = Spared::from_plan(plan, &machine.places);
@@ -189,84 +119,76 @@ fn outlets(
         // A new state file does not exist yet and cannot be protected by inode, so compare the names.
         new.extend((!outputs.is_empty() && !state.exists()).then_some(state));
     }
-    output::decide_all(&new, &Rules { flag: "-o", spared: spared.clone(), replace: verify_options.replace })?;
-    show::outlets(outputs, verify_options.replace, spared)
+    output::decide_all(&new, &Rules { flag: "-o", spared: spared.clone(), replace })?;
+    show::outlets(outputs, replace, spared)
 }
 
 /// Write or check, with the state that belongs to this host.
-enum HostTask<'a> {
+enum HostTask {
     /// Write and read back; the state file, if one is kept.
-    Write(&'a ToWrite, Option<PathBuf>),
+    Write(Option<PathBuf>),
     /// Read back according to a state.
     Check(Box<State>),
 }
 
-impl<'a> HostTask<'a> {
+impl HostTask {
     /// The task of this host. Each host has its own state file.
     ///
     /// # Errors
     /// If the state cannot be read, or cannot be kept.
-    fn from_options(verify_options: &'a Options, fleet: &Fleet) -> Result<Self, Failure> {
-        match &verify_options.task {
-            Task::Check(file) => {
-                let (own, file) =
-                    (fleet.file_of(file, None), fleet.file_of(file, verify_options.shift_hosts));
-                if verify_options.shift_hosts.is_some() && own == file {
-                    return Err(Failure::Usage(
-                        "--shift-hosts: each host would read its own data; use a number that is not a multiple of the number of hosts"
-                            .into(),
-                    ));
-                }
-                Ok(Self::Check(Box::new(read(&file)?)))
-            }
-            Task::Write(to_write) => {
-                let state = to_write.state.as_deref().map(|file| fleet.file_of(file, None));
-                state.as_deref().map_or(Ok(()), check_state_path)?;
-                Ok(Self::Write(to_write, state))
-            }
+    fn from_options(options: &Args, fleet: &Fleet) -> Result<Self, Failure> {
+        let Some(file) = &options.check else {
+            let state = options.state.as_deref().map(|file| fleet.file_of(file, None));
+            state.as_deref().map_or(Ok(()), check_state_path)?;
+            return Ok(Self::Write(state));
+        };
+        let (own, file) = (fleet.file_of(file, None), fleet.file_of(file, options.shift_hosts));
+        if options.shift_hosts.is_some() && own == file {
+            return Err(Failure::Usage(
+                "--shift-hosts: each host would read its own data; use a number that is not a multiple of the number of hosts"
+                    .into(),
+            ));
         }
+        Ok(Self::Check(Box::new(read(&file)?)))
     }
 }
 
 /// The request of all hosts, before this host knows its rank.
-fn request_of_all_hosts(verify_options: &Options) -> Request {
-    let stream = StreamSpec {
-        shared: verify_options.shared,
-        shift_hosts: verify_options.shift_hosts,
-        ..StreamSpec::default()
-    };
-    workload(verify_options, vec![stream])
+fn request_of_all_hosts(options: &Args) -> Request {
+    let stream =
+        StreamSpec { shared: options.shared, shift_hosts: options.shift_hosts, ..StreamSpec::default() };
+    workload(options, vec![stream])
 }
 
 /// The verification as an ordinary workload.
-fn to_request(verify_options: &Options, host_task: &HostTask) -> Request {
+fn to_request(options: &Args, host_task: &HostTask) -> Request {
     let stream = StreamSpec {
-        depth: Some(verify_options.depth),
-        engine: verify_options.engine.clone(),
-        cache: verify_options.cache,
+        depth: Some(options.depth),
+        engine: options.engine.clone(),
+        cache: options.cache,
         ..StreamSpec::default()
     };
     match host_task {
-        HostTask::Write(w, _) => {
+        HostTask::Write(_) => {
             let stream = StreamSpec {
-                bs: Some(PerKind::all(Sizes::Fixed(w.block_bytes))),
-                offset: w.offset_bytes,
-                size: w.size_bytes,
-                shared: verify_options.shared,
+                bs: Some(PerKind::all(Sizes::Fixed(options.bs))),
+                offset: options.offset,
+                size: options.size,
+                shared: options.shared,
                 ..stream
             };
             let write = StreamSpec { rw: Some(Rw::Randwrite), ..stream.clone() };
             // The data of another host is a separate target.
-            let read = verify_options.shift_hosts.map(|_| StreamSpec {
+            let read = options.shift_hosts.map(|_| StreamSpec {
                 rw: Some(Rw::Randread),
-                shift_hosts: verify_options.shift_hosts,
+                shift_hosts: options.shift_hosts,
                 ..stream
             });
-            let request = workload(verify_options, std::iter::once(write).chain(read).collect());
+            let request = workload(options, std::iter::once(write).chain(read).collect());
             Request {
-                job: JobSpec { seed: w.seed, ..request.job },
-                destroy: w.destroy.iter().cloned().collect(),
-                unseen_users: w.unseen_users.clone(),
+                job: JobSpec { seed: options.seed, ..request.job },
+                destroy: options.destroy.iter().map(name::text).collect(),
+                unseen_users: options.unseen.unseen_users.clone(),
                 ..request
             }
         }
@@ -277,18 +199,18 @@ fn to_request(verify_options: &Options, host_task: &HostTask) -> Request {
                 bs: Some(PerKind::all(Sizes::Fixed(v.block_bytes))),
                 offset: Some(v.offset_bytes),
                 // Blocks missing at the end of a truncated target are reported as lost, not refused.
-                size: Some(v.span_bytes().min(whole_blocks_of(&check_target(verify_options, state), v))),
+                size: Some(v.span_bytes().min(whole_blocks_of(&check_target(options, state), v))),
                 ..stream
             };
-            let request = workload(verify_options, vec![read]);
-            Request { targets: vec![check_target(verify_options, state)], ..request }
+            let request = workload(options, vec![read]);
+            Request { targets: vec![check_target(options, state)], ..request }
         }
     }
 }
 
 /// The typed target, or the one that the state names.
-fn check_target(verify_options: &Options, state: &State) -> PathBuf {
-    verify_options.target.clone().unwrap_or_else(|| name::path(&state.target))
+fn check_target(options: &Args, state: &State) -> PathBuf {
+    options.target.clone().unwrap_or_else(|| name::path(&state.target))
 }
 
 /// Bytes of the complete blocks that a target still has.
@@ -306,7 +228,7 @@ fn end_of(path: &Path) -> u64 {
 }
 
 /// A workload of phases with one stream each.
-fn workload(verify_options: &Options, streams: Vec<StreamSpec>) -> Request {
+fn workload(options: &Args, streams: Vec<StreamSpec>) -> Request {
     let phase = |stream| PhaseSpec { streams: vec![stream], ..PhaseSpec::default() };
     Request {
         command: std::env::args_os().map(name::text).collect(),
@@ -314,7 +236,7 @@ fn workload(verify_options: &Options, streams: Vec<StreamSpec>) -> Request {
         job: JobSpec { phases: streams.into_iter().map(phase).collect(), ..JobSpec::default() },
         source: None,
         flags: Vec::new(),
-        targets: verify_options.target.iter().cloned().collect(),
+        targets: options.target.iter().cloned().collect(),
         destroy: Vec::new(),
         unseen_users: Vec::new(),
         hook: None,
@@ -323,21 +245,21 @@ fn workload(verify_options: &Options, streams: Vec<StreamSpec>) -> Request {
         keep: false,
         expect_device: None,
         budget_ns: None,
-        ranks_per_host: verify_options.ranks_per_host,
+        ranks_per_host: options.fleet.ranks_per_host,
         hosts: Vec::new(),
     }
 }
 
 /// Refuses impossible requests: a check of a file that disappeared with its process, and hosts that would overwrite each
 /// other.
-fn refuse_impossible(plan: &Plan, host_task: &HostTask, verify_options: &Options) -> Result<(), Failure> {
+fn refuse_impossible(plan: &Plan, host_task: &HostTask, options: &Args) -> Result<(), Failure> {
     let is_made = plan.targets.iter().any(|t| t.role == Role::Made);
     match host_task {
-        HostTask::Write(..) if plan.part.is_some() && !is_made && verify_options.shared.is_none() => Err(Failure::Usage(
+        HostTask::Write(..) if plan.part.is_some() && !is_made && options.shared.is_none() => Err(Failure::Usage(
             "the hosts would overwrite each other's data in one file or device; type --shared segmented, which gives each host a part of it, or name a directory, where each host makes its own file"
                 .into(),
         )),
-        HostTask::Write(_, Some(_)) if is_made => Err(Failure::Usage(
+        HostTask::Write(Some(_)) if is_made => Err(Failure::Usage(
             "--state requires a target that survives a crash, and the test file in a directory does not; name an existing file (`fallocate -l 1g FILE` or `truncate -s 1g FILE` makes one) or a block device, with --destroy"
                 .into(),
         )),
@@ -422,34 +344,32 @@ fn read(path: &Path) -> Result<State, Failure> {
 }
 
 /// A running verification.
-struct VerifyRun {
+struct VerifyRun<'a> {
+    options: &'a Args,
     root: Root,
     plan: Plan,
-    fleet: Fleet,
+    fleet: &'a Fleet,
     targets: Vec<Ready>,
     place: Place,
     verification: Verification,
     through: Through,
-    cached: bool,
-    /// Reads back the data of the host this many ranks ahead.
-    shift_hosts: Option<u32>,
     stop: Arc<AtomicBool>,
     live: Live,
     notes: Vec<String>,
 }
 
-impl VerifyRun {
+impl<'a> VerifyRun<'a> {
     /// Makes or opens the target, together with the other hosts.
     fn prepare(
-        verify_options: &Options,
+        options: &'a Args,
         plan: Plan,
         machine: Machine,
         host_task: &HostTask,
         stop: Arc<AtomicBool>,
-        fleet: &Fleet,
+        fleet: &'a Fleet,
     ) -> Result<Self, Failure> {
         let root = Root::real();
-        let live = Live::plain(verify_options.quiet || !fleet.tells());
+        let live = Live::plain(options.quiet || !fleet.tells());
         let Some((stream, target)) = streams(&plan).next().zip(plan.targets.first()) else {
             return Err(Failure::Usage("there is nothing to verify".into()));
         };
@@ -477,7 +397,7 @@ impl VerifyRun {
             ));
         }
         let verification = match host_task {
-            HostTask::Write(to_write, _) => new_verification(to_write, &plan, stream, targets[0].bytes())?,
+            HostTask::Write(_) => new_verification(options, &plan, stream, targets[0].bytes())?,
             HostTask::Check(state) => state.verification,
         };
         verification.check().map_err(Failure::Usage)?;
@@ -489,25 +409,11 @@ impl VerifyRun {
             depth: stream.depth,
             clock,
         };
-        let (cached, shift_hosts, fleet) = (verify_options.cached, verify_options.shift_hosts, fleet.clone());
-        Ok(Self {
-            root,
-            plan,
-            fleet,
-            targets,
-            place,
-            verification,
-            through,
-            cached,
-            shift_hosts,
-            stop,
-            live,
-            notes,
-        })
+        Ok(Self { options, root, plan, fleet, targets, place, verification, through, stop, live, notes })
     }
 
     /// Writes, then reads back the data of this host or of another one.
-    fn write_and_read(&mut self, to_write: &ToWrite, state: Option<&Path>) -> Result<Verified, Failure> {
+    fn write_and_read(&mut self, state: Option<&Path>) -> Result<Verified, Failure> {
         let v = self.verification;
         let path = self.plan.targets.first().map_or_else(String::new, |t| t.path.clone());
         let kept = State::new(path.clone(), v, v.mark(0));
@@ -522,7 +428,7 @@ impl VerifyRun {
         let live = &self.live;
         let writing = Writing {
             verification: &v,
-            until: to_write.time_ns.and_then(|ns| since.checked_add(Duration::from_nanos(ns))),
+            until: self.options.time.and_then(|ns| since.checked_add(Duration::from_nanos(ns))),
             stop: &self.stop,
             progress: &mut |done| self.show(since, done, v.writes()),
             marked: &mut |mark| {
@@ -557,10 +463,10 @@ impl VerifyRun {
 
     /// Reads back the data of this host or of another one, as soon as all hosts have written.
     fn read_whose(&mut self, own: &State, outcome: &mut Verified) -> Result<(), Failure> {
-        if self.shift_hosts.is_some() {
+        if self.options.shift_hosts.is_some() {
             self.live.begin("waiting for the other hosts");
         }
-        match self.fleet.written(own.clone(), self.shift_hosts) {
+        match self.fleet.written(own.clone(), self.options.shift_hosts) {
             Ok(theirs) => self.read(&theirs, outcome),
             // The reporting host includes what this one wrote.
             Err(_) if self.fleet.over_code().is_some() || self.stop.load(Ordering::Relaxed) => Ok(()),
@@ -587,7 +493,7 @@ impl VerifyRun {
             source: String::new(),
             notes: Vec::new(),
             state: None,
-            read_of: self.fleet.shifted_host(self.shift_hosts),
+            read_of: self.fleet.shifted_host(self.options.shift_hosts),
         }
     }
 
@@ -638,7 +544,7 @@ impl VerifyRun {
 
     /// Evicts the target from the page cache.
     fn evict(&self, target: &Ready) -> Evicted {
-        if self.cached {
+        if self.options.cached {
             return Evicted::NotAll(
                 "the page cache, which was not evicted: this shows what the kernel holds, not what the device stored".into(),
             );
@@ -658,8 +564,8 @@ impl VerifyRun {
 
 /// The outcome of a check if the file or device ends before the first complete block: everything is lost, and nothing can
 /// be planned. `None` if there is something to read.
-fn truncated_outcome(verify_options: &Options, state: &State) -> Option<Verified> {
-    let (v, path) = (state.verification, check_target(verify_options, state));
+fn truncated_outcome(options: &Args, state: &State) -> Option<Verified> {
+    let (v, path) = (state.verification, check_target(options, state));
     let end = end_of(&path);
     if v.check().is_err() || end >= v.offset_bytes.saturating_add(u64::from(v.block_bytes)) {
         return None;
@@ -752,7 +658,7 @@ fn streams(plan: &Plan) -> impl Iterator<Item = &Stream> {
 /// # Errors
 /// If not a single block fits.
 fn new_verification(
-    to_write: &ToWrite,
+    options: &Args,
     plan: &Plan,
     stream: &Stream,
     bytes: u64,
@@ -768,17 +674,17 @@ fn new_verification(
             .ok_or_else(none_fits)?,
         None => 0..span,
     };
-    let blocks = (part.end - part.start).checked_div(u64::from(to_write.block_bytes)).filter(|b| *b > 0);
+    let blocks = (part.end - part.start).checked_div(u64::from(options.bs)).filter(|b| *b > 0);
     let now = jiff::Timestamp::now().as_nanosecond() as u64;
     let here = u64::from(std::process::id()) ^ split_mix(plan.drawn_by());
     Ok(Verification {
         id: split_mix(now ^ split_mix(here)),
         seed: plan.drawn_by(),
         offset_bytes: offset + part.start,
-        block_bytes: to_write.block_bytes,
+        block_bytes: options.bs,
         blocks: blocks.ok_or_else(none_fits)?,
-        passes: to_write.passes,
-        sync_every: to_write.sync_every,
+        passes: options.passes,
+        sync_every: options.sync_every,
     })
 }
 

@@ -1,24 +1,32 @@
 //! Takes the place of `capture/` in a build without the feature `capture`: recognises captures, and refuses to use them.
-#![allow(clippy::unused_self, reason = "the functions have the signatures of those that they replace")]
 
 use crate::failure::Failure;
-use std::convert::Infallible;
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The refusal to do what this build leaves out.
-pub(crate) fn left_out(what: &str) -> Failure {
-    Failure::Usage(format!(
+fn left_out<T>(what: &str) -> Result<T, Failure> {
+    Err(Failure::Usage(format!(
         "{what} is not in this fathom, which was built without the feature `capture`; build it with `cargo build --release --features capture`"
-    ))
+    )))
 }
 
-/// `fathom capture`. The command line refuses it, so there is no request.
+/// Not in this build: it needs the feature `capture`.
+#[derive(clap::Args, Debug)]
+#[command(disable_help_flag = true)]
+pub struct Args {
+    #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    ignored: Vec<OsString>,
+}
+
+pub use {Args as CaptureArgs, Args as FitArgs};
+
+/// Refuses `fathom capture`.
 ///
 /// # Errors
-/// None.
-pub fn capture(request: &Infallible) -> Result<ExitCode, Failure> {
-    match *request {}
+/// Always.
+pub fn capture(_: &CaptureArgs) -> Result<ExitCode, Failure> {
+    left_out("`fathom capture`")
 }
 
 /// The format of a trace. This build knows none.
@@ -31,7 +39,7 @@ impl Language {
     }
 }
 
-/// The format of a trace. This build recognises none.
+/// Recognises no trace.
 pub(crate) fn trace_language(_: &Path) -> Option<Language> {
     None
 }
@@ -42,9 +50,8 @@ pub mod capture_file {
     use crate::failure::Failure;
     use crate::files;
     use crate::files::output::Replace;
-    use model::captured::Restriction;
-    use report::Format;
-    use std::path::{Path, PathBuf};
+    use crate::request::CaptureRequest;
+    use std::path::Path;
     use std::process::ExitCode;
 
     /// Name of the export format.
@@ -55,93 +62,34 @@ pub mod capture_file {
         files::begins_with(path, b"fathom capture ")
     }
 
-    /// A request to show a capture.
-    #[derive(Debug)]
-    pub struct Request {
-        /// The capture.
-        pub file: PathBuf,
-        /// Which of its requests to include.
-        pub restriction: Restriction,
-        /// Format on standard output.
-        pub format: &'static Format,
-        /// Additional output files.
-        pub outputs: Vec<PathBuf>,
-        /// Which files they may replace.
-        pub replace: Replace,
-        /// List the requests instead of the profile.
-        pub events: Option<Events>,
-    }
-
-    /// The format of listed requests.
-    #[derive(Debug)]
-    pub struct Events;
-
-    impl Events {
-        /// Any format: the capture is refused later.
-        ///
-        /// # Errors
-        /// None.
-        pub fn from_format(_: &Format, _: &[PathBuf]) -> Result<Self, Failure> {
-            Ok(Self)
-        }
-    }
-
     /// Refuses to show a capture.
     ///
     /// # Errors
     /// Always.
-    pub fn show(_: &Request) -> Result<ExitCode, Failure> {
-        Err(left_out("showing a capture"))
-    }
-
-    /// A request to export a capture.
-    #[derive(Debug)]
-    pub struct Export {
-        /// The capture.
-        pub file: PathBuf,
-        /// The log.
-        pub to: PathBuf,
-        /// Which file it may replace.
-        pub replace: Replace,
+    pub fn show(_: &CaptureRequest) -> Result<ExitCode, Failure> {
+        left_out("showing a capture")
     }
 
     /// Refuses to export a capture.
     ///
     /// # Errors
     /// Always.
-    pub fn export(_: &Export) -> Result<ExitCode, Failure> {
-        Err(left_out("exporting a capture"))
+    pub fn export(_: &Path, _: &Path, _: Replace) -> Result<ExitCode, Failure> {
+        left_out("exporting a capture")
     }
 }
 
-/// `fathom fit`, which the command line refuses.
+/// `fathom fit`.
 pub mod fit {
     use crate::failure::Failure;
-    use std::convert::Infallible;
     use std::process::ExitCode;
 
-    /// There is none.
-    pub enum Action {
-        /// Never made: the command line refuses it.
-        Fit(Infallible),
-        /// As [`Self::Fit`].
-        Check(Infallible),
-    }
-
-    /// Never called.
+    /// Refuses to fit a job.
     ///
     /// # Errors
-    /// None.
-    pub fn fit(request: &Infallible) -> Result<ExitCode, Failure> {
-        match *request {}
-    }
-
-    /// Never called.
-    ///
-    /// # Errors
-    /// None.
-    pub fn check(request: &Infallible) -> Result<ExitCode, Failure> {
-        match *request {}
+    /// Always.
+    pub fn fit(_: &super::FitArgs) -> Result<ExitCode, Failure> {
+        super::left_out("`fathom fit`")
     }
 }
 
@@ -157,38 +105,22 @@ pub(crate) mod replay {
     use std::sync::Arc;
     use trace::row::{Names, Row, Task};
 
-    /// A load. There is none.
-    pub(crate) enum Load {}
-
-    impl Load {
-        pub(crate) fn operations(&self) -> u64 {
-            match *self {}
-        }
-
-        pub(crate) fn has_completions(&self) -> bool {
-            match *self {}
-        }
-
-        pub(crate) fn has_stable_writes(&self) -> bool {
-            match *self {}
-        }
-    }
-
     /// A load after the first pass.
     pub(crate) struct Scanned {
-        pub(crate) load: Load,
+        pub(crate) has_completions: bool,
+        pub(crate) has_stable_writes: bool,
         pub(crate) original: Original,
         pub(crate) files: Vec<String>,
     }
 
     /// Refuses to read a capture or a trace.
     pub(crate) fn scan(_: &Path, _: &Changes) -> Result<Scanned, Failure> {
-        Err(left_out("the replay of a capture"))
+        left_out("the replay of a capture")
     }
 
     /// Refuses to replay.
     pub(crate) fn source(_: &Replay, _: u32, _: bool, _: &Arc<Counts>) -> Result<Source, Failure> {
-        Err(left_out("the replay of a capture"))
+        left_out("the replay of a capture")
     }
 
     /// The requests of a replay at the driver. No replay runs, so it stays empty.
@@ -214,8 +146,25 @@ pub(crate) mod replay {
             &self.0
         }
 
+        #[expect(clippy::unused_self, reason = "it has the signature of the function that it replaces")]
         pub(crate) fn finish(self) -> Figures {
             Figures::default()
         }
+    }
+}
+
+#[test]
+fn left_out_commands_name_the_feature() {
+    use crate::cli::{Cli, Command};
+    use clap::Parser;
+    for line in ["fathom capture vda -o x --time 1s", "fathom fit --check x.capture vda", "fathom fit --help"]
+    {
+        let parsed = Cli::try_parse_from(line.split(' ')).unwrap_or_else(|e| panic!("{line}: {e}"));
+        let refused = match parsed.command {
+            Command::Capture(args) => capture(&args),
+            Command::Fit(args) => fit::fit(&args),
+            other => panic!("{other:?}"),
+        };
+        assert!(refused.is_err_and(|why| why.message().contains("--features capture")), "{line}");
     }
 }

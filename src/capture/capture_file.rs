@@ -6,7 +6,9 @@
 
 use crate::failure::{Failure, cause};
 use crate::files::output;
-use crate::files::output::{Outlet, Replace, Rules, Spared};
+use crate::files::output::{Replace, Rules, Spared};
+use crate::request::CaptureRequest;
+use crate::show::{self, Outlets};
 use crate::{files, stderr, stdout};
 use capture::capture_file::{Reader, Unreadable};
 use capture::completeness::completeness;
@@ -14,13 +16,13 @@ use capture::foreign;
 use capture::profile::{Profiler, Selection};
 use model::captured::{Captured, FORMAT, Origin, Restriction, Unit};
 use model::name;
-use report::{EventLine, Format, ReportKind, Style};
+use report::{EventLine, ReportKind, Style};
 use std::fs::File;
 use std::io;
 use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use trace::row::RowKind;
+use trace::row::{Names, Row, RowKind};
 
 /// Bytes that are read, printed or exported at once.
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;
@@ -42,78 +44,40 @@ pub(crate) fn open(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
     Reader::new(BufReader::with_capacity(BUFFER_BYTES, file)).map_err(|e: Unreadable| usage(e.to_string()))
 }
 
-/// A request to show a capture.
-#[derive(Debug)]
-pub struct Request {
-    /// The capture.
-    pub file: PathBuf,
-    /// Which of its requests to include.
-    pub restriction: Restriction,
-    /// Format on standard output.
-    pub format: &'static Format,
-    /// Additional output files.
-    pub outputs: Vec<PathBuf>,
-    /// Which files they may replace.
-    pub replace: Replace,
-    /// List the requests instead of the profile.
-    pub events: Option<Events>,
-}
-
-/// The format of listed requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Events {
-    /// For people.
-    Text,
-    /// For programs.
-    Csv,
-}
-
-impl Events {
-    /// From the format option.
-    ///
-    /// # Errors
-    /// A usage failure if requests cannot be listed in this format.
-    pub fn from_format(format: &Format, outputs: &[PathBuf]) -> Result<Self, Failure> {
-        if !outputs.is_empty() {
-            return Err(Failure::Usage(
-                "--events goes to standard output; leave -o out, and redirect the output with >".into(),
-            ));
-        }
-        match format.name {
-            "text" => Ok(Self::Text),
-            "csv" => Ok(Self::Csv),
-            other => Err(Failure::Usage(format!(
-                "--events with --format {other}: requests are listed as text or csv; type one of these"
-            ))),
-        }
+/// Passes on the rows of a capture, block by block.
+pub(crate) fn each_block(reader: &mut Reader<BufReader<File>>, mut take: impl FnMut(&[Row], &Names)) {
+    while reader.block().is_some() {
+        let (rows, names) = reader.last();
+        take(rows, names);
     }
 }
 
-/// Prints the profile or the requests.
+/// Prints the profile of a capture, or with `--events` its requests.
 ///
 /// # Errors
 /// [`Failure::Usage`] if the capture cannot be read, [`Failure::Refused`] if it cannot be printed.
-pub fn show(request: &Request) -> Result<ExitCode, Failure> {
-    let reader = open(&request.file)?;
-    match request.events {
-        Some(form) => list(reader, request, form),
-        None => profile(reader, request),
-    }
+pub fn show(request: &CaptureRequest) -> Result<ExitCode, Failure> {
+    if request.events { list(request) } else { profile(request) }
 }
 
-/// Exit code of an incomplete capture: shown, but not a success.
-fn code(damage: Option<&str>) -> ExitCode {
+/// Returns the exit code of a capture: 1 if it is damaged. Then warns that only the part before the damage `was_used`.
+pub(crate) fn exit_code(file: &Path, damage: Option<&str>, was_used: &str) -> ExitCode {
+    if let Some(damage) = damage {
+        let file = name::shown(file);
+        stderr::say(&format!("fathom: {file}: {damage}; only the part before that {was_used}"));
+    }
     ExitCode::from(u8::from(damage.is_some()))
 }
 
-/// Decides about output files of this kind of report, before anything runs.
+/// Decides about output files of this kind of report, before anything runs. None may replace the capture.
 ///
 /// # Errors
 /// [`Failure::Usage`] if no format has the extension of a file, or a file may not be written.
 pub(crate) fn decide_outputs<K: ReportKind>(
     outputs: &[PathBuf],
-    rules: &Rules,
-) -> Result<Vec<Outlet>, Failure> {
+    replace: Replace,
+    capture: &Path,
+) -> Result<Outlets, Failure> {
     for path in outputs {
         if report::by_extension::<K>(path).is_none() && !output::is_stream(path) {
             return Err(Failure::Usage(format!(
@@ -124,25 +88,17 @@ pub(crate) fn decide_outputs<K: ReportKind>(
             )));
         }
     }
-    output::decide_all(outputs, rules)
-}
-
-/// Warns that a capture is damaged and only the part before the damage was used.
-pub(crate) fn warn_of_damage(file: &Path, damage: &str, used: &str) {
-    stderr::say(&format!("fathom: {}: {damage}; only the part before that {used}", name::shown(file)));
-}
-
-fn profile(mut reader: Reader<BufReader<File>>, request: &Request) -> Result<ExitCode, Failure> {
-    let format = report::that_writes::<Captured>(request.format).map_err(Failure::Usage)?;
     let mut spared = Spared::default();
-    spared.add(&request.file, "the capture itself");
-    let rules = Rules { flag: "-o", spared, replace: request.replace };
-    let outlets = decide_outputs::<Captured>(&request.outputs, &rules)?;
+    spared.add(capture, "the capture itself");
+    show::outlets(outputs, replace, spared)
+}
+
+fn profile(request: &CaptureRequest) -> Result<ExitCode, Failure> {
+    let mut reader = open(&request.file)?;
+    let format = report::that_writes::<Captured>(request.format).map_err(Failure::Usage)?;
+    let outlets = decide_outputs::<Captured>(&request.outputs, request.replace, &request.file)?;
     let mut profiler = Profiler::new(&reader.origin, &request.restriction);
-    while reader.block().is_some() {
-        let (rows, names) = reader.last();
-        profiler.add(rows, names);
-    }
+    each_block(&mut reader, |rows, names| profiler.add(rows, names));
     let captured_ns = reader.ending.as_ref().map(|ending| ending.duration_ns);
     let captured = Captured {
         format: FORMAT,
@@ -154,22 +110,27 @@ fn profile(mut reader: Reader<BufReader<File>>, request: &Request) -> Result<Exi
         ending: reader.ending,
         damage: reader.damage,
     };
-    for outlet in outlets.iter().filter(|outlet| !outlet.is_stdout()) {
-        let form = report::of_file::<Captured>(outlet.path_as_typed(), format).unwrap_or(format);
-        outlet.write(&stdout::rendered(form, &captured, Style::default())?, &rules)?;
-    }
-    stdout::report(format, &captured, Style::default())?;
-    Ok(code(captured.damage.as_deref()))
+    show::put(&captured, format, Style::default(), &outlets, Some(show::SAME_COMMAND))?;
+    Ok(ExitCode::from(u8::from(captured.damage.is_some())))
 }
 
-fn list(mut reader: Reader<BufReader<File>>, request: &Request, form: Events) -> Result<ExitCode, Failure> {
+fn list(request: &CaptureRequest) -> Result<ExitCode, Failure> {
+    let is_csv = request.format.name == "csv";
+    if !request.outputs.is_empty() {
+        return Err(Failure::Usage(
+            "--events goes to standard output; leave -o out, and redirect the output with >".into(),
+        ));
+    }
+    if !is_csv && request.format.name != "text" {
+        return Err(Failure::Usage(format!(
+            "--events with --format {}: requests are listed as text or csv; type one of these",
+            request.format.name
+        )));
+    }
+    let mut reader = open(&request.file)?;
     let mut selection = Selection::new(&request.restriction);
     let mut out = Vec::with_capacity(BUFFER_BYTES + 1024);
-    let heading = match form {
-        Events::Text => EventLine::heading(),
-        Events::Csv => EventLine::csv_heading(),
-    };
-    out.extend(heading.as_bytes());
+    out.extend(if is_csv { EventLine::csv_heading() } else { EventLine::heading() }.as_bytes());
     while reader.block().is_some() {
         let (rows, names) = reader.last();
         for row in rows.iter().filter(|row| selection.has(row, names)) {
@@ -190,17 +151,14 @@ fn list(mut reader: Reader<BufReader<File>>, request: &Request, form: Events) ->
                 tid: task.tid,
                 pid: task.pid,
             };
-            out.extend(if form == Events::Csv { line.csv() } else { line.text() }.as_bytes());
+            out.extend(if is_csv { line.csv() } else { line.text() }.as_bytes());
             if out.len() >= BUFFER_BYTES && !print(&mut out)? {
                 return Ok(ExitCode::SUCCESS);
             }
         }
     }
     print(&mut out)?;
-    if let Some(damage) = &reader.damage {
-        warn_of_damage(&request.file, damage, "was listed");
-    }
-    Ok(code(reader.damage.as_deref()))
+    Ok(exit_code(&request.file, reader.damage.as_deref(), "was listed"))
 }
 
 /// Prints a piece. Returns false if standard output is closed.
@@ -212,17 +170,6 @@ fn print(out: &mut Vec<u8>) -> Result<bool, Failure> {
 
 /// Name of the export format, and extension of its files.
 pub const IOLOG: &str = "iolog";
-
-/// A request to export a capture.
-#[derive(Debug)]
-pub struct Export {
-    /// The capture.
-    pub file: PathBuf,
-    /// A file, a stream, or a directory, where the file gets the capture's name.
-    pub to: PathBuf,
-    /// Which file it may replace.
-    pub replace: Replace,
-}
 
 /// Standard output as a writer.
 struct Standard;
@@ -241,51 +188,56 @@ impl Write for Standard {
     }
 }
 
-/// Writes the log, and prints its path.
+/// Writes a capture as an iolog of fio, and prints the path of the log. `to` is a file, standard output, or a directory, where the log gets
+/// the capture's name.
 ///
 /// # Errors
 /// [`Failure::Usage`] if the capture cannot be read or the name is taken, [`Failure::Refused`] if it cannot be written.
-pub fn export(request: &Export) -> Result<ExitCode, Failure> {
-    let to = if request.to.is_dir() {
-        let mut name = request.file.file_stem().unwrap_or_default().to_owned();
+pub fn export(capture: &Path, to: &Path, replace: Replace) -> Result<ExitCode, Failure> {
+    let mut to = to.to_owned();
+    if to.is_dir() {
+        let mut name = capture.file_stem().unwrap_or_default().to_owned();
         name.push(".");
         name.push(IOLOG);
-        let place = request.to.join(name);
-        if place.symlink_metadata().is_ok() {
+        to.push(name);
+        if to.symlink_metadata().is_ok() {
             return Err(Failure::Usage(format!(
                 "{} exists and is not replaced; remove it, or name another file with -o",
-                name::shown(&place)
+                name::shown(&to)
             )));
         }
-        place
-    } else {
-        request.to.clone()
-    };
+    }
     let mut spared = Spared::default();
-    spared.add(&request.file, "the capture itself");
-    let rules = Rules { flag: "-o", spared, replace: request.replace };
+    spared.add(capture, "the capture itself");
+    let rules = Rules { flag: "-o", spared, replace };
     let outlet = rules.decide(&to)?;
     if outlet.is_stdout() {
-        write(request, BufWriter::with_capacity(BUFFER_BYTES, Box::new(Standard)), &to)
-    } else if output::is_stream(&to) {
-        Err(Failure::Usage(format!("-o {}: type a file, or - for standard output", name::shown(&to))))
-    } else {
-        let cannot = |e: io::Error| cannot_write(&to, &e);
-        let growing = outlet.grow(&rules)?;
-        let file = growing.file().map_err(cannot)?;
-        let code = write(request, BufWriter::with_capacity(BUFFER_BYTES, Box::new(file)), &to)?;
-        growing.finish(&rules)?;
-        stdout::text(&format!("{}\n", name::shown(&to)))?;
-        Ok(code)
+        return write(capture, Box::new(Standard), &to);
     }
+    if output::is_stream(&to) {
+        return Err(Failure::Usage(format!(
+            "-o {}: type a file, or - for standard output",
+            name::shown(&to)
+        )));
+    }
+    let growing = outlet.grow(&rules)?;
+    let file = growing.file().map_err(|e| cannot_write(&to, &e))?;
+    let code = write(capture, Box::new(file), &to)?;
+    growing.finish(&rules)?;
+    stdout::text(&format!("{}\n", name::shown(&to)))?;
+    Ok(code)
 }
 
-fn write(request: &Export, to: BufWriter<Box<dyn Write>>, place: &Path) -> Result<ExitCode, Failure> {
+fn write(capture: &Path, to: Box<dyn Write>, place: &Path) -> Result<ExitCode, Failure> {
     let refuse = |e: io::Error| cannot_write(place, &e);
-    let mut reader = open(&request.file)?;
+    let mut reader = open(capture)?;
     // On devices with requests, the task that asked for a flush has its own row; elsewhere a flush belongs to its owner.
     let owned = reader.origin.imported.is_none() && reader.origin.unit == Unit::Requests;
-    let mut log = foreign::Export::new(to, &device(&reader.origin), owned).map_err(refuse)?;
+    // fio ends a name at white space.
+    let foreign = || reader.origin.asked.replace(char::is_whitespace, "_");
+    let device = device_name(&reader.origin).map_or_else(foreign, |name| format!("/dev/{name}"));
+    let to = BufWriter::with_capacity(BUFFER_BYTES, to);
+    let mut log = foreign::Export::new(to, &device, owned).map_err(refuse)?;
     while reader.block().is_some() {
         let (rows, names) = reader.last();
         for row in rows {
@@ -303,23 +255,13 @@ fn write(request: &Export, to: BufWriter<Box<dyn Write>>, place: &Path) -> Resul
     }
     let finished = log.finish().map(|_| ());
     finished.or_else(|e| if e.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(refuse(e)) })?;
-    if let Some(damage) = &reader.damage {
-        warn_of_damage(&request.file, damage, "was exported");
-    }
-    Ok(code(reader.damage.as_deref()))
+    Ok(exit_code(capture, reader.damage.as_deref(), "was exported"))
 }
 
 /// Name of the captured partition or device; `None` for another tool's trace.
 pub(crate) fn device_name(origin: &Origin) -> Option<&str> {
     let partition = origin.partition.as_ref().map(|part| part.name.as_str());
     partition.or_else(|| origin.device.as_ref().map(|device| device.name.as_str()))
-}
-
-/// The subject of the log: the device, or the name in another tool's trace.
-fn device(origin: &Origin) -> String {
-    // fio ends a name at white space.
-    let foreign = || origin.asked.replace(char::is_whitespace, "_");
-    device_name(origin).map_or_else(foreign, |name| format!("/dev/{name}"))
 }
 
 pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {

@@ -7,13 +7,14 @@
 #[cfg(test)]
 mod tests;
 
-use crate::capture::capture_file::{self, decide_outputs, device_name, warn_of_damage};
+use crate::capture::capture_file::{self, decide_outputs, device_name, each_block, exit_code};
+use crate::cli::capture::FitArgs;
 use crate::failure::INTERRUPTED;
 use crate::failure::{Failure, cause};
 use crate::files::output;
 use crate::files::output::{Replace, Rules, Spared};
 use crate::run::is_worker_of;
-use crate::{signals, stdout};
+use crate::{show, signals, stdout};
 use capture::completeness::completeness;
 use capture::fit::{Figures, Fitted, Gathering, Head, Observed, Survey};
 use model::captured::Origin;
@@ -21,75 +22,52 @@ use model::job::Kind;
 use model::name;
 use model::replay::{FORMAT, Figure, FitCheck, Word};
 use model::units::show_count;
-use report::{Format, Style};
+use report::Style;
 use rustix::process::{Pid, Signal, kill_process};
-use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::io::Read;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use tempfile::TempDir;
 use trace::row::Task;
 
 /// Default name of the job file.
 const JOB_FILE: &str = "job.toml";
 
-/// A request to fit a job.
-#[derive(Debug)]
-pub struct Request {
-    /// Path of the capture file.
-    pub capture: PathBuf,
-    /// The job file; `None` means standard output.
-    pub output: Option<PathBuf>,
-    /// Which file it may replace.
-    pub replace: Replace,
-}
-
-/// A request to check a fit.
-#[derive(Debug)]
-pub struct CheckRequest {
-    /// Path of the capture file.
-    pub capture: PathBuf,
-    /// What the job runs on.
-    pub target: PathBuf,
-    /// The job; `None` to fit one first.
-    pub job: Option<PathBuf>,
-    /// Permission to overwrite the target.
-    pub destroy: Option<OsString>,
-    /// Paths of targets that may be written although their users may be hidden.
-    pub unseen_users: Vec<PathBuf>,
-    /// Format on standard output.
-    pub format: &'static Format,
-    /// Additional output files.
-    pub outputs: Vec<PathBuf>,
-    /// Which files they may replace.
-    pub replace: Replace,
-}
-
-/// Fit or check.
-#[derive(Debug)]
-pub enum Action {
-    /// Write a job file.
-    Fit(Request),
-    /// Run it and compare.
-    Check(Box<CheckRequest>),
-}
-
-/// Writes the job file.
+/// Writes the job file, or with `--check` runs the job and compares.
 ///
 /// # Errors
 /// [`Failure::Usage`] if the capture cannot be read or has nothing to fit, or the name is taken; [`Failure::Refused`] if
-/// the file cannot be written.
-pub fn fit(request: &Request) -> Result<ExitCode, Failure> {
+/// the file cannot be written. With `--check` also as `fathom capture` and `fathom run`.
+pub fn fit(args: &FitArgs) -> Result<ExitCode, Failure> {
+    if let Some(target) = &args.target {
+        if args.check {
+            return check(args, target);
+        }
+        return Err(Failure::Usage(
+            "only --check uses a TARGET; type --check too, or leave TARGET out and run the job with fathom run JOB TARGET".into(),
+        ));
+    }
+    if args.format.name != "text" {
+        return Err(Failure::Usage(format!(
+            "--format {}: a job file is always TOML; leave --format out, or type --check too",
+            args.format.name
+        )));
+    }
+    if args.output.len() > 1 {
+        return Err(Failure::Usage("a job is written to one file; type -o once".into()));
+    }
     let mut spared = Spared::default();
-    spared.add(&request.capture, "the capture itself");
-    let rules = Rules { flag: "-o", spared, replace: request.replace };
-    let outlet = request.output.as_deref().map(|path| rules.decide(path)).transpose()?;
-    let file = request.output.as_deref().filter(|path| !output::is_stream(path));
-    let job = fitted(&request.capture, file.unwrap_or(Path::new(JOB_FILE)))?;
+    spared.add(&args.capture, "the capture itself");
+    let rules = Rules { flag: "-o", spared, replace: Replace::by(args.force) };
+    let path = args.output.first();
+    let outlet = path.map(|path| rules.decide(path)).transpose()?;
+    let file = path.filter(|path| !output::is_stream(path));
+    let job = fitted(&args.capture, file.map_or(Path::new(JOB_FILE), PathBuf::as_path))?;
     match outlet.filter(|outlet| !outlet.is_stdout()) {
         None => stdout::text(&job.text)?,
         Some(outlet) => {
@@ -97,10 +75,7 @@ pub fn fit(request: &Request) -> Result<ExitCode, Failure> {
             stdout::text(&format!("{}\n", name::shown(outlet.path_as_typed())))?;
         }
     }
-    if let Some(damage) = &job.damage {
-        warn_of_damage(&request.capture, damage, "was fitted");
-    }
-    Ok(ExitCode::from(u8::from(job.damage.is_some())))
+    Ok(exit_code(&args.capture, job.damage.as_deref(), "was fitted"))
 }
 
 /// A fitted job.
@@ -117,19 +92,12 @@ fn fitted(path: &Path, file: &Path) -> Result<Job, Failure> {
     let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(path)));
     let mut first = capture_file::open(path)?;
     let mut survey = Survey::new(&first.origin);
-    while first.block().is_some() {
-        let (rows, names) = first.last();
-        survey.add(rows, names);
-    }
+    each_block(&mut first, |rows, names| survey.add(rows, names));
     let mut gathering = Gathering::new(&first.origin, survey, &first.names).map_err(|why| {
         let damage = first.damage.as_ref().map_or_else(String::new, |damage| format!(" ({damage})"));
         usage(format!("{why}{damage}"))
     })?;
-    let mut second = capture_file::open(path)?;
-    while second.block().is_some() {
-        let (rows, names) = second.last();
-        gathering.add(rows, names);
-    }
+    each_block(&mut capture_file::open(path)?, |rows, names| gathering.add(rows, names));
     let fitted: Fitted = gathering.finish();
     let origin = first.origin;
     let device = device_name(&origin).or(origin.imported.as_deref()).unwrap_or("an unknown device");
@@ -153,36 +121,17 @@ const MAX_CAPTURE_TIME: &str = "25h";
 /// How often to check whether the capture has begun.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// A temporary directory, removed when dropped.
-struct TempDir(PathBuf);
-
-impl TempDir {
-    fn new() -> Result<Self, Failure> {
-        let memory = Path::new(MEMORY);
-        let dir = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-        let dir = dir.join(format!("fathom-fit-{}", std::process::id()));
-        std::fs::create_dir(&dir).map_err(|e| {
-            Failure::Refused(format!("{} cannot be created: {e}{}", dir.display(), cause(&e)))
-        })?;
-        Ok(Self(dir))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for TempDir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+/// Makes a temporary directory, which is removed when dropped.
+fn temporary_directory() -> Result<TempDir, Failure> {
+    let memory = Path::new(MEMORY);
+    let place = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    tempfile::Builder::new().prefix("fathom-fit-").tempdir_in(&place).map_err(|e| {
+        Failure::Refused(format!("no directory can be created in {}: {e}{}", place.display(), cause(&e)))
+    })
 }
 
 /// A capture in another process, ended when dropped.
-struct Capturing {
-    child: Child,
-    stderr: ChildStderr,
-}
+struct Capturing(Child);
 
 impl Capturing {
     /// Starts a capture, and waits until its file has a header.
@@ -193,25 +142,15 @@ impl Capturing {
         let mut command = this_program()?;
         command.args(["capture", "--time", MAX_CAPTURE_TIME, "-o"]).arg(into).arg("--").arg(target);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|e| not_started(&e))?;
-        let Some(stderr) = child.stderr.take() else {
-            return Err(Failure::Refused("the capture process has no output".into()));
-        };
-        let mut capturing = Self { child, stderr };
-        while matches!(capturing.child.try_wait(), Ok(None)) {
+        let mut capturing = Self(command.spawn().map_err(not_started)?);
+        while matches!(capturing.0.try_wait(), Ok(None)) {
             if capture_file::open(into).is_ok() {
                 return Ok(capturing);
             }
             std::thread::sleep(POLL_INTERVAL);
         }
-        let mut words = String::new();
-        let _ = capturing.stderr.read_to_string(&mut words);
-        let why = words.trim().trim_start_matches("fathom: ").to_owned();
-        match capturing.child.wait().ok().and_then(|status| status.code()) {
-            Some(2) => Err(Failure::Usage(why)),
-            Some(code) if code == i32::from(INTERRUPTED) => Err(Failure::Interrupted),
-            _ => Err(Failure::Refused(why)),
-        }
+        let (code, why) = wait(&mut capturing.0)?;
+        Err(failure(code, why))
     }
 
     /// Ends the capture by SIGINT, and waits for it.
@@ -219,76 +158,84 @@ impl Capturing {
     /// # Errors
     /// If it cannot be ended, or left no file.
     fn end(mut self) -> Result<(), Failure> {
-        self.interrupt();
-        let mut words = String::new();
-        let _ = self.stderr.read_to_string(&mut words);
-        let status = self.child.wait().map_err(|e| not_started(&e))?;
-        match status.code() {
+        interrupt(&self.0);
+        match wait(&mut self.0)? {
             // The file itself records whether it is complete.
-            Some(0 | 1) => Ok(()),
-            Some(code) if code == i32::from(INTERRUPTED) => Ok(()),
-            _ => Err(Failure::Refused(format!("the capture of the job ended early: {}", words.trim()))),
-        }
-    }
-
-    fn interrupt(&self) {
-        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            let _ = kill_process(pid, Signal::INT);
+            (Some(0 | 1), _) => Ok(()),
+            (Some(code), _) if code == i32::from(INTERRUPTED) => Ok(()),
+            (_, why) => Err(Failure::Refused(format!("the capture of the job ended early: {why}"))),
         }
     }
 }
 
 impl Drop for Capturing {
     fn drop(&mut self) {
-        // Still running: kill it, so that it does not continue alone.
-        if matches!(self.child.try_wait(), Ok(None)) {
-            self.interrupt();
-            let _ = self.child.wait();
+        // A capture that still runs would continue alone.
+        if matches!(self.0.try_wait(), Ok(None)) {
+            interrupt(&self.0);
+            let _ = self.0.wait();
         }
+    }
+}
+
+fn interrupt(child: &Child) {
+    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process(pid, Signal::INT);
     }
 }
 
 /// Runs a job with its report in a file. Returns its process number.
 ///
 /// # Errors
-/// If it was interrupted or refused; its message is already on standard error.
-fn run(job: &Path, request: &CheckRequest, report: &Path) -> Result<u32, Failure> {
-    let refuse = |e: io::Error| not_started(&e);
+/// If it was interrupted or refused.
+fn run(job: &Path, args: &FitArgs, target: &Path, report: &Path) -> Result<u32, Failure> {
     let mut command = this_program()?;
     command.args(["run", "--format", "json", "--quiet", "--no-history", "--runs", "1", "--attempts", "1"]);
     // Only the requests matter, not the result.
     command.args(["--accept", "A04", "--accept", "A05"]);
-    if let Some(destroy) = &request.destroy {
-        command.arg("--destroy").arg(destroy);
+    if let Some(name) = &args.destroy {
+        command.arg("--destroy").arg(name);
     }
-    for path in &request.unseen_users {
+    for path in &args.unseen.unseen_users {
         command.arg("--unseen-users").arg(path);
     }
-    command.arg("--").arg(job).arg(&request.target);
-    command.stdin(Stdio::null()).stdout(File::create(report).map_err(refuse)?).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(refuse)?;
-    let pid = child.id();
+    command.arg("--").arg(job).arg(target);
+    command.stdin(Stdio::null()).stdout(File::create(report).map_err(not_started)?).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(not_started)?;
+    match wait(&mut child)? {
+        // A finding about the measurement does not concern the fit.
+        (Some(0 | 1 | 4), _) => Ok(child.id()),
+        (code, why) => Err(failure(code, why)),
+    }
+}
+
+/// Waits for another process of fathom. Returns its exit code and its message without the prefix.
+fn wait(child: &mut Child) -> Result<(Option<i32>, String), Failure> {
     let mut words = String::new();
-    if let Some(mut stderr) = child.stderr.take() {
+    if let Some(stderr) = &mut child.stderr {
         let _ = stderr.read_to_string(&mut words);
     }
-    let why = words.trim().trim_start_matches("fathom: ").to_owned();
-    match child.wait().map_err(refuse)?.code() {
-        // A finding about the measurement does not concern the fit.
-        Some(0 | 1 | 4) => Ok(pid),
-        Some(2) => Err(Failure::Usage(why)),
-        Some(code) if code == i32::from(INTERRUPTED) => Err(Failure::Interrupted),
-        _ => Err(Failure::Refused(why)),
+    let code = child.wait().map_err(not_started)?.code();
+    Ok((code, words.trim().trim_start_matches("fathom: ").to_owned()))
+}
+
+/// The failure of another process of fathom, from its exit code.
+fn failure(code: Option<i32>, why: String) -> Failure {
+    match code {
+        Some(2) => Failure::Usage(why),
+        Some(code) if code == i32::from(INTERRUPTED) => Failure::Interrupted,
+        _ => Failure::Refused(why),
     }
 }
 
 /// A command that starts this program again.
 fn this_program() -> Result<Command, Failure> {
-    std::env::current_exe().map(Command::new).map_err(|e| not_started(&e))
+    std::env::current_exe().map(Command::new).map_err(not_started)
 }
 
-fn not_started(error: &io::Error) -> Failure {
-    Failure::Refused(format!("fathom cannot start itself: {error}{}", cause(error)))
+#[expect(clippy::needless_pass_by_value, reason = "it is passed to `map_err`")]
+fn not_started(error: io::Error) -> Failure {
+    Failure::Refused(format!("fathom cannot start itself: {error}{}", cause(&error)))
 }
 
 /// Allowed differences, as shares of the original.
@@ -308,53 +255,43 @@ const DRAIN_TIME: Duration = Duration::from_millis(300);
 const CANNOT_TELL: u8 = 4;
 
 /// Runs the job and compares the captures.
-///
-/// # Errors
-/// [`Failure::Usage`] and [`Failure::Refused`] as `fathom capture` and `fathom run`.
-pub fn check(request: &CheckRequest) -> Result<ExitCode, Failure> {
-    let format = report::that_writes::<FitCheck>(request.format).map_err(Failure::Usage)?;
-    let mut spared = Spared::default();
-    spared.add(&request.capture, "the capture itself");
-    let rules = Rules { flag: "-o", spared, replace: request.replace };
-    let outlets = decide_outputs::<FitCheck>(&request.outputs, &rules)?;
-    let checked = compare(request)?;
-    for outlet in outlets.iter().filter(|outlet| !outlet.is_stdout()) {
-        let form = report::of_file::<FitCheck>(outlet.path_as_typed(), format).unwrap_or(format);
-        outlet.write(&stdout::rendered(form, &checked, Style::default())?, &rules)?;
-    }
-    stdout::report(format, &checked, Style::default())?;
-    Ok(match checked.word {
-        Word::Met => ExitCode::SUCCESS,
-        Word::Missed => ExitCode::from(1),
-        Word::CannotTell => ExitCode::from(CANNOT_TELL),
-    })
+fn check(args: &FitArgs, target: &Path) -> Result<ExitCode, Failure> {
+    let format = report::that_writes::<FitCheck>(args.format).map_err(Failure::Usage)?;
+    let outlets = decide_outputs::<FitCheck>(&args.output, Replace::by(args.force), &args.capture)?;
+    let checked = compare(args, target)?;
+    show::put(&checked, format, Style::default(), &outlets, None)?;
+    Ok(ExitCode::from(match checked.word {
+        Word::Met => 0,
+        Word::Missed => 1,
+        Word::CannotTell => CANNOT_TELL,
+    }))
 }
 
-fn compare(request: &CheckRequest) -> Result<FitCheck, Failure> {
-    let dir = TempDir::new()?;
-    let stop =
-        signals::watch(|| ()).map_err(|e| Failure::Refused(format!("signals cannot be waited for: {e}")))?;
-    let fitted_file = dir.path("job.toml");
-    let job = fitted(&request.capture, &fitted_file)?;
-    let file = if let Some(typed) = &request.job {
+fn compare(args: &FitArgs, target: &Path) -> Result<FitCheck, Failure> {
+    let dir = temporary_directory()?;
+    let stop = signals::watch(|| ())
+        .map_err(|e| Failure::Refused(format!("fathom cannot wait for signals: {e}")))?;
+    let fitted_file = dir.path().join("job.toml");
+    let job = fitted(&args.capture, &fitted_file)?;
+    let file = if let Some(typed) = &args.job {
         typed.clone()
     } else {
         std::fs::write(&fitted_file, &job.text)
             .map_err(|e| Failure::Refused(format!("{} cannot be written: {e}", fitted_file.display())))?;
         fitted_file
     };
-    let refit = dir.path("again.capture");
-    let capturing = Capturing::begin(&request.target, &refit)?;
+    let refit = dir.path().join("again.capture");
+    let capturing = Capturing::begin(target, &refit)?;
 
-    let pid = run(&file, request, &dir.path("report.json"))?;
+    let pid = run(&file, args, target, &dir.path().join("report.json"))?;
     if stop.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
     }
     std::thread::sleep(DRAIN_TIME);
     capturing.end()?;
-    let (then, _) = observed(&request.capture, job.end_sector, &|_| true)?;
+    let (then, _) = observed(&args.capture, job.end_sector, &|_| true)?;
     let (now, lost) = observed(&refit, job.end_sector, &|task| is_worker_of(task, pid))?;
-    let figures = figures(&then, &now, offsets(&request.target, &then, &now));
+    let figures = figures(&then, &now, offsets(target, &then, &now));
     let (word, sentence) = FitCheck::answer(&figures);
     let mut notes = notes(&job, &now, lost);
     notes.extend(explained_by_chance(&then.counts, &figures));
@@ -366,9 +303,9 @@ fn compare(request: &CheckRequest) -> Result<FitCheck, Failure> {
     }
     Ok(FitCheck {
         format: FORMAT,
-        capture: name::text(&request.capture),
-        job: request.job.as_deref().map(name::text),
-        target: name::text(&request.target),
+        capture: name::text(&args.capture),
+        job: args.job.as_deref().map(name::text),
+        target: name::text(target),
         word,
         sentence,
         figures,
@@ -384,10 +321,7 @@ fn observed(
 ) -> Result<(Figures, Option<String>), Failure> {
     let mut reader = capture_file::open(path)?;
     let mut observed = Observed::new(&reader.origin, end_sector);
-    while reader.block().is_some() {
-        let (rows, names) = reader.last();
-        observed.add(rows, names, is_meant);
-    }
+    each_block(&mut reader, |rows, names| observed.add(rows, names, is_meant));
     let complete = completeness(&reader.origin, reader.ending.as_ref());
     let lost = (complete.word == "incomplete").then(|| {
         format!("the capture of the job is incomplete, so its figures are too low: {}", complete.sentence)

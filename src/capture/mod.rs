@@ -13,6 +13,7 @@ pub mod fit;
 pub(crate) mod replay;
 
 use crate::block_events::{self, BlockEvents, Subject, now_ns};
+use crate::cli::capture::CaptureArgs;
 use crate::failure::INTERRUPTED;
 use crate::failure::{Failure, cause};
 use crate::files::output;
@@ -43,30 +44,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use trace::row::{Names, Row};
 
-/// A request to capture or convert.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// Device, file or directory.
-    pub target: PathBuf,
-    /// A trace of another tool to convert instead.
-    pub import: Option<PathBuf>,
-    /// Keep only the requests of this process.
-    pub pid: Option<u32>,
-    /// Keep only requests within the extents of the file, or of the files below the directory.
-    pub extents: bool,
-    /// Record insertions too.
-    pub queue: bool,
-    /// Buffer of each CPU.
-    pub buffer_bytes: u64,
-    /// How long; `None` means until a signal.
-    pub time_ns: Option<u64>,
-    /// The capture file.
-    pub output: PathBuf,
-    /// Which file it may replace.
-    pub replace: Replace,
-}
-
-/// The outcome of a capture.
+/// A recorded capture.
 struct Outcome {
     origin: Origin,
     ending: Ending,
@@ -74,76 +52,80 @@ struct Outcome {
     interrupted: bool,
 }
 
-/// Captures, and prints the outcome.
+/// Captures the requests of the target, or converts another tool's trace. Prints the outcome.
 ///
 /// # Errors
 /// [`Failure::Usage`] if the target has no single device, or the file may not be written; [`Failure::Refused`] if the
 /// machine does not allow it.
-pub fn capture(request: &Request) -> Result<ExitCode, Failure> {
-    if let Some(from) = &request.import {
-        return import(from, request);
+pub fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
+    if args.time == Some(0) {
+        return Err(Failure::Usage("--time 0 captures nothing; type 60s, or leave --time out".into()));
     }
-    let subject = block_events::find(&Root::real(), &request.target)?;
-    if let Some(pid) = request.pid.filter(|pid| tracer::process_of(&Root::real(), *pid).0 != Some(*pid)) {
-        return Err(Failure::Usage(format!("--pid {pid}: there is no such process; `ps` shows all")));
+    if let Some(from) = &args.import {
+        return convert(from, args);
     }
-    if request.queue && subject.traced.unit == Unit::Bios {
+    let target = &args.target.clone().unwrap_or_default();
+    let root = Root::real();
+    let subject = block_events::find(&root, target)?;
+    if let Some(pid) = args.pid.filter(|pid| tracer::process_of(&root, *pid).0 != Some(*pid)) {
+        return Err(Failure::Usage(format!("--pid {pid}: there is no such process; `ps -e` lists all")));
+    }
+    if args.queue && subject.traced.unit == Unit::Bios {
         return Err(Failure::Usage(format!(
-            "--queue: {} has no I/O scheduler in which requests could wait; leave it out, or name a device below it",
+            "--queue: {} has no I/O scheduler in which requests could wait; leave --queue out, or name a device below it",
             subject.layer.name
         )));
     }
     for name in tracer::remove_leftovers() {
         stderr::say(&format!("removed the tracer instance {name} of a killed fathom"));
     }
-    let tracer = tracer::Tracer::new(request.buffer_bytes).map_err(|e| refused(&e.to_string()))?;
-    let place = place(request)?;
-    if subject.holds(&Root::real(), &request.output) {
+    let tracer = Tracer::new(args.buffer).map_err(|e| refused(&e.to_string()))?;
+    let place = Place::decide(args, target, "what is captured")?;
+    if subject.holds(&root, &args.output) {
         stderr::say(&format!(
             "{} is on {} itself, so its own writes are captured too; name a file elsewhere, such as in /dev/shm",
-            name::shown(&request.output),
+            name::shown(&args.output),
             subject.layer.name
         ));
     }
-    let begin = request.extents.then(|| locate_files(request)).transpose()?;
-    let outcome = record_requests(tracer, &subject, request, &place)?;
-    let outcome = match begin {
-        Some(begin) => keep_file_requests(&begin, request, &place, outcome)?,
-        None => outcome,
-    };
-    print_outcome(&request.output, &outcome)?;
-    let complete = completeness(&outcome.origin, Some(&outcome.ending)).word != "incomplete";
-    Ok(match (outcome.interrupted, complete) {
-        (true, _) => ExitCode::from(INTERRUPTED),
-        (false, complete) => ExitCode::from(u8::from(!complete)),
-    })
+    let begin = args.extents.then(|| locate_files(target)).transpose()?;
+    let gone = Arc::new(AtomicBool::new(false));
+    let stop = signals::watch_until_gone(&gone, || {})
+        .map_err(|e| Failure::Refused(format!("fathom cannot wait for signals: {e}")))?;
+    let recorded = record_requests(tracer, &subject, args, &place, &stop);
+    gone.store(true, Ordering::Relaxed);
+    let mut outcome = recorded?;
+    if let Some(begin) = begin {
+        keep_file_requests(&begin, &locate_files(target)?, &args.output, &place, &mut outcome)?;
+    }
+    print_outcome(&args.output, &outcome)?;
+    let is_incomplete = completeness(&outcome.origin, Some(&outcome.ending)).word == "incomplete";
+    Ok(ExitCode::from(if outcome.interrupted { INTERRUPTED } else { u8::from(is_incomplete) }))
 }
 
-/// Where the capture goes.
+/// Where the capture is written.
 struct Place {
     outlet: Outlet,
     rules: Rules,
 }
 
-/// Checks whether the output file may be written, without creating it.
-fn place(request: &Request) -> Result<Place, Failure> {
-    let path = &request.output;
-    if output::is_stream(path) {
-        return Err(Failure::Usage(format!(
-            "-o {}: a capture needs a regular file; type the name of one",
-            name::shown(path)
-        )));
+impl Place {
+    /// Checks whether the output file may be written, without creating it. It must not replace `source`.
+    fn decide(args: &CaptureArgs, source: &Path, what: &str) -> Result<Self, Failure> {
+        if output::is_stream(&args.output) {
+            return Err(Failure::Usage(format!(
+                "-o {}: a capture needs a regular file; type the name of one",
+                name::shown(&args.output)
+            )));
+        }
+        let mut spared = Spared::default();
+        spared.add(source, what);
+        let rules = Rules { flag: "-o", spared, replace: Replace::by(args.force) };
+        Ok(Self { outlet: rules.decide(&args.output)?, rules })
     }
-    let mut spared = Spared::default();
-    spared.add(&request.target, "what is captured");
-    if let Some(from) = &request.import {
-        spared.add(from, "the trace that is converted");
-    }
-    let rules = Rules { flag: "-o", spared, replace: request.replace };
-    Ok(Place { outlet: rules.decide(path)?, rules })
 }
 
-/// The tracer's refusal, with the reason why it is needed.
+/// Makes the failure of a capture whose events the kernel does not deliver.
 fn refused(why: &str) -> Failure {
     Failure::Refused(format!("requests cannot be captured: {why}"))
 }
@@ -178,99 +160,91 @@ fn print_outcome(path: &Path, outcome: &Outcome) -> Result<(), Failure> {
     stdout::text(&text)
 }
 
-/// Converts a trace of another tool.
-fn import(from: &Path, request: &Request) -> Result<ExitCode, Failure> {
-    let (origin, ending) = convert(from, request, &place(request)?)?;
-    let out = name::shown(&request.output);
-    stdout::text(&format!(
-        "{out}: {} rows of {} ({}), {} long\n`fathom show {out}` prints the profile of the load.\n",
-        show_count(ending.rows as f64),
-        name::shown(from),
-        origin.imported.unwrap_or_default(),
-        show_ns(ending.duration_ns as f64),
-    ))?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// How often the buffers are emptied.
+/// How often the kernel's buffers are emptied.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(50);
-/// How long rows may wait in a partial block: the most that a killed capture loses.
+/// How long rows may wait in a partial block. A killed capture loses at most these rows.
 const FLUSH_INTERVAL_NS: u64 = 2_000_000_000;
 
-/// A recording in progress.
-struct Recording<'r> {
-    events: BlockEvents,
-    sink: Sink<'r>,
-}
-
-/// Where rows go.
-struct Sink<'r> {
-    writer: Writer<File>,
-    request: &'r Request,
-    failed: Option<io::Error>,
-    of_others: u64,
-    of_unknown: u64,
-}
-
-/// Records until the time is over or a signal comes.
+/// Records until `--time` is over or a signal comes.
 fn record_requests(
     tracer: Tracer,
     subject: &Subject,
-    request: &Request,
+    args: &CaptureArgs,
     place: &Place,
+    stop: &AtomicBool,
 ) -> Result<Outcome, Failure> {
-    let gone = Arc::new(AtomicBool::new(false));
-    let stop = signals::watch_until_gone(&gone, || {})
-        .map_err(|e| Failure::Refused(format!("signals cannot be waited for: {e}")))?;
-    let (mut recording, origin) = begin(tracer, subject, request, place)?;
-    let until =
-        request.time_ns.map_or_else(|| "until Ctrl-C".into(), |ns| format!("for {}", show_ns(ns as f64)));
-    stderr::say(&format!("capturing {} {until}{}", subject.describe(), subject.describe_left_out()));
-    let recorded = recording.run(&stop);
-    let ended = recorded.and_then(|()| recording.end(subject, &stop));
-    let outcome = ended.and_then(|ending| recording.close(ending, origin, &stop));
-    gone.store(true, Ordering::Relaxed);
-    outcome
-}
-
-fn begin<'r>(
-    tracer: Tracer,
-    subject: &Subject,
-    request: &'r Request,
-    place: &Place,
-) -> Result<(Recording<'r>, Origin), Failure> {
+    let cannot = |e: io::Error| cannot_write(&args.output, &e);
     let begun = BlockEvents::with(tracer, std::slice::from_ref(&subject.traced));
     let mut events = begun.map_err(|why| refused(&why))?;
     let (before, stat, after) = read_counters(subject);
     if let Some(pairing) = events.pairing() {
         pairing.counters_read_first(before, after);
     }
-    let origin = Origin { stat: Some(stat), ..origin(subject, request) };
-    let writer = Writer::new(place.outlet.begin(&place.rules)?, &origin);
-    let writer = writer.map_err(|e| cannot_write(&request.output, &e))?;
-    let sink = Sink { writer, request, failed: None, of_others: 0, of_unknown: 0 };
-    Ok((Recording { events, sink }, origin))
-}
-
-fn origin(subject: &Subject, request: &Request) -> Origin {
     let host = host::read_host(&Root::real());
-    Origin {
+    let origin = Origin {
         started: jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
-        asked: model::name::text(&request.target),
+        asked: args.target.as_deref().map(name::text).unwrap_or_default(),
         imported: None,
         device: Some(subject.layer.clone()),
         partition: subject.traced.partition.clone(),
         unit: subject.traced.unit,
         clock: "mono".into(),
-        queue: request.queue && subject.traced.unit == Unit::Requests,
-        pid: request.pid,
-        buffer_bytes: request.buffer_bytes,
+        queue: args.queue && subject.traced.unit == Unit::Requests,
+        pid: args.pid,
+        buffer_bytes: args.buffer,
         host: host.host,
         kernel: host.kernel,
         cpus: host.cpus,
         version: env!("CARGO_PKG_VERSION").into(),
-        stat: None,
+        stat: Some(stat),
+    };
+    let writer = Writer::new(place.outlet.begin(&place.rules)?, &origin).map_err(cannot)?;
+    let mut sink = Sink { writer, pid: args.pid, failed: None, of_others: 0, of_unknown: 0 };
+    let until = args.time.map_or_else(|| "until Ctrl-C".into(), |ns| format!("for {}", show_ns(ns as f64)));
+    stderr::say(&format!("capturing {} {until}{}", subject.describe(), subject.describe_left_out()));
+
+    let until_ns = args.time.map_or(u64::MAX, |ns| events.start_ns.saturating_add(ns));
+    let mut flushed_ns = events.start_ns;
+    while !stop.load(Ordering::Relaxed) && now_ns() < until_ns {
+        std::thread::sleep(DRAIN_INTERVAL.min(Duration::from_nanos(until_ns.saturating_sub(now_ns()))));
+        events.drain(&mut |_, row, names| sink.put(row, names)).map_err(|why| refused(&why))?;
+        sink.failed.take().map_or(Ok(()), Err).map_err(cannot)?;
+        if now_ns().saturating_sub(flushed_ns) > FLUSH_INTERVAL_NS {
+            flushed_ns = now_ns();
+            sink.writer.flush(events.names()).map_err(cannot)?;
+        }
     }
+
+    let (before, stat, after) = read_counters(subject);
+    if let Some(pairing) = events.pairing() {
+        pairing.counters_read_last(before, after);
+    }
+    // A request that the kernel is just counting needs time for its event.
+    std::thread::sleep(DRAIN_INTERVAL / 10);
+    events.end(&mut |_, row, names| sink.put(row, names)).map_err(|why| refused(&why))?;
+    sink.failed.take().map_or(Ok(()), Err).map_err(cannot)?;
+    let lost = events.lost_by_kernel().map_err(|why| refused(&why))?;
+    let counts = events.pairing().map(|pairing| pairing.counts).unwrap_or_default();
+    let is_stopped = stop.load(Ordering::Relaxed);
+    let ending = Ending {
+        why: if is_stopped { "a signal" } else { "--time" }.into(),
+        duration_ns: before.saturating_sub(events.start_ns),
+        events: events.count(),
+        lost_events: events.lost().max(lost),
+        rows: sink.writer.rows(),
+        without_issue: counts.without_issue,
+        without_completion: counts.without_completion,
+        requeued: counts.requeued,
+        of_others: sink.of_others,
+        of_unknown: sink.of_unknown,
+        completed: counts.completed,
+        stat: Some(stat),
+        within_sectors: 0,
+        of_files: None,
+    };
+    let file = sink.writer.finish(events.names(), &ending).map_err(cannot)?;
+    file.sync_all().map_err(cannot)?;
+    Ok(Outcome { origin, ending, interrupted: is_stopped && args.time.is_some() })
 }
 
 /// The device's counters, with the times before and after the read.
@@ -280,72 +254,20 @@ fn read_counters(subject: &Subject) -> (u64, Known<String>, u64) {
     (before, text, now_ns())
 }
 
-impl Recording<'_> {
-    fn run(&mut self, stop: &AtomicBool) -> Result<(), Failure> {
-        let start_ns = self.events.start_ns;
-        let until_ns = self.sink.request.time_ns.map_or(u64::MAX, |ns| start_ns.saturating_add(ns));
-        let mut kept_ns = start_ns;
-        while !stop.load(Ordering::Relaxed) && now_ns() < until_ns {
-            let left = Duration::from_nanos(until_ns.saturating_sub(now_ns()));
-            std::thread::sleep(DRAIN_INTERVAL.min(left));
-            let sink = &mut self.sink;
-            let drained = self.events.drain(&mut |_, row, names| sink.put(row, names));
-            drained.map_err(|why| refused(&why))?;
-            self.sink.check()?;
-            if now_ns().saturating_sub(kept_ns) > FLUSH_INTERVAL_NS {
-                kept_ns = now_ns();
-                let kept = self.sink.writer.flush(self.events.names());
-                kept.map_err(|e| cannot_write(&self.sink.request.output, &e))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads the counters again, then the remaining events.
-    fn end(&mut self, subject: &Subject, stop: &AtomicBool) -> Result<Ending, Failure> {
-        let (before, stat, after) = read_counters(subject);
-        if let Some(pairing) = self.events.pairing() {
-            pairing.counters_read_last(before, after);
-        }
-        // Give requests that are just being counted time for their event.
-        std::thread::sleep(DRAIN_INTERVAL / 10);
-        let (events, sink) = (&mut self.events, &mut self.sink);
-        events.end(&mut |_, row, names| sink.put(row, names)).map_err(|why| refused(&why))?;
-        self.sink.check()?;
-        let lost = events.lost_by_kernel().map_err(|why| refused(&why))?;
-        let counts = events.pairing().map(|pairing| pairing.counts).unwrap_or_default();
-        Ok(Ending {
-            why: if stop.load(Ordering::Relaxed) { "a signal" } else { "--time" }.into(),
-            duration_ns: before.saturating_sub(events.start_ns),
-            events: events.count(),
-            lost_events: events.lost().max(lost),
-            rows: self.sink.writer.rows(),
-            without_issue: counts.without_issue,
-            without_completion: counts.without_completion,
-            requeued: counts.requeued,
-            of_others: self.sink.of_others,
-            of_unknown: self.sink.of_unknown,
-            completed: counts.completed,
-            stat: Some(stat),
-            within_sectors: 0,
-            of_files: None,
-        })
-    }
-
-    /// Ends the file. Dropping the rest removes the tracer instance.
-    fn close(self, ending: Ending, origin: Origin, stop: &AtomicBool) -> Result<Outcome, Failure> {
-        let Sink { writer, request, .. } = self.sink;
-        let written = writer.finish(self.events.names(), &ending).and_then(|file| file.sync_all());
-        written.map_err(|e| cannot_write(&request.output, &e))?;
-        let interrupted = stop.load(Ordering::Relaxed) && request.time_ns.is_some();
-        Ok(Outcome { origin, ending, interrupted })
-    }
+/// The destination of rows.
+struct Sink {
+    writer: Writer<File>,
+    /// The only process whose requests are kept, if one was typed.
+    pid: Option<u32>,
+    failed: Option<io::Error>,
+    of_others: u64,
+    of_unknown: u64,
 }
 
-impl Sink<'_> {
+impl Sink {
     /// Writes a row, unless it belongs to a process that is excluded.
     fn put(&mut self, row: &Row, names: &Names) {
-        if let Some(pid) = self.request.pid {
+        if let Some(pid) = self.pid {
             let task = names.task_at(row.task);
             if task.is_none_or(|task| task.pid != Some(pid) && task.tid != pid) {
                 self.of_others += 1;
@@ -357,113 +279,99 @@ impl Sink<'_> {
             self.failed = self.writer.push(row, names).err();
         }
     }
-
-    fn check(&mut self) -> Result<(), Failure> {
-        self.failed.take().map_or(Ok(()), |e| Err(cannot_write(&self.request.output, &e)))
-    }
 }
 
 /// Finds the extents of the files.
 ///
 /// # Errors
 /// [`Failure::Usage`] if the target has no extents.
-fn locate_files(request: &Request) -> Result<FileExtents, Failure> {
-    let found = extents::locate_file_extents(&request.target).map_err(|why| {
+fn locate_files(target: &Path) -> Result<FileExtents, Failure> {
+    let shown = name::shown(target);
+    let found = extents::locate_file_extents(target).map_err(|why| {
         Failure::Usage(format!(
-            "--extents: the extents of {} are unknown: {why}; leave --extents out to capture its whole device",
-            name::shown(&request.target)
+            "--extents: the extents of {shown} are unknown: {why}; leave --extents out to capture its whole device"
         ))
     })?;
     if found.files == 0 {
-        stderr::say(&format!(
-            "{} has no file yet; the files at the end of the capture count",
-            name::shown(&request.target)
-        ));
+        stderr::say(&format!("{shown} has no file yet; the files at the end of the capture count"));
     }
     Ok(found)
 }
 
-/// Keeps only the requests within the extents that were also there at the beginning.
+/// Rewrites the finished capture with only the requests within the extents at the beginning or at the end. If that fails, the whole
+/// capture is still there.
 fn keep_file_requests(
     begin: &FileExtents,
-    request: &Request,
+    end: &FileExtents,
+    path: &Path,
     place: &Place,
-    mut outcome: Outcome,
-) -> Result<Outcome, Failure> {
-    let end = locate_files(request)?;
-    let bytes = end.stretches.iter().map(|(begin, end)| end - begin).sum();
+    outcome: &mut Outcome,
+) -> Result<(), Failure> {
     let at_end = OfFiles {
         files: end.files,
         stretches: end.stretches.len() as u64,
-        bytes,
+        bytes: end.stretches.iter().map(|(begin, end)| end - begin).sum(),
         unplaced_bytes: end.unplaced_bytes,
         ..OfFiles::default()
     };
     let mut within = Within::new(&begin.stretches, &end.stretches, at_end);
-    // If it fails, the whole capture is still there.
-    rewrite(request, place, &mut within, &mut outcome)?;
-    Ok(outcome)
-}
-
-fn rewrite(
-    request: &Request,
-    place: &Place,
-    within: &mut Within,
-    outcome: &mut Outcome,
-) -> Result<(), Failure> {
-    let mut reader = capture_file::open(&request.output)?;
-    let cannot = |e: &std::io::Error| cannot_write(&request.output, e);
+    let mut reader = capture_file::open(path)?;
+    let cannot = |e: io::Error| cannot_write(path, &e);
     // The replaced file is the capture that this call has just written.
     let rules = Rules { replace: Replace::Anything, ..place.rules.clone() };
     let growing = place.outlet.grow(&rules)?;
-    let mut writer =
-        growing.file().and_then(|to| Writer::new(to, &outcome.origin)).map_err(|e| cannot(&e))?;
+    let mut writer = growing.file().and_then(|to| Writer::new(to, &outcome.origin)).map_err(cannot)?;
     while reader.block().is_some() {
         let (rows, names) = reader.last();
         for row in rows {
             if within.keeps(row) {
-                writer.push(row, names).map_err(|e| cannot(&e))?;
+                writer.push(row, names).map_err(cannot)?;
             }
         }
         // Later blocks add names that would not match the waiting rows.
-        writer.flush(names).map_err(|e| cannot(&e))?;
+        writer.flush(names).map_err(cannot)?;
     }
     if let Some(damage) = &reader.damage {
-        return Err(Failure::Refused(format!(
-            "{} cannot be read again: it is {damage}",
-            name::shown(&request.output)
-        )));
+        return Err(Failure::Refused(format!("{} cannot be read again: it is {damage}", name::shown(path))));
     }
     outcome.ending.of_files = Some(within.seen);
     outcome.ending.rows = writer.rows();
-    writer.finish(&reader.names, &outcome.ending).map_err(|e| cannot(&e))?;
+    writer.finish(&reader.names, &outcome.ending).map_err(cannot)?;
     growing.finish(&rules)
 }
 
-/// Converts a trace. Returns its header and trailer.
-fn convert(from: &Path, request: &Request, place: &Place) -> Result<(Origin, Ending), Failure> {
+/// Converts a trace of another tool, and prints the outcome.
+fn convert(from: &Path, args: &CaptureArgs) -> Result<ExitCode, Failure> {
+    let place = Place::decide(args, from, "the trace that is converted")?;
     let Trace { language, files, origin } = open_trace(from)?;
-    let refuse = |e: &std::io::Error| cannot_write(&request.output, e);
+    let cannot = |e: io::Error| cannot_write(&args.output, &e);
     // A partial conversion is useless and must replace nothing.
     let growing = place.outlet.grow(&place.rules)?;
-    let to = growing.file().map_err(|e| refuse(&e))?;
-    let writer = RefCell::new(Writer::new(BufWriter::new(to), &origin).map_err(|e| refuse(&e))?);
-    let files = Trace::readers(files);
-    let converted = language.convert(files, &mut |row, names: &Names| writer.borrow_mut().push(row, names));
-    let (names, ending) = match converted {
-        Ok(done) => done,
-        Err(why) => {
-            return Err(match why {
-                Trouble::Foreign(why) => Failure::Usage(format!("{}: {why}", name::shown(from))),
-                Trouble::Io(e) => {
-                    Failure::Refused(format!("{} cannot be converted: {e}{}", name::shown(from), cause(&e)))
-                }
-            });
-        }
-    };
-    writer.into_inner().finish(&names, &ending).map_err(|e| refuse(&e))?;
+    let to = BufWriter::new(growing.file().map_err(cannot)?);
+    let writer = RefCell::new(Writer::new(to, &origin).map_err(cannot)?);
+    let mut put = |row: &Row, names: &Names| writer.borrow_mut().push(row, names);
+    let converted = language.convert(Trace::readers(files), &mut put);
+    let (names, ending) = converted.map_err(|why| trouble(from, why, "converted"))?;
+    writer.into_inner().finish(&names, &ending).map_err(cannot)?;
     growing.finish(&place.rules)?;
-    Ok((origin, ending))
+    let out = name::shown(&args.output);
+    stdout::text(&format!(
+        "{out}: {} rows of {} ({}), {} long\n`fathom show {out}` prints the profile of the load.\n",
+        show_count(ending.rows as f64),
+        name::shown(from),
+        origin.imported.unwrap_or_default(),
+        show_ns(ending.duration_ns as f64),
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes the failure of a trace that cannot be read or converted.
+pub(crate) fn trouble(path: &Path, why: Trouble, done: &str) -> Failure {
+    let path = name::shown(path);
+    match why {
+        Trouble::Foreign(why) => Failure::Usage(format!("{path}: {why}")),
+        Trouble::Io(e) => Failure::Refused(format!("{path} cannot be {done}: {e}{}", cause(&e))),
+    }
 }
 
 /// Maximum number of CPUs whose files are searched.

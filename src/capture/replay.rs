@@ -6,8 +6,8 @@
 //! `plan::replay` makes a workload of it. Crate `capture` decides what requests mean and what they wait for.
 
 use crate::capture::capture_file::{device_name, is_capture};
-use crate::capture::{Trace, capture_file, open_trace};
-use crate::failure::{Failure, cause};
+use crate::capture::{Trace, capture_file, open_trace, trouble};
+use crate::failure::Failure;
 use capture::capture_file::Reader;
 use capture::completeness::completeness;
 use capture::foreign::{Language, Trouble};
@@ -30,8 +30,11 @@ const MAX_HEAD_START: Duration = Duration::from_secs(10);
 
 /// A load after the first pass.
 pub(crate) struct Scanned {
-    /// Its operations.
-    pub(crate) load: Load,
+    load: Load,
+    /// Whether any completion time is known.
+    pub(crate) has_completions: bool,
+    /// Whether single writes had to be stable at completion.
+    pub(crate) has_stable_writes: bool,
     /// Its figures, with remarks about the file.
     pub(crate) original: Original,
     /// Files that the trace names; empty for a capture.
@@ -105,10 +108,7 @@ pub(crate) fn scan(path: &Path, changes: &Changes) -> Result<Scanned, Failure> {
         scan.add(rows, names);
         true
     });
-    let Ended { ending, damage, files } = read.map_err(|why| match why {
-        Trouble::Foreign(why) => Failure::Usage(format!("{}: {why}", name::shown(path))),
-        Trouble::Io(e) => Failure::Refused(format!("{} cannot be read: {e}{}", name::shown(path), cause(&e))),
-    })?;
+    let Ended { ending, damage, files } = read.map_err(|why| trouble(path, why, "read"))?;
     if let Some(within) = ending.as_ref().map(|ending| ending.within_sectors).filter(|n| *n > 0) {
         return Err(Failure::Usage(format!(
             "{}: {within} operations begin or end within a sector of 512 bytes, but a replay has whole sectors; `fathom capture --import` rounds them up to whole ones",
@@ -123,7 +123,8 @@ pub(crate) fn scan(path: &Path, changes: &Changes) -> Result<Scanned, Failure> {
         damage,
         ..load.original()
     };
-    Ok(Scanned { load, original, files })
+    let (has_completions, has_stable_writes) = (load.has_completions(), load.has_stable_writes());
+    Ok(Scanned { load, has_completions, has_stable_writes, original, files })
 }
 
 /// Begins the second pass, and returns the source of operations. With `has_stable_file`, stable operations go to the file

@@ -1,11 +1,7 @@
 //! `fathom capture` and `fathom fit`: their flags.
 
-use crate::capture::Request as CaptureRequest;
-use crate::capture::fit::{Action as FitAction, CheckRequest, Request as FitRequest};
 use crate::cli::shared_flags;
 use crate::cli::shared_flags::{HOW_LONG, OUTPUT, SAFETY, UnseenArgs, WHAT, WHERE, formats_of};
-use crate::failure::Failure;
-use crate::files::output::Replace;
 use model::replay::FitCheck;
 use model::units::{parse_bytes, parse_duration_ns};
 use report::Format;
@@ -24,33 +20,33 @@ use std::path::PathBuf;
 pub struct CaptureArgs {
     /// Block device, file or directory
     #[arg(required_unless_present = "import", value_parser = shared_flags::parser())]
-    target: Option<PathBuf>,
+    pub(crate) target: Option<PathBuf>,
     /// Keep only the requests that the threads of this process issued
     #[arg(long, help_heading = WHAT, value_name = "PID")]
-    pid: Option<u32>,
+    pub(crate) pid: Option<u32>,
     /// Keep only requests to the extents of the file, or of all files below the directory, at the beginning or at the end of the capture;
     /// flushes and requests that also reach other blocks are left out and counted
     #[arg(long, help_heading = WHAT)]
-    extents: bool,
+    pub(crate) extents: bool,
     /// Also record how long each request waited in the I/O scheduler, separately from its time at the device
     #[arg(long, help_heading = WHAT)]
-    queue: bool,
+    pub(crate) queue: bool,
     /// Convert another tool's trace instead: an iolog of fio (version 2 or 3), blktrace, the text of blkparse, or a CSV file of MSR
     /// Cambridge
     #[arg(long, help_heading = WHAT, value_name = "FILE", conflicts_with_all = ["target", "pid", "extents", "queue", "time", "buffer"])]
-    import: Option<PathBuf>,
+    pub(crate) import: Option<PathBuf>,
     /// Size of the kernel's trace buffer for each CPU; type more if events are lost
     #[arg(long, help_heading = WHERE, value_name = "SIZE", default_value = "8m", value_parser = buffer)]
-    buffer: u64,
+    pub(crate) buffer: u64,
     /// Length of the capture [default: until Ctrl-C]
     #[arg(long, help_heading = HOW_LONG, value_name = "DURATION", value_parser = parse_duration_ns)]
-    time: Option<u64>,
+    pub(crate) time: Option<u64>,
     /// Capture file, preferably not on the captured device
     #[arg(short, long, help_heading = OUTPUT, value_name = "FILE")]
-    output: PathBuf,
+    pub(crate) output: PathBuf,
     /// Also replace a file that is not text, such as a capture
     #[arg(long, help_heading = OUTPUT)]
-    force: bool,
+    pub(crate) force: bool,
 }
 
 /// Parses the size of the trace buffer of a CPU, within the kernel's limits.
@@ -60,29 +56,6 @@ fn buffer(text: &str) -> Result<u64, String> {
         return Ok(bytes);
     }
     Err(format!("{text} is not between 8k and 4g; type a size such as 8m, which holds about 100,000 events"))
-}
-
-impl CaptureArgs {
-    /// Returns the request.
-    ///
-    /// # Errors
-    /// A usage failure that names the flag.
-    pub fn request(self) -> Result<CaptureRequest, Failure> {
-        if self.time == Some(0) {
-            return Err(Failure::Usage("--time 0 captures nothing; type 60s, or leave it out".into()));
-        }
-        Ok(CaptureRequest {
-            target: self.target.unwrap_or_default(),
-            import: self.import,
-            pid: self.pid,
-            extents: self.extents,
-            queue: self.queue,
-            buffer_bytes: self.buffer,
-            time_ns: self.time,
-            output: self.output,
-            replace: Replace::by(self.force),
-        })
-    }
 }
 
 /// Fit a job to a capture: a job file that behaves like the captured load, for `fathom run`.
@@ -103,71 +76,28 @@ impl CaptureArgs {
 Exit codes: 0 fitted, or all goals are met; 1 a goal is missed, or the capture is cut off or damaged and only its intact part was fitted; 2 usage; 3 the machine refused; 4 no goal is missed, but one cannot be decided; 130 interrupted.")]
 pub struct FitArgs {
     /// Capture file from `fathom capture`
-    capture: PathBuf,
+    pub(crate) capture: PathBuf,
     /// With --check: block device, file or directory that the job runs on
     #[arg(required_if_eq("check", "true"), value_parser = shared_flags::parser())]
-    target: Option<PathBuf>,
+    pub(crate) target: Option<PathBuf>,
     /// Run the job on TARGET, and compare it with the capture
     #[arg(long, help_heading = WHAT)]
-    check: bool,
+    pub(crate) check: bool,
     /// With --check: run this job file instead of fitting one
     #[arg(long, help_heading = WHAT, value_name = "FILE", requires = "check")]
-    job: Option<PathBuf>,
+    pub(crate) job: Option<PathBuf>,
     /// Job file to write, or - for standard output, the default; with --check a file for the comparison, in the format of its extension
     #[arg(short, long, help_heading = OUTPUT, value_name = "FILE")]
-    output: Vec<PathBuf>,
+    pub(crate) output: Vec<PathBuf>,
     /// With --check: format of the comparison
     #[arg(long, help_heading = OUTPUT, default_value = "text", value_parser = formats_of::<FitCheck>())]
-    format: &'static Format,
+    pub(crate) format: &'static Format,
     /// Also replace a file that is not text
     #[arg(long, help_heading = OUTPUT)]
-    force: bool,
+    pub(crate) force: bool,
     /// With --check: allow overwriting an existing file (its path) or a block device (its name or serial)
     #[arg(long, help_heading = SAFETY, value_name = "NAME", requires = "check")]
-    destroy: Option<OsString>,
+    pub(crate) destroy: Option<OsString>,
     #[command(flatten)]
-    unseen: UnseenArgs,
-}
-
-impl FitArgs {
-    /// Returns the action.
-    ///
-    /// # Errors
-    /// A usage failure for options that the action does not use.
-    pub fn into_action(self) -> Result<FitAction, Failure> {
-        let replace = Replace::by(self.force);
-        let Some(target) = self.target else { return self.fit_only(replace) };
-        if !self.check {
-            return Err(Failure::Usage(
-                "only --check uses a TARGET; type --check too, or leave TARGET out and run the job with fathom run JOB TARGET".into(),
-            ));
-        }
-        Ok(FitAction::Check(Box::new(CheckRequest {
-            capture: self.capture,
-            target,
-            job: self.job,
-            destroy: self.destroy,
-            unseen_users: self.unseen.unseen_users,
-            format: self.format,
-            outputs: self.output,
-            replace,
-        })))
-    }
-
-    fn fit_only(self, replace: Replace) -> Result<FitAction, Failure> {
-        if self.format.name != "text" {
-            return Err(Failure::Usage(format!(
-                "--format {}: a job file is always TOML; leave --format out, or type --check too",
-                self.format.name
-            )));
-        }
-        if self.output.len() > 1 {
-            return Err(Failure::Usage("a job is written to one file; type -o once".into()));
-        }
-        Ok(FitAction::Fit(FitRequest {
-            capture: self.capture,
-            output: self.output.into_iter().next(),
-            replace,
-        }))
-    }
+    pub(crate) unseen: UnseenArgs,
 }

@@ -2,11 +2,10 @@
 
 use crate::capture::capture_file;
 use crate::capture::capture_file::is_capture;
-use crate::cli::shared_flags::{OUTPUT, SAFETY, WHAT, format_names, formats_of};
+use crate::cli::shared_flags::{OUTPUT, SAFETY, WHAT, format_names, formats_of, one_of};
 use crate::failure::Failure;
 use crate::files::output::Replace;
 use crate::history::{self, Change, Export, Filter, ListRequest, Removal, SESSION_FORM};
-use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use model::history::{Listing, RowsOf};
 use model::report::{Report, Verdict};
@@ -33,8 +32,8 @@ pub struct ListArgs {
     #[arg(long, value_name = "NAME")]
     job: Option<String>,
     /// Only sessions with this verdict
-    #[arg(long, value_enum, ignore_case = true)]
-    verdict: Option<VerdictWord>,
+    #[arg(long, value_parser = one_of(&VERDICTS), ignore_case = true)]
+    verdict: Option<Verdict>,
     /// Only sessions with this tag
     #[arg(long, value_name = "WORD")]
     tag: Option<String>,
@@ -47,10 +46,10 @@ pub struct ListArgs {
     /// Print one table: a row for each session, and a column for each result of the newest session's workload (--job chooses another);
     /// =devices: a row for each device, from its newest session
     #[arg(
-        long, value_name = "ROWS", help_heading = OUTPUT, value_enum, num_args = 0..=1, require_equals = true,
+        long, value_name = "ROWS", help_heading = OUTPUT, value_parser = one_of(&ROWS), num_args = 0..=1, require_equals = true,
         default_missing_value = "sessions"
     )]
-    table: Option<RowsWord>,
+    table: Option<RowsOf>,
     /// Number of sessions, the newest first; 0 for all [default: 40 as text, otherwise all]
     #[arg(long, value_name = "N", help_heading = OUTPUT)]
     limit: Option<u32>,
@@ -62,36 +61,18 @@ pub struct ListArgs {
     format: &'static Format,
 }
 
-/// The values of `--table`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum RowsWord {
-    /// A row for each session
-    Sessions,
-    /// A row for each device, from its newest session
-    Devices,
-}
+const VERDICTS: [(&str, &str, Verdict); 3] =
+    [("valid", "", Verdict::Valid), ("suspect", "", Verdict::Suspect), ("invalid", "", Verdict::Invalid)];
 
-/// The values of `--verdict`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum VerdictWord {
-    Valid,
-    Suspect,
-    Invalid,
-}
+const ROWS: [(&str, &str, RowsOf); 2] = [
+    ("sessions", "A row for each session", RowsOf::Sessions),
+    ("devices", "A row for each device, from its newest session", RowsOf::Devices),
+];
 
 impl ListArgs {
     /// Returns the request.
     pub fn request(self) -> ListRequest {
-        let verdict = self.verdict.map(|word| match word {
-            VerdictWord::Valid => Verdict::Valid,
-            VerdictWord::Suspect => Verdict::Suspect,
-            VerdictWord::Invalid => Verdict::Invalid,
-        });
-        let table = self.table.map(|rows| match rows {
-            RowsWord::Sessions => RowsOf::Sessions,
-            RowsWord::Devices => RowsOf::Devices,
-        });
-        let Self { target, device, job, tag, since, until, limit, rebuild, format, .. } = self;
+        let Self { target, device, job, verdict, tag, since, until, limit, rebuild, table, format } = self;
         let filter = Filter { target, device, job, verdict, tag, since, until };
         ListRequest { filter, limit, rebuild, table, format }
     }
@@ -187,8 +168,8 @@ pub enum ExportAction {
     Schema(&'static str),
     /// Sessions unchanged, or as reports.
     Sessions(Export),
-    /// A capture as an iolog of fio.
-    Capture(capture_file::Export),
+    /// A capture as an iolog of fio: the capture, the log, and which file it may replace.
+    Capture(PathBuf, PathBuf, Replace),
 }
 
 impl ExportArgs {
@@ -220,11 +201,10 @@ impl ExportArgs {
             (true, _) if self.sessions.len() > 1 => {
                 Err(Failure::Usage("a capture is exported alone; name nothing else".into()))
             }
-            (true, _) => Ok(ExportAction::Capture(capture_file::Export {
-                file: self.sessions.into_iter().next().unwrap_or_default().into(),
-                to: self.output,
-                replace: Replace::by(self.force),
-            })),
+            (true, _) => {
+                let capture = self.sessions.into_iter().next().unwrap_or_default();
+                Ok(ExportAction::Capture(capture.into(), self.output, Replace::by(self.force)))
+            }
         }
     }
 }

@@ -4,7 +4,7 @@
 mod api;
 mod bench;
 #[cfg(feature = "capture")]
-mod capture;
+pub mod capture;
 pub mod compare;
 mod diskspd;
 mod explain;
@@ -14,8 +14,6 @@ mod history;
 mod inspect;
 mod iometer;
 mod layers;
-#[cfg(not(feature = "capture"))]
-mod left_out;
 mod limit;
 pub mod other_tools;
 mod packaging;
@@ -26,15 +24,15 @@ mod show;
 mod sweep;
 mod time;
 mod usage_error;
-mod verify;
+pub mod verify;
 mod watch;
 
+#[cfg(not(feature = "capture"))]
+use crate::capture;
 use crate::time::OWN_FAILURE;
 use crate::{stderr, stdout};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 pub use history::ExportAction;
-#[cfg(not(feature = "capture"))]
-use left_out as capture;
 pub use show::Action as ShowAction;
 use std::ffi::OsString;
 use std::path::Path;

@@ -6,11 +6,12 @@
 //! 3. Sections that `--help` lacks (environment, files, examples, see also) come from the tables below.
 
 use super::Cli;
+use crate::cli::shared_flags::one_of;
 use crate::failure::Failure;
 use crate::files::output;
 use crate::files::output::{Replace, Rules, Spared};
 use crate::stdout;
-use clap::{Command, CommandFactory, ValueEnum};
+use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
@@ -99,6 +100,7 @@ fn exit_codes_in_help(command: &Command) -> Option<String> {
 }
 
 /// Exit codes of commands named after another tool.
+#[rustfmt::skip]
 const EXIT_CODES_OF_TOOLS: [(&str, &str); 3] = [
     ("fio", "0 the jobs ran, whatever the verdict; 1 a job failed, or an option is wrong."),
     ("diskspd", "0 the tests ran, whatever the verdict; 1 a test failed, or an option is wrong."),
@@ -138,7 +140,8 @@ fn examples(roff: &mut Roff, command: &Command) {
     roff.control("SH", ["EXAMPLES"]);
     let is_fathom = command.get_name() == "fathom";
     let mut last = "";
-    for (name, line, meaning) in EXAMPLES {
+    for (line, meaning) in EXAMPLES {
+        let name = line.split(' ').nth(1).unwrap_or_default();
         if if is_fathom { name != last } else { name == command.get_name() } {
             roff.control("TP", []).text([bold(line)]).text([roman(meaning)]);
         }
@@ -164,6 +167,7 @@ fn see_also(roff: &mut Roff, cli: &Command, command: &Command) {
 }
 
 /// Environment variables that the program reads.
+#[rustfmt::skip]
 const ENVIRONMENT: [(&str, &str); 9] = [
     ("XDG_DATA_HOME", "Directory that holds fathom/, the sessions. Default: ~/.local/share."),
     ("HOME", "Home directory, used if XDG_DATA_HOME is not set."),
@@ -172,107 +176,57 @@ const ENVIRONMENT: [(&str, &str); 9] = [
     ("NO_COLOR", "Turns colours off."),
     ("TERM, CI", "There is no live view if TERM is unset or dumb, or if CI is set."),
     ("LC_ALL, LC_CTYPE, LANG", "Without a UTF-8 locale the live view uses ASCII."),
-    (
-        "FATHOM_DESTROY",
-        "Paths separated by colons that the commands of other tools (fio, diskspd, iometer) may overwrite, as --destroy allows it elsewhere.",
-    ),
-    (
-        "FATHOM_UNSEEN_USERS",
-        "Paths separated by colons that the commands of other tools may overwrite although other processes of the machine are hidden, as --unseen-users allows it elsewhere.",
-    ),
+    ("FATHOM_DESTROY", "Paths separated by colons that the commands of other tools (fio, diskspd, iometer) may overwrite, as --destroy allows it elsewhere."),
+    ("FATHOM_UNSEEN_USERS", "Paths separated by colons that the commands of other tools may overwrite although other processes of the machine are hidden, as --unseen-users allows it elsewhere."),
 ];
 
 /// Files that the program makes or reads.
+#[rustfmt::skip]
 const FILES: [(&str, &str); 5] = [
-    (
-        "~/.local/share/fathom/sessions/",
-        "Sessions: each file has everything that was measured, with checksums.",
-    ),
+    ("~/.local/share/fathom/sessions/", "Sessions: each file has everything that was measured, with checksums."),
     ("~/.local/share/fathom/history.db", "Index of the sessions. It can be deleted; fathom makes it again."),
     ("/tmp/fathom-UID/", "Sessions, if the data directory cannot be written."),
-    (
-        ".fathom-test-*",
-        "Test files in a target directory. They are removed at the end. After a crash, the next run in that directory reports the remaining ones.",
-    ),
+    (".fathom-test-*", "Test files in a target directory. They are removed at the end. After a crash, the next run in that directory reports the remaining ones."),
     ("/proc, /sys", "Counters and settings of the kernel. Without them more checks report NOT CHECKED."),
 ];
 
-/// Examples: command, command line, and what it does. The examples of one command are adjacent.
-const EXAMPLES: [(&str, &str, &str); 34] = [
-    ("bench", "fathom bench", "Measures the current directory in about a minute and a half."),
-    (
-        "bench",
-        "fathom bench --quick /srv/data",
-        "Measures another directory in ten seconds, without intervals.",
-    ),
-    (
-        "run",
-        "fathom run --rw randread --bs 4k --depth 32 /dev/nvme0n1",
-        "Reads a device, which is not changed.",
-    ),
-    ("run", "fathom run job.toml /srv/data -o report.html", "Runs a job file and writes a page with plots."),
-    ("layers", "fathom layers /srv/data", "Measures each layer from the device to the page cache."),
-    (
-        "limit",
-        "fathom limit /srv/data --p99 1ms",
-        "Finds the highest rate with a 99th percentile of at most 1 ms.",
-    ),
-    ("watch", "fathom watch /srv/data 5", "Shows every 5 seconds what the devices below a directory do."),
-    (
-        "watch",
-        "fathom watch --format openmetrics -o /var/lib/prometheus/node-exporter/fathom.prom 15",
-        "Renews a file for node_exporter every 15 seconds.",
-    ),
-    ("time", "fathom time -- cp -a /srv/data /backup", "Runs cp and reports what the disks did meanwhile."),
-    (
-        "sweep",
-        "fathom sweep --rw randread --bs 4k,16k --depth 1,8,32 /srv/data",
-        "Finds the best of six settings.",
-    ),
-    ("api", "fathom api --interface pread,mmap,io_uring /srv/data", "Compares three interfaces."),
-    ("recipe", "fathom recipe etcd /var/lib/etcd", "Reports whether the storage is fast enough for etcd."),
-    (
-        "fio",
-        "fathom fio --name=t --rw=randread --size=64m --directory=/srv/data",
-        "Runs a command line of fio.",
-    ),
-    ("iops", "fathom iops /dev/sda", "Reads blocks of doubling sizes."),
-    ("diskspd", "fathom diskspd -c64M -b4K -r -d5 /srv/data/file", "Runs a command line of DISKSPD."),
-    (
-        "iometer",
-        "fathom iometer /c tests.icf /r result.csv /srv/data",
-        "Runs a configuration file of Iometer.",
-    ),
-    ("list", "fathom list", "Lists earlier sessions, newest first."),
-    ("show", "fathom show last --verbose", "Prints the last session with all findings."),
-    (
-        "compare",
-        "fathom compare last~1 last",
-        "Reports whether the last session was faster than the one before it.",
-    ),
-    ("tag", "fathom tag last before-upgrade", "Names a session."),
-    ("note", "fathom note last 'new firmware'", "Adds a note to a session."),
-    ("export", "fathom export last -o report.json", "Writes a report for programs."),
-    ("import", "fathom import 20261122-144019-20797.fathom", "Adds a session of another machine."),
-    ("delete", "fathom delete last --yes", "Removes a session."),
-    (
-        "capture",
-        "fathom capture /dev/sda -o db.capture --time 1m",
-        "Records every request of a device for a minute. Requires root.",
-    ),
-    ("fit", "fathom fit db.capture -o job.toml", "Makes a job file from a capture."),
-    (
-        "fit",
-        "fathom fit --check db.capture /dev/nvme1n1 --destroy SERIAL",
-        "Runs the job on a device and compares both loads.",
-    ),
-    ("verify", "fathom verify --size 1g /srv/data", "Writes a file, reads it back and compares."),
-    ("doctor", "fathom doctor /srv/data", "Lists what would disturb a measurement."),
-    ("devices", "fathom devices", "Lists the block devices and their users."),
-    ("explain", "fathom explain A04", "Explains a check."),
-    ("completions", "fathom completions bash", "Prints the completion script for bash."),
-    ("man", "fathom man /usr/local/share/man/man1", "Writes the manual pages into a directory."),
-    ("help", "fathom help exit-codes", "Prints a chapter of the guide."),
+/// Examples: the command line, and what it does. The examples of one command are adjacent.
+#[rustfmt::skip]
+const EXAMPLES: [(&str, &str); 34] = [
+    ("fathom bench", "Measures the current directory in about a minute and a half."),
+    ("fathom bench --quick /srv/data", "Measures another directory in ten seconds, without intervals."),
+    ("fathom run --rw randread --bs 4k --depth 32 /dev/nvme0n1", "Reads a device, which is not changed."),
+    ("fathom run job.toml /srv/data -o report.html", "Runs a job file and writes a page with plots."),
+    ("fathom layers /srv/data", "Measures each layer from the device to the page cache."),
+    ("fathom limit /srv/data --p99 1ms", "Finds the highest rate with a 99th percentile of at most 1 ms."),
+    ("fathom watch /srv/data 5", "Shows every 5 seconds what the devices below a directory do."),
+    ("fathom watch --format openmetrics -o /var/lib/prometheus/node-exporter/fathom.prom 15", "Renews a file for node_exporter every 15 seconds."),
+    ("fathom time -- cp -a /srv/data /backup", "Runs cp and reports what the disks did meanwhile."),
+    ("fathom sweep --rw randread --bs 4k,16k --depth 1,8,32 /srv/data", "Finds the best of six settings."),
+    ("fathom api --interface pread,mmap,io_uring /srv/data", "Compares three interfaces."),
+    ("fathom recipe etcd /var/lib/etcd", "Reports whether the storage is fast enough for etcd."),
+    ("fathom fio --name=t --rw=randread --size=64m --directory=/srv/data", "Runs a command line of fio."),
+    ("fathom iops /dev/sda", "Reads blocks of doubling sizes."),
+    ("fathom diskspd -c64M -b4K -r -d5 /srv/data/file", "Runs a command line of DISKSPD."),
+    ("fathom iometer /c tests.icf /r result.csv /srv/data", "Runs a configuration file of Iometer."),
+    ("fathom list", "Lists earlier sessions, newest first."),
+    ("fathom show last --verbose", "Prints the last session with all findings."),
+    ("fathom compare last~1 last", "Reports whether the last session was faster than the one before it."),
+    ("fathom tag last before-upgrade", "Names a session."),
+    ("fathom note last 'new firmware'", "Adds a note to a session."),
+    ("fathom export last -o report.json", "Writes a report for programs."),
+    ("fathom import 20261122-144019-20797.fathom", "Adds a session of another machine."),
+    ("fathom delete last --yes", "Removes a session."),
+    ("fathom capture /dev/sda -o db.capture --time 1m", "Records every request of a device for a minute. Requires root."),
+    ("fathom fit db.capture -o job.toml", "Makes a job file from a capture."),
+    ("fathom fit --check db.capture /dev/nvme1n1 --destroy SERIAL", "Runs the job on a device and compares both loads."),
+    ("fathom verify --size 1g /srv/data", "Writes a file, reads it back and compares."),
+    ("fathom doctor /srv/data", "Lists what would disturb a measurement."),
+    ("fathom devices", "Lists the block devices and their users."),
+    ("fathom explain A04", "Explains a check."),
+    ("fathom completions bash", "Prints the completion script for bash."),
+    ("fathom man /usr/local/share/man/man1", "Writes the manual pages into a directory."),
+    ("fathom help exit-codes", "Prints a chapter of the guide."),
 ];
 
 /// Print the script that completes fathom's commands, flags and values in a shell.
@@ -283,17 +237,12 @@ const EXAMPLES: [(&str, &str, &str); 34] = [
 #[derive(clap::Args, Debug)]
 pub struct CompletionsArgs {
     /// Shell to print the script for
-    #[arg(value_enum)]
-    shell: ShellWord,
+    #[arg(value_parser = one_of(&SHELLS))]
+    shell: Shell,
 }
 
-/// The values of SHELL.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ShellWord {
-    Bash,
-    Zsh,
-    Fish,
-}
+const SHELLS: [(&str, &str, Shell); 3] =
+    [("bash", "", Shell::Bash), ("zsh", "", Shell::Zsh), ("fish", "", Shell::Fish)];
 
 impl CompletionsArgs {
     /// Prints the script.
@@ -301,15 +250,9 @@ impl CompletionsArgs {
     /// # Errors
     /// If it cannot be printed.
     pub fn print(self) -> Result<ExitCode, Failure> {
-        let shell = match self.shell {
-            ShellWord::Bash => Shell::Bash,
-            ShellWord::Zsh => Shell::Zsh,
-            ShellWord::Fish => Shell::Fish,
-        };
         let mut script = Vec::new();
         let mut cli = Cli::command();
-        let name = cli.get_name().to_owned();
-        clap_complete::generate(shell, &mut cli, name, &mut script);
+        clap_complete::generate(self.shell, &mut cli, "fathom", &mut script);
         stdout::bytes(&script)?;
         Ok(ExitCode::SUCCESS)
     }
@@ -342,9 +285,8 @@ fn every_page_has_its_sections_and_examples_that_the_command_line_accepts() {
         }
         assert!(!text.contains("EXTRA"), "{name}");
     }
-    for (command, line, _) in EXAMPLES {
+    for (line, _) in EXAMPLES {
         let args: Vec<&str> = line.split(' ').map(|word| word.trim_matches('\'')).collect();
-        assert_eq!(args.get(1), Some(&command), "{line}");
         // A quoted argument counts as several words here, which `note` accepts.
         if let Err(error) = <Cli as clap::Parser>::try_parse_from(&args) {
             panic!("{line}: {error}");

@@ -14,7 +14,7 @@ use crate::stderr;
 use analysis::catalogue::pages;
 use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use engine::engines::Number;
 use machine::devices;
 use machine::root::Root;
@@ -139,8 +139,8 @@ pub(super) struct Measuring {
     #[arg(long, value_name = "NAME", help_heading = SAFETY)]
     expect_device: Option<String>,
     /// Fail on purpose, for fathom's own tests
-    #[arg(long, hide = true, value_enum)]
-    test_hook: Option<HookWord>,
+    #[arg(long, hide = true, value_parser = one_of(&HOOKS))]
+    test_hook: Option<Hook>,
 }
 
 /// The time limit of commands that answer a question.
@@ -154,21 +154,21 @@ pub(super) struct BudgetArgs {
 
 /// What may be written although other users of it may be hidden.
 #[derive(Args, Debug)]
-pub(super) struct UnseenArgs {
+pub(crate) struct UnseenArgs {
     /// Write this file or device although other users of it may be hidden, as in a container; may be repeated. fathom never writes a file
     /// or device that it sees in use
     #[arg(long, value_name = "PATH", help_heading = SAFETY)]
-    pub(super) unseen_users: Vec<PathBuf>,
+    pub(crate) unseen_users: Vec<PathBuf>,
 }
 
 /// Files that a report is written to in addition to standard output.
 #[derive(Args, Debug)]
 #[command(next_help_heading = OUTPUT)]
-pub(super) struct OutputArgs {
+pub(crate) struct OutputArgs {
     /// Also write the report to a file, in the format of its extension; a FIFO, a terminal, /dev/fd/N or - gets the format of --format.
     /// May be repeated. An existing file is replaced only if it is empty or text
     #[arg(short, long, value_name = "FILE")]
-    pub(super) output: Vec<PathBuf>,
+    pub(crate) output: Vec<PathBuf>,
     /// Let -o also replace a file that is not text. A target, its storage and a session are never replaced
     #[arg(long, requires = "output")]
     force: bool,
@@ -243,29 +243,18 @@ pub(super) fn check_job(job: &JobSpec) -> Result<(), Failure> {
 
 /// Ranks of a launcher on one host.
 #[derive(Args, Debug)]
-pub(super) struct FleetArgs {
+pub(crate) struct FleetArgs {
     /// Under mpirun: allow this many ranks on one host, where they share devices and CPUs [default: 1]
     #[arg(long, value_name = "N", help_heading = SAFETY, value_parser = clap::value_parser!(u32).range(1..=4096))]
-    pub(super) ranks_per_host: Option<u32>,
+    pub(crate) ranks_per_host: Option<u32>,
 }
 
 /// The values of the hidden `--test-hook`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum HookWord {
-    PanicWorker,
-    PanicMain,
-    NoEvidence,
-}
-
-impl From<HookWord> for Hook {
-    fn from(word: HookWord) -> Self {
-        match word {
-            HookWord::PanicWorker => Self::PanicWorker,
-            HookWord::PanicMain => Self::PanicMain,
-            HookWord::NoEvidence => Self::NoEvidence,
-        }
-    }
-}
+const HOOKS: [(&str, &str, Hook); 3] = [
+    ("panic-worker", "", Hook::PanicWorker),
+    ("panic-main", "", Hook::PanicMain),
+    ("no-evidence", "", Hook::NoEvidence),
+];
 
 impl Measuring {
     /// Whether any of these flags was typed.
@@ -299,7 +288,7 @@ impl Measuring {
             targets: targets.into_iter().collect(),
             destroy: self.destroy.iter().map(model::name::text).collect(),
             unseen_users: self.unseen.unseen_users,
-            hook: self.test_hook.map(Into::into),
+            hook: self.test_hook,
             against: None,
             fail_if_slower: None,
             keep: !self.no_history,
@@ -383,7 +372,7 @@ impl OutputArgs {
     }
 
     /// Which existing files may be replaced.
-    pub(super) fn replace(&self) -> Replace {
+    pub(crate) fn replace(&self) -> Replace {
         Replace::by(self.force)
     }
 }
@@ -506,49 +495,50 @@ pub(super) struct SlowerArgs {
     #[arg(long, value_name = "PERCENT", help_heading = OUTPUT, value_parser = share)]
     fail_if_slower: Option<f64>,
     /// Numbers that --fail-if-slower checks
-    #[arg(long, value_enum, help_heading = OUTPUT, default_value = "headline", requires = "fail_if_slower")]
-    fail_on: Which,
+    #[arg(long, value_parser = one_of(&FAIL_ON), help_heading = OUTPUT, default_value = "headline", requires = "fail_if_slower")]
+    fail_on: bool,
 }
+
+/// The values of `--fail-on`, with whether every number counts.
+const FAIL_ON: [(&str, &str, bool); 2] =
+    [("headline", "The number in the first line of the answer", false), ("all", "Every number", true)];
 
 impl SlowerArgs {
     /// The limit of `--fail-if-slower`, if typed.
     pub(super) fn slower(&self) -> Option<Slower> {
-        self.fail_if_slower.map(|by| Slower { by, all: self.fail_on == Which::All })
+        self.fail_if_slower.map(|by| Slower { by, all: self.fail_on })
     }
-}
-
-/// The values of `--fail-on`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Which {
-    /// The number in the first line of the answer
-    Headline,
-    /// Every number
-    All,
 }
 
 /// The exit code of an inconclusive gate.
 #[derive(clap::Args, Debug)]
 pub(super) struct InconclusiveArgs {
     /// Exit with 0 (pass) or 1 (fail) instead of 4 if the answer is INCONCLUSIVE; INVALID remains 1
-    #[arg(long, value_name = "WORD", help_heading = OUTPUT, value_enum)]
-    inconclusive: Option<CountsAsWord>,
+    #[arg(long, value_name = "WORD", help_heading = OUTPUT, value_parser = one_of(&COUNTS_AS))]
+    inconclusive: Option<CountsAs>,
 }
+
+const COUNTS_AS: [(&str, &str, CountsAs); 2] = [("pass", "", CountsAs::Pass), ("fail", "", CountsAs::Fail)];
 
 impl InconclusiveArgs {
     /// The value of `--inconclusive`, if typed.
     pub(super) fn counts_as(&self) -> Option<CountsAs> {
-        self.inconclusive.map(|word| match word {
-            CountsAsWord::Pass => CountsAs::Pass,
-            CountsAsWord::Fail => CountsAs::Fail,
-        })
+        self.inconclusive
     }
 }
 
-/// The values of `--inconclusive`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum CountsAsWord {
-    Pass,
-    Fail,
+/// Parses a word that stands for a value, in any case if the flag ignores it. Each row has the word, its help or nothing, and the value.
+pub(super) fn one_of<T: Copy + Send + Sync + 'static>(
+    all: &'static [(&'static str, &'static str, T)],
+) -> impl TypedValueParser<Value = T> {
+    let words = all.iter().map(|(word, help, _)| match *help {
+        "" => PossibleValue::new(*word),
+        help => PossibleValue::new(*word).help(help),
+    });
+    PossibleValuesParser::new(words).try_map(|typed| {
+        let found = all.iter().find(|(word, ..)| typed.eq_ignore_ascii_case(word));
+        found.map(|(.., value)| *value).ok_or("there is no such value")
+    })
 }
 
 /// Parses a percentage below 100 % as a share: 100 % would be no limit.

@@ -1,10 +1,10 @@
 //! `fathom show`: its flags.
 
-use crate::capture::capture_file;
-use crate::capture::capture_file::{Events, is_capture};
+use crate::capture::capture_file::is_capture;
 use crate::cli::shared_flags::{InconclusiveArgs, OUTPUT, ShowingArgs, WHAT};
 use crate::failure::Failure;
 use crate::history;
+use crate::request::CaptureRequest;
 use crate::show::Showing;
 use model::captured::Restriction;
 use model::name;
@@ -49,7 +49,7 @@ pub enum Action {
     /// One session, or several in a table.
     Sessions(Vec<PathBuf>, Box<Showing>),
     /// A capture's profile or requests.
-    Capture(capture_file::Request),
+    Capture(CaptureRequest),
 }
 
 impl Args {
@@ -89,7 +89,7 @@ impl Args {
         Ok(Action::Sessions(files, Box::new(showing)))
     }
 
-    fn capture_request(self, file: PathBuf) -> Result<capture_file::Request, Failure> {
+    fn capture_request(self, file: PathBuf) -> Result<CaptureRequest, Failure> {
         if self.explain || self.inconclusive.counts_as().is_some() {
             return Err(Failure::Usage(
                 "--explain and --inconclusive apply to the report of a measurement, and this is a capture; leave them out"
@@ -102,8 +102,7 @@ impl Args {
             return Err(Failure::Usage("--from must be before --to; type a later --to".into()));
         }
         let (format, outputs, replace) = self.showing.showing_of_capture()?;
-        let events = if self.events { Some(Events::from_format(format, &outputs)?) } else { None };
         let restriction = Restriction { from_ns: self.from, to_ns: self.to, task: self.task };
-        Ok(capture_file::Request { file, restriction, format, outputs, replace, events })
+        Ok(CaptureRequest { file, restriction, format, outputs, replace, events: self.events })
     }
 }

@@ -2,11 +2,10 @@
 
 use crate::cli::shared_flags::{HOW_LONG, InconclusiveArgs, OUTPUT, OutputArgs, WHAT, detail, formats_of};
 use crate::failure::Failure;
-use crate::live::Progress;
 use crate::show::Showing;
 use crate::time::{self, OWN_FAILURE, Request};
 use clap::value_parser;
-use model::command::{Cold, Command};
+use model::command::{Cold, Command, CommandStudy};
 use model::name;
 use model::report::Report;
 use model::verdict::Condition;
@@ -127,32 +126,26 @@ impl Args {
         };
         self.files.check::<Report>()?;
         let usual = if commands.len() > 1 { COMPARED_RUNS } else { 1 };
+        let cold = match (self.cold, self.drop_caches) {
+            (_, true) => Cold::Everything,
+            (true, false) => Cold::Named,
+            (false, false) => Cold::No,
+        };
+        let Self { prepare, cleanup, .. } = self;
+        let study = CommandStudy { commands, cold, final_sync: !self.no_sync, prepare, cleanup };
         let request = Request {
-            typed: std::env::args_os().map(name::text).collect(),
-            commands,
+            study,
             runs: self.runs.unwrap_or(usual),
-            cold: match (self.cold, self.drop_caches) {
-                (_, true) => Cold::Everything,
-                (true, false) => Cold::Named,
-                (false, false) => Cold::No,
-            },
-            final_sync: !self.no_sync,
             trace: !self.no_trace,
-            prepare: self.prepare,
-            cleanup: self.cleanup,
             fail_if: self.fail_if.map(|all| all.0).unwrap_or_default(),
             keep: !self.no_history,
         };
         let showing = Showing {
-            format: self.format,
             replace: self.files.replace(),
             outputs: self.files.output,
-            accept: Vec::new(),
-            ledger: false,
             detail: detail(false, self.verbose),
-            watched: Progress::Quiet,
-            explain: false,
             inconclusive: self.inconclusive.counts_as(),
+            ..Showing::plain(self.format)
         };
         Ok((request, showing))
     }

@@ -5,7 +5,6 @@ use crate::cli::shared_flags::{
     FleetArgs, HOW_DEEP, HOW_LONG, OUTPUT, OutputArgs, SAFETY, UnseenArgs, WHAT, WHERE, formats_of,
 };
 use crate::failure::Failure;
-use crate::verify::{Options, Task, ToWrite};
 use clap::value_parser;
 use engine::engines::{self, ENGINES};
 use model::job::{Cache, Layout};
@@ -29,67 +28,67 @@ use std::path::PathBuf;
 pub struct Args {
     /// Directory, file or block device [default: the current directory; with --check the target of the writer]
     #[arg(value_parser = shared_flags::parser())]
-    target: Option<PathBuf>,
+    pub(crate) target: Option<PathBuf>,
     /// Bytes per block, a multiple of 512
     #[arg(long, help_heading = WHAT, value_name = "SIZE", value_parser = parse_block, default_value = "64k")]
-    bs: u32,
+    pub(crate) bs: u32,
     /// I/O interface, with its options [default: io_uring]
     #[arg(long, help_heading = WHAT, value_name = "NAME[:OPTIONS]", value_parser = parse_engine)]
-    engine: Option<EngineSpec>,
+    pub(crate) engine: Option<EngineSpec>,
     /// How the target is opened: direct, buffered, sync, dsync, direct-sync, direct-dsync or mmap [default: direct]
     #[arg(long, help_heading = WHAT, value_name = "WORD", value_parser = |text: &str| parse_setting("cache", text, |_, s| s.cache))]
-    cache: Option<Cache>,
+    pub(crate) cache: Option<Cache>,
     /// Seed for the order of writes and reads [default: from the clock]
     #[arg(long, help_heading = WHAT)]
-    seed: Option<u64>,
+    pub(crate) seed: Option<u64>,
     /// Write to FILE, after every sync, which data are stable, for a later --check
     #[arg(long, help_heading = WHAT, value_name = "FILE")]
-    state: Option<PathBuf>,
+    pub(crate) state: Option<PathBuf>,
     /// Write nothing: read back the data that this state file of --state lists as stable
     #[arg(long, help_heading = WHAT, value_name = "FILE", conflicts_with_all = WRITING)]
-    check: Option<PathBuf>,
+    pub(crate) check: Option<PathBuf>,
     /// Read back through the page cache without evicting the target first
     #[arg(long, help_heading = WHAT)]
-    cached: bool,
+    pub(crate) cached: bool,
     /// Bytes to write, such as 4g [default: 1g for a test file in a directory, otherwise the whole target]
     #[arg(long, help_heading = WHERE, value_parser = |text: &str| parse_setting("size", text, |_, s| s.size))]
-    size: Option<u64>,
+    pub(crate) size: Option<u64>,
     /// First byte to use [default: 0]
     #[arg(long, help_heading = WHERE, value_name = "SIZE", value_parser = |text: &str| parse_setting("offset", text, |_, s| s.offset))]
-    offset: Option<u64>,
+    pub(crate) offset: Option<u64>,
     /// One file or device for all hosts; each host has one contiguous part
     #[arg(long, help_heading = WHERE, value_name = "segmented", value_parser = parse_shared)]
-    shared: Option<Layout>,
+    pub(crate) shared: Option<Layout>,
     /// Read back the data of the host N ranks further instead of this host's [default: 0]
     #[arg(long, help_heading = WHERE, value_name = "N", value_parser = |text: &str| parse_setting("shift-hosts", text, |_, s| s.shift_hosts))]
-    shift_hosts: Option<u32>,
+    pub(crate) shift_hosts: Option<u32>,
     /// Number of times that every block is written, each time in another order
     #[arg(long, help_heading = HOW_LONG, default_value_t = 2, value_parser = value_parser!(u32).range(1..))]
-    passes: u32,
+    pub(crate) passes: u32,
     /// Stop writing after this time, and read back what was written
     #[arg(long, help_heading = HOW_LONG, value_name = "DURATION", value_parser = |text: &str| parse_setting("time", text, |p, _| p.time))]
-    time: Option<u64>,
+    pub(crate) time: Option<u64>,
     /// Number of writes between two syncs
     #[arg(long, help_heading = HOW_LONG, value_name = "N", default_value_t = 1024, value_parser = value_parser!(u64).range(1..))]
-    sync_every: u64,
+    pub(crate) sync_every: u64,
     /// Number of operations in flight
     #[arg(long, help_heading = HOW_DEEP, value_name = "N", default_value = "16", value_parser = |text: &str| parse_setting("depth", text, |_, s| s.depth))]
-    depth: u32,
+    pub(crate) depth: u32,
     /// Format of the result
     #[arg(long, help_heading = OUTPUT, default_value = "text", value_parser = formats_of::<Verifications>())]
-    format: &'static Format,
+    pub(crate) format: &'static Format,
     #[command(flatten)]
-    files: OutputArgs,
+    pub(crate) files: OutputArgs,
     /// Print no progress on standard error
     #[arg(long, help_heading = OUTPUT)]
-    quiet: bool,
+    pub(crate) quiet: bool,
     /// Allow overwriting an existing file (its path) or a block device (its name or serial)
     #[arg(long, help_heading = SAFETY, value_name = "NAME")]
-    destroy: Option<OsString>,
+    pub(crate) destroy: Option<OsString>,
     #[command(flatten)]
-    unseen: UnseenArgs,
+    pub(crate) unseen: UnseenArgs,
     #[command(flatten)]
-    fleet: FleetArgs,
+    pub(crate) fleet: FleetArgs,
 }
 
 /// Flags that conflict with --check: the state file defines them.
@@ -108,47 +107,18 @@ const WRITING: [&str; 11] = [
 ];
 
 impl Args {
-    /// Returns the options.
+    /// Refuses `--cached` along with a cache mode that bypasses the page cache.
     ///
     /// # Errors
     /// A usage failure that names the flag.
-    pub fn options(self) -> Result<Options, Failure> {
+    pub(crate) fn check_cached(&self) -> Result<(), Failure> {
         if self.cached && self.cache.is_none_or(Cache::is_direct) {
             return Err(Failure::Usage(
                 "--cached requires a --cache that is not direct, such as buffered: direct reads bypass the page cache"
                     .into(),
             ));
         }
-        let task = match self.check {
-            Some(state) => Task::Check(state),
-            None => Task::Write(ToWrite {
-                size_bytes: self.size,
-                offset_bytes: self.offset,
-                block_bytes: self.bs,
-                passes: self.passes,
-                time_ns: self.time,
-                sync_every: self.sync_every,
-                seed: self.seed,
-                destroy: self.destroy.as_deref().map(model::name::text),
-                unseen_users: self.unseen.unseen_users,
-                state: self.state,
-            }),
-        };
-        Ok(Options {
-            target: self.target,
-            task,
-            depth: self.depth,
-            engine: self.engine,
-            cache: self.cache,
-            cached: self.cached,
-            format: self.format,
-            replace: self.files.replace(),
-            outputs: self.files.output,
-            quiet: self.quiet,
-            shared: self.shared,
-            shift_hosts: self.shift_hosts,
-            ranks_per_host: self.fleet.ranks_per_host,
-        })
+        Ok(())
     }
 }
 

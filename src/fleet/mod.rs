@@ -54,6 +54,17 @@ pub enum Fleet {
 /// Whether this fathom was built with MPI.
 const HAS_MPI: bool = cfg!(feature = "fleet");
 
+/// One value for several hosts, another one for a host alone. A build without the feature `fleet` has only the latter.
+macro_rules! several {
+    ($fleet:expr, $hosts:ident => $several:expr, alone => $alone:expr) => {
+        match $fleet {
+            Self::Alone => $alone,
+            #[cfg(feature = "fleet")]
+            Self::Several($hosts) => $several,
+        }
+    };
+}
+
 /// Joins the hosts that a launcher started with this one.
 ///
 /// # Errors
@@ -133,29 +144,17 @@ impl Fleet {
     /// # Errors
     /// Why there is no plan, on this host or another one.
     pub fn settle(&self, planned: Result<(Plan, Machine), Failure>) -> Result<(Plan, Machine), Failure> {
-        match self {
-            Self::Alone => planned,
-            #[cfg(feature = "fleet")]
-            Self::Several(hosts) => hosts.settle(planned),
-        }
+        several!(self, hosts => hosts.settle(planned), alone => planned)
     }
 
     /// Whether this host reports the results.
     pub fn tells(&self) -> bool {
-        match self {
-            Self::Alone => true,
-            #[cfg(feature = "fleet")]
-            Self::Several(hosts) => hosts.rank == 0,
-        }
+        several!(self, hosts => hosts.rank == 0, alone => true)
     }
 
     /// The name of the host with this rank.
     pub fn name(&self, rank: u32) -> String {
-        match self {
-            Self::Alone => "this host".into(),
-            #[cfg(feature = "fleet")]
-            Self::Several(hosts) => hosts.name(rank as usize),
-        }
+        several!(self, hosts => hosts.name(rank as usize), alone => "this host".into())
     }
 
     /// How this host shows results: only rank 0 shows them.
@@ -180,11 +179,7 @@ impl Fleet {
     /// # Errors
     /// If the measurement ended elsewhere.
     pub fn any_reason(&self, own: Option<String>) -> Result<Option<String>, Failure> {
-        match self {
-            Self::Alone => Ok(own),
-            #[cfg(feature = "fleet")]
-            Self::Several(hosts) => hosts.any_reason(own),
-        }
+        several!(self, hosts => hosts.any_reason(own), alone => Ok(own))
     }
 
     /// Sets `stop` from now on if the measurement ends on another host.
@@ -200,11 +195,7 @@ impl Fleet {
     /// # Errors
     /// If the session cannot be written.
     pub fn begin(&self, header: &Header, name: &str, keep: bool) -> Result<(), Failure> {
-        match self {
-            Self::Alone => Ok(()),
-            #[cfg(feature = "fleet")]
-            Self::Several(hosts) => hosts.begin(header, name, keep),
-        }
+        several!(self, hosts => hosts.begin(header, name, keep), alone => Ok(()))
     }
 
     /// Waits until all hosts are ready for the phase. `refused` is the reason why this host cannot begin it.
@@ -212,13 +203,11 @@ impl Fleet {
     /// # Errors
     /// If the measurement ended early.
     pub fn gate(&self, start: &RunStart, refused: Option<String>) -> Result<Gate, Failure> {
-        match self {
-            Self::Alone => Ok(refused.map_or(Gate::Begin(None), Gate::Refused)),
-            #[cfg(feature = "fleet")]
-            Self::Several(hosts) => {
-                Ok(hosts.gate(start, refused)?.map_or_else(Gate::Refused, |at| Gate::Begin(Some(at))))
-            }
-        }
+        several!(
+            self,
+            hosts => Ok(hosts.gate(start, refused)?.map_or_else(Gate::Refused, |at| Gate::Begin(Some(at)))),
+            alone => Ok(refused.map_or(Gate::Begin(None), Gate::Refused))
+        )
     }
 
     /// Keeps a phase that no host has begun because one could not.
@@ -226,30 +215,18 @@ impl Fleet {
     /// # Errors
     /// If the session cannot be written.
     pub fn refused(&self, start: &RunStart, end: &RunEnd) -> Result<(), Failure> {
-        match self {
-            Self::Alone => Ok(()),
-            #[cfg(feature = "fleet")]
-            Self::Several(hosts) => hosts.keep_refused(start, end),
-        }
+        several!(self, hosts => hosts.keep_refused(start, end), alone => Ok(()))
     }
 
     /// Reports the completed operations of the current phase, and from time to time the 99th percentile of their latency in ns. Checks
     /// for silent hosts, and returns reports of hung storage.
     pub fn progress(&self, operations: u64, p99_ns: impl FnOnce() -> Option<u64>) -> Vec<String> {
-        match self {
-            Self::Alone => Vec::new(),
-            #[cfg(feature = "fleet")]
-            Self::Several(hosts) => hosts.report_progress(operations, p99_ns),
-        }
+        several!(self, hosts => hosts.report_progress(operations, p99_ns), alone => Vec::new())
     }
 
     /// A row for each host, or for the most important of many hosts, and the number of hosts. `None` if this host does not report.
     pub fn rows(&self) -> Option<(Vec<HostRow>, usize)> {
-        match self {
-            Self::Alone => None,
-            #[cfg(feature = "fleet")]
-            Self::Several(hosts) => self.tells().then(|| (hosts.rows(), hosts.size)),
-        }
+        several!(self, hosts => self.tells().then(|| (hosts.rows(), hosts.size)), alone => None)
     }
 
     /// Ends the load of a phase on this host, whose last worker began `late_ns` after the start time.
@@ -273,20 +250,12 @@ impl Fleet {
         own: Summary,
         tell: impl Fn(&[String]),
     ) -> Result<(Summary, Option<RunEnd>), Failure> {
-        match self {
-            Self::Alone => Ok((own, None)),
-            #[cfg(feature = "fleet")]
-            Self::Several(hosts) => hosts.agree(runs, interval_series, &own, tell),
-        }
+        several!(self, hosts => hosts.agree(runs, interval_series, &own, tell), alone => Ok((own, None)))
     }
 
     /// Why another host ended the measurement early.
     pub fn over(&self) -> Option<String> {
-        match self {
-            Self::Alone => None,
-            #[cfg(feature = "fleet")]
-            Self::Several(hosts) => hosts.over(),
-        }
+        several!(self, hosts => hosts.over(), alone => None)
     }
 
     /// The session of all hosts instead of the one of this host; `None` if this host alone measured.
@@ -295,11 +264,7 @@ impl Fleet {
     /// If another host ended the measurement, and reports it.
     #[cfg(feature = "fleet")]
     pub fn gather(&self, seen: &HostOutcome) -> Result<Option<Gathered>, Failure> {
-        match self {
-            Self::Alone => Ok(None),
-            #[cfg(feature = "fleet")]
-            Self::Several(hosts) => hosts.gather(seen),
-        }
+        several!(self, hosts => hosts.gather(seen), alone => Ok(None))
     }
 
     /// Waits until all hosts have written, and returns the state of the host `shift` ranks after this one. `own` is the state of this
@@ -322,24 +287,17 @@ impl Fleet {
 
     /// The rank of the host `shift` ranks after this one.
     fn shifted_rank(&self, shift: u32) -> u32 {
-        match self {
-            Self::Alone => 0,
-            #[cfg(feature = "fleet")]
-            Self::Several(hosts) => ((hosts.rank + shift as usize) % hosts.size) as u32,
-        }
+        several!(self, hosts => ((hosts.rank + shift as usize) % hosts.size) as u32, alone => 0)
     }
 
     /// The path that the host `shift` ranks after this one gives a file of which each host has its own: the name and the rank.
     pub fn file_of(&self, name: &Path, shift: Option<u32>) -> PathBuf {
-        match self {
-            Self::Alone => name.to_owned(),
-            #[cfg(feature = "fleet")]
-            Self::Several(_) => {
-                let mut name = name.as_os_str().to_owned();
-                name.push(format!(".{}", self.shifted_rank(shift.unwrap_or(0))));
-                name.into()
-            }
+        if matches!(self, Self::Alone) {
+            return name.to_owned();
         }
+        let mut name = name.as_os_str().to_owned();
+        name.push(format!(".{}", self.shifted_rank(shift.unwrap_or(0))));
+        name.into()
     }
 
     /// The outcomes of a verification on all hosts; a lost host has the reason instead. `None` if another host reports them.
@@ -347,20 +305,12 @@ impl Fleet {
     /// # Errors
     /// If the measurement ended early, and another host reports it.
     pub fn verified(&self, own: Verified) -> Result<Option<Vec<OnHost>>, Failure> {
-        match self {
-            Self::Alone => Ok(Some(vec![OnHost { host: None, outcome: Ok(own) }])),
-            #[cfg(feature = "fleet")]
-            Self::Several(hosts) => hosts.verified(own),
-        }
+        several!(self, hosts => hosts.verified(own), alone => Ok(Some(vec![OnHost { host: None, outcome: Ok(own) }])))
     }
 
     /// The exit code for the reason that ended the measurement early.
     pub fn over_code(&self) -> Option<u8> {
-        match self {
-            Self::Alone => None,
-            #[cfg(feature = "fleet")]
-            Self::Several(hosts) => hosts.over_code(),
-        }
+        several!(self, hosts => hosts.over_code(), alone => None)
     }
 
     /// Leaves the other hosts with the outcome of this host. A failure ends the measurement for all.
@@ -368,15 +318,13 @@ impl Fleet {
     /// # Errors
     /// The failure that was passed in, on the host that reports it.
     pub fn leave(&self, outcome: Result<ExitCode, Failure>) -> Result<ExitCode, Failure> {
-        match self {
-            Self::Alone => outcome,
-            #[cfg(feature = "fleet")]
-            Self::Several(hosts) => {
-                let outcome = outcome.map_err(|failure| hosts.end_all(failure));
-                hosts.leave();
-                outcome
-            }
+        #[cfg(feature = "fleet")]
+        if let Self::Several(hosts) = self {
+            let outcome = outcome.map_err(|failure| hosts.end_all(failure));
+            hosts.leave();
+            return outcome;
         }
+        outcome
     }
 }
 

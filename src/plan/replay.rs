@@ -39,19 +39,19 @@ pub(crate) fn from_capture(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>
     let Some(given) = stream.replay.clone() else { return Ok(None) };
     let path = &name::path(&given.file);
     let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(path)));
-    let Scanned { load, original, files } = scan(path, &given.changes)?;
-    if load.operations() == 0 {
+    let Scanned { has_completions, has_stable_writes, original, files, .. } = scan(path, &given.changes)?;
+    if original.operations() == 0 {
         return Err(usage(
             "it has no request that could be replayed; `fathom show` prints the content of a capture".into(),
         ));
     }
     let pace = match given.pace {
-        Some(ReplayPace::Dependent) if !load.has_completions() => {
+        Some(ReplayPace::Dependent) if !has_completions => {
             return Err(usage(
                 "it has no completion times, so no request can wait for another; type --pace timed or --pace fast".into(),
             ));
         }
-        None if !load.has_completions() => ReplayPace::Timed,
+        None if !has_completions => ReplayPace::Timed,
         pace => pace.unwrap_or_default(),
     };
     let largest =
@@ -70,7 +70,7 @@ pub(crate) fn from_capture(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>
         speed: given.speed.unwrap_or(1.0),
         changes: given.changes,
         dense: false,
-        stable_writes: load.has_stable_writes(),
+        stable_writes: has_stable_writes,
         largest_bytes: largest as u32,
         original,
     };

@@ -22,10 +22,11 @@ use machine::root::Root;
 use machine::snapshot::Watch;
 use model::command::{Cold, Command, CommandStudy, Exit, FinalSync};
 use model::machine::{LayerKind, Machine, Place};
+use model::name;
 use model::payload::split_mix;
 use model::plan::{Plan, Strategy};
 use model::record::{self, Clock, End, Frame, Header, RunEnding, SelfTest};
-use model::report::{AnswerWord, Report};
+use model::report::Report;
 use model::study::Study;
 use model::verdict::Condition;
 use report::Style;
@@ -46,22 +47,12 @@ pub const OWN_FAILURE: u8 = 125;
 /// The user's request.
 #[derive(Debug)]
 pub struct Request {
-    /// The command line of fathom as typed.
-    pub typed: Vec<String>,
-    /// The command, or several to compare.
-    pub commands: Vec<Command>,
+    /// The command, or several to compare, and how they are run.
+    pub study: CommandStudy,
     /// Runs of each command.
     pub runs: u32,
-    /// What is evicted before each run.
-    pub cold: Cold,
-    /// Whether to sync after a run.
-    pub final_sync: bool,
     /// Whether to count system calls in the kernel, if permitted.
     pub trace: bool,
-    /// Shell command before each run.
-    pub prepare: Option<String>,
-    /// Shell command after each run.
-    pub cleanup: Option<String>,
     /// Conditions under which the exit code is 1.
     pub fail_if: Vec<Condition>,
     /// Whether the session is kept.
@@ -91,6 +82,7 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     let root = Root::real();
     let plan = plan(request);
     let named: Vec<Vec<Named>> = request
+        .study
         .commands
         .iter()
         .map(|command| named_files::find(&root, argument_words(command).iter().map(String::as_str)))
@@ -154,15 +146,7 @@ fn exit_code(exit: Exit, report: &Report) -> ExitCode {
     if !exit.is_success() || report.gates.is_empty() {
         return ExitCode::from(exit.code());
     }
-    match report.answer.as_ref().map(|answer| answer.word) {
-        Some(AnswerWord::Fail | AnswerWord::Invalid) => ExitCode::from(1),
-        Some(AnswerWord::Inconclusive) => ExitCode::from(match report.counts_as {
-            Some(model::report::CountsAs::Pass) => 0,
-            Some(model::report::CountsAs::Fail) => 1,
-            None => 4,
-        }),
-        _ => ExitCode::SUCCESS,
-    }
+    ExitCode::from(analysis::exit_code(report))
 }
 
 /// Prints the report to standard error and writes the requested files.
@@ -178,7 +162,7 @@ fn run_all(runner: &Runner, session: &mut Session, seed: u64) -> Result<Run, Fai
     let mut exit = Exit::Code(0);
     let mut random = seed;
     'rounds: for round in 0..runner.request.runs {
-        let mut order: Vec<usize> = (0..runner.request.commands.len()).collect();
+        let mut order: Vec<usize> = (0..runner.request.study.commands.len()).collect();
         for at in (1..order.len()).rev() {
             random = split_mix(random);
             order.swap(at, (random % (at as u64 + 1)) as usize);
@@ -231,15 +215,8 @@ fn enter_cgroup(root: &Root, machine: &Machine) -> model::Known<OwnCgroup> {
 }
 
 fn plan(request: &Request) -> Plan {
-    let study = CommandStudy {
-        commands: request.commands.clone(),
-        cold: request.cold,
-        final_sync: request.final_sync,
-        prepare: request.prepare.clone(),
-        cleanup: request.cleanup.clone(),
-    };
     Plan {
-        command: request.typed.clone(),
+        command: std::env::args_os().map(name::text).collect(),
         title: "time".into(),
         targets: Vec::new(),
         jobs: Vec::new(),
@@ -253,7 +230,7 @@ fn plan(request: &Request) -> Plan {
             .duration_since(std::time::UNIX_EPOCH)
             .map_or(0, |since| since.as_nanos() as u64),
         seed_again: None,
-        cold: request.cold != Cold::No,
+        cold: request.study.cold != Cold::No,
         baseline_ns: 0,
         making_ns: 0,
         quick_ns: None,
@@ -262,7 +239,7 @@ fn plan(request: &Request) -> Plan {
         hook: None,
         expect_device: None,
         against: None,
-        study: Study::Commands(study),
+        study: Study::Commands(request.study.clone()),
         precondition: None,
         op_log: None,
         typed: None,

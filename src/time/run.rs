@@ -82,7 +82,7 @@ pub(super) struct Runner<'r> {
 impl Runner<'_> {
     /// Runs a command once and records it.
     pub(super) fn run(&self, command: usize, repeat: u32, session: &mut Session) -> Result<Run, Failure> {
-        if let Some(prepare) = &self.request.prepare {
+        if let Some(prepare) = &self.request.study.prepare {
             Self::shell("--prepare", prepare)?;
             if self.signalled.stop.load(Ordering::Relaxed) {
                 return Ok(Run::Ended(Exit::Signal(self.signalled.ending.load(Ordering::Relaxed))));
@@ -170,7 +170,7 @@ impl Runner<'_> {
                 single_process: forks_before.and_then(|before| Ok(forks_after? == before + 1)),
                 stdin: stream(rustix::stdio::stdin(), io::stdin().is_terminal()),
                 stdout: stream(rustix::stdio::stdout(), io::stdout().is_terminal()),
-                byte_sources: byte_sources(&argument_words(&self.request.commands[command])),
+                byte_sources: byte_sources(&argument_words(&self.request.study.commands[command])),
                 named,
                 traced,
                 final_sync,
@@ -180,10 +180,10 @@ impl Runner<'_> {
         };
         session.append(&Frame::RunEnd(Box::new(end)))?;
         // On ext4 this also writes the command's data, which `--no-sync` leaves in memory.
-        if self.request.final_sync {
+        if self.request.study.final_sync {
             session.sync()?;
         }
-        if let Some(cleanup) = &self.request.cleanup {
+        if let Some(cleanup) = &self.request.study.cleanup {
             Self::shell("--cleanup", cleanup)?;
         }
         Ok(Run::Ended(exit))
@@ -193,7 +193,7 @@ impl Runner<'_> {
     ///
     /// The inner error is the exit code of a command that cannot be started.
     fn run_and_wait(&self, command: usize) -> Result<Result<(Exit, u64, Usage), u8>, Failure> {
-        let args = &self.request.commands[command].args;
+        let args = &self.request.study.commands[command].args;
         let program = args.first().map(String::as_str).unwrap_or_default();
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
         let mut usage = Usage { floor_bytes: own_bytes(&self.root), ..Usage::default() };
@@ -264,7 +264,7 @@ impl Runner<'_> {
 
     /// Evicts what `--cold` asks for. Returns what remained in the page cache, in sentences.
     fn evict(&self, named: &[Named]) -> Vec<String> {
-        match self.request.cold {
+        match self.request.study.cold {
             Cold::No => Vec::new(),
             Cold::Everything => {
                 rustix::fs::sync();
@@ -306,7 +306,7 @@ impl Runner<'_> {
     /// The state of a named path before a run. Opening all files below a directory would cache their metadata for the
     /// command, so a directory is only read if `--cold` has done so anyway.
     fn state_before(&self, one: &Named) -> Known<FilesState> {
-        if one.path.is_dir() && self.request.cold != Cold::Named {
+        if one.path.is_dir() && self.request.study.cold != Cold::Named {
             return Err(not_opened(&one.path));
         }
         named_files::state(&one.path, true)
@@ -314,7 +314,7 @@ impl Runner<'_> {
 
     /// Makes the command's dirty data stable.
     fn final_sync(&self, moved: &Known<Moved>) -> FinalSync {
-        if !self.request.final_sync {
+        if !self.request.study.final_sync {
             return FinalSync::Off;
         }
         if moved.as_ref().is_ok_and(|moved| moved.dirtied_bytes <= moved.cancelled_bytes) {
