@@ -4,14 +4,13 @@
 //! file. `formats` has one file or folder for each format. The other modules hold what several formats share.
 #![forbid(unsafe_code)]
 
-mod comparison_rows;
 mod documentation;
 #[cfg(test)]
 mod fixture;
 mod formats;
 mod logs;
 mod page;
-mod report_view;
+mod view;
 
 pub use documentation::chapter;
 pub use formats::diskspd::{NAME as DISKSPD, XML_NAME as DISKSPD_XML, profile as diskspd_profile};

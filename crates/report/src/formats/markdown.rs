@@ -3,22 +3,22 @@
 //! A report has the verdict, the table, the most important findings and the command. With `--brief` it is one block in the form of
 //! CrystalDiskMark. The pages of all checks together are the document `docs/reference/checks.md`.
 
-use crate::comparison_rows::{PAIR_LEGEND, describe_source, left_out_notes, pair_table, shown_gate};
 use crate::documentation::{is_command, page_parts};
-use crate::formats::text::machine::{answer, count_answers, device_table};
-use crate::formats::text::plan::{job_title, plan_headline, plan_remarks, settings_table, streams};
-use crate::formats::text::report::{ending, quoted, table};
-use crate::formats::text::results;
-use crate::formats::text::sessions::{
+use crate::page::{SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, escaped, prose, supported, verdict_mark};
+use crate::view::comparison::{PAIR_LEGEND, describe_source, left_out_notes, pair_table, shown_gate};
+use crate::view::findings::{full_report_hint, rest_summary_of, worst_of};
+use crate::view::machine::{answer, count_answers, device_table};
+use crate::view::plan::{job_title, plan_headline, plan_remarks, settings_table, streams};
+use crate::view::report::{ending, quoted, table};
+use crate::view::results;
+use crate::view::sessions::{
     list_foot, list_table, session_remarks, session_table, session_table_foot, session_table_legend,
 };
-use crate::formats::text::verified::{
+use crate::view::verification::{
     damage_items, verdict_on_all_hosts, verification_headline, verification_notes, verification_rates,
 };
-use crate::page::{SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, escaped, prose, supported, verdict_mark};
-use crate::report_view::{full_report_hint, rest_summary_of, worst_of};
+use crate::view::{comparison, findings};
 use crate::{Content, Detail, Format, Style, Writer};
-use crate::{comparison_rows, report_view};
 use model::comparison::{Comparison, Comparisons, Gate, Side};
 use model::finding::{CheckPage, Diagnosis, Finding, Look, Outcome, Pages, Severity};
 use model::history::{Listing, SessionTable};
@@ -150,9 +150,9 @@ fn full_page(report: &Report, all: bool) -> String {
         out += &format!("\n{}", quick_text(report).trim_end_matches('\n'));
         out.push('\n');
     }
-    let shown = if all { report_view::shown_findings(report) } else { report_view::worst_findings(report) };
-    let limiter = report_view::describe_limiter(report, &shown);
-    let reason = report_view::verdict_reason(report, &shown).map(str::to_owned);
+    let shown = if all { findings::shown_findings(report) } else { findings::worst_findings(report) };
+    let limiter = findings::describe_limiter(report, &shown);
+    let reason = findings::verdict_reason(report, &shown).map(str::to_owned);
     for text in reason.into_iter().chain(ending(report)).chain([limiter]) {
         out += &format!("\n{}\n", escaped(&text));
     }
@@ -188,7 +188,7 @@ fn first_line(report: &Report) -> String {
 
 fn most_important(report: &Report, shown: &[Finding]) -> Vec<String> {
     let mut items: Vec<String> = shown.iter().map(|f| finding_item(f, report.results.len())).collect();
-    if let Some(rest) = report_view::rest_summary(report) {
+    if let Some(rest) = findings::rest_summary(report) {
         items.push(format!("- {rest}: {}\n", code(&full_report_hint(report))));
     }
     items
@@ -208,7 +208,7 @@ fn finding_item(finding: &Finding, results: usize) -> String {
     let accepted = if finding.accepted { ", accepted" } else { "" };
     let name = escaped(&format!("{} {}", finding.id, finding.name));
     let cure = if finding.cure.is_empty() { String::new() } else { format!(" -> {}", finding.cure) };
-    let text = format!("{}: {}{cure}", report_view::results_suffix(finding, results), finding.sentence);
+    let text = format!("{}: {}{cure}", findings::results_suffix(finding, results), finding.sentence);
     format!("- **{name}** ({severity}{accepted}){}\n", escaped(&text))
 }
 
@@ -216,7 +216,7 @@ fn finding_item(finding: &Finding, results: usize) -> String {
 fn provenance(report: &Report) -> String {
     let mut lines = Vec::new();
     if !report.command.is_empty() {
-        lines.push(code(&report_view::command_line(&report.command)));
+        lines.push(code(&findings::command_line(&report.command)));
     }
     lines.extend(report.machine.places.iter().map(|place| escaped(&place.chain())));
     lines.dedup();
@@ -238,7 +238,7 @@ fn forum_block(report: &Report) -> String {
     lines.dedup();
     lines.push(report.started.clone());
     // The command is not wrapped, because users copy it.
-    lines.extend(Some(report_view::command_line(&report.command)).filter(|line| !line.is_empty()));
+    lines.extend(Some(findings::command_line(&report.command)).filter(|line| !line.is_empty()));
     fenced(&lines.join("\n"))
 }
 
@@ -317,7 +317,7 @@ fn write_comparison(comparison: &Comparison, style: Style, to: &mut dyn Write) -
 
 fn write_several(comparisons: &Comparisons, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let all = style.detail == Detail::All;
-    let rows = comparison_rows::sides_table(comparisons, all, true).markdown();
+    let rows = comparison::sides_table(comparisons, all, true).markdown();
     let answers = comparisons.others.iter().map(|other| other.comparison.answer);
     let mut out = gate_text(shown_gate(comparisons.gate.as_ref(), answers));
     if style.detail == Detail::Brief {
@@ -326,13 +326,13 @@ fn write_several(comparisons: &Comparisons, style: Style, to: &mut dyn Write) ->
     let answers: Vec<String> =
         comparisons.others.iter().map(|other| comparison_answer(&other.comparison)).collect();
     out += &answers.join("\n");
-    out += &format!("\n{rows}\n{}\n", comparison_rows::SIDES_LEGEND);
+    out += &format!("\n{rows}\n{}\n", comparison::SIDES_LEGEND);
     let mut items = Vec::new();
     for other in &comparisons.others {
         let notes = left_out_notes(&other.comparison, &other.name);
         items.extend(notes.iter().map(|note| format!("Left out of {}: {note}.", other.name)));
     }
-    items.extend(finding_items(&comparison_rows::side_findings(comparisons), all));
+    items.extend(finding_items(&comparison::side_findings(comparisons), all));
     let first = comparisons.others.first().map(|other| &other.comparison.a);
     items.extend(first.into_iter().flat_map(|a| side_items("A", a)));
     items.extend(comparisons.others.iter().flat_map(|other| side_items(&other.name, &other.comparison.b)));
@@ -387,7 +387,7 @@ fn compare_command<'s>(sides: impl Iterator<Item = &'s Side>) -> String {
         ["fathom", "compare"].map(|word| Some(word.to_owned())).into_iter().chain(sides.map(side));
     let arguments: Option<Vec<String>> = arguments.collect();
     arguments
-        .map_or_else(String::new, |arguments| format!("\n{}\n", code(&report_view::command_line(&arguments))))
+        .map_or_else(String::new, |arguments| format!("\n{}\n", code(&findings::command_line(&arguments))))
 }
 
 fn write_plan(explained: &Explained, _: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -408,7 +408,7 @@ fn write_plan(explained: &Explained, _: Style, to: &mut dyn Write) -> io::Result
     out.push('\n');
     let chains = machine.places.iter().map(|place| escaped(&place.chain()));
     let lines: Vec<String> =
-        [code(&report_view::command_line(&plan.command))].into_iter().chain(chains).collect();
+        [code(&findings::command_line(&plan.command))].into_iter().chain(chains).collect();
     out += &format!("{}\n", lines.join("  \n"));
     to.write_all(out.as_bytes())
 }
@@ -459,7 +459,7 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
     out += &format!(
         "\n{}\n{}\n",
         table.markdown(),
-        code(&report_view::command_line(&["fathom".into(), "doctor".into(), diagnosis.target.clone()]))
+        code(&findings::command_line(&["fathom".into(), "doctor".into(), diagnosis.target.clone()]))
     );
     to.write_all(out.as_bytes())
 }

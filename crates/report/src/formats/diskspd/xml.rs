@@ -3,7 +3,7 @@
 use super::text::cpu_percents;
 use super::{DirectionFilter, Figures, Lane, Span, Topology, measured_spans, requested_profile};
 use crate::formats::diskspd;
-use crate::report_view::{rest_summary, worst_findings};
+use crate::view::findings::{rest_summary, worst_findings};
 use model::diskspd::{Cache, Profile, Target, Throughput, TimeSpan};
 use model::figures::ObservedCpu;
 use model::finding::Severity;

@@ -9,7 +9,7 @@ use super::job::{
     named_directions, util_percent,
 };
 use super::{VERSION, options};
-use crate::report_view::{rest_summary, worst_findings};
+use crate::view::findings::{rest_summary, worst_findings};
 use crate::{Detail, Style};
 use model::finding::Severity;
 use model::histogram::Distribution;

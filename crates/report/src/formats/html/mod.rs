@@ -15,9 +15,9 @@ mod studies;
 mod time_series;
 
 use crate::documentation::page_parts;
-use crate::formats::text::{machine, plan, sessions as session_text, verified};
 use crate::page::Table;
-use crate::report_view;
+use crate::view::findings;
+use crate::view::{machine, plan, sessions as session_view, verification};
 use crate::{Content, Format, Style, Writer};
 use askama::Template;
 use model::finding::{Diagnosis, Look, Pages, Severity};
@@ -75,8 +75,9 @@ fn command_card(purpose: &'static str, line: String) -> String {
 /// Writes the result of a verification.
 fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let word = all.verdict().word();
-    let headline =
-        all.only().map_or_else(|| verified::verdict_on_all_hosts(all), verified::verification_headline);
+    let headline = all
+        .only()
+        .map_or_else(|| verification::verdict_on_all_hosts(all), verification::verification_headline);
     let rest = headline.strip_prefix(word).unwrap_or(&headline).trim().to_owned();
     let mut sections = vec![head_card(word, word, &rest, &[])];
     let mut header = vec!["verify".to_owned()];
@@ -93,7 +94,7 @@ fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::
             let outcome_text = match &on.outcome {
                 Ok(verification) => {
                     let first = [
-                        ("verdict".to_owned(), verified::verification_headline(verification)),
+                        ("verdict".to_owned(), verification::verification_headline(verification)),
                         ("target".into(), verification.target.clone()),
                     ];
                     first
@@ -112,15 +113,15 @@ fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::
 
 /// Returns the damage of a host.
 fn damage_facts(verification: &Verified) -> Vec<(String, String)> {
-    verified::damage_items(verification).into_iter().map(|item| ("damage".to_owned(), item)).collect()
+    verification::damage_items(verification).into_iter().map(|item| ("damage".to_owned(), item)).collect()
 }
 
 /// Returns the other facts of a host.
 fn verification_facts(verification: &Verified) -> Vec<(String, String)> {
-    let notes = verified::verification_notes(verification)
+    let notes = verification::verification_notes(verification)
         .into_iter()
         .map(|note| format!("{note}."))
-        .chain(verified::verification_rates(verification));
+        .chain(verification::verification_rates(verification));
     notes.map(|text| ("note".to_owned(), text)).collect()
 }
 
@@ -150,7 +151,7 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
     }
     sections.push(command_card(
         "Check again:",
-        report_view::command_line(&["fathom".into(), "doctor".into(), diagnosis.target.clone()]),
+        findings::command_line(&["fathom".into(), "doctor".into(), diagnosis.target.clone()]),
     ));
     write_page(to, &format!("{word} · doctor"), &["doctor".into(), diagnosis.target.clone()], &sections)
 }
@@ -173,7 +174,7 @@ fn write_plan(explained: &Explained, _: Style, to: &mut dyn Write) -> io::Result
         head_card("PLAN", "", &plan::plan_headline(plan), &[cost.sentence()]),
         card("Settings and their origins", NO_LEAD, &page::table("Settings and their origins", &settings)),
         card("Workloads", NO_LEAD, &facts(&jobs)),
-        command_card("Measure it, without --explain:", report_view::command_line(&plan.command)),
+        command_card("Measure it, without --explain:", findings::command_line(&plan.command)),
     ];
     write_page(to, "plan", &[vec![plan.title.clone()], chains].concat(), &sections)
 }
@@ -182,12 +183,12 @@ fn write_plan(explained: &Explained, _: Style, to: &mut dyn Write) -> io::Result
 fn write_list(listing: &Listing, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let problems = listing.entries.iter().filter_map(|e| Some((e.id.clone(), e.problem.clone()?)));
     let foot: Vec<(String, String)> = problems
-        .chain(session_text::list_foot(listing).into_iter().map(|note| ("note".to_owned(), note)))
+        .chain(session_view::list_foot(listing).into_iter().map(|note| ("note".to_owned(), note)))
         .collect();
     let body = if listing.entries.is_empty() {
         String::new()
     } else {
-        page::table("Sessions, newest first", &session_text::list_table(&listing.entries))
+        page::table("Sessions, newest first", &session_view::list_table(&listing.entries))
     };
     let sections = [
         head_card("SESSIONS", "", &count_of(listing.entries.len(), "session"), &[]),

@@ -4,7 +4,7 @@ use super::page::{card, facts, head_card, key, rate_tick, short_number, time, ti
 use super::plot::{Axis, Plot, count_cells};
 use super::{page, plot};
 use crate::Style;
-use crate::formats::text::captured::{operations, origin, other_tasks, parts, restricted, tasks};
+use crate::view::captures::{operations, origin, other_tasks, parts, restricted, tasks};
 use model::captured::{Captured, Course, CourseOf, Op, Places};
 use model::units::{show_bytes, show_count, show_rate, show_share};
 use model::watch::{DeviceOverTime, LoadOverTime, LoadPoint};
@@ -346,7 +346,7 @@ fn a_page_has_plots_of_each_device_and_the_reasons_of_unknown_limits() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::text::captured::captured;
+    use crate::view::captures::captured;
     use model::captured::Place;
 
     fn page(captured: &Captured) -> String {

@@ -7,11 +7,11 @@ use super::plot::{Axis, Label, Plot, SIDE};
 use super::time_series::{Direction, Events, result_directions};
 use super::{page, plot, results, studies};
 use crate::Style;
-use crate::formats::text::report::{ending, headline, table as text_table};
-use crate::formats::text::results::{heading, replay_table};
 use crate::page::{Table, accepted, supported};
-use crate::report_view::{acts, merge_repeated};
-use crate::{comparison_rows, report_view};
+use crate::view::findings::{acts, merge_repeated};
+use crate::view::report::{ending, headline, table as text_table};
+use crate::view::results::{heading, replay_table};
+use crate::view::{comparison, findings};
 use askama::Template;
 use model::finding::{Finding, Outcome, Severity};
 use model::machine::Place;
@@ -24,7 +24,7 @@ use std::io::{self, Write};
 
 /// Writes the page of a measurement.
 pub(super) fn write_report(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let shown = report_view::shown_findings(report);
+    let shown = findings::shown_findings(report);
     let (study, below) = study_cards(report);
     let mut sections = vec![hero_card(report, &shown)];
     sections.extend(gate_card(report));
@@ -42,7 +42,7 @@ pub(super) fn write_report(report: &Report, _: Style, to: &mut dyn Write) -> io:
 
 /// Returns the title of the tab, with the most important words first.
 fn tab_title(report: &Report) -> String {
-    let number = report_view::headline_value(&report.headline);
+    let number = findings::headline_value(&report.headline);
     format!("{} · {number} · {} · fathom", report.verdict.word(), report.headline.name)
 }
 
@@ -155,13 +155,13 @@ fn rerun_card(report: &Report) -> Option<String> {
     let rerun = report.against.as_ref()?;
     let lead = [
         format!("{}: {}", rerun.beside.answer.word(), rerun.beside.sentence),
-        comparison_rows::PAIR_LEGEND.to_owned(),
+        comparison::PAIR_LEGEND.to_owned(),
     ];
     let heading = format!("Against {}, measured again in alternation", rerun.session);
     let body = format!(
         "{}{}",
         super::sessions::ratios(&rerun.beside.pairs),
-        page::table("Every number of both", &comparison_rows::pair_table(&rerun.beside.pairs, true))
+        page::table("Every number of both", &comparison::pair_table(&rerun.beside.pairs, true))
     );
     Some(card(&heading, &lead, &body))
 }
@@ -210,11 +210,11 @@ pub(super) fn hero_card(report: &Report, shown: &[Finding]) -> String {
     let beyond =
         full_headline.strip_prefix(&format!("{number} {}", report.headline.unit)).unwrap_or("").trim();
     let beyond = beyond.trim_start_matches(['(', ',']).trim_end_matches(')').trim();
-    let reason = report_view::verdict_reason(report, shown).map(str::to_owned);
+    let reason = findings::verdict_reason(report, shown).map(str::to_owned);
     let accepted = as_sentence(accepted(&report.headline.accepted).trim_start_matches(", "));
     let busy = report.busy_machine.iter().map(|sentence| as_sentence(sentence));
     let sentences = [Some(as_sentence(beyond)), Some(accepted), reason].into_iter().flatten().chain(busy);
-    let sentences = sentences.chain(ending(report)).chain([report_view::describe_limiter(report, shown)]);
+    let sentences = sentences.chain(ending(report)).chain([findings::describe_limiter(report, shown)]);
     let sentences = sentences.filter(|s| !s.is_empty()).map(|s| with_micro_sign(&s));
     let runs =
         headline_result(report).filter(|_| !matches!(report.study, Studied::Limit(_) | Studied::Sweep(_)));
@@ -530,7 +530,7 @@ fn finding_list(findings: &[Finding], results: usize) -> String {
             class,
             id: f.id.to_string(),
             severity: format!("{word}{accepted}"),
-            about: report_view::results_suffix(f, results),
+            about: findings::results_suffix(f, results),
             sentence: with_micro_sign(&f.sentence),
             cure: with_micro_sign(&f.cure),
         }
@@ -597,11 +597,11 @@ pub(super) fn foot_cards(report: &Report) -> String {
 /// Returns the commands that repeat the measurement and show it.
 fn repeat_commands(report: &Report) -> Vec<(&'static str, String)> {
     let mut commands = Vec::new();
-    let measured = report_view::command_line(&report.command);
+    let measured = findings::command_line(&report.command);
     if !measured.is_empty() {
         commands.push(("Measure it again:", measured));
     }
-    if let Some(id) = report_view::session_id(report) {
+    if let Some(id) = findings::session_id(report) {
         let command = |rest: &[&str]| {
             model::name::line(
                 &[&["fathom"], rest].concat().iter().map(|w| (*w).to_owned()).collect::<Vec<_>>(),

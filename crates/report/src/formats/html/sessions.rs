@@ -11,10 +11,10 @@ use super::studies::{IntervalHeadings, IntervalRow, common_axis, draw_intervals,
 use super::time_series::Events;
 use super::{page, results, studies, time_series};
 use crate::Style;
-use crate::comparison_rows::{PAIR_LEGEND, describe_source, interval, left_out_notes, value};
-use crate::formats::text::sessions;
 use crate::page::supported;
-use crate::{comparison_rows, report_view};
+use crate::view::comparison::{PAIR_LEGEND, describe_source, interval, left_out_notes, value};
+use crate::view::sessions as session_view;
+use crate::view::{comparison, findings};
 use model::comparison::{Answer, Comparison, Comparisons, Metric, Pair, Side};
 use model::finding::{Finding, Outcome};
 use model::history::{Column, SessionTable};
@@ -31,9 +31,9 @@ const NO_LEAD: &[&str] = &[];
 
 /// Writes a table of sessions, result by result.
 pub(super) fn write_session_table(table: &SessionTable, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let rows = sessions::session_table(table);
-    let lead: Vec<String> = std::iter::once(sessions::session_table_legend(&rows))
-        .chain(sessions::session_table_foot(table))
+    let rows = session_view::session_table(table);
+    let lead: Vec<String> = std::iter::once(session_view::session_table_legend(&rows))
+        .chain(session_view::session_table_foot(table))
         .collect();
     let figures = card("Every result", &lead, &page::table("Results of sessions side by side", &rows));
     let mut sections = vec![summary_card(table), figures];
@@ -76,7 +76,7 @@ fn summary_card(table: &SessionTable) -> String {
     let counted = all.into_iter().filter(|v| count(*v) > 0).map(|v| format!("{} {}", count(v), v.word()));
     let heading =
         format!("{} sessions side by side: {}", table.rows.len(), counted.collect::<Vec<_>>().join(", "));
-    head_card(worst.word(), worst.word(), &heading, &sessions::session_remarks(table))
+    head_card(worst.word(), worst.word(), &heading, &session_view::session_remarks(table))
 }
 
 /// Returns the name of each session, from its tags if it has any, and its report.
@@ -202,7 +202,7 @@ fn source_facts(table: &SessionTable) -> String {
     let source = |(name, report): (String, &Report)| {
         let chains: Vec<String> = report.machine.places.iter().map(Place::chain).collect();
         let facts = [report.title.clone(), report.started.clone(), report.machine.host.clone()];
-        let lines = facts.into_iter().chain(chains).chain([report_view::command_line(&report.command)]);
+        let lines = facts.into_iter().chain(chains).chain([findings::command_line(&report.command)]);
         (name, lines.filter(|w| !w.is_empty()).collect::<Vec<_>>().join("\n"))
     };
     let all: Vec<(String, String)> = named_reports(table).map(source).collect();
@@ -238,7 +238,7 @@ pub(super) fn write_comparison(comparison: &Comparison, _: Style, to: &mut dyn W
     sections.push(card(
         "All numbers",
         &[PAIR_LEGEND.to_owned()],
-        &page::table("Every number of A and B", &comparison_rows::pair_table(&comparison.pairs, true)),
+        &page::table("Every number of A and B", &comparison::pair_table(&comparison.pairs, true)),
     ));
     sections.push(sides_card(
         &[("A", &comparison.a), ("B", &comparison.b)],
@@ -285,8 +285,8 @@ pub(super) fn write_several(comparisons: &Comparisons, _: Style, to: &mut dyn Wr
     }
     sections.push(card(
         "All numbers",
-        &[comparison_rows::SIDES_LEGEND.to_owned()],
-        &page::table("Every number on every side", &comparison_rows::sides_table(comparisons, true, true)),
+        &[comparison::SIDES_LEGEND.to_owned()],
+        &page::table("Every number on every side", &comparison::sides_table(comparisons, true, true)),
     ));
     for other in &comparisons.others {
         let comparison = &other.comparison;

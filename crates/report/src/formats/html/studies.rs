@@ -11,10 +11,10 @@ use super::plot::{
     Axis, Label, Plot, SIDE, Tick, Whisker, interval_range, map_shade, spread_labels, tick_classes, whisker,
 };
 use super::{page, plot};
-use crate::formats::text::report::table as text_table;
-use crate::formats::text::results::describe_fairness;
-use crate::formats::text::sweep::{Marks, Sides, best_value, labels, sides};
 use crate::page::supported;
+use crate::view::report::table as text_table;
+use crate::view::results::describe_fairness;
+use crate::view::sweep::{Marks, Sides, best_value, labels, sides};
 use askama::Template;
 use model::figures::{LayerRow, Layers, Pace, by_reason};
 use model::fleet::{FleetFigures, HostFigures, HostRate};
@@ -684,7 +684,7 @@ fn draw_work_maps(cells: &[&CellFigures], by: Measure, marks: Marks, of_all: Opt
         let cell = |row: &String, column: &String| {
             let found = these
                 .iter()
-                .find(|c| rows.label_of(&c.setting) == *row && columns.label_of(&c.setting) == *column)?;
+                .find(|c| (rows.label)(&c.setting) == *row && (columns.label)(&c.setting) == *column)?;
             let is = |marked: Option<&Setting>| marked == Some(&found.setting);
             let value = found.value(by);
             Some(MapCell {
@@ -700,8 +700,8 @@ fn draw_work_maps(cells: &[&CellFigures], by: Measure, marks: Marks, of_all: Opt
             .iter()
             .map(|row| MapRow { name: row.clone(), cells: across.iter().map(|c| cell(row, c)).collect() });
         let map = SweepMap {
-            corner: format!("{} \\ {}", rows.name(), columns.name()),
-            title: format!("{name}: {} by {} and {}", by.heading(), rows.name(), columns.name()),
+            corner: format!("{} \\ {}", rows.name, columns.name),
+            title: format!("{name}: {} by {} and {}", by.heading(), rows.name, columns.name),
             rows: lines.collect(),
             columns: across.clone(),
             legend: format!(

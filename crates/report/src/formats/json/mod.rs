@@ -4,7 +4,7 @@
 //! other documents in `format`. [`SCHEMAS`] describes the documents that scripts read most. A watched interval is lines of JSON, one object
 //! each for the CPUs, each device, each process and each remark: `docs/reference/watch.md` explains the keys.
 
-use crate::formats::text::verified::{describe_failure, verification_notes};
+use crate::view::verification::{describe_failure, verification_notes};
 use crate::{Content, Format, Style, Writer};
 use model::history::{Entry, Listing, SessionTable};
 use model::machine::LayerKind;

@@ -1,17 +1,13 @@
 //! A report of `fathom time`: what a command did, in at most eight lines, and all of its figures as a table.
 
-use crate::page::{Page, Table};
-use crate::report_view::acts;
-use model::Known;
+use crate::page::Page;
+use crate::view::commands::table;
+use crate::view::findings::acts;
 use model::command::{CommandResult, CommandResults, CommandRun, DeviceUse};
 use model::finding::{Outcome, Severity};
 use model::report::{CountsAs, Report};
-use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
+use model::units::{show_bytes, show_count, show_ns, show_share};
 
-const HEADINGS: [&str; 10] =
-    ["command", "run", "time", "user", "system", "read", "from cache", "written", "sync", "stable MB/s"];
-/// Columns to drop if the width is too small, in this order.
-const DROP_ORDER: [usize; 4] = [3, 4, 8, 6];
 /// Limits the lines of devices.
 const MAX_DEVICES: usize = 1;
 /// Limits the findings that are named.
@@ -273,35 +269,4 @@ fn unknown_figures(run: &CommandRun) -> Vec<(&'static str, String)> {
         ("I/O charged to its cgroup", run.charged_bytes.as_ref().err().cloned()),
     ];
     all.into_iter().filter_map(|(what, why)| Some((what, why?))).collect()
-}
-
-/// A row for each run.
-pub(super) fn table(results: &CommandResults) -> Table {
-    let mut table = Table::new(&HEADINGS, &DROP_ORDER);
-    for command in &results.commands {
-        for (at, run) in command.runs.iter().enumerate() {
-            let name = if at == 0 { command.command.clone() } else { String::new() };
-            table.add(row(name, at, run));
-        }
-    }
-    table
-}
-
-fn row(name: String, at: usize, run: &CommandRun) -> [String; HEADINGS.len()] {
-    let bytes = |known: &Known<u64>| known.as_ref().map_or_else(|_| "-".into(), |bytes| show_bytes(*bytes));
-    let seconds = |seconds: f64| show_ns(seconds * 1e9);
-    let moved =
-        |amount: fn(&model::command::Moved) -> u64| run.moved.as_ref().map(amount).map_err(Clone::clone);
-    [
-        name,
-        (at + 1).to_string(),
-        seconds(run.seconds),
-        seconds(run.user_seconds),
-        seconds(run.system_seconds),
-        bytes(&moved(|m| m.read_call_bytes)),
-        bytes(&run.cached_read_bytes),
-        bytes(&moved(|m| m.dirtied_bytes)),
-        run.sync_seconds.as_ref().map_or_else(|_| "-".into(), |s| seconds(*s)),
-        run.stable_mb_per_s.as_ref().map_or_else(|_| "-".into(), |rate| show_rate(*rate)),
-    ]
 }

@@ -6,21 +6,22 @@
 //! table too.
 
 use super::{commands, results, studies, sweep};
-use crate::comparison_rows::{PAIR_LEGEND, pair_table};
-use crate::page::{Page, Table, accepted, verdict_mark};
-use crate::report_view;
-use crate::report_view::{
+use crate::page::Page;
+use crate::view::comparison::{PAIR_LEGEND, pair_table};
+use crate::view::findings;
+use crate::view::findings::{
     full_report_hint, join_names, rest_summary_after, results_suffix, session_id, shown_findings,
     worst_findings,
 };
+use crate::view::report::{ending, is_of_jobs, quoted, table};
 use crate::{Detail, Style};
 use model::comparison::{Answer, Comparison};
 use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::machine::Place;
-use model::report::{CountsAs, Ending, Headline, Quick, Report, Rerun, Verdict};
+use model::report::{CountsAs, Quick, Report, Rerun, Verdict};
 use model::study::Studied;
 use model::sweep::Sweep;
-use model::units::{show_bytes, show_count, show_rate};
+use model::units::show_bytes;
 use std::io::{self, Write};
 
 /// Lines of a small terminal.
@@ -50,8 +51,8 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
     if all {
         return write_verbose(out, report, style, to);
     }
-    let reason = report_view::headline_finding(report);
-    let shown: Vec<Finding> = reason.iter().cloned().chain(report_view::worst_findings(report)).collect();
+    let reason = findings::headline_finding(report);
+    let shown: Vec<Finding> = reason.iter().cloned().chain(findings::worst_findings(report)).collect();
     show_head(&mut out, report, &shown, reason.as_ref(), all);
     show_study(&mut out, report, &shown, all);
     if report.fleet.is_some() || report.against.is_some() || style.course || style.ledger {
@@ -79,8 +80,8 @@ fn write_verbose(mut out: Page, report: &Report, style: Style, to: &mut dyn Writ
     // Hundreds of rows repeat their findings; the JSON has all of them.
     let less =
         matches!(report.study, Studied::Interfaces(_)).then(|| studies::with_distinct_findings(report));
-    let shown = report_view::shown_findings(less.as_ref().unwrap_or(report));
-    show_head(&mut out, report, &shown, report_view::headline_finding(report).as_ref(), true);
+    let shown = findings::shown_findings(less.as_ref().unwrap_or(report));
+    show_head(&mut out, report, &shown, findings::headline_finding(report).as_ref(), true);
     show_study(&mut out, report, &shown, true);
     results::show_hosts(&mut out, report, true);
     if let Some(against) = &report.against {
@@ -96,11 +97,6 @@ fn write_verbose(mut out: Page, report: &Report, style: Style, to: &mut dyn Writ
     out.write(to)
 }
 
-/// Whether the table of results is the whole answer.
-fn is_of_jobs(report: &Report) -> bool {
-    matches!(report.study, Studied::Jobs | Studied::Profile(_))
-}
-
 /// Prints the time series and the ledger, if wanted.
 fn show_details(out: &mut Page, report: &Report, style: Style) {
     if style.course {
@@ -108,22 +104,6 @@ fn show_details(out: &mut Page, report: &Report, style: Style) {
     }
     if style.ledger {
         results::show_ledger(out, &report.results);
-    }
-}
-
-/// Prints the main table, in which each row has its verdict, with all rows or those that matter most.
-pub(in crate::formats) fn table(report: &Report, all: bool) -> Table {
-    match &report.study {
-        Studied::Layers(layers) => studies::layer_table(layers, &report.results),
-        Studied::Limit(curve) => studies::load_table(curve, &report.results, all),
-        Studied::Sweep(sweep) if sweep.rounds.is_some() => sweep::first_round_table(report, sweep),
-        Studied::Sweep(sweep) if sweep.is_in_order() => sweep::iops_table(report, sweep),
-        Studied::Sweep(sweep) => sweep::sweep_table(sweep, report),
-        Studied::Interfaces(api) => studies::interface_table(api, &report.results),
-        Studied::Targets(targets) => studies::target_table(targets, &report.results),
-        Studied::Hosts(scaling) => studies::host_count_table(scaling, &report.results),
-        Studied::Commands(results) => commands::table(results),
-        Studied::Jobs | Studied::Profile(_) => results::result_table(&report.results),
     }
 }
 
@@ -164,7 +144,7 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<
         Verdict::Invalid => "1;31",
     };
     let verdict = out.paint(report.verdict.word(), code);
-    match sweep::ranked_sweep(report) {
+    match crate::view::sweep::ranked_sweep(report) {
         Some(sweep) => sweep::show_ranking(out, sweep, report),
         None => show_answer(out, report),
     }
@@ -176,7 +156,7 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<
     match reason {
         Some(finding) => show_deciding_finding(out, finding, report.results.len(), has_rows || all),
         None => {
-            if let Some(why) = report_view::verdict_reason(report, shown) {
+            if let Some(why) = findings::verdict_reason(report, shown) {
                 out.prose("  ", "  ", why);
             }
         }
@@ -193,44 +173,15 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<
     match reason.filter(|f| f.sentence == limiter.sentence) {
         _ if limiter.name == NOT_JUDGED || has_rows && !all => {}
         Some(f) => out.prose("  ", "  ", &format!("Limited by: {} ({}).", limiter.name, f.id)),
-        None => out.prose("  ", "  ", &report_view::describe_limiter(report, shown)),
+        None => out.prose("  ", "  ", &findings::describe_limiter(report, shown)),
     }
     out.line("");
-}
-
-/// Returns the headline with its number. With several jobs, the table row has the interval, and this line has the row's verdict.
-pub(in crate::formats) fn quoted(report: &Report, paint: impl Fn(&str) -> String) -> String {
-    let name = &report.headline.name;
-    let row = report.headline_result().filter(|_| is_of_jobs(report) && report.results.len() > 1);
-    let Some(row) = row else {
-        let number = paint(&headline(&report.headline, report));
-        return format!("{name}: {number}{}", accepted(&report.headline.accepted));
-    };
-    let name = if row.renamed { format!("{}, in fact {name}", row.name) } else { row.name.clone() };
-    let number = report_view::headline_value(&report.headline);
-    format!("{name}: {} ({})", paint(&number), verdict_mark(row))
 }
 
 /// Prints what a quick run leaves out.
 fn show_quick(out: &mut Page, indent: &str, report: &Report) {
     if let Some(quick) = &report.quick {
         out.prose(indent, "  ", &format!("{} {}", Quick::WORD, quick.sentence()));
-    }
-}
-
-/// Returns how the session ended, unless as planned.
-pub(in crate::formats) fn ending(report: &Report) -> Option<String> {
-    match &report.ending {
-        Ending::Complete => None,
-        Ending::Interrupted => Some("Interrupted: these are the results up to that point.".into()),
-        // The reason of the verdict explains it.
-        Ending::NotMeasured(_) => Some("Nothing was measured.".into()),
-        Ending::Failed(why) => Some(format!("Ended by an error: {why}.")),
-        Ending::Cut => Some(
-            "The session is incomplete because fathom was killed: these are the results up to that \
-             point."
-                .into(),
-        ),
     }
 }
 
@@ -293,31 +244,6 @@ fn show_short_foot(out: &mut Page, report: &Report) {
     let session = session_id(report).unwrap_or_else(|| "not kept".into());
     let on = if targets.is_empty() { String::new() } else { format!(", target {}", targets.join("; ")) };
     out.prose("Session ", "        ", &format!("{session}{on}"));
-}
-
-/// Returns the headline's number with its interval, or why it has none.
-pub(in crate::formats) fn headline(headline: &Headline, report: &Report) -> String {
-    let Some(value) = headline.value else { return "no number".into() };
-    let of_grid = report.study.sweep().and_then(|s| s.winner.get(&s.works.first()?.name)).map(|c| c.runs);
-    let runs = of_grid.or_else(|| report.results.iter().map(|r| r.runs.len()).max()).unwrap_or(0);
-    let number = format!("{} {}", show_rate(value), headline.unit);
-    if let Studied::Limit(curve) = &report.study {
-        return match curve.latency_target.as_ref().map(|p| p.missed_iops) {
-            Some(Some(missed)) => format!("{number}, missed at {}", show_count(missed as f64)),
-            Some(None) => format!("{number}, and no offered load missed the target"),
-            None => number,
-        };
-    }
-    if let Some([first, last]) = report.study.sweep().and_then(|s| s.rounds.as_ref()?.window) {
-        return format!("{number} (mean of rounds {first} to {last})");
-    }
-    match headline.interval {
-        Some([low, high]) => {
-            format!("{number} (95 % interval {} to {} over {runs} runs)", show_rate(low), show_rate(high))
-        }
-        None if runs == 1 => format!("{number} (one run: no interval)"),
-        None => format!("{number} ({runs} runs: no interval)"),
-    }
 }
 
 pub(super) fn show_rerun(out: &mut Page, against: &Rerun) {

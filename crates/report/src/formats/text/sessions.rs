@@ -3,32 +3,25 @@
 //! From 60 columns on, every row of a list has time, verdict, value and target. If the width is small, targets are shortened, then what was
 //! measured, the interval, tags and finally the id are dropped.
 
-use super::report::{ending, show_passed};
-use crate::comparison_rows;
-use crate::comparison_rows::{
+use super::report::show_passed;
+use crate::page::Page;
+use crate::view::comparison;
+use crate::view::comparison::{
     PAIR_LEGEND, describe_source, hidden_numbers, left_out_notes, pair_table, shown_gate,
 };
-use crate::page::{Page, SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, supported, with_suspect_mark};
-use crate::report_view::{headline_value, rest_summary_of, worst_of};
+use crate::view::findings::{rest_summary_of, worst_of};
+use crate::view::sessions::{
+    LIST_HEADINGS, list_foot, list_table, printable, session_remarks, session_table, session_table_foot,
+    session_table_legend,
+};
 use crate::{Detail, Style};
 use model::comparison::{Answer, Comparison, Comparisons, Gate, Passing, Side};
 use model::finding::{Finding, Outcome, Severity};
-use model::history::{Column, Entry, Figure, Listing, Row, RowsOf, SessionTable};
-use model::name::visible;
-use model::report::{CountsAs, Headline, Report, Verdict};
-use model::units::{GIB, show_bytes, show_count, show_share};
+use model::history::{Listing, SessionTable};
+use model::report::CountsAs;
 use std::io::{self, Write};
 
-/// The disk usage of sessions is printed from this value on.
-const MUCH_BYTES: u64 = GIB;
-/// Headings of the table. The last column is shown only if an entry has tags.
-const LIST_HEADINGS: [&str; 8] = ["id", "when", "verdict", "measured", "value", "±95 %", "target", "tags"];
 const VERDICT_COLUMN: usize = 2;
-const TARGET_COLUMN: usize = 6;
-/// Columns to drop if the width is too small, in this order.
-const LIST_DROP_ORDER: [usize; 4] = [3, 5, 7, 0];
-/// The fewest columns of the terminal that a target is cut to.
-const MIN_TARGET_WIDTH: usize = 10;
 /// Below this width a verdict with a remark, such as `SUSPECT, interrupted`, takes two lines.
 const NARROW_WIDTH: usize = 80;
 
@@ -53,74 +46,6 @@ pub(super) fn write_list(listing: &Listing, style: Style, to: &mut dyn Write) ->
     out.write(to)
 }
 
-/// Returns a row for each session, with a column of tags if a session has tags.
-pub(in crate::formats) fn list_table(entries: &[Entry]) -> Table {
-    let tagged = entries.iter().any(|e| !e.words.tags.is_empty());
-    let columns = if tagged { LIST_HEADINGS.len() } else { LIST_HEADINGS.len() - 1 };
-    let mut table =
-        Table::new(&LIST_HEADINGS[..columns], &LIST_DROP_ORDER).cut_to(TARGET_COLUMN, MIN_TARGET_WIDTH);
-    for column in [1, 2, 3, TARGET_COLUMN] {
-        table = table.aligned(column, true);
-    }
-    table.add_all(entries.iter().map(|entry| list_row(entry).into_iter().take(columns)));
-    table
-}
-
-fn list_row(entry: &Entry) -> [String; LIST_HEADINGS.len()] {
-    let or_dash = |text: String| if text.is_empty() { "-".to_owned() } else { printable(&text) };
-    let name = entry.headline.as_ref().map(|h| h.name.clone());
-    [
-        printable(&entry.id),
-        or_dash(entry.started.as_deref().map(when).unwrap_or_default()),
-        entry.word(),
-        or_dash(name.or_else(|| entry.title.clone()).unwrap_or_default()),
-        or_dash(entry.headline.as_ref().map(headline_value).unwrap_or_default()),
-        entry.headline.as_ref().and_then(half_interval).unwrap_or_default(),
-        or_dash(entry.targets.join(", ")),
-        printable(&entry.words.tags.join(" ")),
-    ]
-}
-
-/// Returns day, hour and minute in the local time of the measurement.
-fn when(started: &str) -> String {
-    started.chars().take(16).collect::<String>().replace('T', " ")
-}
-
-/// Half of the 95 % interval as a share of the value: `4.4 %`.
-fn half_interval(headline: &Headline) -> Option<String> {
-    let value = headline.value.filter(|v| *v > 0.0)?;
-    headline.interval.map(|[low, high]| show_share((high - low) / 2.0 / value))
-}
-
-/// Removes control characters, which could move the cursor or end a row.
-fn printable(text: &str) -> String {
-    visible(text).replace('\n', "\\n")
-}
-
-/// Returns how many sessions are hidden, and the disk usage of all.
-pub(in crate::formats) fn list_foot(listing: &Listing) -> Vec<String> {
-    let Listing { entries, asked_for, sessions, bytes } = listing;
-    let mut out = Vec::new();
-    if *sessions == 0 {
-        out.push("There are no sessions yet; `fathom bench` makes one.".into());
-    } else if *asked_for == 0 {
-        out.push(format!("No session matches ({} in all).", show_count(*sessions as f64)));
-    } else if *asked_for > entries.len() as u64 {
-        out.push(format!(
-            "The newest {} of {}; --limit 0 shows all.",
-            show_count(entries.len() as f64),
-            show_count(*asked_for as f64)
-        ));
-    }
-    if *bytes > MUCH_BYTES {
-        out.push(format!(
-            "The session files take {}. Only `fathom delete ID` removes one.",
-            show_bytes(*bytes)
-        ));
-    }
-    out
-}
-
 pub(super) fn write_session_table(
     sessions: &SessionTable,
     style: Style,
@@ -136,114 +61,6 @@ pub(super) fn write_session_table(
         out.prose("", "  ", &note);
     }
     out.write(to)
-}
-
-/// Returns a row for each session or device. If the width is too small, the second column is dropped first, then the figures from the last
-/// one on.
-pub(in crate::formats) fn session_table(sessions: &SessionTable) -> Table {
-    let first = match sessions.rows_of {
-        RowsOf::Sessions => ["session", "device"],
-        RowsOf::Devices => ["device", "session"],
-    };
-    let figures = sessions.columns.iter().map(|column| format!("{} {}", column.name, column.unit));
-    let headings: Vec<String> = first.map(str::to_owned).into_iter().chain(figures).collect();
-    let figures_leave = (3..headings.len()).rev();
-    let leaving: Vec<usize> = std::iter::once(1).chain(figures_leave).collect();
-    let mut table = Table::new(&headings, &leaving).stacked().aligned(1, true);
-    if headings.len() > 2 {
-        table = table.aligned(headings.len() - 1, false);
-    }
-    table.add_all(sessions.rows.iter().map(|row| session_cells(row, sessions.rows_of)));
-    table
-}
-
-fn session_cells(row: &Row, rows_of: RowsOf) -> Vec<String> {
-    let device = row.device.clone().or_else(|| row.targets.first().cloned()).unwrap_or_else(|| "-".into());
-    // The user's tags are more informative than the id.
-    let session = session_name(row);
-    let first = match rows_of {
-        RowsOf::Sessions => [session, device],
-        RowsOf::Devices => [device, session],
-    };
-    let first = first.map(|text| visible(&text).replace('\n', "\\n"));
-    first.into_iter().chain(row.figures.iter().map(|figure| figure_cell(figure.as_ref()))).collect()
-}
-
-fn figure_cell(figure: Option<&Figure>) -> String {
-    match figure {
-        Some(Figure { value: Some(value), interval, verdict, .. }) => {
-            with_suspect_mark(supported(*value, *interval), *verdict)
-        }
-        Some(_) => "void".into(),
-        None => "-".into(),
-    }
-}
-
-/// Explains the marks that the table contains.
-pub(in crate::formats) fn session_table_legend(table: &Table) -> String {
-    let marks = [
-        (table.has("~"), "~ = rounded, since the interval is wide"),
-        (table.has(SUSPECT_MARK) || table.has("void"), SUSPECT_MARK_MEANING),
-    ];
-    let marks = marks.into_iter().filter(|(is, _)| *is).map(|(_, meaning)| meaning);
-    let all: Vec<&str> = std::iter::once("MB/s = 10^6 bytes/s; - = not measured").chain(marks).collect();
-    all.join("; ") + "."
-}
-
-/// Returns the name of a session that was judged for the table.
-pub(in crate::formats) fn session_name(row: &Row) -> String {
-    if row.tags.is_empty() { row.session.clone() } else { row.tags.join(" ") }
-}
-
-/// Returns remarks on sessions that were judged for the table: what a session measured if the column does not name it, the answer to its
-/// condition, how it ended, and why it is not VALID.
-pub(in crate::formats) fn session_remarks(sessions: &SessionTable) -> Vec<String> {
-    let is_main = sessions.columns.iter().any(|column| column.name == Column::MAIN);
-    let remark = |(row, report): (&Row, &Report)| {
-        let name = is_main.then(|| format!(": {}.", report.headline.name));
-        let answer = report.answer.as_ref().map(|a| format!(", {}: {}", a.word.word(), a.sentence));
-        let ended = ending(report).map(|text| format!(": {text}"));
-        let qualified = report.verdict != Verdict::Valid;
-        let why = qualified.then(|| format!(", {}: {}", report.verdict.word(), report.verdict_reason));
-        let parts = [name, answer, ended, why].into_iter().flatten();
-        parts
-            .map(|text| visible(&format!("{}{text}", session_name(row))).replace('\n', "\\n"))
-            .collect::<Vec<_>>()
-    };
-    sessions.rows.iter().zip(&sessions.reports).flat_map(remark).collect()
-}
-
-/// Returns what the table leaves out.
-pub(in crate::formats) fn session_table_foot(sessions: &SessionTable) -> Vec<String> {
-    let count =
-        |n: u64, what: &str| format!("{} {what}{}", show_count(n as f64), if n == 1 { "" } else { "s" });
-    let mut out = Vec::new();
-    if sessions.rows.is_empty() {
-        out.push("No matching session has results to compare; `fathom bench` makes one.".into());
-    }
-    let others: Vec<String> = sessions
-        .other_work
-        .iter()
-        .map(|o| format!("{} of {}", show_count(o.sessions as f64), o.title))
-        .collect();
-    let all: u64 = sessions.other_work.iter().map(|o| o.sessions).sum();
-    if all > 0 {
-        let jobs = visible(&others.join(", ")).replace('\n', "\\n");
-        let advice = if sessions.is_job_chosen {
-            "type a longer part of its name after --job to select one"
-        } else {
-            "--job NAME selects one"
-        };
-        out.push(format!("Left out: {} of other jobs ({jobs}); {advice}.", count(all, "session")));
-    }
-    if sessions.older > 0 {
-        out.push(format!("Left out: {} of the same devices.", count(sessions.older, "older session")));
-    }
-    if sessions.beyond_limit > 0 {
-        let more = count(sessions.beyond_limit, "older session");
-        out.push(format!("Not read: {more}; --limit 0 reads all."));
-    }
-    out
 }
 
 /// The hint on hidden rows. A comparison has no session to name.
@@ -280,7 +97,7 @@ pub(super) fn write_comparison(comparison: &Comparison, style: Style, to: &mut d
 pub(super) fn write_several(comparisons: &Comparisons, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
     let all = style.detail == Detail::All;
-    let table = |joined| comparison_rows::sides_table(comparisons, all, joined);
+    let table = |joined| comparison::sides_table(comparisons, all, joined);
     let fits = [table(true), table(false)].into_iter().find(|table| table.is_table_in(style.width));
     let rows = fits.unwrap_or_else(|| table(true));
     let answers = comparisons.others.iter().map(|other| other.comparison.answer);
@@ -295,8 +112,8 @@ pub(super) fn write_several(comparisons: &Comparisons, style: Style, to: &mut dy
     out.line("");
     if !rows.is_empty() {
         out.table(&rows);
-        out.prose("", "", comparison_rows::SIDES_LEGEND);
-        if let Some(note) = comparison_rows::hidden_side_numbers(comparisons, all) {
+        out.prose("", "", comparison::SIDES_LEGEND);
+        if let Some(note) = comparison::hidden_side_numbers(comparisons, all) {
             out.prose("", "  ", &note);
         }
     }
@@ -306,7 +123,7 @@ pub(super) fn write_several(comparisons: &Comparisons, style: Style, to: &mut dy
         }
     }
     out.line("");
-    show_findings(&mut out, &comparison_rows::side_findings(comparisons), usize::MAX, all);
+    show_findings(&mut out, &comparison::side_findings(comparisons), usize::MAX, all);
     if let Some(first) = comparisons.others.first() {
         show_side(&mut out, "A", &first.comparison.a);
     }
@@ -404,7 +221,8 @@ fn results_suffix(finding: &Finding, results: usize) -> String {
 
 #[cfg(test)]
 fn example() -> SessionTable {
-    use model::history::OtherWork;
+    use model::history::{Column, Figure, OtherWork, Row, RowsOf};
+    use model::report::Verdict;
     let column = |name: &str, unit: &str| Column { name: name.into(), unit: unit.into() };
     let figure = |value: Option<f64>, verdict| {
         let interval = value.map(|v| [0.97 * v, 1.03 * v]);
@@ -453,7 +271,7 @@ Not read: 2 older sessions; --limit 0 reads all.
     assert_eq!(text, expected);
     let chosen = session_table_foot(&SessionTable { is_job_chosen: true, ..example() });
     assert!(!chosen.iter().any(|line| line.contains("--job NAME")), "{chosen:?}");
-    let by_device = SessionTable { rows_of: RowsOf::Devices, ..example() };
+    let by_device = SessionTable { rows_of: model::history::RowsOf::Devices, ..example() };
     assert!(
         session_table(&by_device).lines(80).0[5].starts_with("sda Disk  new"),
         "{:?}",
@@ -462,6 +280,9 @@ Not read: 2 older sessions; --limit 0 reads all.
     assert!(session_table(&example()).markdown().contains("| SEQ1M Q8T1 read MB/s |"));
     Ok(())
 }
+
+#[cfg(test)]
+use model::report::Report;
 
 #[test]
 fn a_judged_session_has_a_reason_only_if_it_is_not_valid() -> Result<(), Box<dyn std::error::Error>> {
@@ -480,6 +301,8 @@ fn a_judged_session_has_a_reason_only_if_it_is_not_valid() -> Result<(), Box<dyn
 mod tests {
     use super::*;
     use crate::fixture::entry;
+    use crate::view::sessions::{MUCH_BYTES, list_row};
+    use model::history::Entry;
     use model::report::{Annotations, Ending};
 
     fn listing(entries: Vec<Entry>, asked_for: u64, bytes: u64) -> Listing {

@@ -7,34 +7,16 @@
 //! - The presets `pts`, `pts-throughput`, `pts-latency` and `pts-wsat`: rounds as in the SNIA's test specification, as tables of means over
 //!   the window, and the tracked variable.
 
-use crate::page::{
-    Page, SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, device_rate, display_width, half_width, percentile,
-    supported, verdict_mark, with_suspect_mark, worst_verdict_mark,
+use crate::page::{Page, SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, display_width};
+use crate::view::sweep::{
+    MAX_MAP_COLUMNS, Marks, SWEEP_DROP_ORDER, SWEEP_HEADINGS, Sides, best_value, describe_change, iops_table,
+    labels, none, round_table, round_tables, shows_each_cell, sides, thread_counts, work_rows,
 };
-use model::figures::Estimate;
 use model::finding::{Finding, Outcome, Severity};
-use model::report::{AnswerWord, Measured, Report, Verdict};
-use model::spec::axes::IOMETER;
-use model::sweep::{CellFigures, Chosen, Loss, Measure, Rounds, Setting, Sweep, Variable, Work};
-use model::units::{show_block, show_bytes, show_count, show_ns, show_rate, show_share};
+use model::report::Report;
+use model::sweep::{CellFigures, Chosen, Measure, Rounds, Setting, Sweep, Variable, Work};
+use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 
-const SWEEP_HEADINGS: [&str; 13] = [
-    "",
-    "setting",
-    "verdict",
-    "IOPS",
-    "MB/s",
-    "±95 %",
-    "p99",
-    "mean",
-    "longest",
-    "CPU",
-    "memory",
-    "CPU/MiB",
-    "against the fastest",
-];
-/// Columns to drop if the width is too small, in this order.
-const SWEEP_DROP_ORDER: [usize; 8] = [11, 10, 2, 5, 9, 8, 7, 4];
 /// Limits the reasons for skipped cells; `--skipped` and the JSON have all of them.
 const MAX_REASONS: usize = 4;
 /// Limits the rows of a work if each cell has a row; `--verbose` prints all of them.
@@ -42,16 +24,6 @@ const MAX_WORK_ROWS: usize = 24;
 
 /// Legend of a table of all cells.
 const EACH_LEGEND: &str = "mean, longest: latency from submission to completion; CPU: of the workers, where 100 % is one CPU all the time.";
-
-type SweepRow = [String; SWEEP_HEADINGS.len()];
-
-/// Returns the sweep of a report if its answer is a setting for each work.
-pub(super) fn ranked_sweep(report: &Report) -> Option<&Sweep> {
-    let word = report.answer.as_ref()?.word;
-    let is_choice = matches!(word, AnswerWord::Fastest | AnswerWord::Tied | AnswerWord::CannotTell);
-    let sweep = report.study.sweep().filter(|s| !s.is_in_order() && s.rounds.is_none());
-    sweep.filter(|_| is_choice && report.gates.is_empty())
-}
 
 /// Prints the answer, a line for each work.
 pub(super) fn show_ranking(out: &mut Page, sweep: &Sweep, report: &Report) {
@@ -130,76 +102,6 @@ pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bo
     out.line("");
 }
 
-/// Returns the best cell of each work, followed by the cells that it is compared with.
-pub(super) fn sweep_table(sweep: &Sweep, report: &Report) -> Table {
-    let mut all = Table::new(&SWEEP_HEADINGS, &SWEEP_DROP_ORDER).aligned(1, true).aligned(2, true);
-    for work in &sweep.works {
-        let mut title: [String; SWEEP_HEADINGS.len()] = std::array::from_fn(|_| String::new());
-        title[0] = format!("{}:", work.name);
-        all.add(title);
-        all.add_all(work_rows(sweep, work, report));
-    }
-    all
-}
-
-/// Whether every cell is an answer, not only the best one: the loads of a test type, positions, targets.
-fn shows_each_cell(sweep: &Sweep) -> bool {
-    let apart = |s: &Setting| s.offset_bytes.is_some() || s.target.is_some();
-    sweep.preset.as_deref() == Some(IOMETER) || sweep.cells.iter().any(|c| apart(&c.setting))
-}
-
-/// Returns a row for each cell of a work, named by what distinguishes it from the others.
-fn cell_rows(sweep: &Sweep, work: &Work, report: &Report) -> Vec<SweepRow> {
-    let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
-    let parts = |c: &CellFigures| -> Vec<String> {
-        let way = c.setting.way();
-        // One worker is named only if other cells have several.
-        let alone = (c.setting.workers == 1).then(|| "1 worker".to_owned());
-        let settings = way.split(", ").map(str::to_owned).chain(alone);
-        std::iter::once(c.setting.shape()).chain(settings).collect()
-    };
-    let common = |part: &String| mine.len() > 1 && mine.iter().all(|c| parts(c).contains(part));
-    let winner = sweep.winner.get(&work.name);
-    let row = |cell: &&CellFigures| {
-        let is_best = winner.is_some_and(|w| w.setting == cell.setting);
-        // The winner may have been measured again at the end: print those figures.
-        let cell = winner.filter(|_| is_best).unwrap_or(cell);
-        let apart: Vec<String> = parts(cell).into_iter().filter(|part| !common(part)).collect();
-        let name = if is_best { first_row_name(work) } else { "" };
-        let mut row = sweep_row(name, cell, work.by, "", report);
-        row[1] = apart.join(", ");
-        row[3] = cell.iops.map_or_else(none, |v| supported(v, cell.interval_of(Measure::Iops)));
-        row[4] = cell.mb_per_s.map_or_else(none, |v| supported(v, cell.interval_of(Measure::Bandwidth)));
-        row[7] = cell.latency_mean_ns.map_or_else(none, show_ns);
-        row[8] = cell.latency_max_ns.map_or_else(none, |ns| show_ns(ns as f64));
-        row[9] = cell.cpus().map_or_else(none, show_share);
-        (row[10], row[11]) = (String::new(), String::new());
-        row
-    };
-    mine.iter().map(row).collect()
-}
-
-/// Returns the rows of a work: the best, the cheapest if it differs, and the settings of well-known programs; or all cells.
-fn work_rows(sweep: &Sweep, work: &Work, report: &Report) -> Vec<SweepRow> {
-    if shows_each_cell(sweep) {
-        return cell_rows(sweep, work, report);
-    }
-    let only = sweep.only_cell(&work.name);
-    let Some(winner) = sweep.winner.get(&work.name).or(only) else { return Vec::new() };
-    let against = |estimate: &Option<Estimate>| estimate.as_ref().map(describe_estimate).unwrap_or_default();
-    let by = work.by;
-    let mut rows =
-        vec![sweep_row(if only.is_some() { "" } else { first_row_name(work) }, winner, by, "", report)];
-    if let Some(cheapest) = sweep.cheapest.get(&work.name).filter(|c| c.setting != winner.setting) {
-        rows.push(sweep_row("cheapest", cheapest, by, &against(&work.cheapest_by_winner), report));
-    }
-    let of_programs = work.baselines.iter();
-    let of_program =
-        |l: &Loss| sweep_row(&format!("as {}", l.name), &l.cell, by, &against(&l.by_winner), report);
-    rows.extend(of_programs.map(of_program));
-    rows
-}
-
 fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: bool) {
     let word = if work.chosen == Chosen::CannotTell { "CANNOT TELL: " } else { "" };
     // Sequential work is always ranked by bytes per second, so the unit is omitted.
@@ -258,68 +160,12 @@ fn copy_half(work: &str) -> &'static str {
     }
 }
 
-/// Names the first row of the table: a cell that is not proven fastest is only the best observed one.
-fn first_row_name(work: &Work) -> &'static str {
-    match work.chosen {
-        Chosen::Fastest if work.by.is_latency() => "lowest",
-        Chosen::Fastest => "fastest",
-        _ => "best seen",
-    }
-}
-
 /// Returns the true name of a result that a finding relabelled, because the sentences of such findings are not shown.
 fn relabelled_name(report: &Report, at: usize) -> Option<&str> {
     let result = report.results.get(at)?;
     let renames = |f: &&Finding| f.outcome == Outcome::Finding && f.severity == Some(Severity::Rename);
     let is_about = |f: &Finding| f.about.contains(&result.name);
     report.findings.iter().filter(renames).any(is_about).then_some(result.true_name.as_str())
-}
-
-fn none() -> String {
-    "-".into()
-}
-
-/// Returns the ranking number of a cell; for IOPS or a latency, also the rates.
-fn sweep_row(name: &str, cell: &CellFigures, by: Measure, against: &str, report: &Report) -> SweepRow {
-    let result = cell.result.and_then(|at| report.results.get(at));
-    let interval = cell.interval_of(by);
-    let measured = |measure: Measure| {
-        let interval = if measure == by { interval } else { cell.interval_of(measure) };
-        cell.value(measure).map_or_else(none, |v| {
-            if measure.is_latency() { measure.show(v) } else { supported(v, interval) }
-        })
-    };
-    let mut row: SweepRow = std::array::from_fn(|_| String::new());
-    name.clone_into(&mut row[0]);
-    row[1] = format!("{} {}", cell.setting.shape(), cell.setting.way());
-    row[2] = result.map_or_else(String::new, verdict_mark);
-    if by != Measure::Bandwidth {
-        row[3] = measured(Measure::Iops);
-    }
-    row[4] = measured(Measure::Bandwidth);
-    row[5] = half_width(cell.value(by).unwrap_or(0.0), interval);
-    match by {
-        Measure::P99 => row[6] = measured(by),
-        Measure::Latency => row[7] = measured(by),
-        Measure::Iops | Measure::Bandwidth => {}
-    }
-    row[10] = show_bytes(cell.memory_bytes);
-    row[11] = cell.cpu_ns_per_mib.map_or_else(none, show_ns);
-    against.clone_into(&mut row[12]);
-    row
-}
-
-/// `-2.1 % (-3.0 to -1.2)`.
-fn describe_estimate(estimate: &Estimate) -> String {
-    describe_change(estimate.value - 1.0, estimate.interval.map(|v| v - 1.0))
-}
-
-fn describe_change(share: f64, [low, high]: [f64; 2]) -> String {
-    format!("{} ({:+.1} to {:+.1})", percent(share), 100.0 * low, 100.0 * high)
-}
-
-fn percent(share: f64) -> String {
-    format!("{:+.1} %", 100.0 * share)
 }
 
 /// Prints the cells that were not measured, by reason.
@@ -344,105 +190,11 @@ pub(super) fn show_skipped(out: &mut Page, sweep: &Sweep) {
 const MAP_SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 /// Maximum number of maps per workload; usually there is one for each cache mode.
 const MAX_MAPS: usize = 4;
-/// Maximum number of map columns.
-const MAX_MAP_COLUMNS: usize = 10;
 /// Minimum width of a value and of a row name.
 const VALUE_WIDTH: usize = 7;
 const ROW_NAME_WIDTH: usize = 6;
 /// Maximum width of a bar.
 const BAR_WIDTH: usize = 40;
-
-/// Cells that get a mark.
-#[derive(Clone, Copy, Default)]
-pub(in crate::formats) struct Marks<'s> {
-    /// The best cell.
-    pub(in crate::formats) best: Option<&'s Setting>,
-    /// The cheapest cell with similar speed.
-    pub(in crate::formats) cheapest: Option<&'s Setting>,
-}
-
-/// Rows and columns of a map.
-#[derive(Clone, Copy)]
-pub(in crate::formats) struct Sides {
-    pub(in crate::formats) rows: Side,
-    pub(in crate::formats) columns: Side,
-}
-
-/// One side of a map.
-#[derive(Clone, Copy)]
-pub(in crate::formats) struct Side {
-    name: &'static str,
-    /// Returns the label of a setting on this side.
-    label: fn(&Setting) -> String,
-    /// Sort key; ties keep the order of the grid.
-    rank: fn(&Setting) -> u64,
-    /// Returns the setting without this side's value.
-    without: fn(&Setting) -> Setting,
-}
-
-impl Sides {
-    /// Describes the settings that are on neither side: a map shows the cells that share them.
-    pub(in crate::formats) fn way(self, setting: &Setting) -> String {
-        (self.columns.without)(&(self.rows.without)(setting)).way()
-    }
-}
-
-impl Side {
-    /// Returns the name, such as `depth`.
-    pub(in crate::formats) fn name(self) -> &'static str {
-        self.name
-    }
-
-    /// Returns the label of a setting on this side.
-    pub(in crate::formats) fn label_of(self, setting: &Setting) -> String {
-        (self.label)(setting)
-    }
-}
-
-const SIZE: Side = Side {
-    name: "size",
-    label: |s| show_block(u64::from(s.block_bytes)),
-    rank: |s| u64::from(s.block_bytes),
-    without: |s| Setting { block_bytes: 0, ..s.clone() },
-};
-const DEPTH: Side = Side {
-    name: "depth",
-    label: |s| s.depth.to_string(),
-    rank: |s| u64::from(s.depth),
-    without: |s| Setting { depth: 0, ..s.clone() },
-};
-const WORKERS: Side = Side {
-    name: "workers",
-    label: |s| s.workers.to_string(),
-    rank: |s| u64::from(s.workers),
-    without: |s| Setting { workers: 1, ..s.clone() },
-};
-/// A setting without a target count uses one target.
-const TARGETS: Side = Side {
-    name: "targets",
-    label: |s| s.targets.unwrap_or(1).to_string(),
-    rank: |s| u64::from(s.targets.unwrap_or(1)),
-    without: |s| Setting { targets: None, ..s.clone() },
-};
-/// For workers that get one target after another.
-const QUEUES: Side = Side {
-    name: "targets of all workers",
-    label: |s| s.queues().to_string(),
-    rank: Setting::queues,
-    without: |s| Setting { workers: 1, targets: None, targets_of_last: None, ..s.clone() },
-};
-const TARGET: Side = Side {
-    name: "target",
-    label: |s| s.target.clone().unwrap_or_default(),
-    rank: |_| 0,
-    without: |s| Setting { target: None, ..s.clone() },
-};
-const POSITION: Side = Side {
-    name: "position",
-    label: |s| s.position().unwrap_or_default(),
-    rank: |s| s.offset_percent.map_or(s.offset_bytes.unwrap_or(0), u64::from),
-    without: Setting::at_no_position,
-};
 
 /// Draws a map for each combination of the other settings, starting with that of the best cell. Cache modes that were measured as one
 /// share a map.
@@ -468,47 +220,6 @@ pub(super) fn show_maps(out: &mut Page, cells: &[&CellFigures], by: Measure, mar
         out.line(&format!("  {} more maps: the JSON has their values.", ways.len() - MAX_MAPS));
         out.line("");
     }
-}
-
-/// Chooses rows and columns: the settings that differ between cells, otherwise size and depth.
-pub(in crate::formats) fn sides(cells: &[&CellFigures]) -> Sides {
-    let differ = |side: &Side| labels(cells, *side).len() > 1;
-    if cells.iter().any(|c| c.setting.targets_of_last.is_some()) {
-        return Sides { rows: QUEUES, columns: DEPTH };
-    }
-    // An access specification has random sizes.
-    let plain = cells.iter().all(|c| c.setting.spec.is_none());
-    let sizes = Some(SIZE).filter(|_| plain);
-    let all = sizes.into_iter().chain([TARGET, POSITION, TARGETS, WORKERS, DEPTH]);
-    let through: Vec<Side> = all.filter(differ).collect();
-    let (rows, columns) = match through.as_slice() {
-        [first, .., last] if first.name == SIZE.name => (*first, *last),
-        [.., rows, columns] => (*rows, *columns),
-        [side] if side.name != DEPTH.name => (*side, DEPTH),
-        _ => (if plain { SIZE } else { WORKERS }, DEPTH),
-    };
-    // The number of rows is unlimited, and row names have more room.
-    let long = labels(cells, columns).len() > MAX_MAP_COLUMNS || columns.name == TARGET.name;
-    if long { Sides { rows: columns, columns: rows } } else { Sides { rows, columns } }
-}
-
-/// Returns the distinct labels of cells on a side.
-pub(in crate::formats) fn labels(cells: &[&CellFigures], side: Side) -> Vec<String> {
-    let mut all: Vec<&Setting> = cells.iter().map(|c| &c.setting).collect();
-    all.sort_by_key(|s| (side.rank)(s));
-    let mut out: Vec<String> = Vec::new();
-    for label in all.into_iter().map(side.label) {
-        if !out.contains(&label) {
-            out.push(label);
-        }
-    }
-    out
-}
-
-/// Returns the best value of these cells.
-pub(in crate::formats) fn best_value<'c>(cells: impl Iterator<Item = &'c CellFigures>, by: Measure) -> f64 {
-    let values = cells.filter_map(|c| c.value(by)).filter(|v| v.is_finite());
-    if by.is_latency() { values.fold(f64::INFINITY, f64::min) } else { values.fold(0.0, f64::max) }
 }
 
 /// A map to draw.
@@ -633,11 +344,6 @@ fn map_shade(share: f64) -> char {
     MAP_SHADES.get((share * MAP_SHADES.len() as f64) as usize).or(MAP_SHADES.last()).copied().unwrap_or(' ')
 }
 
-const IOPS_HEADINGS: [&str; 9] =
-    ["size", "threads", "verdict", "IOPS", "MB/s", "p50", "p99", "device IOPS", "limited by"];
-/// Columns to drop if the width is too small, in this order.
-const IOPS_DROP_ORDER: [usize; 5] = [7, 5, 8, 4, 6];
-
 pub(super) fn show_iops_preset(out: &mut Page, report: &Report, sweep: &Sweep) {
     let threads = thread_counts(sweep);
     for workers in &threads {
@@ -663,13 +369,6 @@ pub(super) fn show_iops_preset(out: &mut Page, report: &Report, sweep: &Sweep) {
     show_skipped(out, sweep);
     out.line(&format!("  The sweep took {:.0} s.", sweep.seconds));
     out.line("");
-}
-
-/// Returns the thread counts in the order of the grid.
-fn thread_counts(sweep: &Sweep) -> Vec<u32> {
-    let mut all: Vec<u32> = sweep.cells.iter().map(|c| c.setting.workers).collect();
-    all.dedup();
-    all
 }
 
 /// Returns the article's lines for a thread count.
@@ -745,40 +444,8 @@ fn scaled(mut value: f64, base: f64) -> (f64, &'static str) {
     (value, prefix)
 }
 
-/// Returns a row for each size with what the article's lines lack: latencies, the device's counts and the limiter.
-pub(super) fn iops_table(report: &Report, sweep: &Sweep) -> Table {
-    let mut table = Table::new(&IOPS_HEADINGS, &IOPS_DROP_ORDER).aligned(2, true);
-    let several = thread_counts(sweep).len() > 1;
-    let measured = sweep.cells.iter().filter(|c| c.iops.is_some());
-    let with_results = measured.filter_map(|c| Some((c, report.results.get(c.result?)?)));
-    for (cell, result) in with_results.filter(|(_, r)| !r.void) {
-        table.add(iops_row(cell, result, several));
-    }
-    table
-}
-
-/// Returns a row, which names the threads only if they differ.
-fn iops_row(cell: &CellFigures, result: &Measured, several: bool) -> [String; IOPS_HEADINGS.len()] {
-    let figures = result.read.as_ref().or(result.write.as_ref());
-    let at = |p: &str| figures.map_or_else(|| "-".into(), |f| percentile(&f.latency_ns, p));
-    [
-        show_block(u64::from(cell.setting.block_bytes)),
-        if several { cell.setting.workers.to_string() } else { String::new() },
-        verdict_mark(result),
-        cell.iops.map_or_else(|| "-".into(), show_rate),
-        cell.mb_per_s.map_or_else(|| "-".into(), show_rate),
-        at("50"),
-        at("99"),
-        device_rate(result),
-        result.limiter.name.clone(),
-    ]
-}
-
 /// Limits the rounds that are printed; the JSON has all of them.
 const MAX_ROUNDS: usize = 25;
-
-/// Formats a number of a cell.
-type CellValue = fn(&CellFigures) -> Option<String>;
 
 pub(super) fn show_pts_rounds(out: &mut Page, report: &Report, sweep: &Sweep) {
     let Some(rounds) = &sweep.rounds else { return };
@@ -800,76 +467,6 @@ pub(super) fn show_pts_rounds(out: &mut Page, report: &Report, sweep: &Sweep) {
     show_skipped(out, sweep);
     out.line(&format!("  The rounds took {:.0} s.", sweep.seconds));
     out.line("");
-}
-
-/// Returns the titles and values of the tables for a tracked variable.
-fn round_tables(variable: Variable) -> &'static [(&'static str, CellValue)] {
-    const IOPS: &[(&str, CellValue)] = &[("IOPS", |c| c.iops.map(show_count))];
-    const MB_PER_S: &[(&str, CellValue)] = &[("MB/s", |c| c.mb_per_s.map(show_rate))];
-    const LATENCY: &[(&str, CellValue)] = &[
-        ("mean latency", |c| c.latency_mean_ns.map(show_ns)),
-        ("longest latency", |c| c.latency_max_ns.map(|ns| show_ns(ns as f64))),
-    ];
-    match variable {
-        Variable::Iops => IOPS,
-        Variable::MbPerS => MB_PER_S,
-        Variable::LatencyMeanNs => LATENCY,
-    }
-}
-
-/// Returns the table for Markdown and `--brief`: the means of the tracked variable.
-pub(super) fn first_round_table(report: &Report, sweep: &Sweep) -> Table {
-    let variable = sweep.rounds.as_ref().map_or(Variable::Iops, |rounds| rounds.variable);
-    let value: CellValue = round_tables(variable).first().map_or(|_| None, |(_, value)| *value);
-    round_table(report, sweep, value)
-}
-
-/// Returns a table of sizes and works; each row has the worst verdict of its cells. An invalidated value shows its mark and no number.
-fn round_table(report: &Report, sweep: &Sweep, value: CellValue) -> Table {
-    let mut works: Vec<&Setting> = Vec::new();
-    let mut sizes: Vec<u32> = Vec::new();
-    for setting in sweep.cells.iter().map(|c| &c.setting) {
-        if works.iter().all(|known| known.work() != setting.work()) {
-            works.push(setting);
-        }
-        if !sizes.contains(&setting.block_bytes) {
-            sizes.push(setting.block_bytes);
-        }
-    }
-    let first = ["size".to_owned(), "verdict".to_owned()];
-    let headings: Vec<String> =
-        first.into_iter().chain(works.iter().map(|work| read_write_shares(work))).collect();
-    let mut table = Table::new(&headings, &[]).aligned(1, true).aligned(headings.len() - 1, false);
-    let result = |cell: &CellFigures| report.results.get(cell.result?);
-    for size in sizes {
-        let cells = sweep.cells.iter().filter(|c| c.setting.block_bytes == size);
-        let mut row = vec![show_block(u64::from(size)), worst_verdict_mark(cells.clone().filter_map(result))];
-        for work in &works {
-            let cell = cells.clone().find(|c| c.setting.work() == work.work());
-            row.push(cell.map_or_else(|| "-".into(), |c| marked_value(c, result(c), value)));
-        }
-        table.add(row);
-    }
-    table
-}
-
-/// Returns a value of a cell with its mark.
-fn marked_value(cell: &CellFigures, result: Option<&Measured>, value: CellValue) -> String {
-    match value(cell) {
-        _ if result.is_some_and(|r| r.void) => "void".into(),
-        Some(number) => with_suspect_mark(number, result.map_or(Verdict::Suspect, |r| r.verdict)),
-        None => "-".into(),
-    }
-}
-
-/// Names a work by its percentages of reads and writes, as the specification does.
-fn read_write_shares(setting: &Setting) -> String {
-    let named_by = setting.spec.as_deref().or(setting.mix.as_deref()).unwrap_or(&setting.rw);
-    match named_by {
-        "read" | "randread" => "100/0".into(),
-        "write" | "randwrite" => "0/100".into(),
-        other => other.into(),
-    }
 }
 
 fn format_tracked(variable: Variable, value: f64) -> String {
@@ -945,11 +542,8 @@ fn show_conformance(out: &mut Page, report: &Report, sweep: &Sweep, rounds: &Rou
     );
 }
 
-#[test]
-fn a_change_has_a_sign_and_an_interval() {
-    assert_eq!(percent(-0.021), "-2.1 %");
-    assert_eq!(describe_change(0.091, [-0.16, 0.418]), "+9.1 % (-16.0 to +41.8)");
-}
+#[cfg(test)]
+use crate::view::sweep::{DEPTH, SIZE, example_cell};
 
 #[test]
 fn shades_range_from_none_to_full() {
@@ -966,78 +560,6 @@ fn shades_range_from_none_to_full() {
 #[cfg(test)]
 fn with_rate(cell: CellFigures, mb_per_s: Option<f64>) -> CellFigures {
     CellFigures { mb_per_s, ..cell }
-}
-
-#[cfg(test)]
-fn example_cell(workers: u32, targets: Option<u32>, depth: u32) -> CellFigures {
-    let spec = Some("Database".into());
-    let setting = Setting { workers, spec, targets, ..Setting::plain("", 4096, depth) };
-    CellFigures {
-        setting,
-        mib_per_s: None,
-        mb_per_s: None,
-        iops: None,
-        interval: None,
-        latency_p99_ns: None,
-        latency_p99_interval_ns: None,
-        latency_interval_ns: None,
-        latency_mean_ns: None,
-        latency_max_ns: None,
-        runs: 0,
-        memory_bytes: 0,
-        cpu_ns_per_mib: None,
-        result: None,
-    }
-}
-
-#[cfg(test)]
-fn side_names(all: &[CellFigures]) -> (&'static str, &'static str) {
-    let sides = sides(&all.iter().collect::<Vec<_>>());
-    (sides.rows.name, sides.columns.name)
-}
-
-#[test]
-fn a_map_has_the_varied_settings_as_sides() {
-    assert_eq!(side_names(&[example_cell(2, None, 1), example_cell(2, None, 8)]), ("workers", "depth"));
-    assert_eq!(side_names(&[example_cell(2, Some(1), 1), example_cell(2, Some(2), 1)]), ("targets", "depth"));
-    assert_eq!(
-        side_names(&[example_cell(2, Some(1), 1), example_cell(1, Some(2), 1)]),
-        ("targets", "workers")
-    );
-    assert_eq!(side_names(&[example_cell(2, Some(1), 1), example_cell(2, Some(2), 8)]), ("targets", "depth"));
-    let mut last = example_cell(2, Some(2), 1);
-    last.setting.targets_of_last = Some(1);
-    assert_eq!(side_names(&[example_cell(1, Some(2), 1), last]), ("targets of all workers", "depth"));
-    let many: Vec<CellFigures> = (1..=16).map(|depth| example_cell(1, None, depth)).collect();
-    assert_eq!(side_names(&many), ("depth", "workers"), "rows have no end");
-}
-
-#[test]
-fn sizes_are_mapped_against_the_other_varied_setting() {
-    let plain = |block_bytes: u32, workers: u32, depth: u32| {
-        let setting = Setting { workers, ..Setting::plain("randread", block_bytes, depth) };
-        CellFigures { setting, ..example_cell(1, None, 1) }
-    };
-    assert_eq!(side_names(&[plain(512, 1, 1)]), ("size", "depth"));
-    assert_eq!(side_names(&[plain(512, 1, 1), plain(1024, 8, 1)]), ("size", "workers"));
-    assert_eq!(
-        side_names(&[plain(512, 1, 1), plain(1024, 8, 4)]),
-        ("size", "depth"),
-        "one map for each other number"
-    );
-    assert_eq!(side_names(&[plain(512, 1, 1), plain(512, 8, 1)]), ("workers", "depth"));
-    let mut on = [plain(512, 1, 1), plain(1024, 1, 1)];
-    on[0].setting.target = Some("/mnt/a".into());
-    on[1].setting.target = Some("/mnt/b".into());
-    assert_eq!(side_names(&on), ("target", "size"), "paths are rows");
-    let at = |percent: u32| {
-        let mut cell = plain(512, 1, 1);
-        cell.setting.offset_percent = Some(percent);
-        cell
-    };
-    assert_eq!(side_names(&[at(0), at(50)]), ("position", "depth"));
-    let cells = [&at(50), &at(5)];
-    assert_eq!(labels(&cells, POSITION), ["5 %", "50 %"], "by where they are and not by letters");
 }
 
 #[test]
@@ -1091,17 +613,4 @@ fn sizes_use_the_largest_unit_that_divides_them() {
     assert_eq!(scaled(999.0, 1000.0), (999.0, ""));
     let (value, prefix) = scaled(1.00e12, 1000.0);
     assert!((value - 1.0).abs() < 1e-12 && prefix == "T");
-}
-
-#[test]
-fn works_are_named_by_their_shares_of_reads_and_writes() {
-    let shares = |rw: &str, mix: Option<&str>| {
-        read_write_shares(&Setting { mix: mix.map(str::to_owned), ..Setting::plain(rw, 4096, 1) })
-    };
-    assert_eq!(shares("randrw", Some("read")), "100/0");
-    assert_eq!(shares("randrw", Some("write")), "0/100");
-    assert_eq!(shares("randrw", Some("95/5")), "95/5");
-    assert_eq!((shares("write", None), shares("read", None)), ("0/100".into(), "100/0".into()));
-    let spec = Setting { spec: Some("File Server".into()), ..Setting::plain("", 4096, 1) };
-    assert_eq!(read_write_shares(&spec), "File Server");
 }

@@ -292,7 +292,7 @@ fn side_of_pair<'c>(pair: Option<&'c Pair>, metric: &str) -> SideNumber<'c> {
 
 #[test]
 fn a_number_is_named_by_its_result_without_repeated_words() -> Result<(), serde_json::Error> {
-    let golden = include_str!("../tests/comparison/slower.json");
+    let golden = include_str!("../../tests/comparison/slower.json");
     let comparison: Comparison = serde_json::from_str(golden)?;
     let pair = &comparison.pairs[0];
     let names: Vec<String> = pair.metrics.iter().map(|metric| number_name(pair, metric)).collect();

@@ -1,0 +1,149 @@
+//! The machine: its block devices, and the diagnosis of a place before a measurement.
+
+use crate::page::Table;
+use model::Known;
+use model::finding::{Diagnosis, Look, Outcome, Severity};
+use model::machine::{BlockDevice, Devices, LayerKind, Mounted, Queue};
+use model::units::show_bytes;
+
+pub(crate) fn kind_name(kind: LayerKind) -> &'static str {
+    match kind {
+        LayerKind::Disk => "disk",
+        LayerKind::Partition => "partition",
+        LayerKind::Loop => "loop device",
+        LayerKind::Zram => "compressed memory",
+        LayerKind::Ram => "memory",
+        LayerKind::DeviceMapper => "volume",
+        LayerKind::Raid => "RAID",
+        LayerKind::Virtual => "virtual device",
+    }
+}
+
+/// Returns a row for each device.
+pub(crate) fn device_table(devices: &Devices) -> Table {
+    let headings = ["device", "what it is", "queue", "who uses it"];
+    let mut table = Table::new(&headings, &[]).aligned(1, true).aligned(2, true).aligned(3, true);
+    table.add_all(devices.devices.iter().map(|device| {
+        let mounted = mounts(&device.mounts).map(|mounts| format!("mounted on {mounts}"));
+        let users = [mounted, used(device)].into_iter().flatten().collect::<Vec<_>>().join("; ");
+        [device.name.clone(), heading(device), queue(&device.queue), users]
+    }));
+    table
+}
+
+/// Returns the size, the kind and the model of a device.
+pub(crate) fn heading(device: &BlockDevice) -> String {
+    let mut facts = vec![show_bytes(device.bytes), kind_name(device.kind).to_owned()];
+    facts.extend(device.label.clone());
+    facts.extend(device.start_bytes.map(|at| format!("from {}", show_bytes(at))));
+    let is_whole_disk = device.kind != LayerKind::Partition;
+    let own = |word: &Option<String>| word.clone().filter(|_| is_whole_disk);
+    facts.extend(own(&device.model));
+    facts.extend(own(&device.serial).map(|serial| format!("serial {serial}")));
+    facts.extend(own(&device.bus).map(|bus| match &device.link {
+        Some(link) => format!("{bus} ({link})"),
+        None => bus,
+    }));
+    facts.extend(own(&device.driver).map(|driver| format!("driver {driver}")));
+    facts.extend(match &device.queue.rotational {
+        Ok(rotates) if device.kind == LayerKind::Disk => {
+            Some(if *rotates { "rotating" } else { "not rotating" }.to_owned())
+        }
+        _ => None,
+    });
+    facts.extend((device.read_only == Ok(true)).then(|| "read-only".into()));
+    facts.extend((is_whole_disk && device.removable == Ok(true)).then(|| "removable".into()));
+    facts.join(", ")
+}
+
+/// `4 hardware queues of 256, scheduler none, write back`.
+pub(crate) fn queue(queue: &Queue) -> String {
+    let number = |n: &Known<u64>| n.as_ref().map_or_else(|_| "unknown".into(), u64::to_string);
+    let queues = match &queue.hardware_queues {
+        Ok(1) => "1 hardware queue".to_owned(),
+        Ok(n) => format!("{n} hardware queues"),
+        Err(_) => "hardware queues unknown".into(),
+    };
+    let word = |word: &Known<String>| word.clone().unwrap_or_else(|_| "unknown".into());
+    let mut text = format!(
+        "{queues} of {}, scheduler {}, cache {}",
+        number(&queue.requests),
+        word(&queue.scheduler),
+        word(&queue.write_cache)
+    );
+    if let Ok(depth) = queue.device_depth {
+        text += &format!(", device takes {depth}");
+    }
+    if queue.counted == Ok(false) {
+        text += ", not counted (iostats is 0)";
+    }
+    text
+}
+
+pub(crate) fn describe_backing(file: &str, direct: Option<bool>) -> String {
+    match direct {
+        Some(true) => format!("{file}, bypassing the page cache"),
+        Some(false) => format!("{file}, through the page cache"),
+        None => file.to_owned(),
+    }
+}
+
+pub(crate) fn mounts(mounts: &Known<Vec<Mounted>>) -> Option<String> {
+    match mounts {
+        Ok(all) if all.is_empty() => None,
+        Ok(all) => {
+            let points: Vec<String> =
+                all.iter().map(|m| format!("{} as {} ({})", m.point, m.kind, m.options)).collect();
+            Some(points.join("; "))
+        }
+        Err(why) => Some(format!("not known: {why}")),
+    }
+}
+
+/// Returns the users of a device that its mounts do not already name.
+pub(crate) fn used(device: &BlockDevice) -> Option<String> {
+    let mounted = device.mounts.as_ref().is_ok_and(|m| !m.is_empty());
+    match &device.used_by {
+        Ok(Some(_)) if mounted => None,
+        Ok(Some(user)) => Some(user.clone()),
+        Ok(None) => Some("by no program".into()),
+        Err(why) => Some(format!("by no program that could be seen: {why}")),
+    }
+}
+
+/// Returns the answer of a check: `OK`, `NOT CHECKED`, or the effect of its finding with its id.
+pub(crate) fn answer(entry: &Look) -> String {
+    let id = entry.check.map_or_else(String::new, |id| format!(" {id}"));
+    match (entry.outcome, entry.severity) {
+        (Outcome::Holds, _) => "OK".into(),
+        (Outcome::NotChecked, _) => "NOT CHECKED".into(),
+        (Outcome::Finding, severity) => format!("{}{id}", severity.unwrap_or(Severity::Note).effect()),
+    }
+}
+
+/// `1 finding, 2 not checked, 14 passed`.
+pub(crate) fn count_answers(diagnosis: &Diagnosis) -> String {
+    let entries = || diagnosis.groups.iter().flat_map(|g| &g.looks);
+    let count = |outcome| entries().filter(|entry| entry.outcome == outcome).count();
+    let findings = count(Outcome::Finding);
+    format!(
+        "{findings} finding{}, {} not checked, {} passed",
+        if findings == 1 { "" } else { "s" },
+        count(Outcome::NotChecked),
+        count(Outcome::Holds)
+    )
+}
+
+/// Describes the effect of a finding on a measurement.
+pub(crate) fn effect(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Void => "invalidates a number",
+        Severity::Rename => "relabels it",
+        Severity::Biased => "biases it",
+        Severity::Note => "note",
+    }
+}
+
+pub(crate) fn check_name(entry: &Look) -> String {
+    entry.check.map_or_else(String::new, |id| format!(", {id}"))
+}

@@ -1,0 +1,87 @@
+//! A plan: what would be measured, and each setting with its origin.
+
+use crate::page::Table;
+use model::job::Job;
+use model::plan::{LayerComparison, Plan, Strategy};
+use model::study::{InterfaceComparison, Study};
+use model::sweep::{Search, Until};
+use model::units::show_share;
+
+/// Describes what would be measured, and how often.
+pub(crate) fn plan_headline(plan: &Plan) -> String {
+    let jobs = match plan.jobs.len() {
+        1 => "1 workload".to_owned(),
+        n => format!("{n} workloads"),
+    };
+    format!("{}: {jobs}; each {}", plan.title, describe_repeats(plan))
+}
+
+/// Returns the settings with their origins.
+pub(crate) fn settings_table(plan: &Plan) -> Table {
+    let mut table = Table::new(&["setting", "value", "from"], &[]).aligned(1, true);
+    table.add_all(plan.origins.iter().map(|o| [o.setting.clone(), o.value.clone(), o.from.clone()]));
+    table
+}
+
+/// Returns the name of a job, and whether its result is the headline.
+pub(crate) fn job_title(plan: &Plan, at: usize) -> String {
+    let name = plan.jobs.get(at).map_or("", |job| job.name.as_str());
+    let mark = if at == plan.headline { " (headline: the number to quote)" } else { "" };
+    format!("{name}{mark}")
+}
+
+/// Returns a line for each stream of a job.
+pub(crate) fn streams(job: &Job) -> impl Iterator<Item = String> {
+    job.phases.iter().flat_map(|p| &p.streams).map(|stream| {
+        format!(
+            "{}, depth {}, workers {}, {}, {}",
+            stream.describe(),
+            stream.depth,
+            stream.workers,
+            stream.engine,
+            stream.cache.word()
+        )
+    })
+}
+
+/// Returns how a study deviates from its name, and what it leaves out.
+pub(crate) fn plan_remarks(study: &Study) -> Vec<String> {
+    match study {
+        Study::Profile(form) => form.differs.clone(),
+        Study::Interfaces(InterfaceComparison { missing, .. })
+        | Study::Layers(LayerComparison { missing, .. }) => {
+            missing.iter().map(|missing| format!("not measured: {missing}")).collect()
+        }
+        Study::Jobs
+        | Study::Limit(_)
+        | Study::Sweep(_)
+        | Study::Targets(_)
+        | Study::Hosts(_)
+        | Study::Commands(_) => Vec::new(),
+    }
+}
+
+/// Describes how often each job is measured.
+fn describe_repeats(plan: &Plan) -> String {
+    match plan.study.grid().map(|g| g.search) {
+        Some(Search::Adaptive { .. }) => return "as often as the search decides".into(),
+        Some(Search::InOrder(Until::Slow)) => return "once".into(),
+        Some(Search::InOrder(Until::Rounds { rounds_at_most, .. })) => {
+            return format!("in up to {rounds_at_most} rounds");
+        }
+        Some(Search::Exhaustive) | None => {}
+    }
+    match plan.strategy {
+        Strategy::Fixed | Strategy::Limit(_) => format!("{} runs", plan.runs),
+        Strategy::Precision { share, at_most } => {
+            format!("{} to {at_most} runs, until the interval is within ±{}", plan.runs, show_share(share))
+        }
+        Strategy::Targets(_) => {
+            format!("{} runs, then more of the tests that vary most", plan.runs)
+        }
+        Strategy::Steady { at_most } => format!("up to {at_most} rounds, until steady"),
+        Strategy::Settle { at_most } => {
+            format!("{} runs; if these do not decide, once more up to {at_most} in total", plan.runs)
+        }
+    }
+}

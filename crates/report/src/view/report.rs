@@ -1,0 +1,83 @@
+//! A measurement: its main table, its headline, and how it ended.
+
+use crate::page::{Table, accepted, verdict_mark};
+use crate::view::findings;
+use crate::view::{commands, results, studies, sweep};
+use model::report::{Ending, Headline, Report};
+use model::study::Studied;
+use model::units::{show_count, show_rate};
+
+/// Whether the table of results is the whole answer.
+pub(crate) fn is_of_jobs(report: &Report) -> bool {
+    matches!(report.study, Studied::Jobs | Studied::Profile(_))
+}
+
+/// Prints the main table, in which each row has its verdict, with all rows or those that matter most.
+pub(crate) fn table(report: &Report, all: bool) -> Table {
+    match &report.study {
+        Studied::Layers(layers) => studies::layer_table(layers, &report.results),
+        Studied::Limit(curve) => studies::load_table(curve, &report.results, all),
+        Studied::Sweep(sweep) if sweep.rounds.is_some() => sweep::first_round_table(report, sweep),
+        Studied::Sweep(sweep) if sweep.is_in_order() => sweep::iops_table(report, sweep),
+        Studied::Sweep(sweep) => sweep::sweep_table(sweep, report),
+        Studied::Interfaces(api) => studies::interface_table(api, &report.results),
+        Studied::Targets(targets) => studies::target_table(targets, &report.results),
+        Studied::Hosts(scaling) => studies::host_count_table(scaling, &report.results),
+        Studied::Commands(results) => commands::table(results),
+        Studied::Jobs | Studied::Profile(_) => results::result_table(&report.results),
+    }
+}
+
+/// Returns the headline with its number. With several jobs, the table row has the interval, and this line has the row's verdict.
+pub(crate) fn quoted(report: &Report, paint: impl Fn(&str) -> String) -> String {
+    let name = &report.headline.name;
+    let row = report.headline_result().filter(|_| is_of_jobs(report) && report.results.len() > 1);
+    let Some(row) = row else {
+        let number = paint(&headline(&report.headline, report));
+        return format!("{name}: {number}{}", accepted(&report.headline.accepted));
+    };
+    let name = if row.renamed { format!("{}, in fact {name}", row.name) } else { row.name.clone() };
+    let number = findings::headline_value(&report.headline);
+    format!("{name}: {} ({})", paint(&number), verdict_mark(row))
+}
+
+/// Returns how the session ended, unless as planned.
+pub(crate) fn ending(report: &Report) -> Option<String> {
+    match &report.ending {
+        Ending::Complete => None,
+        Ending::Interrupted => Some("Interrupted: these are the results up to that point.".into()),
+        // The reason of the verdict explains it.
+        Ending::NotMeasured(_) => Some("Nothing was measured.".into()),
+        Ending::Failed(why) => Some(format!("Ended by an error: {why}.")),
+        Ending::Cut => Some(
+            "The session is incomplete because fathom was killed: these are the results up to that \
+             point."
+                .into(),
+        ),
+    }
+}
+
+/// Returns the headline's number with its interval, or why it has none.
+pub(crate) fn headline(headline: &Headline, report: &Report) -> String {
+    let Some(value) = headline.value else { return "no number".into() };
+    let of_grid = report.study.sweep().and_then(|s| s.winner.get(&s.works.first()?.name)).map(|c| c.runs);
+    let runs = of_grid.or_else(|| report.results.iter().map(|r| r.runs.len()).max()).unwrap_or(0);
+    let number = format!("{} {}", show_rate(value), headline.unit);
+    if let Studied::Limit(curve) = &report.study {
+        return match curve.latency_target.as_ref().map(|p| p.missed_iops) {
+            Some(Some(missed)) => format!("{number}, missed at {}", show_count(missed as f64)),
+            Some(None) => format!("{number}, and no offered load missed the target"),
+            None => number,
+        };
+    }
+    if let Some([first, last]) = report.study.sweep().and_then(|s| s.rounds.as_ref()?.window) {
+        return format!("{number} (mean of rounds {first} to {last})");
+    }
+    match headline.interval {
+        Some([low, high]) => {
+            format!("{number} (95 % interval {} to {} over {runs} runs)", show_rate(low), show_rate(high))
+        }
+        None if runs == 1 => format!("{number} (one run: no interval)"),
+        None => format!("{number} ({runs} runs: no interval)"),
+    }
+}

@@ -1,0 +1,200 @@
+//! Several sessions: the list of sessions, and the table of their results.
+
+use crate::page::{SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, supported, with_suspect_mark};
+use crate::view::findings::headline_value;
+use crate::view::report::ending;
+use model::history::{Column, Entry, Figure, Listing, Row, RowsOf, SessionTable};
+use model::name::visible;
+use model::report::{Headline, Report, Verdict};
+use model::units::{GIB, show_bytes, show_count, show_share};
+
+/// The disk usage of sessions is printed from this value on.
+pub(crate) const MUCH_BYTES: u64 = GIB;
+
+/// Headings of the table. The last column is shown only if an entry has tags.
+pub(crate) const LIST_HEADINGS: [&str; 8] =
+    ["id", "when", "verdict", "measured", "value", "±95 %", "target", "tags"];
+
+const TARGET_COLUMN: usize = 6;
+
+/// Columns to drop if the width is too small, in this order.
+const LIST_DROP_ORDER: [usize; 4] = [3, 5, 7, 0];
+
+/// The fewest columns of the terminal that a target is cut to.
+const MIN_TARGET_WIDTH: usize = 10;
+
+/// Returns a row for each session, with a column of tags if a session has tags.
+pub(crate) fn list_table(entries: &[Entry]) -> Table {
+    let tagged = entries.iter().any(|e| !e.words.tags.is_empty());
+    let columns = if tagged { LIST_HEADINGS.len() } else { LIST_HEADINGS.len() - 1 };
+    let mut table =
+        Table::new(&LIST_HEADINGS[..columns], &LIST_DROP_ORDER).cut_to(TARGET_COLUMN, MIN_TARGET_WIDTH);
+    for column in [1, 2, 3, TARGET_COLUMN] {
+        table = table.aligned(column, true);
+    }
+    table.add_all(entries.iter().map(|entry| list_row(entry).into_iter().take(columns)));
+    table
+}
+
+pub(crate) fn list_row(entry: &Entry) -> [String; LIST_HEADINGS.len()] {
+    let or_dash = |text: String| if text.is_empty() { "-".to_owned() } else { printable(&text) };
+    let name = entry.headline.as_ref().map(|h| h.name.clone());
+    [
+        printable(&entry.id),
+        or_dash(entry.started.as_deref().map(when).unwrap_or_default()),
+        entry.word(),
+        or_dash(name.or_else(|| entry.title.clone()).unwrap_or_default()),
+        or_dash(entry.headline.as_ref().map(headline_value).unwrap_or_default()),
+        entry.headline.as_ref().and_then(half_interval).unwrap_or_default(),
+        or_dash(entry.targets.join(", ")),
+        printable(&entry.words.tags.join(" ")),
+    ]
+}
+
+/// Returns day, hour and minute in the local time of the measurement.
+pub(crate) fn when(started: &str) -> String {
+    started.chars().take(16).collect::<String>().replace('T', " ")
+}
+
+/// Half of the 95 % interval as a share of the value: `4.4 %`.
+fn half_interval(headline: &Headline) -> Option<String> {
+    let value = headline.value.filter(|v| *v > 0.0)?;
+    headline.interval.map(|[low, high]| show_share((high - low) / 2.0 / value))
+}
+
+/// Removes control characters, which could move the cursor or end a row.
+pub(crate) fn printable(text: &str) -> String {
+    visible(text).replace('\n', "\\n")
+}
+
+/// Returns how many sessions are hidden, and the disk usage of all.
+pub(crate) fn list_foot(listing: &Listing) -> Vec<String> {
+    let Listing { entries, asked_for, sessions, bytes } = listing;
+    let mut out = Vec::new();
+    if *sessions == 0 {
+        out.push("There are no sessions yet; `fathom bench` makes one.".into());
+    } else if *asked_for == 0 {
+        out.push(format!("No session matches ({} in all).", show_count(*sessions as f64)));
+    } else if *asked_for > entries.len() as u64 {
+        out.push(format!(
+            "The newest {} of {}; --limit 0 shows all.",
+            show_count(entries.len() as f64),
+            show_count(*asked_for as f64)
+        ));
+    }
+    if *bytes > MUCH_BYTES {
+        out.push(format!(
+            "The session files take {}. Only `fathom delete ID` removes one.",
+            show_bytes(*bytes)
+        ));
+    }
+    out
+}
+
+/// Returns a row for each session or device. If the width is too small, the second column is dropped first, then the figures from the last
+/// one on.
+pub(crate) fn session_table(sessions: &SessionTable) -> Table {
+    let first = match sessions.rows_of {
+        RowsOf::Sessions => ["session", "device"],
+        RowsOf::Devices => ["device", "session"],
+    };
+    let figures = sessions.columns.iter().map(|column| format!("{} {}", column.name, column.unit));
+    let headings: Vec<String> = first.map(str::to_owned).into_iter().chain(figures).collect();
+    let figures_leave = (3..headings.len()).rev();
+    let leaving: Vec<usize> = std::iter::once(1).chain(figures_leave).collect();
+    let mut table = Table::new(&headings, &leaving).stacked().aligned(1, true);
+    if headings.len() > 2 {
+        table = table.aligned(headings.len() - 1, false);
+    }
+    table.add_all(sessions.rows.iter().map(|row| session_cells(row, sessions.rows_of)));
+    table
+}
+
+fn session_cells(row: &Row, rows_of: RowsOf) -> Vec<String> {
+    let device = row.device.clone().or_else(|| row.targets.first().cloned()).unwrap_or_else(|| "-".into());
+    // The user's tags are more informative than the id.
+    let session = session_name(row);
+    let first = match rows_of {
+        RowsOf::Sessions => [session, device],
+        RowsOf::Devices => [device, session],
+    };
+    let first = first.map(|text| visible(&text).replace('\n', "\\n"));
+    first.into_iter().chain(row.figures.iter().map(|figure| figure_cell(figure.as_ref()))).collect()
+}
+
+fn figure_cell(figure: Option<&Figure>) -> String {
+    match figure {
+        Some(Figure { value: Some(value), interval, verdict, .. }) => {
+            with_suspect_mark(supported(*value, *interval), *verdict)
+        }
+        Some(_) => "void".into(),
+        None => "-".into(),
+    }
+}
+
+/// Explains the marks that the table contains.
+pub(crate) fn session_table_legend(table: &Table) -> String {
+    let marks = [
+        (table.has("~"), "~ = rounded, since the interval is wide"),
+        (table.has(SUSPECT_MARK) || table.has("void"), SUSPECT_MARK_MEANING),
+    ];
+    let marks = marks.into_iter().filter(|(is, _)| *is).map(|(_, meaning)| meaning);
+    let all: Vec<&str> = std::iter::once("MB/s = 10^6 bytes/s; - = not measured").chain(marks).collect();
+    all.join("; ") + "."
+}
+
+/// Returns the name of a session that was judged for the table.
+pub(crate) fn session_name(row: &Row) -> String {
+    if row.tags.is_empty() { row.session.clone() } else { row.tags.join(" ") }
+}
+
+/// Returns remarks on sessions that were judged for the table: what a session measured if the column does not name it, the answer to its
+/// condition, how it ended, and why it is not VALID.
+pub(crate) fn session_remarks(sessions: &SessionTable) -> Vec<String> {
+    let is_main = sessions.columns.iter().any(|column| column.name == Column::MAIN);
+    let remark = |(row, report): (&Row, &Report)| {
+        let name = is_main.then(|| format!(": {}.", report.headline.name));
+        let answer = report.answer.as_ref().map(|a| format!(", {}: {}", a.word.word(), a.sentence));
+        let ended = ending(report).map(|text| format!(": {text}"));
+        let qualified = report.verdict != Verdict::Valid;
+        let why = qualified.then(|| format!(", {}: {}", report.verdict.word(), report.verdict_reason));
+        let parts = [name, answer, ended, why].into_iter().flatten();
+        parts
+            .map(|text| visible(&format!("{}{text}", session_name(row))).replace('\n', "\\n"))
+            .collect::<Vec<_>>()
+    };
+    sessions.rows.iter().zip(&sessions.reports).flat_map(remark).collect()
+}
+
+/// Returns what the table leaves out.
+pub(crate) fn session_table_foot(sessions: &SessionTable) -> Vec<String> {
+    let count =
+        |n: u64, what: &str| format!("{} {what}{}", show_count(n as f64), if n == 1 { "" } else { "s" });
+    let mut out = Vec::new();
+    if sessions.rows.is_empty() {
+        out.push("No matching session has results to compare; `fathom bench` makes one.".into());
+    }
+    let others: Vec<String> = sessions
+        .other_work
+        .iter()
+        .map(|o| format!("{} of {}", show_count(o.sessions as f64), o.title))
+        .collect();
+    let all: u64 = sessions.other_work.iter().map(|o| o.sessions).sum();
+    if all > 0 {
+        let jobs = visible(&others.join(", ")).replace('\n', "\\n");
+        let advice = if sessions.is_job_chosen {
+            "type a longer part of its name after --job to select one"
+        } else {
+            "--job NAME selects one"
+        };
+        out.push(format!("Left out: {} of other jobs ({jobs}); {advice}.", count(all, "session")));
+    }
+    if sessions.older > 0 {
+        out.push(format!("Left out: {} of the same devices.", count(sessions.older, "older session")));
+    }
+    if sessions.beyond_limit > 0 {
+        let more = count(sessions.beyond_limit, "older session");
+        out.push(format!("Not read: {more}; --limit 0 reads all."));
+    }
+    out
+}
