@@ -26,7 +26,6 @@ use model::payload::split_mix;
 use model::plan::{Plan, Strategy};
 use model::record::{self, Clock, End, Frame, Header, RunEnding, SelfTest};
 use model::report::{AnswerWord, Report};
-use model::study::Study;
 use model::verdict::Condition;
 use report::Style;
 pub(crate) use run::SHELL;
@@ -262,7 +261,7 @@ fn plan(request: &Request) -> Plan {
         hook: None,
         expect_device: None,
         against: None,
-        study: Study::Commands(study),
+        study: study.into(),
         precondition: None,
         op_log: None,
         typed: None,

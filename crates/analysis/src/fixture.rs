@@ -9,7 +9,6 @@ use model::record::{
     Ceiling, Cell, Clock, End, Header, Interval, Issued, KindEnd, OpenLoop, Record, Run, RunEnd, RunEnding,
     RunStart, SelfTest, Still, StreamEnd, SyncFailure, SyncedBy, ThreadIo, WorkerEnd, Written,
 };
-use model::study::Study;
 use model::{Known, evidence};
 use std::collections::BTreeMap;
 
@@ -652,7 +651,7 @@ fn plan(fixtures: &[Fixture]) -> Plan {
         hook: None,
         expect_device: None,
         against: None,
-        study: Study::Jobs,
+        study: model::study::Study::Jobs,
         precondition: None,
         op_log: None,
         typed: None,

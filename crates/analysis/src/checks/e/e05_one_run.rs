@@ -4,7 +4,6 @@ use crate::case::{Case, no_run};
 use crate::checks::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::finding::{CheckId, Severity};
-use model::study::Study;
 use stats::intervals::FEWEST_RUNS;
 
 pub(super) const CHECK: Check = Check {
@@ -44,7 +43,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         }
     };
     // Each cell of a sweep is measured once, by its preset.
-    let in_sweep = matches!(case.record.header.plan.study, Study::Sweep(_));
+    let in_sweep = case.record.header.plan.study.grid().is_some();
     Ok(Answer::Finding(
         Detail::new(
             Severity::Note,
