@@ -14,15 +14,16 @@ use super::layers::{reads, writes};
 use crate::failure::Failure;
 use crate::interfaces::{CXX, Directions, INTERFACES, Interface, Many, common};
 use crate::plan::origins::Origins;
-use crate::plan::{engine, target};
+use crate::plan::study::{self, Schedule, StudyPlan};
+use crate::plan::{budget, engine, target};
 use crate::request::{ApiSpec, Request};
 use machine::root::Root;
 use model::figures::{NotMeasured, by_reason};
 use model::job::{Access, Kind, Order, Pattern, PerKind, Sizes, Start, StopRule};
 use model::machine::Place;
-use model::plan::{Role, Target};
+use model::plan::{Role, Strategy, Target};
 use model::spec::{JobSpec, Rw, parsers};
-use model::study::{Candidate, InterfaceComparison, Study};
+use model::study::{Candidate, InterfaceComparison};
 use model::units::{MIB, show_block, show_bytes, show_ns};
 use stats::intervals::FEWEST_RUNS;
 use std::path::PathBuf;
@@ -50,8 +51,6 @@ const SPANS: [u64; 8] =
     [2048 * MIB, 1024 * MIB, 512 * MIB, 256 * MIB, 128 * MIB, 64 * MIB, 32 * MIB, 16 * MIB];
 /// Largest span as a part of memory, as a divisor: buffered reads keep the span in the page cache.
 const MEMORY_PART: u64 = 8;
-/// Default time budget.
-const BUDGET_NS: u64 = 115_000_000_000;
 /// Shortest run that is planned: a delay of one scheduler tick is 3 % of it.
 const SHORTEST_NS: u64 = 300_000_000;
 /// Longest run: without and with `--budget`.
@@ -100,17 +99,6 @@ fn chosen(named: &[&'static Interface], all: bool, is_io_uring_denied: bool) -> 
     INTERFACES.iter().filter(|i| all || named.iter().any(|n| n.name == i.name)).collect()
 }
 
-/// The schedule of `fathom api`: how often each job runs, and for how long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Schedule {
-    /// Time budget.
-    pub(super) budget_ns: u64,
-    /// Time to make the test file.
-    pub(super) making_ns: u64,
-    pub(super) runs: u32,
-    window_ns: u64,
-}
-
 impl Schedule {
     /// Divides the budget among `jobs`: first more rounds up to ten, then longer runs.
     ///
@@ -129,7 +117,8 @@ impl Schedule {
         let around_ns = AROUND_NS + jobs * TRIAL_NS;
         let needed = |runs: u32| jobs.saturating_mul(u64::from(runs)).saturating_mul(run_ns);
         // A typed number of runs, or a long list of interfaces, extends the budget.
-        let usual_ns = BUDGET_NS.max(around_ns + files * MAKING_NS + needed(runs.unwrap_or(usual)));
+        let usual_ns =
+            budget::INTERFACES_NS.max(around_ns + files * MAKING_NS + needed(runs.unwrap_or(usual)));
         let budget_ns = typed.unwrap_or(usual_ns);
         let making_ns = (budget_ns / MAKING_PART).min(MAKING_NS);
         let left = budget_ns.saturating_sub(around_ns + files * making_ns);
@@ -137,13 +126,28 @@ impl Schedule {
         let whole = around_ns.saturating_add(least).saturating_mul(MAKING_PART) / (MAKING_PART - files);
         let length = show_ns((run_ns - OVERHEAD_NS) as f64);
         let work = format!("{jobs} rows in {} runs of {length} each", runs.unwrap_or(fewest));
-        crate::plan::refuse_short(typed, whole, &work, "compare fewer with --interface, --rw or --bs")?;
+        budget::refuse_short(typed, whole, &work, "compare fewer with --interface, --rw or --bs")?;
         let each = left / jobs;
         let runs = runs.unwrap_or_else(|| ((each / run_ns) as u32).clamp(fewest, most));
         let longest = if typed.is_some() { LONGEST_NS.1 } else { LONGEST_NS.0 };
         let of_run = (each / u64::from(runs.max(1))).saturating_sub(OVERHEAD_NS);
         let window_ns = window_ns.unwrap_or_else(|| of_run.clamp(SHORTEST_NS, longest));
         Ok(Self { budget_ns, making_ns, runs, window_ns })
+    }
+}
+
+impl StudyPlan for InterfaceComparison {
+    fn repeats(
+        &self,
+        request: &Request,
+        schedule: Option<&Schedule>,
+        origins: &mut Origins,
+    ) -> (u32, Strategy) {
+        if request.job.gates_a_percentile() {
+            return study::runs_of_jobs(request, origins);
+        }
+        let runs = schedule.map_or(study::RUNS, |schedule| schedule.runs);
+        (origins.choose_from("--runs", request.job.runs, runs, "--budget", u32::to_string), Strategy::Fixed)
     }
 }
 
@@ -249,7 +253,7 @@ pub(super) fn compare(
         phase.time = Some(schedule.window_ns);
     }
     asked.schedule = Some(schedule);
-    asked.study = Study::Interfaces(comparison);
+    asked.study = comparison.into();
     Ok(asked)
 }
 
@@ -389,7 +393,11 @@ fn the_budget_pays_for_rounds_before_longer_runs() {
         assert!(takes(&schedule, jobs as u64) <= schedule.budget_ns, "{jobs}: {schedule:?}");
     }
     let usual = divide(36, None).map(|s| (s.budget_ns, s.runs));
-    assert_eq!(usual.ok(), Some((BUDGET_NS, 7)), "the six common interfaces in less than two minutes");
+    assert_eq!(
+        usual.ok(),
+        Some((budget::INTERFACES_NS, 7)),
+        "the six common interfaces in less than two minutes"
+    );
     assert!(divide(36, seconds(120)).is_ok_and(|s| takes(&s, 36) > 108 * 1_000_000_000), "all of it is used");
     let why = divide(36, seconds(20)).err().map_or_else(String::new, |why| why.message().to_owned());
     let enough = why.split_once("type --budget ").and_then(|(_, rest)| rest.split_once("s or more"));

@@ -11,13 +11,16 @@
 //! change alone.
 
 mod api;
+mod budget;
 mod engine;
 mod layers;
+mod limit;
 pub(crate) mod origins;
 mod profile;
 mod replay;
 pub(crate) mod settings;
 pub(crate) mod stream;
+mod study;
 mod sweep;
 mod target;
 
@@ -33,25 +36,24 @@ use machine::root::Root;
 use model::evidence::FileState;
 use model::job::{Access, Create, Job, Order, Phase, Stream};
 use model::machine::Machine;
-use model::plan::{LatencyTarget, MAKING_NS, Plan, Rerun, Role, Strategy, Target};
+use model::plan::{MAKING_NS, Plan, Rerun, Role, Strategy, Target};
 use model::record::Record;
 use model::report::Report;
 use model::spec::number::MAX_TIME_NS;
 use model::spec::{JobSpec, PhaseSpec, StreamSpec};
 use model::study::{HostSteps, Study};
-use model::units::{minutes, show_bytes, show_ns};
+use model::units::{show_bytes, show_ns};
 use model::{Known, name};
 use origins::Origins;
 use std::borrow::Cow;
 use std::os::unix::fs::MetadataExt;
+use study::{Schedule, Timing, study_plan};
 use target::Targets;
 
 /// Window and warm-up of each run of a bench: eight tests, five times, in about a minute and a half.
 const BENCH_TIMES_NS: (u64, u64) = (1_500_000_000, 250_000_000);
 /// Window and warm-up of each run of `run`.
 const RUN_TIMES_NS: (u64, u64) = (3_000_000_000, 250_000_000);
-/// Window and warm-up of each run of `limit`: at 400 operations a second, three runs hold 12 beyond p99.
-const LIMIT_TIMES_NS: (u64, u64) = (1_000_000_000, 250_000_000);
 /// Share of memory that buffers may take.
 const BUFFER_SHARE: u64 = 2;
 /// Memory of fathom itself while it measures, without workers and buffers: 9 MiB were measured in a cgroup.
@@ -79,27 +81,30 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let (mut study, mut headline, schedule) = (requested.study, requested.headline, requested.schedule);
     if let Some(host_steps) = host_steps(request, &mut drafts, &mut origins)? {
         headline = Some(drafts.len() - 1);
-        study = Study::Hosts(host_steps);
+        study = host_steps.into();
     }
-    if let Some(latency_target) = latency_target(request, &mut drafts, &mut origins)? {
-        study = Study::Limit(latency_target);
+    if let Some(latency_target) = limit::latency_target(request, &mut drafts, &mut origins)? {
+        study = latency_target.into();
     }
     engine::replace_denied(request, &mut drafts, denial, &mut origins)?;
     let mut targets = Targets::new(request, &root);
     let mut jobs: Vec<Job> =
         drafts.into_iter().map(|job| targets.settle(job, &mut origins)).collect::<Result<_, _>>()?;
     let is_quick = matches!(request.work, Work::Profile(BenchSpec { quick: true, .. }));
-    let (runs, strategy) =
-        settings::repeats(&study, request, is_quick, schedule.map(|s| s.runs), &mut origins);
-    let fail_if = settings::conditions(&request.job, &jobs, &study, &mut origins)?;
+    let (runs, strategy) = if is_quick {
+        origins.fixed("--runs", "1", "--quick");
+        (1, Strategy::Fixed)
+    } else {
+        study_plan(&study).repeats(request, schedule.as_ref(), &mut origins)
+    };
+    let fail_if = settings::conditions(&request.job, &jobs, |c| study_plan(&study).check(c), &mut origins)?;
     let fail_if_slower = settings::slower(request, &mut origins)?;
     let against = request
         .against
         .as_deref()
         .map(|word| append_baseline_jobs(word, strategy, denial, &mut jobs, &mut targets, &mut origins));
     let against = against.transpose()?;
-    let apart = matches!(study, Study::Interfaces(_) | Study::Sweep(_));
-    let (mut targets, places) = targets.finish(&mut jobs, apart)?;
+    let (mut targets, places) = targets.finish(&mut jobs, study.has_separate_jobs())?;
     target::mark_unseen_users(request, &mut targets, &mut origins)?;
     let op_log = settings::plan_op_log(&request.job, &mut jobs, &mut origins)?;
     let precondition = settings::plan_precondition(request, &jobs, &targets, denial, &mut origins)?;
@@ -115,17 +120,8 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     origins.note("--expect-device", expect_device.as_ref(), |name| (*name).clone());
     machine.places.extend(places);
     let baseline_ns = if touched { settings::before_runs_ns(request, &mut origins) } else { 0 };
-    let budget_ns = match &study {
-        Study::Limit(target) => {
-            Some(settings::budget_ns(request.budget_ns, target, &jobs, runs, baseline_ns, &mut origins)?)
-        }
-        Study::Targets(_) if matches!(strategy, Strategy::Targets(_)) => {
-            Some(profile::budget_ns(request, &jobs, runs, baseline_ns, &mut origins)?)
-        }
-        // A grid has its own budget.
-        Study::Sweep(_) => None,
-        _ => schedule.map(|s| s.budget_ns).or(request.budget_ns),
-    };
+    let timing = Timing { request, jobs: &jobs, runs, strategy, baseline_ns, schedule };
+    let budget_ns = study_plan(&study).budget_ns(&timing, &mut origins)?;
     let plan = Plan {
         command: request.command.clone(),
         title: title(request),
@@ -168,22 +164,18 @@ fn is_cold(
 ) -> bool {
     // A user's file that is read through the page cache is not evicted; all other targets are.
     let direct = jobs.iter().flat_map(streams).all(|s| s.cache.is_direct());
-    let comparing = matches!(study, Study::Layers(_) | Study::Sweep(_) | Study::Interfaces(_));
-    let usual = direct || comparing || targets.iter().all(|t| t.role != Role::File);
+    let usual = direct || study.starts_cold() || targets.iter().all(|t| t.role != Role::File);
     let touched = targets.iter().any(|t| t.role != Role::None);
     let cold = touched && request.job.cold.unwrap_or(usual);
-    let words = match (cold, study) {
-        (true, Study::Layers(_)) => {
-            "yes: evicted before each run, and read whole again before buffered reads"
-        }
-        (true, _) => "yes: evicted before each run",
-        (false, _) => "no: not evicted from the page cache",
-    };
     let words = match strategy {
-        Strategy::Steady { .. } if cold => {
+        _ if !cold => "no: not evicted from the page cache",
+        Strategy::Steady { .. } => {
             "yes: evicted before the first round of each job, and no rest between its rounds"
         }
-        _ => words,
+        _ if study.layers().is_some() => {
+            "yes: evicted before each run, and read whole again before buffered reads"
+        }
+        _ => "yes: evicted before each run",
     };
     let from = if request.job.cold.is_some() { request.origin("cold") } else { "role and --cache".into() };
     origins.fixed("cold", words, &from);
@@ -240,7 +232,7 @@ struct Jobs {
     /// The question that they answer together.
     study: Study,
     /// How `fathom api` divides its time.
-    schedule: Option<api::Schedule>,
+    schedule: Option<Schedule>,
 }
 
 /// Turns the request into jobs: one from flags or a file, one per test of a profile, one per layer of a place.
@@ -261,12 +253,12 @@ fn jobs_of_request<'a>(
             let LayerJobs { specs, comparison, headline } =
                 layers::layer_jobs(request, root, denial, &mut origins)?;
             origins.leave_out(layers::OF_LAYERS);
-            Jobs { specs, headline, study: Study::Layers(comparison), ..Jobs::default() }
+            Jobs { specs, headline, study: comparison.into(), ..Jobs::default() }
         }
         Work::Sweep(given) => {
             let jobs = sweep::grid(request, given, root, memory, denial, &mut origins)?;
             origins.leave_out(sweep::OF_CELLS);
-            Jobs { specs: jobs.specs, study: Study::Sweep(jobs.grid), ..Jobs::default() }
+            Jobs { specs: jobs.specs, study: jobs.grid.into(), ..Jobs::default() }
         }
         Work::Api(given) => {
             let requested = api::compare(request, given, root, memory, denial, &mut origins)?;
@@ -275,21 +267,6 @@ fn jobs_of_request<'a>(
         }
     };
     Ok((origins, requested))
-}
-
-/// The latency target of `limit`. Adds the open loop that it needs.
-fn latency_target(
-    request: &Request,
-    drafts: &mut Vec<DraftJob>,
-    origins: &mut Origins,
-) -> Result<Option<LatencyTarget>, Failure> {
-    let Work::Limit(latency_target) = request.work else { return Ok(None) };
-    let open = |closed: &DraftJob| settings::open(closed, latency_target.arrivals, origins);
-    let open: Vec<DraftJob> = drafts.iter().map(open).collect::<Result<_, _>>()?;
-    drafts.extend(open);
-    let words = |ns: u64| format!("p{} within {}", 100.0 * latency_target.quantile, show_ns(ns as f64));
-    origins.fixed("latency target", &latency_target.latency_ns.map_or("none".into(), words), "command line");
-    Ok(Some(latency_target))
 }
 
 #[derive(Clone)]
@@ -356,7 +333,7 @@ fn times(
         Work::Profile(_) | Work::Layers => BENCH_TIMES_NS,
         // The cells of a sweep have their own times.
         Work::Job | Work::Sweep(_) => RUN_TIMES_NS,
-        Work::Limit(_) => LIMIT_TIMES_NS,
+        Work::Limit(_) => limit::TIMES_NS,
         // The jobs have their own times, which count from the first operation because the files are cold.
         Work::Api { .. } => (RUN_TIMES_NS.0, 0),
     };
@@ -469,7 +446,7 @@ fn append_baseline_jobs(
     let file = history::find(word)?;
     let record = session::read(&file)?;
     let old = &record.header.plan;
-    if let Study::Layers(_) | Study::Limit(_) = old.study {
+    if !old.study.can_be_rerun() {
         return Err(fail(&format!(
             "that session is of `{}`, whose jobs cannot be measured separately; name a session of run or bench",
             old.title
@@ -683,26 +660,6 @@ fn host_steps(
     let words: Vec<String> = request.hosts.iter().map(u32::to_string).collect();
     origins.fixed("--hosts", &format!("{}, in turns", words.join(", ")), "command line");
     Ok(Some(HostSteps { hosts: request.hosts.clone() }))
-}
-
-/// Refuses a typed budget that is too short for the fewest runs. `work` describes these, as in `3 rounds of 8 tests`; `instead` names the
-/// options that need less time.
-///
-/// # Errors
-/// A usage failure with the budget to type.
-pub(super) fn refuse_short(
-    typed_ns: Option<u64>,
-    least_ns: u64,
-    work: &str,
-    instead: &str,
-) -> Result<(), Failure> {
-    let Some(budget_ns) = typed_ns.filter(|typed| *typed < least_ns) else { return Ok(()) };
-    Err(Failure::Usage(format!(
-        "--budget {}: {work} take about {}; type --budget {}s or more, or {instead}",
-        minutes(budget_ns),
-        minutes(least_ns),
-        least_ns.div_ceil(1_000_000_000)
-    )))
 }
 
 /// A stream before its targets are known.

@@ -9,18 +9,18 @@
 use super::Jobs;
 use crate::failure::Failure;
 use crate::plan::origins::Origins;
-use crate::plan::{engine, target};
+use crate::plan::study::{Schedule, StudyPlan, Timing, first_runs, runs_of_jobs};
+use crate::plan::{budget, engine, target};
 use crate::request::{BenchSpec, Request};
-use analysis::strategy::cost::{OVERHEAD_NS, run_ns};
+use analysis::strategy::cost::OVERHEAD_NS;
 use machine::root::Root;
-use model::job::Job;
 use model::machine::Identity;
 use model::name;
-use model::plan::Role;
+use model::plan::{Role, Strategy};
 use model::profile::{CellSource, Files, LayoutRow, Profile, Test, ToolLayout, ToolStyle};
 use model::spec::{JobSpec, StreamSpec, Until};
-use model::study::{Study, TargetComparison, TargetJobs};
-use model::units::{minutes, show_bytes};
+use model::study::{TargetComparison, TargetJobs};
+use model::units::show_bytes;
 use std::path::{Path, PathBuf};
 
 /// Settings that the tests of a profile define.
@@ -279,7 +279,7 @@ impl Tests<'_> {
         }
         differs.extend(left_out);
         let layout = |card: ToolStyle| ToolLayout { tool: card.tool.into(), look: card.look, rows, differs };
-        asked.study = profile.card.map_or(Study::Jobs, |card| Study::Profile(layout(card)));
+        asked.study = profile.card.map(layout).map_or_else(Default::default, Into::into);
         Ok(asked)
     }
 }
@@ -318,13 +318,31 @@ pub(super) fn times(profile: &'static Profile) -> Result<(u64, u64), Failure> {
     Ok((window, WARMUP_NS))
 }
 
-/// Default time budget of a comparison: less than two minutes in total.
-const BUDGET_NS: u64 = 110_000_000_000;
 /// Window and warm-up of each run. On a virtual disk, runs of one second differed by 9 % and quarters of a second within
 /// one run by 2 %, which favours many short runs over a few long ones.
 pub(super) const TIMES_NS: (u64, u64) = (250_000_000, 50_000_000);
-/// Part of a default budget beyond the first rounds if these take long, as a divisor.
-const SPARE: u64 = 4;
+impl StudyPlan for TargetComparison {
+    fn repeats(
+        &self,
+        request: &Request,
+        _schedule: Option<&Schedule>,
+        origins: &mut Origins,
+    ) -> (u32, Strategy) {
+        if !is_timed(request) {
+            return runs_of_jobs(request, origins);
+        }
+        let (default, from) = first_runs(&request.job);
+        let runs = origins.choose_from("--runs", request.job.runs, default, from, u32::to_string);
+        (runs, Strategy::Targets(self.layout()))
+    }
+
+    fn budget_ns(&self, timing: &Timing, origins: &mut Origins) -> Result<Option<u64>, Failure> {
+        match timing.strategy {
+            Strategy::Targets(_) => budget::for_targets(timing, origins).map(Some),
+            _ => Ok(timing.request.budget_ns),
+        }
+    }
+}
 
 /// Makes the jobs of a profile on each named target.
 pub(super) fn compared_targets_jobs(
@@ -363,7 +381,7 @@ pub(super) fn compared_targets_jobs(
     }
     origins.fixed("--compare", &format!("{} targets, in turns", sides.len()), "command line");
     sort_by_test(&mut all, &mut sides);
-    all.study = Study::Targets(TargetComparison { sides });
+    all.study = TargetComparison { sides }.into();
     Ok(all)
 }
 
@@ -419,26 +437,6 @@ fn refuse_conflicting_rules(request: &Request) -> Result<(), Failure> {
         ))),
         None => Ok(()),
     }
-}
-
-/// The time budget of a comparison.
-///
-/// # Errors
-/// A usage failure if the first rounds take longer than the typed budget.
-pub(super) fn budget_ns(
-    request: &Request,
-    jobs: &[Job],
-    runs: u32,
-    baseline_ns: u64,
-    origins: &mut Origins,
-) -> Result<u64, Failure> {
-    let round = jobs.iter().map(run_ns).fold(0, u64::saturating_add);
-    let least = baseline_ns.saturating_add(round.saturating_mul(runs.into()));
-    let work = format!("{runs} rounds of {} tests", jobs.len());
-    crate::plan::refuse_short(request.budget_ns, least, &work, "shorter runs (--time) or fewer (--runs)")?;
-    let default = BUDGET_NS.max(least.saturating_add(least / SPARE));
-    let from = "default: 110 s, or more where the first rounds take longer";
-    Ok(origins.choose_from("--budget", request.budget_ns, default, from, |ns| minutes(*ns)))
 }
 
 /// The targets with links resolved. Refuses duplicates.

@@ -23,7 +23,6 @@ use model::evidence::Snapshot;
 use model::job::Kind;
 use model::plan::Strategy;
 use model::record::{Attempt, Record, RunEnd, RunEnding, RunStart, Still, StreamEnd};
-use model::study::Study;
 use model::units::show_count;
 use model::{Known, record};
 use std::cell::Cell;
@@ -110,7 +109,7 @@ impl Measurement {
 impl Measurement {
     /// Shows the result of the last run. Without a display, shows a job only after its last run, if that number is known.
     pub(super) fn show_row(&self, at: &Attempt) {
-        let is_search = matches!(self.plan.study, Study::Sweep(_));
+        let is_search = self.plan.study.grid().is_some();
         if !self.live.shows_results() || is_search && !self.live.is_viewed() {
             return;
         }

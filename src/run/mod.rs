@@ -46,7 +46,6 @@ use model::record::{
     Attempt, Disturbed, End, Frame, Interval, Intervals, Preconditioned, Record, Run, RunEnd, RunEnding,
     RunStart,
 };
-use model::study::Study;
 use model::units::show_count;
 pub(crate) use setup::{name_leftovers, prepare_targets};
 use specs::Supplies;
@@ -220,7 +219,7 @@ impl Measurement {
             return Ok(RunEnding::NotMeasured(why));
         }
         self.watch_idle()?;
-        if let Study::Sweep(_) = self.plan.study {
+        if self.plan.study.grid().is_some() {
             return self.sweep(earlier);
         }
         let ended = self.runs_from(0)?;
@@ -411,7 +410,7 @@ impl Measurement {
         let done = self.done.len();
         let phase = self.planned(&start);
         // In one round all interfaces touch the same blocks in the same order, and so does a repeated run.
-        let competes = matches!(self.plan.study, Study::Interfaces(_));
+        let competes = self.plan.study.interfaces().is_some();
         let course = if competes { start.repeat as usize } else { done };
         let in_sweep = self.plan.study.grid().is_some();
         // A lost target ends the session. Other failures to begin concern only this cell.

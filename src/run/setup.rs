@@ -40,7 +40,6 @@ use model::job::{Cache, Data, FALLOCATE, Options, Pace, Pattern, StopRule, Strea
 use model::machine::{LayerKind, Machine};
 use model::plan::{Plan, Role, Target};
 use model::record::{self, Ceiling, Frame, Header, Record, SelfTest, Trial};
-use model::study::Study;
 use model::units::{show_bytes, show_ns};
 use model::{Known, name};
 use rustix::fs::{FallocateFlags, fallocate};
@@ -239,7 +238,7 @@ const BYTES: u32 = 4096;
 /// # Errors
 /// [`Failure::Refused`] with what is denied and what to type instead.
 pub(super) fn probe(root: &Root, plan: &Plan) -> Result<(), Failure> {
-    if matches!(plan.study, Study::Interfaces(_) | Study::Sweep(_)) {
+    if plan.study.has_separate_jobs() {
         return Ok(());
     }
     for (index, target) in plan.targets.iter().enumerate().filter(|(_, t)| t.role != Role::None) {
@@ -488,7 +487,7 @@ impl Measurement {
         }
         self.refused = trials.iter().filter(|t| t.moved_bytes.is_err()).map(|t| t.job).collect();
         let left = |job: &usize| !self.refused.contains(job);
-        if matches!(self.plan.study, Study::Interfaces(_)) && self.refused.len() == trials.len() {
+        if self.plan.study.interfaces().is_some() && self.refused.len() == trials.len() {
             let reasons = trials.iter().filter_map(|t| t.refusal.as_ref().or(t.moved_bytes.as_ref().err()));
             let mut reasons: Vec<&str> = reasons.map(String::as_str).collect();
             reasons.sort_unstable();
@@ -504,7 +503,7 @@ impl Measurement {
 
     /// Tries every job of the comparison.
     fn trials(&self) -> Vec<Trial> {
-        let Study::Interfaces(comparison) = &self.plan.study else { return Vec::new() };
+        let Some(comparison) = self.plan.study.interfaces() else { return Vec::new() };
         self.live.step("trying every interface", self.left());
         let all = comparison.candidates.iter().take_while(|_| !self.stopped());
         let tried = all.map(|candidate| {
@@ -634,7 +633,7 @@ const RATE_MARGIN: f64 = 1.25;
 impl Measurement {
     /// Limits every job of an interface comparison to the size of its file.
     pub(super) fn limit_to_targets(&mut self) {
-        let Study::Interfaces(comparison) = &self.plan.study else { return };
+        let Some(comparison) = self.plan.study.interfaces() else { return };
         let jobs = comparison.candidates.iter().map(|candidate| candidate.job);
         let limited: Vec<(usize, u64)> =
             jobs.filter_map(|job| Some((job, self.operations_there(self.only_stream(job)?)))).collect();
@@ -643,7 +642,7 @@ impl Measurement {
 
     /// Limits the writes of an interface comparison to what the storage takes in the time of a run.
     pub(super) fn size_writes(&mut self) {
-        let Study::Interfaces(comparison) = &self.plan.study else { return };
+        let Some(comparison) = self.plan.study.interfaces() else { return };
         let mut sized: Vec<(usize, u64)> = Vec::new();
         for work in comparison.candidates.chunk_by(|a, b| a.work == b.work) {
             let mut jobs = work.iter().map(|c| c.job).filter(|job| !self.refused.contains(job));

@@ -19,7 +19,6 @@ use model::fleet::Part;
 use model::job::{Cache, OwnBlocks, Phase, Shared, Stream};
 use model::plan::{Common, MadeFor, Plan, Role, Target};
 use model::record::{SyncFailure, SyncedBy, Trial, WorkerEnd};
-use model::study::Study;
 use model::{Known, name};
 use std::fs::File;
 use std::io;
@@ -494,7 +493,7 @@ fn stream_parts(stream: &Stream, shared: Shared, bytes: u64, part: Part) -> Resu
 impl Measurement {
     /// Finds the blocks of every row that needs them. Returns the rows where this fails.
     pub(crate) fn unplaced_rows(&mut self) -> Vec<Trial> {
-        let Study::Layers(comparison) = &self.plan.study else { return Vec::new() };
+        let Some(comparison) = self.plan.study.layers() else { return Vec::new() };
         let jobs: Vec<usize> = comparison.layers.iter().filter(|r| r.stored).map(|r| r.job).collect();
         let trial = |job: usize, why: String| Trial {
             job,
@@ -507,7 +506,7 @@ impl Measurement {
 
     /// Finds the blocks that a row reads if it reads a device below the file. Returns a description.
     pub(crate) fn place_row(&mut self, job: usize) -> Known<Option<String>> {
-        let Study::Layers(comparison) = &self.plan.study else { return Ok(None) };
+        let Some(comparison) = self.plan.study.layers() else { return Ok(None) };
         if !comparison.layers.iter().any(|r| r.job == job && r.stored) {
             return Ok(None);
         }
@@ -546,7 +545,7 @@ impl Measurement {
 
     /// Reads the blocks of a job into the page cache, if the job shows the effect of the cache.
     pub(crate) fn warm(&self, job: usize) -> Vec<String> {
-        let Study::Layers(comparison) = &self.plan.study else { return Vec::new() };
+        let Some(comparison) = self.plan.study.layers() else { return Vec::new() };
         if !comparison.layers.iter().any(|r| r.job == job && r.warm) {
             return Vec::new();
         }

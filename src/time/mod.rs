@@ -27,7 +27,6 @@ use model::payload::split_mix;
 use model::plan::{Plan, Strategy};
 use model::record::{self, Clock, End, Frame, Header, RunEnding, SelfTest};
 use model::report::Report;
-use model::study::Study;
 use model::verdict::Condition;
 use report::Style;
 pub(crate) use run::SHELL;
@@ -239,7 +238,7 @@ fn plan(request: &Request) -> Plan {
         hook: None,
         expect_device: None,
         against: None,
-        study: Study::Commands(request.study.clone()),
+        study: request.study.clone().into(),
         precondition: None,
         op_log: None,
         typed: None,

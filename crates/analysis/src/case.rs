@@ -18,7 +18,6 @@ use model::job::{Job, Kind, Stream, SyncCall};
 use model::machine::{Cgroup, Layer, LayerKind, Machine, Place};
 use model::plan::{Role, Target};
 use model::record::{Ceiling, OpenLoop, Record, Run, RunEnd, StreamEnd, SyncFailure};
-use model::study::Study;
 use model::units::{show_count, show_share};
 pub(crate) use sharing::{AMPLIFICATION, grown};
 use std::borrow::Cow;
@@ -104,7 +103,7 @@ fn loads(record: &Record, at: usize) -> Vec<Option<u64>> {
     let mut loads: Vec<Option<u64>> = runs.map(|r| r.start.offered_iops).collect();
     loads.sort_unstable();
     loads.dedup();
-    let chosen = matches!(record.header.plan.study, Study::Limit(_)) && at > 0;
+    let chosen = record.header.plan.study.latency_target().is_some() && at > 0;
     if loads.is_empty() && !chosen {
         loads.push(None);
     }

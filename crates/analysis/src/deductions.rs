@@ -12,6 +12,7 @@ use crate::figures::kernel_text::sensors;
 use crate::figures::steadiness::steps;
 use crate::figures::time_series::{courses, rows_of};
 use crate::findings::{CaseAnswers, about};
+use crate::verdict::Judged;
 use model::evidence::{BlockStat, Moment, TEMPERATURES};
 use model::job::{Kind, Pattern, Percent, Stream};
 use model::machine::{Layer, LayerKind};
@@ -58,8 +59,16 @@ impl ResultRow<'_> {
     }
 }
 
+/// All deductions from independent jobs; none of a quick bench, because they need the variation between runs.
+pub(crate) fn of_jobs(judged: &Judged) -> Vec<Deduction> {
+    match judged.record.header.plan.quick_ns {
+        Some(_) => Vec::new(),
+        None => [deduce(judged.answered, judged.results), bursts(judged.answered)].concat(),
+    }
+}
+
 /// Every deduction that the figures allow, in a fixed order.
-pub(crate) fn deduce(answered: &[CaseAnswers], results: &[Measured]) -> Vec<Deduction> {
+fn deduce(answered: &[CaseAnswers], results: &[Measured]) -> Vec<Deduction> {
     let rows: Vec<ResultRow> = answered.iter().zip(results).filter_map(|(a, m)| row(a, m)).collect();
     let mut out = Vec::new();
     for read_percent in [100, 0] {
@@ -264,7 +273,7 @@ struct Burst<'a> {
 }
 
 /// The burst of every result that has one.
-pub(crate) fn bursts(answered: &[CaseAnswers]) -> Vec<Deduction> {
+fn bursts(answered: &[CaseAnswers]) -> Vec<Deduction> {
     answered.iter().filter(|a| !a.is_void()).filter_map(|a| burst_of_case(&a.case)).collect()
 }
 

@@ -16,7 +16,6 @@ use model::fleet::{
 };
 use model::record::Record;
 use model::report::{Limiter, Measured, Report, Verdict};
-use model::study::Study;
 use model::units::{show_ns, show_rate, show_share};
 use std::collections::BTreeMap;
 
@@ -78,10 +77,7 @@ pub(crate) fn complete_results(record: &Record, mut results: Vec<Measured>) -> V
             (result.true_name, result.renamed) = (other.clone(), true);
         }
         // A lost host counts. In a study of growing numbers of hosts, those with the result count.
-        let hosts = match record.header.plan.study {
-            Study::Hosts(_) => seen.len(),
-            _ => fleet.hosts.len(),
-        };
+        let hosts = if record.header.plan.study.hosts().is_some() { seen.len() } else { fleet.hosts.len() };
         let word = if hosts == 1 { "host" } else { "hosts" };
         result.true_name = format!("{}, {hosts} {word}", result.true_name);
         if let Some(limiter) = limiter(fleet, &result.name) {

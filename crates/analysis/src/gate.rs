@@ -8,7 +8,7 @@
 use crate::case::Case;
 use crate::figures::PERCENTILES;
 use crate::runs::Sample;
-use crate::studies::{self, GatedResult, Subject};
+use crate::studies::{Conclusion, GatedResult, Subject};
 use crate::verdict::{Judged, type_accept};
 use model::comparison;
 use model::finding::{Finding, Outcome, Severity};
@@ -16,7 +16,7 @@ use model::job::{Kind, Phase};
 use model::plan::Strategy;
 use model::report::{Answer, AnswerWord, Figures, Measured, RunFigures};
 use model::spec::number::FEWEST_GATED_RUNS;
-use model::study::{LoadCurve, MetLoad, Studied};
+use model::study::{LoadCurve, MetLoad};
 use model::units::{show_count, show_ns, show_share};
 use model::verdict::{Condition, Gate, Limit};
 use stats::comparison::POWER;
@@ -43,15 +43,15 @@ const WORST_FIRST: [AnswerWord; 4] =
 const NAMED: usize = 3;
 
 /// Decides each condition of the plan for every number that it is about. A condition that names no result is about the answer of the
-/// study ([`studies::subject`]).
-pub(crate) fn gates(judged: &Judged, study: &Studied) -> Vec<Gate> {
+/// study ([`Conclusion::subject`]).
+pub(crate) fn gates(judged: &Judged, conclusion: &dyn Conclusion) -> Vec<Gate> {
     let Judged { record, answered, results, acting } = *judged;
     let mut all = Vec::new();
     let settles = matches!(record.header.plan.strategy, Strategy::Settle { .. });
     for condition in &record.header.plan.fail_if {
         let subject = match &condition.result {
             Some(name) => named(name, results),
-            None => studies::subject(record, study, answered),
+            None => conclusion.subject(record, answered),
         };
         let before = all.len();
         match &subject {

@@ -6,9 +6,10 @@
 //! 3. `strategy`: what to measure next.
 //! 4. `checks`, `findings`, `limiter`: questions about a case, and their answers.
 //! 5. `compare`: two reports against each other.
-//! 6. `studies`, `deductions`: what several results mean together.
-//! 7. `gate`, `verdict`: conditions, verdict, headline and exit code.
-//! 8. `command`, `under_way`, `watch`, `idle`: commands, unfinished measurements, running and idle machines.
+//! 6. `verdict`, `deductions`: the verdict on results and the headline; what several results mean together.
+//! 7. `studies`: the question that several jobs answer together.
+//! 8. `gate`, `exit`: conditions, the printed answer and the exit code.
+//! 9. `command`, `under_way`, `watch`, `idle`: commands, unfinished measurements and running and idle machines.
 //!
 //! [`judge`] is total: every record has a report, which lists what was missing.
 #![forbid(unsafe_code)]
@@ -20,6 +21,7 @@ pub mod checks;
 pub mod command;
 pub mod compare;
 mod deductions;
+mod exit;
 mod figures;
 mod findings;
 mod fleet;
@@ -36,16 +38,15 @@ pub mod under_way;
 mod verdict;
 pub mod watch;
 
+pub use exit::{exit_code, exit_code_of};
 use findings::CaseAnswers;
 pub use findings::{KnownBefore, known_before};
 use model::finding::{CheckId, Finding};
 use model::machine::Machine;
 use model::record::Record;
 use model::report::{Annotations, AnswerWord, CountsAs, FORMAT, Measured, Producer, Report, Verdict};
-use model::study::{Studied, Study};
 pub use notes::engine_fallbacks;
 use verdict::Judged;
-pub use verdict::{exit_code, exit_code_of};
 
 /// Options of the judge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,7 +65,7 @@ pub struct Judging {
 
 /// Judges a record. In a rerun, the repeated jobs of the earlier session are judged separately and compared with the session's own jobs.
 pub fn judge(record: &Record, options: &Judging) -> Report {
-    if let Study::Commands(study) = &record.header.plan.study {
+    if let Some(study) = record.header.plan.study.commands() {
         return command::judge(record, study, options);
     }
     let sides = record.header.plan.against.as_ref().zip(compare::split_rerun(record));
@@ -80,7 +81,7 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
         }
         None => conclude(record, options),
     };
-    report.answer = verdict::printed_answer(&report);
+    report.answer = exit::printed_answer(&report);
     let is_open = report.answer.as_ref().is_some_and(|a| a.word == AnswerWord::Inconclusive);
     report.counts_as = options.inconclusive.filter(|_| is_open);
     report
@@ -97,32 +98,26 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let mut results = fleet::complete_results(record, answered.iter().map(measured).collect());
     let mut findings = findings::merge(&answered, &options.accept);
     let accepted = studies::accept(record, &answered, &mut findings);
-    let expected = |f: &&Finding| studies::is_expected(record, &answered, f);
-    let acting: Vec<Finding> = findings.iter().filter(|f| !expected(f)).cloned().collect();
-    let has_many_results =
-        matches!(header.plan.study, Study::Sweep(_) | Study::Interfaces(_) | Study::Limit(_));
+    let question = studies::question(&header.plan.study);
+    let is_acting = |f: &&Finding| !question.is_expected(record, &answered, f);
+    let acting: Vec<Finding> = findings.iter().filter(is_acting).cloned().collect();
     for (result, answers) in results.iter_mut().zip(&answered) {
         result.accepted = findings::accepted(result, &acting);
         result.verdict = verdict::result_verdict(result, &acting).verdict;
         // Hundreds of results with series would fill the report.
-        if !has_many_results {
+        if !header.plan.study.has_many_results() {
             result.course = figures::time_series::course(&answers.case);
             result.latencies = figures::time_series::latencies(result.seen.as_ref());
             figures::time_series::add_tails(&answers.case, &mut result.runs);
         }
     }
     let judged = Judged { record, answered: &answered, results: &results, acting: &acting };
-    let study = studies::studied(record, &answered, &results, &acting);
-    let head = judged.summarize_study(&study);
-    let gates = gate::gates(&judged, &study);
-    // The study of a grid makes the deductions from its cells.
-    let mut deductions = match &study {
-        Studied::Sweep(_) => Vec::new(),
-        // Deductions need the variation between runs.
-        _ if header.plan.quick_ns.is_some() => Vec::new(),
-        _ => [deductions::deduce(&answered, &results), deductions::bursts(&answered)].concat(),
-    };
-    deductions.extend(studies::deduce(&study, &results));
+    let study = question.conclude(&judged);
+    let conclusion = studies::conclusion(&study);
+    let head = conclusion.head(&judged, &conclusion.quoted(&results));
+    let gates = gate::gates(&judged, conclusion);
+    let deductions = conclusion.deduce(&judged);
+    let answer = gate::answer(&gates).or_else(|| conclusion.answer());
     let jobs: Vec<usize> = answered.iter().map(|a| a.case.at).collect();
     let verdict = verdict::not_measured(record).unwrap_or(head.verdict);
     let report = Report {
@@ -132,7 +127,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         verdict_reason: verdict.reason,
         verdict_by: verdict.by,
         counts: head.counts,
-        answer: gate::answer(&gates).or(head.answer),
+        answer,
         counts_as: None,
         gates,
         limiter: head.limiter,

@@ -6,7 +6,6 @@ use model::job::{Arrivals, Job, Kind, Stream};
 use model::plan::Strategy;
 use model::record;
 use model::record::{Attempt, Disturbed, KindEnd, Pairing, Record, Run, RunEnd, RunEnding, StreamEnd};
-use model::study::Study;
 use model::sweep::Measure;
 use stats::intervals;
 use stats::steady_state::{WINDOW, is_steady};
@@ -172,8 +171,7 @@ pub(crate) fn capacity(done: &[Summary]) -> Option<f64> {
 
 /// The capacity of a record with a load curve; `None` without one.
 pub(crate) fn capacity_of(record: &Record) -> Option<f64> {
-    let has_curve = matches!(record.header.plan.study, Study::Limit(_));
-    has_curve.then(|| capacity(&summaries(record, false))).flatten()
+    record.header.plan.study.latency_target().and_then(|_| capacity(&summaries(record, false)))
 }
 
 /// One run of one cell.

@@ -55,7 +55,7 @@ const DAMAGES: &[Damage] = &[
         };
         let rows = vec![row("Seq", false), row("4K", true), row("4K-64Thrd", false), row("4K", false)];
         let layout = ToolLayout { tool: String::new(), look: Look::Score, rows, differs: Vec::new() };
-        r.header.plan.study = model::study::Study::Profile(layout);
+        r.header.plan.study = layout.into();
     },
     |r| r.header.plan.jobs.iter_mut().for_each(|j| j.phases.clear()),
     |r| r.header.plan.jobs.iter_mut().flat_map(|j| &mut j.phases).for_each(|p| p.streams.clear()),

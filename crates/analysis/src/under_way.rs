@@ -240,7 +240,7 @@ pub fn of_run(record: &Record) -> Vec<Finding> {
         f.outcome == Outcome::Finding
             && f.severity.is_some_and(|s| s < Severity::Note)
             && f.id.group() != OF_ALL_RUNS
-            && !studies::is_expected(record, &answered, f)
+            && !studies::question(&record.header.plan.study).is_expected(record, &answered, f)
     };
     merge(&answered, &[]).into_iter().filter(acts).collect()
 }

@@ -1,19 +1,14 @@
-//! The verdict, the headline and the exit code.
+//! The verdict and the headline.
 //!
 //! 1. [`result_verdict`] decides from the findings whether a result is VALID, SUSPECT or INVALID.
-//! 2. [`Judged`] selects the result of the headline by the study: one of several jobs, a load of a curve, or a cell of a grid.
-//! 3. [`exit_code`] turns the verdict and the answer of the gates into the exit code.
+//! 2. [`Judged`] takes the worst verdict of the quoted results, and makes the head of the report about the result of the headline.
 
 use crate::case::no_run;
 use crate::findings::{CaseAnswers, about};
-use crate::{limiter, studies};
+use crate::limiter;
 use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::record::{Record, RunEnding};
-use model::report::{
-    Answer, AnswerWord, Counts, CountsAs, Ending, Headline, Limiter, Measured, QuotedRate, Report, Verdict,
-};
-use model::study::{LoadCurve, Studied};
-use model::sweep::Sweep;
+use model::report::{Counts, Headline, Limiter, Measured, QuotedRate, Verdict};
 use model::units::show_count;
 
 /// The maximum number of results without a number that the counts name.
@@ -190,83 +185,13 @@ fn found(verdict: Verdict, finding: &Finding, verb: &str) -> Reasoned {
     Reasoned { verdict, reason, by: Some(*id) }
 }
 
-/// The printed answer of a report, whose first word agrees with the exit code. It is `INVALID`
-///
-/// - if nothing was measured,
-/// - in place of `PASS` and `INCONCLUSIVE` if findings make the exit code 1,
-/// - in place of the answer of a study (`FASTEST`, `MET`, ...) if findings make the exit code 1. The sentence then contains that answer.
-pub(crate) fn printed_answer(report: &Report) -> Option<Answer> {
-    let answer = report.answer.clone()?;
-    if let Ending::NotMeasured(why) = &report.ending {
-        return Some(Answer { word: AnswerWord::Invalid, sentence: why.clone() });
-    }
-    if exit_code_of_findings(report) == 0 {
-        return Some(answer);
-    }
-    let reason = &report.verdict_reason;
-    let accept = report.verdict_by.map_or_else(String::new, |id| format!(" {}", type_accept(id)));
-    let sentence = match answer.word {
-        AnswerWord::Fail | AnswerWord::Invalid => return Some(answer),
-        AnswerWord::Pass | AnswerWord::Inconclusive => {
-            format!("The conditions are not decided. {reason}{accept}")
-        }
-        // Without a number to quote, the verdict's reason is the sentence of the study.
-        _ if answer.sentence.contains(reason.as_str()) => answer.sentence,
-        word => format!("{reason}{accept} As measured: {}, {}", word.word(), answer.sentence),
-    };
-    Some(Answer { word: AnswerWord::Invalid, sentence })
-}
-
 /// What to type so that a question is decided on a number that a finding invalidates or relabels.
 pub(crate) fn type_accept(id: CheckId) -> String {
     format!("Type --accept {id} to decide on this number all the same.")
 }
 
-/// The exit code of a report. It follows from the first word:
-///
-/// - `FAIL` and `INVALID`: 1.
-/// - `INCONCLUSIVE`: 4, unless the user defines what it counts as.
-/// - `PASS`: 0.
-/// - An answer of a study, unless it is `INVALID`: 0.
-/// - A verdict: 1 if a finding that the user did not accept invalidates a quoted result or relabels the main one, or if
-///   there is no number to quote; else 0.
-pub fn exit_code(report: &Report) -> u8 {
-    match (report.answer.as_ref().map(|a| a.word), report.counts_as) {
-        (Some(AnswerWord::Fail | AnswerWord::Invalid), _)
-        | (Some(AnswerWord::Inconclusive), Some(CountsAs::Fail)) => 1,
-        (Some(AnswerWord::Inconclusive), None) => 4,
-        (Some(AnswerWord::Pass), _) | (Some(AnswerWord::Inconclusive), Some(CountsAs::Pass)) => 0,
-        _ => exit_code_of_findings(report),
-    }
-}
-
-/// The exit code of several reports: the worst. A known failure is worse than an undecided condition.
-pub fn exit_code_of(reports: &[Report]) -> u8 {
-    let codes: Vec<u8> = reports.iter().map(exit_code).collect();
-    [1, 4].into_iter().find(|code| codes.contains(code)).unwrap_or(0)
-}
-
-/// The exit code without any condition.
-fn exit_code_of_findings(report: &Report) -> u8 {
-    let quoted: Vec<&str> =
-        studies::quoted(&report.study, &report.results).iter().map(|r| r.name.as_str()).collect();
-    let is_main = |(at, result): &(usize, &Measured)| match &report.study {
-        Studied::Limit(curve) => curve.rests_on.contains(at),
-        _ => result.true_name == report.headline.name && quoted.contains(&result.name.as_str()),
-    };
-    let main: Vec<&str> =
-        report.results.iter().enumerate().filter(is_main).map(|(_, r)| r.name.as_str()).collect();
-    let relabels = |f: &Finding| {
-        let acts = f.outcome == Outcome::Finding && f.severity == Some(Severity::Rename) && !f.accepted;
-        acts && f.about.iter().any(|name| main.contains(&name.as_str()))
-    };
-    let invalid = report.verdict == Verdict::Invalid || report.headline.value.is_none();
-    u8::from(invalid || report.findings.iter().any(relabels))
-}
-
-/// The first lines of a report: answer, headline, verdict, counts and limiter.
+/// The first lines of a report after its answer.
 pub(crate) struct ReportHead {
-    pub(crate) answer: Option<Answer>,
     pub(crate) headline: Headline,
     pub(crate) verdict: Reasoned,
     pub(crate) counts: Counts,
@@ -282,25 +207,9 @@ pub(crate) struct Judged<'r> {
 }
 
 impl Judged<'_> {
-    /// The first lines, by the study.
-    pub(crate) fn summarize_study(&self, studied: &Studied) -> ReportHead {
-        let quoted = studies::quoted(studied, self.results);
-        let first = match studied {
-            Studied::Limit(curve) => self.head_of_curve(curve, &quoted),
-            Studied::Sweep(grid) => self.head_of_grid(grid, &quoted),
-            Studied::Jobs | Studied::Profile(_) => self.head_of_jobs(&quoted),
-            Studied::Layers(_)
-            | Studied::Interfaces(_)
-            | Studied::Targets(_)
-            | Studied::Hosts(_)
-            | Studied::Commands(_) => self.head_of_results(&quoted),
-        };
-        ReportHead { answer: studies::answer(studied), ..first }
-    }
-
-    /// The first lines for jobs without a study. If only other load withholds another result, the session is suspect as long as the headline
+    /// The head for independent jobs. If only other load withholds another result, the session is suspect as long as the headline
     /// has a number.
-    fn head_of_jobs(&self, quoted: &[&Measured]) -> ReportHead {
+    pub(crate) fn head_of_jobs(&self, quoted: &[&Measured]) -> ReportHead {
         let mut first = self.head_of_results(quoted);
         let withholds = |r: &&&Measured| r.verdict == Verdict::Invalid;
         let by_others = quoted.iter().filter(withholds).all(|r| is_withheld_by_others(r, self.acting));
@@ -310,46 +219,21 @@ impl Judged<'_> {
         first
     }
 
-    /// The first lines for results whose headline the plan names.
-    fn head_of_results(&self, quoted: &[&Measured]) -> ReportHead {
+    /// The head for results whose headline the plan names.
+    pub(crate) fn head_of_results(&self, quoted: &[&Measured]) -> ReportHead {
         let headline = headline(self.record, self.answered, self.results);
         self.head_about(headline, self.headline_job_result(), quoted)
     }
 
-    /// The first lines for a load curve, about the load that its answer depends on.
-    fn head_of_curve(&self, curve: &LoadCurve, quoted: &[&Measured]) -> ReportHead {
-        let headline = studies::headline_of_curve(self.record, curve, self.answered);
-        let first = curve.rests_on.first().and_then(|at| self.results.get(*at));
-        let mut summary = self.head_about(headline, first, quoted);
-        if summary.headline.value.is_none() {
-            summary.verdict = Reasoned::new(Verdict::Invalid, curve.sentence.clone());
-            // The number of valid loads does not matter without an answer.
-            summary.counts.sentence = None;
-        }
-        // Nothing limits a load below the capacity; the limiter is that of the closed loop.
-        ReportHead { limiter: limiter_of(self.headline_job_result()), ..summary }
-    }
-
-    /// The first lines for a grid, about the best cell. Findings about other cells only explain why they are not quoted.
-    fn head_of_grid(&self, grid: &Sweep, quoted: &[&Measured]) -> ReportHead {
-        let headline = studies::headline_of_grid(grid, self.results);
-        let first = studies::first_of_grid(grid, self.results);
-        let mut summary = self.head_about(headline, first, quoted);
-        if first.is_none() {
-            let (verdict, reason) = studies::undecided(grid);
-            summary.verdict = Reasoned::new(verdict, reason);
-        }
-        if let (Verdict::Valid, Some(why)) = (summary.verdict.verdict, studies::unsteady(grid)) {
-            summary.verdict = Reasoned::new(Verdict::Suspect, why);
-        }
-        summary
-    }
-
-    /// The first lines about a result, with the counts over all quoted results.
-    fn head_about(&self, headline: Headline, first: Option<&Measured>, quoted: &[&Measured]) -> ReportHead {
+    /// The head about a result, with the counts over all quoted results.
+    pub(crate) fn head_about(
+        &self,
+        headline: Headline,
+        first: Option<&Measured>,
+        quoted: &[&Measured],
+    ) -> ReportHead {
         let accepted = first.map_or_else(Vec::new, |result| result.accepted.clone());
         ReportHead {
-            answer: None,
             headline: Headline { accepted, ..headline },
             verdict: session_verdict(first, quoted, self.acting),
             counts: counts(quoted, self.acting),
@@ -357,28 +241,30 @@ impl Judged<'_> {
         }
     }
 
-    fn headline_job_result(&self) -> Option<&Measured> {
+    pub(crate) fn headline_job_result(&self) -> Option<&Measured> {
         headline_result(self.record, self.answered, self.results)
     }
 }
 
-fn limiter_of(result: Option<&Measured>) -> Limiter {
+pub(crate) fn limiter_of(result: Option<&Measured>) -> Limiter {
     result.map_or_else(limiter::nothing_measured, |r| r.limiter.clone())
 }
 
 #[cfg(test)]
-use crate::{Judging, fixture::Fixture, judge};
+use crate::{Judging, exit_code, fixture::Fixture, judge};
 #[cfg(test)]
 use model::job::Pattern;
+#[cfg(test)]
+use model::report::Report;
 
 #[cfg(test)]
-fn judged(fixture: &Fixture, accept: &[CheckId]) -> Report {
+pub(crate) fn judged(fixture: &Fixture, accept: &[CheckId]) -> Report {
     judge(&fixture.record(), &Judging { accept: accept.to_vec(), ..Judging::default() })
 }
 
 /// A record with zeros in ten of the 64 blocks that were read before the runs (A05), which biases the number.
 #[cfg(test)]
-fn biased(fixture: &Fixture) -> Record {
+pub(crate) fn biased(fixture: &Fixture) -> Record {
     let mut record = fixture.record();
     let targets = record.evidence.iter_mut().flat_map(|snapshot| &mut snapshot.targets);
     targets.filter_map(|t| t.probe.as_mut()?.as_mut().ok()).for_each(|probe| probe.zero_blocks = 10);
@@ -449,105 +335,6 @@ fn an_accepted_finding_shows_the_number_marks_it_and_makes_it_suspect() {
     assert_eq!((honest.verdict, honest.results[0].accepted.len()), (Verdict::Valid, 0));
     let nothing = judged(&Fixture { runs: 0, ..holes }, &[CheckId::A04]);
     assert_eq!((nothing.verdict, nothing.headline.value), (Verdict::Invalid, None));
-}
-
-/// The first word of a report.
-#[cfg(test)]
-fn first_word(report: &Report) -> &'static str {
-    report.answer.as_ref().map_or(report.verdict.word(), |a| a.word.word())
-}
-
-#[test]
-fn the_first_word_and_the_exit_code_always_agree() {
-    let five = Fixture::honest;
-    let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..five() };
-    let holes = Fixture { hole_share: 1.0, ..five() };
-    let records = [
-        five().record(),
-        biased(&five()),
-        Fixture { iostats_off: true, ..five() }.record(),
-        cached.record(),
-        holes.record(),
-        Fixture { errors: 1, ..holes }.record(),
-        Fixture { hole_share: 1.0, ..cached }.record(),
-        Fixture { runs: 1, ..five() }.record(),
-        Fixture { runs: 0, ..five() }.record(),
-        Fixture { ops: 0, ..five() }.record(),
-    ];
-    let accepts: [&[CheckId]; 3] = [&[], &[CheckId::A04], CheckId::ALL];
-    let studies = [AnswerWord::Fastest, AnswerWord::Missed, AnswerWord::CannotTell];
-    let gates = [AnswerWord::Pass, AnswerWord::Fail, AnswerWord::Inconclusive, AnswerWord::Invalid];
-    let outcomes = || gates.into_iter().chain(studies).map(Some).chain([None]);
-    let counts = [None, Some(CountsAs::Pass), Some(CountsAs::Fail)];
-    let mut first_words = std::collections::BTreeSet::new();
-    for mut record in records {
-        record.header.plan.fail_if = model::spec::pace::conditions("iops<1").unwrap();
-        for accept in accepts {
-            let judging = Judging { accept: accept.to_vec(), ..Judging::default() };
-            let judged = judge(&record, &judging);
-            // The condition as it is judged, and then every other outcome.
-            let gated = std::iter::once(judged.clone()).chain(outcomes().map(|word| {
-                let answer = word.map(|word| Answer { word, sentence: String::new() });
-                let report = Report { answer, ..judged.clone() };
-                Report { answer: printed_answer(&report), ..report }
-            }));
-            for (report, counts_as) in gated.flat_map(|r| counts.map(|c| (r.clone(), c))) {
-                let report = Report { counts_as, ..report };
-                let word = first_word(&report);
-                first_words.insert(word);
-                let codes: &[u8] = match (word, counts_as) {
-                    ("VALID" | "PASS" | "FASTEST" | "MISSED" | "CANNOT TELL", _)
-                    | ("INCONCLUSIVE", Some(CountsAs::Pass)) => &[0],
-                    ("INVALID" | "FAIL", _) | ("INCONCLUSIVE", Some(CountsAs::Fail)) => &[1],
-                    ("INCONCLUSIVE", None) => &[4],
-                    // A bias leaves the number its name, a relabelled number is another one.
-                    ("SUSPECT", _) => &[0, 1],
-                    other => panic!("{other:?}"),
-                };
-                let case = format!("{accept:?} {counts_as:?}: {word}, {}", report.verdict_reason);
-                assert!(codes.contains(&exit_code(&report)), "{case}: {}", exit_code(&report));
-                let withheld = report.headline.value.is_none();
-                assert_eq!(report.verdict == Verdict::Invalid, withheld, "{case}");
-                assert!(!withheld || ["INVALID", "FAIL"].contains(&word), "{case}");
-                let accepted = !report.results[0].accepted.is_empty();
-                assert!(!accepted || report.verdict != Verdict::Valid, "{case}");
-            }
-        }
-    }
-    let all =
-        ["CANNOT TELL", "FAIL", "FASTEST", "INCONCLUSIVE", "INVALID", "MISSED", "PASS", "SUSPECT", "VALID"];
-    assert!(first_words.into_iter().eq(all), "a word was never reached");
-}
-
-#[test]
-fn a_condition_on_another_result_is_no_pass_next_to_a_relabelled_headline() {
-    let cached = Fixture { delivered: 0.0, runs: 8, cache: model::job::Cache::Buffered, ..Fixture::honest() };
-    let other = Fixture { name: "other".into(), runs: 8, ..Fixture::honest() };
-    let mut record = crate::fixture::together(&[cached, other]);
-    record.header.plan.fail_if = model::spec::pace::conditions("other: iops<1").unwrap();
-    let report = judge(&record, &Judging::default());
-    assert_eq!(report.gates[0].word, AnswerWord::Pass);
-    let answer = report.answer.clone().unwrap();
-    assert_eq!((answer.word, exit_code(&report)), (AnswerWord::Invalid, 1));
-    assert!(answer.sentence.contains("--accept A01"), "{}", answer.sentence);
-}
-
-#[test]
-fn an_answer_about_a_relabelled_number_is_invalid_and_names_it() {
-    let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..Fixture::honest() };
-    let report = judged(&cached, &[]);
-    let answer = Answer { word: AnswerWord::Met, sentence: "up to 9,000/s.".into() };
-    let report = Report { answer: Some(answer.clone()), ..report };
-    let answer = printed_answer(&report).unwrap();
-    assert_eq!(answer.word, AnswerWord::Invalid);
-    assert!(answer.sentence.contains("A01") && answer.sentence.ends_with("As measured: MET, up to 9,000/s."));
-    // Without a number, the study and the verdict give the same reason, once.
-    let same = Answer { word: AnswerWord::CannotTell, sentence: report.verdict_reason.clone() };
-    let answer = printed_answer(&Report { answer: Some(same), ..report }).unwrap();
-    assert_eq!(answer.sentence, judged(&cached, &[]).verdict_reason);
-    // Accepted, the answer stands.
-    let accepted = Report { answer: Some(answer.clone()), ..judged(&cached, &[CheckId::A01]) };
-    assert_eq!(printed_answer(&accepted), Some(answer));
 }
 
 #[test]

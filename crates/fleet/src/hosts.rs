@@ -20,7 +20,7 @@ use model::fleet::RunSeen;
 use model::machine::Machine;
 use model::plan::Plan;
 use model::record::{Disturbance, Disturbed, Header, Interval, Run, RunEnd, RunEnding, RunStart};
-use model::study::{HostSteps, Study};
+use model::study::HostSteps;
 use model::verification::{OnHost, State, Verdict, Verified};
 use output::failure::Failure;
 use std::collections::VecDeque;
@@ -82,7 +82,7 @@ pub(super) struct MeasurementState {
 impl MeasurementState {
     /// Remembers the parts of the plan that are needed during the measurement.
     fn follow(&mut self, plan: &Plan) {
-        self.steps = if let Study::Hosts(steps) = &plan.study { Some(steps.clone()) } else { None };
+        self.steps = plan.study.hosts().cloned();
         self.is_sweep = plan.study.grid().is_some();
     }
 

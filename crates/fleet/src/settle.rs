@@ -11,7 +11,6 @@ use model::fleet::Part;
 use model::job::{Job, Stream};
 use model::machine::Machine;
 use model::plan::{MadeFor, Origin, Plan, Role, Target};
-use model::study::Study;
 use model::units::show_bytes;
 use std::collections::BTreeMap;
 
@@ -41,7 +40,7 @@ pub(super) fn settle(names: &[String], neighbours: &[u32], planned: &[Planned]) 
             "{what}, and several were started; leave it out, or start fathom on one host without the launcher"
         ));
     }
-    if let Study::Hosts(steps) = &first.plan.study
+    if let Some(steps) = first.plan.study.hosts()
         && let Some(most) = steps.hosts.last().filter(|most| **most as usize > planned.len())
     {
         return Err(format!(

@@ -16,7 +16,6 @@ use model::job::Job;
 use model::machine::{Capacity, Machine, Place};
 use model::record::{Header, Record, Unreadable};
 use model::report::{Ending, Measured, QuotedRate, Report, Verdict};
-use model::study::Studied;
 use model::watch::MeasuredIn;
 use output::failure::Failure;
 use output::session_directories::session_directories;
@@ -484,7 +483,7 @@ fn fill(entry: &mut Entry, record: &Record, report: &Report) {
     entry.devices = devices(record);
     entry.jobs = plan.jobs.iter().map(|j| j.name.clone()).collect();
     // Grids and load curves have tables of their own.
-    if matches!(report.study, Studied::Jobs | Studied::Profile(_)) {
+    if report.study.shows_results() {
         entry.figures = report.results.iter().map(figure).collect();
     }
     entry.runs = report.results.iter().map(|r| r.runs.len() as u64).sum();

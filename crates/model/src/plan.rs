@@ -156,10 +156,7 @@ impl Plan {
 
     /// The number of hosts that run a job, of `all` hosts.
     pub fn hosts_of(&self, job: usize, all: usize) -> usize {
-        match &self.study {
-            Study::Hosts(steps) => steps.taking_part(job, all),
-            _ => all,
-        }
+        self.study.hosts().map_or(all, |steps| steps.taking_part(job, all))
     }
 
     /// This host's part of a load that is offered to all hosts.
@@ -169,18 +166,12 @@ impl Plan {
 
     /// Whether this host takes part in a job.
     pub fn takes_part(&self, job: usize) -> bool {
-        match (&self.study, self.part) {
-            (Study::Hosts(steps), Some(part)) => steps.takes_part(part.rank, job),
-            _ => true,
-        }
+        self.study.hosts().zip(self.part).is_none_or(|(steps, part)| steps.takes_part(part.rank, job))
     }
 
     /// The number of results of a session: jobs, or commands of the user.
     pub fn results(&self) -> usize {
-        match &self.study {
-            Study::Commands(study) => study.commands.len(),
-            _ => self.jobs.len(),
-        }
+        self.study.commands().map_or(self.jobs.len(), |study| study.commands.len())
     }
 
     /// Whether the plan has a condition.
@@ -199,7 +190,7 @@ impl Plan {
 
     /// Whether runs of one round are compared with one another, so that a round counts completely or not at all.
     pub fn is_paired(&self) -> bool {
-        self.against.is_some() || matches!(self.study, Study::Layers(_) | Study::Targets(_) | Study::Hosts(_))
+        self.against.is_some() || self.study.is_paired()
     }
 }
 

@@ -122,7 +122,7 @@ impl Report {
     /// Returns the paths of the targets of a result, or of all targets without one. A simulated target has no path, and the commands of the
     /// user have no target.
     pub fn targets_of(&self, result: Option<&Measured>) -> Vec<&str> {
-        if matches!(self.study, Studied::Commands(_)) {
+        if self.study.commands().is_some() {
             return Vec::new();
         }
         let places = &self.machine.places;

@@ -17,187 +17,161 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The question that the jobs of a plan answer together.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "StudyKeys", into = "StudyKeys")]
-pub enum Study {
-    /// No common question: independent jobs.
-    #[default]
-    Jobs,
-    /// The cost of each layer of one place: the same work at every layer.
-    Layers(LayerComparison),
-    /// The load that meets a latency target, which the plan's strategy holds and chooses loads by.
-    Limit(LatencyTarget),
-    /// The best settings: the same work at different ones.
-    Sweep(Grid),
-    /// The best interface: the same work through different ones.
-    Interfaces(InterfaceComparison),
-    /// The result of a well-known tool: its tests and its layout.
-    Profile(ToolLayout),
-    /// The faster target: the same tests on each.
-    Targets(TargetComparison),
-    /// The gain from more hosts: the same work on growing numbers of them.
-    Hosts(HostSteps),
-    /// The I/O and run time of the user's commands.
-    Commands(CommandStudy),
+/// Declares an enum of studies, and the struct with a JSON key for each of them that it is stored as. Every study has an accessor, and
+/// is made from its data with `into`.
+macro_rules! keyed_by_study {
+    (
+        $(#[$enum_attr:meta])* $name:ident { $(#[$jobs_doc:meta])* Jobs, $( $(#[$bare_doc:meta])* $bare:ident($bare_type:ty) )? }
+        $(#[$keys_attr:meta])* $keys:ident {
+            $( $(#[$key_attr:meta])* $key:ident: $variant:ident($type:ty), $get:ident -> $plain:ty; )*
+        }
+    ) => {
+        $(#[$enum_attr])*
+        pub enum $name {
+            $(#[$jobs_doc])*
+            #[default]
+            Jobs,
+            $( $(#[$bare_doc])* $bare($bare_type), )?
+            $( #[doc = concat!("Data of the key `", stringify!($key), "`.")] $variant($type), )*
+        }
+
+        $(#[$keys_attr])*
+        pub(crate) struct $keys {
+            $( $(#[$key_attr])* #[serde(skip_serializing_if = "Option::is_none")] $key: Option<$type>, )*
+        }
+
+        impl $name {
+            $(
+                #[doc = concat!("The data of a study of this kind; `None` of other studies (key `", stringify!($key), "`).")]
+                pub fn $get(&self) -> Option<&$plain> {
+                    if let Self::$variant(data) = self { Some(data) } else { None }
+                }
+            )*
+        }
+
+        $( impl From<$type> for $name {
+            fn from(data: $type) -> Self {
+                Self::$variant(data)
+            }
+        } )*
+
+        $( impl From<$bare_type> for $name {
+            fn from(data: $bare_type) -> Self {
+                Self::$bare(data)
+            }
+        } )?
+
+        impl From<$keys> for $name {
+            fn from(keys: $keys) -> Self {
+                let found = [$( keys.$key.map(Self::$variant) ),*];
+                found.into_iter().flatten().next().unwrap_or_default()
+            }
+        }
+
+        impl From<$name> for $keys {
+            fn from(study: $name) -> Self {
+                match study {
+                    $( $name::$variant(data) => Self { $key: Some(data), ..Self::default() }, )*
+                    _ => Self::default(),
+                }
+            }
+        }
+    };
 }
 
-/// The result of a study.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "StudiedKeys", into = "StudiedKeys")]
-pub enum Studied {
-    /// Nothing in addition to the results.
-    #[default]
-    Jobs,
-    /// The same work at each layer of one place, from the lowest layer up.
-    Layers(Layers),
-    /// Latency against offered load.
-    Limit(LoadCurve),
-    /// The same work at every setting of a grid.
-    Sweep(Box<Sweep>),
-    /// The same bytes through every interface.
-    Interfaces(Api),
-    /// The results in the layout of a well-known tool.
-    Profile(ToolResults),
-    /// The same tests on several targets.
-    Targets(Targets),
-    /// The same work on growing numbers of hosts.
-    Hosts(Scaling),
-    /// Commands of the user with their runs.
-    Commands(Box<CommandResults>),
+keyed_by_study! {
+    /// The question that the jobs of a plan answer together.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+    #[serde(from = "StudyKeys", into = "StudyKeys")]
+    Study {
+        /// No common question: independent jobs.
+        Jobs,
+        /// The load that meets a latency target. It has no key, because the plan's strategy contains the target.
+        Limit(LatencyTarget)
+    }
+    /// The keys of a study in a plan: at most one.
+    #[derive(Default, Serialize, Deserialize)]
+    StudyKeys {
+        layers: Layers(LayerComparison), layers -> LayerComparison;
+        sweep: Sweep(Grid), grid -> Grid;
+        #[serde(rename = "contest")]
+        comparison: Interfaces(InterfaceComparison), interfaces -> InterfaceComparison;
+        form: Profile(ToolLayout), profile -> ToolLayout;
+        #[serde(rename = "beside")]
+        targets: Targets(TargetComparison), targets -> TargetComparison;
+        scaling: Hosts(HostSteps), hosts -> HostSteps;
+        commands: Commands(CommandStudy), commands -> CommandStudy;
+    }
+}
+
+keyed_by_study! {
+    /// The result of a study.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+    #[serde(from = "StudiedKeys", into = "StudiedKeys")]
+    Studied {
+        /// Nothing in addition to the results.
+        Jobs,
+    }
+    /// The keys of a study in a report: at most one, none for independent jobs.
+    #[derive(Default, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    StudiedKeys {
+        /// The same work at each layer of one place, from the lowest layer up; absent if not measured.
+        layers: Layers(Layers), layers -> Layers;
+        /// The same work at every setting of a grid; absent if not measured.
+        sweep: Sweep(Box<Sweep>), sweep -> Sweep;
+        /// The same bytes through every interface; absent if not measured.
+        api: Interfaces(Api), interfaces -> Api;
+        /// The results in the layout of a well-known tool; absent if not requested.
+        card: Profile(ToolResults), profile -> ToolResults;
+        /// Latency against offered load; absent if not measured.
+        limit: Limit(LoadCurve), curve -> LoadCurve;
+        /// The same tests on several targets; absent with one target.
+        #[serde(rename = "beside")]
+        targets: Targets(Targets), targets -> Targets;
+        /// The same work on growing numbers of hosts; absent if not measured.
+        scaling: Hosts(Scaling), hosts -> Scaling;
+        /// The user's commands with their runs; absent if none was timed.
+        commands: Commands(Box<CommandResults>), commands -> CommandResults;
+    }
 }
 
 impl Study {
-    /// The grid, for a study of settings.
-    pub fn grid(&self) -> Option<&Grid> {
-        if let Self::Sweep(grid) = self { Some(grid) } else { None }
+    /// The latency target of a search for a load.
+    pub fn latency_target(&self) -> Option<&LatencyTarget> {
+        if let Self::Limit(target) = self { Some(target) } else { None }
+    }
+
+    /// Whether each job is prepared on its own: a job that this machine refuses is left out of the table, and the others are measured.
+    pub fn has_separate_jobs(&self) -> bool {
+        matches!(self, Self::Interfaces(_) | Self::Sweep(_))
+    }
+
+    /// Whether runs of one round are compared with each other, so that a round counts completely or not at all.
+    pub fn is_paired(&self) -> bool {
+        matches!(self, Self::Layers(_) | Self::Targets(_) | Self::Hosts(_))
+    }
+
+    /// Whether the study compares jobs on a cold cache: user files that are read through the page cache are evicted too.
+    pub fn starts_cold(&self) -> bool {
+        self.has_separate_jobs() || matches!(self, Self::Layers(_))
+    }
+
+    /// Whether there are so many results that the report omits their time series.
+    pub fn has_many_results(&self) -> bool {
+        self.has_separate_jobs() || matches!(self, Self::Limit(_))
+    }
+
+    /// Whether another session can measure single jobs of this study again (`--against`).
+    pub fn can_be_rerun(&self) -> bool {
+        !matches!(self, Self::Layers(_) | Self::Limit(_))
     }
 }
 
 impl Studied {
-    /// The user's commands with their runs, if they were measured.
-    pub fn commands(&self) -> Option<&CommandResults> {
-        if let Self::Commands(results) = self { Some(results) } else { None }
-    }
-
-    /// The sweep, for a study of settings.
-    pub fn sweep(&self) -> Option<&Sweep> {
-        if let Self::Sweep(sweep) = self { Some(sweep) } else { None }
-    }
-}
-
-/// The keys of a study in a plan: at most one. A load curve has none, because the plan's strategy states it.
-#[derive(Default, Serialize, Deserialize)]
-struct StudyKeys {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    layers: Option<LayerComparison>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sweep: Option<Grid>,
-    #[serde(rename = "contest", skip_serializing_if = "Option::is_none")]
-    comparison: Option<InterfaceComparison>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    form: Option<ToolLayout>,
-    #[serde(rename = "beside", skip_serializing_if = "Option::is_none")]
-    targets: Option<TargetComparison>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    scaling: Option<HostSteps>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    commands: Option<CommandStudy>,
-}
-
-impl From<StudyKeys> for Study {
-    fn from(keys: StudyKeys) -> Self {
-        let StudyKeys { layers, sweep, comparison, form, targets, scaling, commands } = keys;
-        let found = [
-            layers.map(Self::Layers),
-            sweep.map(Self::Sweep),
-            comparison.map(Self::Interfaces),
-            form.map(Self::Profile),
-            targets.map(Self::Targets),
-            scaling.map(Self::Hosts),
-            commands.map(Self::Commands),
-        ];
-        found.into_iter().flatten().next().unwrap_or_default()
-    }
-}
-
-impl From<Study> for StudyKeys {
-    fn from(study: Study) -> Self {
-        let none = Self::default();
-        match study {
-            Study::Jobs | Study::Limit(_) => none,
-            Study::Layers(comparison) => Self { layers: Some(comparison), ..none },
-            Study::Sweep(grid) => Self { sweep: Some(grid), ..none },
-            Study::Interfaces(comparison) => Self { comparison: Some(comparison), ..none },
-            Study::Profile(form) => Self { form: Some(form), ..none },
-            Study::Targets(sides) => Self { targets: Some(sides), ..none },
-            Study::Hosts(steps) => Self { scaling: Some(steps), ..none },
-            Study::Commands(commands) => Self { commands: Some(commands), ..none },
-        }
-    }
-}
-
-/// The keys of a study in a report: at most one, none for independent jobs.
-#[derive(Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct StudiedKeys {
-    /// The same work at each layer of one place, from the lowest layer up; absent if not measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    layers: Option<Layers>,
-    /// The same work at every setting of a grid; absent if not measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sweep: Option<Box<Sweep>>,
-    /// The same bytes through every interface; absent if not measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    api: Option<Api>,
-    /// The results in the layout of a well-known tool; absent if not requested.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    card: Option<ToolResults>,
-    /// Latency against offered load; absent if not measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    limit: Option<LoadCurve>,
-    /// The same tests on several targets; absent with one target.
-    #[serde(rename = "beside", skip_serializing_if = "Option::is_none")]
-    targets: Option<Targets>,
-    /// The same work on growing numbers of hosts; absent if not measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    scaling: Option<Scaling>,
-    /// The user's commands with their runs; absent if none was timed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    commands: Option<Box<CommandResults>>,
-}
-
-impl From<StudiedKeys> for Studied {
-    fn from(keys: StudiedKeys) -> Self {
-        let StudiedKeys { layers, sweep, api, card, limit, targets, scaling, commands } = keys;
-        let found = [
-            layers.map(Self::Layers),
-            limit.map(Self::Limit),
-            sweep.map(Self::Sweep),
-            api.map(Self::Interfaces),
-            card.map(Self::Profile),
-            targets.map(Self::Targets),
-            scaling.map(Self::Hosts),
-            commands.map(Self::Commands),
-        ];
-        found.into_iter().flatten().next().unwrap_or_default()
-    }
-}
-
-impl From<Studied> for StudiedKeys {
-    fn from(studied: Studied) -> Self {
-        let none = Self::default();
-        match studied {
-            Studied::Jobs => none,
-            Studied::Layers(layers) => Self { layers: Some(layers), ..none },
-            Studied::Limit(curve) => Self { limit: Some(curve), ..none },
-            Studied::Sweep(sweep) => Self { sweep: Some(sweep), ..none },
-            Studied::Interfaces(api) => Self { api: Some(api), ..none },
-            Studied::Profile(card) => Self { card: Some(card), ..none },
-            Studied::Targets(targets) => Self { targets: Some(targets), ..none },
-            Studied::Hosts(scaling) => Self { scaling: Some(scaling), ..none },
-            Studied::Commands(commands) => Self { commands: Some(commands), ..none },
-        }
+    /// Whether the results are the table of the report: independent jobs, also in the layout of a well-known tool.
+    pub fn shows_results(&self) -> bool {
+        matches!(self, Self::Jobs | Self::Profile(_))
     }
 }
 

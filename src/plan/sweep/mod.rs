@@ -9,22 +9,23 @@
 mod cell;
 
 use crate::failure::Failure;
-use crate::plan::engine;
 use crate::plan::origins::Origins;
-use crate::plan::settings::CELL_RUNS;
+use crate::plan::study::{Schedule, StudyPlan, Timing};
+use crate::plan::{budget, engine};
 use crate::request::{Request, SweepSpec};
 use ::engine::engines::Entry;
 use analysis::strategy::sweep::{FRESH, REFERENCE_EVERY};
 use cell::{Growing, TargetFacts, target_facts};
 use machine::root::Root;
 use model::job::{Cache, Kind, Mix};
-use model::plan::{MAKING_NS, Role};
+use model::plan::{MAKING_NS, Role, Strategy};
 use model::spec::axes::{AXES, Axes, IOMETER, MEMORY_BYTES, Preset, Procedure, Rounds};
 use model::spec::iometer::Spec;
-use model::spec::number::MIN_TIME_NS;
+use model::spec::number::{FEWEST_GATED_RUNS, MIN_TIME_NS};
 use model::spec::{EngineSpec, JobSpec, LineSpec, Rw, StreamSpec};
 use model::sweep::{Cell, Grid, Measure, Search, TOLERANCE, Until};
 use model::units::{minutes, show_block, show_bytes, show_ns};
+use model::verdict::Condition;
 use std::collections::BTreeMap;
 
 /// Settings that cells define, or that the sweep records itself.
@@ -43,6 +44,8 @@ pub(in crate::plan) const OF_CELLS: &[&str] = &[
     "--warmup",
     "--runs",
 ];
+/// Default runs of each cell in an exhaustive search: the fewest with an interval.
+const CELL_RUNS: u32 = 3;
 /// Time of a cell in an exhaustive search: the second of CCSIO.
 const TIME_NS: u64 = 1_000_000_000;
 /// Runs of an adaptive search that this time is divided into, so that good cells get many and bad ones a single one.
@@ -356,12 +359,6 @@ fn kinds_of(mix: Mix) -> Vec<Kind> {
     Kind::ALL.into_iter().filter(|kind| mix.does(*kind)).collect()
 }
 
-/// Default budget as a multiple of the time for each cell once.
-const PASSES: u64 = 6;
-/// Runs in the default budget of a small grid.
-const RUNS: u64 = 300;
-/// Longest default budget.
-const LONGEST_NS: u64 = 110_000_000_000;
 /// Assumed cost of a run besides its window: snapshots, eviction, final sync. 10 ms were measured with direct reads.
 const OVERHEAD_NS: u64 = 20_000_000;
 
@@ -420,6 +417,32 @@ fn rounds(growing: &Growing, sweep_spec: Rounds) -> Result<Until, Failure> {
     Ok(Until::Rounds { tracked, variable, bytes, rounds_at_most: at_most })
 }
 
+impl StudyPlan for Grid {
+    fn repeats(
+        &self,
+        request: &Request,
+        _schedule: Option<&Schedule>,
+        _origins: &mut Origins,
+    ) -> (u32, Strategy) {
+        // The runs of a cell are recorded along with its time.
+        (request.job.runs.unwrap_or(CELL_RUNS), Strategy::Fixed)
+    }
+
+    /// None: the grid contains the budget of its search.
+    fn budget_ns(&self, _timing: &Timing, _origins: &mut Origins) -> Result<Option<u64>, Failure> {
+        Ok(None)
+    }
+
+    fn check(&self, condition: &Condition) -> Result<(), String> {
+        if condition.result.is_some() || !condition.limit.is_of_percentile() {
+            return Ok(());
+        }
+        Err(format!(
+            "the winner of a sweep has {FRESH} runs, and a percentile requires {FEWEST_GATED_RUNS}; type iops<20000 or mb/s<90 here, and check the percentile in a run of the winner"
+        ))
+    }
+}
+
 /// The time budget and strategy of a search.
 fn search(
     sweep_spec: &SweepSpec,
@@ -449,11 +472,6 @@ fn search(
     let least = looks(jobs as u64).saturating_mul(each(piece));
     let makes_files = growing.targets.iter().any(|t| t.role == Role::Made);
     let making = if makes_files { MAKING_NS } else { 0 };
-    let usual = least.saturating_mul(PASSES).max(each(piece).saturating_mul(RUNS)).min(LONGEST_NS);
-    let default = usual.max(least.saturating_add(least / 4).saturating_add(making));
-    let work = format!("{jobs} cells, each measured once,");
-    crate::plan::refuse_short(request.budget_ns, least, &work, "fewer cells")?;
-    let words = format!("{PASSES} runs of each cell, at least {RUNS} runs, at most {}", minutes(LONGEST_NS));
-    let budget_ns = origins.choose_from("--budget", request.budget_ns, default, &words, |ns| minutes(*ns));
+    let budget_ns = budget::for_search(request.budget_ns, jobs, least, each(piece), making, origins)?;
     Ok(Search::Adaptive { budget_ns })
 }

@@ -24,7 +24,6 @@ use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::job::Kind;
 use model::record::{CommandRecord, Record};
 use model::report::{Answer, AnswerWord, Counts, FORMAT, Headline, Limiter, Producer, Report, Verdict};
-use model::study::{Studied, Study};
 use model::units::{show_bytes, show_change, show_ns, show_rate, show_share};
 use model::verdict::{Condition, Gate, Limit};
 use stats::intervals;
@@ -101,7 +100,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
         started: header.started.clone(),
         session: options.session.clone(),
         words: options.words.clone(),
-        study: Studied::Commands(Box::new(CommandResults { commands, compared })),
+        study: Box::new(CommandResults { commands, compared }).into(),
         preconditioned: None,
         against: None,
     }
@@ -383,8 +382,7 @@ fn other_end(
         return None;
     }
     let reads_files = run.named.iter().any(|one| one.before.as_ref().map_or(true, |before| before.bytes > 0));
-    let Study::Commands(study) = &record.header.plan.study else { return None };
-    let args = &study.commands.get(seen.run.start.job)?.args;
+    let args = &record.header.plan.study.commands()?.commands.get(seen.run.start.job)?.args;
     let writes_elsewhere =
         args.iter().any(|arg| arg.contains("/dev/null")) || run.named.iter().any(|one| one.memory.is_some());
     let out = moved.write_call_bytes.saturating_sub(moved.dirtied_bytes);
@@ -840,13 +838,14 @@ mod tests {
         let mut record = Fixture::honest().record();
         let args = ["dd", "if=data", "of=/dev/null"].map(str::to_owned).to_vec();
         record.header.plan.jobs.clear();
-        record.header.plan.study = Study::Commands(CommandStudy {
+        record.header.plan.study = CommandStudy {
             commands: vec![Command { line: args.join(" "), args }],
             cold: Cold::No,
             final_sync: true,
             prepare: None,
             cleanup: None,
-        });
+        }
+        .into();
         // What is not dirty at the end has reached the device.
         let reached = |end: &CommandEnd| {
             let dirty = end.named.first()?.after.as_ref().ok()?.dirty_bytes?;

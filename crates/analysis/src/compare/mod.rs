@@ -25,7 +25,6 @@ use model::plan;
 use model::plan::{Plan, Strategy};
 use model::record::{Record, Run};
 use model::report::{CountsAs, FORMAT, Measured, Producer, Report, Rerun, Verdict};
-use model::study::Study;
 use model::units::{show_change, show_share};
 use model::verdict::Slower;
 use stats::comparison;
@@ -643,7 +642,7 @@ pub(crate) fn split_rerun(record: &Record) -> Option<(Record, Record)> {
     let mut rerun = record_of_jobs(record, from..plan.jobs.len(), against.headline);
     rerun.header.plan.title = format!("{}, again", against.then.title);
     // The rows of a profile's card belong to the own jobs.
-    rerun.header.plan.study = Study::Jobs;
+    rerun.header.plan.study = model::study::Study::Jobs;
     // The conditions do too.
     rerun.header.plan.fail_if.clear();
     Some((own, rerun))
@@ -686,8 +685,6 @@ use crate::fixture::Fixture;
 use crate::fixture::together;
 #[cfg(test)]
 use crate::judge;
-#[cfg(test)]
-use model::study::Studied;
 
 /// A session of one job that also repeated a slower job of an earlier session.
 #[cfg(test)]
@@ -725,10 +722,10 @@ fn a_card_belongs_to_the_own_side() {
         rows,
         differs: Vec::new(),
     };
-    record.header.plan.study = Study::Profile(layout);
+    record.header.plan.study = layout.into();
     let report = judge(&record, &Judging::default());
-    assert!(matches!(report.study, Studied::Profile(_)));
-    assert_eq!(report.against.unwrap().again.study, Studied::Jobs);
+    assert!(report.study.profile().is_some());
+    assert!(report.against.unwrap().again.study.profile().is_none());
 }
 
 #[test]

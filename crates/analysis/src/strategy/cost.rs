@@ -6,7 +6,6 @@ use crate::strategy::{self, Budget, Summary};
 use model::job::{Filling, Job, Kind, Pace, Phase, Stream};
 use model::plan::{Cost, MadeFor, Plan, Role, Strategy, Target};
 use model::spec::number::MAX_TIME_NS;
-use model::study::Study;
 use model::sweep::{Grid, Search};
 
 /// Estimated cost of a run outside its window, in ns.
@@ -112,7 +111,7 @@ pub fn cost(plan: &Plan) -> Cost {
 /// Adds the runs that end by their operations, and the bytes that all runs write.
 fn add_runs(plan: &Plan, cost: &mut Cost) {
     // Each interface has a trial before its first run, with at most the work of one run.
-    let trials = u64::from(matches!(plan.study, Study::Interfaces(_)));
+    let trials = u64::from(plan.study.interfaces().is_some());
     for (job, runs) in plan.jobs.iter().zip(strategy::left(&[], &Budget::from_plan(plan)).runs) {
         let times = u64::from(runs).saturating_add(trials);
         for phase in &job.phases {
@@ -304,7 +303,7 @@ fn preconditioning_counts_its_fills_and_at_most_its_rounds() {
 fn the_budget_of_a_search_holds_from_its_start_to_its_end() {
     let mut plan = plan_of(&Fixture::honest());
     (plan.targets[0].role, plan.attempts) = (Role::Made, 3);
-    plan.study = Study::Sweep(Grid {
+    plan.study = Grid {
         preset: None,
         cells: vec![model::sweep::Cell { setting: model::sweep::Setting::plain("read", 4096, 1), job: 0 }],
         skipped: Vec::new(),
@@ -312,7 +311,8 @@ fn the_budget_of_a_search_holds_from_its_start_to_its_end() {
         search: Search::Adaptive { budget_ns: 60_000_000_000 },
         tolerance: model::sweep::TOLERANCE,
         measures: std::collections::BTreeMap::new(),
-    });
+    }
+    .into();
     let cost = cost(&plan);
     assert_eq!((cost.time_ns, cost.making_ns, cost.again, cost.at_most), (60_000_000_000, 0, false, true));
     let sentence = cost.sentence();

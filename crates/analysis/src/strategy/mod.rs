@@ -14,7 +14,6 @@ use crate::runs::runs_in;
 pub use crate::runs::{Summary, latencies, rate, service_times};
 use model::plan::{Plan, Strategy};
 use model::record::{Pairing, Record};
-use model::study::Study;
 
 /// The limits of a strategy.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,7 +57,7 @@ impl Budget {
 
 /// The block number of each job. In a comparison of interfaces, the rows of one work form a block.
 fn blocks(plan: &Plan) -> Vec<usize> {
-    let Study::Interfaces(comparison) = &plan.study else { return Vec::new() };
+    let Some(comparison) = plan.study.interfaces() else { return Vec::new() };
     let mut blocks = vec![usize::MAX; plan.jobs.len()];
     for (number, work) in comparison.candidates.chunk_by(|a, b| a.work == b.work).enumerate() {
         for candidate in work {

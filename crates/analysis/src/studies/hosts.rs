@@ -4,13 +4,28 @@
 //! (Kleinrock 1979, as in `stats::knee`), is X * X / n. If the storage is saturated, X is constant and power falls; if every host adds the
 //! same, power grows with n. With the efficiency e = (X / n) / (X1 / n1), power is e * e * n, up to a constant.
 
+use super::{Conclusion, Question};
 use crate::compare::{PairInTurns, compare_in_turns};
+use model::record::Record;
 use model::report::{Answer, AnswerWord, Report};
-use model::study::{HostSteps, Scaling, ScalingKnee, ScalingRow};
+use model::study::{HostSteps, Scaling, ScalingKnee, ScalingRow, Studied};
 use model::units::show_share;
 
+impl Question for HostSteps {
+    fn compare(&self, record: &Record, report: &Report, jobs: &[usize]) -> Option<Studied> {
+        // The session of a single host has only its runs.
+        record.fleet.as_ref().map(|_| scaling(report, self, jobs).into())
+    }
+}
+
+impl Conclusion for Scaling {
+    fn answer(&self) -> Option<Answer> {
+        answer(self)
+    }
+}
+
 /// The table. `jobs` has the job of each result.
-pub(super) fn scaling(report: &Report, steps: &HostSteps, jobs: &[usize]) -> Scaling {
+fn scaling(report: &Report, steps: &HostSteps, jobs: &[usize]) -> Scaling {
     let result_of = |job: usize| jobs.iter().position(|own| *own == job);
     let measured: Vec<(u32, usize)> =
         steps.hosts.iter().enumerate().filter_map(|(job, hosts)| Some((*hosts, result_of(job)?))).collect();
@@ -68,7 +83,7 @@ fn knee(rows: &[ScalingRow]) -> Option<ScalingKnee> {
 }
 
 /// The number of hosts beyond which more hosts add less than they cost.
-pub(super) fn answer(scaling: &Scaling) -> Option<Answer> {
+fn answer(scaling: &Scaling) -> Option<Answer> {
     let last = scaling.rows.last()?;
     let Some(knee) = scaling.knee else {
         let sentence = "how much each further host adds: the fewest hosts, or all others, have no number";
@@ -113,8 +128,6 @@ fn hosts_label(hosts: u32) -> String {
 use crate::fixture::{Fixture, together};
 #[cfg(test)]
 use crate::{Judging, judge};
-#[cfg(test)]
-use model::study::{Studied, Study};
 
 /// A session with `ops` operations in a window for each number of hosts.
 #[cfg(test)]
@@ -122,7 +135,7 @@ fn judged(steps: &[(u32, u64)]) -> Report {
     let fixture =
         |(hosts, ops): &(u32, u64)| Fixture { name: format!("x on {hosts}"), ops: *ops, ..Fixture::honest() };
     let mut record = together(&steps.iter().map(fixture).collect::<Vec<_>>());
-    record.header.plan.study = Study::Hosts(HostSteps { hosts: steps.iter().map(|s| s.0).collect() });
+    record.header.plan.study = HostSteps { hosts: steps.iter().map(|s| s.0).collect() }.into();
     let seen = |at: u32| model::fleet::HostSeen { name: format!("h{at}"), ..Default::default() };
     let hosts = (0..steps.last().unwrap().0).map(seen).collect();
     record.fleet = Some(Box::new(model::fleet::Fleet { hosts, ..Default::default() }));
@@ -139,7 +152,7 @@ fn efficiency_is_per_host_and_the_knee_has_the_greatest_power() {
     ] {
         let report = judged(steps);
         let answer = report.answer.clone().unwrap();
-        let Studied::Hosts(scaling) = report.study else { panic!("no scaling") };
+        let scaling = report.study.hosts().unwrap();
         assert_eq!((answer.word, scaling.knee.map(|k| k.hosts)), (word, Some(hosts)), "{answer:?}");
         let (first, last) = (&scaling.rows[0], scaling.rows.last().unwrap());
         assert_eq!((first.efficiency, first.speed_up), (Some(1.0), Some(1.0)));
@@ -172,7 +185,7 @@ fn one_run_gives_no_knee_and_a_forged_plan_does_not_panic() {
     assert!(untold.is_some_and(|a| a.word == AnswerWord::CannotTell && a.sentence.contains("no number")));
     let mut record = Fixture::honest().record();
     for hosts in [vec![], vec![0], vec![7, 7, 7]] {
-        record.header.plan.study = Study::Hosts(HostSteps { hosts });
+        record.header.plan.study = HostSteps { hosts }.into();
         record.fleet = Some(Box::default());
         let answer = judge(&record, &Judging::default()).answer;
         assert!(answer.is_none_or(|a| a.word == AnswerWord::CannotTell));

@@ -1,7 +1,9 @@
 //! Compares interfaces: a row for each interface with its cost per byte for the same work, and the advice which one to use.
 
+use super::{Conclusion, Question};
 use crate::case::{Case, CaseRun, share};
 use crate::findings::CaseAnswers;
+use crate::verdict::Judged;
 use model::Known;
 use model::evidence::{Extents, Moment};
 use model::figures::NotMeasured;
@@ -10,12 +12,11 @@ use model::job::{Kind, Stream};
 use model::record::{Record, WorkerEnd};
 use model::report::{Answer, AnswerWord, Figures, Measured};
 use model::spec::number::MAX_RUNS;
-use model::study::{Advice, Api, ApiRow, Candidate, InterfaceComparison, NoAdvice};
+use model::study::{Advice, Api, ApiRow, Candidate, InterfaceComparison, NoAdvice, Studied};
 use model::units::{MIB, show_rate};
 use stats::comparison::Gap;
 use stats::intervals::Mean;
 use stats::{comparison, intervals};
-use std::cmp::Ordering;
 
 /// Findings of these groups are about operations on their way to the device, which the table shows. Invalidating ones are not expected.
 const EXPECTED_GROUPS: [char; 3] = ['A', 'B', 'C'];
@@ -23,10 +24,6 @@ const EXPECTED_GROUPS: [char; 3] = ['A', 'B', 'C'];
 /// Also expected: the CPU was the limit, buffered operations are faster than operations that reach the device, and a program that waits for
 /// each operation submits nothing meanwhile.
 const EXPECTED: &[CheckId] = &[CheckId::D06, CheckId::D07, CheckId::E07, CheckId::E09];
-
-/// The end of the note about them.
-pub(super) const SHOWN: &str = "are accepted and do not count for the verdict: a comparison of interfaces exists to show \
-                                what happens to operations on their way";
 
 /// The record and answers that a row is made from.
 struct Measurements<'a> {
@@ -43,30 +40,40 @@ struct RatedRow {
     rates: Vec<Option<f64>>,
 }
 
-/// The table.
-pub(super) fn api(
-    record: &Record,
-    comparison: &InterfaceComparison,
-    answered: &[CaseAnswers],
-    results: &[Measured],
-    unexpected: &[Finding],
-) -> Api {
-    let seen = Measurements { record, answered };
-    let mut rows = Vec::new();
-    for candidate in &comparison.candidates {
-        let Some(mut row) = seen.row(candidate, results) else { continue };
-        let Some(name) = results.get(row.result).map(|r| &r.name) else { continue };
-        let acts = |f: &&Finding| f.outcome == Outcome::Finding && f.severity < Some(Severity::Note);
-        let about = unexpected.iter().filter(acts).filter(|f| f.about.contains(name));
-        row.findings = about.map(|f| f.id).collect();
-        row.findings.dedup();
-        let rates = seen.rates(candidate.job);
-        rows.push(RatedRow { sees: candidate.sees, row, rates });
+impl Question for InterfaceComparison {
+    fn conclude(&self, judged: &Judged) -> Studied {
+        let Judged { record, answered, results, acting } = *judged;
+        let seen = Measurements { record, answered };
+        let rated = |candidate: &Candidate| {
+            let mut row = seen.row(candidate, results)?;
+            row.findings = acting_on(results.get(row.result)?, acting).collect();
+            row.findings.dedup();
+            Some(RatedRow { sees: candidate.sees, row, rates: seen.rates(candidate.job) })
+        };
+        let rows: Vec<RatedRow> = self.candidates.iter().filter_map(rated).collect();
+        let (advice, no_advice) = advise(&rows, results);
+        let not_measured: Vec<NotMeasured> = self.missing.iter().cloned().chain(refusals(record)).collect();
+        let missing = not_measured.iter().map(ToString::to_string).collect();
+        let rows = rows.into_iter().map(|rated| rated.row).collect();
+        Api { rows, missing, not_measured, advice, no_advice }.into()
     }
-    let (advice, no_advice) = advise(&rows, results);
-    let not_measured: Vec<NotMeasured> = comparison.missing.iter().cloned().chain(refusals(record)).collect();
-    let missing = not_measured.iter().map(ToString::to_string).collect();
-    Api { rows: rows.into_iter().map(|rated| rated.row).collect(), missing, not_measured, advice, no_advice }
+
+    fn is_expected(&self, _record: &Record, _answered: &[CaseAnswers], finding: &Finding) -> bool {
+        let group = EXPECTED_GROUPS.contains(&finding.id.group());
+        finding.outcome == Outcome::Finding
+            && finding.severity > Some(Severity::Void)
+            && (group || EXPECTED.contains(&finding.id))
+    }
+
+    fn why_expected(&self) -> &'static str {
+        "are accepted and do not count for the verdict: a comparison of interfaces exists to show what happens to operations on their way"
+    }
+}
+
+/// The checks whose findings change the meaning of a result.
+pub(super) fn acting_on(result: &Measured, acting: &[Finding]) -> impl Iterator<Item = CheckId> {
+    let acts = |f: &&Finding| f.outcome == Outcome::Finding && f.severity < Some(Severity::Note);
+    acting.iter().filter(acts).filter(|f| f.about.contains(&result.name)).map(|f| f.id)
 }
 
 /// The jobs that were refused before the first run, and why.
@@ -235,14 +242,6 @@ fn stored(case: &Case, moment: Moment, last: bool) -> Known<Extents> {
     let run = if last { states.last() } else { states.first() };
     let state = run.and_then(|s| s.first()).ok_or("the file was not sampled")?;
     state.extents.clone().unwrap_or_else(|| Err("the extents of the file were not read".into()))
-}
-
-/// Whether the comparison exists to show this finding.
-pub(super) fn is_expected(finding: &Finding) -> bool {
-    let group = EXPECTED_GROUPS.contains(&finding.id.group());
-    finding.outcome == Outcome::Finding
-        && finding.severity.cmp(&Some(Severity::Void)) == Ordering::Greater
-        && (group || EXPECTED.contains(&finding.id))
 }
 
 /// Ratio of two figures below which they explain a difference in speed.
@@ -436,22 +435,24 @@ impl<'a> Scored<'a> {
     }
 }
 
-/// Which interface to use in all works together, or why none is recommended.
-pub(crate) fn answer(api: &Api) -> Answer {
-    let Api { advice, no_advice, .. } = api;
-    let word = match advice.as_slice() {
-        [] => AnswerWord::CannotTell,
-        all if no_advice.is_empty() && all.iter().all(|a| a.also.is_empty()) => AnswerWord::Fastest,
-        _ => AnswerWord::Tied,
-    };
-    let sentence = match (advice.as_slice(), no_advice.as_slice()) {
-        ([], []) if api.rows.is_empty() => "No recommendation, because no run was complete.".into(),
-        ([], []) => "No recommendation, because no byte of what was measured reaches the program.".into(),
-        ([], none) => not_recommended(none, true),
-        ([only], []) => only.sentence.clone(),
-        (some, none) => [recommended(some), not_recommended(none, false)].join(" ").trim().into(),
-    };
-    Answer { word, sentence }
+impl Conclusion for Api {
+    /// Which interface to use in all works together, or why none is recommended.
+    fn answer(&self) -> Option<Answer> {
+        let Self { advice, no_advice, .. } = self;
+        let word = match advice.as_slice() {
+            [] => AnswerWord::CannotTell,
+            all if no_advice.is_empty() && all.iter().all(|a| a.also.is_empty()) => AnswerWord::Fastest,
+            _ => AnswerWord::Tied,
+        };
+        let sentence = match (advice.as_slice(), no_advice.as_slice()) {
+            ([], []) if self.rows.is_empty() => "No recommendation, because no run was complete.".into(),
+            ([], []) => "No recommendation, because no byte of what was measured reaches the program.".into(),
+            ([], none) => not_recommended(none, true),
+            ([only], []) => only.sentence.clone(),
+            (some, none) => [recommended(some), not_recommended(none, false)].join(" ").trim().into(),
+        };
+        Some(Answer { word, sentence })
+    }
 }
 
 /// `Use pread for 4K random read; mmap for 4K sequential read. In each of them no other interface is more than 4 % faster.`
@@ -546,8 +547,6 @@ fn reason(pick: &ApiRow, plainest: &ApiRow, results: &[Measured]) -> Option<Stri
 use crate::{Judging, fixture, fixture::Fixture, judge};
 #[cfg(test)]
 use model::record::Trial;
-#[cfg(test)]
-use model::study::{Studied, Study};
 
 /// Three ways to read the same blocks: one at a time, eight at once, and one that does not deliver the bytes. A fourth way is refused.
 #[cfg(test)]
@@ -570,7 +569,7 @@ fn compared(change: impl Fn(&mut Vec<Fixture>)) -> Record {
     };
     let candidates = names.iter().enumerate().map(candidate).collect();
     let missing = vec![NotMeasured { name: "late, reads".into(), why: "it is late".into() }];
-    record.header.plan.study = Study::Interfaces(InterfaceComparison { candidates, missing });
+    record.header.plan.study = InterfaceComparison { candidates, missing }.into();
     let trial = |job, moved_bytes, calls| Trial { job, moved_bytes, refusal: None, calls };
     record.header.self_test.trials = vec![
         trial(0, Ok(2 << 20), Ok(512)),
@@ -589,13 +588,14 @@ fn table(record: &Record) -> Api {
 
 #[cfg(test)]
 fn api_of(report: model::report::Report) -> Api {
-    let Studied::Interfaces(api) = report.study else { panic!("no interfaces: {:?}", report.study) };
-    api
+    report.study.interfaces().unwrap().clone()
 }
 
 #[cfg(test)]
 fn comparison(record: &mut Record) -> &mut InterfaceComparison {
-    let Study::Interfaces(comparison) = &mut record.header.plan.study else { panic!("no interfaces") };
+    let model::study::Study::Interfaces(comparison) = &mut record.header.plan.study else {
+        panic!("no interfaces")
+    };
     comparison
 }
 
@@ -723,18 +723,19 @@ fn writes_are_ranked_with_their_final_sync() {
 #[test]
 fn without_a_recommendation_the_first_line_has_the_reason() {
     let mut shaky = alternating();
-    let shown = answer(&table(&shaky));
+    let answer = |record: &Record| table(record).answer().unwrap();
+    let shown = answer(&shaky);
     assert_eq!(shown.word, AnswerWord::CannotTell);
     let because = "No recommendation, because ring was the fastest on the mean (";
     assert!(shown.sentence.starts_with(because) && shown.sentence.contains("--budget"), "{}", shown.sentence);
     shaky.runs.retain(|run| run.start.repeat == 0);
-    let one_run = answer(&table(&shaky)).sentence;
+    let one_run = answer(&shaky).sentence;
     assert!(one_run.contains("no rate has an interval") && one_run.contains("--runs 3"), "{one_run}");
     shaky.runs.clear();
-    let none = answer(&table(&shaky)).sentence;
+    let none = answer(&shaky).sentence;
     assert!(none.starts_with("No recommendation, because no"), "{none}");
     comparison(&mut shaky).candidates.clear();
-    assert_eq!(answer(&table(&shaky)).sentence, "No recommendation, because no run was complete.");
+    assert_eq!(answer(&shaky).sentence, "No recommendation, because no run was complete.");
 }
 
 #[test]
@@ -865,7 +866,7 @@ fn several_works_are_answered_in_one_line() {
     let none = |work: &str, why: &str| NoAdvice { work: work.into(), why: why.into() };
     let answer_for = |advice: Vec<Advice>, no_advice: Vec<NoAdvice>| {
         let rows = Vec::new();
-        answer(&Api { rows, missing: Vec::new(), not_measured: Vec::new(), advice, no_advice })
+        Api { rows, missing: Vec::new(), not_measured: Vec::new(), advice, no_advice }.answer().unwrap()
     };
     let both = answer_for(vec![advice("4K", "pread", &[]), advice("128K", "mmap", &[])], Vec::new());
     assert_eq!(

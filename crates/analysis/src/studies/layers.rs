@@ -1,16 +1,20 @@
 //! Compares layers: the same work at each layer of one place, fathom's counts next to those of the device, and the cost of each layer
 //! over the one below.
 
-use super::interfaces::refusals;
+use super::interfaces::{acting_on, refusals};
+use super::{Conclusion, Question};
 use crate::case::{Case, CaseRun, share};
 use crate::checks::evidence;
+use crate::deductions;
 use crate::findings::CaseAnswers;
+use crate::verdict::Judged;
 use model::figures::{Difference, LayerRow, Layers, Moved, Pace};
 use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::job::Kind;
 use model::plan::{ComparedLayer, LayerComparison};
 use model::record::Record;
 use model::report::{Deduction, Figures, Measured};
+use model::study::Studied;
 use model::units::{show_bytes, show_count, show_share};
 use stats::intervals;
 
@@ -18,30 +22,45 @@ use stats::intervals;
 /// neither the device nor its queue was measured, and the CPU was the limit.
 const EXPECTED: &[CheckId] =
     &[CheckId::A01, CheckId::A09, CheckId::A16, CheckId::B05, CheckId::B06, CheckId::B07, CheckId::D06];
-/// The end of the note about accepted findings.
-pub(super) const SHOWN: &str = "about rows through the page cache are accepted and do not count for the verdict: a comparison \
-                                of layers exists to show them";
 /// Share of fathom's rate below which the device did next to nothing.
 const NEXT_TO_NOTHING: f64 = 0.01;
 
-/// The table.
-pub(super) fn layers(
-    record: &Record,
-    comparison: &LayerComparison,
-    answered: &[CaseAnswers],
-    results: &[Measured],
-    unexpected: &[Finding],
-) -> Layers {
-    let rows = comparison.layers.iter().filter_map(|layer| {
-        let mut row = row(comparison, layer, answered, results)?;
-        let name = &results.get(row.result)?.name;
-        let acts = |f: &&Finding| f.outcome == Outcome::Finding && f.severity < Some(Severity::Note);
-        row.findings =
-            unexpected.iter().filter(acts).filter(|f| f.about.contains(name)).map(|f| f.id).collect();
-        Some(row)
-    });
-    let missing = comparison.missing.iter().cloned().chain(refusals(record));
-    Layers { rows: rows.collect(), missing: missing.map(|m| m.to_string()).collect() }
+impl Question for LayerComparison {
+    fn conclude(&self, judged: &Judged) -> Studied {
+        let rows = self.layers.iter().filter_map(|layer| {
+            let row = row(self, layer, judged.answered, judged.results)?;
+            let findings = acting_on(judged.results.get(row.result)?, judged.acting).collect();
+            Some(LayerRow { findings, ..row })
+        });
+        let missing = self.missing.iter().cloned().chain(refusals(judged.record));
+        Layers { rows: rows.collect(), missing: missing.map(|m| m.to_string()).collect() }.into()
+    }
+
+    fn is_expected(&self, _record: &Record, answered: &[CaseAnswers], finding: &Finding) -> bool {
+        let cached: Vec<&str> = self
+            .layers
+            .iter()
+            .filter_map(|layer| answered.get(result_of(layer, answered)?))
+            .filter(|a| !a.case.stream.cache.is_direct())
+            .map(|a| a.case.name.as_str())
+            .collect();
+        finding.outcome == Outcome::Finding
+            && finding.severity > Some(Severity::Void)
+            && EXPECTED.contains(&finding.id)
+            && finding.about.iter().all(|name| cached.contains(&name.as_str()))
+    }
+
+    fn why_expected(&self) -> &'static str {
+        "about rows through the page cache are accepted and do not count for the verdict: a comparison of layers exists to show them"
+    }
+}
+
+impl Conclusion for Layers {
+    /// Adds the effect of the page cache, in sentences.
+    fn deduce(&self, judged: &Judged) -> Vec<Deduction> {
+        let of_row = |row: &LayerRow| deduce_from_row(row, judged.results.get(row.result)?);
+        deductions::of_jobs(judged).into_iter().chain(self.rows.iter().filter_map(of_row)).collect()
+    }
 }
 
 fn row(
@@ -140,26 +159,6 @@ fn against(name: &str, other: usize, upper: &Measured, lower: &Measured) -> Opti
     Some(Difference { name: name.into(), result: other, factor: mean.value, interval: mean.interval })
 }
 
-/// Whether the comparison exists to show this finding.
-pub(super) fn is_expected(comparison: &LayerComparison, answered: &[CaseAnswers], finding: &Finding) -> bool {
-    let cached: Vec<&str> = comparison
-        .layers
-        .iter()
-        .filter_map(|layer| answered.get(result_of(layer, answered)?))
-        .filter(|a| !a.case.stream.cache.is_direct())
-        .map(|a| a.case.name.as_str())
-        .collect();
-    finding.outcome == Outcome::Finding
-        && finding.severity > Some(Severity::Void)
-        && EXPECTED.contains(&finding.id)
-        && finding.about.iter().all(|name| cached.contains(&name.as_str()))
-}
-
-/// The effect of the page cache, in sentences.
-pub(super) fn deduce(layers: &Layers, results: &[Measured]) -> Vec<Deduction> {
-    layers.rows.iter().filter_map(|row| deduce_from_row(row, results.get(row.result)?)).collect()
-}
-
 fn deduce_from_row(row: &LayerRow, result: &Measured) -> Option<Deduction> {
     let phase = result.job.phases.get(result.phase as usize)?;
     let stream = phase.streams.get(result.stream as usize)?;
@@ -196,8 +195,6 @@ fn deduce_from_row(row: &LayerRow, result: &Measured) -> Option<Deduction> {
 
 #[cfg(test)]
 use crate::{Judging, exit_code, fixture, fixture::Fixture, judge};
-#[cfg(test)]
-use model::study::{Studied, Study};
 
 /// A disk, its file system, and the page cache: five rounds of reads, and writes that stayed in memory.
 #[cfg(test)]
@@ -230,7 +227,7 @@ fn stacked(change: impl Fn(&mut Vec<Fixture>)) -> Record {
         layer(2, "ext4 buffered", Some(1), true),
         layer(3, "ext4 buffered", Some(1), false),
     ];
-    record.header.plan.study = Study::Layers(LayerComparison { layers, missing: Vec::new() });
+    record.header.plan.study = LayerComparison { layers, missing: Vec::new() }.into();
     record
 }
 
@@ -241,7 +238,7 @@ fn table(record: &Record) -> Layers {
 
 #[cfg(test)]
 fn layers_of(report: model::report::Report) -> Layers {
-    let Studied::Layers(layers) = report.study else { panic!("no layers: {:?}", report.study) };
+    let layers = report.study.layers().unwrap().clone();
     layers
 }
 
@@ -320,7 +317,7 @@ fn invalid_rows_have_no_number_and_no_ratio() {
 #[test]
 fn a_forged_stack_has_fewer_rows_and_does_not_panic() {
     let mut record = stacked(|_| {});
-    let Study::Layers(comparison) = &mut record.header.plan.study else { panic!() };
+    let model::study::Study::Layers(comparison) = &mut record.header.plan.study else { panic!() };
     comparison.layers[0].job = 99;
     comparison.layers[2].below = Some(77);
     let rows = table(&record).rows;

@@ -5,6 +5,7 @@
 //! 3. The answer is the highest load that meets the target below the lowest that misses it. Without a target, the answer is the latency at
 //!    70 % of the capacity.
 
+use super::{Conclusion, GatedResult, Question, Subject};
 use crate::case::CaseRun;
 use crate::checks::most_iops;
 use crate::figures::{LATE_SHARE, PERCENTILES, is_late};
@@ -12,13 +13,14 @@ use crate::findings;
 use crate::findings::CaseAnswers;
 use crate::runs::{capacity_of, summaries};
 use crate::strategy::limit::{self as strategy, Point};
+use crate::verdict::{Judged, Reasoned, ReportHead, limiter_of};
 use model::finding::{CheckId, Finding, Outcome};
 use model::histogram::Histogram;
 use model::job::Kind;
 use model::plan::LatencyTarget;
 use model::record::Record;
-use model::report::{Answer, AnswerWord, Headline, Measured};
-use model::study::{Knee, LoadCurve, LoadPoint, LoadState, MetLoad, Study};
+use model::report::{Answer, AnswerWord, Headline, Measured, Verdict};
+use model::study::{Knee, LoadCurve, LoadPoint, LoadState, MetLoad, Studied};
 use model::units::{show_count, show_ns, show_share};
 use stats::{intervals, knee};
 use std::collections::BTreeMap;
@@ -29,20 +31,91 @@ const QUOTED: f64 = 0.7;
 /// The distance within which a load counts as that load.
 const NEAR: f64 = 0.02;
 
-/// The end of the note about the expected findings.
-pub(super) const SHOWN: &str =
-    "do not count for the verdict: a load curve exists to show the loads with overload and lateness";
-
 /// Ratio of the missed load to the met load up to which the answer is narrow, and an open load in between is not mentioned.
 const NARROW: f64 = 1.05;
 
-/// The latency target, if the record has a load curve.
-fn latency_target(record: &Record) -> Option<LatencyTarget> {
-    if let Study::Limit(latency_target) = record.header.plan.study { Some(latency_target) } else { None }
+impl Question for LatencyTarget {
+    fn conclude(&self, judged: &Judged) -> Studied {
+        // One of several hosts has only a part of each load, so it has no curve.
+        if judged.record.header.plan.part.is_some() && judged.record.fleet.is_none() {
+            return Studied::Jobs;
+        }
+        load_curve(judged.record, self, judged.answered, judged.results).into()
+    }
+
+    /// Overload and lateness of loads, and a closed loop that hides the tail. Lateness at the load whose latency is the headline counts: it
+    /// is part of that number.
+    fn is_expected(&self, record: &Record, answered: &[CaseAnswers], finding: &Finding) -> bool {
+        if finding.outcome != Outcome::Finding {
+            return false;
+        }
+        let loads = match finding.id {
+            CheckId::E10 | CheckId::E11 => true,
+            CheckId::E09 => false,
+            _ => return false,
+        };
+        let capacity = capacity_of(record).filter(|_| self.latency_ns.is_none());
+        let is_quoted = |offered: u64| capacity.is_some_and(|c| (offered as f64 / c - QUOTED).abs() <= NEAR);
+        let is_shown = |a: &CaseAnswers| match a.case.offered {
+            Some(offered) => loads && !is_quoted(offered),
+            None => !loads,
+        };
+        let mine = |name: &String| answered.iter().any(|a| a.case.name == *name && is_shown(a));
+        finding.about.iter().all(mine)
+    }
+
+    fn why_expected(&self) -> &'static str {
+        "do not count for the verdict: a load curve exists to show the loads with overload and lateness"
+    }
+}
+
+impl Conclusion for LoadCurve {
+    /// The capacity, and the loads up to the first that missed the target. Loads beyond it are not quoted.
+    fn quoted<'m>(&self, results: &'m [Measured]) -> Vec<&'m Measured> {
+        let first_miss = self.latency_target.as_ref().and_then(|p| p.missed_iops).unwrap_or(u64::MAX);
+        let loads = self.points.iter().filter(|p| p.offered_iops <= first_miss).map(|p| p.result);
+        let quoted: Vec<usize> = self.capacity_result.into_iter().chain(loads).collect();
+        results.iter().enumerate().filter(|(at, _)| quoted.contains(at)).map(|(_, result)| result).collect()
+    }
+
+    fn rests_on(&self) -> Option<&[usize]> {
+        Some(&self.rests_on)
+    }
+
+    /// The head about the load that the answer depends on.
+    fn head(&self, judged: &Judged, quoted: &[&Measured]) -> ReportHead {
+        let headline = headline(judged.record, self, judged.answered);
+        let first = self.rests_on.first().and_then(|at| judged.results.get(*at));
+        let mut head = judged.head_about(headline, first, quoted);
+        if head.headline.value.is_none() {
+            head.verdict = Reasoned::new(Verdict::Invalid, self.sentence.clone());
+            // The number of valid loads does not matter without an answer.
+            head.counts.sentence = None;
+        }
+        // Nothing limits a load below the capacity; the limiter is that of the closed loop.
+        ReportHead { limiter: limiter_of(judged.headline_job_result()), ..head }
+    }
+
+    fn answer(&self) -> Option<Answer> {
+        let met = self.latency_target.as_ref()?;
+        let word = match (met.met_iops, met.missed_iops, unsettled(self, met)) {
+            (Some(_), ..) => AnswerWord::Met,
+            (None, Some(_), None) => AnswerWord::Missed,
+            (None, ..) => AnswerWord::CannotTell,
+        };
+        Some(Answer { word, sentence: self.sentence.clone() })
+    }
+
+    fn subject(&self, _record: &Record, _answered: &[CaseAnswers]) -> Subject<'_> {
+        let capacity = || self.capacity_result.map(GatedResult::with_all_runs).into_iter().collect();
+        self.latency_target
+            .as_ref()
+            .map_or_else(|| Subject::Results(capacity()), |target| Subject::Load(self, target))
+    }
 }
 
 /// The load curve.
-pub(super) fn limit(
+fn load_curve(
     record: &Record,
     latency_target: &LatencyTarget,
     answered: &[CaseAnswers],
@@ -294,25 +367,6 @@ fn unsettled<'c>(curve: &'c LoadCurve, met: &MetLoad) -> Option<&'c LoadPoint> {
     open.filter(|p| p.met.is_none() && p.state != LoadState::Void).min_by_key(|p| p.offered_iops)
 }
 
-/// The capacity, and the loads up to the first that missed the target. Loads beyond it are not quoted.
-pub(crate) fn quoted<'m>(curve: &LoadCurve, results: &'m [Measured]) -> Vec<&'m Measured> {
-    let first_miss = curve.latency_target.as_ref().and_then(|p| p.missed_iops).unwrap_or(u64::MAX);
-    let loads = curve.points.iter().filter(|p| p.offered_iops <= first_miss).map(|p| p.result);
-    let quoted: Vec<usize> = curve.capacity_result.into_iter().chain(loads).collect();
-    results.iter().enumerate().filter(|(at, _)| quoted.contains(at)).map(|(_, result)| result).collect()
-}
-
-/// The load that meets the latency target; `None` without a target.
-pub(crate) fn answer(curve: &LoadCurve) -> Option<Answer> {
-    let met = curve.latency_target.as_ref()?;
-    let word = match (met.met_iops, met.missed_iops, unsettled(curve, met)) {
-        (Some(_), ..) => AnswerWord::Met,
-        (None, Some(_), None) => AnswerWord::Missed,
-        (None, ..) => AnswerWord::CannotTell,
-    };
-    Some(Answer { word, sentence: curve.sentence.clone() })
-}
-
 fn latency_sentence(quoted: Option<&LoadPoint>, rank: &str) -> String {
     let Some(point) = quoted else {
         return format!("p{rank} at {} of the capacity was not measured.", show_share(QUOTED));
@@ -322,7 +376,7 @@ fn latency_sentence(quoted: Option<&LoadPoint>, rank: &str) -> String {
 }
 
 /// The number to quote: the highest rate that meets the latency target, or else a latency with its load.
-pub(crate) fn headline(record: &Record, curve: &LoadCurve, answered: &[CaseAnswers]) -> Headline {
+fn headline(record: &Record, curve: &LoadCurve, answered: &[CaseAnswers]) -> Headline {
     let on = curve.rests_on.first().copied().or(curve.capacity_result).and_then(|i| answered.get(i));
     let work = on.map_or_else(|| "nothing".into(), |a| findings::work(&a.case, &a.renames()));
     if let Some(met) = &curve.latency_target {
@@ -335,7 +389,10 @@ pub(crate) fn headline(record: &Record, curve: &LoadCurve, answered: &[CaseAnswe
             accepted: Vec::new(),
         };
     }
-    let (rank, point) = (rank(quantile(record)), quoted_load(curve));
+    let (rank, point) = (
+        rank(record.header.plan.study.latency_target().map_or(0.99, |target| target.quantile)),
+        quoted_load(curve),
+    );
     let load = point.map_or_else(String::new, |p| format!(" ({}/s)", show_count(p.offered_iops as f64)));
     Headline {
         name: format!("p{rank} at {} of capacity{load}, {work}", show_share(QUOTED)),
@@ -346,45 +403,12 @@ pub(crate) fn headline(record: &Record, curve: &LoadCurve, answered: &[CaseAnswe
     }
 }
 
-/// The percentile of the target.
-fn quantile(record: &Record) -> f64 {
-    latency_target(record).map_or(0.99, |p| p.quantile)
-}
-
-/// Whether the load curve exists to show this finding: overload and lateness of loads, and a closed loop that hides the tail. Lateness at
-/// the load whose latency is the headline counts: it is part of that number.
-pub(super) fn is_expected(
-    record: &Record,
-    latency_target: &LatencyTarget,
-    answered: &[CaseAnswers],
-    finding: &Finding,
-) -> bool {
-    if finding.outcome != Outcome::Finding {
-        return false;
-    }
-    let loads = match finding.id {
-        CheckId::E10 | CheckId::E11 => true,
-        CheckId::E09 => false,
-        _ => return false,
-    };
-    let capacity = capacity_of(record).filter(|_| latency_target.latency_ns.is_none());
-    let is_quoted = |offered: u64| capacity.is_some_and(|c| (offered as f64 / c - QUOTED).abs() <= NEAR);
-    let is_shown = |a: &CaseAnswers| match a.case.offered {
-        Some(offered) => loads && !is_quoted(offered),
-        None => !loads,
-    };
-    let mine = |name: &String| answered.iter().any(|a| a.case.name == *name && is_shown(a));
-    finding.about.iter().all(mine)
-}
-
 #[cfg(test)]
 use crate::fixture::{Fixture, curve};
 #[cfg(test)]
 use crate::{Judging, exit_code, judge};
 #[cfg(test)]
-use model::report::{Report, Verdict};
-#[cfg(test)]
-use model::study::Studied;
+use model::report::Report;
 
 /// Loads up to a capacity of 10,000, each with its latency; all are served and submitted 1 us late.
 #[cfg(test)]
@@ -403,7 +427,7 @@ const MEASURED: [(u64, u64); 4] = [(2_000, 100_000), (5_000, 150_000), (7_000, 4
 
 #[cfg(test)]
 fn curve_of(report: &Report) -> &LoadCurve {
-    let Studied::Limit(curve) = &report.study else { panic!("no load curve: {:?}", report.study) };
+    let curve = report.study.curve().unwrap();
     curve
 }
 

@@ -2,11 +2,14 @@
 //!
 //! Source of the weights: <https://ssd-tester.com/text_score.php>. They are points per MB/s.
 
+use super::{Conclusion, Question};
 use crate::findings::CaseAnswers;
+use crate::verdict::{Judged, ReportHead};
 use model::profile::{
     CellSource, LayoutRow, Look, Points, Score, ToolCell, ToolLayout, ToolResults, ToolRow,
 };
 use model::report::{Measured, Verdict};
+use model::study::Studied;
 
 /// The weight of a row's rates in a score.
 struct Weight {
@@ -26,8 +29,20 @@ const WRITE_WEIGHTS: [Weight; 3] =
 const TOTAL_WEIGHTS: [Weight; 3] =
     [weight("Seq", 0.1, 0.15), weight("4K", 2.0, 1.0), weight("4K-64Thrd", 1.5, 1.0)];
 
+impl Question for ToolLayout {
+    fn conclude(&self, judged: &Judged) -> Studied {
+        card(self, judged.answered, judged.results).into()
+    }
+}
+
+impl Conclusion for ToolResults {
+    fn head(&self, judged: &Judged, quoted: &[&Measured]) -> ReportHead {
+        judged.head_of_jobs(quoted)
+    }
+}
+
 /// Results under the tool's names, with the tool's score if it has one.
-pub(super) fn card(layout: &ToolLayout, answered: &[CaseAnswers], results: &[Measured]) -> ToolResults {
+fn card(layout: &ToolLayout, answered: &[CaseAnswers], results: &[Measured]) -> ToolResults {
     let cell = |row: &LayoutRow, source: &Option<CellSource>| {
         let source = source.as_ref()?;
         let result = answered.iter().position(|a| a.case.at == source.job && a.case.phase == source.phase)?;
@@ -98,8 +113,6 @@ fn points(rows: &[ToolRow], weights: &[Weight]) -> Points {
 use crate::{Judging, fixture, fixture::Fixture, judge};
 #[cfg(test)]
 use model::job::Pattern;
-#[cfg(test)]
-use model::study::{Studied, Study};
 
 /// Rows of AS SSD at these MB/s, read and write.
 #[cfg(test)]
@@ -127,10 +140,9 @@ fn scored(rates: [(f64, f64); 3], change: impl Fn(usize, Fixture) -> Fixture) ->
     }
     let mut record = fixture::together(&fixtures);
     let layout = ToolLayout { tool: "AS SSD".into(), look: Look::Score, rows, differs: Vec::new() };
-    record.header.plan.study = Study::Profile(layout);
+    record.header.plan.study = layout.into();
     let report = judge(&record, &Judging::default());
-    let Studied::Profile(card) = report.study else { panic!("no card: {:?}", report.study) };
-    card
+    report.study.profile().unwrap().clone()
 }
 
 #[cfg(test)]

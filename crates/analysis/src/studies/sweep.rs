@@ -4,11 +4,12 @@
 //! 2. [`decide_race`] judges each work: a winner, a tie, or no answer.
 //! 3. A grid whose cells were measured in order has no winner, but rounds and its own table ([`sweep_in_order`]).
 
-use super::GatedResult;
+use super::{Conclusion, GatedResult, Question, Subject};
 use crate::checks::evidence;
 use crate::findings::CaseAnswers;
 use crate::runs::{Sample, samples};
 use crate::strategy::sweep::{FEWEST_REPEATS, InOrder, Lane, Race, Rivals, Search};
+use crate::verdict::{Judged, Reasoned, ReportHead};
 use model::figures::Estimate;
 use model::finding::CheckId;
 use model::job::Pattern;
@@ -16,6 +17,7 @@ use model::plan::Role;
 use model::record::{Record, RunEnding};
 use model::report::{Answer, AnswerWord, Deduction, Headline, Measured, Verdict};
 use model::spec::axes::{AXES, Scale};
+use model::study::Studied;
 use model::sweep::{
     CellFigures, Chosen, Grid, IN_ORDER, Knee, Loss, Measure, Reference, Rounds, Search as How, Setting,
     Skipped, Sweep, SweptTarget, Until, Work, least_iops,
@@ -32,8 +34,85 @@ const MOST_SPREAD: f64 = 0.1;
 /// Fewest runs of the reference for a line through them.
 const FEWEST_REFERENCE_RUNS: usize = 4;
 
+impl Question for Grid {
+    fn conclude(&self, judged: &Judged) -> Studied {
+        Box::new(sweep(judged.record, self, judged.answered)).into()
+    }
+}
+
+impl Conclusion for Sweep {
+    /// The results that the conclusions depend on, each once.
+    fn quoted<'m>(&self, results: &'m [Measured]) -> Vec<&'m Measured> {
+        let only = || self.works.iter().filter_map(|w| self.only_cell(&w.name));
+        let cells = || self.winner.values().chain(self.cheapest.values()).chain(only());
+        // A job of several streams has several results, and the cell names the first.
+        let first =
+            |r: &Measured| cells().filter_map(|c| results.get(c.result?)).any(|first| first.job == r.job);
+        results.iter().filter(|r| self.is_in_order() || first(r)).collect()
+    }
+
+    /// The head about the best cell. Findings about other cells only explain why they are not quoted.
+    fn head(&self, judged: &Judged, quoted: &[&Measured]) -> ReportHead {
+        let first = first(self, judged.results);
+        let mut head = judged.head_about(headline(self, judged.results), first, quoted);
+        if first.is_none() {
+            let none = if self.is_in_order() { "No cell was measured." } else { "The grid has no cell." };
+            let why = self.works.first().map_or(none, |work| work.sentence.as_str());
+            head.verdict = Reasoned::new(Verdict::Invalid, why.into());
+        }
+        if let (Verdict::Valid, Some(why)) = (head.verdict.verdict, unsteady(self)) {
+            head.verdict = Reasoned::new(Verdict::Suspect, why);
+        }
+        head
+    }
+
+    /// The best setting of the quoted work, and how certain it is; `None` if the sweep had no choice to make.
+    fn answer(&self) -> Option<Answer> {
+        let work = self.works.first()?;
+        let word = match work.chosen {
+            Chosen::Fastest => AnswerWord::Fastest,
+            Chosen::Tied => AnswerWord::Tied,
+            Chosen::CannotTell => AnswerWord::CannotTell,
+            Chosen::NoChoice => return None,
+        };
+        let name = |cell: &CellFigures| format!("{} {}", cell.setting.shape(), cell.setting.way());
+        let best = self.winner.get(&work.name);
+        let value = |cell: &CellFigures| {
+            let unit = if work.by.is_latency() { String::new() } else { format!(" {}", work.by.heading()) };
+            cell.value(work.by).map_or_else(String::new, |v| format!(": {}{unit}", work.by.show(v)))
+        };
+        let named = best.map_or_else(String::new, |cell| format!("{}{}; ", name(cell), value(cell)));
+        let cheapest = self.cheapest.get(&work.name).filter(|c| best.is_some_and(|b| b.setting != c.setting));
+        let cheapest =
+            cheapest.map_or_else(String::new, |c| format!(" The cheapest as fast is {}.", name(c)));
+        Some(Answer { word, sentence: format!("{}: {named}{}{cheapest}", work.name, work.sentence) })
+    }
+
+    /// The winner of each work with the runs of its figures, or every cell of a grid without winners.
+    fn subject(&self, record: &Record, answered: &[CaseAnswers]) -> Subject<'_> {
+        let every =
+            || self.cells.iter().filter_map(|cell| Some(GatedResult::with_all_runs(cell.result?))).collect();
+        let plan = &record.header.plan;
+        let Some(grid) = plan.study.grid().filter(|_| !self.winner.is_empty()) else {
+            return Subject::Results(every());
+        };
+        let search = searched(record, grid, &samples(record));
+        let winners = search.races.iter().filter_map(|race| {
+            let winner = race.winner()?;
+            let result = answered.iter().position(|a| a.case.at == winner.job)?;
+            Some(GatedResult { result, samples: Some(winner.figure_samples().to_vec()) })
+        });
+        Subject::Results(winners.collect())
+    }
+
+    /// The size from which random offsets cost nothing, and the effect of the position. Single cells have no deductions.
+    fn deduce(&self, _judged: &Judged) -> Vec<Deduction> {
+        deduce(self)
+    }
+}
+
 /// The report's part about the grid.
-pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep {
+fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep {
     if let How::InOrder(until) = grid.search {
         return sweep_in_order(record, grid, until, answered);
     }
@@ -88,22 +167,6 @@ pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> S
         place: None,
         rounds: None,
     }
-}
-
-/// The results for a condition that names no cell: the winner of each work with the runs of its figures, or every cell of a grid without
-/// winners.
-pub(super) fn gated_results(record: &Record, sweep: &Sweep, answered: &[CaseAnswers]) -> Vec<GatedResult> {
-    let every =
-        || sweep.cells.iter().filter_map(|cell| Some(GatedResult::with_all_runs(cell.result?))).collect();
-    let plan = &record.header.plan;
-    let Some(grid) = plan.study.grid().filter(|_| !sweep.winner.is_empty()) else { return every() };
-    let search = searched(record, grid, &samples(record));
-    let winners = search.races.iter().filter_map(|race| {
-        let winner = race.winner()?;
-        let result = answered.iter().position(|a| a.case.at == winner.job)?;
-        Some(GatedResult { result, samples: Some(winner.figure_samples().to_vec()) })
-    });
-    winners.collect()
 }
 
 /// Figures of a cell: from its fresh runs if it was measured along with a winner, else from all.
@@ -303,15 +366,6 @@ fn reference(grid: &Grid, job: usize, runs: &[Sample]) -> Option<Reference> {
     })
 }
 
-/// The results that the conclusions depend on, each once.
-pub(crate) fn finalists<'m>(sweep: &Sweep, results: &'m [Measured]) -> Vec<&'m Measured> {
-    let only = || sweep.works.iter().filter_map(|w| sweep.only_cell(&w.name));
-    let cells = || sweep.winner.values().chain(sweep.cheapest.values()).chain(only());
-    // A job of several streams has several results, and the cell names the first.
-    let first = |r: &Measured| cells().filter_map(|c| results.get(c.result?)).any(|first| first.job == r.job);
-    results.iter().filter(|r| sweep.is_in_order() || first(r)).collect()
-}
-
 /// The quoted cell: the winner of the first work that has one. In a grid in order it is the tracked cell, or else the valid one with the
 /// most operations per second.
 fn best<'s>(sweep: &'s Sweep, results: &[Measured]) -> Option<&'s CellFigures> {
@@ -331,12 +385,12 @@ fn best<'s>(sweep: &'s Sweep, results: &[Measured]) -> Option<&'s CellFigures> {
 }
 
 /// The result of the quoted cell.
-pub(crate) fn first<'m>(sweep: &Sweep, results: &'m [Measured]) -> Option<&'m Measured> {
+fn first<'m>(sweep: &Sweep, results: &'m [Measured]) -> Option<&'m Measured> {
     results.get(best(sweep, results)?.result?)
 }
 
 /// Why the means over rounds are not those of a steady state; `None` if they are, or if the rounds had another goal.
-pub(crate) fn unsteady(sweep: &Sweep) -> Option<String> {
+fn unsteady(sweep: &Sweep) -> Option<String> {
     let rounds = sweep.rounds.as_ref().filter(|r| r.bytes_wanted.is_none())?;
     let met = rounds.rule.is_some_and(|rule| rule.met);
     (!met).then(|| {
@@ -347,36 +401,8 @@ pub(crate) fn unsteady(sweep: &Sweep) -> Option<String> {
     })
 }
 
-/// The best setting of the quoted work, and how certain it is; `None` if the sweep had no choice to make.
-pub(crate) fn answer(sweep: &Sweep) -> Option<Answer> {
-    let work = sweep.works.first()?;
-    let word = match work.chosen {
-        Chosen::Fastest => AnswerWord::Fastest,
-        Chosen::Tied => AnswerWord::Tied,
-        Chosen::CannotTell => AnswerWord::CannotTell,
-        Chosen::NoChoice => return None,
-    };
-    let name = |cell: &CellFigures| format!("{} {}", cell.setting.shape(), cell.setting.way());
-    let best = sweep.winner.get(&work.name);
-    let value = |cell: &CellFigures| {
-        let unit = if work.by.is_latency() { String::new() } else { format!(" {}", work.by.heading()) };
-        cell.value(work.by).map_or_else(String::new, |v| format!(": {}{unit}", work.by.show(v)))
-    };
-    let named = best.map_or_else(String::new, |cell| format!("{}{}; ", name(cell), value(cell)));
-    let cheapest = sweep.cheapest.get(&work.name).filter(|c| best.is_some_and(|b| b.setting != c.setting));
-    let cheapest = cheapest.map_or_else(String::new, |c| format!(" The cheapest as fast is {}.", name(c)));
-    Some(Answer { word, sentence: format!("{}: {named}{}{cheapest}", work.name, work.sentence) })
-}
-
-/// The verdict if no cell has won.
-pub(crate) fn undecided(sweep: &Sweep) -> (Verdict, String) {
-    let none = if sweep.is_in_order() { "No cell was measured." } else { "The grid has no cell." };
-    let why = sweep.works.first().map_or(none, |w| w.sentence.as_str());
-    (Verdict::Invalid, why.into())
-}
-
 /// The number to quote: the winner of the first work.
-pub(crate) fn headline(sweep: &Sweep, results: &[Measured]) -> Headline {
+fn headline(sweep: &Sweep, results: &[Measured]) -> Headline {
     let nothing = Headline {
         name: "nothing".into(),
         value: None,
@@ -413,7 +439,7 @@ fn quoted_by(sweep: &Sweep, cell: &CellFigures, result: &Measured) -> Measure {
 }
 
 /// Deductions from several cells: the size from which random offsets cost nothing, and the effect of the position.
-pub(crate) fn deduce(sweep: &Sweep) -> Vec<Deduction> {
+fn deduce(sweep: &Sweep) -> Vec<Deduction> {
     let mut out: Vec<Deduction> = sweep.works.iter().filter_map(|w| cost_of_position(sweep, w)).collect();
     for (sequential, random) in [("read", "randread"), ("write", "randwrite")] {
         out.extend(cost_of_random(sweep, sequential, random));
@@ -766,7 +792,6 @@ mod tests {
     use crate::{Judging, exit_code, judge};
     use model::finding::{CheckId, Outcome};
     use model::report::{Report, Verdict};
-    use model::study::{Studied, Study};
     use model::sweep::{Baseline, Cell, Skipped};
 
     fn setting(depth: u32, rw: &str) -> Setting {
@@ -805,7 +830,7 @@ mod tests {
         let too_much =
             Skipped { setting: setting(4096, "randread"), why: "its buffers take too much".into() };
         record.header.plan.runs = 3;
-        record.header.plan.study = Study::Sweep(Grid {
+        record.header.plan.study = Grid {
             preset: None,
             cells: cells.iter().enumerate().map(cell).collect(),
             skipped: vec![too_much],
@@ -813,19 +838,19 @@ mod tests {
             search: How::Exhaustive,
             tolerance: 0.03,
             measures: BTreeMap::new(),
-        });
+        }
+        .into();
         record
     }
 
     fn judged(record: &Record) -> (Report, Sweep) {
         let report = judge(record, &Judging::default());
-        let Studied::Sweep(sweep) = &report.study else { panic!("no sweep: {:?}", report.study) };
-        let sweep = (**sweep).clone();
+        let sweep = report.study.sweep().unwrap().clone();
         (report, sweep)
     }
 
     fn grid(record: &mut Record) -> &mut Grid {
-        let Study::Sweep(grid) = &mut record.header.plan.study else { panic!("no grid") };
+        let model::study::Study::Sweep(grid) = &mut record.header.plan.study else { panic!("no grid") };
         grid
     }
 

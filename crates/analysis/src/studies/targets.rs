@@ -3,19 +3,28 @@
 //! Each target is compared with the first, test by test, by runs that were measured in turns. The answer is about the test of the headline.
 //! For the other tests it counts the words.
 
+use super::{Conclusion, Question};
 use crate::compare::{PairInTurns, compare_in_turns};
 use model::comparison::{Answer as Word, Metric, Pair};
+use model::record::Record;
 use model::report::{Answer, AnswerWord, Report};
-use model::study::{TargetComparison, TargetRow, Targets};
+use model::study::{Studied, TargetComparison, TargetRow, Targets};
 use model::units::{show_change, show_share};
 
+impl Question for TargetComparison {
+    fn compare(&self, record: &Record, report: &Report, jobs: &[usize]) -> Option<Studied> {
+        Some(compare(report, self, jobs, record.header.plan.headline).into())
+    }
+}
+
+impl Conclusion for Targets {
+    fn answer(&self) -> Option<Answer> {
+        answer(self)
+    }
+}
+
 /// The table. `jobs` has the job of each result, and `headline` is the job whose test answers.
-pub(super) fn compare(
-    report: &Report,
-    comparison: &TargetComparison,
-    jobs: &[usize],
-    headline: usize,
-) -> Targets {
+fn compare(report: &Report, comparison: &TargetComparison, jobs: &[usize], headline: usize) -> Targets {
     let mut rows: Vec<TargetRow> = Vec::new();
     let (mut pairs, mut rows_of_pairs) = (Vec::new(), Vec::new());
     let results = |job: usize| jobs.iter().enumerate().filter(move |(_, j)| **j == job).map(|(at, _)| at);
@@ -92,7 +101,7 @@ impl Standing<'_> {
 }
 
 /// Which target is the fastest in the test of the headline, and how many tests ended with each word.
-pub(super) fn answer(targets: &Targets) -> Option<Answer> {
+fn answer(targets: &Targets) -> Option<Answer> {
     let test = &targets.rows.iter().find(|r| r.against.as_ref().is_some_and(|p| p.headline))?.test;
     let rows = targets.rows.iter().filter(|r| &r.test == test);
     let all: Vec<Standing> = rows.map(|r| Standing { target: r.target, pair: r.against.as_ref() }).collect();
@@ -188,8 +197,6 @@ use crate::fixture::{Fixture, together};
 use crate::{Judging, judge};
 #[cfg(test)]
 use model::study::TargetJobs;
-#[cfg(test)]
-use model::study::{Studied, Study};
 
 /// A session of one test on targets, with these operations in a window.
 #[cfg(test)]
@@ -204,7 +211,7 @@ fn judged(ops: &[u64]) -> Report {
     let side =
         |(at, name): (usize, &String)| TargetJobs { name: name.clone(), tests: vec![("x".into(), at)] };
     let sides = names.iter().enumerate().map(side).collect();
-    record.header.plan.study = Study::Targets(TargetComparison { sides });
+    record.header.plan.study = TargetComparison { sides }.into();
     judge(&record, &Judging::default())
 }
 
@@ -223,7 +230,7 @@ fn each_target_is_compared_with_the_first_and_the_fastest_is_named() {
         let answer = report.answer.clone().unwrap();
         assert_eq!(answer.word, word, "{answer:?}");
         assert!(answer.sentence.starts_with(name), "{answer:?}");
-        let Studied::Targets(targets) = report.study else { panic!("no targets") };
+        let targets = report.study.targets().unwrap();
         assert_eq!((targets.rows.len(), targets.names.len()), (ops.len(), ops.len()));
         assert!(targets.rows[0].against.is_none() && targets.rows[1].against.is_some());
     }
@@ -238,10 +245,10 @@ fn few_runs_give_no_answer_and_a_forged_plan_does_not_panic() {
     let side = |name: &str, job| TargetJobs { name: name.into(), tests: vec![("x".into(), job)] };
     for jobs in [[0, 1], [1, 1], [7, usize::MAX], [0, 9]] {
         let sides = vec![side("a", jobs[0]), side("b", jobs[1])];
-        record.header.plan.study = Study::Targets(TargetComparison { sides });
+        record.header.plan.study = TargetComparison { sides }.into();
         let report = judge(&record, &Judging::default());
         assert!(report.answer.is_none_or(|a| a.word == AnswerWord::CannotTell || jobs == [1, 1]));
     }
-    record.header.plan.study = Study::Targets(TargetComparison::default());
+    record.header.plan.study = TargetComparison::default().into();
     assert!(judge(&record, &Judging::default()).answer.is_none());
 }

@@ -1,7 +1,6 @@
 //! E05: too few runs to know how much the number varies. Notes results with fewer runs than an interval needs.
 
 use crate::checks::prelude::*;
-use model::study::Study;
 use stats::intervals::FEWEST_RUNS;
 
 pub(super) const CHECK: Check = Check {
@@ -39,7 +38,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         }
     };
     // Each cell of a sweep is measured once, by its preset.
-    let in_sweep = matches!(case.record.header.plan.study, Study::Sweep(_));
+    let in_sweep = case.record.header.plan.study.grid().is_some();
     detail!(
         Severity::Note,
         numbers,
