@@ -232,10 +232,15 @@ impl<'a> HostTask<'a> {
 fn request_of_all_hosts(verify_options: &Options) -> Request {
     let stream = StreamSpec {
         shared: verify_options.shared,
-        shift_hosts: verify_options.shift_hosts,
+        resolved: shifted(verify_options.shift_hosts),
         ..StreamSpec::default()
     };
     workload(verify_options, vec![stream])
+}
+
+/// A stream that works on the part of a later host.
+fn shifted(hosts: Option<u32>) -> Stream {
+    Stream { shift_hosts: hosts.unwrap_or(0), ..Stream::default() }
 }
 
 /// The verification as an ordinary workload.
@@ -259,7 +264,7 @@ fn to_request(verify_options: &Options, host_task: &HostTask) -> Request {
             // The data of another host is a separate target.
             let read = verify_options.shift_hosts.map(|_| StreamSpec {
                 rw: Some(Rw::Randread),
-                shift_hosts: verify_options.shift_hosts,
+                resolved: shifted(verify_options.shift_hosts),
                 ..stream
             });
             let request = workload(verify_options, std::iter::once(write).chain(read).collect());

@@ -37,19 +37,19 @@ pub(super) fn pace(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<
             rates.set_limits(stream)?;
         }
     }
-    stream.flow = flow(job)?;
+    stream.resolved.flow = flow(job)?;
     refuse_waits_between_directions(job, stream)?;
     let think = job.time("thinktime", Bare::Microseconds)?.and_then(positive);
     if think.is_some() {
         stream.think = think.map(Think::fixed);
         stream.burst = job.count("thinktime_blocks", 1)?;
         stream.burst_time = job.time("thinktime_iotime", Bare::Seconds)?.and_then(positive);
-        stream.think_spin = job.time("thinktime_spin", Bare::Microseconds)?.and_then(positive);
-        if stream.think_spin > think {
+        stream.resolved.think_spin_ns = job.time("thinktime_spin", Bare::Microseconds)?.unwrap_or(0);
+        if stream.resolved.think_spin_ns > think.unwrap_or(0) {
             return Err(job.fault("thinktime_spin", "it is longer than thinktime; type a shorter time"));
         }
         if stream.burst_time.is_some()
-            && (pairs || stream.serialize_overlap.is_some() || stream.flow.is_some())
+            && (pairs || stream.resolved.serialize_overlap || stream.resolved.flow.is_some())
         {
             let why =
                 "fathom does not combine it with trimwrite, serialize_overlap or flow; type thinktime_blocks";
@@ -81,7 +81,7 @@ fn refuse_waits_between_directions(job: &Job, stream: &StreamSpec) -> Result<(),
     let each =
         [stream.limit_iops, stream.limit_bandwidth].iter().flatten().any(|limit| limit.each().is_some());
     let waiting =
-        [("flow", stream.flow.is_some()), ("serialize_overlap", stream.serialize_overlap == Some(true))];
+        [("flow", stream.resolved.flow.is_some()), ("serialize_overlap", stream.resolved.serialize_overlap)];
     match waiting.into_iter().find(|(_, is_typed)| *is_typed && each) {
         Some((option, _)) => {
             let why = "fathom does not combine it with rates of a mix; type a job for each direction, or leave it out";
@@ -229,11 +229,12 @@ const MS_NS: u64 = 1_000_000;
 
 /// Sets the rules that end a job or choose its depth by its speed.
 pub(super) fn rules(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<(), Fault> {
-    stream.steady = steady(job)?;
-    stream.min_rate = min_rate(job, rw)?;
+    stream.resolved.steady = steady(job)?;
+    stream.resolved.min_rate = min_rate(job, rw)?;
     let micros = |text: &str| crate::fio::value::time(text, Bare::Microseconds);
-    stream.max_latency = job.same_for("max_latency", rw.directions(), micros)?.filter(|ns| *ns > 0);
-    stream.latency_target = latency_target(job, stream.rate.is_some())?;
+    stream.resolved.max_latency_ns =
+        job.same_for("max_latency", rw.directions(), micros)?.filter(|ns| *ns > 0);
+    stream.resolved.latency_target = latency_target(job, stream.rate.is_some())?;
     Ok(())
 }
 
