@@ -155,9 +155,17 @@ impl HostTask {
 
 /// The request of all hosts, before this host knows its rank.
 fn request_of_all_hosts(options: &Args) -> Request {
-    let stream =
-        StreamSpec { shared: options.shared, shift_hosts: options.shift_hosts, ..StreamSpec::default() };
+    let stream = StreamSpec {
+        shared: options.shared,
+        resolved: shifted(options.shift_hosts),
+        ..StreamSpec::default()
+    };
     workload(options, vec![stream])
+}
+
+/// A stream that works on the part of a later host.
+fn shifted(hosts: Option<u32>) -> Stream {
+    Stream { shift_hosts: hosts.unwrap_or(0), ..Stream::default() }
 }
 
 /// The verification as an ordinary workload.
@@ -181,7 +189,7 @@ fn to_request(options: &Args, host_task: &HostTask) -> Request {
             // The data of another host is a separate target.
             let read = options.shift_hosts.map(|_| StreamSpec {
                 rw: Some(Rw::Randread),
-                shift_hosts: options.shift_hosts,
+                resolved: shifted(options.shift_hosts),
                 ..stream
             });
             let request = workload(options, std::iter::once(write).chain(read).collect());

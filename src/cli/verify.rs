@@ -60,7 +60,7 @@ pub struct Args {
     #[arg(long, help_heading = WHERE, value_name = "segmented", value_parser = parse_shared)]
     pub(crate) shared: Option<Layout>,
     /// Read back the data of the host N ranks further instead of this host's [default: 0]
-    #[arg(long, help_heading = WHERE, value_name = "N", value_parser = |text: &str| parse_setting("shift-hosts", text, |_, s| s.shift_hosts))]
+    #[arg(long, help_heading = WHERE, value_name = "N", value_parser = |text: &str| parse_setting("shift-hosts", text, |_, s| Some(s.resolved.shift_hosts)))]
     pub(crate) shift_hosts: Option<u32>,
     /// Number of times that every block is written, each time in another order
     #[arg(long, help_heading = HOW_LONG, default_value_t = 2, value_parser = value_parser!(u32).range(1..))]

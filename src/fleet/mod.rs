@@ -85,7 +85,7 @@ pub fn join(request: &Request) -> Result<Fleet, Failure> {
             streams.clone().any(|s| s.shared.is_some() && s.workers.unwrap_or(1) < 2),
             "--shared divides a file among several workers, and there is only one",
         ),
-        (streams.any(|s| s.shift_hosts.is_some()), "--shift-hosts needs the files of other hosts"),
+        (streams.any(|s| s.has("shift-hosts")), "--shift-hosts needs the files of other hosts"),
         (request.ranks_per_host.is_some(), "--ranks-per-host needs several hosts"),
         (!request.hosts.is_empty(), "--hosts needs other hosts"),
     ];

@@ -340,7 +340,7 @@ impl Setup<'_> {
             stream.workers = Some(several(Many::Threads));
             stream.random = random.then_some(Order::Once);
             // Each thread takes the next block, like the threads of a pool.
-            stream.start = (!random).then_some(Start::Interlocked);
+            stream.steps.start = if random { Start::default() } else { Start::Interlocked };
             stream.limit = StopRule::default();
         }
         Ok(job)

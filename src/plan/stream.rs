@@ -7,15 +7,15 @@ use crate::failure::Failure;
 use crate::plan::Draft;
 use crate::plan::origins::Origins;
 use engine::engines::{ENGINES, Entry};
-use model::errno::of_ignored_errors;
 use model::job::{
-    Access, Arrivals, Batch, Bursts, Cache, Clones, Data, Every, Flush, Kind, Line, MAX_ERRORS, Mix, Order,
-    Pace, PerKind, Placement, Positions, ReplayPace, Shared, Sharing, Sizes, Steps, StopRule, Stream,
-    SyncCall, ThinkLaw, Turn, Verify,
+    Access, Advice, Arrivals, Batch, Bursts, Cache, Clones, Data, Every, Flush, Kind, Line, Mix, Order, Pace,
+    PerKind, Placement, ReplayPace, Shared, Sizes, Steps, Stream, SyncCall, ThinkLaw, Turn, Verify,
 };
+use model::spec::keys::KEYS;
+use model::spec::number::word_of;
 use model::spec::pace::RateLimit;
 use model::spec::{JobSpec, LineSpec, ReplaySpec, Rw, StreamSpec, TurnSpec, parsers};
-use model::units::{show_bytes, show_ns};
+use model::units::show_bytes;
 
 /// Slots of an open loop: enough for a stall of about 100 ms at 1000 operations per second.
 const OPEN_DEPTH: u32 = 128;
@@ -29,52 +29,33 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     let depth = usual_depth(&pace, &access);
     let depth = origins.choose("--depth", spec.depth, depth.min(engine.max_depth), u32::to_string);
     let workers = origins.choose("--workers", spec.workers, 1, u32::to_string);
-    files(spec, cache, engine, origins)?;
+    check_advice(spec, cache)?;
+    check_eviction(spec, cache, engine)?;
     let batch = batch(spec, engine, depth, origins)?;
     let data = data(spec);
     origins.note("data", (data != Data::default()).then_some(&data), |d| data_words(d));
-    check_verification(spec, engine, &data, origins)?;
-    rules(spec, engine, origins)?;
+    check_verification(spec, engine, &data)?;
+    check_rules(spec, engine)?;
+    check_priorities(spec, engine)?;
+    note_given(spec, origins);
     let mut stream = Stream {
         name: spec.name.clone().unwrap_or_default(),
         access,
         turns,
-        targets: Vec::new(),
         shared: spec.shared.map(|layout| Shared { layout, passes: spec.passes }),
-        shift_hosts: spec.shift_hosts.unwrap_or(0),
-        sharing: spec.sharing.clone().unwrap_or(Sharing::Each),
         workers,
-        clones: spec.clones,
         depth,
         engine: engine.name.into(),
-        engine_fallback: None,
         options: spec.engine.as_ref().map(|e| e.options.clone()).unwrap_or_default(),
         cache,
-        advice: spec.advice,
         batch,
         pace,
-        bursts: bursts(spec, origins),
-        think_spin_ns: spec.think_spin.unwrap_or(0),
-        flow: spec.flow,
+        bursts: bursts(spec),
         flush,
         data,
         limit: spec.limit,
-        max_errors: spec.max_errors.unwrap_or(MAX_ERRORS),
-        ignored_errors: spec.ignored_errors.clone().unwrap_or_default(),
-        latency_target: spec.latency_target,
-        steady: spec.steady,
-        min_rate: spec.min_rate.clone(),
-        max_latency_ns: spec.max_latency,
-        serialize_overlap: spec.serialize_overlap == Some(true),
-        evicts_each_pass: spec.evict_each_pass == Some(true),
-        ends_others: spec.ends_others == Some(true),
-        delay_ns: spec.delay.unwrap_or(0),
         place: resolve_cpus(&spec.place)?,
-        op_priorities: spec.op_priorities.clone().unwrap_or_default(),
-        verify: spec.verify.clone(),
-        log_interval_ns: spec.log_interval,
-        each_worker_ns: spec.each_worker,
-        replay: None,
+        ..spec.resolved.clone()
     };
     if let Some(kind) = stream.kinds().find(|k| !engine.kinds.contains(k)) {
         return Err(unable(engine, kind));
@@ -89,7 +70,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         size: size(spec),
         passes: spec.passes,
         create: spec.create,
-        own: spec.own == Some(true),
+        own: spec.own,
         paths: spec.target.clone(),
     })
 }
@@ -103,25 +84,16 @@ fn usual_depth(pace: &Pace, access: &Access) -> u32 {
     }
 }
 
-/// Records which files are made, passes over them, and advice to the kernel.
-fn files(spec: &StreamSpec, cache: Cache, engine: &Entry, origins: &mut Origins) -> Result<(), Failure> {
-    origins.note("--clones", spec.clones, |c| parsers::of_clones(*c).into());
-    origins.note("--shared", spec.shared, |layout| layout.describe());
-    origins.note("--own", spec.own, bool::to_string);
-    origins.note("--shift-hosts", spec.shift_hosts, u32::to_string);
-    origins.note("--passes", spec.passes, u32::to_string);
-    origins.note("--create", spec.create, |c| parsers::of_create(*c));
-    check(spec, cache, engine, origins)
+/// Records the settings that the user typed, except those with a default that is always shown.
+fn note_given(spec: &StreamSpec, origins: &mut Origins) {
+    for key in KEYS {
+        origins.note(&format!("--{}", key.name), key.shown(spec), String::clone);
+    }
 }
 
 /// Checks the verification settings: data must be moved and distinguishable.
-fn check_verification(
-    spec: &StreamSpec,
-    engine: &Entry,
-    data: &Data,
-    origins: &mut Origins,
-) -> Result<(), Failure> {
-    let Some(verify) = &spec.verify else { return Ok(()) };
+fn check_verification(spec: &StreamSpec, engine: &Entry, data: &Data) -> Result<(), Failure> {
+    let Some(verify) = &spec.resolved.verify else { return Ok(()) };
     if !engine.moves_bytes && (verify.checks || engine.touches_targets()) {
         return Err(Failure::Usage(format!(
             "--verify: the engine {} moves no bytes that could be verified; type another engine, or leave --verify out",
@@ -134,13 +106,12 @@ fn check_verification(
                 .into(),
         ));
     }
-    origins.note("--verify", Some(verify), |v| parsers::of_verify(v));
     Ok(())
 }
 
 /// Refuses operation priorities if the engine does not support them.
 fn check_priorities(spec: &StreamSpec, engine: &Entry) -> Result<(), Failure> {
-    if spec.op_priorities.is_none() || engine.takes_priorities {
+    if spec.resolved.op_priorities.is_empty() || engine.takes_priorities {
         return Ok(());
     }
     let able: Vec<&str> = ENGINES.iter().filter(|e| e.takes_priorities).map(|e| e.name).collect();
@@ -153,14 +124,10 @@ fn check_priorities(spec: &StreamSpec, engine: &Entry) -> Result<(), Failure> {
 
 /// Refuses rules that are checked during a run, if the engine's clock is not real time.
 fn check_rules(spec: &StreamSpec, engine: &Entry) -> Result<(), Failure> {
-    let given = [
-        ("--steady-state", spec.steady.is_some()),
-        ("--min-rate", spec.min_rate.is_some()),
-        ("--max-latency", spec.max_latency.is_some()),
-    ];
-    match given.into_iter().find(|(_, given)| *given && engine.name == "sim") {
-        Some((flag, _)) => Err(Failure::Usage(format!(
-            "{flag}: the simulated device has its own clock and ends before {flag} could be checked; type another engine, such as null"
+    let rules = ["steady-state", "min-rate", "max-latency"];
+    match rules.into_iter().find(|key| spec.has(key) && engine.name == "sim") {
+        Some(key) => Err(Failure::Usage(format!(
+            "--{key}: the simulated device has its own clock and ends before --{key} could be checked; type another engine, such as null"
         ))),
         None => Ok(()),
     }
@@ -206,6 +173,7 @@ fn what(spec: &StreamSpec, origins: &mut Origins) -> (Access, Option<Flush>, Vec
             let mut access = access(what, origins);
             access.span_bytes = what.size.unwrap_or(u64::MAX);
             let flush = flush(what, &access, origins);
+            note_given(what, origins);
             turns.push(Turn { operations: length.writes, turns: length.calls, access, flush });
         });
     }
@@ -228,29 +196,20 @@ fn size(spec: &StreamSpec) -> Option<u64> {
 fn access(spec: &StreamSpec, origins: &mut Origins) -> Access {
     let rw = origins.choose("--rw", spec.rw, Rw::Randread, |rw| rw.word().into());
     let offset_bytes = spec.offset.unwrap_or(0);
-    origins.note("--offset", spec.offset, |o| show_bytes(*o));
     let lines = if spec.lines.is_empty() {
         vec![plain_line(spec, rw, origins)]
     } else {
-        origins.note("--line", Some(spec.lines.len()), |n| format!("{n} lines"));
         spec.lines.iter().map(line).collect()
     };
-    origins.note("--strided", spec.strided, model::job::Strided::describe);
     Access { offset_bytes, span_bytes: u64::MAX, strided: spec.strided, lines }
 }
 
 /// The single line from the plain settings.
 fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
     let order = if rw.is_random() {
-        origins.note("--random", spec.random.as_ref(), |o| o.describe());
         spec.random.clone().unwrap_or(Order::Random)
     } else {
-        Order::Sequential(Steps {
-            stride_bytes: spec.stride.unwrap_or(0),
-            hole_bytes: spec.hole.unwrap_or(0),
-            backwards: spec.backwards.unwrap_or(false),
-            start: spec.start.unwrap_or_default(),
-        })
+        Order::Sequential(spec.steps)
     };
     let mix = match rw.fixed_mix() {
         Some(mix) => mix,
@@ -259,43 +218,24 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
     let default = Sizes::Fixed(if rw.is_random() { 4096 } else { 1 << 20 });
     let default = PerKind::all(default);
     let sizes = origins.choose("--bs", spec.bs.clone(), default, size_words);
-    origins.note("--positions", spec.positions, |p| parsers::of_positions(*p).into());
-    origins.note("--consecutive", spec.consecutive, u32::to_string);
-    origins.note("--run-length", spec.run_length, f64::to_string);
-    origins.note("--interleaved", spec.interleaved, u32::to_string);
-    origins.note("--times", spec.times, u32::to_string);
-    origins.note("--mix-by-run", spec.mix_by_run, bool::to_string);
-    origins.note("--align", spec.align, |a| show_bytes(*a));
-    origins.note("--think", spec.think.as_ref(), |think| think.describe());
-    origins.note("--period", spec.period.as_ref(), |period| period.describe());
     // Bursts that end by a time belong to the stream.
     let own = spec.burst_time.is_none();
     let delay = spec.period.as_ref().or(spec.think.as_ref().filter(|_| own));
     Line {
-        weight: 100,
         order,
-        positions: spec.positions.unwrap_or_default(),
-        consecutive: spec.consecutive.unwrap_or(1),
-        run_length: spec.run_length,
-        interleaved: spec.interleaved.unwrap_or(1),
-        times: spec.times.unwrap_or(1),
         mix,
-        mix_by_run: spec.mix_by_run == Some(true),
         sizes,
-        align_bytes: spec.align.unwrap_or(0),
         burst: spec.burst.filter(|_| own).unwrap_or(1),
         delay_ns: delay.map_or(0, |think| think.mean_ns),
         delay_law: delay.map_or(ThinkLaw::Fixed, |think| think.law.clone()),
         by_period: spec.period.is_some(),
-        reply_bytes: 0,
         writes_after_trims: rw.writes_after_trims(),
+        ..spec.line.clone()
     }
 }
 
 /// Bursts that end by a time.
-fn bursts(spec: &StreamSpec, origins: &mut Origins) -> Option<Bursts> {
-    origins.note("--burst-time", spec.burst_time, |t| show_ns(*t as f64));
-    origins.note("--think-spin", spec.think_spin, |t| show_ns(*t as f64));
+fn bursts(spec: &StreamSpec) -> Option<Bursts> {
     let (time_ns, pause) = spec.burst_time.zip(spec.think.as_ref())?;
     Some(Bursts { time_ns, pause_ns: pause.mean_ns, operations: spec.burst })
 }
@@ -306,25 +246,16 @@ fn line(spec: &LineSpec) -> Line {
         r if r <= 0.0 => Order::Sequential(Steps::default()),
         r => Order::Mixed(r),
     };
-    let sizes = PerKind::all(spec.bs.clone());
     Line {
         weight: spec.share,
         order,
-        positions: Positions::default(),
-        consecutive: 1,
-        run_length: None,
-        interleaved: 1,
-        times: 1,
         mix: spec.mix,
-        mix_by_run: false,
-        sizes,
+        sizes: PerKind::all(spec.bs.clone()),
         align_bytes: spec.align,
         burst: spec.burst.max(1),
         delay_ns: spec.delay,
-        delay_law: ThinkLaw::Fixed,
-        by_period: false,
         reply_bytes: spec.reply,
-        writes_after_trims: false,
+        ..Line::default()
     }
 }
 
@@ -337,10 +268,6 @@ pub(super) fn size_words(sizes: &PerKind<Sizes>) -> String {
 }
 
 fn pace(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Pace {
-    origins.note("--rate", spec.rate, |r| format!("{r} per second, open loop"));
-    origins.note("--limit-iops", spec.limit_iops, |limit| limit.to_flag(|n| n.to_string()));
-    let per_second = |bytes: f64| format!("{} per second", show_bytes(bytes as u64));
-    origins.note("--limit-bandwidth", spec.limit_bandwidth, |limit| limit.to_flag(per_second));
     if let Some(iops) = spec.rate {
         let arrivals =
             origins.choose("--arrivals", spec.arrivals, Arrivals::default(), |a| parsers::of_arrivals(*a));
@@ -411,7 +338,7 @@ fn flush(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Option<Fl
         (SyncCall::SyncFileRange, spec.sync_file_range),
     ];
     let (call, every) = given.into_iter().find_map(|(call, every)| Some((call, every?)))?;
-    let drain = spec.drain.unwrap_or(false);
+    let drain = spec.drain;
     let how = if drain { ", drained" } else { "" };
     origins
         .note(call.word(), Some(every), |every| format!("after every {} writes{how}", every.format_count()));
@@ -421,13 +348,13 @@ fn flush(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Option<Fl
 fn data(spec: &StreamSpec) -> Data {
     match (&spec.data, spec.zeros) {
         (Some(file), _) => Data::File(file.clone()),
-        (None, Some(true)) => Data::Zeros,
-        (None, _) if spec.counting == Some(true) => Data::Counting,
+        (None, true) => Data::Zeros,
+        (None, false) if spec.counting => Data::Counting,
         _ => Data::Random {
             compress_percent: spec.compress.unwrap_or(0),
             dedup_percent: spec.dedup.unwrap_or(0),
             dedup_set_bytes: spec.dedup_set,
-            dedup_shared: spec.dedup_shared == Some(true),
+            dedup_shared: spec.dedup_shared,
         },
     }
 }
@@ -442,37 +369,6 @@ fn data_words(data: &Data) -> String {
         Data::Counting => "the bytes 0 to 255".into(),
         Data::File(path) => format!("the bytes of {path}"),
     }
-}
-
-/// Records when the stream begins, what ends it or adapts its depth, and where its workers run.
-fn rules(spec: &StreamSpec, engine: &Entry, origins: &mut Origins) -> Result<(), Failure> {
-    check_rules(spec, engine)?;
-    check_priorities(spec, engine)?;
-    origins.note("--stop-after", spec.limit.time_ns, |ns| show_ns(*ns as f64));
-    origins.note("--max-errors", spec.max_errors, |n| parsers::of_max_errors(*n));
-    origins.note("--ignore-errors", spec.ignored_errors.as_ref(), |e| of_ignored_errors(e));
-    origins.note("--latency-target", spec.latency_target.as_ref(), |t| t.to_flag());
-    origins.note("--steady-state", spec.steady.as_ref(), |s| s.to_flag());
-    origins.note("--min-rate", spec.min_rate.as_ref(), |m| m.to_flag());
-    origins.note("--max-latency", spec.max_latency, |ns| show_ns(*ns as f64));
-    origins.note("--ends-others", spec.ends_others, bool::to_string);
-    origins.note("--serialize-overlap", spec.serialize_overlap, bool::to_string);
-    origins.note("--flow", spec.flow.as_ref(), |flow| flow.describe());
-    origins.note("--delay", spec.delay, |ns| show_ns(*ns as f64));
-    note_place(spec, origins);
-    Ok(())
-}
-
-/// Records the placement and priority of workers.
-fn note_place(spec: &StreamSpec, origins: &mut Origins) {
-    origins.note("--sharing", spec.sharing.as_ref(), |s| parsers::of_sharing(s));
-    let place = &spec.place;
-    let cpus = Some(&place.cpus).filter(|cpus| !cpus.is_empty());
-    origins.note("--cpus", cpus, |c| parsers::of_cpus(c));
-    origins.note("--memory-nodes", place.memory.as_ref(), |m| parsers::of_memory_nodes(m));
-    origins.note("--nice", place.nice, i32::to_string);
-    origins.note("--io-priority", place.io_priority, |p| parsers::of_io_priority(*p));
-    origins.note("--op-priority", spec.op_priorities.as_ref(), |p| parsers::of_op_priorities(p));
 }
 
 /// The bytes after which a stream ends: as typed, or after the passes over these spans, whichever comes first.
@@ -502,33 +398,19 @@ fn pass_bytes(stream: &Stream, span: u64) -> u64 {
     fits.saturating_mul(size).saturating_mul(times)
 }
 
-/// Checks the settings about the page cache for these files, and records them.
-pub(super) fn check(
-    spec: &StreamSpec,
-    cache: Cache,
-    engine: &Entry,
-    origins: &mut Origins,
-) -> Result<(), Failure> {
-    check_advice(spec, cache)?;
-    origins.note("--advice", spec.advice, |a| parsers::of_advice(*a).into());
-    check_eviction(spec, cache, engine)?;
-    origins.note("--evict-each-pass", spec.evict_each_pass, bool::to_string);
-    Ok(())
-}
-
 /// Refuses advice about an unused page cache.
 fn check_advice(spec: &StreamSpec, cache: Cache) -> Result<(), Failure> {
-    let Some(advice) = spec.advice.filter(|_| cache.is_direct()) else { return Ok(()) };
+    let Some(advice) = spec.resolved.advice.filter(|_| cache.is_direct()) else { return Ok(()) };
     Err(Failure::Usage(format!(
         "--advice {} affects the page cache, which --cache {} bypasses; type --cache buffered, or leave --advice out",
-        parsers::of_advice(advice),
+        word_of(&Advice::WORDS, &advice),
         cache.word()
     )))
 }
 
 /// Refuses to evict files that are not in the page cache, or remain in it while mapped.
 fn check_eviction(spec: &StreamSpec, cache: Cache, engine: &Entry) -> Result<(), Failure> {
-    if spec.evict_each_pass != Some(true) {
+    if !spec.resolved.evicts_each_pass {
         return Ok(());
     }
     let why = match cache {
@@ -570,41 +452,49 @@ pub(super) fn resolve_read_back(
         Some(Rw::Randwrite | Rw::Randrw | Rw::Randtrimwrite) => Rw::Randread,
         _ => return fault("that stream writes nothing; type the number of one that writes"),
     };
-    let Some(verify) = &writer.verify else {
+    let Some(verify) = &writer.resolved.verify else {
         return fault("that stream writes no data that can be verified; write verify = \"stamps\" into it");
     };
     let verify = Verify { checks: true, back: Some(index), ..verify.clone() };
-    Ok(StreamSpec {
+    let mut read = StreamSpec {
         name: stream.name.clone().or_else(|| writer.name.clone()),
         rw: Some(rw),
-        mix: None,
-        positions: None,
-        verify: Some(verify),
-        read_back: None,
         bs: writer.bs.clone().map(|bs| PerKind::all(bs.write)),
-        // It runs at full speed and ends when everything was read.
-        rate: None,
-        arrivals: None,
-        limit_iops: None,
-        limit_bandwidth: None,
-        flow: None,
-        serialize_overlap: None,
-        evict_each_pass: None,
-        think: None,
-        burst: None,
-        burst_time: None,
-        think_spin: None,
-        fsync: None,
-        fdatasync: None,
-        sync_file_range: None,
-        drain: None,
-        limit: StopRule::default(),
-        passes: None,
-        delay: None,
-        log_interval: stream.log_interval,
         ..writer.clone()
-    })
+    };
+    read.reset(&NOT_READ_BACK);
+    read.resolved.verify = Some(verify);
+    read.resolved.log_interval_ns = stream.resolved.log_interval_ns;
+    Ok(read)
 }
+
+/// Keys of a stream that do not apply when its blocks are read back, at full speed and until everything was read.
+const NOT_READ_BACK: [&str; 24] = [
+    "mix",
+    "positions",
+    "read-back",
+    "rate",
+    "arrivals",
+    "limit-iops",
+    "limit-bandwidth",
+    "flow",
+    "serialize-overlap",
+    "evict-each-pass",
+    "think",
+    "burst",
+    "burst-time",
+    "think-spin",
+    "fsync",
+    "fdatasync",
+    "sync-file-range",
+    "drain",
+    "ops",
+    "bytes",
+    "stop-after",
+    "passes",
+    "delay",
+    "op-log-interval",
+];
 
 #[test]
 fn a_pass_has_as_many_operations_as_fit() {

@@ -303,7 +303,7 @@ impl Reader {
             let word = name.get_ref().as_ref();
             let is_of_stream = keys::find(word)
                 .filter(|key| !READ_BACK.contains(&key.name))
-                .is_some_and(|key| matches!(key.set, Set::Stream(_) | Set::Switch(_) | Set::List { .. }));
+                .is_some_and(|key| matches!(key.set, Set::Stream(_) | Set::Switch(_) | Set::List(_)));
             if is_of_stream || word == LINE {
                 let message = format!(
                     "`{word}` has no effect on a stream with `read-back`, which reads as the other stream wrote; leave it out, or set it for that stream"
@@ -316,10 +316,7 @@ impl Reader {
     fn setting(&mut self, key: &Key, value: &Spanned<DeValue<'_>>, level: &mut Level) {
         let (name, span) = (key.name, value.span());
         let outcome = match (key.set, value.get_ref()) {
-            (Set::Switch(set), DeValue::Boolean(on)) => {
-                set(&mut level.stream, *on);
-                Ok(())
-            }
+            (Set::Switch(_), DeValue::Boolean(on)) => key.parse_into(&mut level.stream, &on.to_string()),
             (Set::JobSwitch(set), DeValue::Boolean(on)) => {
                 set(&mut self.job, *on);
                 Ok(())
@@ -327,17 +324,16 @@ impl Reader {
             (Set::Switch(_) | Set::JobSwitch(_), other) => {
                 Err(format!("`{name}` is true or false, not {}; type {name} = true", kind(other)))
             }
-            (Set::List { clear, add }, value) => {
-                clear(&mut level.stream);
-                return self.list(key, add, value, span, &mut level.stream);
+            (Set::List(_), value) => {
+                key.reset(&mut level.stream);
+                return self.list(key, value, span, &mut level.stream);
             }
             (set, value) => match text(value) {
                 None => Err(format!("`{name}` is text or a number, not {}; type it in quotes", kind(value))),
                 Some(text) => match set {
                     Set::Job(set) => set(&mut self.job, &text),
                     Set::Phase(set) => set(&mut level.phase, &text),
-                    Set::Stream(set) => set(&mut level.stream, &text),
-                    Set::Switch(_) | Set::JobSwitch(_) | Set::List { .. } => Ok(()),
+                    _ => key.parse_into(&mut level.stream, &text),
                 }
                 .map_err(|why| format!("`{name}`: {why}")),
             },
@@ -347,19 +343,12 @@ impl Reader {
         }
     }
 
-    fn list(
-        &mut self,
-        key: &Key,
-        add: fn(&mut StreamSpec, &str) -> Result<(), String>,
-        value: &DeValue<'_>,
-        span: Range<usize>,
-        stream: &mut StreamSpec,
-    ) {
+    fn list(&mut self, key: &Key, value: &DeValue<'_>, span: Range<usize>, stream: &mut StreamSpec) {
         let name = key.name;
         let mut one = |value: &DeValue<'_>, span: Range<usize>| {
             let added = text(value)
                 .ok_or_else(|| format!("`{name}` takes text, not {}; type it in quotes", kind(value)))
-                .and_then(|text| add(stream, &text).map_err(|why| format!("`{name}`: {why}")));
+                .and_then(|text| key.parse_into(stream, &text).map_err(|why| format!("`{name}`: {why}")));
             added.map_err(|why| Mark::new(span, why)).err()
         };
         match value {
@@ -475,7 +464,7 @@ fn unknown(word: &str, value: &DeValue<'_>, rank: Rank) -> String {
         (Some(Set::Job(_) | Set::JobSwitch(_)), _) => {
             return format!("`{word}` applies to the whole job; {top}");
         }
-        (Some(Set::Stream(_) | Set::Switch(_) | Set::List { .. }), _) => {
+        (Some(Set::Stream(_) | Set::Switch(_) | Set::List(_)), _) => {
             return format!("`{word}` applies to a whole stream; move it above its turns, or leave it out");
         }
         (Some(_), _) => {

@@ -383,11 +383,11 @@ impl Test {
         }
         match self.files {
             Files::Shared(layout) => stream.shared = Some(layout),
-            _ => stream.own = Some(true),
+            _ => stream.own = true,
         }
         // IOR calls pread and pwrite, one after another.
         stream.engine.get_or_insert_with(|| EngineSpec { name: "sync".into(), options: Options::new() });
-        stream.shift_hosts = (read_percent == 100).then_some(1);
+        stream.resolved.shift_hosts = u32::from(read_percent == 100);
     }
 
     /// The tool's name of the test, or the field's: `RND4K Q32T1`.

@@ -343,7 +343,7 @@ impl Growing<'_> {
                     for stream in &mut phase.streams {
                         // cp advises the kernel, dd does not.
                         let advises = name == "cp" && rw == Rw::Read;
-                        stream.advice = advises.then_some(Advice::Sequential);
+                        stream.resolved.advice = advises.then_some(Advice::Sequential);
                         stream.limit =
                             StopRule { operations: Some(bytes / u64::from(bs)), ..StopRule::default() };
                     }

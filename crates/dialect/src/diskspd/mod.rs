@@ -31,7 +31,9 @@ fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
     let line = CommandLine { profile, source, ..CommandLine::default() };
     let mut job = job(&line, &[], also)?.unwrap_or_default();
     // In repeated measurements the workers are reported together.
-    job.phases.iter_mut().flat_map(|phase| &mut phase.streams).for_each(|stream| stream.each_worker = None);
+    job.phases.iter_mut().flat_map(|phase| &mut phase.streams).for_each(|stream| {
+        stream.resolved.each_worker_ns = None;
+    });
     Ok(job)
 }
 
@@ -132,17 +134,20 @@ fn stream(span: &TimeSpan, target: &Target, pool: &Pool) -> StreamSpec {
         bs: Some(PerKind::all(Sizes::Fixed(target.block))),
         depth: Some(depth),
         workers: Some(workers),
-        sharing: (targets > 1).then_some(if shares { Sharing::Weighted(weights) } else { Sharing::Each }),
         engine: engine(target, depth),
         cache: Some(cache(target)),
-        advice: advice(target),
         create: target.create.map(|bytes| Create { bytes, filling: Filling::Data, unlink: false }),
         think: target.think_ms.map(|ms| Think::fixed(u64::from(ms) * MS_NS)),
         burst: target.burst.map(|burst| (burst / workers.max(1)).max(1)),
         place: Placement { io_priority: priority(target), ..Placement::default() },
-        each_worker: Some(if span.iops { u64::from(span.bucket_ms) * MS_NS } else { 0 }),
         ..StreamSpec::default()
     };
+    if targets > 1 {
+        stream.given.insert("sharing");
+        stream.resolved.sharing = if shares { Sharing::Weighted(weights) } else { Sharing::Each };
+    }
+    stream.resolved.advice = advice(target);
+    stream.resolved.each_worker_ns = Some(if span.iops { u64::from(span.bucket_ms) * MS_NS } else { 0 });
     order(target, workers, &mut stream);
     region(target, &mut stream);
     limit_rate(target, u64::from(workers) * u64::from(targets), &mut stream);
@@ -167,34 +172,36 @@ fn order(target: &Target, workers: u32, stream: &mut StreamSpec) {
     let mixed = (1..100).contains(&target.write_percent);
     stream.mix = mixed.then(|| Mix::of_percents(100 - target.write_percent as u8, 0));
     if random {
-        stream.align = Some(target.step());
+        stream.line.align_bytes = target.step();
         stream.random = match &target.distribution {
             Some(parts) => {
-                stream.run_length = run_length(target);
+                stream.line.run_length = mean_run_operations(target);
                 Some(zones(parts))
             }
             None if target.random_percent < 100 => Some(Order::Mixed(target.random_percent.into())),
             None => None,
         };
-        stream.mix_by_run = (mixed && target.random_percent < 100).then_some(true);
+        stream.line.mix_by_run = mixed && target.random_percent < 100;
         return;
     }
     // A stride of 0 repeats one block, so the region is reduced to it.
-    stream.stride = Some(target.step()).filter(|step| *step > 0 && *step != u64::from(target.block));
+    if target.step() != u64::from(target.block) {
+        stream.steps.stride_bytes = target.step();
+    }
     if workers > 1 {
-        stream.start = Some(match target.thread_stride {
+        stream.steps.start = match target.thread_stride {
             _ if target.interlocked => Start::Interlocked,
             0 => Start::Same,
             stride => Start::Every(stride),
-        });
+        };
     }
     if target.parallel && target.requests > 1 && !target.mapped {
-        stream.times = Some(target.requests);
+        stream.line.times = target.requests;
     }
 }
 
 /// Mean operations of a sequential run, if the accesses are partly sequential.
-fn run_length(target: &Target) -> Option<f64> {
+fn mean_run_operations(target: &Target) -> Option<f64> {
     (target.random_percent < 100).then(|| 100.0 / f64::from(target.random_percent))
 }
 
@@ -283,9 +290,9 @@ fn set_write_data(span: &TimeSpan, target: &Target, stream: &mut StreamSpec) {
         _ if target.buffer > 0 => {
             (stream.dedup, stream.dedup_set) = (Some(100), Some(target.buffer.max(4096)));
         }
-        _ if target.zeros => stream.zeros = Some(true),
+        _ if target.zeros => stream.zeros = true,
         _ if span.random_writes => {}
-        _ => stream.counting = Some(true),
+        _ => stream.counting = true,
     }
     if target.flush == Some(Flush::View) {
         stream.fsync = Some(Every::writes(1));

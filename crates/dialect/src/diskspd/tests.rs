@@ -6,7 +6,7 @@ mod xml;
 use super::{Ask, CommandLine, Here, job};
 use crate::trouble::Trouble;
 use model::diskspd::{Cache, Flush, Profile, Target, Throughput, TimeSpan};
-use model::job::{Advice, IoPriority, Mix, Order, Sharing, Start};
+use model::job::{Advice, IoPriority, Mix, Order, Start};
 use model::spec::pace::RateLimit;
 use model::spec::{JobSpec, Rw, StreamSpec};
 
@@ -336,7 +336,7 @@ fn each_option_becomes_its_setting() {
         (plain.rw, plain.depth, plain.workers, plain.create),
         (Some(Rw::Read), Some(2), Some(1), None)
     );
-    assert!(plain.place.cpus.is_empty() && !plain.place.split && plain.each_worker == Some(0));
+    assert!(plain.place.cpus.is_empty() && !plain.place.split && plain.resolved.each_worker_ns == Some(0));
     let word = |s: &StreamSpec| s.cache.map(model::job::Cache::word);
     for (options, cache, engine) in [
         ("-Sb", "buffered", None),
@@ -354,10 +354,13 @@ fn each_option_becomes_its_setting() {
     }
     let mixed = stream("-b8k -r -w30 -t4 -o16 -g100i -I2 -fr");
     assert_eq!(
-        (mixed.rw, mixed.mix, mixed.align),
-        (Some(Rw::Randrw), Some(Mix::of_percents(70, 0)), Some(8192))
+        (mixed.rw, mixed.mix, mixed.line.align_bytes),
+        (Some(Rw::Randrw), Some(Mix::of_percents(70, 0)), 8192)
     );
-    assert_eq!((mixed.limit_iops, mixed.advice), (Some(RateLimit::All(400.0)), Some(Advice::Random)));
+    assert_eq!(
+        (mixed.limit_iops, mixed.resolved.advice),
+        (Some(RateLimit::All(400.0)), Some(Advice::Random))
+    );
     assert_eq!(mixed.place.io_priority, Some(IoPriority::BestEffort(7)));
     assert_eq!(stream("-I1").place.io_priority, Some(IoPriority::Idle));
     assert_eq!(stream("-g1000 -t2").limit_bandwidth, Some(RateLimit::All(2_000_000.0)));
@@ -365,46 +368,49 @@ fn each_option_becomes_its_setting() {
         (stream("-i8 -j5 -t2").burst, stream("-i8 -j5 -t2").think),
         (Some(4), Some(model::job::Think::fixed(5_000_000)))
     );
-    assert_eq!((stream("-fs").advice, stream("-fs -Su").advice), (Some(Advice::Sequential), None));
     assert_eq!(
-        (stream("-D250").each_worker, stream("-D1").each_worker),
+        (stream("-fs").resolved.advice, stream("-fs -Su").resolved.advice),
+        (Some(Advice::Sequential), None)
+    );
+    assert_eq!(
+        (stream("-D250").resolved.each_worker_ns, stream("-D1").resolved.each_worker_ns),
         (Some(250_000_000), Some(1_000_000))
     );
     assert_eq!(
-        (stream("-D250").each_worker, stream("-Sm -Nv -w100").fsync),
+        (stream("-D250").resolved.each_worker_ns, stream("-Sm -Nv -w100").fsync),
         (Some(250_000_000), Some(model::job::Every::writes(1)))
     );
 }
 
 #[test]
 fn orders_are_those_of_diskspd() {
-    assert_eq!((stream("-s128k").stride, stream("-s").stride), (Some(131_072), None));
+    assert_eq!((stream("-s128k").steps.stride_bytes, stream("-s").steps.stride_bytes), (131_072, 0));
     let (same, interlocked) = (stream("-t3"), stream("-si -t3"));
-    assert_eq!((same.start, interlocked.start), (Some(Start::Same), Some(Start::Interlocked)));
-    assert_eq!(stream("-t3 -T1m").start, Some(Start::Every(1 << 20)));
-    assert_eq!((stream("-p -o4").times, stream("-p -o1").times), (Some(4), None));
+    assert_eq!((same.steps.start, interlocked.steps.start), (Start::Same, Start::Interlocked));
+    assert_eq!(stream("-t3 -T1m").steps.start, Start::Every(1 << 20));
+    assert_eq!((stream("-p -o4").line.times, stream("-p -o1").line.times), (4, 1));
     let runs = stream("-rs30 -w50");
-    assert_eq!((runs.random, runs.mix_by_run), (Some(Order::Mixed(30.0)), Some(true)));
+    assert_eq!((runs.random, runs.line.mix_by_run), (Some(Order::Mixed(30.0)), true));
     // Seven of ten operations are sequential.
     let runs = stream("-rs30 -r -rdpct90/10 -w50");
-    let chance = runs.run_length.map(|length| 1.0 - 1.0 / length);
-    assert!(chance.is_some_and(|chance| (chance - 0.7).abs() < 1e-9) && runs.mix_by_run == Some(true));
-    assert!(matches!(runs.random, Some(Order::Zones(_))) && stream("-r -rdpct90/10").run_length.is_none());
+    assert_eq!(runs.shown("run-length").as_deref(), Some("3.3333333333333335"));
+    assert!(matches!(runs.random, Some(Order::Zones(_))) && runs.line.mix_by_run);
+    assert!(!stream("-r -rdpct90/10").has("run-length"));
     let parts = stream("-r -rdabs90/10G:0/10G:5/20G");
     let words = parts.random.map(|o| o.describe()).unwrap_or_default();
     assert_eq!(words, "zones (90 % to 10 GiB, 0 % to 10 GiB, 5 % to 20 GiB, 5 % to the rest)");
     let region = stream("-B1m:2m -c1g");
     assert_eq!((region.offset, region.size), (Some(1 << 20), Some(2 << 20)));
     assert_eq!(stream("-B1m -c2m").size, Some(1 << 20), "to the end of the file");
-    assert_eq!((stream("-s0").size, stream("-s0").stride), (Some(65_536), None), "one place");
+    assert_eq!((stream("-s0").size, stream("-s0").steps.stride_bytes), (Some(65_536), 0), "one place");
 }
 
 #[test]
 fn data_are_those_of_diskspd() {
-    assert_eq!(stream("-w100").counting, Some(true));
-    assert_eq!((stream("-w100 -Z").zeros, stream("-w100 -Z").counting), (Some(true), None));
+    assert!(stream("-w100").counting);
+    assert_eq!((stream("-w100 -Z").zeros, stream("-w100 -Z").counting), (true, false));
     let unique = stream("-w100 -Zr");
-    assert_eq!((unique.zeros, unique.counting, unique.dedup), (None, None, None));
+    assert_eq!((unique.zeros, unique.counting, unique.dedup), (false, false, None));
     let buffer = stream("-w100 -Z20M");
     assert_eq!((buffer.dedup, buffer.dedup_set), (Some(100), Some(20 << 20)));
     assert_eq!(stream("-w100 -Z20M,/etc/hosts").data.as_deref(), Some("/etc/hosts"));
@@ -423,11 +429,11 @@ fn threads_take_the_cpus_in_turn_over_all_targets() {
     let pooled = parse_job("-F3 -o4 -r a b").unwrap_or_else(|e| panic!("{e}"));
     let stream = &pooled.phases[0].streams[0];
     assert_eq!((pooled.phases[0].streams.len(), stream.workers, stream.target.len()), (1, Some(3), 2));
-    assert_eq!((stream.sharing.clone(), stream.depth), (Some(Sharing::Each), Some(4)));
+    assert_eq!((stream.shown("sharing").as_deref(), stream.depth), (Some("each"), Some(4)));
     let shared = parse_job("-F3 -O5 -r a b").unwrap_or_else(|e| panic!("{e}"));
     let stream = &shared.phases[0].streams[0];
-    assert_eq!((stream.sharing.clone(), stream.depth), (Some(Sharing::Weighted(vec![1, 1])), Some(5)));
-    assert_eq!((stream.place.cpus.clone(), stream.each_worker), (vec![0, 1, 2], Some(0)));
+    assert_eq!((stream.shown("sharing").as_deref(), stream.depth), (Some("weighted:1,1"), Some(5)));
+    assert_eq!((stream.place.cpus.clone(), stream.resolved.each_worker_ns), (vec![0, 1, 2], Some(0)));
 }
 
 #[test]

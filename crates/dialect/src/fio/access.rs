@@ -111,7 +111,7 @@ pub(super) fn set_blocks(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
     let sizes = sizes(job, rw)?;
     let align = job.same_for("ba", rw.directions(), |text| job.units("ba").whole(text))?.filter(|a| *a > 0);
     if rw.kind.is_random() {
-        stream.align = align;
+        stream.line.align_bytes = align.unwrap_or(0);
         let fixed = used_sizes(&sizes, rw).all(|s| matches!(s, Sizes::Fixed(_)))
             && used_sizes(&sizes, rw)
                 .all(|s| s.least() == used_sizes(&sizes, rw).next().map_or(0, Sizes::least));
@@ -119,9 +119,9 @@ pub(super) fn set_blocks(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
         if job.text("rw_sequencer") == Some("identical") && row.is_some() {
             let why = "identical needs a single direction and block size; type rw_sequencer=sequential, or a job without a mix";
             job.refuse_if(!fixed || rw.kind.is_mixed(), "rw_sequencer", why)?;
-            stream.times = row;
+            stream.line.times = row.unwrap_or(1);
         } else {
-            stream.consecutive = row;
+            stream.line.consecutive = row.unwrap_or(1);
         }
         stream.random = Some(random_order(job, rw, fixed, align.is_some())?);
         let misses = stream.random == Some(Order::Once) && !used_sizes(&sizes, rw).all(covers_blocks);
@@ -134,8 +134,10 @@ pub(super) fn set_blocks(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
     }
     // Each direction continues from its own last operation if it is sequential.
     let is_partly_random = matches!(stream.random, Some(Order::Mixed(_) | Order::MixedEach(_)));
-    let continues = stream.random.is_none() || is_partly_random || stream.consecutive.is_some();
-    stream.positions = Some(Positions::Own).filter(|_| rw.kind.is_mixed() && continues);
+    let continues = stream.random.is_none() || is_partly_random || stream.line.consecutive > 1;
+    if rw.kind.is_mixed() && continues {
+        stream.line.positions = Positions::Own;
+    }
     stream.bs = Some(sizes);
     Ok(())
 }
@@ -377,7 +379,7 @@ fn translate_zones(text: &str, absolute: bool) -> Result<String, String> {
 fn set_step(job: &Job, rw: &ParsedRw, sizes: &PerKind<Sizes>, stream: &mut StreamSpec) -> Result<(), Fault> {
     match rw.step {
         0 => {}
-        hole if hole > 0 => stream.hole = Some(hole.unsigned_abs()),
+        hole if hole > 0 => stream.steps.hole_bytes = hole.unsigned_abs(),
         back => {
             // fio counts from the end of an operation, fathom from its start.
             let mut all = used_sizes(sizes, rw);
@@ -391,8 +393,8 @@ fn set_step(job: &Job, rw: &ParsedRw, sizes: &PerKind<Sizes>, stream: &mut Strea
             let (Some(size), Some(stride)) = (size, stride) else {
                 return Err(job.fault("rw", "a step back needs one block size, and must be larger than it; type for example rw=read:-8k with bs=4k"));
             };
-            stream.backwards = Some(true);
-            stream.stride = Some(stride).filter(|s| *s != size);
+            stream.steps.backwards = true;
+            stream.steps.stride_bytes = if stride == size { 0 } else { stride };
         }
     }
     Ok(())

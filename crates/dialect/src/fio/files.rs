@@ -61,7 +61,7 @@ pub(super) fn region(
     job.refuse_if(is_null && file.is_none(), "size", why)?;
     stream.size = file;
     // A file to verify must already have been written, so a missing one is not created.
-    let checks = stream.verify.as_ref().is_some_and(|verify| verify.checks);
+    let checks = stream.resolved.verify.as_ref().is_some_and(|verify| verify.checks);
     let makes = job.on("allow_file_create", true)? && !checks;
     // Percentages are of existing files.
     if let (false, Some(file), true) = (is_null, file, makes && (part.is_none() || shares.are_missing())) {
@@ -78,7 +78,7 @@ pub(super) fn region(
 
 /// Repeats the first block, as fio does if a step back is as large as a block.
 fn repeat_first_block(shares: &Shares, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<(), Fault> {
-    if rw.step >= 0 || rw.kind.is_random() || stream.backwards.is_some() {
+    if rw.step >= 0 || rw.kind.is_random() || stream.steps.backwards {
         return Ok(());
     }
     if let Some(passes) = stream.passes.take() {
@@ -180,7 +180,10 @@ impl Shares<'_> {
     /// only if the region is a whole file and the last operation neither ends exactly at its end nor would
     /// exceed it.
     fn wraps(&self, stream: &StreamSpec) -> bool {
-        let Some(hole) = stream.hole.filter(|_| stream.offset.is_none()) else { return false };
+        let hole = stream.steps.hole_bytes;
+        if hole == 0 || stream.offset.is_some() {
+            return false;
+        }
         let length = self.length("size").ok();
         let Some(region) = stream.size.or(length) else { return false };
         let least = u64::from(self.least);
@@ -300,9 +303,9 @@ fn set_end(
     let io_size = io_size(shares, size, stream)?;
     let amount = io_size.or(size_alone);
     let passes_over = amount.zip(size).is_some_and(|(amount, size)| amount > size);
-    if stream.positions == Some(Positions::Own) && (loops > 1 || passes_over) {
+    if stream.line.positions == Positions::Own && (loops > 1 || passes_over) {
         // If one direction of a mix reaches the end, fio restarts both.
-        stream.positions = Some(Positions::OwnRestart);
+        stream.line.positions = Positions::OwnRestart;
     }
     let is_above = amount.zip(stream.size).is_some_and(|(amount, size)| amount > size);
     let why =

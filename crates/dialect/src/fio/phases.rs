@@ -108,13 +108,13 @@ fn exits(jobs: &[Job], places: &[usize], streams: &mut [StreamSpec]) -> Result<b
         }
         groups.push(group);
     }
-    for (index, stream) in streams.iter_mut().enumerate().filter(|(_, s)| s.ends_others == Some(true)) {
+    for (index, stream) in streams.iter_mut().enumerate().filter(|(_, s)| s.resolved.ends_others) {
         let Some(job) = places.get(index).and_then(|at| jobs.get(*at)) else { continue };
         match job.text("exit_what").unwrap_or("group") {
             "stonewall" => {}
             "all" => is_over = true,
             _ => match groups.iter().filter(|other| groups.get(index) == Some(other)).count() {
-                1 => stream.ends_others = None,
+                1 => stream.resolved.ends_others = false,
                 same if same == groups.len() => {}
                 _ => {
                     let why = "fathom cannot end one group while another one runs; type exit_what=stonewall, or leave new_group out";
@@ -125,7 +125,7 @@ fn exits(jobs: &[Job], places: &[usize], streams: &mut [StreamSpec]) -> Result<b
     }
     // A job that runs alone ends no others.
     if let [only] = streams {
-        only.ends_others = None;
+        only.resolved.ends_others = false;
     }
     Ok(is_over)
 }
@@ -133,13 +133,13 @@ fn exits(jobs: &[Job], places: &[usize], streams: &mut [StreamSpec]) -> Result<b
 /// Removes flow shares of jobs that have no other job to share with. In fio these do not wait either.
 fn drop_lone_flows(streams: &mut [StreamSpec]) {
     let workers = |group: u32| -> u32 {
-        let same = streams.iter().filter(|s| s.flow.is_some_and(|flow| flow.group == group));
+        let same = streams.iter().filter(|s| s.resolved.flow.is_some_and(|flow| flow.group == group));
         same.map(|s| s.workers.unwrap_or(1)).sum()
     };
     let lone: Vec<bool> =
-        streams.iter().map(|s| s.flow.is_some_and(|flow| workers(flow.group) == 1)).collect();
+        streams.iter().map(|s| s.resolved.flow.is_some_and(|flow| workers(flow.group) == 1)).collect();
     for (stream, _) in streams.iter_mut().zip(lone).filter(|(_, lone)| *lone) {
-        stream.flow = None;
+        stream.resolved.flow = None;
     }
 }
 

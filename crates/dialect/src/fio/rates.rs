@@ -34,17 +34,17 @@ pub(super) fn pace(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<
             rates.set_limits(stream)?;
         }
     }
-    stream.flow = flow(job)?;
+    stream.resolved.flow = flow(job)?;
     refuse_waits_between_directions(job, stream)?;
     let think = job.time("thinktime", Bare::Microseconds)?.and_then(positive);
     if think.is_some() {
         stream.think = think.map(Think::fixed);
         stream.burst = job.count("thinktime_blocks", 1)?;
         stream.burst_time = job.time("thinktime_iotime", Bare::Seconds)?.and_then(positive);
-        stream.think_spin = job.time("thinktime_spin", Bare::Microseconds)?.and_then(positive);
+        stream.resolved.think_spin_ns = job.time("thinktime_spin", Bare::Microseconds)?.unwrap_or(0);
         let why = "it is longer than thinktime; type a shorter time";
-        job.refuse_if(stream.think_spin > think, "thinktime_spin", why)?;
-        let waits = pairs || stream.serialize_overlap.is_some() || stream.flow.is_some();
+        job.refuse_if(stream.resolved.think_spin_ns > think.unwrap_or(0), "thinktime_spin", why)?;
+        let waits = pairs || stream.resolved.serialize_overlap || stream.resolved.flow.is_some();
         let why =
             "fathom does not combine it with trimwrite, serialize_overlap or flow; type thinktime_blocks";
         job.refuse_if(stream.burst_time.is_some() && waits, "thinktime_iotime", why)?;
@@ -70,7 +70,7 @@ fn refuse_waits_between_directions(job: &Job, stream: &StreamSpec) -> Result<(),
     let each =
         [stream.limit_iops, stream.limit_bandwidth].iter().flatten().any(|limit| limit.each().is_some());
     let waiting =
-        [("flow", stream.flow.is_some()), ("serialize_overlap", stream.serialize_overlap == Some(true))];
+        [("flow", stream.resolved.flow.is_some()), ("serialize_overlap", stream.resolved.serialize_overlap)];
     let why =
         "fathom does not combine it with rates of a mix; type a job for each direction, or leave it out";
     waiting.iter().try_for_each(|(option, is_typed)| job.refuse_if(*is_typed && each, option, why))
@@ -194,11 +194,12 @@ const MS_NS: u64 = 1_000_000;
 
 /// Sets the rules that end a job or choose its depth by its speed.
 pub(super) fn rules(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<(), Fault> {
-    stream.steady = steady(job)?;
-    stream.min_rate = min_rate(job, rw)?;
+    stream.resolved.steady = steady(job)?;
+    stream.resolved.min_rate = min_rate(job, rw)?;
     let micros = |text: &str| crate::fio::value::time(text, Bare::Microseconds);
-    stream.max_latency = job.same_for("max_latency", rw.directions(), micros)?.filter(|ns| *ns > 0);
-    stream.latency_target = latency_target(job, stream.rate.is_some())?;
+    stream.resolved.max_latency_ns =
+        job.same_for("max_latency", rw.directions(), micros)?.filter(|ns| *ns > 0);
+    stream.resolved.latency_target = latency_target(job, stream.rate.is_some())?;
     Ok(())
 }
 

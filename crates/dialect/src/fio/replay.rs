@@ -49,8 +49,8 @@ pub(super) fn replays(job: &Job, environment: &dyn Environment) -> Result<Stream
     let mut stream = StreamSpec { name: Some(streams::name(job)?), ..StreamSpec::default() };
     let deep = streams::engine(job, &READS, &mut stream)?;
     streams::depth(job, deep, &mut stream)?;
-    stream.serialize_overlap = None;
-    stream.advice = streams::advice(job, &READS, &stream);
+    stream.resolved.serialize_overlap = false;
+    stream.resolved.advice = streams::advice(job, &READS, &stream);
     streams::advise_mapping(&READS, &mut stream);
     streams::durability_and_data(job, &BOTH, &mut stream)?;
     (stream.fsync, stream.fdatasync) = (None, None);
@@ -60,9 +60,9 @@ pub(super) fn replays(job: &Job, environment: &dyn Environment) -> Result<Stream
     errors(job, &BOTH, false, &mut stream)?;
     rules(job, &BOTH, &mut stream)?;
     let times = times(job)?;
-    stream.delay = Some(times.delay).filter(|delay| *delay > 0);
-    stream.ends_others = job.on("exitall", false)?.then_some(true);
-    stream.log_interval = logs(job)?.map(|logs| logs.interval_ns());
+    stream.resolved.delay_ns = times.delay;
+    stream.resolved.ends_others = job.on("exitall", false)?;
+    stream.resolved.log_interval_ns = logs(job)?.map(|logs| logs.interval_ns());
     // The engine null accesses nothing.
     stream.target = redirect.filter(|_| stream.cache.is_some()).map(str::to_owned).into_iter().collect();
     let count = job.count("numjobs", 1)?.unwrap_or(1);

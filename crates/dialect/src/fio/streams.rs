@@ -58,26 +58,26 @@ pub(super) fn streams(job: &Job, environment: &dyn Environment) -> Result<Stream
     let deep = engine(job, &rw, &mut stream)?;
     depth(job, deep, &mut stream)?;
     rates::pace(job, &rw, &mut stream)?;
-    stream.advice = advice(job, &rw, &stream);
+    stream.resolved.advice = advice(job, &rw, &stream);
     advise_mapping(&rw, &mut stream);
     let (verify, back) = verification(job, &rw, environment)?;
-    stream.verify = verify;
+    stream.resolved.verify = verify;
     durability_and_data(job, &rw, &mut stream)?;
     place(job, &mut stream)?;
     nodes(job, environment, &mut stream)?;
     priorities(job, &rw, &mut stream)?;
     let times = times(job)?;
     rules(job, &rw, &mut stream)?;
-    let checks = back || stream.verify.as_ref().is_some_and(|verify| verify.checks);
+    let checks = back || stream.resolved.verify.as_ref().is_some_and(|verify| verify.checks);
     errors(job, &rw, checks, &mut stream)?;
-    stream.ends_others = job.on("exitall", false)?.then_some(true);
-    stream.delay = Some(times.delay).filter(|d| *d > 0);
-    stream.log_interval = logs(job)?.map(|logs| logs.interval_ns());
+    stream.resolved.ends_others = job.on("exitall", false)?;
+    stream.resolved.delay_ns = times.delay;
+    stream.resolved.log_interval_ns = logs(job)?.map(|logs| logs.interval_ns());
     let files = files::files(job)?;
     files::refuse_directories(job, environment)?;
     stream.strided = access::strided_zones(job, &rw, files, &stream)?;
     let increment = files::region(job, &rw, files, environment, times, &mut stream)?;
-    stream.evict_each_pass = evicts_each_pass(job, &rw, files, &stream)?.then_some(true);
+    stream.resolved.evicts_each_pass = evicts_each_pass(job, &rw, files, &stream)?;
     sharing(job, files, &mut stream)?;
     Ok(Streams { all: clones(job, &stream, files, increment)?, times, reads_back: back })
 }
@@ -188,7 +188,9 @@ pub(super) fn advice(job: &Job, rw: &ParsedRw, stream: &StreamSpec) -> Option<Ad
 /// Gives the same advice for a mapping. As in fio it depends only on whether the job is random. Without it
 /// a page fault also maps and reads the neighbouring pages.
 pub(super) fn advise_mapping(rw: &ParsedRw, stream: &mut StreamSpec) {
-    if let (Some(Cache::Mmap), Some(_), Some(engine)) = (stream.cache, stream.advice, &mut stream.engine) {
+    if let (Some(Cache::Mmap), Some(_), Some(engine)) =
+        (stream.cache, stream.resolved.advice, &mut stream.engine)
+    {
         let word = if rw.kind.is_random() { "random" } else { "sequential" };
         engine.options.insert(word.into(), None);
     }
@@ -201,14 +203,14 @@ fn evicts_each_pass(job: &Job, rw: &ParsedRw, files: u32, stream: &StreamSpec) -
     let is_map = stream.random == Some(Order::Once);
     let in_order = stream.random.is_none();
     let another = if is_time_based(job)? {
-        is_map || (in_order && stream.hole.is_none() && stream.strided.is_none())
+        is_map || (in_order && stream.steps.hole_bytes == 0 && stream.strided.is_none())
     } else {
         let region = stream.size.map(|size| size.saturating_mul(files.into()));
         let is_more = stream.limit.bytes.zip(region).is_some_and(|(amount, region)| amount > region);
         let goes_beyond = is_more && files::has_io_size(job)?;
         (is_map || in_order) && (job.count("loops", 1)?.unwrap_or(1) > 1 || goes_beyond)
     };
-    let repeats_block = in_order && rw.step < 0 && stream.backwards.is_none();
+    let repeats_block = in_order && rw.step < 0 && !stream.steps.backwards;
     Ok(job.on("invalidate", true)? && in_memory && another && !repeats_block)
 }
 
@@ -227,7 +229,7 @@ pub(super) fn depth(job: &Job, deep: bool, stream: &mut StreamSpec) -> Result<()
     // fio treats 0 as 1 when anything is in flight.
     let least = job.count("iodepth_batch_complete_min", 0)?.unwrap_or(1).max(1);
     let complete = least.max(depth.saturating_sub(low)).min(depth);
-    stream.serialize_overlap = (job.on("serialize_overlap", false)? && depth > 1).then_some(true);
+    stream.resolved.serialize_overlap = job.on("serialize_overlap", false)? && depth > 1;
     stream.depth = Some(depth);
     stream.batch = Some(Batch { submit, complete });
     Ok(())
@@ -250,19 +252,19 @@ pub(super) fn durability_and_data(job: &Job, rw: &ParsedRw, stream: &mut StreamS
         return Ok(());
     }
     (stream.fsync, stream.fdatasync) = (fsync.map(Every::writes), fdatasync.map(Every::writes));
-    if stream.verify.is_some() {
+    if stream.resolved.verify.is_some() {
         // Verified blocks have their own data.
         return Ok(());
     }
     if zeros {
-        stream.zeros = Some(true);
+        stream.zeros = true;
     } else {
         (stream.compress, stream.dedup) = (compress, dedup);
         stream.dedup_set = dedup.map_or(Ok(None), |dedup| dedup_set_bytes(job, dedup))?;
         if job.on("dedupe_global", false)? {
             let why = "it needs a working set; type dedupe_percentage=30 and dedupe_mode=working_set too, or leave it out";
             stream.dedup_set.ok_or_else(|| job.fault("dedupe_global", why))?;
-            stream.dedup_shared = Some(true);
+            stream.dedup_shared = true;
         }
     }
     Ok(())
@@ -388,7 +390,9 @@ fn sharing(job: &Job, files: u32, stream: &mut StreamSpec) -> Result<(), Fault> 
         "zipf" | "pareto" | "normal" | "gauss" => Sharing::RoundRobin,
         _ => return Err(fault("fio has no such value; type roundrobin, random or sequential")),
     };
-    stream.sharing = Some(sharing).filter(|_| files > 1);
+    if files > 1 {
+        stream.resolved.sharing = sharing;
+    }
     Ok(())
 }
 
@@ -444,12 +448,12 @@ fn clones(
     let mut stream = StreamSpec {
         target,
         workers: Some(count),
-        clones: Some(if own { Clones::Own } else { Clones::Same }),
         limit_iops: template.limit_iops.map(|limit| limit.times(count.into())),
         rate: template.rate.map(|n| n * f64::from(count)),
         limit_bandwidth: template.limit_bandwidth.map(|limit| limit.times(count.into())),
         ..template.clone()
     };
+    stream.resolved.clones = Some(if own { Clones::Own } else { Clones::Same });
     stream.limit.bytes = stream.limit.bytes.map(all);
     stream.limit.operations = stream.limit.operations.map(all);
     Ok(vec![stream])
@@ -631,7 +635,7 @@ pub(super) fn priorities(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
         }
     }
     parsers::check(&all).map_err(|why| job.fault(typed, why))?;
-    stream.op_priorities = Some(all).filter(|all| !all.is_empty());
+    stream.resolved.op_priorities = all;
     Ok(())
 }
 
@@ -689,19 +693,19 @@ pub(super) fn errors(job: &Job, rw: &ParsedRw, checks: bool, stream: &mut Stream
         Some(text) => {
             let all = tolerated(job, checks, text)?;
             if rw.directions().iter().all(|direction| all.contains(&Kind::ALL[*direction])) {
-                stream.max_errors = Some(ALL_ERRORS);
+                stream.resolved.max_errors = ALL_ERRORS;
             }
             all.into_iter().map(|kind| IgnoredError { kind: Some(kind), errno: None }).collect()
         }
     };
-    if stream.max_errors == Some(ALL_ERRORS) {
+    if stream.resolved.max_errors == ALL_ERRORS {
         ignored.clear();
     }
     if let Some(text) = job.text("ignore_error").map(by_direction).filter(|text| !text.is_empty()) {
         let unknown = "an error is unknown; type names or numbers of errors, such as EIO:ENOSPC,28";
         ignored.extend(ignored_errors(&text).map_err(|_| job.fault("ignore_error", unknown))?);
     }
-    stream.ignored_errors = Some(ignored).filter(|ignored| !ignored.is_empty());
+    stream.resolved.ignored_errors = ignored;
     Ok(())
 }
 

@@ -153,7 +153,7 @@ fn defaults_hold_for_the_sections_below() {
         (Some(4), Some(2), Some("two"))
     );
     assert_eq!(stream(0).target, ["/dev/sda", "/dev/sd:b"]);
-    assert_eq!(stream(0).sharing, Some(Sharing::RoundRobin));
+    assert_eq!(stream(0).resolved.sharing, Sharing::RoundRobin);
     assert_eq!(stream(0).create, None, "without a size no file is created");
 }
 
@@ -162,7 +162,7 @@ fn variables_keywords_and_includes_are_replaced() {
     let job = job("[global]\ninclude common.inc\n[a]\nfilename=${DISK}\nnumjobs=2*$ncpus\ngroup_reporting\n");
     let stream = &job.phases[0].streams[0];
     assert_eq!((stream.target.as_slice(), stream.workers), (["/dev/sdx".to_owned()].as_slice(), Some(8)));
-    assert_eq!((stream.cache, stream.clones), (Some(Cache::Direct), Some(Clones::Same)));
+    assert_eq!((stream.cache, stream.resolved.clones), (Some(Cache::Direct), Some(Clones::Same)));
     for (text, words) in [
         ("[a]\nfilename=${NOPE}\n", ["NOPE is not set", "NOPE=VALUE"]),
         ("[a]\nsize=$mb_memory\n", ["value of $mb_memory is unknown", "type a number"]),
@@ -190,22 +190,18 @@ fn blocks_are_accessed_as_in_fio() {
     assert_eq!(mixed.mix, Some(Mix::of_percents(30, 0)), "the last option wins");
     let sizes = mixed.bs.unwrap_or_else(|| panic!("no sizes"));
     assert_eq!((sizes.read, sizes.write), (Sizes::Fixed(4096), Sizes::Fixed(8192)));
-    let mix = |options: &str| (stream(options).rw, stream(options).positions);
-    assert_eq!(
-        mix("rw=rw"),
-        (Some(Rw::Rw), Some(Positions::Own)),
-        "each direction continues at its own position"
-    );
+    let mix = |options: &str| (stream(options).rw, stream(options).line.positions);
+    assert_eq!(mix("rw=rw"), (Some(Rw::Rw), Positions::Own), "each direction continues at its own position");
     assert_eq!(mix("rw=readwrite"), mix("rw=rw"));
-    assert_eq!(mix("rw=randrw norandommap percentage_random=9"), (Some(Rw::Randrw), Some(Positions::Own)));
+    assert_eq!(mix("rw=randrw norandommap percentage_random=9"), (Some(Rw::Randrw), Positions::Own));
     assert_eq!(
         (mix("rw=randrw").1, mix("rw=write").1),
-        (None, None),
+        (Positions::Shared, Positions::Shared),
         "no direction continues, or there is only one"
     );
-    assert_eq!(stream("rw=rw loops=2 time_based runtime=1").positions, Some(Positions::Own));
+    assert_eq!(stream("rw=rw loops=2 time_based runtime=1").line.positions, Positions::Own);
     for words in ["rw=rw loops=2", "rw=rw io_size=2m"] {
-        assert_eq!(stream(words).positions, Some(Positions::OwnRestart), "{words}");
+        assert_eq!(stream(words).line.positions, Positions::OwnRestart, "{words}");
     }
     let each = PerKind { read: 100.0, write: 50.0, trim: 50.0 };
     assert_eq!(stream("rw=randrw percentage_random=100,50").random, Some(Order::MixedEach(each)));
@@ -221,10 +217,10 @@ fn blocks_are_accessed_as_in_fio() {
     refused("rw=rw:-8k bs=4k,2k", &["one block size"]);
     let split = stream("rw=randwrite norandommap bssplit=4k/60:8k/:16k/");
     assert_eq!(split.bs.map(|b| b.write), Some(Sizes::Split(vec![(4096, 60), (8192, 20), (16384, 20)])));
-    assert_eq!(stream("rw=read:512k bs=1m").hole, Some(512 << 10));
+    assert_eq!(stream("rw=read:512k bs=1m").steps.hole_bytes, 512 << 10);
     let back = stream("rw=read:-8k bs=4k");
-    assert_eq!((back.backwards, back.stride), (Some(true), None));
-    assert_eq!(stream("rw=read:-12k bs=4k").stride, Some(8192));
+    assert_eq!((back.steps.backwards, back.steps.stride_bytes), (true, 0));
+    assert_eq!(stream("rw=read:-12k bs=4k").steps.stride_bytes, 8192);
     let zones = stream("rw=randread random_distribution=zoned:50/5:30/15:20/");
     assert_eq!(zones.random, stream("rw=randread random_distribution=zoned:50/5:30/15:20/80").random);
     assert_eq!(stream("rw=randrw bssplit=4k/50:8k/50").random, Some(Order::Once));
@@ -233,10 +229,10 @@ fn blocks_are_accessed_as_in_fio() {
     assert_eq!(several.random, Some(Order::Random), "as in fio");
     let rows = stream("rw=randrw:8");
     assert_eq!(
-        (rows.consecutive, rows.random, rows.positions),
-        (Some(8), Some(Order::Once), Some(Positions::Own))
+        (rows.line.consecutive, rows.random, rows.line.positions),
+        (8, Some(Order::Once), Positions::Own)
     );
-    assert_eq!((stream("rw=randread:1").consecutive, stream("rw=read:8").consecutive), (None, None));
+    assert_eq!((stream("rw=randread:1").line.consecutive, stream("rw=read:8").line.consecutive), (1, 1));
     assert_eq!(stream("rw=write end_fsync=1 fsync_on_close"), stream("rw=write"), "a run ends with a flush");
     refused("end_fsync=maybe", &["end_fsync=maybe"]);
     assert_eq!(stream("rw=write end_syncfs=1"), stream("rw=write"), "and so with fio 3.42's option");
@@ -275,7 +271,7 @@ fn engines_and_depths_are_those_of_fio() {
 #[test]
 fn clones_of_a_group_are_one_result() {
     let own = stream("rw=write numjobs=3 group_reporting number_ios=10 rate_iops=100");
-    assert_eq!((own.clones, own.workers), (Some(Clones::Own), Some(3)));
+    assert_eq!((own.resolved.clones, own.workers), (Some(Clones::Own), Some(3)));
     assert_eq!(own.target, ["j.0.0", "j.1.0", "j.2.0"]);
     assert_eq!(
         (own.limit.operations, own.limit_iops),
@@ -323,18 +319,18 @@ fn clones_of_a_group_are_one_result() {
     let apart = job("[j]\nsize=1m\nnumjobs=2\noffset_increment=1m\nfilename=f\ngroup_reporting\n");
     assert_eq!(apart.phases[0].streams.len(), 2, "each has its own blocks");
     let two = job("[a]\nsize=1m\nexitall\n[b]\nsize=1m\n");
-    assert_eq!(two.phases[0].streams.iter().map(|s| s.ends_others).collect::<Vec<_>>(), [Some(true), None]);
-    assert_eq!(stream("exitall").ends_others, None, "there is no other job");
+    assert_eq!(two.phases[0].streams.iter().map(|s| s.has("ends-others")).collect::<Vec<_>>(), [true, false]);
+    assert!(!stream("exitall").has("ends-others"), "there is no other job");
     let first = stream("prio=2 nice=-5").place;
     assert_eq!((first.io_priority, first.nice), (Some(IoPriority::BestEffort(2)), Some(-5)));
     assert_eq!(stream("prioclass=3").place.io_priority, Some(IoPriority::Idle));
     refused("prioclass=3 prio=1", &["no levels"]);
     refused("prio=8", &["type a level from 0"]);
     refused("nrfiles=2 filename_format=$jobname", &["$filenum"]);
-    let turns = |options: &str| stream(&format!("nrfiles=4 {options}")).sharing;
-    let some = |drawn, operations, open| Some(Sharing::Turns { drawn, operations, open });
+    let turns = |options: &str| stream(&format!("nrfiles=4 {options}")).resolved.sharing;
+    let some = |drawn, operations, open| Sharing::Turns { drawn, operations, open };
     assert_eq!(turns("openfiles=2"), some(false, 1, 2));
-    assert_eq!((turns("openfiles=8"), turns("")), (Some(Sharing::RoundRobin), Some(Sharing::RoundRobin)));
+    assert_eq!((turns("openfiles=8"), turns("")), (Sharing::RoundRobin, Sharing::RoundRobin));
     assert_eq!(turns("file_service_type=sequential:4"), some(false, 1, 1));
     assert_eq!(turns("file_service_type=roundrobin:3"), some(false, 3, 4));
     assert_eq!(turns("file_service_type=random:3 openfiles=2"), some(true, 3, 2));
@@ -343,24 +339,24 @@ fn clones_of_a_group_are_one_result() {
 
 #[test]
 fn verified_blocks_are_read_back_in_a_separate_phase() {
-    let content = |options: &str| stream(options).verify.map(|verify| verify.content);
+    let content = |options: &str| stream(options).resolved.verify.map(|verify| verify.content);
     let both = job(
         "[a]\nsize=1m\nrw=write\n[b]\nsize=1m\nrw=randwrite\nverify=md5\n[c]\nstonewall\nsize=1m\nverify=md5\n",
     );
     let back = |at: usize| both.phases[at].streams.iter().map(|s| s.read_back).collect::<Vec<_>>();
     assert_eq!([back(0), back(1), back(2)], [vec![None, None], vec![Some(2)], vec![None]]);
     let checks = |phase: usize, stream: usize| {
-        both.phases[phase].streams[stream].verify.as_ref().map(|verify| verify.checks)
+        both.phases[phase].streams[stream].resolved.verify.as_ref().map(|verify| verify.checks)
     };
     assert_eq!((checks(0, 0), checks(0, 1), checks(2, 0)), (None, Some(false), Some(true)));
     assert_eq!(
-        both.phases[0].streams[1].verify.as_ref().map(|v| &v.content),
-        both.phases[2].streams[0].verify.as_ref().map(|v| &v.content)
+        both.phases[0].streams[1].resolved.verify.as_ref().map(|v| &v.content),
+        both.phases[2].streams[0].resolved.verify.as_ref().map(|v| &v.content)
     );
     let only = stream("rw=randwrite verify=crc32c verify_only=1");
-    assert_eq!((only.rw, only.verify.map(|v| v.checks)), (Some(Rw::Randread), Some(true)));
+    assert_eq!((only.rw, only.resolved.verify.map(|v| v.checks)), (Some(Rw::Randread), Some(true)));
     assert_eq!(job("[j]\nsize=1m\nrw=write\nverify=md5\ndo_verify=0\n").phases.len(), 1);
-    assert!(stream("rw=write verify=0").verify.is_none());
+    assert!(stream("rw=write verify=0").resolved.verify.is_none());
     let bytes = Some(Content::Pattern { bytes: vec![0xde, 0xad], offsets: Vec::new() });
     assert_eq!(content("rw=write verify=pattern verify_pattern=0xdead do_verify=0"), bytes);
     assert_eq!(content("rw=write buffer_pattern=0xdead"), bytes);
@@ -395,8 +391,8 @@ fn stepping_back_by_a_block_repeats_the_first_block() {
     let same = stream("rw=read:-4k bs=4k size=64k");
     assert_eq!((same.size, same.limit.bytes, same.passes), (Some(4096), Some(64 << 10), None));
     assert_eq!(same.create.map(|create| create.bytes), Some(64 << 10));
-    assert_eq!((same.backwards, same.evict_each_pass), (None, None));
-    assert_eq!(stream("rw=read:-8k bs=4k size=64k").backwards, Some(true));
+    assert_eq!((same.steps.backwards, same.has("evict-each-pass")), (false, false));
+    assert!(stream("rw=read:-8k bs=4k size=64k").steps.backwards);
 }
 
 #[test]
@@ -519,7 +515,7 @@ fn a_job_ends_by_its_size_unless_it_is_time_based() {
     let late = job("[j]\nsize=1m\nruntime=5\ntime_based\nramp_time=1\nstartdelay=2\n").phases.remove(0);
     let seconds = |time: Option<u64>| time.map(|ns| ns / 1_000_000_000);
     assert_eq!(
-        (seconds(late.warmup), seconds(late.time), seconds(late.streams[0].delay)),
+        (seconds(late.warmup), seconds(late.time), seconds(Some(late.streams[0].resolved.delay_ns))),
         (Some(3), Some(5), Some(2))
     );
     assert_eq!(seconds(job("[j]\nsize=1m\nruntime=90000\n").phases[0].time), Some(90_000), "more than a day");

@@ -9,7 +9,7 @@ use crate::names_in_tool::format_for_tool;
 use crate::trouble::{Mark, Trouble, quoted};
 use crate::{Language, Objections, Tool};
 use icf::{Icf, Manager, Rises, Spec, Worker};
-use model::job::Sharing;
+use model::job::Stream;
 use model::spec::iometer::Cycle;
 use model::spec::number::{MAX_DEPTH, MAX_NAME, MAX_PHASES, MAX_TARGETS};
 use model::spec::{JobSpec, LineSpec, Options, PhaseSpec, StreamSpec, Typed, TypedStream};
@@ -21,7 +21,9 @@ pub(crate) const LANGUAGE: Language = Language { tool: Tool::Iometer, extension:
 fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
     let mut job = read(name, text, &Here::default(), also)?;
     // In repeated measurements the workers are reported together.
-    job.phases.iter_mut().flat_map(|phase| &mut phase.streams).for_each(|stream| stream.each_worker = None);
+    job.phases.iter_mut().flat_map(|phase| &mut phase.streams).for_each(|stream| {
+        stream.resolved.each_worker_ns = None;
+    });
     Ok(job)
 }
 
@@ -268,14 +270,14 @@ fn stream(icf: &Icf, load: &Load, names: &[String], places: &[String]) -> Stream
     let largest = spec.lines.iter().map(|l| l.bs.most().max(l.reply)).max().unwrap_or(0);
     let mut stream = StreamSpec {
         name: Some(name(icf, manager, worker)).filter(|name| !name.is_empty()),
-        sharing: (target.len() > 1).then_some(Sharing::Each),
+        given: (target.len() > 1).then_some("sharing").into_iter().collect(),
+        resolved: Stream { each_worker_ns: Some(0), ..Stream::default() },
         target,
         lines: spec.lines.clone(),
         depth: Some(outstanding),
         workers: Some(1),
         offset: Some(worker.first_sector.saturating_mul(SECTOR_BYTES)).filter(|bytes| *bytes > 0),
         size: Some(worker.sectors.saturating_mul(SECTOR_BYTES)).filter(|bytes| *bytes > 0),
-        each_worker: Some(0),
         ..StreamSpec::default()
     };
     match worker.pattern {

@@ -1,7 +1,7 @@
 //! Tests of Iometer's configuration files: the jobs that each test type becomes, and what is refused.
 
 use super::{Here, LANGUAGE, explain, read, specs};
-use model::job::{Order, Sharing};
+use model::job::Order;
 use model::spec::JobSpec;
 
 /// Three workers, four access specifications, and this cycle.
@@ -99,8 +99,8 @@ fn a_worker_follows_its_specification_on_its_targets() {
     assert!(times.iter().all(|t| *t == (Some(2_000_000_000), Some(1_000_000_000))), "{times:?}");
     let first = &job.phases[1].streams[0];
     assert_eq!(
-        (first.target.as_slice(), first.sharing.clone()),
-        (["/a".to_owned(), "/b".into()].as_slice(), Some(Sharing::Each))
+        (first.target.as_slice(), first.shown("sharing")),
+        (["/a".to_owned(), "/b".into()].as_slice(), Some("each".to_owned()))
     );
     assert_eq!((first.offset, first.size, first.workers), (Some(4096), Some(16 << 20), Some(1)));
     let lines: Vec<_> =
@@ -132,7 +132,7 @@ fn a_worker_follows_its_specification_on_its_targets() {
         (backup.target.clone(), backup.dedup),
         (vec!["/data/c".to_owned(), "/dev/sdx".into()], Some(100))
     );
-    assert_eq!(backup.each_worker, None);
+    assert_eq!(backup.resolved.each_worker_ns, None);
 }
 
 #[test]

@@ -284,6 +284,11 @@ pub enum Clones {
     Own,
 }
 
+impl Clones {
+    /// All values with their words.
+    pub const WORDS: [(&'static str, Self); 2] = [("same", Self::Same), ("own", Self::Own)];
+}
+
 /// Advice to the kernel about the order of accesses (`posix_fadvise(2)`), which decides how far it reads ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -293,6 +298,11 @@ pub enum Advice {
     Sequential,
     /// In no order: the kernel reads nothing ahead.
     Random,
+}
+
+impl Advice {
+    /// All values with their words.
+    pub const WORDS: [(&'static str, Self); 2] = [("sequential", Self::Sequential), ("random", Self::Random)];
 }
 
 /// CPUs, memory nodes and priority of threads.
@@ -331,21 +341,21 @@ pub enum MemoryNodes {
     Interleave(Vec<u32>),
 }
 
-impl Stream {
-    /// The plain stream: direct, eager and closed, to the first target.
-    pub fn plain(access: Access, depth: u32, workers: u32, engine: &str) -> Self {
+/// Direct, eager and closed, without any target, engine or operation.
+impl Default for Stream {
+    fn default() -> Self {
         Self {
             name: String::new(),
-            access,
+            access: Access { offset_bytes: 0, span_bytes: u64::MAX, strided: None, lines: Vec::new() },
             turns: Vec::new(),
-            targets: vec![0],
+            targets: Vec::new(),
             shared: None,
             shift_hosts: 0,
             sharing: Sharing::Each,
-            workers,
+            workers: 1,
             clones: None,
-            depth,
-            engine: engine.into(),
+            depth: 1,
+            engine: String::new(),
             engine_fallback: None,
             options: Options::new(),
             cache: Cache::Direct,
@@ -375,6 +385,13 @@ impl Stream {
             each_worker_ns: None,
             replay: None,
         }
+    }
+}
+
+impl Stream {
+    /// The plain stream: direct, eager and closed, to the first target.
+    pub fn plain(access: Access, depth: u32, workers: u32, engine: &str) -> Self {
+        Self { access, depth, workers, engine: engine.into(), targets: vec![0], ..Self::default() }
     }
 
     /// Whether the load itself changes over time: a replay, a load with turns, or an on-off load with a period

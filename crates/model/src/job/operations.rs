@@ -365,6 +365,10 @@ pub enum ZoneSize {
 }
 
 impl Positions {
+    /// All values with their words.
+    pub const WORDS: [(&'static str, Self); 3] =
+        [("shared", Self::Shared), ("own", Self::Own), ("own-restart", Self::OwnRestart)];
+
     /// Whether it is the default.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
@@ -560,23 +564,10 @@ impl Access {
             Pattern::Random => Order::Random,
         };
         let line = Line {
-            weight: 100,
             order,
-            positions: Positions::default(),
-            consecutive: 1,
-            run_length: None,
-            interleaved: 1,
-            times: 1,
             mix: Mix::of_percents(read_percent, 0),
-            mix_by_run: false,
             sizes: PerKind::all(Sizes::Fixed(block_bytes)),
-            align_bytes: 0,
-            burst: 1,
-            delay_ns: 0,
-            delay_law: ThinkLaw::Fixed,
-            by_period: false,
-            reply_bytes: 0,
-            writes_after_trims: false,
+            ..Line::default()
         };
         Self { offset_bytes: 0, span_bytes: u64::MAX, strided: None, lines: vec![line] }
     }
@@ -658,6 +649,31 @@ impl Access {
     /// Whether anything is changed: written or trimmed.
     pub fn writes(&self) -> bool {
         self.kinds().any(|k| k != Kind::Read)
+    }
+}
+
+/// Random reads and writes of 4 KiB, one after another without pauses.
+impl Default for Line {
+    fn default() -> Self {
+        Self {
+            weight: 100,
+            order: Order::Random,
+            positions: Positions::default(),
+            consecutive: 1,
+            run_length: None,
+            interleaved: 1,
+            times: 1,
+            mix: Mix::EVEN,
+            mix_by_run: false,
+            sizes: PerKind::all(Sizes::Fixed(4096)),
+            align_bytes: 0,
+            burst: 1,
+            delay_ns: 0,
+            delay_law: ThinkLaw::Fixed,
+            by_period: false,
+            reply_bytes: 0,
+            writes_after_trims: false,
+        }
     }
 }
 

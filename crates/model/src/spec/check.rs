@@ -16,6 +16,45 @@ use crate::spec::number::{MAX_PHASES, MAX_STREAMS};
 /// Keys that each define the complete content of writes.
 const COMPLETE_CONTENT_KEYS: [&str; 3] = ["zeros", "counting", "data"];
 
+/// Keys that order operations: lines, turns and replays set these themselves.
+const ACCESS_KEYS: [&str; 15] = [
+    "rw",
+    "mix",
+    "bs",
+    "align",
+    "random",
+    "stride",
+    "hole",
+    "backwards",
+    "start",
+    "positions",
+    "consecutive",
+    "run-length",
+    "interleaved",
+    "times",
+    "mix-by-run",
+];
+
+/// Keys about the place of operations and the calls between them.
+const SURROUNDING_KEYS: [&str; 16] = [
+    "strided",
+    "line",
+    "offset",
+    "size",
+    "sharing",
+    "shared",
+    "own",
+    "shift-hosts",
+    "workers",
+    "fsync",
+    "fdatasync",
+    "sync-file-range",
+    "passes",
+    "evict-each-pass",
+    "verify",
+    "read-back",
+];
+
 /// A problem of a specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -83,7 +122,7 @@ impl JobSpec {
         }
         for (phase, spec) in self.phases.iter().enumerate() {
             let count = spec.streams.len();
-            if count == 1 && spec.streams[0].ends_others == Some(true) {
+            if count == 1 && spec.streams[0].has("ends-others") {
                 let message = "{ends-others} ends nothing: no other stream is in its phase; leave it out";
                 problems.push(Problem { phase, ..Problem::new(&["ends-others"], message.into()) });
             }
@@ -95,13 +134,11 @@ impl JobSpec {
             let window = spec.time.map(|t| t.saturating_add(spec.warmup.unwrap_or(0)));
             for (stream, settings) in spec.streams.iter().enumerate() {
                 let mut found = settings.check();
-                if let (Some(delay), Some(window)) = (settings.delay, window)
-                    && delay >= window
-                {
+                if window.is_some_and(|window| settings.resolved.delay_ns >= window) {
                     let message = "{delay} is as long as the phase; type a shorter one, or a longer {time}";
                     found.push(Problem::new(&["delay", "time"], message.into()));
                 }
-                if settings.steady.is_some()
+                if settings.has("steady-state")
                     && spec.time.is_none()
                     && settings.limit.is_none()
                     && settings.passes.is_none()
@@ -131,7 +168,7 @@ impl JobSpec {
 
 /// Shares of operations in groups with only one worker.
 fn check_flows(streams: &[StreamSpec]) -> impl Iterator<Item = Problem> {
-    let group_and_workers = |s: &StreamSpec| Some((s.flow?.group, s.workers.unwrap_or(1)));
+    let group_and_workers = |s: &StreamSpec| Some((s.resolved.flow?.group, s.workers.unwrap_or(1)));
     let workers = move |group: u32| -> u32 {
         streams
             .iter()
@@ -140,7 +177,7 @@ fn check_flows(streams: &[StreamSpec]) -> impl Iterator<Item = Problem> {
             .map(|(_, workers)| workers)
             .sum()
     };
-    let groups = streams.iter().enumerate().filter_map(move |(at, s)| Some((at, s.flow?.group)));
+    let groups = streams.iter().enumerate().filter_map(move |(at, s)| Some((at, s.resolved.flow?.group)));
     groups.filter(move |(_, group)| workers(*group) == 1).map(|(stream, group)| {
         let message = format!(
             "{{flow}} has no effect: no other stream of its phase has a share in group {group}; give another one a share too, or leave it out"
@@ -175,7 +212,7 @@ impl StreamSpec {
 
     /// Lowest rates of directions that do not occur.
     fn check_min_rate(&self, found: &mut Vec<Problem>) {
-        let Some(rule) = self.min_rate.as_ref().filter(|rule| !rule.is_of_all()) else { return };
+        let Some(rule) = self.resolved.min_rate.as_ref().filter(|rule| !rule.is_of_all()) else { return };
         for kind in [Kind::Read, Kind::Write, Kind::Trim] {
             if rule.for_kind(kind).is_some() && !self.has_kind(kind) {
                 let word = kind.word();
@@ -190,9 +227,9 @@ impl StreamSpec {
 
     /// Priorities of directions that the stream does not have.
     fn check_priorities(&self, found: &mut Vec<Problem>) {
-        let all = self.op_priorities.iter().flatten();
+        let mut all = self.resolved.op_priorities.iter();
         let kinds = |one: &OpPriority| one.kind.map_or(Kind::MOVING.to_vec(), |kind| vec![kind]);
-        let of_none = all.map(kinds).find(|kinds| !kinds.iter().any(|kind| self.has_kind(*kind)));
+        let of_none = all.by_ref().map(kinds).find(|kinds| !kinds.iter().any(|kind| self.has_kind(*kind)));
         if let Some(kinds) = of_none {
             let words: Vec<String> = kinds.iter().map(|kind| format!("{}s", kind.word())).collect();
             let message = format!(
@@ -248,14 +285,8 @@ impl StreamSpec {
         if self.lines.is_empty() {
             return;
         }
-        let paused = [
-            ("think", self.think.is_some()),
-            ("period", self.period.is_some()),
-            ("burst", self.burst.is_some()),
-            ("burst-time", self.burst_time.is_some()),
-        ];
-        let keys = self.access_keys().into_iter().chain(paused);
-        for (key, _) in keys.filter(|(_, given)| *given) {
+        let paused = ["think", "period", "burst", "burst-time"];
+        for key in self.given_of(ACCESS_KEYS.into_iter().chain(paused)) {
             let message =
                 format!("{{{key}}} does not go with {{line}}; set it in the lines, or leave the lines out");
             found.push(Problem::new(&[key, "line"], message));
@@ -265,27 +296,6 @@ impl StreamSpec {
             let message = format!("the shares of {{line}} sum to {sum}; type shares that sum to 100");
             found.push(Problem::new(&["line"], message));
         }
-    }
-
-    /// Keys that order operations, and whether each was given: lines and replays set these themselves.
-    fn access_keys(&self) -> [(&'static str, bool); 15] {
-        [
-            ("rw", self.rw.is_some()),
-            ("mix", self.mix.is_some()),
-            ("bs", self.bs.is_some()),
-            ("align", self.align.is_some()),
-            ("random", self.random.is_some()),
-            ("stride", self.stride.is_some()),
-            ("hole", self.hole.is_some()),
-            ("backwards", self.backwards == Some(true)),
-            ("start", self.start.is_some()),
-            ("positions", self.positions.is_some()),
-            ("consecutive", self.consecutive.is_some()),
-            ("run-length", self.run_length.is_some()),
-            ("interleaved", self.interleaved.is_some()),
-            ("times", self.times.is_some()),
-            ("mix-by-run", self.mix_by_run == Some(true)),
-        ]
     }
 
     fn check_directions(&self, found: &mut Vec<Problem>) {
@@ -315,18 +325,12 @@ impl StreamSpec {
     }
 
     fn check_pace(&self, found: &mut Vec<Problem>) {
-        let closed = [
-            ("limit-iops", self.limit_iops.is_some()),
-            ("limit-bandwidth", self.limit_bandwidth.is_some()),
-            ("think", self.think.is_some()),
-            ("period", self.period.is_some()),
-            ("flow", self.flow.is_some()),
-        ];
-        if self.latency_target.is_some() && self.rate.is_some() {
+        if self.has("latency-target") && self.rate.is_some() {
             let message = "{latency-target} searches for the depth of a closed loop, and {rate} makes an open one; type one of them, or `fathom limit`";
             found.push(Problem::new(&["latency-target", "rate"], message.into()));
         }
-        for (key, _) in closed.into_iter().filter(|(_, given)| *given && self.rate.is_some()) {
+        let closed = ["limit-iops", "limit-bandwidth", "think", "period", "flow"];
+        for key in self.given_of(closed).filter(|_| self.rate.is_some()) {
             let message =
                 format!("{{{key}}} is for a closed loop, and {{rate}} makes an open one; type one of them");
             found.push(Problem::new(&[key, "rate"], message));
@@ -345,7 +349,7 @@ impl StreamSpec {
                 "{burst} is the number of operations after a pause; type {think} too, or leave {burst} out";
             found.push(Problem::new(&["burst"], message.into()));
         }
-        if self.serialize_overlap == Some(true) && self.depth == Some(1) {
+        if self.has("serialize-overlap") && self.depth == Some(1) {
             let message = "{serialize-overlap} changes nothing at {depth 1}, with one operation in flight; leave it out";
             found.push(Problem::new(&["serialize-overlap", "depth"], message.into()));
         }
@@ -359,26 +363,9 @@ impl StreamSpec {
     }
 
     fn check_writes(&self, found: &mut Vec<Problem>) {
-        let calls: Vec<&'static str> = [
-            ("fsync", self.fsync.is_some()),
-            ("fdatasync", self.fdatasync.is_some()),
-            ("sync-file-range", self.sync_file_range.is_some()),
-        ]
-        .into_iter()
-        .filter_map(|(key, given)| given.then_some(key))
-        .collect();
-        let data: Vec<&'static str> = [
-            ("compress", self.compress.is_some()),
-            ("dedup", self.dedup.is_some()),
-            ("dedup-set", self.dedup_set.is_some()),
-            ("dedup-shared", self.dedup_shared == Some(true)),
-            ("zeros", self.zeros == Some(true)),
-            ("counting", self.counting == Some(true)),
-            ("data", self.data.is_some()),
-        ]
-        .into_iter()
-        .filter_map(|(key, given)| given.then_some(key))
-        .collect();
+        let calls: Vec<&'static str> = self.given_of(["fsync", "fdatasync", "sync-file-range"]).collect();
+        let data = ["compress", "dedup", "dedup-set", "dedup-shared", "zeros", "counting", "data"];
+        let data: Vec<&'static str> = self.given_of(data).collect();
         if !self.has_kind(Kind::Write) {
             for key in calls.iter().chain(&data) {
                 let message = format!("{{{key}}} is for writes, and this job writes nothing; leave it out");
@@ -390,7 +377,7 @@ impl StreamSpec {
                 format!("{{{first}}} and {{{second}}} are two ways to make writes stable; type one of them");
             found.push(Problem::new(&[second, first], message));
         }
-        if self.drain == Some(true) && calls.is_empty() {
+        if self.drain && calls.is_empty() {
             let message = "{drain} needs a call that makes writes stable; type {fsync} or {fdatasync} too, or leave {drain} out";
             found.push(Problem::new(&["drain"], message.into()));
         }
@@ -399,7 +386,7 @@ impl StreamSpec {
                 "{dedup-set} is the source of copies; type {dedup 30} too, or leave {dedup-set} out";
             found.push(Problem::new(&["dedup-set"], message.into()));
         }
-        if self.dedup_shared == Some(true) && self.dedup_set.is_none() {
+        if self.dedup_shared && self.dedup_set.is_none() {
             let message = "{dedup-shared} selects the sets for copies; type {dedup-set 64m} too, or leave {dedup-shared} out";
             found.push(Problem::new(&["dedup-shared"], message.into()));
         }
@@ -420,7 +407,7 @@ impl StreamSpec {
     }
 
     fn check_place(&self, found: &mut Vec<Problem>) {
-        if self.clones.is_some() && self.workers.unwrap_or(1) < 2 {
+        if self.has("clones") && self.workers.unwrap_or(1) < 2 {
             let message = "{clones} is for several workers, and there is one; type {workers 2} or more, or leave {clones} out";
             found.push(Problem::new(&["clones", "workers"], message.into()));
         }
@@ -444,13 +431,18 @@ impl StreamSpec {
 
     fn check_sharing(&self, targets: usize) -> Option<Problem> {
         let workers = self.workers.unwrap_or(1);
-        if self.clones == Some(Clones::Own) && (targets as u64).checked_rem(u64::from(workers)) != Some(0) {
+        if self.resolved.clones == Some(Clones::Own)
+            && (targets as u64).checked_rem(u64::from(workers)) != Some(0)
+        {
             let message = format!(
                 "{{clones own}} divides the targets among {workers} workers, and {targets} cannot be divided evenly; name as many for each, or type {{clones same}}"
             );
             return Some(Problem::new(&["clones", "target"], message));
         }
-        let message = match self.sharing.as_ref()? {
+        if !self.has("sharing") {
+            return None;
+        }
+        let message = match &self.resolved.sharing {
             Sharing::Weighted(weights) if targets > 1 && weights.len() != targets => {
                 format!("{{sharing}} has {} weights for {targets} targets; type one for each", weights.len())
             }
@@ -464,13 +456,8 @@ impl StreamSpec {
 impl StreamSpec {
     /// Other keys that set the start of bursts.
     fn check_period(&self, found: &mut Vec<Problem>) {
-        let others = [
-            ("think", self.think.is_some()),
-            ("limit-iops", self.limit_iops.is_some()),
-            ("limit-bandwidth", self.limit_bandwidth.is_some()),
-            ("times", self.times.is_some_and(|times| times > 1)),
-        ];
-        for (key, _) in others.into_iter().filter(|(_, given)| *given && self.period.is_some()) {
+        let others = self.given_of(["think", "limit-iops", "limit-bandwidth"]).chain(self.repeats());
+        for key in others.filter(|_| self.period.is_some()) {
             let message = format!(
                 "{{period}} sets when bursts begin, and {{{key}}} would change that; leave one of them out"
             );
@@ -479,13 +466,13 @@ impl StreamSpec {
     }
 
     fn check_bursts(&self, found: &mut Vec<Problem>) {
-        for (key, given) in [("think-spin", self.think_spin), ("burst-time", self.burst_time)] {
-            if given.is_some() && self.think.is_none() {
+        for key in self.given_of(["think-spin", "burst-time"]) {
+            if self.think.is_none() {
                 let message = format!("{{{key}}} needs a pause; type {{think}} too, or leave {{{key}}} out");
                 found.push(Problem::new(&[key], message));
             }
         }
-        if self.think_spin.zip(self.think.as_ref()).is_some_and(|(spin, think)| spin > think.mean_ns) {
+        if self.think.as_ref().is_some_and(|think| self.resolved.think_spin_ns > think.mean_ns) {
             let message = "{think-spin} is longer than {think}, of which it is a part; type a shorter one";
             found.push(Problem::new(&["think-spin", "think"], message.into()));
         }
@@ -498,15 +485,9 @@ impl StreamSpec {
                 "{burst-time} needs pauses of one length; type {think} as a duration, such as 100us";
             found.push(Problem::new(&["think", "burst-time"], message.into()));
         }
-        let conflicting = [
-            ("limit-iops", self.limit_iops.is_some()),
-            ("limit-bandwidth", self.limit_bandwidth.is_some()),
-            ("flow", self.flow.is_some()),
-            ("serialize-overlap", self.serialize_overlap == Some(true)),
-            ("latency-target", self.latency_target.is_some()),
-            ("rw", matches!(self.rw, Some(Rw::Trimwrite | Rw::Randtrimwrite))),
-        ];
-        for (key, _) in conflicting.into_iter().filter(|(_, given)| *given) {
+        let conflicting = ["limit-iops", "limit-bandwidth", "flow", "serialize-overlap", "latency-target"];
+        let pairs = self.rw.is_some_and(Rw::writes_after_trims).then_some("rw");
+        for key in self.given_of(conflicting).chain(pairs) {
             let message = format!(
                 "{{{key}}} delays operations too, which {{burst-time}} does not allow; type {{burst}}, or leave one of them out"
             );
@@ -517,28 +498,18 @@ impl StreamSpec {
 
 impl StreamSpec {
     fn check_files(&self, found: &mut Vec<Problem>) {
-        let is_own = self.own == Some(true);
-        if is_own && self.shared.is_some() {
+        if self.own && self.shared.is_some() {
             let message =
                 "{own} makes a file for each worker, and {shared} one for all of them; type one of them";
             found.push(Problem::new(&["own", "shared"], message.into()));
         }
         // Keys that already place each worker.
-        let placed = [
-            ("clones", self.clones.is_some()),
-            ("start", self.start.is_some() && self.shared.is_some()),
-            ("strided", self.strided.is_some() && self.shared.is_some()),
-            ("stride", self.stride.is_some() && self.shared.is_some()),
-            ("hole", self.hole.is_some() && self.shared.is_some()),
-            ("create", self.create.is_some() && is_own),
-            ("turn", !self.turns.is_empty() && self.shared.is_some()),
-        ];
-        let files = match (is_own, self.shared) {
-            (true, _) => "own",
-            (false, Some(_)) => "shared",
+        let (files, placed): (_, &[&'static str]) = match (self.own, self.shared) {
+            (true, _) => ("own", &["clones", "create"]),
+            (false, Some(_)) => ("shared", &["clones", "start", "strided", "stride", "hole", "turn"]),
             (false, None) => return,
         };
-        for (key, _) in placed.into_iter().filter(|(_, given)| *given) {
+        for key in self.given_of(placed.iter().copied()) {
             let message = format!(
                 "{{{files}}} sets the blocks of each worker, and so does {{{key}}}; type one of them"
             );
@@ -565,13 +536,8 @@ impl StreamSpec {
             );
             found.push(Problem::new(&["random", "rw"], message));
         }
-        let sequential = [
-            ("stride", self.stride.is_some()),
-            ("hole", self.hole.is_some()),
-            ("backwards", self.backwards == Some(true)),
-            ("start", self.start.is_some()),
-        ];
-        for (key, _) in sequential.into_iter().filter(|(_, given)| *given && rw.is_random()) {
+        let sequential = ["stride", "hole", "backwards", "start"];
+        for key in self.given_of(sequential).filter(|_| rw.is_random()) {
             let plain = rw.word().trim_start_matches("rand");
             let message = format!(
                 "{{{key}}} is for sequential operations, and {{rw {}}} is random; type {{rw {plain}}}, or leave {{{key}}} out",
@@ -579,8 +545,7 @@ impl StreamSpec {
             );
             found.push(Problem::new(&[key, "rw"], message));
         }
-        let rows = [("consecutive", self.consecutive.is_some()), ("run-length", self.run_length.is_some())];
-        for (key, _) in rows.into_iter().filter(|(_, given)| *given && !rw.is_random()) {
+        for key in self.given_of(["consecutive", "run-length"]).filter(|_| !rw.is_random()) {
             let message = format!(
                 "{{{key}}} is for random operations, and {{rw {}}} is sequential; type {{rw rand{}}}, or leave {{{key}}} out",
                 rw.word(),
@@ -588,21 +553,21 @@ impl StreamSpec {
             );
             found.push(Problem::new(&[key, "rw"], message));
         }
-        if self.stride.is_some() && self.hole.is_some() {
+        if self.has("stride") && self.has("hole") {
             let message = "{stride} and {hole} both set the distance between operations; type one of them";
             found.push(Problem::new(&["hole", "stride"], message.into()));
         }
         self.check_positions(found);
         self.check_runs(found);
         self.check_interleaved(found);
-        if self.times.is_some_and(|times| times > 1) && self.think.is_some() {
+        if self.line.times > 1 && self.think.is_some() {
             let message = "{times} repeats operations at one offset, and {burst} counts them between pauses; leave {times} or {think} out";
             found.push(Problem::new(&["times", "think"], message.into()));
         }
-        if self.clones.is_some() && self.start.is_some() {
+        if self.has("clones") && self.has("start") {
             let message = "{start} sets where workers that divide the work begin, and with {clones} each does all of it; type one of them";
             found.push(Problem::new(&["start", "clones"], message.into()));
-        } else if self.start.is_some() && !rw.is_random() && self.workers.unwrap_or(1) < 2 {
+        } else if self.has("start") && !rw.is_random() && self.workers.unwrap_or(1) < 2 {
             let message = "{start} sets where several workers begin, and there is one; type {workers 2} or more, or leave {start} out";
             found.push(Problem::new(&["start", "workers"], message.into()));
         }
@@ -612,11 +577,11 @@ impl StreamSpec {
         if self.strided.is_none() {
             return;
         }
-        if self.start.is_some() && self.workers.unwrap_or(1) > 1 {
+        if self.has("start") && self.workers.unwrap_or(1) > 1 {
             let message = "{strided} spreads the workers over its zones, and {start} sets where they begin; type one of them";
             found.push(Problem::new(&["strided", "start"], message.into()));
         }
-        if self.target.len() > 1 && self.sharing.as_ref().is_some_and(|s| *s != Sharing::Each) {
+        if self.target.len() > 1 && self.resolved.sharing != Sharing::Each {
             let message = "{strided} uses the zones of one target at a time; leave {sharing} out, or type {sharing each}";
             found.push(Problem::new(&["strided", "sharing"], message.into()));
         }
@@ -624,11 +589,10 @@ impl StreamSpec {
 
     /// Directions that are drawn only at random offsets.
     fn check_runs(&self, found: &mut Vec<Problem>) {
-        if self.mix_by_run != Some(true) {
+        if !self.line.mix_by_run {
             return;
         }
-        let in_runs =
-            matches!(self.random, Some(Order::Mixed(_) | Order::MixedEach(_))) || self.run_length.is_some();
+        let in_runs = self.is_partly_random() || self.has("run-length");
         if !self.rw_or_default().is_mixed() || !in_runs {
             let message = "{mix-by-run} is for sequential operations between random ones, in several directions; type {rw randrw} and {random mixed:30}, or {run-length 4}, too, or leave it out";
             found.push(Problem::new(&["mix-by-run", "random"], message.into()));
@@ -636,7 +600,7 @@ impl StreamSpec {
             let message =
                 "{mix-by-run} needs one size for all operations; type one, or leave {mix-by-run} out";
             found.push(Problem::new(&["mix-by-run", "bs"], message.into()));
-        } else if matches!(self.positions, Some(Positions::Own | Positions::OwnRestart)) {
+        } else if self.line.positions != Positions::Shared {
             let message = "{positions own} gives each direction its own position, and {mix-by-run} all directions the same; type one of them";
             found.push(Problem::new(&["mix-by-run", "positions"], message.into()));
         }
@@ -644,9 +608,9 @@ impl StreamSpec {
 
     /// Lengths and number of sequential runs.
     fn check_interleaved(&self, found: &mut Vec<Problem>) {
-        let mixed = matches!(self.random, Some(Order::Mixed(_) | Order::MixedEach(_)));
-        if self.run_length.is_some() {
-            let other = match (self.consecutive.is_some(), mixed) {
+        let mixed = self.is_partly_random();
+        if self.has("run-length") {
+            let other = match (self.has("consecutive"), mixed) {
                 (true, _) => Some(("consecutive", "consecutive")),
                 (_, true) => Some(("random", "random mixed")),
                 _ => None,
@@ -661,21 +625,15 @@ impl StreamSpec {
                 found.push(Problem::new(&["run-length", "random"], message.into()));
             }
         }
-        if self.interleaved.is_none_or(|n| n < 2) {
+        if self.line.interleaved < 2 {
             return;
         }
-        if self.rw_or_default().is_random() && !mixed && self.run_length.is_none() {
+        if self.rw_or_default().is_random() && !mixed && !self.has("run-length") {
             let message = "{interleaved} is for sequential runs, and here each operation is at a random offset; type {run-length 8} too, or a sequential {rw}";
             found.push(Problem::new(&["interleaved", "rw"], message.into()));
         }
-        let others = [
-            ("consecutive", self.consecutive.is_some()),
-            ("mix-by-run", self.mix_by_run == Some(true)),
-            ("times", self.times.is_some_and(|times| times > 1)),
-            ("strided", self.strided.is_some()),
-            ("start", self.start.is_some()),
-        ];
-        for (key, _) in others.into_iter().filter(|(_, given)| *given) {
+        let first = self.given_of(["consecutive", "mix-by-run"]).chain(self.repeats());
+        for key in first.chain(self.given_of(["strided", "start"])) {
             let message = format!(
                 "{{interleaved}} has several positions at once, and {{{key}}} needs a single one; type one of them"
             );
@@ -684,7 +642,7 @@ impl StreamSpec {
     }
 
     fn check_positions(&self, found: &mut Vec<Problem>) {
-        if self.positions.is_none() {
+        if !self.has("positions") {
             return;
         }
         let rw = self.rw_or_default();
@@ -695,15 +653,13 @@ impl StreamSpec {
             );
             found.push(Problem::new(&["positions", "rw"], message));
         } else if rw.is_random()
-            && !matches!(self.random, Some(Order::Mixed(_) | Order::MixedEach(_)))
-            && self.consecutive.unwrap_or(1) < 2
-            && self.run_length.is_none()
+            && !self.is_partly_random()
+            && self.line.consecutive < 2
+            && !self.has("run-length")
         {
             let message = "{positions} applies to sequential operations, and here each is at a random offset; type {rw rw} or {consecutive 8}, or leave {positions} out";
             found.push(Problem::new(&["positions", "rw"], message.into()));
-        } else if matches!(self.positions, Some(Positions::Own | Positions::OwnRestart))
-            && self.start == Some(Start::Interlocked)
-        {
+        } else if self.line.positions != Positions::Shared && self.steps.start == Start::Interlocked {
             let message = "{start interlocked} has one position for all workers and directions; type another {start}, or {positions shared}";
             found.push(Problem::new(&["positions", "start"], message.into()));
         }
@@ -765,13 +721,14 @@ impl StreamSpec {
             return;
         }
         let conflicting = [
-            ("flow", self.flow.is_some(), "waits for others"),
-            ("serialize-overlap", self.serialize_overlap == Some(true), "waits for operations in flight"),
-            ("think", self.think.is_some(), "rests"),
-            ("times", self.times.is_some_and(|times| times > 1), "repeats an offset"),
-            ("mix-by-run", self.mix_by_run == Some(true), "keeps a direction"),
+            ("flow", "waits for others"),
+            ("serialize-overlap", "waits for operations in flight"),
+            ("think", "rests"),
+            ("times", "repeats an offset"),
+            ("mix-by-run", "keeps a direction"),
         ];
-        for (other, _, what) in conflicting.into_iter().filter(|(_, given, _)| *given) {
+        let repeats_once = |key: &str| key == "times" && self.line.times == 1;
+        for (other, what) in conflicting.into_iter().filter(|(key, _)| self.has(key) && !repeats_once(key)) {
             let message = format!(
                 "{{{other}}} {what} regardless of the direction, and {{{key}}} chooses the next direction; type one limit for all, or leave one of them out"
             );
@@ -784,13 +741,8 @@ impl StreamSpec {
     fn check_replay(&self, found: &mut Vec<Problem>) {
         let Some(replay) = &self.replay else { return };
         if replay.file.is_empty() {
-            let how = [
-                ("pace", replay.pace.is_some()),
-                ("speed", replay.speed.is_some()),
-                ("replay-scale", replay.changes.divide != 0),
-                ("replay-align", replay.changes.align_bytes != 0),
-            ];
-            let key = how.into_iter().find_map(|(key, given)| given.then_some(key)).unwrap_or("replay-skip");
+            let key = self.given_of(["pace", "speed", "replay-scale", "replay-align"]).next();
+            let key = key.unwrap_or("replay-skip");
             let message = format!(
                 "{{{key}}} is for a captured load, and none is given; type {{replay FILE}} too, the file that `fathom capture` or another tool wrote, or leave {{{key}}} out"
             );
@@ -798,28 +750,25 @@ impl StreamSpec {
             return;
         }
         let paced = [
-            ("rate", self.rate.is_some()),
-            ("arrivals", self.arrivals.is_some()),
-            ("limit-iops", self.limit_iops.is_some()),
-            ("limit-bandwidth", self.limit_bandwidth.is_some()),
-            ("flow", self.flow.is_some()),
-            ("think", self.think.is_some()),
-            ("period", self.period.is_some()),
-            ("latency-target", self.latency_target.is_some()),
-            ("serialize-overlap", self.serialize_overlap == Some(true)),
+            "rate",
+            "arrivals",
+            "limit-iops",
+            "limit-bandwidth",
+            "flow",
+            "think",
+            "period",
+            "latency-target",
+            "serialize-overlap",
         ];
-        for (key, _) in paced.into_iter().filter(|(_, given)| *given) {
+        for key in self.given_of(paced) {
             let message = format!(
                 "{{{key}}} sets when operations are submitted, and {{replay}} has its own times; type {{pace}} and {{speed}}, or leave {{{key}}} out"
             );
             found.push(Problem::new(&[key, "replay"], message));
         }
         // `number_ios=0` of a job that ended before it began comes from fio, not from a user.
-        let ends = [
-            ("ops", self.limit.operations.is_some_and(|operations| operations > 0)),
-            ("bytes", self.limit.bytes.is_some()),
-        ];
-        for (key, _) in ends.into_iter().filter(|(_, given)| *given) {
+        let operations = self.limit.operations.filter(|operations| *operations > 0).map(|_| "ops");
+        for key in operations.into_iter().chain(self.given_of(["bytes"])) {
             let message = format!(
                 "{{{key}}} ends a stream, and a captured load is replayed to its end; type {{stop-after 10s}}, or leave {{{key}}} out"
             );
@@ -829,35 +778,31 @@ impl StreamSpec {
             let message = "{speed} divides the times of a captured load, and {pace fast} has none; leave one of them out";
             found.push(Problem::new(&["speed", "pace"], message.into()));
         }
-        let turns = [("turn", !self.turns.is_empty())];
-        let keys = self.access_keys().into_iter().chain(self.surrounding_keys()).chain(turns);
-        for (key, _) in keys.filter(|(_, given)| *given) {
+        for key in self.given_of(ACCESS_KEYS.into_iter().chain(self.surrounding_keys()).chain(["turn"])) {
             let message =
                 format!("{{{key}}} defines operations, and {{replay}} has its own; leave one of them out");
             found.push(Problem::new(&[key, "replay"], message));
         }
     }
 
-    /// Keys about the place of operations and the calls between them, and whether each was given.
-    fn surrounding_keys(&self) -> [(&'static str, bool); 16] {
-        [
-            ("strided", self.strided.is_some()),
-            ("line", !self.lines.is_empty()),
-            ("offset", self.offset.is_some()),
-            ("size", self.size.is_some()),
-            ("sharing", self.sharing.is_some()),
-            ("shared", self.shared.is_some()),
-            ("own", self.own == Some(true)),
-            ("shift-hosts", self.shift_hosts.is_some()),
-            ("workers", self.workers.is_some_and(|workers| workers > 1)),
-            ("fsync", self.fsync.is_some()),
-            ("fdatasync", self.fdatasync.is_some()),
-            ("sync-file-range", self.sync_file_range.is_some()),
-            ("passes", self.passes.is_some()),
-            ("evict-each-pass", self.evict_each_pass == Some(true)),
-            ("verify", self.verify.is_some()),
-            ("read-back", self.read_back.is_some()),
-        ]
+    /// Keys about the place of operations and the calls between them that have an effect.
+    fn surrounding_keys(&self) -> impl Iterator<Item = &'static str> {
+        SURROUNDING_KEYS.into_iter().filter(|key| *key != "workers" || self.workers.is_some_and(|n| n > 1))
+    }
+
+    /// Those of these keys that were given: the switches that are on, and the other keys with any value.
+    fn given_of(&self, keys: impl IntoIterator<Item = &'static str>) -> impl Iterator<Item = &'static str> {
+        keys.into_iter().filter(|key| self.has(key))
+    }
+
+    /// The key that repeats operations at one offset, if it does.
+    fn repeats(&self) -> Option<&'static str> {
+        (self.line.times > 1).then_some("times")
+    }
+
+    /// Whether some operations continue from the last one, and others are at random offsets.
+    fn is_partly_random(&self) -> bool {
+        matches!(self.random, Some(Order::Mixed(_) | Order::MixedEach(_)))
     }
 }
 
@@ -906,29 +851,16 @@ impl StreamSpec {
             let message = "{turn} is given once, and turns alternate; write a second one, or set its keys in the stream";
             found.push(Problem::new(&["turn"], message.into()));
         }
-        let inside = [
-            ("think", self.think.is_some()),
-            ("period", self.period.is_some()),
-            ("burst", self.burst.is_some()),
-            ("drain", self.drain.is_some()),
-        ];
-        let inside = self.access_keys().into_iter().chain(inside);
-        let around = [("burst-time", self.burst_time.is_some())];
-        let around = self.surrounding_keys().into_iter().chain(around);
+        let inside = ACCESS_KEYS.into_iter().chain(["think", "period", "burst", "drain"]);
         // Several targets, and several workers with their own turns, are settings of the stream.
-        let around = around.filter(|(key, _)| !["sharing", "workers"].contains(key));
-        for (key, _) in inside.chain(around).filter(|(_, given)| *given) {
+        let around = SURROUNDING_KEYS.into_iter().filter(|key| !["sharing", "workers"].contains(key));
+        for key in self.given_of(inside.chain(around).chain(["burst-time"])) {
             let message =
                 format!("{{{key}}} does not go with {{turn}}; set it in the turns, or leave it out");
             found.push(Problem::new(&[key, "turn"], message));
         }
-        let clocks = [
-            ("rate", self.rate.is_some()),
-            ("limit-iops", self.limit_iops.is_some()),
-            ("limit-bandwidth", self.limit_bandwidth.is_some()),
-        ];
         let pauses = self.turns.iter().any(|turn| turn.what.think.is_some() || turn.what.period.is_some());
-        for (key, _) in clocks.into_iter().filter(|(_, given)| *given && pauses) {
+        for key in self.given_of(["rate", "limit-iops", "limit-bandwidth"]).filter(|_| pauses) {
             let message = format!(
                 "{{{key}}} sets when operations are submitted, and a {{turn}} has its own pauses; leave {{{key}}} or {{think}} out"
             );

@@ -5,16 +5,19 @@
 //! to type here: a name that means the same in most cases would be wrong in the others.
 
 use super::foreign::{self, Foreign, Tool, diskspd, fio, other, seconds, unchanged};
-use super::number::{count, percent, rate, size, time, time_limit, whole};
+use super::number::{count, percent, rate, size, time, time_limit, whole, word, word_of};
 use super::{JobSpec, LineSpec, PhaseSpec, StreamSpec};
-use crate::errno::{by_direction, ignored_errors};
+use crate::errno::{by_direction, ignored_errors, of_ignored_errors};
+use crate::job::{Advice, Clones, Positions};
 use crate::spec;
 use crate::spec::number::{
     MAX_ATTEMPTS, MAX_BLOCK_BYTES, MAX_DEPTH, MAX_INTERLEAVED, MAX_LINES, MAX_NODE, MAX_RUNS, MAX_SHIFT,
     MAX_TARGETS, MAX_TIME_NS, MAX_WORKERS, MIN_TIME_NS,
 };
 use crate::spec::{operations, pace, parsers};
+use crate::units::{show_bytes, show_ns};
 use Command::{Api, Bench, Layers, Limit, Run, RunCapture, RunFile, Sweep};
+use std::sync::LazyLock;
 
 /// A setting.
 #[derive(Debug)]
@@ -87,16 +90,92 @@ pub enum Set {
     /// Each phase.
     Phase(fn(&mut PhaseSpec, &str) -> Result<(), String>),
     /// Each stream.
-    Stream(fn(&mut StreamSpec, &str) -> Result<(), String>),
+    Stream(Field),
     /// Each stream, by yes or no.
-    Switch(fn(&mut StreamSpec, bool)),
+    Switch(Field),
     /// Each stream, by any number of values.
-    List {
-        /// Clears earlier values.
-        clear: fn(&mut StreamSpec),
-        /// Adds a value.
-        add: fn(&mut StreamSpec, &str) -> Result<(), String>,
-    },
+    List(Field),
+}
+
+/// The field of a stream that a key fills.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Parses a value into the field; adds it to a list.
+    parse: fn(&mut StreamSpec, &str) -> Result<(), String>,
+    /// Copies the field of the second stream into the first one.
+    copy: fn(&mut StreamSpec, &StreamSpec),
+    /// Whether two streams have different values.
+    differs: fn(&StreamSpec, &StreamSpec) -> bool,
+    /// The value as plans list it; `None` if they list it under another name, or it has no value.
+    show: fn(&StreamSpec) -> Option<String>,
+}
+
+/// A field with a value, which has a default.
+macro_rules! value {
+    ($($at:ident).+, $text:ident => $parse:expr) => { value!($($at).+, $text => $parse, |_spec| None) };
+    ($($at:ident).+, $text:ident => $parse:expr, $value:ident => $show:expr) => {
+        value!($($at).+, $text => $parse, |spec| { let $value = &spec.$($at).+; Some(($show).into()) })
+    };
+    ($($at:ident).+, $text:ident => $parse:expr, |$spec:ident| $show:expr) => {
+        Set::Stream(field!($($at).+, |spec, $text| { spec.$($at).+ = $parse?; Ok(()) }, |$spec| $show))
+    };
+}
+
+/// A field that is `None` unless the key is given.
+macro_rules! option {
+    ($($at:ident).+, $text:ident => $parse:expr) => { value!($($at).+, $text => $parse.map(Some)) };
+    ($($at:ident).+, $text:ident => $parse:expr, $value:ident => $show:expr) => {
+        value!($($at).+, $text => $parse.map(Some), |spec| spec.$($at).+.as_ref().map(|$value| ($show).into()))
+    };
+}
+
+/// A field that is true or false. Plans list it only if it is `shown`.
+macro_rules! switch {
+    ($($at:ident).+) => { switch!($($at).+, |_spec| None) };
+    ($($at:ident).+, shown) => { switch!($($at).+, |spec| Some(spec.$($at).+.to_string())) };
+    ($($at:ident).+, |$spec:ident| $show:expr) => {
+        Set::Switch(field!(
+            $($at).+,
+            |spec, text| { spec.$($at).+ = parsers::switch(text)?; Ok(()) },
+            |$spec| $show
+        ))
+    };
+}
+
+/// A field with any number of values.
+macro_rules! list {
+    ($($at:ident).+, $spec:ident, $text:ident => $add:expr) => {
+        Set::List(field!($($at).+, |$spec, $text| $add, |_spec| None))
+    };
+    ($($at:ident).+, $spec:ident, $text:ident => $add:expr, $value:ident => $show:expr) => {
+        Set::List(field!($($at).+, |$spec, $text| $add, |spec| { let $value = &spec.$($at).+; Some($show) }))
+    };
+}
+
+/// A field of the replay, which each of its keys adds. The plan of the replay lists them.
+macro_rules! replay {
+    ($($at:ident).+, $text:ident => $parse:expr) => {
+        Set::Stream(Field {
+            parse: |spec, $text| { spec.replay.get_or_insert_default().$($at).+ = $parse?; Ok(()) },
+            copy: |to, from| to.replay.clone_from(&from.replay),
+            differs: |a, b| {
+                let field = |spec: &StreamSpec| spec.replay.clone().unwrap_or_default().$($at).+;
+                field(a) != field(b)
+            },
+            show: |_| None,
+        })
+    };
+}
+
+macro_rules! field {
+    ($($at:ident).+, $parse:expr, $show:expr) => {
+        Field {
+            parse: $parse,
+            copy: |to, from| to.$($at).+.clone_from(&from.$($at).+),
+            differs: |a, b| a.$($at).+ != b.$($at).+,
+            show: $show,
+        }
+    };
 }
 
 /// Headings of help, in its order.
@@ -175,7 +254,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "Order and direction: read, write, rw, randread, randwrite, randrw, trim, randtrim, trimwrite or randtrimwrite, where a write of the same bytes follows each trim [default: randread]",
         &[Run, Layers, Limit, Api],
-        Set::Stream(|s, t| put(&mut s.rw, parsers::rw(t))),
+        option!(rw, t => parsers::rw(t)),
     )
     .defaults(&[(Layers, "randread, randwrite"), (Api, "read, randread, write, randwrite")])
     .elsewhere(&[fio("readwrite", "randread", foreign::fio_rw), diskspd("r", "", |t| foreign::word_without_value(t, "randread"))]),
@@ -185,7 +264,7 @@ pub const KEYS: &[Key] = &[
         "READ%",
         "Share of reads for rw and randrw, or READ/WRITE/TRIM as in 60/30/10 [default: 50]",
         &[Run, Layers, Limit],
-        Set::Stream(|s, t| put(&mut s.mix, operations::mix(t))),
+        option!(mix, t => operations::mix(t)),
     )
     .elsewhere(&[fio("rwmixread", "70", unchanged), fio("rwmixwrite", "30", foreign::remainder_to_100), diskspd("w", "30", foreign::remainder_to_100)]),
     key(
@@ -194,7 +273,7 @@ pub const KEYS: &[Key] = &[
         "SIZE",
         "Bytes per operation: 4k, 4k-64k, 4k:60,64k:40 or read=4k,write=8k [default: 4k random, 1m sequential]",
         &[Run, Layers, Limit],
-        Set::Stream(|s, t| put(&mut s.bs, operations::per_kind(t))),
+        option!(bs, t => operations::per_kind(t)),
     )
     .defaults(&[(Layers, "8k")])
     .elsewhere(&[fio("blocksize", "4k", unchanged), fio("bssplit", "4k/60:64k/40", unchanged), fio("bsrange", "4k-64k", unchanged), fio("blocksize_range", "4k-64k", unchanged), diskspd("b", "4K", unchanged), other("block-size", "4k", unchanged), other("block", "4k", unchanged)]),
@@ -204,7 +283,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "Operations in flight per worker [default: 32 random, 8 sequential]",
         &[Run, RunCapture, Layers, Limit, Api],
-        Set::Stream(|s, t| put(&mut s.depth, count(t, 1, MAX_DEPTH))),
+        option!(depth, t => count(t, 1, MAX_DEPTH)),
     )
     .defaults(&[(Api, "8, for interfaces that can have several")])
     .elsewhere(&[fio("iodepth", "32", unchanged), diskspd("o", "32", unchanged), diskspd("O", "32", unchanged), other("qd", "32", unchanged), other("queue-depth", "32", unchanged), other("queuedepth", "32", unchanged)]),
@@ -214,7 +293,7 @@ pub const KEYS: &[Key] = &[
         "SIZE",
         "Size of the tested region, such as 4g [default: 1g for a file made in a directory, else the whole target]",
         &[Run, Bench, Layers, Limit, Sweep, Api],
-        Set::Stream(|s, t| put(&mut s.size, size(t, 1, u64::MAX))),
+        option!(size, t => size(t, 1, u64::MAX)),
     )
     .defaults(&[(Layers, "1g, or the whole target if it is smaller"), (Api, "2g, or less if the target or the free space is smaller")])
     .elsewhere(&[fio("filesize", "1g", unchanged), diskspd("c", "1G", unchanged), diskspd("f", "1G", unchanged)]),
@@ -224,7 +303,7 @@ pub const KEYS: &[Key] = &[
         "SIZE",
         "First byte of the tested region [default: 0]",
         &[Run, Limit],
-        Set::Stream(|s, t| put(&mut s.offset, size(t, 0, u64::MAX))),
+        option!(offset, t => size(t, 0, u64::MAX), v => show_bytes(*v)),
     )
     .elsewhere(&[diskspd("B", "1G", unchanged)]),
     key(
@@ -233,7 +312,7 @@ pub const KEYS: &[Key] = &[
         "PATH",
         "Directory, file or block device, or several [default: those of the command line]",
         &[],
-        Set::List { clear: |s| s.target.clear(), add: add_target },
+        list!(target, s, t => add_target(s, t)),
     )
     .elsewhere(&[fio("filename", "/dev/sdb", foreign::fio_paths), fio("directory", "/mnt", foreign::fio_paths), other("file", "data", unchanged), other("path", "/mnt", unchanged), other("device", "/dev/sdb", unchanged)]),
     key(
@@ -242,7 +321,7 @@ pub const KEYS: &[Key] = &[
         "SIZE[,WITH]",
         "Create a missing target as a file of this size and keep it: filled with data or, if the job only writes it, with allocated blocks or nothing, as in 1g,blocks; an appended ,unlink removes it at the end [default: with data]",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.create, parsers::create(t))),
+        option!(create, t => parsers::create(t), v => parsers::of_create(*v)),
     ),
     key(
         "sharing",
@@ -250,7 +329,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "How several targets share the operations: each (its own depth), round-robin, random, round-robin:8:2 (8 operations in a row, on 2 targets until both are done, then on the next 2) or weighted:3,1 [default: each]",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.sharing, parsers::sharing(t))),
+        value!(resolved.sharing, t => parsers::sharing(t), v => parsers::of_sharing(v)),
     ),
     key(
         "shared",
@@ -258,7 +337,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "One file for all hosts, with a part for each worker: segmented (one contiguous block each), strided (worker k has transfer k of each group) or the SIZE of blocks that workers take in turn; in a directory the first host creates it",
         &[Run, Limit],
-        Set::Stream(|s, t| put(&mut s.shared, parsers::layout(t))),
+        option!(shared, t => parsers::layout(t), v => v.describe()),
     ),
     key(
         "own",
@@ -266,7 +345,7 @@ pub const KEYS: &[Key] = &[
         "",
         "A test file for each worker, in a directory [default: one for all workers of a host]",
         &[Run, Limit],
-        Set::Switch(|s, on| s.own = Some(on)),
+        switch!(own, shown),
     ),
     key(
         "shift-hosts",
@@ -274,7 +353,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "Use the part or the test file of the host N ranks later, so that no host reads what it wrote itself [default: 0]",
         &[Run, Limit],
-        Set::Stream(|s, t| put(&mut s.shift_hosts, count(t, 1, MAX_SHIFT))),
+        value!(resolved.shift_hosts, t => count(t, 1, MAX_SHIFT), v => v.to_string()),
     ),
     key(
         LINE,
@@ -282,7 +361,7 @@ pub const KEYS: &[Key] = &[
         "KEY=VALUE,...",
         "Line of an Iometer access specification, instead of rw, mix, bs and related keys; may be repeated",
         &[Run, Sweep],
-        Set::List { clear: |s| s.lines.clear(), add: |s, t| add_line(s, LineSpec::parse(t)?) },
+        list!(lines, s, t => add_line(s, LineSpec::parse(t)?), v => format!("{} lines", v.len())),
     ),
     key(
         "random",
@@ -290,7 +369,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "How random offsets are drawn: uniform, once, mixed:RANDOM%, zipf:THETA, pareto:H, normal:DEVIATION% or zones:OPS%/SIZE,... [default: uniform]",
         &[Run, Limit, Sweep],
-        Set::Stream(|s, t| put(&mut s.random, operations::random(t))),
+        option!(random, t => operations::random(t), v => v.describe()),
     )
     .elsewhere(&[fio("random_distribution", "zipf:1.1", foreign::fio_distribution), fio("percentage_random", "30", |t| vec![format!("mixed:{t}")]), fio("norandommap", "1", |t| if foreign::switch_on(t).is_empty() { Vec::new() } else { unchanged("uniform") }), diskspd("rs", "30", |t| vec![format!("mixed:{t}")]), diskspd("rdpct", "60/10:40/90", foreign::colon_zones), diskspd("rdabs", "60/1G:40/9G", foreign::colon_zones)]),
     key(
@@ -299,7 +378,7 @@ pub const KEYS: &[Key] = &[
         "SIZE",
         "Offsets are multiples of this [default: the smallest size of an operation]",
         &[Run, Limit, Sweep],
-        Set::Stream(|s, t| put(&mut s.align, size(t, 1, MAX_BLOCK_BYTES))),
+        value!(line.align_bytes, t => size(t, 1, MAX_BLOCK_BYTES), v => show_bytes(*v)),
     )
     .elsewhere(&[fio("blockalign", "4k", unchanged), fio("ba", "4k", unchanged), diskspd("r", "4k", unchanged)]),
     key(
@@ -308,7 +387,7 @@ pub const KEYS: &[Key] = &[
         "SIZE",
         "From the start of one sequential operation to the start of the next",
         &[Run, Limit],
-        Set::Stream(|s, t| put(&mut s.stride, size(t, 1, u64::MAX))),
+        value!(steps.stride_bytes, t => size(t, 1, u64::MAX)),
     )
     .elsewhere(&[diskspd("s", "64k", unchanged)]),
     key(
@@ -317,7 +396,7 @@ pub const KEYS: &[Key] = &[
         "SIZE",
         "Gap in bytes after each sequential operation",
         &[Run, Limit],
-        Set::Stream(|s, t| put(&mut s.hole, size(t, 1, u64::MAX))),
+        value!(steps.hole_bytes, t => size(t, 1, u64::MAX)),
     ),
     key(
         "backwards",
@@ -325,7 +404,7 @@ pub const KEYS: &[Key] = &[
         "",
         "Sequential in descending order of offsets",
         &[Run, Limit],
-        Set::Switch(|s, on| s.backwards = Some(on)),
+        switch!(steps.backwards),
     ),
     key(
         "start",
@@ -333,7 +412,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "Where the workers of a sequential stream begin: spread, same, interlocked or every:SIZE [default: spread]",
         &[Run, Limit],
-        Set::Stream(|s, t| put(&mut s.start, operations::start(t))),
+        value!(steps.start, t => operations::start(t)),
     )
     .elsewhere(&[fio("offset_increment", "1m", |t| vec![format!("every:{t}")]), diskspd("T", "1m", |t| vec![format!("every:{t}")]), diskspd("si", "", |t| foreign::word_without_value(t, "interlocked"))]),
     key(
@@ -342,7 +421,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "Where an operation of a sequential mix continues: after the last one (shared), or after the last one of its own direction (own), where all begin again as soon as one reaches the end (own-restart) [default: shared]",
         &[Run, Limit],
-        Set::Stream(|s, t| put(&mut s.positions, parsers::positions(t))),
+        value!(line.positions, t => word(t, &Positions::WORDS), v => word_of(&Positions::WORDS, v)),
     ),
     key(
         "consecutive",
@@ -350,7 +429,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "Number of sequential operations from each random offset [default: 1]",
         &[Run, Limit],
-        Set::Stream(|s, t| put(&mut s.consecutive, count(t, 1, u32::MAX))),
+        value!(line.consecutive, t => count(t, 1, u32::MAX), v => v.to_string()),
     ),
     key(
         "run-length",
@@ -358,7 +437,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "Mean length of sequential runs from random offsets, such as 3.5 operations; the lengths are random (geometric)",
         &[Run, Limit],
-        Set::Stream(|s, t| put(&mut s.run_length, parsers::run_length(t))),
+        option!(line.run_length, t => parsers::mean_operations(t), v => v.to_string()),
     ),
     key(
         "interleaved",
@@ -366,7 +445,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "Number of sequential runs at once; each operation continues one of them, drawn at random. They begin in their own parts of the region, or with run-length or mixed at random offsets [default: 1]",
         &[Run, Limit],
-        Set::Stream(|s, t| put(&mut s.interleaved, count(t, 1, MAX_INTERLEAVED))),
+        value!(line.interleaved, t => count(t, 1, MAX_INTERLEAVED), v => v.to_string()),
     ),
     key(
         "times",
@@ -374,7 +453,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "Operations at each offset before the next one [default: 1]",
         &[Run, Limit],
-        Set::Stream(|s, t| put(&mut s.times, count(t, 1, u32::MAX))),
+        value!(line.times, t => count(t, 1, u32::MAX), v => v.to_string()),
     ),
     key(
         "mix-by-run",
@@ -382,7 +461,7 @@ pub const KEYS: &[Key] = &[
         "",
         "Draw the direction of randrw only at random offsets; operations that continue from there keep it; goes with random mixed:RANDOM%",
         &[Run, Limit],
-        Set::Switch(|s, on| s.mix_by_run = Some(on)),
+        switch!(line.mix_by_run, shown),
     ),
     key(
         "strided",
@@ -390,7 +469,7 @@ pub const KEYS: &[Key] = &[
         "SIZE[,RANGE[,SKIP]]",
         "Work in one zone of the region at a time, and continue in the next one after SIZE bytes; a zone has RANGE bytes, and the SKIP bytes after it are not used, as in 64m,256m,2g [default: RANGE as SIZE, SKIP 0]",
         &[Run, Limit],
-        Set::Stream(|s, t| put(&mut s.strided, operations::strided(t))),
+        option!(strided, t => operations::strided(t), v => v.describe()),
     )
     .elsewhere(&[fio("zonesize", "256m", unchanged)]),
     key(
@@ -399,7 +478,7 @@ pub const KEYS: &[Key] = &[
         "FILE",
         "Replay the operations of a file that `fathom capture` wrote, or of another tool's trace: fio's iolog, blktrace, blkparse, MSR Cambridge. An iolog without a target uses the file that it names",
         &[Run],
-        Set::Stream(spec::set_replay_file),
+        replay!(file, t => parsers::path(t)),
     )
     .elsewhere(&[fio("read_iolog", "x.log", unchanged)]),
     key(
@@ -408,7 +487,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "Replay: when operations are submitted: dependent (each at its recorded distance from the last completed operation of its task), timed (at the recorded times, as an open loop) or fast (as soon as a slot is free) [default: dependent, or timed if the file has no completions]",
         &[Run, RunCapture],
-        Set::Stream(spec::set_replay_pace),
+        replay!(pace, t => spec::replay_pace(t).map(Some)),
     )
     .elsewhere(&[fio("replay_no_stall", "1", |t| unchanged(if t == "1" { "fast" } else { "timed" }))]),
     key(
@@ -417,7 +496,7 @@ pub const KEYS: &[Key] = &[
         "NUMBER",
         "Replay: speed factor, such as 2 for twice as fast [default: 1]",
         &[Run, RunCapture],
-        Set::Stream(spec::set_replay_speed),
+        replay!(speed, t => spec::replay_speed(t).map(Some)),
     ),
     key(
         "replay-scale",
@@ -425,7 +504,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "Replay: divide offsets by N, in whole sectors of 512 bytes",
         &[Run, RunCapture],
-        Set::Stream(spec::set_replay_divisor),
+        replay!(changes.divide, t => whole(t, 1, spec::MAX_REPLAY_DIVISOR)),
     )
     .elsewhere(&[fio("replay_scale", "2", unchanged)]),
     key(
@@ -434,7 +513,7 @@ pub const KEYS: &[Key] = &[
         "SIZE",
         "Replay: round offsets down to multiples of SIZE, a power of two, and sizes of requests up; operations of programs keep their sizes",
         &[Run, RunCapture],
-        Set::Stream(spec::set_replay_align),
+        replay!(changes.align_bytes, t => spec::replay_align(t)),
     )
     .elsewhere(&[fio("replay_align", "4096", unchanged)]),
     key(
@@ -443,7 +522,7 @@ pub const KEYS: &[Key] = &[
         "KIND,...",
         "Replay: leave out operations of these kinds: read, write, trim, sync",
         &[Run, RunCapture],
-        Set::Stream(spec::set_replay_skip),
+        replay!(changes.skip, t => spec::kinds(t)),
     )
     .elsewhere(&[fio("replay_skip", "write,trim", unchanged)]),
     key(
@@ -452,7 +531,7 @@ pub const KEYS: &[Key] = &[
         "IOPS",
         "Open loop: operations that arrive per second, regardless of how fast the target is; latency counts from the arrival",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.rate, rate(t))),
+        option!(rate, t => rate(t), v => format!("{v} per second, open loop")),
     ),
     key(
         "arrivals",
@@ -460,7 +539,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "Gaps between arrivals of an open loop: poisson, constant, batch:MEAN (MEAN at once on average, at random times), or on-off:ON/OFF (random arrivals for ON, then none for OFF; both are mean times, as in 2ms/30ms; one worker) [default: poisson]",
         &[Run, Limit],
-        Set::Stream(|s, t| put(&mut s.arrivals, parsers::arrivals(t))),
+        option!(arrivals, t => parsers::arrivals(t)),
     )
     .elsewhere(&[fio("rate_process", "poisson", |t| unchanged(if t == "linear" { "constant" } else { t }))]),
     key(
@@ -469,7 +548,7 @@ pub const KEYS: &[Key] = &[
         "IOPS|KIND=IOPS,...",
         "Closed loop with at most this many operations per second; or a limit for single directions, as in write=200, while the others run at full speed",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.limit_iops, pace::limit_iops(t))),
+        option!(limit_iops, t => pace::limit_iops(t), v => v.to_flag(|n| n.to_string())),
     )
     .elsewhere(&[fio("rate_iops", "1000", unchanged), diskspd("g", "1000i", |t| t.strip_suffix('i').map(str::to_owned).into_iter().collect())]),
     key(
@@ -478,7 +557,7 @@ pub const KEYS: &[Key] = &[
         "SIZE|KIND=SIZE,...",
         "Closed loop with at most this many bytes per second, such as 200m; or a limit for single directions, as in read=100m,write=20m",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.limit_bandwidth, pace::limit_bandwidth(t))),
+        option!(limit_bandwidth, t => pace::limit_bandwidth(t), v => v.to_flag(|n| format!("{} per second", show_bytes(n as u64)))),
     )
     .elsewhere(&[diskspd("g", "1000", foreign::per_millisecond)]),
     key(
@@ -487,7 +566,7 @@ pub const KEYS: &[Key] = &[
         "WEIGHT[,GROUP[,PAUSE]]",
         "Share of the operations among the streams of the same group that run at once: a worker that is ahead of its share waits for the others, and checks again after PAUSE, as in 3,0,100us [default: GROUP 0, PAUSE 0]",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.flow, parsers::flow(t))),
+        option!(resolved.flow, t => parsers::flow(t), v => v.describe()),
     ),
     key(
         "serialize-overlap",
@@ -495,7 +574,7 @@ pub const KEYS: &[Key] = &[
         "",
         "No two operations of a worker in flight on the same bytes: one that overlaps another waits for it",
         &[Run],
-        Set::Switch(|s, on| s.serialize_overlap = Some(on)),
+        switch!(resolved.serialize_overlap, shown),
     )
     .elsewhere(&[fio("serialize_overlap", "1", |t| if t == "1" { unchanged("true") } else { Vec::new() })]),
     key(
@@ -504,7 +583,7 @@ pub const KEYS: &[Key] = &[
         "DURATION|LAW",
         "Pause before each burst, from the completion of the one before: 100us; or drawn, exponential:MEAN, lognormal:MEDIAN/MEAN or quantiles:%/DURATION,... from 0 to 100 %, linear between them, as in quantiles:0/2us,50/38us,100/9ms",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.think, pace::think(t))),
+        option!(think, t => pace::think(t), v => v.describe()),
     )
     .elsewhere(&[fio("thinktime", "100", foreign::microseconds), diskspd("j", "5", foreign::milliseconds)]),
     key(
@@ -513,7 +592,7 @@ pub const KEYS: &[Key] = &[
         "DURATION|LAW",
         "Time from the start of one burst to the start of the next, with the values of think: a late burst begins as soon as the previous one has completed, and later ones catch up",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.period, pace::think(t))),
+        option!(period, t => pace::think(t), v => v.describe()),
     ),
     key(
         "burst",
@@ -521,7 +600,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "Operations in a burst; goes with think or period [default: 1]",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.burst, count(t, 1, u32::MAX))),
+        option!(burst, t => count(t, 1, u32::MAX)),
     )
     .elsewhere(&[fio("thinktime_blocks", "4", unchanged), diskspd("i", "4", unchanged)]),
     key(
@@ -530,7 +609,7 @@ pub const KEYS: &[Key] = &[
         "DURATION",
         "Length of a burst; it ends earlier after the operations of --burst; goes with think",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.burst_time, time(t, 1, MAX_TIME_NS))),
+        option!(burst_time, t => time(t, 1, MAX_TIME_NS), v => show_ns(*v as f64)),
     )
     .elsewhere(&[fio("thinktime_iotime", "9", seconds)]),
     key(
@@ -539,7 +618,7 @@ pub const KEYS: &[Key] = &[
         "DURATION",
         "Keep the CPU busy for the first part of each pause [default: sleep]",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.think_spin, time(t, 1, MAX_TIME_NS))),
+        value!(resolved.think_spin_ns, t => time(t, 1, MAX_TIME_NS), v => show_ns(*v as f64)),
     )
     .elsewhere(&[fio("thinktime_spin", "100", foreign::microseconds)]),
     key(
@@ -548,7 +627,7 @@ pub const KEYS: &[Key] = &[
         "DURATION",
         "Time from the phase's start to the first operation [default: 0]",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.delay, time(t, 0, MAX_TIME_NS))),
+        value!(resolved.delay_ns, t => time(t, 0, MAX_TIME_NS), v => show_ns(*v as f64)),
     )
     .elsewhere(&[fio("startdelay", "5", seconds)]),
     key(
@@ -557,7 +636,7 @@ pub const KEYS: &[Key] = &[
         "SUBMIT[,COMPLETE]",
         "Operations submitted per call, and completions waited for [default: 1,1: each at once]",
         &[Run, RunCapture, Bench, Limit],
-        Set::Stream(|s, t| put(&mut s.batch, parsers::batch(t))),
+        option!(batch, t => parsers::batch(t)),
     )
     .elsewhere(&[fio("iodepth_batch", "8", unchanged), fio("iodepth_batch_submit", "8", unchanged)]),
     key(
@@ -566,7 +645,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "Stop after this many operations, if the time is not over before",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.limit.operations, whole(t, 1, u64::MAX))),
+        option!(limit.operations, t => whole(t, 1, u64::MAX)),
     )
     .elsewhere(&[fio("number_ios", "1000", unchanged)]),
     key(
@@ -575,7 +654,7 @@ pub const KEYS: &[Key] = &[
         "SIZE",
         "Stop after this many bytes, if the time is not over before",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.limit.bytes, size(t, 1, u64::MAX))),
+        option!(limit.bytes, t => size(t, 1, u64::MAX)),
     )
     .elsewhere(&[fio("io_size", "10g", unchanged), fio("io_limit", "10g", unchanged)]),
     key(
@@ -584,7 +663,7 @@ pub const KEYS: &[Key] = &[
         "DURATION",
         "End the stream this long after its first operation, even if other streams of its phase continue",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.limit.time_ns, time(t, MIN_TIME_NS, MAX_TIME_NS))),
+        option!(limit.time_ns, t => time(t, MIN_TIME_NS, MAX_TIME_NS), v => show_ns(*v as f64)),
     ),
     key(
         "passes",
@@ -592,7 +671,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "Stop after this many passes over the region, if the time is not over before",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.passes, count(t, 1, u32::MAX))),
+        option!(passes, t => count(t, 1, u32::MAX), v => v.to_string()),
     ),
     key(
         "latency-target",
@@ -600,7 +679,7 @@ pub const KEYS: &[Key] = &[
         "RULE",
         "Find the largest depth up to --depth that meets a latency target: 500us:99.9%:5s means that 99.9 % of the operations in 5 s take at most 500 us. The figures come from one more window at that depth; append :run to keep varying the depth and count all windows",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.latency_target, pace::latency_target(t))),
+        option!(resolved.latency_target, t => pace::latency_target(t), v => v.to_flag()),
     )
     .elsewhere(&[fio("latency_target", "500", |t| unchanged(&format!("{t}us:100%:5s")))]),
     key(
@@ -609,7 +688,7 @@ pub const KEYS: &[Key] = &[
         "RULE",
         "End as soon as the rate is steady: iops:10%:60s ends when each second of the last 60 is within 10 % of their mean, iops_slope:0.5%:60s when a line fitted to them rises or falls by less than that per second; also with bw and lat, optionally followed by the time to ignore at the start and the length of each sample, such as iops:10%:60s:30s:5s",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.steady, pace::steady(t))),
+        option!(resolved.steady, t => pace::steady(t), v => v.to_flag()),
     )
     .elsewhere(&[
         fio("steadystate", "iops:10%", |t| unchanged(&format!("{t}:60s"))),
@@ -621,7 +700,7 @@ pub const KEYS: &[Key] = &[
         "RULE",
         "End with an error as soon as a direction is slower than this over a second: iops:1000 or bw:10m; for each direction iops:read=1000,write=500; over another time bw:10m:5s",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.min_rate, pace::min_rate(t))),
+        option!(resolved.min_rate, t => pace::min_rate(t), v => v.to_flag()),
     )
     .elsewhere(&[fio("rate_min", "10m", |t| unchanged(&format!("bw:{t}"))), fio("rate_iops_min", "1000", |t| unchanged(&format!("iops:{t}")))]),
     key(
@@ -630,7 +709,7 @@ pub const KEYS: &[Key] = &[
         "DURATION",
         "End with an error as soon as a read, a write or a trim took longer",
         &[Run, RunCapture],
-        Set::Stream(|s, t| put(&mut s.max_latency, time_limit(t, 1, MAX_TIME_NS))),
+        option!(resolved.max_latency_ns, t => time_limit(t, 1, MAX_TIME_NS), v => show_ns(*v as f64)),
     )
     .elsewhere(&[fio("max_latency", "10000", foreign::microseconds)]),
     key(
@@ -639,7 +718,7 @@ pub const KEYS: &[Key] = &[
         "N|all",
         "Failed operations after which a worker gives up and the run ends; all: it never ends because of them [default: 1000]",
         &[Run, RunCapture],
-        Set::Stream(|s, t| put(&mut s.max_errors, parsers::max_errors(t))),
+        value!(resolved.max_errors, t => parsers::max_errors(t), v => parsers::of_max_errors(*v)),
     ),
     key(
         "ignore-errors",
@@ -647,7 +726,7 @@ pub const KEYS: &[Key] = &[
         "[KIND:]ERROR,...",
         "Errors that do not count towards --max-errors, by name or number, or all; they are still counted and reported: write:ENOSPC",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.ignored_errors, ignored_errors(t))),
+        value!(resolved.ignored_errors, t => ignored_errors(t), v => of_ignored_errors(v)),
     )
     .elsewhere(&[fio("ignore_error", "EIO,ENOSPC", |t| unchanged(&by_direction(t)))]),
     key(
@@ -656,7 +735,7 @@ pub const KEYS: &[Key] = &[
         "",
         "End the other streams of the phase as soon as this one has ended",
         &[Run],
-        Set::Switch(|s, on| s.ends_others = Some(on)),
+        switch!(resolved.ends_others, shown),
     )
     .elsewhere(&[fio("exitall", "1", |t| if t == "1" { unchanged("true") } else { Vec::new() })]),
     key(
@@ -665,7 +744,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "fsync after this many writes; a number with a fraction, such as 2.9, is the mean",
         &[Run, Limit],
-        Set::Stream(|s, t| put(&mut s.fsync, parsers::every(t))),
+        option!(fsync, t => parsers::every(t)),
     ),
     key(
         "fdatasync",
@@ -673,7 +752,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "fdatasync after this many writes; a number with a fraction, such as 2.9, is the mean",
         &[Run, Limit],
-        Set::Stream(|s, t| put(&mut s.fdatasync, parsers::every(t))),
+        option!(fdatasync, t => parsers::every(t)),
     ),
     key(
         "sync-file-range",
@@ -681,7 +760,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "sync_file_range after every N writes, which may be a mean such as 2.5: starts writeback and waits for it, but gives no durability after a crash",
         &[Run, Limit],
-        Set::Stream(|s, t| put(&mut s.sync_file_range, parsers::every(t))),
+        option!(sync_file_range, t => parsers::every(t)),
     )
     .elsewhere(&[fio("sync_file_range", "write:8", |t| t.rsplit(':').next().map(str::to_owned).into_iter().collect())]),
     key(
@@ -690,7 +769,7 @@ pub const KEYS: &[Key] = &[
         "",
         "Before each fsync, fdatasync or sync_file_range wait for the writes in flight; later writes wait until it returns",
         &[Run, Limit],
-        Set::Switch(|s, on| s.drain = Some(on)),
+        switch!(drain),
     ),
     key(
         "compress",
@@ -698,7 +777,7 @@ pub const KEYS: &[Key] = &[
         "%",
         "Share of the written data that a compressor can save [default: 0]",
         &[Run, RunCapture, Limit, Sweep],
-        Set::Stream(|s, t| put(&mut s.compress, percent(t))),
+        option!(compress, t => percent(t)),
     )
     .elsewhere(&[fio("buffer_compress_percentage", "50", unchanged)]),
     key(
@@ -707,7 +786,7 @@ pub const KEYS: &[Key] = &[
         "%",
         "Share of the written blocks that are copies of others [default: 0]",
         &[Run, RunCapture, Limit, Sweep],
-        Set::Stream(|s, t| put(&mut s.dedup, percent(t))),
+        option!(dedup, t => percent(t)),
     )
     .elsewhere(&[fio("dedupe_percentage", "30", unchanged)]),
     key(
@@ -716,7 +795,7 @@ pub const KEYS: &[Key] = &[
         "SIZE",
         "Take copies from the first SIZE bytes that each worker writes, such as 64m [default: of its last 64 blocks]",
         &[Run, RunCapture, Limit],
-        Set::Stream(|s, t| put(&mut s.dedup_set, size(t, 4096, u64::MAX))),
+        option!(dedup_set, t => size(t, 4096, u64::MAX)),
     ),
     key(
         "dedup-shared",
@@ -724,7 +803,7 @@ pub const KEYS: &[Key] = &[
         "",
         "Take copies from the sets of all workers with this setting, not only from a worker's own",
         &[Run],
-        Set::Switch(|s, on| s.dedup_shared = Some(on)),
+        switch!(dedup_shared),
     ),
     key(
         "zeros",
@@ -732,7 +811,7 @@ pub const KEYS: &[Key] = &[
         "",
         "Write zeros",
         &[Run, RunCapture, Limit],
-        Set::Switch(|s, on| s.zeros = Some(on)),
+        switch!(zeros),
     )
     .elsewhere(&[fio("zero_buffers", "1", foreign::switch_on), diskspd("Z", "", foreign::switch_on)]),
     key(
@@ -741,7 +820,7 @@ pub const KEYS: &[Key] = &[
         "",
         "Write the bytes 0 to 255 repeatedly: as compressible as zeros, but not zeros",
         &[Run, Limit],
-        Set::Switch(|s, on| s.counting = Some(on)),
+        switch!(counting),
     ),
     key(
         "data",
@@ -749,7 +828,7 @@ pub const KEYS: &[Key] = &[
         "FILE",
         "Write the bytes of this file repeatedly",
         &[Run, RunCapture, Limit],
-        Set::Stream(|s, t| put(&mut s.data, parsers::path(t))),
+        option!(data, t => parsers::path(t)),
     )
     .elsewhere(&[diskspd("Z", "1M,data.bin", |t| t.split_once(',').map(|(_, file)| file.to_owned()).into_iter().collect())]),
     key(
@@ -758,7 +837,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "Threads [default: 1]",
         &[Run, Bench, Layers, Limit],
-        Set::Stream(|s, t| put(&mut s.workers, count(t, 1, MAX_WORKERS))),
+        option!(workers, t => count(t, 1, MAX_WORKERS)),
     )
     .defaults(&[(Bench, "as in the profile; for ior-easy and ior-hard 1 on each host")])
     .elsewhere(&[fio("numjobs", "4", unchanged), diskspd("t", "4", unchanged), diskspd("F", "4", unchanged), other("threads", "4", unchanged), other("jobs", "4", unchanged)]),
@@ -768,7 +847,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "Each worker does the whole work, with its own pass over the blocks: same (all on the same targets) or own (the targets are divided among them)",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.clones, parsers::clones(t))),
+        option!(resolved.clones, t => word(t, &Clones::WORDS), v => word_of(&Clones::WORDS, v)),
     ),
     key(
         "cpus",
@@ -776,7 +855,7 @@ pub const KEYS: &[Key] = &[
         "LIST",
         "CPUs that the workers may use, such as 0-3,8 [default: all]",
         &[Run, RunCapture, Limit, Sweep],
-        Set::List { clear: |s| s.place.cpus.clear(), add: |s, t| parsers::cpus(&mut s.place.cpus, t) },
+        list!(place.cpus, s, t => parsers::cpus(&mut s.place.cpus, t), v => parsers::of_cpus(v)),
     )
     .elsewhere(&[fio("cpus_allowed", "0-3", unchanged), diskspd("a", "0,1", unchanged)]),
     key(
@@ -785,7 +864,7 @@ pub const KEYS: &[Key] = &[
         "",
         "Run each worker on a single one of the CPUs, in turn",
         &[Run, RunCapture, Limit, Sweep],
-        Set::Switch(|s, on| s.place.split = on),
+        switch!(place.split),
     )
     .elsewhere(&[fio("cpus_allowed_policy", "split", |t| if t == "split" { unchanged("true") } else { Vec::new() })]),
     key(
@@ -794,7 +873,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "NUMA node of the memory, and of the threads if no CPUs are given",
         &[Run, RunCapture, Limit, Sweep],
-        Set::Stream(|s, t| put(&mut s.place.node, count(t, 0, MAX_NODE))),
+        option!(place.node, t => count(t, 0, MAX_NODE)),
     )
     .elsewhere(&[fio("numa_cpu_nodes", "0", unchanged)]),
     key(
@@ -803,7 +882,7 @@ pub const KEYS: &[Key] = &[
         "POLICY",
         "NUMA nodes of the workers' memory: bind:0-1 (only these), prefer:0 (this one first), interleave:0-1 (in turn), local (that of the CPU) [default: --node]",
         &[Run, RunCapture, Limit, Sweep],
-        Set::Stream(|s, t| put(&mut s.place.memory, parsers::memory_nodes(t))),
+        option!(place.memory, t => parsers::memory_nodes(t), v => parsers::of_memory_nodes(v)),
     )
     .elsewhere(&[fio("numa_mem_policy", "bind:0", unchanged)]),
     key(
@@ -812,7 +891,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "Nice value of the workers, -20 to 19",
         &[Run, RunCapture, Limit, Sweep],
-        Set::Stream(|s, t| put(&mut s.place.nice, parsers::nice(t))),
+        option!(place.nice, t => parsers::nice(t), v => v.to_string()),
     ),
     key(
         "io-priority",
@@ -820,7 +899,7 @@ pub const KEYS: &[Key] = &[
         "CLASS:N",
         "Priority of the operations for schedulers that have one (bfq, mq-deadline): rt:0 to rt:7, be:0 to be:7, idle",
         &[Run, RunCapture, Limit, Sweep],
-        Set::Stream(|s, t| put(&mut s.place.io_priority, parsers::io_priority(t))),
+        option!(place.io_priority, t => parsers::io_priority(t), v => parsers::of_io_priority(*v)),
     ),
     key(
         "op-priority",
@@ -828,7 +907,7 @@ pub const KEYS: &[Key] = &[
         "[KIND/][SIZE/]PERCENT%=PRIORITY,...",
         "I/O priority of a share of the operations, or of only the reads or writes or those of one size, as in 20%=rt:0 or read/4k/20%=rt:0,write/10%=be:7; for the engines io_uring and libaio",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.op_priorities, parsers::op_priorities(t))),
+        value!(resolved.op_priorities, t => parsers::op_priorities(t), v => parsers::of_op_priorities(v)),
     ),
     key(
         NAME,
@@ -946,7 +1025,7 @@ pub const KEYS: &[Key] = &[
         "CONTENT",
         "Write data that can be verified, and verify what reads return: stamps (different in each block) or pattern:HEX",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.verify, parsers::verify(t))),
+        option!(resolved.verify, t => parsers::verify(t), v => parsers::of_verify(v)),
     ),
     key(
         "read-back",
@@ -954,7 +1033,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "Read and check what the N-th stream of the last phase wrote, each block as often as it did; such a stream has no other key than its name and op-log-interval",
         &[],
-        Set::Stream(|s, t| put(&mut s.read_back, count(t, 1, u32::MAX))),
+        option!(read_back, t => count(t, 1, u32::MAX)),
     ),
     key(
         "cold",
@@ -970,7 +1049,7 @@ pub const KEYS: &[Key] = &[
         "",
         "Also evict a file from the page cache before each pass over it, as fio does with invalidate=1; with --cache buffered",
         &[Run],
-        Set::Switch(|s, on| s.evict_each_pass = Some(on)),
+        switch!(resolved.evicts_each_pass, shown),
     ),
     key(
         "op-log",
@@ -987,7 +1066,7 @@ pub const KEYS: &[Key] = &[
         "DURATION",
         "Write a line for every interval of this length instead, with the operations, bytes, mean and largest latency of each worker [default: 0]",
         &[Run, RunCapture],
-        Set::Stream(|s, t| put(&mut s.log_interval, time(t, 0, MAX_TIME_NS))),
+        option!(resolved.log_interval_ns, t => time(t, 0, MAX_TIME_NS)),
     )
     .elsewhere(&[fio("log_avg_msec", "500", foreign::milliseconds)]),
     key(
@@ -996,7 +1075,7 @@ pub const KEYS: &[Key] = &[
         "NAME[:OPTIONS]",
         "I/O interface, with its options as in io_uring:sqpoll=1 [default: io_uring]",
         &[Run, RunCapture, Bench, Layers, Limit],
-        Set::Stream(|s, t| put(&mut s.engine, parsers::engine(t))),
+        option!(engine, t => parsers::engine(t)),
     )
     .elsewhere(&[fio("ioengine", "libaio", foreign::fio_engine)]),
     key(
@@ -1005,7 +1084,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "How the target is opened: direct, buffered, sync, dsync, direct-sync, direct-dsync or mmap [default: direct]",
         &[Run, RunCapture, Bench, Limit],
-        Set::Stream(|s, t| put(&mut s.cache, parsers::cache(t))),
+        option!(cache, t => parsers::cache(t)),
     )
     .elsewhere(&[fio("direct", "1", |t| foreign::fio_direct(t, "direct", "buffered")), fio("buffered", "1", |t| foreign::fio_direct(t, "buffered", "direct")), fio("sync", "1", foreign::fio_sync), diskspd("S", "h", foreign::diskspd_cache)]),
     key(
@@ -1014,7 +1093,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "Hint to the kernel about the order of accesses through the page cache, which decides how far it reads ahead: sequential or random [default: no hint]",
         &[Run, Limit, Sweep],
-        Set::Stream(|s, t| put(&mut s.advice, parsers::advice(t))),
+        option!(resolved.advice, t => word(t, &Advice::WORDS), v => word_of(&Advice::WORDS, v)),
     )
     .elsewhere(&[fio("fadvise_hint", "sequential", unchanged)]),
 ];
@@ -1074,7 +1153,44 @@ impl Key {
 
     /// Whether it may be given several times.
     pub fn is_list(&self) -> bool {
-        matches!(self.set, Set::List { .. })
+        matches!(self.set, Set::List(_))
+    }
+
+    /// The field of a stream that it fills; `None` for a key of the job or its phases.
+    fn field(&self) -> Option<&Field> {
+        match &self.set {
+            Set::Stream(field) | Set::Switch(field) | Set::List(field) => Some(field),
+            Set::Job(_) | Set::JobSwitch(_) | Set::Phase(_) => None,
+        }
+    }
+
+    /// Parses a value into a stream; adds it to a list. A key of the job or its phases changes nothing.
+    ///
+    /// # Errors
+    /// What is wrong and what to type.
+    pub fn parse_into(&self, stream: &mut StreamSpec, text: &str) -> Result<(), String> {
+        let Some(field) = self.field() else { return Ok(()) };
+        stream.given.insert(self.name);
+        (field.parse)(stream, text)
+    }
+
+    /// Sets the default again.
+    pub fn reset(&self, stream: &mut StreamSpec) {
+        if let Some(field) = self.field() {
+            stream.given.remove(self.name);
+            (field.copy)(stream, &UNCHANGED);
+        }
+    }
+
+    /// Whether its value in a stream differs from the default.
+    pub fn is_set(&self, stream: &StreamSpec) -> bool {
+        self.field().is_some_and(|field| (field.differs)(stream, &UNCHANGED))
+    }
+
+    /// Its value as the plan lists it, if it was given or is not the default.
+    pub fn shown(&self, stream: &StreamSpec) -> Option<String> {
+        let is_given = stream.given.contains(self.name) || self.is_set(stream);
+        self.field().filter(|_| is_given).and_then(|field| (field.show)(stream))
     }
 
     /// Parses values into a job of one phase with one stream, as on a command line.
@@ -1098,18 +1214,34 @@ impl Key {
                 Set::Job(set) => set(job, text)?,
                 Set::JobSwitch(set) => parsers::switch(text).map(|on| set(job, on))?,
                 Set::Phase(set) => job.phases.iter_mut().try_for_each(|p| set(p, text))?,
-                set => {
+                Set::Stream(_) | Set::Switch(_) | Set::List(_) => {
                     let mut streams = job.phases.iter_mut().flat_map(|p| &mut p.streams);
-                    streams.try_for_each(|s| match set {
-                        Set::Stream(set) => set(s, text),
-                        Set::List { add, .. } => add(s, text),
-                        Set::Switch(set) => parsers::switch(text).map(|on| set(s, on)),
-                        Set::Job(_) | Set::JobSwitch(_) | Set::Phase(_) => Ok(()),
-                    })?;
+                    streams.try_for_each(|stream| self.parse_into(stream, text))?;
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// A stream without any key.
+static UNCHANGED: LazyLock<StreamSpec> = LazyLock::new(StreamSpec::default);
+
+impl StreamSpec {
+    /// Whether a switch is on, or a key with a value was given or differs from its default.
+    pub fn has(&self, name: &str) -> bool {
+        let Some(key) = find(name) else { return name == TURN && !self.turns.is_empty() };
+        key.is_set(self) || (!key.is_switch() && self.given.contains(name))
+    }
+
+    /// The value of a key as the plan lists it, if it was given or is not the default.
+    pub fn shown(&self, name: &str) -> Option<String> {
+        find(name)?.shown(self)
+    }
+
+    /// Sets the defaults of these keys again.
+    pub fn reset(&mut self, names: &[&str]) {
+        names.iter().filter_map(|name| find(name)).for_each(|key| key.reset(self));
     }
 }
 

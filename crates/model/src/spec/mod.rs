@@ -19,14 +19,14 @@ pub use check::Problem;
 
 use crate::diskspd::Profile;
 use crate::job::{
-    Advice, Arrivals, Batch, Cache, Changes, Clones, Create, Every, Flow, IgnoredError, Kind, LatencyTarget,
-    Layout, MinRate, Mix, OpPriority, Options as EngineOptions, Order, PerKind, Placement, Positions,
-    ReplayPace, Sharing, Sizes, Start, Steady, StopRule, Strided, Think, Verify,
+    Arrivals, Batch, Cache, Changes, Create, Every, Kind, Layout, Line, Mix, Options as EngineOptions, Order,
+    PerKind, Placement, ReplayPace, Sizes, Steps, StopRule, Stream, Strided, Think,
 };
 use crate::verdict::Condition;
-use number::{quoted_excerpt, size, whole};
+use number::{quoted_excerpt, size};
 use pace::RateLimit;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// The request for a job.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -78,7 +78,16 @@ pub struct PhaseSpec {
 
 /// The request for a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch")]
 pub struct StreamSpec {
+    /// The keys that were typed, some perhaps with the default value.
+    pub given: BTreeSet<&'static str>,
+    /// The settings that the plan takes over as they are, with their defaults. It fills in all others.
+    pub resolved: Stream,
+    /// The plain line, likewise: used without `lines`.
+    pub line: Line,
+    /// The steps of its sequential order.
+    pub steps: Steps,
     /// Name among other streams.
     pub name: Option<String>,
     /// Paths of files, directories or devices; empty if none was given.
@@ -89,30 +98,8 @@ pub struct StreamSpec {
     pub mix: Option<Mix>,
     /// Sizes of operations.
     pub bs: Option<PerKind<Sizes>>,
-    /// Multiple that offsets have.
-    pub align: Option<u64>,
     /// How random offsets are drawn: never [`Order::Sequential`].
     pub random: Option<Order>,
-    /// Distance from the start of one sequential operation to the next in bytes.
-    pub stride: Option<u64>,
-    /// Bytes skipped after each sequential operation.
-    pub hole: Option<u64>,
-    /// Sequential from the end to the beginning.
-    pub backwards: Option<bool>,
-    /// First offset of each worker in a sequential stream.
-    pub start: Option<Start>,
-    /// Whether directions share one position or have one each.
-    pub positions: Option<Positions>,
-    /// Operations from each random offset on.
-    pub consecutive: Option<u32>,
-    /// Mean of these, if random.
-    pub run_length: Option<f64>,
-    /// Sequential runs at once.
-    pub interleaved: Option<u32>,
-    /// Operations on each place before the next one.
-    pub times: Option<u32>,
-    /// Whether the directions of a mix are drawn only at random offsets.
-    pub mix_by_run: Option<bool>,
     /// Zones that are used one at a time.
     pub strided: Option<Strided>,
     /// Lines of an access specification, instead of the settings above.
@@ -128,24 +115,16 @@ pub struct StreamSpec {
     pub depth: Option<u32>,
     /// Threads.
     pub workers: Option<u32>,
-    /// How operations are divided among several targets.
-    pub sharing: Option<Sharing>,
     /// The part of a file that each worker of each host has to itself.
     pub shared: Option<Layout>,
     /// Whether each worker has its own test file.
-    pub own: Option<bool>,
-    /// The host whose part or file this host works on, as a distance in hosts.
-    pub shift_hosts: Option<u32>,
+    pub own: bool,
     /// Engine with its options.
     pub engine: Option<EngineSpec>,
     /// Files that are made if a target is missing, and kept.
     pub create: Option<Create>,
-    /// Whether each worker does the whole work.
-    pub clones: Option<Clones>,
     /// Open flags.
     pub cache: Option<Cache>,
-    /// Advice to the kernel about the order of accesses.
-    pub advice: Option<Advice>,
     /// How operations are submitted.
     pub batch: Option<Batch>,
     /// Arrivals per second of an open loop.
@@ -156,8 +135,6 @@ pub struct StreamSpec {
     pub limit_iops: Option<RateLimit>,
     /// Most bytes per second of a closed loop.
     pub limit_bandwidth: Option<RateLimit>,
-    /// Share of the operations of streams at once.
-    pub flow: Option<Flow>,
     /// Pause before each burst.
     pub think: Option<Think>,
     /// Time from the beginning of one burst to the next.
@@ -166,8 +143,6 @@ pub struct StreamSpec {
     pub burst: Option<u32>,
     /// Length of a burst in ns.
     pub burst_time: Option<u64>,
-    /// Part of each pause in ns in which the CPU is kept busy.
-    pub think_spin: Option<u64>,
     /// Writes before each `fsync`.
     pub fsync: Option<Every>,
     /// Writes before each `fdatasync`.
@@ -175,7 +150,7 @@ pub struct StreamSpec {
     /// Writes before each `sync_file_range`.
     pub sync_file_range: Option<Every>,
     /// Whether such a call waits for the writes in flight.
-    pub drain: Option<bool>,
+    pub drain: bool,
     /// Share of the written data that a compressor can save, in percent.
     pub compress: Option<u8>,
     /// Share of written blocks that are copies of others, in percent.
@@ -183,52 +158,24 @@ pub struct StreamSpec {
     /// Bytes that copies are of: the first that a worker writes.
     pub dedup_set: Option<u64>,
     /// Whether copies also repeat writes of other workers.
-    pub dedup_shared: Option<bool>,
+    pub dedup_shared: bool,
     /// Write zeros.
-    pub zeros: Option<bool>,
+    pub zeros: bool,
     /// Write the bytes 0 to 255, over and over.
-    pub counting: Option<bool>,
+    pub counting: bool,
     /// Write the bytes of this file.
     pub data: Option<String>,
     /// Operations or bytes after which it ends.
     pub limit: StopRule,
     /// Passes over the region after which it ends.
     pub passes: Option<u32>,
-    /// Failed operations after which it ends; [`crate::job::ALL_ERRORS`] for no limit.
-    pub max_errors: Option<u64>,
-    /// Errors that do not count to that.
-    pub ignored_errors: Option<Vec<IgnoredError>>,
-    /// Chooses its depth.
-    pub latency_target: Option<LatencyTarget>,
-    /// Ends it as soon as it is steady.
-    pub steady: Option<Steady>,
-    /// Ends the run with an error as soon as it is slower.
-    pub min_rate: Option<MinRate>,
-    /// Ends the run with an error as soon as a read, a write or a trim took more ns.
-    pub max_latency: Option<u64>,
-    /// Whether operations on the same bytes wait for each other.
-    pub serialize_overlap: Option<bool>,
-    /// Whether its files are evicted from the page cache before each pass over them.
-    pub evict_each_pass: Option<bool>,
-    /// Whether the other streams of its phase end with it.
-    pub ends_others: Option<bool>,
-    /// Time in ns from the phase's start to its first operation.
-    pub delay: Option<u64>,
     /// CPUs, memory nodes and priority of its threads.
     pub place: Placement,
-    /// Shares of its operations with their own priority.
-    pub op_priorities: Option<Vec<OpPriority>>,
-    /// The content that it writes for verification.
-    pub verify: Option<Verify>,
     /// Number, from 1, of the stream in the previous phase whose blocks it reads and verifies; it has no other
     /// settings then.
     pub read_back: Option<u32>,
     /// The captured load that it replays.
     pub replay: Option<ReplaySpec>,
-    /// Length in ns of the intervals of its log; 0 logs each operation.
-    pub log_interval: Option<u64>,
-    /// Length in ns of the intervals of each worker's time series; 0 for totals only.
-    pub each_worker: Option<u64>,
 }
 
 /// The request for a line of an access specification, in Iometer's sense.
@@ -337,55 +284,27 @@ pub struct ReplaySpec {
     pub changes: Changes,
 }
 
-/// The replay settings of a stream, added if missing.
-fn replay_settings(stream: &mut StreamSpec) -> &mut ReplaySpec {
-    stream.replay.get_or_insert_default()
-}
-
-fn set_replay_file(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
-    replay_settings(stream).file = parsers::path(text)?;
-    Ok(())
-}
-
-fn set_replay_pace(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
+/// Parses the pace of a replay.
+fn replay_pace(text: &str) -> Result<ReplayPace, String> {
     let known = ReplayPace::ALL.iter().find(|(word, _)| *word == text);
-    let (_, pace) = known
-        .ok_or_else(|| format!("{} is not a pace; type dependent, timed or fast", quoted_excerpt(text)))?;
-    replay_settings(stream).pace = Some(*pace);
-    Ok(())
+    let wrong = || format!("{} is not a pace; type dependent, timed or fast", quoted_excerpt(text));
+    known.map(|(_, pace)| *pace).ok_or_else(wrong)
 }
 
-fn set_replay_speed(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
-    let number = text.parse().ok().filter(|n: &f64| (REPLAY_SPEEDS.0..=REPLAY_SPEEDS.1).contains(n));
-    let wrong = || {
-        format!(
-            "{} is not a speed; type a number from {} to {}",
-            quoted_excerpt(text),
-            REPLAY_SPEEDS.0,
-            REPLAY_SPEEDS.1
-        )
-    };
-    replay_settings(stream).speed = Some(number.ok_or_else(wrong)?);
-    Ok(())
+/// Parses the speed of a replay.
+fn replay_speed(text: &str) -> Result<f64, String> {
+    let (least, most) = REPLAY_SPEEDS;
+    let wrong = || format!("{} is not a speed; type a number from {least} to {most}", quoted_excerpt(text));
+    text.parse().ok().filter(|n: &f64| (least..=most).contains(n)).ok_or_else(wrong)
 }
 
-fn set_replay_divisor(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
-    replay_settings(stream).changes.divide = whole(text, 1, MAX_REPLAY_DIVISOR)?;
-    Ok(())
-}
-
-fn set_replay_align(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
+/// Parses the multiple that offsets of a replay have.
+fn replay_align(text: &str) -> Result<u64, String> {
     let bytes = size(text, SECTOR, MAX_REPLAY_ALIGN)?;
-    if !bytes.is_power_of_two() {
-        return Err(format!("{} is not a power of two; type one, such as 4k", quoted_excerpt(text)));
+    if bytes.is_power_of_two() {
+        return Ok(bytes);
     }
-    replay_settings(stream).changes.align_bytes = bytes;
-    Ok(())
-}
-
-fn set_replay_skip(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
-    replay_settings(stream).changes.skip = kinds(text)?;
-    Ok(())
+    Err(format!("{} is not a power of two; type one, such as 4k", quoted_excerpt(text)))
 }
 
 /// Parses kinds separated by commas, each at most once.
@@ -656,16 +575,19 @@ impl FioLayout {
 #[test]
 fn replay_keys_are_parsed() {
     let mut stream = StreamSpec::default();
-    for (set, text) in [
-        (set_replay_file as fn(&mut StreamSpec, &str) -> Result<(), String>, "x.log"),
-        (set_replay_pace, "fast"),
-        (set_replay_speed, "0.5"),
-        (set_replay_divisor, "4"),
-        (set_replay_align, "4k"),
-        (set_replay_skip, "trim,write,trim"),
+    let parse = |stream: &mut StreamSpec, name: &str, text: &str| {
+        keys::find(name).map_or(Ok(()), |key| key.parse_into(stream, text))
+    };
+    for (name, text) in [
+        ("replay", "x.log"),
+        ("pace", "fast"),
+        ("speed", "0.5"),
+        ("replay-scale", "4"),
+        ("replay-align", "4k"),
+        ("replay-skip", "trim,write,trim"),
     ] {
-        set(&mut stream, text).unwrap_or_else(|e| panic!("{text}: {e}"));
-        let refused = set(&mut StreamSpec::default(), "\u{e9}:");
+        parse(&mut stream, name, text).unwrap_or_else(|e| panic!("{text}: {e}"));
+        let refused = parse(&mut StreamSpec::default(), name, "\u{e9}:");
         assert!(
             refused.is_err_and(|e| e.contains("; type")) || text == "x.log",
             "{text}: any name is a file's"
@@ -674,8 +596,8 @@ fn replay_keys_are_parsed() {
     let changes = Changes { divide: 4, align_bytes: 4096, skip: vec![Kind::Write, Kind::Trim] };
     let pace = Some(ReplayPace::Fast);
     assert_eq!(stream.replay, Some(ReplaySpec { file: "x.log".into(), pace, speed: Some(0.5), changes }));
-    assert!(set_replay_align(&mut stream, "5000").is_err_and(|e| e.contains("power of two")));
-    assert!(set_replay_speed(&mut stream, "0").is_err() && set_replay_divisor(&mut stream, "0").is_err());
+    assert!(parse(&mut stream, "replay-align", "5000").is_err_and(|e| e.contains("power of two")));
+    assert!(parse(&mut stream, "speed", "0").is_err() && parse(&mut stream, "replay-scale", "0").is_err());
 }
 
 #[test]

@@ -244,6 +244,11 @@ pub fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
     })
 }
 
+/// The word of a value.
+pub fn word_of<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'static str {
+    words.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word)
+}
+
 /// `a, b or c`.
 pub fn any_of(words: &[&str]) -> String {
     match words {

@@ -6,8 +6,8 @@
 use super::number::{any_of, count, decimal, quoted_excerpt, size, time, whole, word};
 use super::{EngineSpec, Rw};
 use crate::job::{
-    ALL_ERRORS, Advice, Arrivals, Batch, Cache, Clones, Content, Create, Every, Filling, Flow, IoPriority,
-    Kind, Layout, MemoryNodes, OpPriority, Options, Positions, Sharing, Verify,
+    ALL_ERRORS, Arrivals, Batch, Cache, Content, Create, Every, Filling, Flow, IoPriority, Kind, Layout,
+    MemoryNodes, OpPriority, Options, Sharing, Verify,
 };
 use crate::spec::number::{
     MAX_BATCH, MAX_BLOCK_BYTES, MAX_CPU, MAX_DEPTH, MAX_NAME, MAX_NODE, MAX_PATH, MAX_RUN, MAX_SPLIT,
@@ -91,21 +91,6 @@ pub fn cache(text: &str) -> Result<Cache, String> {
     word(text, &Cache::ALL.map(|c| (c.word(), c)))
 }
 
-/// How workers that each do all of the work share their targets.
-///
-/// # Errors
-/// All the words.
-pub fn clones(text: &str) -> Result<Clones, String> {
-    word(text, &CLONES)
-}
-
-/// How clones are typed.
-pub fn of_clones(clones: Clones) -> &'static str {
-    CLONES.iter().find(|(_, known)| *known == clones).map_or("", |(word, _)| word)
-}
-
-const CLONES: [(&str, Clones); 2] = [("same", Clones::Same), ("own", Clones::Own)];
-
 /// The layout of a file for the workers of all hosts.
 ///
 /// # Errors
@@ -119,37 +104,6 @@ pub fn layout(text: &str) -> Result<Layout, String> {
             .map_err(|_| format!("`{other}` is not a layout; type segmented, strided or a block size")),
     }
 }
-
-/// Advice to the kernel about the order of accesses.
-///
-/// # Errors
-/// What is wrong and what to type.
-pub fn advice(text: &str) -> Result<Advice, String> {
-    word(text, &ADVICE)
-}
-
-/// Formats advice for [`advice`].
-pub fn of_advice(advice: Advice) -> &'static str {
-    ADVICE.iter().find(|(_, known)| *known == advice).map_or("", |(word, _)| word)
-}
-
-const ADVICE: [(&str, Advice); 2] = [("sequential", Advice::Sequential), ("random", Advice::Random)];
-
-/// Whether directions share one position or have one each.
-///
-/// # Errors
-/// What is wrong and what to type.
-pub fn positions(text: &str) -> Result<Positions, String> {
-    word(text, &POSITIONS)
-}
-
-/// Formats positions for [`positions`].
-pub fn of_positions(positions: Positions) -> &'static str {
-    POSITIONS.iter().find(|(_, known)| *known == positions).map_or("", |(word, _)| word)
-}
-
-const POSITIONS: [(&str, Positions); 3] =
-    [("shared", Positions::Shared), ("own", Positions::Own), ("own-restart", Positions::OwnRestart)];
 
 /// A file that is made if it is missing: its size, and its content.
 ///
@@ -251,7 +205,7 @@ fn greatest_common_divisor(a: u32, b: u32) -> u32 {
 ///
 /// # Errors
 /// What is wrong and what to type.
-pub fn run_length(text: &str) -> Result<f64, String> {
+pub fn mean_operations(text: &str) -> Result<f64, String> {
     let mean = decimal(text).filter(|mean| (1.0..=MAX_RUN).contains(mean));
     mean.ok_or_else(|| {
         format!(
@@ -693,7 +647,7 @@ fn words_are_parsed_from_their_formatted_form() {
     for bad in ["0", "0.0", "-1", "1e3", "x", "99999.5"] {
         assert!(every(bad).is_err_and(|e| e.contains("; type")), "{bad}");
     }
-    assert_eq!((run_length("3.5"), run_length("0.5").is_err()), (Ok(3.5), true));
+    assert_eq!((mean_operations("3.5"), mean_operations("0.5").is_err()), (Ok(3.5), true));
     for word in ["each", "round-robin", "random", "weighted:3,1", "weighted:7"] {
         assert_eq!(sharing(word).map(|s| of_sharing(&s)).as_deref(), Ok(word));
     }

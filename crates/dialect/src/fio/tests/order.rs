@@ -8,7 +8,7 @@ use model::spec::pace::RateLimit;
 #[test]
 fn a_write_follows_each_trim_and_limits_count_both() {
     let pairs = stream("rw=trimwrite:8k bs=4k");
-    assert_eq!((pairs.rw, pairs.hole, pairs.passes), (Some(Rw::Trimwrite), Some(8192), Some(1)));
+    assert_eq!((pairs.rw, pairs.steps.hole_bytes, pairs.passes), (Some(Rw::Trimwrite), 8192, Some(1)));
     let random = stream("rw=randtrimwrite bs=4k,4k,8k");
     assert_eq!((random.rw, random.random), (Some(Rw::Randtrimwrite), Some(Order::Once)));
     assert_eq!(random.bs, Some(PerKind::all(Sizes::Fixed(8192))), "a write has the size of its trim");
@@ -93,7 +93,7 @@ fn zones_are_used_one_after_another() {
 #[test]
 fn concurrent_jobs_have_shares_of_the_operations() {
     let flows = |text: &str| -> Vec<Option<Flow>> {
-        job(text).phases.iter().flat_map(|p| &p.streams).map(|s| s.flow).collect()
+        job(text).phases.iter().flat_map(|p| &p.streams).map(|s| s.resolved.flow).collect()
     };
     let flow = |weight, group, pause_ns| Some(Flow { weight, group, pause_ns });
     let three =
