@@ -12,7 +12,7 @@ use sys::error_advice::advice;
 
 /// Clock sources that are read without entering the kernel.
 const GOOD_CLOCKS: [&str; 4] = ["tsc", "kvm-clock", "arch_sys_counter", "timebase"];
-/// Wake-up time from which a single read of a fast device, about 50 us, takes a fifth longer (D12).
+/// Wake-up time above which a single read of a fast device, about 50 us, takes a fifth longer (D12).
 const WAKE_US: u64 = 10;
 
 pub(super) fn check_host(observation: &Observation) -> Vec<Look> {
@@ -159,7 +159,7 @@ fn libraries(observation: &Observation) -> Look {
 const FILES_FROM: u64 = 512;
 /// Memory of 32 operations of 1 MiB in flight, which io_uring locks for registered buffers.
 const LOCKED_FROM: u64 = 32 * MIB;
-/// Higher limits count as unlimited.
+/// Limits of this size and above count as unlimited.
 const UNLIMITED_FROM: u64 = 1024 * GIB;
 
 pub(super) fn check_rights(observation: &Observation) -> Vec<Look> {
@@ -277,14 +277,14 @@ fn locked_memory(observation: &Observation) -> Look {
     }
 }
 
-/// Mean number of other requests in flight from which a measurement is disturbed: a twentieth of depth 1 (D01). Calculated from the time of
+/// Least mean number of other requests in flight that disturbs a measurement: a twentieth of depth 1 (D01). Calculated from the time of
 /// requests, so that it means the same on a spinning disk and on flash.
 const FOREIGN_FROM: f64 = 0.05;
-/// Share of CPU time used by others from which workers will wait for a CPU (D08).
+/// Least share of CPU time used by others at which workers will wait for a CPU (D08).
 const CPU_FROM: f64 = 0.1;
 /// Share of memory that should be available.
 const AVAILABLE_FROM: f64 = 0.05;
-/// Most names shown.
+/// Largest number of names shown.
 const MAX_NAMES: usize = 3;
 
 pub(super) fn check_other_load(observation: &Observation) -> Vec<Look> {

@@ -38,7 +38,9 @@ impl Idle {
         let mut targets = end.targets.clone();
         if role == Role::Made {
             // The test file does not exist yet, and the extents of its directory mean nothing.
-            targets.iter_mut().for_each(|target| target.extents = Some(Ok(Extents::default())));
+            for target in &mut targets {
+                target.extents = Some(Ok(Extents::default()));
+            }
         }
         let at = |moment, from: &Snapshot| Snapshot { moment, targets: targets.clone(), ..from.clone() };
         let run = |job| Run {

@@ -109,7 +109,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         }
     }
     let Some((change, target)) = worst else {
-        return Ok(Answer::Holds("The file stayed the same while it was measured.", evidence([])));
+        return holds("The file stayed the same while it was measured.", evidence([]));
     };
     let path = case.record.header.plan.targets.get(target).map_or("the file", |t| t.path.as_str());
     let numbers = match change {
@@ -118,7 +118,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         }
         _ => evidence([]),
     };
-    Ok(Answer::finding(change.severity(), change.sentence(path), numbers))
+    Detail::new(change.severity(), change.sentence(path), numbers).found()
 }
 
 /// Whether other hosts of this measurement write the file in other runs. The change may appear here later.

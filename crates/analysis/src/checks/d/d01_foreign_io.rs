@@ -87,7 +87,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
              (inferred)."
         }
     };
-    Ok(Answer::Holds(sentence, top.numbers()))
+    holds(sentence, top.numbers())
 }
 
 /// Traffic of other processes and of fathom on a disk.

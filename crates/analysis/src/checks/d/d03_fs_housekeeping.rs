@@ -100,7 +100,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_bytes(discarded)
         );
     }
-    Ok(Answer::Holds("The file system did no work of its own.", numbers))
+    holds("The file system did no work of its own.", numbers)
 }
 
 /// Returns a thread that works for one of the target's file systems.

@@ -51,7 +51,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("at_s", at_s),
     ]);
     if limit.saturating_sub(reading) > NEAR_MILLIDEGREES {
-        return Ok(Answer::Holds("The drives stayed below the temperature at which they throttle.", numbers));
+        return holds("The drives stayed below the temperature at which they throttle.", numbers);
     }
     finding!(
         Severity::Biased,

@@ -104,10 +104,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Detail::new(severity, sentence, numbers).found();
     }
     workers?;
-    Ok(Answer::Holds(
-        "fathom and its workers were not traced, and not stopped for long enough to matter.",
-        numbers,
-    ))
+    holds("fathom and its workers were not traced, and not stopped for long enough to matter.", numbers)
 }
 
 /// Adds the samples of one run to those of the runs before.

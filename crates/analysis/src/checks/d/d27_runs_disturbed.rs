@@ -69,7 +69,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let outside = Outside::from_runs(case);
     match outside.unseen().as_slice() {
-        [] => Ok(Answer::Holds("No other load disturbed the runs.", numbers)),
+        [] => holds("No other load disturbed the runs.", numbers),
         reasons => Err(reasons.join("; ")),
     }
 }

@@ -101,7 +101,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
              five seconds is hardly included."
         );
     }
-    Ok(Answer::Holds("The runs are longer than the period of journal commits and writeback.", numbers))
+    holds("The runs are longer than the period of journal commits and writeback.", numbers)
 }
 
 /// Returns the fast cache capacity of the flash drives below, or `None` if there is no such drive or none is

@@ -6,7 +6,7 @@ use model::evidence::SECTOR_BYTES;
 
 /// Multiple of the capacity that must be written before a drive is no longer fresh (SNIA preconditioning).
 const WRITTEN_FROM: f64 = 2.0;
-/// Discarded share of the capacity from which the drive counts as emptied.
+/// Least share of the capacity that must have been discarded for the drive to count as emptied.
 const EMPTIED_FROM: Share = Share(0.5);
 /// Index of the discarded sectors in a `stat` file (Linux 4.18 and later).
 const DISCARDED: usize = 13;
@@ -60,15 +60,15 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("discarded_bytes", discarded as f64),
     ]);
     if written as f64 >= WRITTEN_FROM * capacity as f64 {
-        return Ok(Answer::Holds("The drive was written at least twice since the machine started.", numbers));
+        return holds("The drive was written at least twice since the machine started.", numbers);
     }
     let preconditioned = case.record.preconditioned.as_ref();
     if (discarded as f64) < EMPTIED_FROM.0 * capacity as f64 {
         if preconditioned.is_some_and(|d| d.settled == Some(true)) {
-            return Ok(Answer::Holds(
+            return holds(
                 "Preconditioning wrote the measured region twice and ran until the rate settled.",
                 numbers,
-            ));
+            );
         }
         return Err(format!(
             "{} of the drive's {} were written since the machine started; its state before is unknown",
