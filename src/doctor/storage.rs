@@ -69,6 +69,9 @@ fn backing(layer: &Layer) -> Look {
 /// Names the file of the directory that decided the answer about direct I/O, or says that there is none.
 fn name_witness(observation: &Observation, look: Look) -> Look {
     let sentence = match &observation.witness {
+        Some((name, _)) if look.outcome == Outcome::Holds => {
+            format!("Supported, as its file '{name}' shows.")
+        }
         Some((name, _)) => format!("{}, as its file '{name}' shows.", look.sentence.trim_end_matches('.')),
         None if observation.role == Role::Made && look.outcome == Outcome::NotChecked => {
             "statx shows it only for files, and for none in this directory; a report of a measurement here \
