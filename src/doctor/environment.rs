@@ -36,7 +36,7 @@ fn problem(severity: Severity, sentence: impl Into<String>, cure: impl Into<Stri
 }
 
 /// Returns the answer about a subject, with the check that asks the same of a measurement.
-fn look(about: &str, check: Option<CheckId>, seen: Seen) -> Look {
+fn to_look(about: &str, check: Option<CheckId>, seen: Seen) -> Look {
     let look = match seen {
         Ok(Ok(sentence)) => return Look::ok(about, sentence),
         Ok(Err(found)) => Look::finding(about, found.severity, found.sentence).cure(found.cure),
@@ -48,17 +48,17 @@ fn look(about: &str, check: Option<CheckId>, seen: Seen) -> Look {
 pub(super) fn check_host(observation: &Observation) -> Vec<Look> {
     let idle = observation.idle();
     let mut looks: Vec<Look> = hypervisor(&idle).into_iter().collect();
-    looks.push(look("clock", Some(CheckId::D13), clock(observation)));
-    looks.push(look("governor", Some(CheckId::D12), governor(observation)));
-    looks.push(look("sleep states", Some(CheckId::D12), sleep(observation)));
-    looks.extend(idle.look("I/O limits", CheckId::D04));
+    looks.push(to_look("clock", Some(CheckId::D13), clock(observation)));
+    looks.push(to_look("governor", Some(CheckId::D12), governor(observation)));
+    looks.push(to_look("sleep states", Some(CheckId::D12), sleep(observation)));
+    looks.extend(idle.answer("I/O limits", CheckId::D04));
     looks.push(cpu_limits(observation));
-    looks.push(look("libraries", Some(CheckId::C02), libraries(observation)));
+    looks.push(to_look("libraries", Some(CheckId::C02), libraries(observation)));
     looks
 }
 
 fn hypervisor(idle: &Idle) -> Option<Look> {
-    let look = idle.look("hypervisor", CheckId::D18)?;
+    let look = idle.answer("hypervisor", CheckId::D18)?;
     let is_found = look.outcome == Outcome::Finding;
     let cure = "mention this with every result, and repeat the run at another time of day";
     Some(if is_found { look.cure(cure) } else { look })
@@ -172,13 +172,13 @@ const UNLIMITED_FROM: u64 = 1024 * GIB;
 
 pub(super) fn check_rights(observation: &Observation) -> Vec<Look> {
     let mut looks = vec![
-        look("io_uring", None, io_uring(observation)),
-        look("own cgroup", Some(CheckId::D01), cgroup(observation)),
+        to_look("io_uring", None, io_uring(observation)),
+        to_look("own cgroup", Some(CheckId::D01), cgroup(observation)),
     ];
     looks.extend(raw_devices(observation));
-    looks.push(look("tracing", None, tracing(observation)));
-    looks.push(look("open files", None, open_files(observation)));
-    looks.push(look("locked memory", None, locked_memory(observation)));
+    looks.push(to_look("tracing", None, tracing(observation)));
+    looks.push(to_look("open files", None, open_files(observation)));
+    looks.push(to_look("locked memory", None, locked_memory(observation)));
     looks
 }
 
@@ -235,7 +235,7 @@ fn raw_devices(observation: &Observation) -> impl Iterator<Item = Look> {
         ),
     };
     let devices = observation.rights.devices.iter();
-    devices.map(move |(name, answer)| look(&format!("raw {name}"), None, seen(answer)))
+    devices.map(move |(name, answer)| to_look(&format!("raw {name}"), None, seen(answer)))
 }
 
 fn tracing(observation: &Observation) -> Seen {
@@ -295,13 +295,13 @@ pub(super) fn check_other_load(observation: &Observation) -> Vec<Look> {
     let idle = observation.idle();
     let mut looks = Vec::new();
     if !observation.place().layers.is_empty() {
-        looks.push(look("requests of others", Some(CheckId::D01), requests(observation)));
+        looks.push(to_look("requests of others", Some(CheckId::D01), requests(observation)));
     }
-    looks.push(look("CPU", Some(CheckId::D08), cpu(observation)));
-    looks.extend(idle.look("stolen CPU time", CheckId::D10));
-    looks.extend(idle.look("waiting to be written", CheckId::D02));
-    looks.extend(idle.look("housekeeping", CheckId::D03));
-    looks.extend(idle.look("memory", CheckId::D14).map(|look| add_available(observation, look)));
+    looks.push(to_look("CPU", Some(CheckId::D08), cpu(observation)));
+    looks.extend(idle.answer("stolen CPU time", CheckId::D10));
+    looks.extend(idle.answer("waiting to be written", CheckId::D02));
+    looks.extend(idle.answer("housekeeping", CheckId::D03));
+    looks.extend(idle.answer("memory", CheckId::D14).map(|look| add_available(observation, look)));
     looks
 }
 
@@ -517,7 +517,7 @@ mod rights_tests {
         let look = |denied: IoUringDenied, advice: Option<&'static str>| {
             let mut observation = in_order();
             (observation.rights.io_uring, observation.rights.io_uring_advice) = (Err(denied), advice);
-            super::look("io_uring", None, io_uring(&observation))
+            super::to_look("io_uring", None, io_uring(&observation))
         };
         let old = look(IoUringDenied::OldKernel("4.19.0".into()), None);
         assert_eq!(old.severity, Some(Severity::Note));

@@ -319,6 +319,14 @@ impl<'a> Case<'a> {
         out
     }
 
+    /// Whether there is a complete run.
+    ///
+    /// # Errors
+    /// That no run completed.
+    pub(crate) fn need_run(&self) -> Known<()> {
+        if self.runs.is_empty() { Err(no_run()) } else { Ok(()) }
+    }
+
     /// What the topmost layers completed in all runs, each from start to stop.
     ///
     /// # Errors
@@ -490,9 +498,7 @@ impl<'a> Case<'a> {
         value: impl Fn(&CaseRun<'a>) -> Known<T>,
         add: impl Fn(T, T) -> T,
     ) -> Known<T> {
-        if self.runs.is_empty() {
-            return Err(no_run());
-        }
+        self.need_run()?;
         self.runs.iter().try_fold(zero, |sum, ran| Ok(add(sum, value(ran)?)))
     }
 }

@@ -92,7 +92,7 @@ impl Idle {
     }
 
     /// Returns the answer of a check, or `None` if the check does not apply to the target.
-    pub fn look(&self, about: &str, id: CheckId) -> Option<Look> {
+    pub fn answer(&self, about: &str, id: CheckId) -> Option<Look> {
         let check = checks::all().find(|check| check.id == id)?;
         let mut case = case::cases_of_job(&self.record, usize::from(id == BUFFERED)).into_iter().next()?;
         if NEED_NO_RUN.contains(&id) {

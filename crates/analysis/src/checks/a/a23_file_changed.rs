@@ -93,9 +93,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if files.is_empty() || !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }
-    if case.runs.is_empty() {
-        return Err(crate::case::no_run());
-    }
+    case.need_run()?;
     let mut worst: Option<(Change, usize)> = None;
     for target in files {
         // fathom's own writes change the times and the allocation, but not the length.

@@ -42,9 +42,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     for ran in &case.runs {
         most_workers = most_workers.max(kernel_workers_in_run(ran)?);
     }
-    if case.runs.is_empty() {
-        return Err(crate::case::no_run());
-    }
+    case.need_run()?;
     let numbers = evidence([("kernel_workers", most_workers as f64)]);
     if most_workers == 0 {
         return holds("io_uring performed the operations without kernel threads.", numbers);

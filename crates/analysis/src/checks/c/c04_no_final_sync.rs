@@ -52,9 +52,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             evidence([]),
         );
     }
-    if case.runs.is_empty() {
-        return Err(crate::case::no_run());
-    }
+    case.need_run()?;
     let syncs: f64 = case.runs.iter().filter_map(|r| r.end.sync_ns).map(|ns| ns as f64).sum();
     let mean_ns = syncs / case.runs.len() as f64;
     finding!(

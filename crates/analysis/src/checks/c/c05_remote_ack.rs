@@ -86,7 +86,7 @@ fn calls_in_runs(case: &Case) -> Known<[u64; 2]> {
             sum[i] = sum[i].saturating_add(passed);
         }
     }
-    if case.runs.is_empty() { Err(crate::case::no_run()) } else { Ok(sum) }
+    case.need_run().map(|()| sum)
 }
 
 /// Returns the WRITE and COMMIT calls since the mount, over all mounts in the file. In a line `WRITE: 3 3 0 ...`,

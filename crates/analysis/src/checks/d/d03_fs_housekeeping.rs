@@ -64,9 +64,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
-    if case.runs.is_empty() {
-        return Err(no_run());
-    }
+    case.need_run()?;
     let active_thread = active_thread(case)?;
     let idle = idle_bytes_per_s(case)?;
     let mut numbers = evidence([]);

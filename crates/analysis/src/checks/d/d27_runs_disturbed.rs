@@ -64,9 +64,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         let found = Detail::new(Severity::Note, sentence, numbers).with_cure(String::new());
         return Ok(Answer::Finding(found));
     }
-    if case.runs.is_empty() {
-        return Err(crate::case::no_run());
-    }
+    case.need_run()?;
     let outside = Outside::from_runs(case);
     match outside.unseen().as_slice() {
         [] => holds("No other load disturbed the runs.", numbers),

@@ -48,9 +48,7 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {
-    if case.runs.is_empty() {
-        return Err(no_run());
-    }
+    case.need_run()?;
     let seconds = case.window_ns() / 1e9;
     let written = case.issued(Kind::Write).bytes;
     let mut numbers = evidence([("seconds", seconds), ("written_bytes", written as f64)]);

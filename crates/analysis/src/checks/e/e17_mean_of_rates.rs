@@ -31,9 +31,7 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {
-    if case.runs.is_empty() {
-        return Err(no_run());
-    }
+    case.need_run()?;
     let (mut in_intervals, mut in_totals) = (0_u64, 0_u64);
     for ran in &case.runs {
         require_all_intervals(ran)?;
