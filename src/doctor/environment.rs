@@ -12,31 +12,60 @@ use sys::error_advice::advice;
 
 /// Clock sources that are read without entering the kernel.
 const GOOD_CLOCKS: [&str; 4] = ["tsc", "kvm-clock", "arch_sys_counter", "timebase"];
-/// Wake-up time from which a single read of a fast device, about 50 us, takes a fifth longer (D12).
+/// Wake-up time above which a single read of a fast device, about 50 us, takes a fifth longer (D12).
 const WAKE_US: u64 = 10;
+
+/// What was observed: a sentence if all is well, or a problem. An error means that it could not be observed.
+type Seen = Known<Result<String, Problem>>;
+
+/// A problem with its effect on a number and its fix.
+struct Problem {
+    severity: Severity,
+    sentence: String,
+    cure: String,
+}
+
+#[allow(clippy::unnecessary_wraps, reason = "other observations may fail")]
+fn fine(sentence: impl Into<String>) -> Seen {
+    Ok(Ok(sentence.into()))
+}
+
+#[allow(clippy::unnecessary_wraps, reason = "other observations may fail")]
+fn problem(severity: Severity, sentence: impl Into<String>, cure: impl Into<String>) -> Seen {
+    Ok(Err(Problem { severity, sentence: sentence.into(), cure: cure.into() }))
+}
+
+/// Returns the answer about a subject, with the check that asks the same of a measurement.
+fn to_look(about: &str, check: Option<CheckId>, seen: Seen) -> Look {
+    let look = match seen {
+        Ok(Ok(sentence)) => return Look::ok(about, sentence),
+        Ok(Err(found)) => Look::finding(about, found.severity, found.sentence).cure(found.cure),
+        Err(why) => Look::unknown(about, why),
+    };
+    Look { check, ..look }
+}
 
 pub(super) fn check_host(observation: &Observation) -> Vec<Look> {
     let idle = observation.idle();
     let mut looks: Vec<Look> = hypervisor(&idle).into_iter().collect();
-    looks.extend([clock(observation), governor(observation), sleep(observation)]);
-    looks.extend(idle.look("I/O limits", CheckId::D04));
-    looks.extend([cpu_limits(observation), libraries(observation)]);
+    looks.push(to_look("clock", Some(CheckId::D13), clock(observation)));
+    looks.push(to_look("governor", Some(CheckId::D12), governor(observation)));
+    looks.push(to_look("sleep states", Some(CheckId::D12), sleep(observation)));
+    looks.extend(idle.answer("I/O limits", CheckId::D04));
+    looks.push(cpu_limits(observation));
+    looks.push(to_look("libraries", Some(CheckId::C02), libraries(observation)));
     looks
 }
 
 fn hypervisor(idle: &Idle) -> Option<Look> {
-    let look = idle.look("hypervisor", CheckId::D18)?;
+    let look = idle.answer("hypervisor", CheckId::D18)?;
     let is_found = look.outcome == Outcome::Finding;
     let cure = "mention this with every result, and repeat the run at another time of day";
     Some(if is_found { look.cure(cure) } else { look })
 }
 
-fn clock(observation: &Observation) -> Look {
-    const ABOUT: &str = "clock";
-    let source = match &observation.machine.clocksource {
-        Ok(source) => source.trim(),
-        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D13),
-    };
+fn clock(observation: &Observation) -> Seen {
+    let source = observation.machine.clocksource.as_ref().map_err(Clone::clone)?.trim();
     let timing = &observation.timing;
     let cost = show_ns(timing.cost_ns);
     let cure = "as root: echo tsc | tee /sys/devices/system/clocksource/clocksource0/current_clocksource";
@@ -45,15 +74,13 @@ fn clock(observation: &Observation) -> Look {
         let sentence = format!(
             "The kernel's clock source is {source}, which is slow to read; a time stamp takes {cost}."
         );
-        return Look::finding(ABOUT, Severity::Biased, sentence).cure(cure).check(CheckId::D13);
+        return problem(Severity::Biased, sentence, cure);
     }
     if timing.cost_ns * 1e3 > EXPENSIVE_CLOCK_PS as f64 {
-        return Look::finding(ABOUT, Severity::Biased, format!("A time stamp takes {cost} ({source})."))
-            .cure(cure)
-            .check(CheckId::D13);
+        return problem(Severity::Biased, format!("A time stamp takes {cost} ({source})."), cure);
     }
     let why = timing.why.as_ref().map_or_else(String::new, |why| format!(", since {why}"));
-    Look::ok(ABOUT, format!("{source}; a time stamp ({}) takes {cost}{why}.", timing.clock))
+    fine(format!("{source}; a time stamp ({}) takes {cost}{why}.", timing.clock))
 }
 
 /// Values of a fact with a line per file, `path: value`.
@@ -61,43 +88,34 @@ fn values(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|l| l.rsplit_once(": ")).map(|(_, value)| value.trim())
 }
 
-fn governor(observation: &Observation) -> Look {
-    const ABOUT: &str = "governor";
-    let text = match observation.machine.fact(GOVERNORS) {
-        Ok(text) => text,
-        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D12),
-    };
+fn governor(observation: &Observation) -> Seen {
+    let text = observation.machine.fact(GOVERNORS)?;
     match values(text).find(|g| *g != "performance") {
-        Some(other) => Look::finding(
-            ABOUT,
+        Some(other) => problem(
             Severity::Note,
             format!(
                 "The CPU frequency governor is '{other}': at low depth the CPUs slow down between operations."
             ),
-        )
-        .cure("as root: cpupower frequency-set -g performance")
-        .check(CheckId::D12),
-        None if text.is_empty() => Look::ok(ABOUT, "This kernel does not control the CPU frequency."),
-        None => Look::ok(ABOUT, "performance."),
+            "as root: cpupower frequency-set -g performance",
+        ),
+        None if text.is_empty() => fine("This kernel does not control the CPU frequency."),
+        None => fine("performance."),
     }
 }
 
-fn sleep(observation: &Observation) -> Look {
-    const ABOUT: &str = "sleep states";
-    let text = match observation.machine.fact(SLEEPS) {
-        Ok(text) => text,
-        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D12),
-    };
+fn sleep(observation: &Observation) -> Seen {
+    let text = observation.machine.fact(SLEEPS)?;
     match values(text).filter_map(|v| v.parse::<u64>().ok()).max() {
-        Some(us) if us > WAKE_US => Look::finding(
-            ABOUT,
+        Some(us) if us > WAKE_US => problem(
             Severity::Note,
-            format!("Waking an idle CPU from its deepest sleep state takes {us} us, which delays each operation at depth 1."),
-        )
-        .cure(format!("as root: cpupower idle-set -D {WAKE_US}"))
-        .check(CheckId::D12),
-        Some(us) => Look::ok(ABOUT, format!("Waking a CPU takes at most {us} us.")),
-        None => Look::ok(ABOUT, "This kernel does not control the sleep states of the CPUs."),
+            format!(
+                "Waking an idle CPU from its deepest sleep state takes {us} us, which delays each operation at \
+                 depth 1."
+            ),
+            format!("as root: cpupower idle-set -D {WAKE_US}"),
+        ),
+        Some(us) => fine(format!("Waking a CPU takes at most {us} us.")),
+        None => fine("This kernel does not control the sleep states of the CPUs."),
     }
 }
 
@@ -128,30 +146,20 @@ fn cpu_limits(observation: &Observation) -> Look {
     }
 }
 
-fn libraries(observation: &Observation) -> Look {
-    const ABOUT: &str = "libraries";
-    let text = match observation.machine.fact(LIBRARIES) {
-        Ok(text) => text,
-        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::C02),
-    };
+fn libraries(observation: &Observation) -> Seen {
+    let text = observation.machine.fact(LIBRARIES)?;
     if text.contains("libeatmydata") {
-        return Look::finding(
-            ABOUT,
-            Severity::Rename,
-            "libeatmydata is preloaded: it turns syncs into no-ops.",
-        )
-        .cure("start fathom without LD_PRELOAD: env -u LD_PRELOAD fathom ...")
-        .check(CheckId::C02);
+        let sentence = "libeatmydata is preloaded: it turns syncs into no-ops.";
+        let cure = "start fathom without LD_PRELOAD: env -u LD_PRELOAD fathom ...";
+        return problem(Severity::Rename, sentence, cure);
     }
     match text.lines().next().and_then(|l| l.strip_prefix("LD_PRELOAD:")) {
-        Some(named) => Look::finding(
-            ABOUT,
+        Some(named) => problem(
             Severity::Note,
             format!("LD_PRELOAD loads a library between fathom and the kernel:{named}."),
-        )
-        .cure("start fathom without it: env -u LD_PRELOAD fathom ...")
-        .check(CheckId::C02),
-        None => Look::ok(ABOUT, "No library is preloaded."),
+            "start fathom without it: env -u LD_PRELOAD fathom ...",
+        ),
+        None => fine("No library is preloaded."),
     }
 }
 
@@ -159,156 +167,147 @@ fn libraries(observation: &Observation) -> Look {
 const FILES_FROM: u64 = 512;
 /// Memory of 32 operations of 1 MiB in flight, which io_uring locks for registered buffers.
 const LOCKED_FROM: u64 = 32 * MIB;
-/// Higher limits count as unlimited.
+/// Limits of this size and above count as unlimited.
 const UNLIMITED_FROM: u64 = 1024 * GIB;
 
 pub(super) fn check_rights(observation: &Observation) -> Vec<Look> {
-    let mut looks = vec![io_uring(observation), cgroup(observation)];
+    let mut looks = vec![
+        to_look("io_uring", None, io_uring(observation)),
+        to_look("own cgroup", Some(CheckId::D01), cgroup(observation)),
+    ];
     looks.extend(raw_devices(observation));
-    looks.extend([tracing(observation), open_files(observation), locked_memory(observation)]);
+    looks.push(to_look("tracing", None, tracing(observation)));
+    looks.push(to_look("open files", None, open_files(observation)));
+    looks.push(to_look("locked memory", None, locked_memory(observation)));
     looks
 }
 
-fn io_uring(observation: &Observation) -> Look {
-    const ABOUT: &str = "io_uring";
-    let Err(denied) = &observation.rights.io_uring else { return Look::ok(ABOUT, "Allowed.") };
+fn io_uring(observation: &Observation) -> Seen {
+    let Err(denied) = &observation.rights.io_uring else { return fine("Allowed.") };
     let allow = observation
         .rights
         .io_uring_advice
         .map_or_else(String::new, |advice| format!("to allow it: {advice}; "));
     match &observation.rights.libaio {
-        Ok(()) => Look::finding(
-            ABOUT,
+        Ok(()) => problem(
             Severity::Note,
             format!(
-                "It cannot be used: {denied}. fathom uses libaio instead, at the same queue depth. libaio has no trims, \
-                 and buffered operations run one at a time."
+                "It cannot be used: {denied}. fathom uses libaio instead, at the same queue depth. libaio has no \
+                 trims, and buffered operations run one at a time."
             ),
-        )
-        .cure(format!("{allow}to measure the same everywhere: --engine libaio")),
-        Err(why) => Look::finding(
-            ABOUT,
-            Severity::Void,
-            format!("It cannot be used: {denied}. libaio, which could replace it, cannot be used either: {why}."),
-        )
-        .cure(format!("{allow}without it: --engine sync --depth 1, with more --workers")),
-    }
-}
-
-fn cgroup(observation: &Observation) -> Look {
-    const ABOUT: &str = "own cgroup";
-    match &observation.rights.cgroup {
-        Ok(version) => Look::ok(
-            ABOUT,
-            format!("Can be created (version {version}): the kernel will count fathom's I/O separately."),
+            format!("{allow}to measure the same everywhere: --engine libaio"),
         ),
-        Err(why) => Look::finding(
-            ABOUT,
+        Err(why) => problem(
+            Severity::Void,
+            format!(
+                "It cannot be used: {denied}. libaio, which could replace it, cannot be used either: {why}."
+            ),
+            format!("{allow}without it: --engine sync --depth 1, with more --workers"),
+        ),
+    }
+}
+
+fn cgroup(observation: &Observation) -> Seen {
+    let why = match &observation.rights.cgroup {
+        Ok(version) => {
+            return fine(format!(
+                "Can be created (version {version}): the kernel will count fathom's I/O separately."
+            ));
+        }
+        Err(why) => why,
+    };
+    let user = observation.machine.user_id;
+    let delegated = ", or use a delegated cgroup: systemd-run --user --scope -p Delegate=yes fathom ...";
+    problem(
+        Severity::Note,
+        format!("Cannot be created: {why}. fathom then calculates the traffic of others as a difference."),
+        format!("{}{}", advice(user), if user == 0 { "" } else { delegated }),
+    )
+}
+
+fn raw_devices(observation: &Observation) -> impl Iterator<Item = Look> {
+    let seen = |answer: &Known<()>| match answer {
+        Ok(()) => fine("Can be opened, so `fathom layers` can measure it too."),
+        Err(why) => problem(
+            Severity::Note,
+            format!("Cannot be opened ({why}), so `fathom layers` cannot measure it."),
+            advice(observation.machine.user_id),
+        ),
+    };
+    let devices = observation.rights.devices.iter();
+    devices.map(move |(name, answer)| to_look(&format!("raw {name}"), None, seen(answer)))
+}
+
+fn tracing(observation: &Observation) -> Seen {
+    match &observation.rights.tracing {
+        Ok(()) => fine("Block requests can be traced with the processes that issued them."),
+        Err(why) => problem(
             Severity::Note,
             format!(
-                "Cannot be created: {why}. fathom then calculates the traffic of others as a difference."
+                "Block requests cannot be traced ({why}). fathom measures without a trace, but cannot name the \
+                 process that issued a foreign request."
             ),
-        )
-        .cure(match observation.machine.user_id {
-            0 => advice(0).to_owned(),
-            user => format!(
-                "{}, or use a delegated cgroup: systemd-run --user --scope -p Delegate=yes fathom ...",
-                advice(user)
-            ),
-        })
-        .check(CheckId::D01),
+            advice(observation.machine.user_id),
+        ),
     }
 }
 
-fn raw_devices(observation: &Observation) -> Vec<Look> {
-    let one = |(name, answer): &(String, Result<(), String>)| {
-        let about = format!("raw {name}");
-        match answer {
-            Ok(()) => Look::ok(&about, "Can be opened, so `fathom layers` can measure it too."),
-            Err(why) => Look::finding(
-                &about,
-                Severity::Note,
-                format!("Cannot be opened ({why}), so `fathom layers` cannot measure it."),
-            )
-            .cure(advice(observation.machine.user_id)),
-        }
-    };
-    observation.rights.devices.iter().map(one).collect()
-}
-
-fn tracing(observation: &Observation) -> Look {
-    const ABOUT: &str = "tracing";
-    match &observation.rights.tracing {
-        Ok(()) => Look::ok(ABOUT, "Block requests can be traced with the processes that issued them."),
-        Err(why) => Look::finding(ABOUT, Severity::Note, format!("Block requests cannot be traced ({why}). fathom measures without a trace, but cannot name the process that issued a foreign request."))
-            .cure(advice(observation.machine.user_id)),
-    }
-}
-
-fn open_files(observation: &Observation) -> Look {
-    const ABOUT: &str = "open files";
+fn open_files(observation: &Observation) -> Seen {
     match observation.rights.open_files {
-        Some(most) if most < FILES_FROM => Look::finding(
-            ABOUT,
+        Some(most) if most < FILES_FROM => problem(
             Severity::Note,
             format!("At most {}: many workers on many targets need more.", show_count(most as f64)),
-        )
-        .cure(format!("ulimit -n {FILES_FROM}")),
-        Some(most) if most < UNLIMITED_FROM => Look::ok(ABOUT, format!("Up to {}.", show_count(most as f64))),
-        _ => Look::ok(ABOUT, "Unlimited."),
+            format!("ulimit -n {FILES_FROM}"),
+        ),
+        Some(most) if most < UNLIMITED_FROM => fine(format!("Up to {}.", show_count(most as f64))),
+        _ => fine("Unlimited."),
     }
 }
 
-fn locked_memory(observation: &Observation) -> Look {
-    const ABOUT: &str = "locked memory";
+fn locked_memory(observation: &Observation) -> Seen {
     match observation.rights.locked_bytes {
-        Some(most) if most < LOCKED_FROM && observation.rights.io_uring.is_ok() => Look::finding(
-            ABOUT,
+        Some(most) if most < LOCKED_FROM && observation.rights.io_uring.is_ok() => problem(
             Severity::Note,
             format!(
-                "At most {}: io_uring cannot register buffers of {} and uses unregistered ones, which cost more CPU time.",
+                "At most {}: io_uring cannot register buffers of {} and uses unregistered ones, which cost more \
+                 CPU time.",
                 show_bytes(most),
                 show_bytes(LOCKED_FROM)
             ),
-        )
-        .cure("as root: prlimit --memlock=unlimited --pid $$"),
-        Some(most) if most < UNLIMITED_FROM => Look::ok(ABOUT, format!("Up to {}.", show_bytes(most))),
-        _ => Look::ok(ABOUT, "Unlimited."),
+            "as root: prlimit --memlock=unlimited --pid $$",
+        ),
+        Some(most) if most < UNLIMITED_FROM => fine(format!("Up to {}.", show_bytes(most))),
+        _ => fine("Unlimited."),
     }
 }
 
-/// Mean number of other requests in flight from which a measurement is disturbed: a twentieth of depth 1 (D01). Calculated from the time of
+/// Least mean number of other requests in flight that disturbs a measurement: a twentieth of depth 1 (D01). Calculated from the time of
 /// requests, so that it means the same on a spinning disk and on flash.
 const FOREIGN_FROM: f64 = 0.05;
-/// Share of CPU time used by others from which workers will wait for a CPU (D08).
+/// Least share of CPU time used by others at which workers will wait for a CPU (D08).
 const CPU_FROM: f64 = 0.1;
 /// Share of memory that should be available.
 const AVAILABLE_FROM: f64 = 0.05;
-/// Most names shown.
+/// Largest number of names shown.
 const MAX_NAMES: usize = 3;
 
 pub(super) fn check_other_load(observation: &Observation) -> Vec<Look> {
     let idle = observation.idle();
     let mut looks = Vec::new();
     if !observation.place().layers.is_empty() {
-        looks.push(requests(observation));
+        looks.push(to_look("requests of others", Some(CheckId::D01), requests(observation)));
     }
-    looks.push(cpu(observation, &idle));
-    looks.extend(idle.look("stolen CPU time", CheckId::D10));
-    looks.extend(idle.look("waiting to be written", CheckId::D02));
-    looks.extend(idle.look("housekeeping", CheckId::D03));
-    looks.extend(idle.look("memory", CheckId::D14).map(|look| add_available(observation, look)));
+    looks.push(to_look("CPU", Some(CheckId::D08), cpu(observation)));
+    looks.extend(idle.answer("stolen CPU time", CheckId::D10));
+    looks.extend(idle.answer("waiting to be written", CheckId::D02));
+    looks.extend(idle.answer("housekeeping", CheckId::D03));
+    looks.extend(idle.answer("memory", CheckId::D14).map(|look| add_available(observation, look)));
     looks
 }
 
 /// Traffic of all leaves together.
-fn requests(observation: &Observation) -> Look {
-    const ABOUT: &str = "requests of others";
-    let flow = match traffic(observation) {
-        Ok(flow) => flow,
-        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D01),
-    };
-    let seconds = seconds(observation);
+fn requests(observation: &Observation) -> Seen {
+    let (flow, seconds) = (traffic(observation)?, seconds(observation));
     let in_flight = flow.ms as f64 / 1000.0 / seconds;
     let sentence = format!(
         "{} requests a second, {} a second, over {} s.",
@@ -317,15 +316,11 @@ fn requests(observation: &Observation) -> Look {
         show_rate(seconds)
     );
     if in_flight < FOREIGN_FROM {
-        return Look::ok(ABOUT, sentence);
+        return fine(sentence);
     }
-    let sentence = format!(
-        "{sentence} {}",
-        describe_busiest(observation, "moved", |b| b.io_bytes.unwrap_or(0), show_bytes)
-    );
-    Look::finding(ABOUT, Severity::Biased, sentence.trim())
-        .cure("stop these processes or wait for them; `iotop -oP` shows them")
-        .check(CheckId::D01)
+    let busiest = describe_busiest(observation, "moved", |b| b.io_bytes.unwrap_or(0), show_bytes);
+    let cure = "stop these processes or wait for them; `iotop -oP` shows them";
+    problem(Severity::Biased, format!("{sentence} {busiest}").trim(), cure)
 }
 
 fn traffic(observation: &Observation) -> Known<BlockFlow> {
@@ -367,23 +362,15 @@ fn describe_busiest(
     }
 }
 
-fn cpu(observation: &Observation, idle: &Idle) -> Look {
-    const ABOUT: &str = "CPU";
-    let busy = match idle.used_cpu_share() {
-        Ok(share) => share,
-        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D08),
-    };
+fn cpu(observation: &Observation) -> Seen {
+    let busy = observation.idle().used_cpu_share()?;
     let sentence = format!("{} of all CPU time was used.", show_share(busy));
     if busy < CPU_FROM {
-        return Look::ok(ABOUT, sentence);
+        return fine(sentence);
     }
-    let sentence = format!(
-        "{sentence} {}",
-        describe_busiest(observation, "used", |b| b.cpu_ms, |ms| format!("{ms} ms"))
-    );
-    Look::finding(ABOUT, Severity::Biased, sentence.trim())
-        .cure("stop these processes or wait for them; `top` shows them")
-        .check(CheckId::D08)
+    let busiest = describe_busiest(observation, "used", |b| b.cpu_ms, |ms| format!("{ms} ms"));
+    let cure = "stop these processes or wait for them; `top` shows them";
+    problem(Severity::Biased, format!("{sentence} {busiest}").trim(), cure)
 }
 
 /// Adds the share of memory that is available to the answer of D14, which knows only of waiting and swapping.
@@ -530,7 +517,7 @@ mod rights_tests {
         let look = |denied: IoUringDenied, advice: Option<&'static str>| {
             let mut observation = in_order();
             (observation.rights.io_uring, observation.rights.io_uring_advice) = (Err(denied), advice);
-            io_uring(&observation)
+            super::to_look("io_uring", None, io_uring(&observation))
         };
         let old = look(IoUringDenied::OldKernel("4.19.0".into()), None);
         assert_eq!(old.severity, Some(Severity::Note));
@@ -540,7 +527,7 @@ mod rights_tests {
         // With io_uring, a small limit of locked memory is a note.
         let mut observation = in_order();
         observation.rights.locked_bytes = Some(LOCKED_FROM - 1);
-        assert_eq!(locked_memory(&observation).outcome, Outcome::Finding);
+        assert!(matches!(locked_memory(&observation), Ok(Err(_))));
     }
 }
 

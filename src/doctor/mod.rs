@@ -93,10 +93,11 @@ fn quoted(path: &Path) -> String {
 
 /// How long to watch other load: long enough to see writes that occur once per second, short enough to wait for.
 const WATCH_NS: u64 = 3_000_000_000;
-/// Most dirty bytes of a file whose extents are read: the kernel writes them first, a load that fathom should not cause.
+/// Largest number of dirty bytes of a file whose extents are read: the kernel writes these bytes first, a load that fathom
+/// should not cause.
 /// Any disk writes 16 MiB in a tenth of a second.
 const MOST_DIRTY_BYTES: u64 = 16 << 20;
-/// Most directory entries that are searched for a file that shows direct I/O.
+/// Largest number of directory entries that are searched for a file that shows direct I/O.
 const MOST_ENTRIES: usize = 256;
 const O_NONBLOCK: i32 = 0o4000;
 

@@ -18,19 +18,19 @@ pub(super) fn check_place(observation: &Observation) -> Vec<Look> {
     looks.extend(place.layers.iter().filter(|l| l.kind == LayerKind::Loop).map(backing));
     // Memory always uses the page cache, which is reported already.
     if place.ram.is_none() {
-        looks.extend(idle.look("direct I/O", CheckId::A03).map(|look| name_witness(observation, look)));
-        looks.extend(idle.look("flushes", CheckId::C02));
+        looks.extend(idle.answer("direct I/O", CheckId::A03).map(|look| name_witness(observation, look)));
+        looks.extend(idle.answer("flushes", CheckId::C02));
     }
-    looks.extend(idle.look("remote", CheckId::D24).filter(|look| look.outcome == Outcome::Finding));
-    looks.extend(idle.look("software RAID", CheckId::D23));
-    looks.extend(idle.look("free space", CheckId::D20).map(|look| name_room(observation, look)));
+    looks.extend(idle.answer("remote", CheckId::D24).filter(|look| look.outcome == Outcome::Finding));
+    looks.extend(idle.answer("software RAID", CheckId::D23));
+    looks.extend(idle.answer("free space", CheckId::D20).map(|look| name_room(observation, look)));
     looks
 }
 
 fn below(place: &Place, idle: &Idle) -> Look {
     const ABOUT: &str = "what is below";
     if place.ram.is_some()
-        && let Some(memory) = idle.look(ABOUT, CheckId::A11)
+        && let Some(memory) = idle.answer(ABOUT, CheckId::A11)
     {
         return memory;
     }
@@ -69,6 +69,9 @@ fn backing(layer: &Layer) -> Look {
 /// Names the file of the directory that decided the answer about direct I/O, or says that there is none.
 fn name_witness(observation: &Observation, look: Look) -> Look {
     let sentence = match &observation.witness {
+        Some((name, _)) if look.outcome == Outcome::Holds => {
+            format!("Supported, as its file '{name}' shows.")
+        }
         Some((name, _)) => format!("{}, as its file '{name}' shows.", look.sentence.trim_end_matches('.')),
         None if observation.role == Role::Made && look.outcome == Outcome::NotChecked => {
             "statx shows it only for files, and for none in this directory; a report of a measurement here \
@@ -126,7 +129,7 @@ pub(super) fn check_stored_data(observation: &Observation) -> Vec<Look> {
                 let idle = observation.idle();
                 let stored = OF_EXTENTS.iter().filter(|_| extents.count > 0);
                 let asked = std::iter::once(&("holes", CheckId::A04)).chain(stored);
-                looks.extend(asked.filter_map(|(about, id)| idle.look(about, *id)).map(name_unshared));
+                looks.extend(asked.filter_map(|(about, id)| idle.answer(about, *id)).map(name_unshared));
             }
             Err(why) => looks.push(Look::unknown("how it is stored", why).check(CheckId::A04)),
         }
@@ -188,11 +191,11 @@ pub(super) fn check_device_settings(observation: &Observation) -> Vec<Look> {
     let layers: Vec<&Layer> = observation.place().layers.iter().collect();
     let mut looks = merge_equal(&layers, counters);
     let idle = observation.idle();
-    looks.extend(idle.look("settings", CheckId::D22));
+    looks.extend(idle.answer("settings", CheckId::D22));
     for ask in [largest, queue, write_cache] {
         looks.extend(merge_equal(&leaves, ask));
     }
-    looks.extend(idle.look("alignment", CheckId::B11));
+    looks.extend(idle.answer("alignment", CheckId::B11));
     looks.extend(merge_equal(&leaves, interrupts));
     looks
 }
@@ -324,7 +327,7 @@ pub(super) fn check_device_health(observation: &Observation) -> Vec<Look> {
         return Vec::new();
     }
     let (idle, asked) = (observation.idle(), [("link", CheckId::D16), ("temperature", CheckId::D15)]);
-    asked.into_iter().filter_map(|(about, id)| idle.look(about, id)).collect()
+    asked.into_iter().filter_map(|(about, id)| idle.answer(about, id)).collect()
 }
 
 #[cfg(test)]

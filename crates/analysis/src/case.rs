@@ -306,13 +306,24 @@ impl<'a> Case<'a> {
                 let why = place.blind.clone();
                 return Err(why.unwrap_or_else(|| format!("no block device is known below {}", place.kind())));
             }
-            for layer in layers {
-                if out.iter().all(|l| l.stat_file != layer.stat_file) {
-                    out.push(layer);
-                }
-            }
+            add_each_once(&mut out, layers);
         }
         if out.is_empty() { Err("no target has a block device".into()) } else { Ok(out) }
+    }
+
+    /// The layers below the targets that `is` accepts, each once.
+    pub(crate) fn layers(&self, is: impl Fn(&Layer) -> bool) -> Vec<&'a Layer> {
+        let mut out = Vec::new();
+        add_each_once(&mut out, self.places().flat_map(|p| &p.layers).filter(|l| is(l)));
+        out
+    }
+
+    /// Whether there is a complete run.
+    ///
+    /// # Errors
+    /// That no run completed.
+    pub(crate) fn need_run(&self) -> Known<()> {
+        if self.runs.is_empty() { Err(no_run()) } else { Ok(()) }
     }
 
     /// What the topmost layers completed in all runs, each from start to stop.
@@ -486,10 +497,17 @@ impl<'a> Case<'a> {
         value: impl Fn(&CaseRun<'a>) -> Known<T>,
         add: impl Fn(T, T) -> T,
     ) -> Known<T> {
-        if self.runs.is_empty() {
-            return Err(no_run());
-        }
+        self.need_run()?;
         self.runs.iter().try_fold(zero, |sum, ran| Ok(add(sum, value(ran)?)))
+    }
+}
+
+/// Adds layers that a list does not have yet.
+fn add_each_once<'a>(to: &mut Vec<&'a Layer>, layers: impl IntoIterator<Item = &'a Layer>) {
+    for layer in layers {
+        if to.iter().all(|l| l.stat_file != layer.stat_file) {
+            to.push(layer);
+        }
     }
 }
 

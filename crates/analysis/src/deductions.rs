@@ -26,7 +26,7 @@ use stats::comparison::Ratio;
 use stats::series::Series;
 use std::collections::BTreeMap;
 
-/// The ratio from which two rates count as different. A smaller one would change no decision.
+/// Least ratio of two rates that count as different. A smaller ratio would change no decision.
 const DIFFERENT: f64 = 1.1;
 
 /// A result that measured what its name claims.
@@ -140,8 +140,8 @@ fn scaling(rows: &[ResultRow], read_percent: u8) -> Vec<Deduction> {
 fn scaled(alone: &ResultRow, queued: &ResultRow) -> Option<Deduction> {
     let depth = asked_depth(queued.stream);
     let ratio = queued.rates.iops / alone.rates.iops;
-    let surely = Ratio::from_rates(&queued.runs, &alone.runs)?;
-    let meaning = match surely {
+    let interval = Ratio::from_rates(&queued.runs, &alone.runs)?;
+    let meaning = match interval {
         r if r.is_below(1.0 / DIFFERENT) => " Queueing costs more than it gains here.",
         r if r.is_one(DIFFERENT) => {
             " 1.0 means that a queue gains nothing: operations run one after another."
@@ -174,14 +174,14 @@ fn write_cache(rows: &[ResultRow]) -> Option<Deduction> {
     let bytes = read.block_bytes().filter(|b| write.block_bytes() == Some(*b))?;
     let ratio = write.rates.iops / read.rates.iops;
     let block = show_block(u64::from(bytes));
-    let surely = Ratio::from_rates(&write.runs, &read.runs)?;
-    let meaning = if surely.is_above(DIFFERENT) {
+    let interval = Ratio::from_rates(&write.runs, &read.runs)?;
+    let meaning = if interval.is_above(DIFFERENT) {
         format!(
             "are {ratio:.1} times as fast as reads: a write cache acknowledges them before they are on the medium"
         )
-    } else if surely.is_below(1.0 / DIFFERENT) {
+    } else if interval.is_below(1.0 / DIFFERENT) {
         format!("take {:.1} times as long as reads: no write cache hides the cost of writing", 1.0 / ratio)
-    } else if surely.is_one(DIFFERENT) {
+    } else if interval.is_one(DIFFERENT) {
         "are as fast as reads: a write cache makes no difference that can be seen".to_owned()
     } else {
         "cannot be distinguished from reads in these runs, so whether a write cache helps them is not known"

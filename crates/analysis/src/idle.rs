@@ -38,7 +38,9 @@ impl Idle {
         let mut targets = end.targets.clone();
         if role == Role::Made {
             // The test file does not exist yet, and the extents of its directory mean nothing.
-            targets.iter_mut().for_each(|target| target.extents = Some(Ok(Extents::default())));
+            for target in &mut targets {
+                target.extents = Some(Ok(Extents::default()));
+            }
         }
         let at = |moment, from: &Snapshot| Snapshot { moment, targets: targets.clone(), ..from.clone() };
         let run = |job| Run {
@@ -90,7 +92,7 @@ impl Idle {
     }
 
     /// Returns the answer of a check, or `None` if the check does not apply to the target.
-    pub fn look(&self, about: &str, id: CheckId) -> Option<Look> {
+    pub fn answer(&self, about: &str, id: CheckId) -> Option<Look> {
         let check = checks::all().find(|check| check.id == id)?;
         let mut case = case::cases_of_job(&self.record, usize::from(id == BUFFERED)).into_iter().next()?;
         if NEED_NO_RUN.contains(&id) {

@@ -20,28 +20,28 @@ use model::machine::Layer;
 use model::report::Limiter;
 use model::units::{show_ns, show_rate, show_share};
 
-/// Share of the latency inside the device from which the device is the limiter.
+/// Least share of the latency inside the device for the device to be the limiter.
 const DEVICE_FROM: f64 = 0.7;
 
-/// Share of the requested depth from which a queue is full.
+/// Least share of the requested depth for a queue to be full.
 const FULL_FROM: f64 = 0.9;
 
 /// The name of the limiter if a cgroup limits the I/O.
 pub(crate) const THROTTLE: &str = "throttle";
 
-/// Share of a link's rate from which it is full. Packet headers, commands and pauses take the rest.
+/// Least share of a link's rate for the link to be full. Packet headers, commands and pauses take the rest.
 const LINK_FROM: f64 = 0.83;
 
 /// The engine of a simulated device.
 const SIMULATED: &str = "sim";
 
-/// Share of the workers' time from which syncs or pauses are the limiter.
+/// Least share of the workers' time for syncs or pauses to be the limiter.
 const MOST_OF_TIME: f64 = 0.5;
 
-/// Share of a requested rate from which that rate is the limiter.
+/// Least share of a requested rate for that rate to be the limiter.
 const RATE_REACHED_FROM: f64 = 0.9;
 
-/// Share of the time with tasks waiting for memory from which memory is the limiter.
+/// Least share of the time with tasks waiting for memory for memory to be the limiter.
 const PRESSED_FROM: f64 = 0.1;
 
 /// The limiter of a result.

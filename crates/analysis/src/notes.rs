@@ -135,7 +135,7 @@ fn job_name<'r>(record: &'r Record, run: &Run) -> &'r str {
     record.header.plan.jobs.get(run.start.job).map_or("a job", |j| j.name.as_str())
 }
 
-/// The most rounds whose rates a note lists.
+/// Largest number of rounds whose rates a note lists.
 const ROUNDS_NAMED: usize = 5;
 
 /// Describes the preconditioning.
@@ -167,17 +167,17 @@ fn rates_line(record: &Record, rounds: &Rounds) -> String {
     format!("{name}: {}{} IOPS", if from > 0 { "... " } else { "" }, last.join(" "))
 }
 
-/// Notes on a run that is left out, and on its workers.
+/// Describes why a run does not count, and the errors of its workers.
 fn run_notes(record: &Record, run: &Run) -> Vec<String> {
     let who = format!("{}, run {}", job_name(record, run), run.start.repeat.saturating_add(1));
     let Some(end) = &run.end else {
-        return vec![format!("{who}: the session ends inside this run; it is left out")];
+        return vec![format!("{who}: the session ends inside this run, which therefore does not count")];
     };
     let mut out = Vec::new();
     match &end.ending {
         RunEnding::Complete | RunEnding::NotMeasured(_) => {}
-        RunEnding::Interrupted => out.push(format!("{who} was interrupted; it is left out")),
-        RunEnding::Failed(why) => out.push(format!("{who} failed and is left out: {why}")),
+        RunEnding::Interrupted => out.push(format!("{who} was interrupted and does not count")),
+        RunEnding::Failed(why) => out.push(format!("{who} failed and does not count: {why}")),
     }
     for worker in &end.workers {
         out.extend(worker.error.iter().map(|why| format!("{who}, worker {}: {why}", worker.worker)));

@@ -231,6 +231,11 @@ impl<'a> Case<'a> {
         Ok(self.not_alone(&self.sharers(&tops), &tops))
     }
 
+    /// Returns that the answer to a question about this stream alone is unknown, with the streams that share its devices.
+    pub(crate) fn cannot_tell<T>(&self, what: &str) -> Known<T> {
+        Err(format!("fathom cannot tell {what}: {}", self.why_shared()?))
+    }
+
     /// Direct operations of the streams that share these layers. Each is a request there or merged into one.
     pub(crate) fn direct_ops_of_sharers(&self, layers: &[&Layer]) -> u64 {
         let arrived_ops = |kind| {
@@ -327,13 +332,13 @@ impl<'a> Case<'a> {
         let (own_least, others_least) = if is_certain { (own.least, others.least) } else { (0, 0) };
         // Without charges, other programs may have read the rest.
         let rest =
-            if kind == Kind::Read && charged.is_none() { 0 } else { self.surely_left(kind, done, others) };
+            if kind == Kind::Read && charged.is_none() { 0 } else { self.least_left(kind, done, others) };
         let most = own.most.min(done.saturating_sub(others_least));
         Ok(Bounds { least: own_least.max(rest).min(most), most })
     }
 
     /// The part of a device's bytes that remains for this stream even if the others moved as much as they can, file systems included.
-    pub(crate) fn surely_left(&self, kind: Kind, done: u64, others: Bounds) -> u64 {
+    pub(crate) fn least_left(&self, kind: Kind, done: u64, others: Bounds) -> u64 {
         let theirs = if kind == Kind::Write {
             grown(others.most)
         } else {

@@ -178,13 +178,6 @@ pub enum Answer {
     DoesNotApply,
 }
 
-impl Answer {
-    /// Creates a finding that does not relabel the result and takes its fix from the check.
-    pub(crate) fn finding(severity: Severity, sentence: String, evidence: Evidence) -> Self {
-        Self::Finding(Detail::new(severity, sentence, evidence))
-    }
-}
-
 /// The details of a finding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Detail {
@@ -207,6 +200,7 @@ impl Detail {
     }
 
     /// Returns the answer of a check that has this finding.
+    #[allow(clippy::unnecessary_wraps, reason = "the other answers of checks may be errors")]
     pub(crate) fn found(self) -> Known<Answer> {
         Ok(Answer::Finding(self))
     }
@@ -233,6 +227,17 @@ pub enum Rename {
     Depth(f64),
     /// A condition to add to the name, such as `limited by CPU`.
     Condition(String),
+}
+
+/// Returns the answer of a check whose belief holds. See [`Answer::Holds`].
+#[allow(clippy::unnecessary_wraps, reason = "the other answers of checks may be errors")]
+pub(crate) fn holds(sentence: &'static str, numbers: Evidence) -> Known<Answer> {
+    Ok(Answer::Holds(sentence, numbers))
+}
+
+/// Returns why a check, or a figure that it needs, cannot be decided.
+pub(crate) fn not_checked<T>(why: &str) -> Known<T> {
+    Err(why.to_owned())
 }
 
 /// Builds evidence from pairs. Leaves out numbers that are not finite, because JSON cannot express them.

@@ -6,7 +6,8 @@ pub(super) use super::{
 };
 pub(crate) use crate::case::{Amount, Case, CaseRun, asked_depth, no_run, share};
 pub(crate) use crate::checks::{
-    Answer, Ask, Check, Detail, Earlier, Evidence, Rename, detail, evidence, finding, formula,
+    Answer, Ask, Check, Detail, Earlier, Evidence, Rename, detail, evidence, finding, formula, holds,
+    not_checked,
 };
 pub(crate) use crate::threshold::{Limit, Ns, Share, grade};
 pub(crate) use model::Known;

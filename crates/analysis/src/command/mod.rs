@@ -256,7 +256,7 @@ pub fn can_be_asked(condition: &Condition) -> bool {
     matches!(condition.limit, Limit::Time { .. })
 }
 
-/// Share of one CPU from which the CPU is the limiter.
+/// Least share of one CPU for the CPU to be the limiter.
 const CPU_BOUND: f64 = CPU_BOUND_ABOVE.0;
 
 /// A device is the limiter if it has requests in flight for at least this share of the time.
@@ -265,19 +265,19 @@ const DEVICE_BUSY: f64 = 0.75;
 /// Mean depth up to which requests count as one at a time.
 const ONE_AT_A_TIME: f64 = 1.25;
 
-/// Share of the time in syncs from which syncs are the limiter.
+/// Least share of the time in syncs for syncs to be the limiter.
 const SYNC_BOUND: f64 = 0.5;
 
 /// CPU and device share below which neither is the limiter.
 const IDLE: f64 = 0.5;
 
-/// Share of the time, and of the bytes, from which a device takes turns with a CPU.
+/// Least share of the time, and of the bytes, for a device to take turns with a CPU.
 const TAKES_TURNS: f64 = 0.2;
 
-/// Bytes through a standard stream from which its other end can be the limiter.
+/// Least bytes through a standard stream for its other end to be the limiter.
 const STREAM_BYTES: u64 = 1 << 20;
 
-/// Share of the bytes from which the page cache counts as holding all of them.
+/// Least share of the bytes for the page cache to count as holding all of them.
 const NEARLY: f64 = 0.95;
 
 /// Shortest run whose CPU share is known. The kernel counts CPU time in ticks of up to 4 ms.
@@ -461,16 +461,16 @@ fn throttle(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Option<S
     None
 }
 
-/// Share of the bytes from which the page cache changes the meaning of the time.
+/// Least share of the bytes from the page cache that changes the meaning of the time.
 const CACHE_SHARE: f64 = CACHED_ABOVE.0;
 
 /// Bytes below which a direction does not matter.
 const LEAST_BYTES: u64 = 1 << 20;
 
-/// Share of the reads from which other processes disturb the run.
+/// Least share of the reads by other processes that disturbs the run.
 const FOREIGN_SHARE: f64 = FOREIGN_ABOVE.0;
 
-/// Share of the time without a CPU, or without memory, from which the run takes noticeably longer.
+/// Least share of the time without a CPU, or without memory, that makes the run noticeably longer.
 const CPU_WAIT_SHARE: f64 = CPU_WAIT_ABOVE.0;
 
 /// Share of the topmost device's bytes that the lowest devices must deliver.

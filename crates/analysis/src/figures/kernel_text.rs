@@ -5,7 +5,7 @@
 
 use crate::case::{Case, CaseRun, share};
 use model::Known;
-use model::evidence::{CPU_STAT, Moment, Snapshot};
+use model::evidence::{CPU_STAT, Moment, SECTOR_BYTES, Snapshot};
 use model::figures::ObservedCpu;
 use model::machine::Layer;
 use model::report::HostFigures;
@@ -114,6 +114,20 @@ pub(crate) fn grown(ran: &CaseRun, file: &str, read: impl Fn(&str) -> Known<u64>
     let at = |moment| read(ran.at(moment)?.text(file)?);
     let (before, after) = (at(Moment::Start)?, at(Moment::Stop)?);
     after.checked_sub(before).ok_or_else(|| format!("{file}: a counter went backwards"))
+}
+
+/// Index of the discarded sectors in a `stat` file.
+const DISCARDED: usize = 13;
+
+/// The bytes discarded since a device was set up; `None` if the kernel does not count them (before 4.18).
+///
+/// # Errors
+/// That the count is not a number.
+pub(crate) fn discarded_bytes(stat: &str) -> Known<Option<u64>> {
+    let field = stat.split_ascii_whitespace().nth(DISCARDED);
+    let sectors = field.map(str::parse::<u64>).transpose();
+    let sectors = sectors.map_err(|_| "a stat file has no number of discards")?;
+    Ok(sectors.map(|n| n.saturating_mul(SECTOR_BYTES)))
 }
 
 /// Drivers of the sensors of drives.

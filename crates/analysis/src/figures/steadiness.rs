@@ -36,7 +36,7 @@ const STEADY_FROM_S: f64 = 59.5;
 const A_MINUTE_FROM_S: f64 = 29.5;
 /// Fewest runs for a step between runs: four on each side.
 const STEP_FROM_RUNS: usize = 8;
-/// The most runs for that search, whose time is quadratic.
+/// Largest number of runs for that search, whose time is quadratic.
 const STEP_TO_RUNS: usize = 500;
 /// A run settles if its rate changes less than this share of its first change towards the end.
 const SETTLES_BELOW: f64 = 0.5;
@@ -109,7 +109,7 @@ impl Drifts {
         }
     }
 
-    /// Whether most runs surely drift further than allowed, in one direction.
+    /// Whether the intervals of most runs are beyond the allowed drift, in one direction.
     pub(crate) fn exceed(&self) -> bool {
         self.most(|d, limit| d.exceeds(limit) && d.share < 0.0)
             || self.most(|d, limit| d.exceeds(limit) && d.share > 0.0)
@@ -120,7 +120,7 @@ impl Drifts {
         2 * self.settling > self.runs
     }
 
-    /// Whether most runs surely drift no further than allowed.
+    /// Whether the intervals of most runs are within the allowed drift.
     pub(crate) fn hold(&self) -> bool {
         self.most(Drift::is_within)
     }
@@ -284,7 +284,7 @@ impl Observed {
         ))
     }
 
-    /// Describes the mean drift within a run, or that of the first run that has one.
+    /// Describes the mean drift within a run, or the drift of the first run that has one.
     fn describe_drift(&self) -> String {
         let typical = self.within.mean().or_else(|| self.within.each.first().map(|(d, _)| *d));
         typical.map_or_else(String::new, |d| describe_change(&d))

@@ -8,7 +8,7 @@ use crate::checks::prelude::*;
 /// Share of cached bytes above which the rate is biased. A smaller share can come from pages that other readers
 /// left.
 pub(crate) const BIASED_ABOVE: Share = Share(0.05);
-/// Share from which most of the reads measured the page cache.
+/// Share of cached bytes at or above which the result is named after the page cache.
 pub(crate) const RENAMED_FROM: Share = Share(0.5);
 pub(super) const CHECK: Check = Check {
     id: CheckId::A01,
@@ -57,17 +57,13 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     ]);
     let Some(severity) = severity(share_cached) else {
         if at_most <= BIASED_ABOVE {
-            return Ok(Answer::Holds("The device delivered all bytes that were read.", numbers));
+            return holds("The device delivered all bytes that were read.", numbers);
         }
-        return Err(format!(
-            "fathom cannot tell how many of this stream's reads came from memory: {}",
-            case.why_shared()?
-        ));
+        return case.cannot_tell("how many of this stream's reads came from memory");
     };
     if delivered > 0 && is_encoded(case) {
-        return Err(
-            "the file is stored compressed, so the bytes at the device do not show what the cache served"
-                .into(),
+        return not_checked(
+            "the file is stored compressed, so the bytes at the device do not show what the cache served",
         );
     }
     let (renames, meaning) = match severity {

@@ -66,7 +66,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_bytes(new.bytes as u64),
             new.target.and_then(|at| case.path_among_several(at)).unwrap_or("the target")
         );
-        return Ok(finding(sentence, new.evidence()));
+        return finding(sentence, new.evidence());
     }
     if let Some(dirtied) = copied_by_btrfs(case)? {
         let sentence = format!(
@@ -75,7 +75,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_bytes(dirtied as u64),
             show_bytes(case.issued(Kind::Write).bytes)
         );
-        return Ok(finding(sentence, evidence([("dirtied_bytes", dirtied)])));
+        return finding(sentence, evidence([("dirtied_bytes", dirtied)]));
     }
     let mut is_undecided = false;
     for kind in Kind::MOVING {
@@ -91,20 +91,17 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
                 kind.word(),
                 file_systems(case)
             );
-            return Ok(finding(
+            return finding(
                 sentence,
                 evidence([("issued_bytes", issued as f64), ("device_bytes", seen as f64)]),
-            ));
+            );
         }
     }
     if is_undecided {
-        return Err(format!(
-            "fathom cannot tell whether the device saw all of this stream's I/O: {}",
-            case.why_shared()?
-        ));
+        return case.cannot_tell("whether the device saw all of this stream's I/O");
     }
     let numbers = pages.map_or_else(|_| Evidence::new(), NewPages::evidence);
-    Ok(Answer::Holds("Direct I/O reached the device and left nothing in the page cache.", numbers))
+    holds("Direct I/O reached the device and left nothing in the page cache.", numbers)
 }
 
 /// Returns the bytes that were dirtied and written back during direct writes to btrfs, if they match the bytes
@@ -129,8 +126,8 @@ fn copied_by_btrfs(case: &Case) -> Known<Option<f64>> {
         // The counters include pages that other streams dirtied.
         let others = case.of_phase().issued(Kind::Write).bytes as f64 - written;
         if copied >= COPIED_FROM.0 * written && copied - others < COPIED_FROM.0 * written {
-            return Err(
-                "other streams write too, and the kernel counts the pages of all of them together".into()
+            return not_checked(
+                "other streams write too, and the kernel counts the pages of all of them together",
             );
         }
         copied -= others;
@@ -138,13 +135,11 @@ fn copied_by_btrfs(case: &Case) -> Known<Option<f64>> {
     Ok((copied >= COPIED_FROM.0 * written).then_some(copied))
 }
 
-fn finding(sentence: String, numbers: Evidence) -> Answer {
-    Answer::Finding(
-        Detail::new(Severity::Rename, sentence, numbers).relabelled(Rename::Medium("page cache".into())),
-    )
+fn finding(sentence: String, numbers: Evidence) -> Known<Answer> {
+    Detail::new(Severity::Rename, sentence, numbers).relabelled(Rename::Medium("page cache".into())).found()
 }
 
-/// New pages in the page cache, and the most that the stream could have added.
+/// New pages in the page cache, and the bytes that the stream can have touched.
 #[derive(Clone, Copy)]
 struct NewPages {
     bytes: f64,

@@ -54,9 +54,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         None if case.places().next().is_none() => Err("the record does not contain the device chain of the \
                                                        target"
             .into()),
-        None => {
-            Ok(Answer::Holds("The file system reports that the target supports direct I/O.", evidence([])))
-        }
+        None => holds("The file system reports that the target supports direct I/O.", evidence([])),
     }
 }
 

@@ -44,7 +44,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         } else {
             "Every byte that was read is stored on the disk."
         };
-        return Ok(Answer::Holds(sentence, numbers));
+        return holds(sentence, numbers);
     }
     let share = show_share(share_unwritten);
     let sentence = match (measured, at_start) {

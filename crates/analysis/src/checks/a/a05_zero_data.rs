@@ -6,7 +6,7 @@ use model::job::Data;
 
 /// Share of zeros above which the rate is biased. Databases and virtual disks contain some empty blocks.
 const BIASED_ABOVE: Share = Share(0.05);
-/// Share from which the result mostly measures zeros.
+/// Share of zeros at or above which the result is void.
 const VOID_FROM: Share = Share(0.5);
 /// Fewest blocks that give a useful share: one in sixteen is 6 %.
 const FEWEST_BLOCKS: u64 = 16;
@@ -58,7 +58,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let part = share(zeros as f64, blocks as f64);
     let numbers = evidence([("probed_blocks", blocks as f64), ("zero_share", part)]);
     if part <= BIASED_ABOVE {
-        return Ok(Answer::Holds("The blocks that were read hold data.", numbers));
+        return holds("The blocks that were read hold data.", numbers);
     }
     let written = written_before(case);
     let remaining = part - written;

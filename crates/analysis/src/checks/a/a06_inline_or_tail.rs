@@ -36,7 +36,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let part = extents.iter().map(|e| share(e.inline_bytes as f64, e.span_bytes as f64)).fold(0.0, f64::max);
     let numbers = evidence([("inline_share", part)]);
     if part <= RENAMED_ABOVE {
-        return Ok(Answer::Holds("The file has data blocks of its own.", numbers));
+        return holds("The file has data blocks of its own.", numbers);
     }
     detail!(
         Severity::Rename,

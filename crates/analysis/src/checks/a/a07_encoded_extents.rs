@@ -44,7 +44,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         } else {
             "The file is stored neither compressed nor encrypted."
         };
-        return Ok(Answer::Holds(sentence, numbers));
+        return holds(sentence, numbers);
     }
     let mut sentence =
         format!("{} of the file is stored compressed or encrypted, which costs CPU time.", show_share(part));

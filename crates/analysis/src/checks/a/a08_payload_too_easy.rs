@@ -9,7 +9,7 @@ use model::record::Written;
 const COMPRESS_ABOVE: f64 = 10.0;
 /// Percent of the 4096 measured blocks that may be copies. No device would show a smaller share.
 const DEDUP_ABOVE: f64 = 5.0;
-/// Percent from which almost nothing is stored: zeros, or one block repeated.
+/// Percent saved at or above which the storage keeps almost nothing: zeros, or one block repeated.
 const NOTHING_LEFT: f64 = 95.0;
 /// Percentage points by which the measured share may exceed the requested one. The measurement samples 4096
 /// blocks.
@@ -59,7 +59,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let dedup = data.iter().map(|d| d.dedup_percent).fold(0.0, f64::max);
     let numbers = evidence([("compress_percent", compress), ("dedup_percent", dedup)]);
     if compress <= COMPRESS_ABOVE && dedup <= DEDUP_ABOVE {
-        return Ok(Answer::Holds("The written data can be neither compressed nor deduplicated.", numbers));
+        return holds("The written data can be neither compressed nor deduplicated.", numbers);
     }
     let almost_nothing_stored = compress.max(dedup) >= NOTHING_LEFT;
     let (severity, consequence) = if almost_nothing_stored && compresses(case) {

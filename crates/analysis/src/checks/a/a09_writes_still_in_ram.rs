@@ -62,12 +62,9 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     // If other streams share the device, both bounds must lead to the same answer.
     if share_in_memory(Some(bounds?.least as f64)) > RENAMED_ABOVE {
-        return Err(format!(
-            "fathom cannot tell how many of this stream's writes had left memory: {}",
-            case.why_shared()?
-        ));
+        return case.cannot_tell("how many of this stream's writes had left memory");
     }
-    Ok(Answer::Holds("The writes were at the device when the clock stopped.", numbers))
+    holds("The writes were at the device when the clock stopped.", numbers)
 }
 
 fn finding(case: &Case, in_memory: f64, mut numbers: Evidence) -> Detail {

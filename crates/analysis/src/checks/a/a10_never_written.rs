@@ -51,8 +51,8 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let mut numbers = evidence([("written_bytes", written as f64), ("cancelled_bytes", cancelled as f64)]);
     if cancelled as f64 > VOID_ABOVE.0 * written as f64 {
         if case.issued(Kind::Trim).ops > 0 || case.does(Kind::Trim) {
-            return Err(
-                "the job trims blocks that it wrote, and the kernel counts trimmed pages as dropped".into()
+            return not_checked(
+                "the job trims blocks that it wrote, and the kernel counts trimmed pages as dropped",
             );
         }
         return finding!(
@@ -64,7 +64,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     // A sync has nothing to write after direct writes.
     if case.stream.cache.is_direct() {
-        return Ok(Answer::Holds("No write was dropped before it was stored.", numbers));
+        return holds("No write was dropped before it was stored.", numbers);
     }
     let tops = case.tops()?;
     let others = case.submitted_by_sharers(Kind::Write, &tops);
@@ -75,18 +75,14 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     numbers.insert("different_bytes".into(), distinct);
     let arrived_at_least = if others.most == 0 { arrived } else { synced.saturating_sub(grown(others.most)) };
     if arrived as f64 >= ARRIVED_FROM.0 * distinct && (arrived_at_least as f64) < ARRIVED_FROM.0 * distinct {
-        return Err(format!(
-            "fathom cannot tell whether all of this stream's writes were stored: {}",
-            case.why_shared()?
-        ));
+        return case.cannot_tell("whether all of this stream's writes were stored");
     }
     if arrived as f64 >= ARRIVED_FROM.0 * distinct {
-        return Ok(Answer::Holds("The written data were stored after the final sync.", numbers));
+        return holds("The written data were stored after the final sync.", numbers);
     }
     if case.extents_over_runs().is_err() || earlier.finds(CheckId::A07) {
-        return Err(
-            "the file may be stored compressed, so the bytes at the device do not show how much was stored"
-                .into(),
+        return not_checked(
+            "the file may be stored compressed, so the bytes at the device do not show how much was stored",
         );
     }
     finding!(

@@ -60,23 +60,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
             .relabelled(renames)
             .found();
     }
-    let memory_layers = memory_ends(case);
+    let memory_layers = case.layers(|l| l.below.is_empty() && l.ram.is_some());
     if !memory_layers.is_empty() {
         return partly_memory(case, &memory_layers);
     }
     case.grounded()?;
-    Ok(Answer::Holds("The target is on a device that is not memory.", evidence([])))
-}
-
-/// Returns the ends of the device chain that are memory.
-fn memory_ends<'a>(case: &Case<'a>) -> Vec<&'a Layer> {
-    let mut out: Vec<&Layer> = Vec::new();
-    for layer in case.places().flat_map(Place::leaves).filter(|l| l.ram.is_some()) {
-        if out.iter().all(|l| l.stat_file != layer.stat_file) {
-            out.push(layer);
-        }
-    }
-    out
+    holds("The target is on a device that is not memory.", evidence([]))
 }
 
 /// Returns the answer for a chain in which only some ends are memory.
@@ -101,7 +90,7 @@ fn partly_memory(case: &Case, memory_layers: &[&Layer]) -> Known<Answer> {
     let mut numbers = evidence([("memory_share", part)]);
     numbers.extend(served.iter().map(|(l, part)| (format!("{}_share", l.name), *part)));
     if part <= SERVED_FROM {
-        return Ok(Answer::Holds("Part of the chain is memory, but it served almost no requests.", numbers));
+        return holds("Part of the chain is memory, but it served almost no requests.", numbers);
     }
     let each: Vec<String> =
         served.iter().map(|(l, part)| format!("{} {}", l.name, show_share(*part))).collect();

@@ -10,7 +10,7 @@
 use crate::case::{COUNTS_AT_ALL, SAME_BYTES};
 use crate::checks::prelude::*;
 
-/// Share of the top's bytes from which a single layer is checked.
+/// Least share of the top's bytes that a layer must move to be checked by itself.
 const MATTERS_FROM: Share = Share(0.05);
 /// Part of the missing bytes that never written blocks must explain to be named as the cause. Random reads hit
 /// them roughly in proportion.
@@ -77,7 +77,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     whole_chain?;
     let numbers =
         evidence([("top_bytes", top.total().bytes as f64), ("leaf_bytes", leaf.total().bytes as f64)]);
-    Ok(Answer::Holds("The disks below did all of the top device's I/O.", numbers))
+    holds("The disks below did all of the top device's I/O.", numbers)
 }
 
 /// The upper and the lower layers of a comparison.
@@ -117,7 +117,7 @@ fn shared(case: &Case, sides: Sides) -> Known<Answer> {
         let others = case.submitted_by_sharers(kind, leaves);
         let most = done.saturating_sub(others.least);
         let can_tell = kind == Kind::Write || charged.is_some();
-        let mut least = if can_tell { case.surely_left(kind, done, others) } else { 0 };
+        let mut least = if can_tell { case.least_left(kind, done, others) } else { 0 };
         // If all streams use the same top device and no layer between reads ahead, this stream cannot miss more
         // than all streams miss together.
         let all = case.with_sharers();
@@ -142,7 +142,7 @@ fn shared(case: &Case, sides: Sides) -> Known<Answer> {
     if undecided {
         return Err(why_shared());
     }
-    Ok(Answer::Holds("The disks below did all of the top device's I/O.", numbers))
+    holds("The disks below did all of the top device's I/O.", numbers)
 }
 
 /// Returns all layers below the targets.

@@ -42,7 +42,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     let total = device.total();
     let numbers = evidence([("device_bytes", total.bytes as f64), ("device_ios", total.ios as f64)]);
-    Ok(Answer::Holds("The kernel counted the device's I/O.", numbers))
+    holds("The kernel counted the device's I/O.", numbers)
 }
 
 #[cfg(test)]

@@ -61,11 +61,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
         let found = Detail::new(Severity::Note, detour, evidence([])).with_cure(cure.to_owned());
         return Ok(Answer::Finding(found));
     }
-    let holds = match expected {
+    let sentence = match expected {
         Some(_) => "Every target is on the device named with --expect-device.",
         None => "The path leads directly to a mounted file system or a device.",
     };
-    Ok(Answer::Holds(holds, evidence([])))
+    holds(sentence, evidence([]))
 }
 
 fn is_on(place: &Place, name: &str) -> bool {

@@ -61,7 +61,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     if span >= DRIVE_CACHE_BYTES {
-        return Ok(Answer::Holds("The span is larger than the caches of drives.", numbers));
+        return holds("The span is larger than the caches of drives.", numbers);
     }
     finding!(
         Severity::Note,

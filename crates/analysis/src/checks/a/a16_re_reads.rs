@@ -57,10 +57,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         ("expected_repeat_share", part),
     ]);
     if part <= REPEATS_ABOVE {
-        return Ok(Answer::Holds(
-            "Almost every read was of a block that the run had not read before.",
-            numbers,
-        ));
+        return holds("Almost every read was of a block that the run had not read before.", numbers);
     }
     // The page cache keeps the blocks read once, and read-ahead may hide from A01 how many it kept.
     let severity = if case.stream.cache.is_direct() { Severity::Note } else { Severity::Biased };

@@ -63,7 +63,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         ("chance", both.p),
     ]);
     if distance(both) <= FACTOR.ln() {
-        return Ok(Answer::Holds("The first read of a block took as long as the second.", numbers));
+        return holds("The first read of a block took as long as the second.", numbers);
     }
     // A burst by another process slows some reads of one list and not of the other.
     if let Some(others) = case.beside_probes().filter(|o| o.ops > FLOOR_IOS || o.bytes > FLOOR_BYTES) {

@@ -49,7 +49,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let median = latency.quantile_ns(0.5).ok_or("no read completed within a window")?;
     let numbers = evidence([("read_p50_ns", median as f64), ("floor_ns", FLOOR_NS as f64)]);
     if median >= FLOOR_NS {
-        return Ok(Answer::Holds("The reads took as long as a storage device needs.", numbers));
+        return holds("The reads took as long as a storage device needs.", numbers);
     }
     let start_of_sentence = format!("Half of the reads took {} or less", show_ns(median as f64));
     let (severity, sentence) = if holes_explain(earlier) {

@@ -59,7 +59,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let rate = if ceiling.shared { rates.iter().sum() } else { rates.into_iter().fold(0.0, f64::max) };
     let numbers = evidence([("bytes_per_s", rate), ("ceiling_bytes_per_s", ceiling.bytes_per_s)]);
     if rate <= ceiling.bytes_per_s {
-        return Ok(Answer::Holds("The link to the storage can carry this rate.", numbers));
+        return holds("The link to the storage can carry this rate.", numbers);
     }
     finding!(
         Severity::Void,

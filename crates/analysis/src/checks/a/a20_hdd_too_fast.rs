@@ -53,7 +53,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let leaves = case.leaves()?;
     let spinning: Known<Vec<u64>> = leaves.iter().map(|l| l.queue_number("rotational")).collect();
     if spinning?.contains(&0) {
-        return Ok(Answer::Holds("At least one disk below is not rotational.", evidence([])));
+        return holds("At least one disk below is not rotational.", evidence([]));
     }
     let latency = case.latency(Kind::Read).ok_or("no read completed within a window")?;
     let median = latency.quantile_ns(0.5).ok_or("no read completed within a window")?;
@@ -65,7 +65,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         ("span_bytes", span as f64),
     ]);
     if median >= FLOOR_NS && median as f64 >= EACH_FLOOR_NS * depth_per_disk {
-        return Ok(Answer::Holds("The reads took as long as a hard disk needs.", numbers));
+        return holds("The reads took as long as a hard disk needs.", numbers);
     }
     let is_virtual = leaves.iter().any(|l| case.is_virtual(l));
     if span < SPAN_FROM_BYTES && !is_virtual {

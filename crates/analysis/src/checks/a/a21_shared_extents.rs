@@ -63,7 +63,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         format!("its extent count grew from {} to {}", show_count(a as f64), show_count(b as f64))
     });
     let sentence = match (shared > SHARED_ABOVE, counts) {
-        (false, None) => return Ok(Answer::Holds("The file was overwritten in place.", numbers)),
+        (false, None) => return holds("The file was overwritten in place.", numbers),
         (true, counts) => {
             let counts = counts.map(|c| format!(" ({c})")).unwrap_or_default();
             format!(

@@ -101,7 +101,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
                  of fathom and of the device agree, so the number holds."
             );
         }
-        let holds = match (is_direct, ledger.own) {
+        let sentence = match (is_direct, ledger.own) {
             (true, Some(_)) => "The counts of fathom, of its cgroup and of the device agree.",
             (true, None) => "The counts of fathom and of the device agree. The cgroup has no count.",
             (false, Some(_)) => "The device moved all bytes that were charged to fathom.",
@@ -111,7 +111,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
                     .into());
             }
         };
-        return Ok(Answer::Holds(holds, numbers));
+        return holds(sentence, numbers);
     };
     finding!(
         Severity::Void,
@@ -163,7 +163,7 @@ fn shared(case: &Case) -> Known<Answer> {
         }
     }
     let numbers = evidence([("issued_bytes", case.issued_total().bytes as f64)]);
-    Ok(Answer::Holds("The counts of fathom and of the kernel for the stream's workers agree.", numbers))
+    holds("The counts of fathom and of the kernel for the stream's workers agree.", numbers)
 }
 
 /// Three counts of the same work, all runs together.

@@ -93,9 +93,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if files.is_empty() || !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }
-    if case.runs.is_empty() {
-        return Err(crate::case::no_run());
-    }
+    case.need_run()?;
     let mut worst: Option<(Change, usize)> = None;
     for target in files {
         // fathom's own writes change the times and the allocation, but not the length.
@@ -109,7 +107,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         }
     }
     let Some((change, target)) = worst else {
-        return Ok(Answer::Holds("The file stayed the same while it was measured.", evidence([])));
+        return holds("The file stayed the same while it was measured.", evidence([]));
     };
     let path = case.record.header.plan.targets.get(target).map_or("the file", |t| t.path.as_str());
     let numbers = match change {
@@ -118,7 +116,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         }
         _ => evidence([]),
     };
-    Ok(Answer::finding(change.severity(), change.sentence(path), numbers))
+    Detail::new(change.severity(), change.sentence(path), numbers).found()
 }
 
 /// Whether other hosts of this measurement write the file in other runs. The change may appear here later.

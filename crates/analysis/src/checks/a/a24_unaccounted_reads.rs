@@ -104,9 +104,8 @@ fn decide_by_calls(case: &Case, from: Share) -> Known<Answer> {
             let own = case.counted_by_workers(case.index, count);
             let enough = |bytes: u64| bytes as f64 >= from.0 * issued as f64;
             if enough(own.most) && !enough(own.least) {
-                return Err(
-                    "other streams ran at the same time, and the kernel counts their system calls together"
-                        .into(),
+                return not_checked(
+                    "other streams ran at the same time, and the kernel counts their system calls together",
                 );
             }
             own.most
@@ -125,7 +124,7 @@ fn decide_by_calls(case: &Case, from: Share) -> Known<Answer> {
             );
         }
     }
-    Ok(Answer::Holds("System calls moved all bytes that fathom counted.", evidence([])))
+    holds("System calls moved all bytes that fathom counted.", evidence([]))
 }
 
 /// Decides by pages: reads that no device delivered must be in the page cache. Direct reads need no page; A18
@@ -139,13 +138,10 @@ fn decide_by_pages(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let at_most = read.saturating_sub(delivered.least);
     if share(missing as f64, read as f64) < MISSING_FROM && share(at_most as f64, read as f64) >= MISSING_FROM
     {
-        return Err(format!(
-            "fathom cannot tell how many of this stream's reads a device delivered: {}",
-            case.why_shared()?
-        ));
+        return case.cannot_tell("how many of this stream's reads a device delivered");
     }
     if share(missing as f64, read as f64) < MISSING_FROM {
-        return Ok(Answer::Holds("The device or the page cache accounts for the reads.", evidence([])));
+        return holds("The device or the page cache accounts for the reads.", evidence([]));
     }
     if case.stream.cache.is_direct() {
         return Ok(Answer::DoesNotApply);
@@ -160,7 +156,7 @@ fn decide_by_pages(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     let numbers = evidence([("missing_bytes", missing as f64), ("cached_bytes", most_cached as f64)]);
     if most_cached as f64 >= CACHED_FROM.0 * from_memory as f64 {
-        return Ok(Answer::Holds("The device or the page cache accounts for the reads.", numbers));
+        return holds("The device or the page cache accounts for the reads.", numbers);
     }
     finding!(
         Severity::Void,

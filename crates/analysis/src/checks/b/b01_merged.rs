@@ -9,7 +9,7 @@ use crate::checks::prelude::*;
 const BIASED_ABOVE: f64 = 1.5;
 /// The engine that joins neighbours before the kernel sees them.
 const JOINS: &str = "preadv";
-/// Operations per request from which most operations were not requests.
+/// Operations per request at or above which most operations share a request.
 const RENAMED_FROM: f64 = 2.0;
 
 pub(super) const CHECK: Check = Check {
@@ -51,7 +51,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             return Err(case.why_shared()?);
         }
         let numbers = evidence([("ops_per_request_at_most", bound.ops_per_request)]);
-        return Ok(Answer::Holds("The device saw operations of the requested size.", numbers));
+        return holds("The device saw operations of the requested size.", numbers);
     }
     let worst = worst_requests(case, Requests::ops_per_request)?;
     let numbers = evidence([
@@ -61,7 +61,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("merges", worst.device.merges as f64),
     ]);
     if worst.ops_per_request() <= BIASED_ABOVE {
-        return Ok(Answer::Holds("The device saw operations of the requested size.", numbers));
+        return holds("The device saw operations of the requested size.", numbers);
     }
     let is_relabelled = worst.ops_per_request() >= RENAMED_FROM;
     let disk = case.shared().map_or_else(|_| "DISK".into(), |l| layer_names(&l));

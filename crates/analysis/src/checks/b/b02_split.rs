@@ -52,7 +52,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             return Err(case.why_shared()?);
         }
         let numbers = evidence([("requests_per_op_at_most", bound.requests_per_op)]);
-        return Ok(Answer::Holds("One operation was one request to the device.", numbers));
+        return holds("One operation was one request to the device.", numbers);
     }
     let worst = worst_requests(case, Requests::requests_per_op)?;
     let per_op = worst.requests_per_op();
@@ -62,7 +62,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("request_bytes_mean", worst.request_bytes()),
     ]);
     if per_op <= BIASED_ABOVE {
-        return Ok(Answer::Holds("The device got about one request for each operation.", numbers));
+        return holds("The device got about one request for each operation.", numbers);
     }
     let extra_requests = worst.device.ios.saturating_sub(worst.issued.ops);
     if extra_requests <= incidental_requests(case) {

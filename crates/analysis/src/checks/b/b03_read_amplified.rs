@@ -70,14 +70,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("bytes_per_byte_read", ratio),
     ]);
     if ratio <= BIASED_ABOVE {
-        return Ok(Answer::Holds("The device read only the requested bytes.", numbers));
+        return holds("The device read only the requested bytes.", numbers);
     }
     if read.saturating_sub(requested) <= allowed_extra_bytes(case) {
-        return Err(
-            "the run is too short to distinguish read-ahead at its end from read amplification".into()
+        return not_checked(
+            "the run is too short to distinguish read-ahead at its end from read amplification",
         );
     }
-    Ok(finding(case, "The device read", read, requested, numbers))
+    finding(case, "The device read", read, requested, numbers)
 }
 
 /// Returns the answer for a stream that shares its disks, from the reads that its own workers submitted.
@@ -90,7 +90,7 @@ fn decide_by_workers(case: &Case, requested: u64) -> Known<Answer> {
         ("bytes_per_byte_read", share(read.least as f64, requested as f64)),
     ]);
     if is_within_limit(read.most) {
-        return Ok(Answer::Holds("The device read only the requested bytes.", numbers));
+        return holds("The device read only the requested bytes.", numbers);
     }
     // A direct read that is submitted twice counts twice.
     if is_within_limit(read.least)
@@ -100,10 +100,10 @@ fn decide_by_workers(case: &Case, requested: u64) -> Known<Answer> {
         return Err(case.why_shared()?);
     }
     let subject = "The workers of this stream made the device read";
-    Ok(finding(case, subject, read.least, requested, numbers))
+    finding(case, subject, read.least, requested, numbers)
 }
 
-fn finding(case: &Case, subject: &str, read: u64, requested: u64, numbers: Evidence) -> Answer {
+fn finding(case: &Case, subject: &str, read: u64, requested: u64, numbers: Evidence) -> Known<Answer> {
     let sentence = format!(
         "{subject} {} bytes for each requested byte ({} for {}; read-ahead is up to {}).",
         show_rate(share(read as f64, requested as f64)),
@@ -113,7 +113,7 @@ fn finding(case: &Case, subject: &str, read: u64, requested: u64, numbers: Evide
     );
     let disks = layer_names(&case.shared().unwrap_or_default());
     let cure = CHECK.fix.replace("DISK", &disks);
-    Answer::Finding(Detail::new(Severity::Biased, sentence, numbers).with_cure(cure))
+    Detail::new(Severity::Biased, sentence, numbers).with_cure(cure).found()
 }
 
 /// Returns the extra bytes that are allowed: incidental reads and read-ahead.

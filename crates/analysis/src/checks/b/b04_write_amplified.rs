@@ -66,10 +66,10 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             return Err(case.why_shared()?);
         }
         let numbers = evidence([("written_bytes", requested as f64), ("device_write_bytes_at_most", most)]);
-        return Ok(Answer::Holds("The device wrote little more than the requested bytes.", numbers));
+        return holds("The device wrote little more than the requested bytes.", numbers);
     }
     if ratio <= BIASED_ABOVE || written - requested as f64 <= incidental {
-        return Ok(Answer::Holds("The device wrote little more than the requested bytes.", numbers));
+        return holds("The device wrote little more than the requested bytes.", numbers);
     }
     finding!(
         Severity::Biased,

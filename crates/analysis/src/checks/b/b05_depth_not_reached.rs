@@ -53,17 +53,17 @@ fn evaluate(case: &Case) -> Known<Answer> {
                 case.stream.engine
             );
         }
-        return Ok(finding(
+        return finding(
             case,
             sentence,
             reached,
             evidence([("asked_depth", requested), ("depth_mean", reached)]),
-        ));
+        );
     }
     let own = evidence([("asked_depth", requested), ("depth_mean", reached)]);
     if !case.stream.cache.is_direct() || !case.on_device() {
         // Through the page cache the kernel decides the device's queue, so only fathom's own count is checked.
-        return Ok(Answer::Holds("The queue was as deep as requested.", own));
+        return holds("The queue was as deep as requested.", own);
     }
     check_device_depth(case, requested, reached, own)
 }
@@ -86,9 +86,9 @@ fn check_device_depth(case: &Case, requested: f64, reached: f64, mut numbers: Ev
             show_rate(reached),
             show_rate(depth)
         );
-        return Ok(finding(case, sentence, depth, numbers));
+        return finding(case, sentence, depth, numbers);
     }
-    Ok(Answer::Holds("The queue was as deep as requested.", numbers))
+    holds("The queue was as deep as requested.", numbers)
 }
 
 /// Returns a fix other than the page's if the job already follows that one, or if this machine denies io_uring.
@@ -110,12 +110,11 @@ fn specific_fix(case: &Case) -> Option<String> {
     })
 }
 
-fn finding(case: &Case, sentence: String, depth: f64, numbers: Evidence) -> Answer {
-    Answer::Finding(
-        Detail::new(Severity::Rename, sentence, numbers)
-            .with_cure(specific_fix(case))
-            .relabelled(Rename::Depth(depth)),
-    )
+fn finding(case: &Case, sentence: String, depth: f64, numbers: Evidence) -> Known<Answer> {
+    Detail::new(Severity::Rename, sentence, numbers)
+        .with_cure(specific_fix(case))
+        .relabelled(Rename::Depth(depth))
+        .found()
 }
 
 /// Whether each worker had at most one operation in flight.

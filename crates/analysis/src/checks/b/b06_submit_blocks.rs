@@ -58,7 +58,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let numbers =
         evidence([("submit_ns_mean", submit), ("latency_ns_mean", latency), ("submit_share", part)]);
     if part <= limit {
-        return Ok(Answer::Holds("Submitting operations did not wait for them.", numbers));
+        return holds("Submitting operations did not wait for them.", numbers);
     }
     detail!(
         Severity::Biased,

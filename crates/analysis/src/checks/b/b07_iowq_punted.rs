@@ -6,7 +6,7 @@ use model::evidence::THREADS;
 
 /// Name prefix of the kernel threads that run operations that would block.
 const WORKER_PREFIX: &str = "iou-wrk-";
-/// Threads per worker from which operations ran in parallel threads. Each worker has its own ring, and a ring
+/// Least threads per worker that show operations running in parallel threads. Each worker has its own ring, and a ring
 /// keeps one thread for five seconds after a single operation that would have blocked, such as a write during a
 /// journal commit.
 const BIASED_FROM: usize = 2;
@@ -42,25 +42,21 @@ fn evaluate(case: &Case) -> Known<Answer> {
     for ran in &case.runs {
         most_workers = most_workers.max(kernel_workers_in_run(ran)?);
     }
-    if case.runs.is_empty() {
-        return Err(crate::case::no_run());
-    }
+    case.need_run()?;
     let numbers = evidence([("kernel_workers", most_workers as f64)]);
     if most_workers == 0 {
-        return Ok(Answer::Holds("io_uring performed the operations without kernel threads.", numbers));
+        return holds("io_uring performed the operations without kernel threads.", numbers);
     }
     let streams = phase_streams(case);
     if streams.iter().filter(|s| s.engine == case.stream.engine).count() > 1 {
-        return Err(
-            "several streams use io_uring, and the kernel does not show for which of them its threads worked"
-                .into(),
+        return not_checked(
+            "several streams use io_uring, and the kernel does not show for which of them its threads worked",
         );
     }
     if case.does(Kind::Sync) || case.does(Kind::Trim) {
-        return Err(
+        return not_checked(
             "io_uring always passes syncs and trims to kernel threads, so fathom cannot tell whether it \
-             passed reads and writes too"
-                .into(),
+             passed reads and writes too",
         );
     }
     let rings = case.stream.workers as usize;

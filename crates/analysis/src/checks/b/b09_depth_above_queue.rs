@@ -53,7 +53,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let (accepts, name) = narrowest.ok_or("no disk is known below the target")?;
     let numbers = evidence([("depth_mean", depth), ("queue_takes", accepts as f64)]);
     if depth <= accepts as f64 {
-        return Ok(Answer::Holds("The device's queue held all operations in flight.", numbers));
+        return holds("The device's queue held all operations in flight.", numbers);
     }
     detail!(
         Severity::Note,

@@ -4,7 +4,7 @@
 use crate::checks::b::disks;
 use crate::checks::prelude::*;
 
-/// Operations per second from which a queue's lock matters: each submission and each completion takes about a
+/// Least operations per second at which the lock of a queue matters: each submission and each completion takes about a
 /// microsecond.
 const FAST_FROM: f64 = 200_000.0;
 
@@ -52,10 +52,10 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let workers = case.stream.workers;
     let numbers = evidence([("iops", rate), ("workers", f64::from(workers))]);
     let Some(layer) = narrow else {
-        return Ok(Answer::Holds("Every disk has more than one hardware queue.", numbers));
+        return holds("Every disk has more than one hardware queue.", numbers);
     };
     if workers < 2 || rate < FAST_FROM {
-        return Ok(Answer::Holds("One hardware queue is enough for this rate.", numbers));
+        return holds("One hardware queue is enough for this rate.", numbers);
     }
     finding!(
         Severity::Note,

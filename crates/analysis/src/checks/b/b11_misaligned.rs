@@ -63,7 +63,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let numbers = evidence([("physical_block_bytes", block as f64), ("misfits", misfits.len() as f64)]);
     if misfits.is_empty() {
-        return Ok(Answer::Holds("Operations are aligned to the physical blocks of the disk.", numbers));
+        return holds("Operations are aligned to the physical blocks of the disk.", numbers);
     }
     let writes = case.does(Kind::Write);
     let effect = if writes {

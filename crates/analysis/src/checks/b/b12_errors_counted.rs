@@ -54,7 +54,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         numbers.insert("failed_syncs".into(), sync_failures.len() as f64);
     }
     if failed == 0 && short == 0 && sync_failures.is_empty() {
-        return Ok(Answer::Holds("Every operation moved all its bytes.", numbers));
+        return holds("Every operation moved all its bytes.", numbers);
     }
     let mut sentences = Vec::new();
     if let Some(first) = sync_failures.first() {

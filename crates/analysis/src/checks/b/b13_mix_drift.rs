@@ -64,7 +64,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let numbers =
         evidence([("got", worst.measured), ("asked", worst.planned), ("tolerances_off", worst.tolerances)]);
     if worst.tolerances <= 1.0 {
-        return Ok(Answer::Holds("Directions and sizes were as requested.", numbers));
+        return holds("Directions and sizes were as requested.", numbers);
     }
     Detail::new(Severity::Biased, worst.sentence.clone(), numbers).found()
 }

@@ -57,7 +57,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             return Err(case.why_shared()?);
         }
         let numbers = evidence([("merged_share_at_most", bound.merged_share)]);
-        return Ok(Answer::Holds("Random offsets reached the device as random I/O.", numbers));
+        return holds("Random offsets reached the device as random I/O.", numbers);
     }
     let merged = |r: &Requests| share(r.device.merges as f64, r.device.merges as f64 + r.device.ios as f64);
     let worst = worst_requests(case, merged)?;
@@ -69,7 +69,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     ]);
     let incidental = incidental_requests(case);
     if part <= BIASED_ABOVE + chance || worst.device.merges <= incidental {
-        return Ok(Answer::Holds("Random offsets reached the device as random I/O.", numbers));
+        return holds("Random offsets reached the device as random I/O.", numbers);
     }
     finding!(
         Severity::Biased,

@@ -49,8 +49,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let extents = case.extents()?;
     // Compressed files are stored in extents of 128 KiB, wherever these are.
     if extents.iter().any(|e| e.encoded_bytes > 0) {
-        return Err(
-            "the file is stored compressed or encrypted, so the number of its extents means nothing".into()
+        return not_checked(
+            "the file is stored compressed or encrypted, so the number of its extents means nothing",
         );
     }
     let worst = extents.iter().filter(|e| e.count > 0).min_by_key(|e| mean_extent_bytes(e));
@@ -60,10 +60,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let numbers =
         evidence([("extents", worst.count as f64), ("extent_bytes_mean", mean_extent_bytes(worst) as f64)]);
     if worst.count <= FEW_EXTENTS || mean_extent_bytes(worst) >= limit {
-        return Ok(Answer::Holds(
-            "The file has few extents, so sequential access is sequential on the disk.",
-            numbers,
-        ));
+        return holds("The file has few extents, so sequential access is sequential on the disk.", numbers);
     }
     finding!(
         if is_spinning { Severity::Biased } else { Severity::Note },

@@ -39,11 +39,8 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     if case.stream.renews_file() {
-        return Ok(Answer::finding(
-            Severity::Note,
-            "The job requests a new file in each run, so its writes also allocate blocks.".into(),
-            evidence([]),
-        ));
+        let sentence = "The job requests a new file in each run, so its writes also allocate blocks.";
+        return finding!(Severity::Note, evidence([]), "{sentence}");
     }
     let extents = case.extents()?;
     let worst = extents.iter().filter(|e| e.span_bytes > 0).map(share_without_blocks).max_by(f64::total_cmp);
@@ -53,7 +50,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     numbers.extend(evidence([("extents_before", most_extents(&extents))]));
     numbers.extend(extents_after_syncs(case).map(|all| ("extents_after".to_owned(), most_extents(&all))));
     if worst <= RENAMED_ABOVE {
-        return Ok(Answer::Holds("Writes overwrote existing blocks.", numbers));
+        return holds("Writes overwrote existing blocks.", numbers);
     }
     detail!(
         Severity::Rename,

@@ -63,7 +63,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("tolerated_share", worst.tolerated),
     ]);
     if worst.gap() <= worst.tolerated {
-        return Ok(Answer::Holds("Rate, latency and depth agree.", numbers));
+        return holds("Rate, latency and depth agree.", numbers);
     }
     if worst.gap() <= worst.largest_gap {
         return Err(format!(

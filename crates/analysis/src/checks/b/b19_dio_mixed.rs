@@ -36,7 +36,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             "Another stream of this phase uses the same target with --cache {other}: each makes the kernel \
              write back or drop pages that the other just used."
         );
-        return Ok(finding(sentence, 0));
+        return finding(sentence, 0);
     }
     let mut dirty = 0_u64;
     for moment in [Moment::Start, Moment::Stop] {
@@ -48,21 +48,18 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     if dirty == 0 {
         let numbers = evidence([("dirty_bytes", 0.0)]);
-        return Ok(Answer::Holds(
-            "No process used the file through the page cache during direct I/O.",
-            numbers,
-        ));
+        return holds("No process used the file through the page cache during direct I/O.", numbers);
     }
     let sentence = format!(
         "{} of the target were dirty in the page cache although this job uses direct I/O: another process \
          wrote the file through the cache.",
         show_bytes(dirty)
     );
-    Ok(finding(sentence, dirty))
+    finding(sentence, dirty)
 }
 
-fn finding(sentence: String, dirty: u64) -> Answer {
-    Answer::finding(Severity::Biased, sentence, evidence([("dirty_bytes", dirty as f64)]))
+fn finding(sentence: String, dirty: u64) -> Known<Answer> {
+    Detail::new(Severity::Biased, sentence, evidence([("dirty_bytes", dirty as f64)])).found()
 }
 
 /// Returns the cache mode of another stream of the phase that uses one of this stream's targets through the page

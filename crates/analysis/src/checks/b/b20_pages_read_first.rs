@@ -68,7 +68,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("read_per_written", part),
     ]);
     if part <= BIASED_ABOVE || read <= incidental {
-        return Ok(Answer::Holds("The writes caused no reads.", numbers));
+        return holds("The writes caused no reads.", numbers);
     }
     if !is_shared && case.own().is_err() {
         return Err(format!(

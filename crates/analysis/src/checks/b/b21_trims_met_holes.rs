@@ -5,10 +5,10 @@
 
 use crate::checks::prelude::*;
 
-/// Share of the trimmed bytes in holes above which the rate is not that of freeing blocks. The edges of a file
+/// Share of the trimmed bytes in holes above which the rate does not show how fast blocks are freed. The edges of a file
 /// stay below it.
 const BIASED_ABOVE: Share = Share(0.05);
-/// Share from which the result is relabelled.
+/// Share of the trimmed bytes in holes at or above which the result is relabelled.
 const RENAMED_FROM: Share = Share(0.5);
 /// Block size of nearly every file system. A trim of a part of a block zeroes it and frees nothing.
 const BLOCK_BYTES: u64 = 4096;
@@ -56,9 +56,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let streams = phase_streams(case).len();
     if streams > 1 || case.record.header.plan.part.is_some() || case.record.fleet.is_some() {
-        return Err(
-            "several streams or hosts change the file, and its holes are counted for all of them together"
-                .into(),
+        return not_checked(
+            "several streams or hosts change the file, and its holes are counted for all of them together",
         );
     }
     let sizes = [case.stream.access.smallest_bytes(), case.stream.access.largest_bytes()].map(u64::from);
@@ -74,7 +73,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let numbers =
         evidence([("trimmed_bytes", trimmed), ("freed_bytes", freed_bytes), ("in_holes_share", in_holes)]);
     if in_holes <= BIASED_ABOVE {
-        return Ok(Answer::Holds("The trims freed blocks.", numbers));
+        return holds("The trims freed blocks.", numbers);
     }
     let condition = Rename::Condition(format!("{} in holes", show_share(in_holes)));
     detail!(

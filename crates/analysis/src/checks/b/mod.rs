@@ -58,7 +58,7 @@ pub(super) const CHECKS: &[Check] = &[
     b21_trims_met_holes::CHECK,
 ];
 
-/// Largest difference between the device's bytes and the issued ones for which its requests count as fathom's. A
+/// Largest difference between the bytes of the device and the issued bytes at which the requests count as fathom's. A
 /// difference of 5 % moves the mean request size by as much.
 pub(crate) const SAME_BYTES: f64 = 0.05;
 /// Standard deviations by which chance may move a count. One in 16,000 exceeds it.
@@ -202,19 +202,18 @@ fn shared_bounds(case: &Case) -> Known<Option<SharedBounds>> {
     }))
 }
 
+/// Whether a layer queues and merges requests.
+pub(super) fn has_queue(layer: &Layer) -> bool {
+    matches!(layer.kind, LayerKind::Disk | LayerKind::Loop)
+}
+
 /// Returns the disks and loop devices below the targets, each once. These layers have their own request queue.
 ///
 /// # Errors
 /// Fails if none is known.
 fn disks<'a>(case: &Case<'a>) -> Known<Vec<&'a Layer>> {
     case.grounded()?;
-    let mut out: Vec<&Layer> = Vec::new();
-    let has_queue = |l: &&Layer| matches!(l.kind, LayerKind::Disk | LayerKind::Loop);
-    for layer in case.places().flat_map(|p| &p.layers).filter(has_queue) {
-        if out.iter().all(|l| l.stat_file != layer.stat_file) {
-            out.push(layer);
-        }
-    }
+    let out = case.layers(has_queue);
     if out.is_empty() { Err("no disk is known below the target".into()) } else { Ok(out) }
 }
 

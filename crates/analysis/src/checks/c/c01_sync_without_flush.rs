@@ -48,14 +48,11 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
              sends it no flush.",
             layer.name, layer.name
         );
-        return Ok(super::skipped_syncs(case, &sentence, evidence([])));
+        return super::skipped_syncs(case, &sentence, evidence([]));
     }
     let disks = super::volatile_disks(case)?;
     if disks.is_empty() {
-        return Ok(Answer::Holds(
-            "The disk reports no volatile cache, so a sync needs no flush.",
-            evidence([]),
-        ));
+        return holds("The disk reports no volatile cache, so a sync needs no flush.", evidence([]));
     }
     // If the stream makes no syncs, only the final sync of each run counts.
     let (requested, until) = match super::syncs_requested(case) {
@@ -83,7 +80,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Err(case.not_alone(&case.sharers(&disks), &disks));
     }
     if flushed > 0 && flushed as f64 >= needed {
-        return Ok(Answer::Holds("Syncs reached the disk as flushes.", numbers));
+        return holds("Syncs reached the disk as flushes.", numbers);
     }
     if case.stream.cache.is_sync() && disks.iter().any(|d| d.queue_number("fua") == Ok(1)) {
         return Err("the disk supports FUA writes, which are durable without a flush and which the kernel \
@@ -95,7 +92,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         show_count(requested as f64),
         show_count(flushed as f64)
     );
-    Ok(super::skipped_syncs(case, &sentence, numbers))
+    super::skipped_syncs(case, &sentence, numbers)
 }
 
 /// Returns a layer that has a volatile cache by its nature but reports none.

@@ -49,10 +49,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     let disks = super::volatile_disks(case)?;
     if disks.is_empty() {
-        return Ok(Answer::Holds(
-            "The disk reports no volatile cache, so there is nothing to flush.",
-            evidence([]),
-        ));
+        return holds("The disk reports no volatile cache, so there is nothing to flush.", evidence([]));
     }
     if !case.syncs_itself() || earlier.finds(CheckId::C02) || earlier.finds(CheckId::C01) {
         return Ok(Answer::DoesNotApply);
@@ -62,13 +59,13 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     for disk in disks {
         match time_flushes(case, disk, is_virtual)? {
             Flushes::Credible(ns) => slowest = Some(ns),
-            Flushes::TooCheap(finding) => return Ok(finding),
+            Flushes::TooCheap(finding) => return finding.found(),
             Flushes::None => {}
         }
     }
     // C01 reports missing flushes.
     let Some(ns) = slowest else { return Ok(Answer::DoesNotApply) };
-    Ok(Answer::Holds("A flush took long enough to have reached a medium.", evidence([("flush_ns", ns)])))
+    holds("A flush took long enough to have reached a medium.", evidence([("flush_ns", ns)]))
 }
 
 /// The flushes of one disk.
@@ -77,7 +74,7 @@ enum Flushes {
     /// They took this many ns each.
     Credible(f64),
     /// They were faster than any medium: the finding.
-    TooCheap(Answer),
+    TooCheap(Detail),
 }
 
 fn time_flushes(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Flushes> {
@@ -111,11 +108,8 @@ fn time_flushes(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Flushes> {
             "the drive answered from its memory, which is safe only with power-loss protection",
         )
     };
-    Ok(Flushes::TooCheap(Answer::finding(
-        severity,
-        format!("A flush of {} took {}: {cause}.", disk.name, show_ns(ns_per_flush(ms))),
-        numbers,
-    )))
+    let took = show_ns(ns_per_flush(ms));
+    Ok(Flushes::TooCheap(detail!(severity, numbers, "A flush of {} took {took}: {cause}.", disk.name)))
 }
 
 #[cfg(test)]

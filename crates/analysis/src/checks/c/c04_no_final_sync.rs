@@ -33,7 +33,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     if case.syncs_itself() {
-        return Ok(Answer::Holds("The job makes its writes durable within the measured time.", evidence([])));
+        return holds("The job makes its writes durable within the measured time.", evidence([]));
     }
     let failed = case.runs.iter().filter(|r| r.end.sync_ns.is_none()).count();
     if failed > 0 {
@@ -47,14 +47,12 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         .found();
     }
     if super::volatile_disks(case)?.is_empty() {
-        return Ok(Answer::Holds(
+        return holds(
             "The disk reports no volatile cache, so acknowledged writes are durable.",
             evidence([]),
-        ));
+        );
     }
-    if case.runs.is_empty() {
-        return Err(crate::case::no_run());
-    }
+    case.need_run()?;
     let syncs: f64 = case.runs.iter().filter_map(|r| r.end.sync_ns).map(|ns| ns as f64).sum();
     let mean_ns = syncs / case.runs.len() as f64;
     finding!(

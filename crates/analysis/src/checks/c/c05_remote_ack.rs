@@ -44,12 +44,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Err("the record does not contain the file system of the target".into());
     }
     let Some(kind) = kinds.iter().find(|k| REMOTE.iter().any(|r| k.starts_with(r))) else {
-        return Ok(Answer::Holds("No server is between a write and its storage.", evidence([])));
+        return holds("No server is between a write and its storage.", evidence([]));
     };
     if !kind.starts_with(COUNTED) {
-        return Ok(note(format!(
+        return note(format!(
             "{kind} acknowledged the writes, but this machine cannot see whether they are on media."
-        )));
+        ));
     }
     let [writes, commits] = calls_in_runs(case)?;
     if writes == 0 && commits == 0 && case.syncs_itself() && super::syncs_requested(case) > 0 {
@@ -68,11 +68,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
         show_count(writes as f64),
         show_count(commits as f64)
     );
-    Ok(note(sentence))
+    note(sentence)
 }
 
-fn note(sentence: String) -> Answer {
-    Answer::finding(Severity::Note, sentence, evidence([]))
+fn note(sentence: String) -> Known<Answer> {
+    Detail::new(Severity::Note, sentence, evidence([])).found()
 }
 
 /// Returns the WRITE and COMMIT calls of all runs, from the start to the final sync.
@@ -86,7 +86,7 @@ fn calls_in_runs(case: &Case) -> Known<[u64; 2]> {
             sum[i] = sum[i].saturating_add(passed);
         }
     }
-    if case.runs.is_empty() { Err(crate::case::no_run()) } else { Ok(sum) }
+    case.need_run().map(|()| sum)
 }
 
 /// Returns the WRITE and COMMIT calls since the mount, over all mounts in the file. In a line `WRITE: 3 3 0 ...`,

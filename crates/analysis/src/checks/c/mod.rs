@@ -36,13 +36,13 @@ const VOLATILE: &str = "write back";
 
 /// Returns the finding for syncs that do not make data durable. It is a note if the job makes no syncs, so that only
 /// the final sync is affected.
-fn skipped_syncs(case: &Case, sentence: &str, numbers: Evidence) -> Answer {
+fn skipped_syncs(case: &Case, sentence: &str, numbers: Evidence) -> Known<Answer> {
     let sentence = format!("{sentence} Synced data can be lost in a power failure.");
     if !case.syncs_itself() {
-        return Answer::finding(Severity::Note, sentence, numbers);
+        return Detail::new(Severity::Note, sentence, numbers).found();
     }
     let not_durable = Rename::Condition("not durable".into());
-    Answer::Finding(Detail::new(Severity::Rename, sentence, numbers).relabelled(not_durable))
+    Detail::new(Severity::Rename, sentence, numbers).relabelled(not_durable).found()
 }
 
 /// Whether a layer reports a volatile write cache.

@@ -1,4 +1,4 @@
-//! D01: traffic of other processes on the disk during the runs. [`crate::traffic`] decides which requests and
+//! D01: traffic of other processes on the disk during the runs. [`crate::figures::traffic`] decides which requests and
 //! bytes are theirs.
 //!
 //! The share of others is their traffic divided by theirs and fathom's together. Bytes and requests each have a
@@ -87,7 +87,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
              (inferred)."
         }
     };
-    Ok(Answer::Holds(sentence, top.numbers()))
+    holds(sentence, top.numbers())
 }
 
 /// Traffic of other processes and of fathom on a disk.

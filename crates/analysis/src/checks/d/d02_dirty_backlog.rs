@@ -47,7 +47,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let bytes = worst.ok_or_else(no_run)?;
     let numbers = evidence([("backlog_bytes", bytes as f64)]);
     if bytes <= BACKLOG_BYTES {
-        return Ok(Answer::Holds("Too little older data was waiting to be written to matter.", numbers));
+        return holds("Too little older data was waiting to be written to matter.", numbers);
     }
     finding!(
         Severity::Biased,

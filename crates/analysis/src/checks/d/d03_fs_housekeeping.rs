@@ -3,6 +3,7 @@
 //! trim nothing.
 
 use crate::checks::prelude::*;
+use crate::figures::kernel_text::{discarded_bytes, grown};
 use model::evidence::HOUSEKEEPERS;
 
 /// Threads that exist only during such work: start of their name, file system, and what they do. Other threads,
@@ -21,8 +22,6 @@ const IDLE_BYTES_PER_S: f64 = (1 << 20) as f64;
 const IDLE_FROM_NS: u64 = 500_000_000;
 /// Bytes discarded per run that never count: a deleted log file.
 const DISCARDED_FROM: u64 = 1 << 20;
-/// Index of the discarded sectors in a `stat` file.
-const DISCARD_SECTORS: usize = 13;
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::D03,
@@ -65,9 +64,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
-    if case.runs.is_empty() {
-        return Err(no_run());
-    }
+    case.need_run()?;
     let active_thread = active_thread(case)?;
     let idle = idle_bytes_per_s(case)?;
     let mut numbers = evidence([]);
@@ -100,7 +97,7 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_bytes(discarded)
         );
     }
-    Ok(Answer::Holds("The file system did no work of its own.", numbers))
+    holds("The file system did no work of its own.", numbers)
 }
 
 /// Returns a thread that works for one of the target's file systems.
@@ -135,24 +132,13 @@ fn idle_bytes_per_s(case: &Case) -> Known<Option<f64>> {
     Ok(Some(bytes * 1e9 / ns as f64))
 }
 
-/// Returns the bytes discarded on the shared disks in all runs.
+/// Returns the bytes discarded on the shared disks in all runs, or 0 if the kernel does not count them.
 fn discarded(case: &Case) -> Known<u64> {
-    let mut sum = 0_u64;
-    for ran in &case.runs {
-        for disk in case.shared()? {
-            let at = |moment| -> Known<u64> {
-                let mut fields = ran.at(moment)?.text(&disk.stat_file)?.split_ascii_whitespace();
-                // Kernels before 4.18 do not count discards.
-                let sectors = fields.nth(DISCARD_SECTORS).map_or(Ok(0), str::parse::<u64>);
-                sectors.map_err(|_| format!("{} does not contain a number of discards", disk.stat_file))
-            };
-            let sectors = at(Moment::Stop)?.checked_sub(at(Moment::Start)?);
-            let sectors =
-                sectors.ok_or_else(|| format!("{}: the counters went backwards", disk.stat_file))?;
-            sum = sum.saturating_add(sectors.saturating_mul(model::evidence::SECTOR_BYTES));
-        }
-    }
-    Ok(sum)
+    let disks = case.shared()?;
+    let count = |text: &str| Ok(discarded_bytes(text)?.unwrap_or(0));
+    sum_over_runs(case, |ran| {
+        disks.iter().try_fold(0_u64, |sum, disk| Ok(sum.saturating_add(grown(ran, &disk.stat_file, count)?)))
+    })
 }
 
 #[cfg(test)]
@@ -214,7 +200,7 @@ fn discarded_blocks_are_a_note() {
         let stop = record.runs[0].evidence.iter_mut().find(|s| s.moment == Moment::Stop).unwrap();
         let text = stop.files["/sys/block/vda/stat"].clone().unwrap();
         let mut fields: Vec<&str> = text.split_ascii_whitespace().collect();
-        fields[DISCARD_SECTORS] = sectors;
+        fields[13] = sectors;
         stop.files.insert("/sys/block/vda/stat".into(), Ok(fields.join(" ")));
         CHECK.answer(&record)
     };

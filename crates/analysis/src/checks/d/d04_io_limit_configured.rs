@@ -92,7 +92,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let limits = limits(case)?;
     if limits.hard.is_empty() && limits.soft.is_empty() {
-        return Ok(Answer::Holds("No cgroup limits these operations.", evidence([])));
+        return holds("No cgroup limits these operations.", evidence([]));
     }
     if let Some((limit, rate)) = nearest(case, &limits) {
         let numbers = evidence([("limit_per_s", limit.per_s), ("rate_per_s", rate)]);

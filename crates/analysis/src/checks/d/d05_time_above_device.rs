@@ -112,13 +112,12 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         } else {
             "The time above the device is only the usual overhead of the kernel."
         };
-        return Ok(Answer::Holds(sentence, numbers));
+        return holds(sentence, numbers);
     }
     if !split.is_above(least) {
-        return Err(
+        return not_checked(
             "fathom cannot tell how much of the latency was spent in the device: the kernel counts whole \
-             milliseconds, and the parts of split operations in parallel"
-                .into(),
+             milliseconds, and the parts of split operations in parallel",
         );
     }
     let limited = d04::reached(case).is_some();

@@ -45,7 +45,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     numbers.extend(share_of_ceiling.map(|share| ("share_of_own_ceiling".to_owned(), share)));
     let at_ceiling = share_of_ceiling.filter(|share| *share > CEILING_ABOVE);
     if busiest <= BOUND_ABOVE && at_ceiling.is_none() {
-        return Ok(Answer::Holds("The workers had CPU time to spare.", numbers));
+        return holds("The workers had CPU time to spare.", numbers);
     }
     let why = match at_ceiling {
         Some(share) => format!(

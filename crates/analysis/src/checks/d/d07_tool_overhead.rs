@@ -48,7 +48,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let part = if is_hidden { 0.0 } else { own_ns / median.max(1.0) };
     let numbers = evidence([("tool_ns", own_ns), ("median_ns", median), ("share", part)]);
     if part <= OVERHEAD_FROM {
-        return Ok(Answer::Holds("fathom's own overhead is negligible.", numbers));
+        return holds("fathom's own overhead is negligible.", numbers);
     }
     finding!(
         Severity::Biased,

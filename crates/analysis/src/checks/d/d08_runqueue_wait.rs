@@ -45,7 +45,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let part = share((ready - d11::paused_ns(case)).max(0.0), wall);
     let numbers = evidence([("ready_share", share(ready, wall)), ("ready_share_without_quota", part)]);
     if part <= BIASED_ABOVE {
-        return Ok(Answer::Holds("The workers waited too little for a CPU to matter.", numbers));
+        return holds("The workers waited too little for a CPU to matter.", numbers);
     }
     let cpus = case.machine.map_or(0, |m| m.cpus);
     let is_overcommitted = case.stream.workers > cpus && cpus > 0;

@@ -78,11 +78,11 @@ fn evaluate(case: &Case) -> Known<Answer> {
         .filter(|g| g.part > BIASED_ABOVE && g.part > ABOVE_NEIGHBOURS * g.neighbours)
         .max_by(|a, b| a.part.total_cmp(&b.part));
     let numbers = evidence([("device_ns", device_ns)]);
-    let Some(strongest) = strongest else { return Ok(Answer::Holds(NOT_AT_TICKS, numbers)) };
+    let Some(strongest) = strongest else { return holds(NOT_AT_TICKS, numbers) };
     // All operations of a busy worker may take 3 ms by themselves. A tick matters only to a task that waits for a
     // CPU.
     if kernel_text::waited(case, kernel_text::CPU).or_else(|_| d08::waited(case))? < READY_FROM {
-        return Ok(Answer::Holds(NOT_AT_TICKS, numbers));
+        return holds(NOT_AT_TICKS, numbers);
     }
     finding!(
         Severity::Biased,

@@ -63,8 +63,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let severity = match stolen_at_least {
         s if s > VOID_ABOVE => Severity::Void,
         s if s > BIASED_ABOVE => Severity::Biased,
-        _ if stolen == 0 => return Ok(Answer::Holds("The host took no CPU time away.", numbers)),
-        _ => return Ok(Answer::Holds("The host took too little CPU time away to matter.", numbers)),
+        _ if stolen == 0 => return holds("The host took no CPU time away.", numbers),
+        _ => return holds("The host took too little CPU time away to matter.", numbers),
     };
     finding!(severity, numbers, "The hypervisor took away {} of the CPU time.", show_share(part))
 }

@@ -45,13 +45,13 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let Some(Pauses { times, paused_ns, passed_ns }) = pauses_in_runs(case)? else {
-        return Ok(Answer::Holds(NOT_PAUSED, evidence([])));
+        return holds(NOT_PAUSED, evidence([]));
     };
     let part = share(paused_ns, passed_ns);
     let numbers = evidence([("pauses", times as f64), ("paused_ns", paused_ns), ("paused_share", part)]);
     if part <= BIASED_ABOVE {
         let sentence = if times == 0 { NOT_PAUSED } else { HARDLY_PAUSED };
-        return Ok(Answer::Holds(sentence, numbers));
+        return holds(sentence, numbers);
     }
     let (severity, renames) = if part > RENAMED_ABOVE {
         (Severity::Rename, Some(Rename::Condition("limited by a CPU quota".into())))

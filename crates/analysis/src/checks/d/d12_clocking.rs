@@ -47,9 +47,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let machine = case.machine.ok_or("the record names no host")?;
     let governors = machine.fact(GOVERNORS)?;
     if governors.is_empty() {
-        return Err(
-            "the kernel does not show the frequency of the CPUs; in a virtual machine the host chooses it"
-                .into(),
+        return not_checked(
+            "the kernel does not show the frequency of the CPUs; in a virtual machine the host chooses it",
         );
     }
     let slower_governors: BTreeSet<&str> =
@@ -75,7 +74,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     };
     if causes.is_empty() {
         waking?;
-        return Ok(Answer::Holds("The CPUs run at full clock and do not sleep deeply.", numbers));
+        return holds("The CPUs run at full clock and do not sleep deeply.", numbers);
     }
     finding!(Severity::Note, numbers, "Power saving is part of these latencies: {}.", causes.join(", and "))
 }

@@ -4,7 +4,7 @@
 use crate::checks::prelude::*;
 use model::evidence::SUSPENDED;
 
-/// Sleep in a run from which it is not the error of reading two clocks in sequence. A reader that loses its CPU
+/// Shortest sleep of the machine that is not an error of reading two clocks in sequence. A reader that loses its CPU
 /// in between continues within some ten ms, and no machine sleeps and wakes in less than this time.
 const ASLEEP_NS: u64 = 100_000_000;
 /// Drift that the kernel's corrections (at most 500 ppm) and fathom's calibration (5 ppm) cannot explain.
@@ -113,7 +113,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if !by_counter {
         source.ok_or("the record names no host")??;
     }
-    Ok(Answer::Holds("The clock kept time, and the machine did not sleep.", numbers))
+    holds("The clock kept time, and the machine did not sleep.", numbers)
 }
 
 /// Returns the longest sleep in a run. The value is the difference of two clocks read in sequence, so it varies a

@@ -93,7 +93,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     stalled?;
     pages_per_s?;
-    Ok(Answer::Holds("There was enough memory.", numbers))
+    holds("There was enough memory.", numbers)
 }
 
 /// Returns the highest share of the dirty page limit at the stop of a run, or `None` if the stream's writes leave

@@ -51,7 +51,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("at_s", at_s),
     ]);
     if limit.saturating_sub(reading) > NEAR_MILLIDEGREES {
-        return Ok(Answer::Holds("The drives stayed below the temperature at which they throttle.", numbers));
+        return holds("The drives stayed below the temperature at which they throttle.", numbers);
     }
     finding!(
         Severity::Biased,
@@ -78,9 +78,7 @@ struct Sensor {
 
 /// Returns the sensor closest to its limit, or `None` if no sensor has a limit.
 fn hottest(case: &Case) -> Known<Option<Sensor>> {
-    if case.runs.is_empty() {
-        return Err(no_run());
-    }
+    case.need_run()?;
     let mut hottest: Option<Sensor> = None;
     let samples = case.runs.iter().flat_map(|r| [(r, Moment::Start), (r, Moment::Stop)]);
     for (ran, moment) in samples {

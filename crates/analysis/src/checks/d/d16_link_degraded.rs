@@ -5,7 +5,7 @@ use crate::checks::d::d18_virtual::is_virtual;
 use crate::checks::prelude::*;
 use crate::figures::kernel_text::link;
 
-/// Share of the link's bandwidth from which the link limits the rate. Protocol and queueing take the rest.
+/// Least share of the link's bandwidth at which the link limits the rate. Protocol and queueing take the rest.
 const HOLDS_BACK_FROM: Share = Share(0.5);
 pub(super) const CHECK: Check = Check {
     id: CheckId::D16,
@@ -54,7 +54,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let Some((layer, carries, degradation)) = degraded else {
         let slowest = links.iter().map(|(_, (carries, _))| *carries).min_by(f64::total_cmp);
         let numbers = evidence([("link_bytes_per_s", slowest.unwrap_or(f64::NAN))]);
-        return Ok(Answer::Holds("The links to the drives run at full speed and width.", numbers));
+        return holds("The links to the drives run at full speed and width.", numbers);
     };
     let moved: f64 = Kind::MOVING.iter().map(|k| case.in_windows(*k).bytes as f64).sum();
     // The bytes are divided evenly among several drives, since nothing shows the real division.

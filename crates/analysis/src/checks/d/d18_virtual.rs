@@ -44,7 +44,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let Some(hypervisor) = virtual_by(case)? else {
-        return Ok(Answer::Holds("As far as fathom can see, this is not a virtual machine.", evidence([])));
+        return holds("As far as fathom can see, this is not a virtual machine.", evidence([]));
     };
     finding!(
         Severity::Note,

@@ -67,10 +67,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let Some(cloud) = cloud(case)? else {
-        return Ok(Answer::Holds(
-            "The disk belongs to no cloud that is known for burst credits.",
-            evidence([]),
-        ));
+        return holds("The disk belongs to no cloud that is known for burst credits.", evidence([]));
     };
     // A schedule, not the disk, decides the rate.
     if !case.stream.is_unheld() {
@@ -86,10 +83,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
                 show_ns(measured)
             ));
         }
-        return Ok(Answer::Holds(
-            "The disk kept its rate for longer than burst credits last.",
-            Evidence::new(),
-        ));
+        return holds("The disk kept its rate for longer than burst credits last.", Evidence::new());
     };
     let ns = measured * fall.at as f64 / rates.len().max(1) as f64;
     finding!(

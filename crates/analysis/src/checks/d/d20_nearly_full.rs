@@ -49,7 +49,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let part = free(fullest);
     let numbers = evidence([("free_share", part), ("free_bytes", fullest.free_bytes as f64)]);
     if part >= FREE_BELOW {
-        return Ok(Answer::Holds("The file system had enough free space.", numbers));
+        return holds("The file system had enough free space.", numbers);
     }
     let writes = case.does(Kind::Write);
     let effect =

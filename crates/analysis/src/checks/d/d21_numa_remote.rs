@@ -43,14 +43,14 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let nodes = nodes(machine.fact(NODES)?)?;
     match nodes.len() {
         0 => return Err("the kernel shows no NUMA nodes".into()),
-        1 => return Ok(Answer::Holds("All CPUs are on the same NUMA node.", evidence([("nodes", 1.0)]))),
+        1 => return holds("All CPUs are on the same NUMA node.", evidence([("nodes", 1.0)])),
         _ => {}
     }
     let at_device = device_nodes(case)?;
     let at_workers = worker_nodes(&case.stream.place, &nodes);
     let numbers = evidence([("nodes", nodes.len() as f64), ("worker_nodes", at_workers.len() as f64)]);
     if at_workers.is_subset(&at_device) {
-        return Ok(Answer::Holds("The workers are on the NUMA node of the device.", numbers));
+        return holds("The workers are on the NUMA node of the device.", numbers);
     }
     let list = |all: &BTreeSet<u32>| all.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
     detail!(

@@ -2,6 +2,7 @@
 //! scheduler, merging, request size, read-ahead and writeback throttling of every device with the defaults of its
 //! class.
 
+use crate::checks::b::has_queue;
 use crate::checks::prelude::*;
 
 /// Default read-ahead in KiB (VM_READAHEAD_PAGES).
@@ -48,13 +49,12 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
-    let mut seen: Vec<&str> = Vec::new();
+    let layers = case.layers(has_queue);
+    if layers.is_empty() {
+        return not_checked("no block device is known below");
+    }
     let (mut changes, mut commands) = (Vec::new(), Vec::new());
-    for layer in case.places().flat_map(|p| &p.layers).filter(|l| has_queue(l)) {
-        if seen.contains(&layer.name.as_str()) {
-            continue;
-        }
-        seen.push(&layer.name);
+    for layer in &layers {
         let (settings, restoring): (Vec<String>, Vec<String>) =
             changed_settings(case, layer)?.into_iter().unzip();
         if !settings.is_empty() {
@@ -62,15 +62,9 @@ fn evaluate(case: &Case) -> Known<Answer> {
         }
         commands.extend(restoring);
     }
-    if seen.is_empty() {
-        return Err("no block device is known below".into());
-    }
-    let numbers = evidence([("devices", seen.len() as f64), ("devices_changed", changes.len() as f64)]);
+    let numbers = evidence([("devices", layers.len() as f64), ("devices_changed", changes.len() as f64)]);
     if changes.is_empty() {
-        return Ok(Answer::Holds(
-            "The block layer settings that matter here are the kernel's defaults.",
-            numbers,
-        ));
+        return holds("The block layer settings that matter here are the kernel's defaults.", numbers);
     }
     detail!(
         Severity::Note,
@@ -83,11 +77,6 @@ fn evaluate(case: &Case) -> Known<Answer> {
         commands.join(", ")
     ))
     .found()
-}
-
-/// Whether this layer queues and merges requests.
-fn has_queue(layer: &Layer) -> bool {
-    matches!(layer.kind, LayerKind::Disk | LayerKind::Loop)
 }
 
 /// Describes the settings of a device that differ from the defaults of its class, such as `nomerges 2 (default

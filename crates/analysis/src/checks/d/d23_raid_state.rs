@@ -54,8 +54,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     all_problems.dedup();
     let numbers = evidence([("arrays", arrays.len() as f64), ("caches", caches.len() as f64)]);
     if all_problems.is_empty() {
-        return why_not_read
-            .map_or(Ok(Answer::Holds("The arrays below were complete and idle.", numbers)), Err);
+        return why_not_read.map_or(holds("The arrays below were complete and idle.", numbers), Err);
     }
     finding!(
         Severity::Biased,

@@ -65,10 +65,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Err("the record does not contain the file system of the target".into());
     }
     let Some((fs, location)) = remote else {
-        return Ok(Answer::Holds(
-            "The file system is on this machine, and the kernel serves it.",
-            evidence([]),
-        ));
+        return holds("The file system is on this machine, and the kernel serves it.", evidence([]));
     };
     let mut sentence = format!("This is {} ({}): {location}.", fs.kind, fs.source);
     let mut numbers = evidence([]);

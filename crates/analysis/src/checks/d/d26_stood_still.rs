@@ -54,9 +54,7 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {
-    if case.runs.is_empty() {
-        return Err(crate::case::no_run());
-    }
+    case.need_run()?;
     let (mut total, mut longest, mut times, mut time) = (0.0_f64, 0_u64, 0_u64, 0.0);
     let mut workers = Ok(WorkerStates::default());
     for ran in &case.runs {
@@ -104,10 +102,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         return Detail::new(severity, sentence, numbers).found();
     }
     workers?;
-    Ok(Answer::Holds(
-        "fathom and its workers were not traced, and not stopped for long enough to matter.",
-        numbers,
-    ))
+    holds("fathom and its workers were not traced, and not stopped for long enough to matter.", numbers)
 }
 
 /// Adds the samples of one run to those of the runs before.

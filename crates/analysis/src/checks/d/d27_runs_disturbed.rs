@@ -64,12 +64,10 @@ fn evaluate(case: &Case) -> Known<Answer> {
         let found = Detail::new(Severity::Note, sentence, numbers).with_cure(String::new());
         return Ok(Answer::Finding(found));
     }
-    if case.runs.is_empty() {
-        return Err(crate::case::no_run());
-    }
+    case.need_run()?;
     let outside = Outside::from_runs(case);
     match outside.unseen().as_slice() {
-        [] => Ok(Answer::Holds("No other load disturbed the runs.", numbers)),
+        [] => holds("No other load disturbed the runs.", numbers),
         reasons => Err(reasons.join("; ")),
     }
 }

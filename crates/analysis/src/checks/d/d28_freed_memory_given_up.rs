@@ -66,8 +66,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
         }
     };
     if !is_reporting {
-        let holds = "As far as fathom can see, this machine keeps the memory that it frees.";
-        return Ok(Answer::Holds(holds, evidence([])));
+        let sentence = "As far as fathom can see, this machine keeps the memory that it frees.";
+        return holds(sentence, evidence([]));
     }
     let taken_bytes = sum_over_runs(case, taken_bytes)?;
     let moved = case.issued_total();
@@ -78,7 +78,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let part = share(taken_bytes as f64, case.of_phase().issued_total().bytes as f64).min(1.0);
     let mut numbers = evidence([("taken_bytes", taken_bytes as f64), ("moved_bytes", moved.bytes as f64)]);
     if part < TAKEN_FROM {
-        return Ok(Answer::Holds("The page cache took almost no memory that had been free.", numbers));
+        return holds("The page cache took almost no memory that had been free.", numbers);
     }
     let spent = system_ns_per_byte(case, &moved);
     numbers.extend(spent.map(|ns| ("system_ns_per_byte".to_owned(), ns)));

@@ -8,7 +8,7 @@ use crate::figures::time_series::courses;
 use stats::sample::mean;
 use stats::series::{FEWEST, Series};
 
-/// Seconds of a run from which the drift is also reported per minute.
+/// Least seconds of a run whose drift is also reported per minute.
 const A_MINUTE_FROM_S: f64 = 10.0;
 
 pub(super) const CHECK: Check = Check {
@@ -83,7 +83,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         );
     }
     if drifts.hold() {
-        return Ok(Answer::Holds("The rate did not drift within the runs.", numbers));
+        return holds("The rate did not drift within the runs.", numbers);
     }
     Err(if drifts.each.len() < courses.len() {
         "the runs are too short: they contain too few independent observations".into()

@@ -7,7 +7,7 @@ use crate::figures::time_series::{Course, courses};
 use stats::change::{Change, SURELY, Step};
 use stats::series::Series;
 
-/// Steps from which the mean is a rate that the storage never had. Smaller steps bias it.
+/// Least size of a step that relabels the result: the mean is then a rate that the storage never had. A smaller step biases it.
 const RENAMED_FROM: Share = Share(0.20);
 
 pub(super) const CHECK: Check = Check {
@@ -66,10 +66,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
                 .into())
         } else {
             let least = all_series.first().map_or(0.0, |c| STEP_FROM.share_for(c));
-            Ok(Answer::Holds(
-                "The rate stayed on one level within each run.",
-                evidence([("smallest_step_share", least)]),
-            ))
+            holds("The rate stayed on one level within each run.", evidence([("smallest_step_share", least)]))
         };
     };
     let (Some(ran), Some(series)) = (case.runs.get(cliff.run), all_series.get(cliff.run)) else {
@@ -111,7 +108,7 @@ fn finding(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) -> Detail
 }
 
 /// Returns the topmost device's mean latency before and after the largest step, in ns. Samples across the step
-/// belong to both sides and are left out.
+/// belong to both sides and do not count.
 fn device_latencies(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) -> Known<[f64; 2]> {
     if !case.has_storage() {
         return Err("the job uses no storage".into());

@@ -53,7 +53,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("moved_share", moved),
     ]);
     if !warm_up.matters {
-        return Ok(Answer::Holds("The beginning of the runs was like the rest.", numbers));
+        return holds("The beginning of the runs was like the rest.", numbers);
     }
     detail!(
         Severity::Note,

@@ -43,7 +43,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let numbers = evidence([("independent_observations", independent), ("seconds", seconds)]);
     // Allows for rounding errors.
     if independent >= FEWEST - 1e-6 {
-        return Ok(Answer::Holds("The runs contain enough independent observations for a mean.", numbers));
+        return holds("The runs contain enough independent observations for a mean.", numbers);
     }
     if seconds < LONG_S - 0.1 {
         return Err("the runs are too short: they contain too few independent observations".into());

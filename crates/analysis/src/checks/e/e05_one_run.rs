@@ -31,10 +31,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         1 => "One run".to_owned(),
         n if n < FEWEST_RUNS => format!("{n} runs"),
         _ => {
-            return Ok(Answer::Holds(
-                "There are enough runs to estimate how much the number varies.",
-                numbers,
-            ));
+            return holds("There are enough runs to estimate how much the number varies.", numbers);
         }
     };
     // Each cell of a sweep is measured once, by its preset.

@@ -66,7 +66,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("runs", rates.len() as f64),
     ]);
     let Some(severity) = severity(deviation) else {
-        return Ok(Answer::Holds("The runs agree with each other.", numbers));
+        return holds("The runs agree with each other.", numbers);
     };
     let shown: Vec<String> = rates.iter().take(10).map(|r| show_rate(*r)).collect();
     let more = if rates.len() > shown.len() { ", ..." } else { "" };

@@ -62,7 +62,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     if checked == 0 {
         return Err(format!("no direction has the {FEWEST_OPS} operations that a distribution needs"));
     }
-    Ok(Answer::Holds("Latencies form one group.", evidence([])))
+    holds("Latencies form one group.", evidence([]))
 }
 
 /// Whether the page cache is known to have answered a part of the reads.

@@ -44,7 +44,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         SHOWN.iter().filter(|(_, q)| (fewest as f64) * (1.0 - q) < BEYOND - 1e-6).collect();
     let numbers = evidence([("operations", fewest as f64), ("withheld", withheld.len() as f64)]);
     let Some((_, hardest)) = withheld.last() else {
-        return Ok(Answer::Holds("There are enough operations for the percentiles of the table.", numbers));
+        return holds("There are enough operations for the percentiles of the table.", numbers);
     };
     let names: Vec<&str> = withheld.iter().map(|(name, _)| *name).collect();
     detail!(

@@ -10,7 +10,7 @@ const OMITTED_FROM: f64 = 10.0;
 /// Share of all waiting that must be inside stalls, in long and in short measurements: the few pauses of any busy
 /// machine are a larger part of a short one.
 const STALLED_FROM: [f64; 2] = [0.05, 0.10];
-/// Seconds of measuring from which the first value applies.
+/// Least seconds of measuring for the first limit.
 const LONG_S: f64 = 9.9;
 /// An operation stalled if it took longer than this many medians.
 const STALL_MEDIANS: f64 = 10.0;
@@ -83,10 +83,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     let stalled_from = STALLED_FROM[usize::from(case.window_ns() < LONG_S * 1e9)];
     let queues = worst.stalled as f64 / case.depth_mean()?.max(1.0);
     if ratio < OMITTED_FROM || worst.share < stalled_from || queues < STALLS_FROM {
-        return Ok(Answer::Holds(
-            "Percentiles of operations are close to those of requests at random moments.",
-            numbers,
-        ));
+        return holds("Percentiles of operations are close to those of requests at random moments.", numbers);
     }
     let cpu = if waited_for_cpu(case, worst.share) {
         " fathom's own threads waited for a CPU at the same time (D08)."

@@ -61,7 +61,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("withheld", late.len() as f64),
     ]);
     if !unserved && late.is_empty() {
-        return Ok(Answer::Holds("Operations were submitted on schedule.", numbers));
+        return holds("Operations were submitted on schedule.", numbers);
     }
     if unserved {
         return finding!(

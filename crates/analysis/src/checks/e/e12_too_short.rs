@@ -48,9 +48,7 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {
-    if case.runs.is_empty() {
-        return Err(no_run());
-    }
+    case.need_run()?;
     let seconds = case.window_ns() / 1e9;
     let written = case.issued(Kind::Write).bytes;
     let mut numbers = evidence([("seconds", seconds), ("written_bytes", written as f64)]);
@@ -101,7 +99,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
              five seconds is hardly included."
         );
     }
-    Ok(Answer::Holds("The runs are longer than the period of journal commits and writeback.", numbers))
+    holds("The runs are longer than the period of journal commits and writeback.", numbers)
 }
 
 /// Returns the fast cache capacity of the flash drives below, or `None` if there is no such drive or none is

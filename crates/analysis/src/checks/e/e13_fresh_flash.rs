@@ -2,14 +2,12 @@
 //! started with the drive's capacity. Drives of virtual machines are not checked (D18).
 
 use crate::checks::prelude::*;
-use model::evidence::SECTOR_BYTES;
+use crate::figures::kernel_text::discarded_bytes;
 
 /// Multiple of the capacity that must be written before a drive is no longer fresh (SNIA preconditioning).
 const WRITTEN_FROM: f64 = 2.0;
-/// Discarded share of the capacity from which the drive counts as emptied.
+/// Least share of the capacity that must have been discarded for the drive to count as emptied.
 const EMPTIED_FROM: Share = Share(0.5);
-/// Index of the discarded sectors in a `stat` file (Linux 4.18 and later).
-const DISCARDED: usize = 13;
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::E13,
@@ -52,7 +50,8 @@ fn evaluate(case: &Case) -> Known<Answer> {
         let text = start.text(&leaf.stat_file)?;
         capacity = capacity.saturating_add(leaf.bytes);
         written = written.saturating_add(BlockStat::parse(text)?.write.bytes);
-        discarded = discarded.saturating_add(discarded_bytes(text)?);
+        discarded =
+            discarded.saturating_add(discarded_bytes(text)?.ok_or("this kernel does not count discards")?);
     }
     let numbers = evidence([
         ("capacity_bytes", capacity as f64),
@@ -60,15 +59,15 @@ fn evaluate(case: &Case) -> Known<Answer> {
         ("discarded_bytes", discarded as f64),
     ]);
     if written as f64 >= WRITTEN_FROM * capacity as f64 {
-        return Ok(Answer::Holds("The drive was written at least twice since the machine started.", numbers));
+        return holds("The drive was written at least twice since the machine started.", numbers);
     }
     let preconditioned = case.record.preconditioned.as_ref();
     if (discarded as f64) < EMPTIED_FROM.0 * capacity as f64 {
         if preconditioned.is_some_and(|d| d.settled == Some(true)) {
-            return Ok(Answer::Holds(
+            return holds(
                 "Preconditioning wrote the measured region twice and ran until the rate settled.",
                 numbers,
-            ));
+            );
         }
         return Err(format!(
             "{} of the drive's {} were written since the machine started; its state before is unknown",
@@ -105,12 +104,6 @@ pub(super) fn is_flash(case: &Case) -> Known<bool> {
         }
     }
     Ok(true)
-}
-
-fn discarded_bytes(text: &str) -> Known<u64> {
-    let field = text.split_ascii_whitespace().nth(DISCARDED).and_then(|w| w.parse::<u64>().ok());
-    let sectors = field.ok_or("this kernel does not count discards")?;
-    Ok(sectors.saturating_mul(SECTOR_BYTES))
 }
 
 #[cfg(test)]

@@ -31,9 +31,7 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn evaluate(case: &Case) -> Known<Answer> {
-    if case.runs.is_empty() {
-        return Err(no_run());
-    }
+    case.need_run()?;
     let (mut in_intervals, mut in_totals) = (0_u64, 0_u64);
     for ran in &case.runs {
         require_all_intervals(ran)?;
@@ -42,7 +40,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let numbers = evidence([("course_ops", in_intervals as f64), ("total_ops", in_totals as f64)]);
     if in_intervals.abs_diff(in_totals) as f64 <= SAME.0 * in_totals as f64 {
-        return Ok(Answer::Holds("The rate is operations / time, and the intervals add up to it.", numbers));
+        return holds("The rate is operations / time, and the intervals add up to it.", numbers);
     }
     finding!(
         Severity::Void,

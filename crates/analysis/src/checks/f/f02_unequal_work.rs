@@ -78,7 +78,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             show_share(least_together)
         );
     }
-    Ok(Answer::Holds("All hosts did the same work for the same time.", numbers))
+    holds("All hosts did the same work for the same time.", numbers)
 }
 
 #[test]

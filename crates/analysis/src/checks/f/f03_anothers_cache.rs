@@ -41,29 +41,26 @@ pub(super) const CHECK: Check = Check {
 
 fn evaluate(case: &Case) -> Known<Answer> {
     let hosts = hosts(case);
-    if hosts.is_empty() {
-        return Ok(Answer::DoesNotApply);
-    }
-    if !case.does(Kind::Read) || !case.on_device() {
+    if hosts.is_empty() || !case.does(Kind::Read) || !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
     let shared = shared_storage(case)?;
     let Some((what, ranks)) = shared.iter().max_by_key(|(_, ranks)| ranks.len()) else {
-        return Ok(Answer::Holds("No host reads from storage that another host also uses.", evidence([])));
+        return holds("No host reads from storage that another host also uses.", evidence([]));
     };
     let targets = &case.record.header.plan.targets;
     let all_made = case.stream.targets.iter().filter_map(|t| targets.get(*t)).all(|t| t.role == Role::Made);
     let numbers = evidence([("hosts", hosts.len() as f64), ("hosts_sharing", ranks.len() as f64)]);
     if all_made && !is_its_own(case) {
-        return Ok(match case.stream.shared {
+        return match case.stream.shared {
             Some(_) if through_one_cache(case, ranks) => parts_through_one_cache(case, ranks, numbers),
-            _ => Answer::Holds("Each host reads what another host wrote.", numbers),
-        });
+            _ => holds("Each host reads what another host wrote.", numbers),
+        };
     }
     if all_made {
         // If the device is visible, other checks compare the bytes read with its counters.
         if case.grounded().is_ok() {
-            return Ok(Answer::Holds("Each host reads its own file.", numbers));
+            return holds("Each host reads its own file.", numbers);
         }
         return finding!(
             Severity::Note,
@@ -95,29 +92,26 @@ fn through_one_cache(case: &Case, ranks: &[usize]) -> bool {
 }
 
 /// Returns the finding for parts of one file that hosts of one machine read through its page cache.
-fn parts_through_one_cache(case: &Case, ranks: &[usize], numbers: crate::checks::Evidence) -> Answer {
-    Answer::finding(
+fn parts_through_one_cache(case: &Case, ranks: &[usize], numbers: Evidence) -> Known<Answer> {
+    finding!(
         Severity::Biased,
-        format!(
-            "{} read parts of one file through the page cache of one machine: read-ahead for one host serves \
-             the others.",
-            host_names(case, ranks)
-        ),
         numbers,
+        "{} read parts of one file through the page cache of one machine: read-ahead for one host serves the \
+         others.",
+        host_names(case, ranks)
     )
 }
 
 /// Returns the answer for targets that several hosts read.
-fn same_target(case: &Case, ranks: &[usize], mut numbers: crate::checks::Evidence) -> Known<Answer> {
+fn same_target(case: &Case, ranks: &[usize], mut numbers: Evidence) -> Known<Answer> {
     let (read, span) = (case.largest_run_bytes(Kind::Read) as f64, case.span_bytes() as f64);
     if read == 0.0 || span <= 0.0 {
         return Err("no read completed".into());
     }
     let [line] = case.stream.access.lines.as_slice() else {
-        return Err(
+        return not_checked(
             "fathom does not compute how often several hosts read one block for a workload with several \
-             lines"
-                .into(),
+             lines",
         );
     };
     // In a shared file, each host has its own blocks.
@@ -132,7 +126,7 @@ fn same_target(case: &Case, ranks: &[usize], mut numbers: crate::checks::Evidenc
     };
     numbers.insert("expected_repeat_share".into(), part);
     if part <= REPEATS_ABOVE {
-        return Ok(Answer::Holds("Almost every read was of a block that no host had read before.", numbers));
+        return holds("Almost every read was of a block that no host had read before.", numbers);
     }
     let is_one_cache = through_one_cache(case, ranks);
     let cache_name =

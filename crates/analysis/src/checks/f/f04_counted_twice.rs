@@ -1,4 +1,4 @@
-//! F04: hosts that are one machine or use one device, so that the sum over hosts is that of one. Compares the
+//! F04: hosts that are one machine or use one device, so that the sum over hosts is the rate of one device. Compares the
 //! kernels (boot_id) and the identities of the devices. Shared file systems are accepted.
 
 use super::{Storage, host_names, hosts, shared_storage};
@@ -60,10 +60,7 @@ fn evaluate(case: &Case) -> Known<Answer> {
             )
         }
         (None, None) => {
-            return Ok(Answer::Holds(
-                "Every host has its own kernel, and no two hosts share a device.",
-                numbers,
-            ));
+            return holds("Every host has its own kernel, and no two hosts share a device.", numbers);
         }
     };
     Detail::new(Severity::Note, sentence, numbers).found()

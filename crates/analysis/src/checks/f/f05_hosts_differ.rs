@@ -38,10 +38,10 @@ fn evaluate(case: &Case) -> Known<Answer> {
     }
     let numbers = evidence([("hosts", hosts.len() as f64), ("differences", fleet.differences.len() as f64)]);
     if fleet.differences.is_empty() {
-        return Ok(Answer::Holds(
+        return holds(
             "Kernel, CPUs, memory, file system, mount options and device are alike on all hosts.",
             numbers,
-        ));
+        );
     }
     finding!(Severity::Note, numbers, "Hosts are not alike: {}.", fleet.differences.join(". "))
 }

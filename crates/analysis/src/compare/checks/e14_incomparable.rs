@@ -44,7 +44,7 @@ fn evaluate(context: &Context) -> Vec<NamedAnswer> {
         if !unknown.is_empty() {
             add(Err(format!("unknown on one or both sides: {}", unknown.join("; "))));
         } else if findings.is_empty() {
-            add(Ok(Answer::Holds("Nothing else differs between the two sides.", Evidence::new())));
+            add(holds("Nothing else differs between the two sides.", Evidence::new()));
         }
         for found in findings {
             add(Ok(Answer::Finding(found)));

@@ -43,8 +43,8 @@ fn evaluate(context: &Context) -> Vec<NamedAnswer> {
     let effect = metric.ratio.ln().abs().exp_m1();
     let numbers = evidence([("floor_share", floor), ("difference_share", effect)]);
     if effect > floor {
-        let holds = "The sessions of one side differ less than the two sides.";
-        return vec![(about, Ok(Answer::Holds(holds, numbers)))];
+        let sentence = "The sessions of one side differ less than the two sides.";
+        return vec![(about, holds(sentence, numbers))];
     }
     let found = detail!(
         Severity::Biased,

@@ -49,9 +49,9 @@ fn evaluate(context: &Context) -> Vec<NamedAnswer> {
     if !out.is_empty() {
         return out;
     }
-    let holds = Answer::Holds("The percentiles come from all operations.", Evidence::new());
+    let answer = Answer::Holds("The percentiles come from all operations.", Evidence::new());
     let unseen = || Err("the reports of an older fathom contain no percentiles of single runs".into());
-    vec![(Vec::new(), if seen { Ok(holds) } else { unseen() })]
+    vec![(Vec::new(), if seen { Ok(answer) } else { unseen() })]
 }
 
 /// Whether the percentile of that name, such as `read p99`, does not come from the runs.
