@@ -65,7 +65,7 @@ pub(super) fn region(
     let makes = job.on("allow_file_create", true)? && !checks;
     // Percentages are of existing files.
     if let (false, Some(file), true) = (is_null, file, makes && (part.is_none() || shares.are_missing())) {
-        let is_empty = job.on("create_on_open", false)? && !rw.only_writes() && shares.are_missing();
+        let is_empty = job.on("create_on_open", false)? && !rw.writes() && shares.are_missing();
         let why = "fio makes an empty file, so nothing can be read; leave create_on_open out";
         job.refuse_if(is_empty, "create_on_open", why)?;
         let bytes = file.saturating_add(stream.offset.unwrap_or(0));
@@ -237,13 +237,12 @@ impl Shares<'_> {
 
 /// The contents of created files. Files that are only written need none.
 fn filling(job: &Job, rw: &ParsedRw) -> Result<Filling, Fault> {
-    if job.on("create_on_open", false)? {
-        return Ok(Filling::Nothing);
-    }
-    if !rw.only_writes() || job.on("overwrite", false)? {
+    let on_open = rw.only_writes() && job.on("create_on_open", false)?;
+    if !on_open && (!rw.only_writes() || job.on("overwrite", false)?) {
         return Ok(Filling::Data);
     }
     Ok(match job.text("fallocate").unwrap_or("native") {
+        _ if on_open => Filling::Nothing,
         "none" | "0" => Filling::Nothing,
         "truncate" => Filling::Hole,
         "keep" => Filling::Reserved,
