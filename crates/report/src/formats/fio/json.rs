@@ -66,10 +66,12 @@ fn job_json(job: &Job, all: &[Job], plus: bool) -> Value {
         let group = Group::from_jobs(all, job.group, word).unwrap_or_default();
         out.insert(word.into(), direction_json(&direction, &group, &layout, plus));
     }
-    let sync = job.sync();
-    let has_percentiles = layout.clat_percentiles || layout.lat_percentiles;
-    let lat = latency_json(&sync, has_percentiles.then_some(&layout), plus);
-    out.insert("sync".into(), json!({ "total_ios": sync.count, "lat_ns": lat }));
+    if !job.mixed {
+        let sync = job.sync();
+        let has_percentiles = layout.clat_percentiles || layout.lat_percentiles;
+        let lat = latency_json(&sync, has_percentiles.then_some(&layout), plus);
+        out.insert("sync".into(), json!({ "total_ios": sync.count, "lat_ns": lat }));
+    }
     out.extend(cost_keys(job));
     out.extend(depth_keys(job));
     out.extend(share_keys(job));
