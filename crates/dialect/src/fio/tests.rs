@@ -404,6 +404,14 @@ fn operations_of_loops_are_counted_together() {
     assert_eq!(stream("number_ios=10 loops=3").limit.operations, Some(30));
     assert_eq!(stream("number_ios=10 loops=3").passes, Some(3));
     assert_eq!(stream("number_ios=10").limit.operations, Some(10));
+    let moved = |options: &str| stream(&format!("size=2m bs=64k {options}")).limit.bytes.map(|b| b >> 20);
+    assert_eq!(moved("io_size=6m loops=3"), Some(6), "passes end with the file");
+    assert_eq!(moved("io_size=5m loops=2 rw=randread"), Some(6), "and go on until io_size is moved");
+    assert_eq!(
+        moved("io_size=3m loops=2 rw=randread norandommap"),
+        Some(6),
+        "without a map nothing ends a pass"
+    );
 }
 
 #[test]
