@@ -5,7 +5,7 @@ use crate::fio::access;
 use crate::fio::access::ParsedRw;
 use crate::fio::job_file::{Environment, Fault, Job, Times, is_time_based, visible};
 use crate::fio::value::Size;
-use model::job::{Create, Filling, PerKind, Positions, Sizes};
+use model::job::{Create, Filling, Order, PerKind, Positions, Sizes};
 use model::spec::StreamSpec;
 use model::spec::number::MAX_TARGETS;
 
@@ -65,7 +65,7 @@ pub(super) fn region(
     let makes = job.on("allow_file_create", true)? && !checks;
     // Percentages are of existing files.
     if let (false, Some(file), true) = (is_null, file, makes && (part.is_none() || shares.are_missing())) {
-        let is_empty = job.on("create_on_open", false)? && !rw.only_writes() && shares.are_missing();
+        let is_empty = job.on("create_on_open", false)? && !rw.writes() && shares.are_missing();
         let why = "fio makes an empty file, so nothing can be read; leave create_on_open out";
         job.refuse_if(is_empty, "create_on_open", why)?;
         let bytes = file.saturating_add(stream.offset.unwrap_or(0));
@@ -240,13 +240,12 @@ impl Shares<'_> {
 
 /// The contents of created files. Files that are only written need none.
 fn filling(job: &Job, rw: &ParsedRw) -> Result<Filling, Fault> {
-    if job.on("create_on_open", false)? {
-        return Ok(Filling::Nothing);
-    }
-    if !rw.only_writes() || job.on("overwrite", false)? {
+    let on_open = rw.only_writes() && job.on("create_on_open", false)?;
+    if !on_open && (!rw.only_writes() || job.on("overwrite", false)?) {
         return Ok(Filling::Data);
     }
     Ok(match job.text("fallocate").unwrap_or("native") {
+        _ if on_open => Filling::Nothing,
         "none" | "0" => Filling::Nothing,
         "truncate" => Filling::Hole,
         "keep" => Filling::Reserved,
@@ -327,7 +326,28 @@ fn set_end(
             let least = u64::from(smallest_block(stream));
             let whole = if io_size.is_some() { bytes.div_ceil(least) } else { bytes / least } * least;
             job.refuse_if(whole == 0, "io_size", "it is less than one block; type a larger one")?;
-            stream.limit.bytes = Some(all(whole).saturating_mul(u64::from(loops)));
+            let ends_by_pass = matches!(stream.random, None | Some(Order::Once)) && rw.step == 0;
+            let passes = match shares.region("io_size", stream) {
+                // Each pass ends with the files. fio begins `loops` passes, and more until it has moved io_size.
+                Ok(region) if ends_by_pass && io_size.is_some() && stream.strided.is_none() => {
+                    let region = (region / files / least).max(1) * least * files;
+                    region.saturating_mul(bytes.div_ceil(region).max(loops.into()))
+                }
+                _ => u64::MAX,
+            };
+            let total = whole.saturating_mul(loops.into());
+            stream.limit.bytes = Some(all(if loops > 1 { total.min(passes) } else { total }));
+        }
+        (None, None)
+            if files > 1
+                && stream.random == Some(Order::Random)
+                && stream.verify.is_none()
+                && size.is_some_and(|size| size % (u64::from(shares.least) * files) > 0) =>
+        {
+            // As in fio all files together move the size, although it is not a multiple of their blocks.
+            let least = u64::from(shares.least);
+            let whole = size.unwrap_or(0).div_ceil(least) * least;
+            stream.limit.bytes = Some(all(whole).saturating_mul(loops.into()));
         }
         (None, None) if shares.wraps(stream) => {
             // If the size is not a multiple of the number of files, the files have less in total, but fio moves

@@ -68,8 +68,8 @@ pub(super) fn replays(job: &Job, environment: &dyn Environment) -> Result<Stream
     let count = job.count("numjobs", 1)?.unwrap_or(1);
     let why = format!("fathom replays at most {MAX_STREAMS} logs at once; type a smaller number");
     job.refuse_if(count as usize > MAX_STREAMS, "numjobs", why)?;
-    let clone = |clone: usize| -> Result<StreamSpec, Fault> {
-        let file = files.get(clone % files.len().max(1)).cloned().unwrap_or_default();
+    let clone = |clone: u32| -> Result<StreamSpec, Fault> {
+        let file = files.get(clone as usize % files.len().max(1)).cloned().unwrap_or_default();
         let is_trace = begins_as_trace(job, &file, environment)?;
         let why = "the device numbers in a trace may belong to other devices now; type replay_redirect=/dev/NAME too";
         job.refuse_if(is_trace && redirect.is_none() && stream.cache.is_some(), "read_iolog", why)?;
@@ -78,7 +78,7 @@ pub(super) fn replays(job: &Job, environment: &dyn Environment) -> Result<Stream
         let batch = stream.batch.filter(|_| depth.is_some());
         Ok(StreamSpec { replay: Some(replay_spec(job, &file)?), depth, batch, ..stream.clone() })
     };
-    let all = (0..count as usize).map(clone).collect::<Result<_, _>>()?;
+    let all = streams::in_order(count).map(clone).collect::<Result<_, _>>()?;
     Ok(Streams { all, times, reads_back: false })
 }
 

@@ -396,6 +396,11 @@ fn sharing(job: &Job, files: u32, stream: &mut StreamSpec) -> Result<(), Fault> 
     Ok(())
 }
 
+/// The numbers of clones in the order in which fio makes and reports them: the first, then from the last to the second.
+pub(super) fn in_order(count: u32) -> impl Iterator<Item = u32> {
+    std::iter::once(0).chain((1..count).rev())
+}
+
 /// One stream for all clones if they are reported together, otherwise one for each.
 fn clones(
     job: &Job,
@@ -438,7 +443,7 @@ fn clones(
             }
             Ok(stream)
         };
-        return (0..count).map(clone).collect();
+        return in_order(count).map(clone).collect();
     }
     let own = !is_null && files::own_files(job);
     let target: Vec<String> = (0..if own { count } else { 1 }).flat_map(targets).collect();

@@ -315,7 +315,7 @@ fn clones_of_a_group_are_one_result() {
     assert_eq!(job("[j]\nsize=1m-2m\n").phases[0].streams[0].size, Some(2 << 20), "the last of a range");
     let tenths = job("[j]\nsize=100%\nfilename=f\nnumjobs=3\noffset_increment=10%\n");
     let offsets: Vec<_> = tenths.phases[0].streams.iter().map(|s| s.offset).collect();
-    assert_eq!(offsets, [None, Some(106_496), Some(212_992)], "rounded up to whole blocks");
+    assert_eq!(offsets, [None, Some(212_992), Some(106_496)], "rounded up to whole blocks");
     let apart = job("[j]\nsize=1m\nnumjobs=2\noffset_increment=1m\nfilename=f\ngroup_reporting\n");
     assert_eq!(apart.phases[0].streams.len(), 2, "each has its own blocks");
     let two = job("[a]\nsize=1m\nexitall\n[b]\nsize=1m\n");
@@ -400,6 +400,14 @@ fn operations_of_loops_are_counted_together() {
     assert_eq!(stream("number_ios=10 loops=3").limit.operations, Some(30));
     assert_eq!(stream("number_ios=10 loops=3").passes, Some(3));
     assert_eq!(stream("number_ios=10").limit.operations, Some(10));
+    let moved = |options: &str| stream(&format!("size=2m bs=64k {options}")).limit.bytes.map(|b| b >> 20);
+    assert_eq!(moved("io_size=6m loops=3"), Some(6), "passes end with the file");
+    assert_eq!(moved("io_size=5m loops=2 rw=randread"), Some(6), "and go on until io_size is moved");
+    assert_eq!(
+        moved("io_size=3m loops=2 rw=randread norandommap"),
+        Some(6),
+        "without a map nothing ends a pass"
+    );
 }
 
 #[test]
@@ -414,11 +422,12 @@ fn a_file_keeps_its_length_whatever_the_offset_of_a_clone() {
     let (mib, four) = (|n: u64| Some(n << 20), Some(4));
     assert_eq!(
         clones(""),
-        [(None, mib(4), four, None), (mib(1), mib(3), four, None), (mib(2), mib(2), four, None)]
+        [(None, mib(4), four, None), (mib(2), mib(2), four, None), (mib(1), mib(3), four, None)],
+        "the last clone follows the first, as in fio"
     );
     assert_eq!(
         clones("size=3m"),
-        [(None, mib(4), four, Some(3)), (mib(1), mib(3), four, Some(3)), (mib(2), mib(2), four, Some(2))]
+        [(None, mib(4), four, Some(3)), (mib(2), mib(2), four, Some(2)), (mib(1), mib(3), four, Some(3))]
     );
     refused("filesize=2m size=2m numjobs=3 offset_increment=1m", &["offset_increment=1m", "filesize"]);
 }

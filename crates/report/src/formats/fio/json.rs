@@ -66,10 +66,12 @@ fn job_json(job: &Job, all: &[Job], plus: bool) -> Value {
         let group = Group::from_jobs(all, job.group, word).unwrap_or_default();
         out.insert(word.into(), direction_json(&direction, &group, &layout, plus));
     }
-    let sync = job.sync();
-    let has_percentiles = layout.clat_percentiles || layout.lat_percentiles;
-    let lat = latency_json(&sync, has_percentiles.then_some(&layout), plus);
-    out.insert("sync".into(), json!({ "total_ios": sync.count, "lat_ns": lat }));
+    if !job.mixed {
+        let sync = job.sync();
+        let has_percentiles = layout.clat_percentiles || layout.lat_percentiles;
+        let lat = latency_json(&sync, has_percentiles.then_some(&layout), plus);
+        out.insert("sync".into(), json!({ "total_ios": sync.count, "lat_ns": lat }));
+    }
     out.extend(cost_keys(job));
     out.extend(depth_keys(job));
     out.extend(share_keys(job));
@@ -101,16 +103,21 @@ fn job_json(job: &Job, all: &[Job], plus: bool) -> Value {
 fn steadied_json(rule: &Steady, seen: &Steadied) -> Value {
     let spread = seen.spread(rule.quantity);
     let sign = if rule.percent { "%" } else { "" };
-    let integers = |values: &[f64]| -> Vec<u64> { values.iter().map(|v| *v as u64).collect() };
-    let (bw, iops) = (seen.spread(Quantity::Bandwidth).mean as u64, seen.spread(Quantity::Iops).mean as u64);
+    // As in fio a window that was not filled ends with zeros.
+    let window = rule.count();
+    let integers = |values: &[f64]| -> Vec<u64> {
+        let zeros = std::iter::repeat_n(0, window.saturating_sub(values.len()));
+        values.iter().map(|v| *v as u64).chain(zeros).collect()
+    };
+    let mean = |values: &[f64]| (values.iter().sum::<f64>() / values.len().max(window) as f64) as u64;
     let mut data = json!({
-        "bw_mean": bw,
-        "iops_mean": iops,
+        "bw_mean": mean(&seen.bytes_per_s),
+        "iops_mean": mean(&seen.iops),
         "iops": integers(&seen.iops),
         "bw": integers(&seen.bytes_per_s),
     });
     if rule.quantity == Quantity::Latency {
-        data["lat_mean"] = (seen.spread(Quantity::Latency).mean as u64).into();
+        data["lat_mean"] = mean(&seen.latency_ns).into();
         data["lat"] = integers(&seen.latency_ns).into();
     }
     json!({
