@@ -1,6 +1,6 @@
 //! The program `fathom`: dispatches each command and maps its outcome to the exit code.
 
-use fathom_io::capture::{capture_file, fit};
+use fathom_io::capture::{capture_file, fit, record};
 use fathom_io::cli::{Cli, Command, ExportAction, ShowAction, SweepAction, sweep_again};
 use fathom_io::cli::{compare, other_tools};
 use fathom_io::failure::Failure;
@@ -8,7 +8,7 @@ use fathom_io::files::output::{Rules, Spared};
 use fathom_io::fleet::{self, Fleet};
 use fathom_io::request::{JobSource, Request};
 use fathom_io::run::collector;
-use fathom_io::{capture, doctor, history, plan, run, session, show, signals, stderr, verify, watch};
+use fathom_io::{doctor, history, plan, run, session, show, signals, stderr, verify, watch};
 use model::machine::Machine;
 use model::plan::Plan;
 use model::record::Record;
@@ -76,7 +76,7 @@ fn fathom() -> ExitCode {
         }),
         Command::Import(args) => history::import(&args.files),
         Command::Delete(args) => history::delete(&args.request()),
-        Command::Capture(args) => capture::capture(&args),
+        Command::Capture(args) => record::capture(&args),
         Command::Fit(args) => fit::fit(&args),
         Command::Verify(args) => verify::verify(&args),
         Command::Doctor(args) => doctor::doctor(&args.request()),
@@ -124,7 +124,7 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Resu
         return Ok(ExitCode::SUCCESS);
     }
     let logged = logs.write(&finished.op_log);
-    // Report a log that cannot be written after the report.
+    // If the log cannot be written, the failure follows the report.
     conclude(&finished, showing, &outlets).and_then(|code| logged.map(|()| code))
 }
 

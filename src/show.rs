@@ -20,7 +20,7 @@ use report::{Detail, Format, ReportKind, Style};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Ends a failure to write a report that needed no measurement.
+/// End of the error message if a report that needed no measurement cannot be written.
 pub const SAME_COMMAND: &str = "nothing was measured; the same command prints the report again";
 
 /// How to show the result.
@@ -47,7 +47,7 @@ pub struct Showing {
 }
 
 impl Showing {
-    /// Shows the report in this format, with no accepted findings.
+    /// The defaults: only standard output, no accepted findings, no progress.
     pub fn plain(format: &'static Format) -> Self {
         Self {
             format,
@@ -79,7 +79,7 @@ pub fn judge(record: &Record, file: Option<&Path>, annotations: Annotations, sho
     analysis::judge(record, &judging)
 }
 
-/// Refuses options about gates if no session has a gate.
+/// Refuses `--inconclusive` if no session has a condition.
 ///
 /// # Errors
 /// A usage failure that names the flag.

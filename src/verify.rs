@@ -178,7 +178,7 @@ fn to_request(options: &Args, host_task: &HostTask) -> Request {
                 ..stream
             };
             let write = StreamSpec { rw: Some(Rw::Randwrite), ..stream.clone() };
-            // The data of another host is a separate target.
+            // The data of another host are a separate target.
             let read = options.shift_hosts.map(|_| StreamSpec {
                 rw: Some(Rw::Randread),
                 shift_hosts: options.shift_hosts,
@@ -250,8 +250,7 @@ fn workload(options: &Args, streams: Vec<StreamSpec>) -> Request {
     }
 }
 
-/// Refuses impossible requests: a check of a file that disappeared with its process, and hosts that would overwrite each
-/// other.
+/// Refuses hosts that would overwrite each other, a state for a test file that is removed at the end, and a check of a directory.
 fn refuse_impossible(plan: &Plan, host_task: &HostTask, options: &Args) -> Result<(), Failure> {
     let is_made = plan.targets.iter().any(|t| t.role == Role::Made);
     match host_task {
@@ -270,7 +269,7 @@ fn refuse_impossible(plan: &Plan, host_task: &HostTask, options: &Args) -> Resul
     }
 }
 
-/// Far above the size of any state file.
+/// Limit for reading a state file, far above the size of any.
 const MAX_STATE_BYTES: u64 = 64 << 10;
 
 /// Keeps a state on disk.
@@ -305,7 +304,7 @@ impl Keeper {
     }
 }
 
-/// Checks before any write whether a state can be kept there.
+/// Checks before any write whether a state file can be created there.
 ///
 /// # Errors
 /// If the name is taken, or no file can be created there.
@@ -468,7 +467,7 @@ impl<'a> VerifyRun<'a> {
         }
         match self.fleet.written(own.clone(), self.options.shift_hosts) {
             Ok(theirs) => self.read(&theirs, outcome),
-            // The reporting host includes what this one wrote.
+            // Another host reports why the measurement ended, including the writes of this host.
             Err(_) if self.fleet.over_code().is_some() || self.stop.load(Ordering::Relaxed) => Ok(()),
             Err(failure) => Err(failure),
         }
@@ -588,7 +587,7 @@ fn truncated_outcome(options: &Args, state: &State) -> Option<Verified> {
     })
 }
 
-/// The target's pages before the read back.
+/// The page cache of the target before it is read back.
 enum Evicted {
     /// The page cache has no page of the target.
     All,
@@ -596,13 +595,13 @@ enum Evicted {
     NotAll(String),
 }
 
-/// Share of the read data that the last devices must deliver to count as the source.
+/// The devices at the bottom are the source if they read at least this share of the data.
 const SOURCE_SHARE: f64 = 0.95;
 
-/// Bytes that the last devices of a chain have read so far.
+/// Returns the bytes that the devices at the bottom of the stack have read so far.
 ///
 /// # Errors
-/// If the chain is incomplete, or a device does not count.
+/// If the stack is not known to the bottom, or a device has no counters.
 fn read_by_last_devices(root: &Root, place: &Place) -> Known<u64> {
     if let Some(why) = &place.blind {
         return Err(why.clone());
@@ -618,8 +617,8 @@ fn read_by_last_devices(root: &Root, place: &Place) -> Known<u64> {
     sum.ok_or_else(|| format!("no block device is known below {}", place.kind()))
 }
 
-/// Describes where the reads came from after a complete eviction: `wanted` bytes were read back, and the last devices read `read` bytes
-/// meanwhile.
+/// Describes where the reads came from after a complete eviction: fathom read back `wanted` bytes, and the devices at the bottom read
+/// `read` bytes meanwhile.
 fn source_of_reads(place: &Place, wanted: u64, read: Known<u64>) -> String {
     let evicted = "no page of the target was left in the page cache";
     if let Some(ram) = &place.ram {

@@ -3,7 +3,6 @@
 use crate::failure::Failure;
 use std::ffi::OsString;
 use std::path::Path;
-use std::process::ExitCode;
 
 fn left_out<T>(what: &str) -> Result<T, Failure> {
     Err(Failure::Usage(format!(
@@ -21,12 +20,18 @@ pub struct Args {
 
 pub use {Args as CaptureArgs, Args as FitArgs};
 
-/// Refuses `fathom capture`.
-///
-/// # Errors
-/// Always.
-pub fn capture(_: &CaptureArgs) -> Result<ExitCode, Failure> {
-    left_out("`fathom capture`")
+/// `fathom capture`.
+pub mod record {
+    use crate::failure::Failure;
+    use std::process::ExitCode;
+
+    /// Refuses to capture.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn capture(_: &super::CaptureArgs) -> Result<ExitCode, Failure> {
+        super::left_out("`fathom capture`")
+    }
 }
 
 /// The format of a trace. This build knows none.
@@ -105,7 +110,7 @@ pub(crate) mod replay {
     use std::sync::Arc;
     use trace::row::{Names, Row, Task};
 
-    /// A load after the first pass.
+    /// The result of a first pass, which this build cannot do.
     pub(crate) struct Scanned {
         pub(crate) has_completions: bool,
         pub(crate) has_stable_writes: bool,
@@ -161,7 +166,7 @@ fn left_out_commands_name_the_feature() {
     {
         let parsed = Cli::try_parse_from(line.split(' ')).unwrap_or_else(|e| panic!("{line}: {e}"));
         let refused = match parsed.command {
-            Command::Capture(args) => capture(&args),
+            Command::Capture(args) => record::capture(&args),
             Command::Fit(args) => fit::fit(&args),
             other => panic!("{other:?}"),
         };

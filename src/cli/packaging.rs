@@ -20,9 +20,9 @@ use std::process::ExitCode;
 
 /// Write the manual pages of all commands into a directory.
 ///
-/// Without DIR it prints the page of fathom itself: `fathom man | man -l -`. With DIR it writes a page for each command:
-/// `fathom man /usr/local/share/man/man1`, then `man fathom-bench`. Older pages are replaced, but no file that is not text, and no link
-/// to a device is followed.
+/// Without DIR it prints the page of fathom itself: `fathom man | man -l -`. With DIR it writes a page for each command: `fathom man
+/// /usr/local/share/man/man1`, then `man fathom-bench`. Existing pages are replaced, but only text files, and never through a link to a
+/// device.
 #[derive(clap::Args, Debug)]
 pub struct ManArgs {
     /// Existing directory [default: print the page of fathom]
@@ -33,7 +33,7 @@ impl ManArgs {
     /// Prints the first page, or writes all of them.
     ///
     /// # Errors
-    /// If one may not or cannot be written. If one may not, none is.
+    /// If a page must not replace a file, or cannot be written. All files are checked before any is written.
     pub fn write(self) -> Result<ExitCode, Failure> {
         let pages = pages().map_err(|e| Failure::Refused(format!("a manual page cannot be made: {e}")))?;
         let Some(dir) = self.dir else {

@@ -495,7 +495,7 @@ pub(super) struct SlowerArgs {
     #[arg(long, value_name = "PERCENT", help_heading = OUTPUT, value_parser = share)]
     fail_if_slower: Option<f64>,
     /// Numbers that --fail-if-slower checks
-    #[arg(long, value_parser = one_of(&FAIL_ON), help_heading = OUTPUT, default_value = "headline", requires = "fail_if_slower")]
+    #[arg(long, value_parser = one_of(&FAIL_ON), help_heading = OUTPUT, default_value = "headline", requires = "fail_if_slower", value_name = "FAIL_ON", action = ArgAction::Set)]
     fail_on: bool,
 }
 

@@ -142,7 +142,7 @@ fn begins_as_number(word: &OsStr) -> bool {
     word.as_encoded_bytes().first().is_some_and(u8::is_ascii_digit)
 }
 
-/// Whether a word is a number. A file with such a name needs its directory.
+/// Whether a word is a number. A file with such a name is typed with its directory, such as `./5`.
 fn is_number(word: &OsStr) -> bool {
     let begins = begins_as_number(word) || word.as_encoded_bytes().starts_with(b".");
     begins && word.to_str().is_some_and(|text| parse_duration_ns(text).is_ok())

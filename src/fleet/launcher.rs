@@ -6,7 +6,7 @@
 /// A launcher, known from the environment of this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Launched {
-    /// The variable that gave it away.
+    /// The environment variable that identified it.
     pub(super) variable: &'static str,
     /// The name of the launcher.
     pub(super) launcher: &'static str,
@@ -63,7 +63,7 @@ pub(super) fn launcher_of_this_process() -> Option<Launched> {
 const RANK_VARIABLES: [&str; 5] =
     ["OMPI_COMM_WORLD_RANK", "PMI_RANK", PMIX_RANK, "SLURM_PROCID", "JOB_COMPLETION_INDEX"];
 
-/// Whether this process is the first one of its launcher, as far as known.
+/// Whether this process has rank 0, or an unknown rank.
 pub(super) fn is_first() -> bool {
     let rank = RANK_VARIABLES.iter().find_map(|name| std::env::var(name).ok());
     rank.is_none_or(|rank| rank.trim() == "0")

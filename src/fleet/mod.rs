@@ -54,7 +54,7 @@ pub enum Fleet {
 /// Whether this fathom was built with MPI.
 const HAS_MPI: bool = cfg!(feature = "fleet");
 
-/// One value for several hosts, another one for a host alone. A build without the feature `fleet` has only the latter.
+/// Evaluates one expression for several hosts and another one for a host alone. A build without the feature `fleet` has only the latter.
 macro_rules! several {
     ($fleet:expr, $hosts:ident => $several:expr, alone => $alone:expr) => {
         match $fleet {
@@ -173,8 +173,8 @@ impl Fleet {
         self.any_reason(None).map(|_| ())
     }
 
-    /// Waits until every host is at this step. Returns the first reason that a host has against continuing, the same on all hosts; with
-    /// several hosts after the name of that host.
+    /// Waits until every host has reached this step. Returns the first reason why a host cannot continue, the same on all hosts. With
+    /// several hosts the reason begins with the name of the host.
     ///
     /// # Errors
     /// If the measurement ended elsewhere.
@@ -182,7 +182,7 @@ impl Fleet {
         several!(self, hosts => hosts.any_reason(own), alone => Ok(own))
     }
 
-    /// Sets `stop` from now on if the measurement ends on another host.
+    /// Sets `stop` as soon as the measurement ends on another host.
     pub fn stops(&self, stop: &Arc<AtomicBool>) {
         #[cfg(feature = "fleet")]
         if let Self::Several(hosts) = self {
@@ -210,7 +210,7 @@ impl Fleet {
         )
     }
 
-    /// Keeps a phase that no host has begun because one could not.
+    /// Records a phase that no host began because one host could not.
     ///
     /// # Errors
     /// If the session cannot be written.
@@ -218,8 +218,8 @@ impl Fleet {
         several!(self, hosts => hosts.keep_refused(start, end), alone => Ok(()))
     }
 
-    /// Reports the completed operations of the current phase, and from time to time the 99th percentile of their latency in ns. Checks
-    /// for silent hosts, and returns reports of hung storage.
+    /// Reports the completed operations of the current phase, and from time to time the 99th percentile of their latency in ns. Checks for
+    /// unresponsive hosts, and returns reports of hung storage.
     pub fn progress(&self, operations: u64, p99_ns: impl FnOnce() -> Option<u64>) -> Vec<String> {
         several!(self, hosts => hosts.report_progress(operations, p99_ns), alone => Vec::new())
     }
@@ -237,9 +237,9 @@ impl Fleet {
         }
     }
 
-    /// Merges a run on all hosts, from its phases on this host with their intervals and summary. All hosts decide by the merged summary
-    /// what to measure next. For a sweep on several hosts also returns how the last phase ended on all. Calls `tell` with reports of hung
-    /// storage while this host waits.
+    /// Merges one run of all hosts. `runs`, `interval_series` and `own` are its phases on this host, their intervals and their summary.
+    /// Returns the merged summary, by which all hosts decide what to measure next; for a sweep also how the last phase ended on all hosts.
+    /// Calls `tell` with reports of hung storage while this host waits.
     ///
     /// # Errors
     /// If the measurement ended early.
@@ -258,7 +258,7 @@ impl Fleet {
         several!(self, hosts => hosts.over(), alone => None)
     }
 
-    /// The session of all hosts instead of the one of this host; `None` if this host alone measured.
+    /// Returns the merged session of all hosts; `None` if this host measured alone.
     ///
     /// # Errors
     /// If another host ended the measurement, and reports it.
@@ -290,7 +290,8 @@ impl Fleet {
         several!(self, hosts => ((hosts.rank + shift as usize) % hosts.size) as u32, alone => 0)
     }
 
-    /// The path that the host `shift` ranks after this one gives a file of which each host has its own: the name and the rank.
+    /// Returns the path of a file that every host has for itself, on the host `shift` ranks after this one: the name, followed by the rank
+    /// if there are several hosts.
     pub fn file_of(&self, name: &Path, shift: Option<u32>) -> PathBuf {
         if matches!(self, Self::Alone) {
             return name.to_owned();
@@ -300,7 +301,7 @@ impl Fleet {
         name.into()
     }
 
-    /// The outcomes of a verification on all hosts; a lost host has the reason instead. `None` if another host reports them.
+    /// Returns the outcome of a verification on each host, or why the host was lost. `None` if another host reports them.
     ///
     /// # Errors
     /// If the measurement ended early, and another host reports it.

@@ -41,7 +41,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Exit code if fathom itself fails, as of `timeout` and `env`.
+/// Exit code if fathom itself fails, as `timeout` and `env` have it.
 pub const OWN_FAILURE: u8 = 125;
 
 /// The user's request.
@@ -74,7 +74,7 @@ struct Signalled {
     command: AtomicU32,
     /// The last termination signal; 0 if there was none.
     ending: AtomicI32,
-    /// Whether such a signal arrived since the last command ended.
+    /// Whether a termination signal arrived while no command ran.
     stop: AtomicBool,
 }
 
@@ -141,7 +141,7 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The exit code of the command. If it succeeded, that of the conditions.
+/// Returns the exit code of the command. If the command succeeded, the conditions decide.
 fn exit_code(exit: Exit, report: &Report) -> ExitCode {
     if !exit.is_success() || report.gates.is_empty() {
         return ExitCode::from(exit.code());

@@ -46,13 +46,13 @@ pub(crate) const SHELL: &str = "/bin/sh";
 /// Exit codes of shells if a command cannot be started.
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
-/// Most other processes that are named.
+/// Most busy neighbours that a run records.
 const MAX_NEIGHBOURS: usize = 3;
-/// Run time from which other processes are sampled.
+/// Other processes are sampled once the command has run this long.
 const SAMPLE_OTHERS_AFTER: Duration = Duration::from_millis(50);
-/// The `nice` value of a thread that takes only idle time.
+/// The `nice` value of the lowest priority.
 const LOWEST_PRIORITY: i32 = 19;
-/// CPU time and bytes from which another process is busy.
+/// Another process is busy with at least this CPU time or this I/O.
 const BUSY_CPU_MS: u64 = 20;
 const BUSY_BYTES: u64 = 1 << 20;
 
@@ -61,7 +61,7 @@ const BUSY_BYTES: u64 = 1 << 20;
 pub(super) enum Run {
     /// The command ran and ended.
     Ended(Exit),
-    /// It could not be started; the exit code that a shell returns for that.
+    /// It could not be started. Holds the exit code that a shell returns in this case.
     NotStarted(u8),
 }
 
@@ -105,7 +105,7 @@ impl Runner<'_> {
         let is_new: Vec<bool> = named.iter().map(|one| !one.path.exists()).collect();
         // Ended processes of earlier commands do not belong to this run.
         while let Ok(Some(_)) = sys::process::wait(false) {}
-        // Start its thread before threads are followed.
+        // Start the sampling thread before the kernel counts for fathom's threads.
         let others_before = self.sample_others();
         let tracing = self.tracing.as_ref().map_err(Clone::clone);
         let counting = tracing.clone().and_then(Tracing::start);
@@ -140,7 +140,7 @@ impl Runner<'_> {
             let (memory, blind) = (one.memory(), one.blind());
             NamedFiles { path: model::name::text(&one.path), before, after, memory, blind }
         });
-        // An argument that only resembles a path existed neither before nor after.
+        // Drop arguments that only look like paths: no such file existed before or after.
         let is_there = |one: &NamedFiles| {
             [&one.before, &one.after].iter().any(|state| state.as_ref().map_or(true, |state| state.files > 0))
         };
@@ -237,10 +237,10 @@ impl Runner<'_> {
             if is_to_stop.recv_timeout(SAMPLE_OTHERS_AFTER) != Err(RecvTimeoutError::Timeout) {
                 return None;
             }
-            // The command still runs: leave the CPUs to it. In Linux this is about the calling thread.
+            // The command still runs, so leave the CPUs to it. On Linux this changes the priority of the calling thread only.
             let _ = rustix::process::setpriority_process(None, LOWEST_PRIORITY);
             let seen = Processes::list(&root).ok();
-            // I/O of an ended thread counts for its process, and so for the command.
+            // Wait: the I/O of an ended thread is added to fathom's own counters, which count for the command.
             let _ = is_to_stop.recv();
             seen
         });
@@ -312,7 +312,7 @@ impl Runner<'_> {
         named_files::state(&one.path, true)
     }
 
-    /// Makes the command's dirty data stable.
+    /// Writes back the command's dirty data, unless --no-sync was typed or there are none.
     fn final_sync(&self, moved: &Known<Moved>) -> FinalSync {
         if !self.request.study.final_sync {
             return FinalSync::Off;

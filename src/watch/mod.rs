@@ -36,7 +36,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Longest delay of a requested end, and how often event buffers are emptied.
+/// Interval of checking for a requested end and of emptying the event buffers.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The user's request.
@@ -56,7 +56,7 @@ pub struct Request {
     pub calls: bool,
     /// Print lines on a terminal too.
     pub plain: bool,
-    /// Parts of an interval to show, and devices.
+    /// The parts of an interval, and the devices, to show.
     pub selection: Selection,
     /// Layout of the text.
     pub layout: Layout,
@@ -138,7 +138,7 @@ fn run(
         }
         remarks.extend(events.follow(&devices.traced()));
         let unseen = processes.as_ref().err().cloned();
-        // The selected process has ended. Without processes, devices are still watched.
+        // Stop if the only watched process has ended. If processes cannot be seen at all, devices are still watched.
         let ended = request.pid.is_some() && unseen.is_some();
         remarks.extend(unseen.filter(|_| ended || number == 0));
         let watched = Watched {
@@ -244,10 +244,10 @@ struct Device {
     known_by: KnownBy,
     /// Why the counters cannot be used.
     blind: Option<String>,
-    /// Distinguishes it from another device of the same name.
+    /// Number that changes if another device or medium gets this name.
     sequence: Option<String>,
     last: Option<(Instant, DiskCounters)>,
-    /// The device that its events belong to.
+    /// The device that the kernel names in its block events.
     traced: Option<Traced>,
     /// Rules that applied in the previous interval.
     rules: Vec<Rule>,
@@ -299,7 +299,7 @@ impl Devices {
         words
     }
 
-    /// Samples their counters.
+    /// Samples the counters of all devices.
     ///
     /// # Errors
     /// If the kernel shows no counters.
@@ -432,7 +432,7 @@ impl Device {
         ))
     }
 
-    /// Restarts if another device, medium or file has the name now.
+    /// Starts from zero if another device, medium or file has this name now. Returns a remark about it.
     fn detect_replacement(&mut self, root: &Root, measured: &[(MeasuredIn, Capacity)]) -> Option<String> {
         let sequence = devices::sequence(root, &self.name);
         if sequence == self.sequence || sequence.is_none() {
@@ -484,7 +484,7 @@ impl Device {
 impl Device {
     fn conclude(&mut self, root: &Root, figures: &DeviceInterval) -> Vec<Conclusion> {
         let limits = self.limits.as_ref().and_then(|limits| limits.as_ref().ok());
-        // The user may change it, so each interval reads it.
+        // Read the limits in each interval: the user may change them.
         let kib = |file: &str| -> Option<u64> {
             root.word(&format!("/sys/class/block/{}/queue/{file}", self.name))?.parse().ok()
         };
@@ -516,7 +516,7 @@ fn names_below(layers: &[Layer], layer: &Layer) -> Vec<String> {
     layer.below.iter().filter_map(|at| Some(layers.get(*at)?.name.clone())).collect()
 }
 
-/// Longest distance of each layer from a top. All layers precede those below them.
+/// Returns the level of each layer: the longest distance from a layer at the top. A layer precedes the layers below it.
 fn levels(layers: &[Layer]) -> Vec<usize> {
     let mut levels = vec![0; layers.len()];
     for (at, layer) in layers.iter().enumerate() {
@@ -597,7 +597,7 @@ struct Pages {
 /// The destinations of intervals.
 struct Shown {
     format: &'static Format,
-    /// Whether standard output gets anything. Output only for files does not appear there.
+    /// Whether intervals are printed on standard output. They are not if their format is only for files.
     printed: bool,
     outlets: Vec<Outlet>,
     pages: Pages,
@@ -639,7 +639,7 @@ impl Shown {
         Ok(Self { format: request.format, printed, outlets, pages, rules, view: None, lines: None })
     }
 
-    /// Takes over the terminal, if standard output is one, is watched, and has no interval limit.
+    /// Takes over the terminal if standard output is one, unless lines were requested or the number of intervals is limited.
     ///
     /// # Errors
     /// If signals cannot be handled.
@@ -664,7 +664,7 @@ impl Shown {
         }
     }
 
-    /// Shows an interval. Returns whether the reader is still there.
+    /// Shows an interval. Returns false if standard output is closed.
     ///
     /// # Errors
     /// If a file or standard output cannot be written.

@@ -1,10 +1,10 @@
-//! Processes of `fathom watch`: who moves most, how their files are open, what they requested from the devices, and which
-//! system calls they make.
+//! Processes of `fathom watch`: which ones move most data, with which flags their files are open, their requests to the devices, and their
+//! system calls.
 //!
 //! 1. [`Busiest`] samples `/proc`. That takes CPU time in proportion to processes and descriptors, so it rests a hundred
 //!    times as long as it worked.
-//! 2. [`Events`] records block events: how long requests took, and whose they were. Lost events make the figures of their
-//!    interval unknown.
+//! 2. [`Events`] records block events: the latency of each request, and the process that issued it. If events are lost, the figures of
+//!    their interval are unknown.
 //! 3. [`Calls`] counts the calls that move data by `raw_syscalls:sys_enter`, in a tracer instance that follows the shown
 //!    processes alone, and their page faults, which mapped files cause instead of calls.
 
@@ -30,11 +30,11 @@ use trace::pairing::PATIENCE_NS;
 
 /// Processes that are shown.
 const MAX_SHOWN: usize = 5;
-/// Rest time as a multiple of work time.
+/// Rest after a sample, as a multiple of the CPU time that it took.
 const REST_FACTOR: u32 = 100;
-/// Name for ended processes below a process that moved data.
+/// Name of the ended children of a process, whose I/O the kernel counts together.
 const CHILDREN: &str = "ended children";
-/// The remark about all figures, shown once.
+/// Returns the remark about the figures of processes, which is shown once.
 pub(super) fn remark() -> String {
     let others =
         if rustix::process::geteuid().is_root() { "" } else { "; only root sees those of other users" };
@@ -53,7 +53,7 @@ pub(super) struct Busiest {
     interval: Duration,
     on: OnDevices,
     before: Option<(Instant, ProcessIo)>,
-    /// Rest until these times: processes, and their descriptors.
+    /// End of the rest: of sampling processes, and of reading their descriptors.
     rests: [Instant; 2],
     /// Flags with which files were open at the last check.
     open: BTreeMap<u32, Known<Open>>,
@@ -132,12 +132,12 @@ impl Busiest {
         }
     }
 
-    /// Whether to show it: a process if it moved data of storage, a thread of the only watched process if it did anything.
+    /// Whether to show a process that moved data of storage, or any active thread of the only watched process.
     fn is_shown(&self, moved: &Moved) -> bool {
         matches!(self.whose, Whose::ThreadsOf(_)) || moved.counters.storage_bytes() > 0
     }
 
-    /// Reads the descriptors of these processes, unless it rests. Then missing ones are marked unknown.
+    /// Reads the descriptors of these processes, unless it rests. Processes without descriptors are then shown as not checked yet.
     fn read_descriptors(&mut self, most: &[&Moved], devices: &[String]) {
         let now = Instant::now();
         if now < self.rests[1] {
@@ -203,7 +203,7 @@ fn own_requests<'r>(all: &'r Requests, moved: &Moved) -> Option<&'r ProcessReque
     all.get(&moved.id).filter(|_| !moved.by_children)
 }
 
-/// Processes that moved data by their own counters or had requests, except those that ended.
+/// Returns the living processes that moved data by their own counters or had requests.
 fn active_processes(look: &ProcessIo, before: &ProcessIo, requests: Option<&Requests>) -> Vec<Moved> {
     let mut moved = look.moved_since(before);
     let asked = requests.into_iter().flat_map(BTreeMap::keys);
@@ -228,11 +228,11 @@ fn cpu_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// Bytes of buffer for each CPU.
+/// Size of the kernel's trace buffer for each CPU.
 const BUFFER_BYTES: u64 = 4 << 20;
-/// Distinguishes the instance from that of block events.
+/// Word in the name of the tracer instance, which block events do not have.
 const WORD: &str = "calls";
-/// The remark about it, shown once.
+/// The remark about counted system calls, shown once.
 pub(super) const REMARK: &str = "--syscalls: each system call costs a shown process about 1 us more, and any other process about 100 ns; a process is counted from the interval in which it is first shown";
 
 /// A followed process or thread.
@@ -256,17 +256,17 @@ pub(super) struct Calls {
     /// The process of each thread that made calls.
     owners: BTreeMap<u32, Option<u32>>,
     since: Instant,
-    /// Previously lost calls.
+    /// Number of calls lost before this interval.
     lost: u64,
     /// Why counting stopped.
     broken: Option<String>,
 }
 
 impl Calls {
-    /// Starts counting. Follows the threads of the only watched process at once.
+    /// Starts counting. If only one process is watched, follows its threads at once.
     ///
     /// # Errors
-    /// Why this user may not, or the kernel cannot.
+    /// If the user may not use the tracer, or the kernel cannot record system calls.
     pub(super) fn new(root: &Root, pid: Option<u32>) -> Result<Self, Failure> {
         let refused = |why: String| Failure::Refused(format!("--syscalls: calls cannot be counted: {why}"));
         let mut tracer = Tracer::with_name(BUFFER_BYTES, WORD).map_err(|e| refused(e.to_string()))?;
@@ -428,9 +428,9 @@ struct Recording {
 /// Events that the kernel lost.
 #[derive(Clone, Copy, Debug, Default)]
 struct Losses {
-    /// Total.
+    /// Number of lost events so far.
     lost: u64,
-    /// Before the interval, and before the last report per process.
+    /// Number at the start of the interval, and at the last report per process.
     before: u64,
     before_processes: u64,
     /// Time until which a completion may be attributed to the wrong request.
@@ -440,13 +440,13 @@ struct Losses {
 }
 
 impl Events {
-    /// Makes the events of a call that records none.
+    /// For a call that records no events.
     pub(super) fn none() -> Self {
         let recording = Err("block events are not recorded".into());
         Self { wanted: false, by_thread: false, devices: Vec::new(), recording }
     }
 
-    /// Creates the events; the devices to follow are added later.
+    /// For a call that records events. [`Self::follow`] names the devices.
     pub(super) fn new(whose: Whose) -> Self {
         let by_thread = matches!(whose, Whose::ThreadsOf(_));
         Self { wanted: true, by_thread, ..Self::none() }
