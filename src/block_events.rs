@@ -284,9 +284,12 @@ pub(crate) fn find(root: &Root, target: &Path) -> Result<Subject, Failure> {
         return Err(usage(format!("there is no block device to capture: {why}")));
     };
     let disk = disk_of(&place.layers, top)
-        .ok_or_else(|| usage(format!("the disk of {} cannot be found", top.name)))?;
+        .ok_or_else(|| usage(format!("the disk of {} cannot be found; name the disk itself", top.name)))?;
     subject(&place, top, disk).ok_or_else(|| {
-        Failure::Refused(format!("the kernel does not report enough about {} to capture it", top.name))
+        Failure::Refused(format!(
+            "{} cannot be captured: /sys has no device number or no start sector for it",
+            top.name
+        ))
     })
 }
 

@@ -101,7 +101,7 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Resu
     show::check_gated(planned.0.is_gated(), showing)?;
     if showing.explain && !showing.outputs.is_empty() {
         return Err(Failure::Usage(
-            "--explain prints the plan and makes no report for -o; leave one of them out".into(),
+            "--explain only prints the plan, so there is no report for -o; leave --explain or -o out".into(),
         ));
     }
     if showing.explain && !fleet.tells() {
@@ -186,7 +186,9 @@ fn judge_again(files: &[PathBuf], showing: &show::Showing) -> Result<ExitCode, F
         if let Some(running) = session::running(file) {
             let id = history::id(file);
             if session::is_headless(file) {
-                return Err(Failure::Refused(format!("{id} is {running} and has no measurement yet")));
+                return Err(Failure::Refused(format!(
+                    "{id} is {running} and has no measurement yet; try again later"
+                )));
             }
             stderr::say(&format!("fathom: {id} is {running}; the report has its measurements so far"));
         }

@@ -154,7 +154,7 @@ pub struct SweepSpec {
     pub exhaustive: bool,
     /// Measure that ranks cells; the default depends on the access pattern.
     pub by: Option<Measure>,
-    /// How much faster than the winner a cell may be, as a share.
+    /// How much faster than the winner a cell may be and still count as equally fast, as a share.
     pub tolerance: Option<f64>,
     /// Test type of Iometer, if typed.
     pub cycle: Option<Cycle>,

@@ -88,7 +88,7 @@ pub fn check_gated(is_gated: bool, showing: &Showing) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Usage(
-        "--inconclusive sets the exit code of an undecided condition, and there is none; measure with --fail-if, or leave --inconclusive out"
+        "--inconclusive sets the exit code of an undecided condition, and there is no condition; measure with --fail-if, or leave --inconclusive out"
             .into(),
     ))
 }
@@ -155,7 +155,7 @@ pub fn put<K: ReportKind + ?Sized>(
     }
     let instead = match alternative {
         Some(alternative) => alternative.to_owned(),
-        None if written => "the report was written to the other places".into(),
+        None if written => "the report was written to the other outputs".into(),
         // The report exists nowhere else, so the message contains it.
         None => format!("this is the only copy of the report:\n{}", stdout::as_text(format, report, style)),
     };

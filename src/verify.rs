@@ -74,8 +74,7 @@ fn verify_in(fleet: &Fleet, options: &Args) -> Result<ExitCode, Failure> {
     let on_one_host = |why| if fleet.tells() { why } else { Failure::Elsewhere(2) };
     refuse_impossible(&plan, &host_task, options).map_err(on_one_host)?;
     let outlets = outlets(options, &plan, &machine, fleet)?;
-    let stop = signals::watch(machine::test_file::remove_all_now)
-        .map_err(|e| Failure::Refused(format!("signals cannot be watched: {e}{}", sys::cause(&e))))?;
+    let stop = signals::watch(machine::test_file::remove_all_now)?;
     // The watching thread reads the signals, so no I/O call here is interrupted.
     sys::thread::block_signals().map_err(|e| Failure::Refused(format!("signals cannot be blocked: {e}")))?;
     fleet.stops(&stop);
@@ -548,7 +547,9 @@ impl<'a> VerifyRun<'a> {
                 "the page cache, which was not evicted: this shows what the kernel holds, not what the device stored".into(),
             );
         }
-        let Some(handle) = target.handle() else { return Evicted::NotAll("the target as it was".into()) };
+        let Some(handle) = target.handle() else {
+            return Evicted::NotAll("the target, which was not evicted from the page cache".into());
+        };
         Evicted::NotAll(match page_cache::evict(handle) {
             Ok(pages) if pages.cached == 0 => return Evicted::All,
             Ok(pages) => format!(

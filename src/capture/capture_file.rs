@@ -216,7 +216,7 @@ pub fn export(capture: &Path, to: &Path, replace: Replace) -> Result<ExitCode, F
     }
     if output::is_stream(&to) {
         return Err(Failure::Usage(format!(
-            "-o {}: type a file, or - for standard output",
+            "-o {}: an iolog needs a regular file; type the name of one, or - for standard output",
             name::shown(&to)
         )));
     }

@@ -269,8 +269,7 @@ fn check(args: &FitArgs, target: &Path) -> Result<ExitCode, Failure> {
 
 fn compare(args: &FitArgs, target: &Path) -> Result<FitCheck, Failure> {
     let dir = temporary_directory()?;
-    let stop = signals::watch(|| ())
-        .map_err(|e| Failure::Refused(format!("fathom cannot wait for signals: {e}")))?;
+    let stop = signals::watch(|| ())?;
     let fitted_file = dir.path().join("job.toml");
     let job = fitted(&args.capture, &fitted_file)?;
     let file = if let Some(typed) = &args.job {

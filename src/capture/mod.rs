@@ -65,7 +65,7 @@ pub(crate) fn open_trace(from: &Path) -> Result<Trace, Failure> {
     let mut first = open(from)?;
     let begins = first.fill_buf().map_err(|e| usage(e.to_string()))?;
     let language = Language::detect(begins).ok_or_else(|| {
-        usage("its format is unknown; type an iolog of fio (--write_iolog), a file of blktrace or blkparse, or a CSV file of MSR Cambridge".into())
+        usage("its format is unknown; name an iolog of fio (--write_iolog), a file of blktrace or blkparse, or a CSV file of MSR Cambridge".into())
     })?;
     let mut files = vec![first];
     for other in siblings(from).into_iter().filter(|_| language == Language::Blktrace) {

@@ -79,8 +79,7 @@ pub fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
     }
     let begin = args.extents.then(|| locate_files(target)).transpose()?;
     let gone = Arc::new(AtomicBool::new(false));
-    let stop = signals::watch_until_gone(&gone, || {})
-        .map_err(|e| Failure::Refused(format!("fathom cannot wait for signals: {e}")))?;
+    let stop = signals::watch_until_gone(&gone, || {})?;
     let recorded = record_requests(tracer, &subject, args, &place, &stop);
     gone.store(true, Ordering::Relaxed);
     let mut outcome = recorded?;
@@ -282,7 +281,9 @@ fn locate_files(target: &Path) -> Result<FileExtents, Failure> {
         ))
     })?;
     if found.files == 0 {
-        stderr::say(&format!("{shown} has no file yet; the files at the end of the capture count"));
+        stderr::say(&format!(
+            "{shown} has no files yet; fathom keeps the requests to the files that it has at the end of the capture"
+        ));
     }
     Ok(found)
 }
@@ -321,7 +322,10 @@ fn keep_file_requests(
         writer.flush(names).map_err(cannot)?;
     }
     if let Some(damage) = &reader.damage {
-        return Err(Failure::Refused(format!("{} cannot be read again: it is {damage}", name::shown(path))));
+        return Err(Failure::Refused(format!(
+            "--extents: {} cannot be rewritten: it is {damage}; it still has the requests of the whole device",
+            name::shown(path)
+        )));
     }
     outcome.ending.of_files = Some(within.seen);
     outcome.ending.rows = writer.rows();

@@ -145,7 +145,7 @@ pub(crate) fn source(
         != (replay.original.operations(), replay.original.end_bytes)
     {
         return Err(Failure::Refused(format!(
-            "{} has changed since the run was planned; start again",
+            "{} has changed since the run was planned; repeat the command",
             name::shown(&path)
         )));
     }
@@ -162,7 +162,7 @@ pub(crate) fn source(
         read(rows, steps, to, has_stable_file, &counts_there);
     });
     started.map_err(|e| {
-        Failure::Refused(format!("a thread to read the capture cannot be started: {e}{}", sys::cause(&e)))
+        Failure::Refused(format!("fathom cannot start a thread to read the capture: {e}{}", sys::cause(&e)))
     })?;
     let begun = Instant::now();
     // Wait until the feed is full or has everything.

@@ -176,8 +176,8 @@ const ENVIRONMENT: [(&str, &str); 9] = [
     ("NO_COLOR", "Turns colours off."),
     ("TERM, CI", "There is no live view if TERM is unset or dumb, or if CI is set."),
     ("LC_ALL, LC_CTYPE, LANG", "Without a UTF-8 locale the live view uses ASCII."),
-    ("FATHOM_DESTROY", "Paths separated by colons that the commands of other tools (fio, diskspd, iometer) may overwrite, as --destroy allows it elsewhere."),
-    ("FATHOM_UNSEEN_USERS", "Paths separated by colons that the commands of other tools may overwrite although other processes of the machine are hidden, as --unseen-users allows it elsewhere."),
+    ("FATHOM_DESTROY", "Paths, separated by colons, that `fathom fio`, `diskspd` and `iometer` may overwrite. Other commands have --destroy."),
+    ("FATHOM_UNSEEN_USERS", "Paths, separated by colons, that these three commands may overwrite although other processes of the machine are hidden. Other commands have --unseen-users."),
 ];
 
 /// Files that the program makes or reads.
@@ -195,7 +195,7 @@ const FILES: [(&str, &str); 5] = [
 const EXAMPLES: [(&str, &str); 34] = [
     ("fathom bench", "Measures the current directory in about a minute and a half."),
     ("fathom bench --quick /srv/data", "Measures another directory in ten seconds, without intervals."),
-    ("fathom run --rw randread --bs 4k --depth 32 /dev/nvme0n1", "Reads a device, which is not changed."),
+    ("fathom run --rw randread --bs 4k --depth 32 /dev/nvme0n1", "Reads a device without changing it."),
     ("fathom run job.toml /srv/data -o report.html", "Runs a job file and writes a page with plots."),
     ("fathom layers /srv/data", "Measures each layer from the device to the page cache."),
     ("fathom limit /srv/data --p99 1ms", "Finds the highest rate with a 99th percentile of at most 1 ms."),

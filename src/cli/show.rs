@@ -92,7 +92,7 @@ impl Args {
     fn capture_request(self, file: PathBuf) -> Result<CaptureRequest, Failure> {
         if self.explain || self.inconclusive.counts_as().is_some() {
             return Err(Failure::Usage(
-                "--explain and --inconclusive apply to the report of a measurement, and this is a capture; leave them out"
+                "--explain and --inconclusive apply to sessions, and this is a capture; leave --explain and --inconclusive out"
                     .into(),
             ));
         }

@@ -136,7 +136,9 @@ fn parse_block(text: &str) -> Result<u32, String> {
 fn parse_shared(text: &str) -> Result<Layout, String> {
     match parse_setting("shared", text, |_, s| s.shared)? {
         Layout::Segmented => Ok(Layout::Segmented),
-        _ => Err(format!("'{text}': each host verifies one contiguous part of the file; type segmented")),
+        _ => Err(format!(
+            "'{text}' is not possible, since each host verifies one contiguous part of the file; type segmented"
+        )),
     }
 }
 

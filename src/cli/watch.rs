@@ -295,7 +295,7 @@ impl IostatArgs {
             (
                 self.identifiers.is_some(),
                 "-j",
-                "devices have their kernel names; -N shows the names of volumes, and `fathom devices` models and serial numbers",
+                "fathom shows kernel names; type -N for the names of volumes, or `fathom devices` for models and serial numbers",
             ),
             (
                 self.group.is_some(),

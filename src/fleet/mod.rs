@@ -83,16 +83,17 @@ pub fn join(request: &Request) -> Result<Fleet, Failure> {
     let of_several = [
         (
             streams.clone().any(|s| s.shared.is_some() && s.workers.unwrap_or(1) < 2),
-            "--shared divides a file among several workers, and there is only one",
+            "--shared",
+            "divides a file among several workers, and there is only one",
         ),
-        (streams.any(|s| s.shift_hosts.is_some()), "--shift-hosts needs the files of other hosts"),
-        (request.ranks_per_host.is_some(), "--ranks-per-host needs several hosts"),
-        (!request.hosts.is_empty(), "--hosts needs other hosts"),
+        (streams.any(|s| s.shift_hosts.is_some()), "--shift-hosts", "needs the files of other hosts"),
+        (request.ranks_per_host.is_some(), "--ranks-per-host", "needs several hosts"),
+        (!request.hosts.is_empty(), "--hosts", "needs other hosts"),
     ];
-    let needs_several = of_several.into_iter().find_map(|(is_given, what)| is_given.then_some(what));
+    let needs_several = of_several.into_iter().find(|(is_given, ..)| *is_given);
     match (&fleet, needs_several) {
-        (Fleet::Alone, Some(what)) => Err(Failure::Usage(format!(
-            "{what}: this host measures alone; start fathom with mpirun, or leave it out"
+        (Fleet::Alone, Some((_, flag, why))) => Err(Failure::Usage(format!(
+            "{flag} {why}: this host measures alone; start fathom with mpirun, or leave {flag} out"
         ))),
         #[cfg(feature = "fleet")]
         (Fleet::Several(hosts), _) => match unsupported(request) {
@@ -347,7 +348,8 @@ fn unsupported(request: &Request) -> Option<String> {
             _ => return None,
         },
     };
+    let or_leave_out = if what.starts_with("--") { format!(", or leave {what} out") } else { String::new() };
     Some(format!(
-        "{what} works on one host only, and several were started; leave it out, or start fathom on one host without the launcher (several hosts can run `fathom run`, `fathom bench`, `fathom limit`, `fathom sweep` and `fathom verify`)"
+        "{what} works on one host only, and the launcher started several; start fathom without the launcher{or_leave_out} (several hosts can run `fathom run`, `fathom bench`, `fathom limit`, `fathom sweep` and `fathom verify`)"
     ))
 }

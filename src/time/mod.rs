@@ -204,7 +204,6 @@ fn pass_on_signals(signalled: &Arc<Signalled>) -> Result<(), Failure> {
             }
         }
     })
-    .map_err(|e| Failure::Refused(format!("signals cannot be received: {e}{}", sys::cause(&e))))
 }
 
 fn enter_cgroup(root: &Root, machine: &Machine) -> model::Known<OwnCgroup> {
@@ -289,14 +288,17 @@ fn make_stable(signalled: &Signalled) -> FinalSync {
         .spawn();
     let mut child = match child {
         Ok(child) => child,
-        Err(e) => return FinalSync::Failed(format!("no process for it could be started: {e}")),
+        Err(e) => {
+            return FinalSync::Failed(format!("the process for the final sync could not be started: {e}"));
+        }
     };
     loop {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => {
                 let text = child.stdout.take().and_then(|text| read_to_string(text).ok());
                 let took_ns = text.and_then(|text| text.trim().parse().ok());
-                let unknown = || FinalSync::Failed("it did not report its time".into());
+                let unknown =
+                    || FinalSync::Failed("the process for the final sync did not report its time".into());
                 return took_ns.map_or_else(unknown, FinalSync::Done);
             }
             Ok(Some(_)) => {

@@ -147,7 +147,10 @@ impl Runner<'_> {
         let named: Vec<NamedFiles> = named.filter(is_there).collect();
         let still_running = self.still_running();
         if !still_running.is_empty() {
-            notes.push("processes of the command still ran when it had ended; they are not counted".into());
+            notes.push(
+                "processes that the command started still ran when it had ended; their I/O is not counted"
+                    .into(),
+            );
         }
         let ending = match exit {
             Exit::Code(0) => RunEnding::Complete,
@@ -224,7 +227,8 @@ impl Runner<'_> {
                 exit = Some(ended.code.map_or(Exit::Signal(ended.signal), Exit::Code));
             }
         }
-        let exit = exit.ok_or_else(|| Failure::Refused("the command could not be waited for".into()))?;
+        let exit =
+            exit.ok_or_else(|| Failure::Refused("the kernel did not report the end of the command".into()))?;
         Ok(Ok((exit, wall_ns, usage)))
     }
 
@@ -367,7 +371,7 @@ fn state_after(one: &Named, is_new: bool) -> Known<FilesState> {
 }
 
 fn not_opened(path: &Path) -> String {
-    format!("the files below {} were not opened; --cold does that", path.display())
+    format!("the files below {} were not opened, because that would cache their metadata", path.display())
 }
 
 /// Largest resident memory of fathom so far.
@@ -383,7 +387,8 @@ fn own_bytes(root: &Root) -> u64 {
 fn forks(root: &Root) -> Known<u64> {
     let text = root.read("/proc/stat")?;
     let line = text.lines().find_map(|line| line.strip_prefix("processes "));
-    line.and_then(|count| count.trim().parse().ok()).ok_or_else(|| "/proc/stat has no processes".into())
+    line.and_then(|count| count.trim().parse().ok())
+        .ok_or_else(|| "/proc/stat has no line `processes`".into())
 }
 
 fn as_moved(grown: &IoCounters) -> Moved {

@@ -82,8 +82,7 @@ pub fn watch(request: &Request) -> Result<ExitCode, Failure> {
         Err(why) => (Vec::new(), Some(format!("the history cannot be read: {}", why.message()))),
     };
     let gone = Arc::new(AtomicBool::new(false));
-    let stop = signals::watch_until_gone(&gone, live::give_back_now)
-        .map_err(|e| Failure::Refused(format!("signals cannot be taken: {e}{}", sys::cause(&e))))?;
+    let stop = signals::watch_until_gone(&gone, live::give_back_now)?;
     let devices = Devices::new(&root, targets, measured, request.selection)?;
     let unread = unread.into_iter().collect();
     let watched = run(request, &root, (devices, whose), &mut shown, unread, &stop);
@@ -418,7 +417,7 @@ impl Device {
         let only = (known.same_by() == SameBy::ModelAndSize)
             .then(|| format!(" ({}: another device could be mistaken for it)", self.known_by.kind()));
         let held = if known.is_throttled() {
-            "; the limit of a cgroup was measured, which does not apply outside of it"
+            "; a cgroup limited that measurement, so the device itself may be faster"
         } else {
             ""
         };
@@ -646,8 +645,9 @@ impl Shown {
     fn begin(&mut self, request: &Request) -> Result<(), Failure> {
         let is_lines = self.format.name != TEXT.name || request.count.is_some() || request.plain;
         if self.printed && !is_lines {
-            self.view = Watching::start(request.interval)
-                .map_err(|e| Failure::Refused(format!("signals cannot be taken: {e}{}", sys::cause(&e))))?;
+            self.view = Watching::start(request.interval).map_err(|e| {
+                Failure::Refused(format!("fathom cannot handle signals: {e}{}", sys::cause(&e)))
+            })?;
         }
         Ok(())
     }

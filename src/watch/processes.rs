@@ -36,8 +36,11 @@ const REST_FACTOR: u32 = 100;
 const CHILDREN: &str = "ended children";
 /// Returns the remark about the figures of processes, which is shown once.
 pub(super) fn remark() -> String {
-    let others =
-        if rustix::process::geteuid().is_root() { "" } else { "; only root sees those of other users" };
+    let others = if rustix::process::geteuid().is_root() {
+        ""
+    } else {
+        "; only root sees the processes of other users"
+    };
     format!(
         "processes: bytes on all devices; a write counts when its pages become dirty: the kernel does not record whose data it writes back later{others}"
     )
@@ -95,7 +98,7 @@ impl Busiest {
         let look = ProcessIo::sample(&self.root, self.whose, self.before.as_ref().map(|(_, look)| look));
         let look = look.map_err(|why| match self.whose {
             Whose::ThreadsOf(pid) => format!("process {pid} has ended"),
-            Whose::Processes => format!("processes cannot be seen: {why}"),
+            Whose::Processes => format!("no process is visible: {why}"),
         })?;
         self.rests[0] = now + self.rest(began);
         let processes = self.before.take().map(|(since, before)| {
@@ -233,7 +236,7 @@ const BUFFER_BYTES: u64 = 4 << 20;
 /// Word in the name of the tracer instance, which block events do not have.
 const WORD: &str = "calls";
 /// The remark about counted system calls, shown once.
-pub(super) const REMARK: &str = "--syscalls: each system call costs a shown process about 1 us more, and any other process about 100 ns; a process is counted from the interval in which it is first shown";
+pub(super) const REMARK: &str = "--syscalls: each system call costs a shown process about 1 us, and any other process about 100 ns; the calls of a process are counted as soon as it has been shown once";
 
 /// A followed process or thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
