@@ -9,7 +9,7 @@ use machine::root::Root;
 use machine::tracer::{Tracer, process_of, remove_leftovers};
 use model::captured::{Partition, Unit};
 use model::evidence::SECTOR_BYTES;
-use model::machine::{Layer, LayerKind, Place};
+use model::machine::{Layer, LayerKind};
 use model::{Known, name};
 use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
@@ -285,18 +285,14 @@ pub(crate) fn find(root: &Root, target: &Path) -> Result<Subject, Failure> {
     };
     let disk = disk_of(&place.layers, top)
         .ok_or_else(|| usage(format!("the disk of {} cannot be found; name the disk itself", top.name)))?;
-    subject(&place, top, disk).ok_or_else(|| {
+    let traced = Traced::from_layer(&place.layers, top).ok_or_else(|| {
         Failure::Refused(format!(
             "{} cannot be captured: /sys has no device number or no start sector for it",
             top.name
         ))
-    })
-}
-
-fn subject(place: &Place, top: &Layer, disk: &Layer) -> Option<Subject> {
-    let traced = Traced::from_layer(&place.layers, top)?;
+    })?;
     let left_out = place.layers.iter().filter(|l| l.number != disk.number && l.number != top.number);
-    Some(Subject {
+    Ok(Subject {
         layer: disk.clone(),
         traced,
         stat_file: top.stat_file.clone(),

@@ -49,14 +49,8 @@ fn fathom() -> ExitCode {
         Command::Watch(args) => args.request().and_then(|request| watch::watch(&request)),
         Command::Sweep(args) => args.into_action().and_then(sweep),
         Command::Iops(args) => args.into_sweep_action().and_then(sweep),
-        Command::Api(args) => args.request().and_then(|parsed| match parsed {
-            Some((request, showing)) => measure(&request, &showing),
-            None => Ok(ExitCode::SUCCESS),
-        }),
-        Command::Recipe(args) => args.request().and_then(|parsed| match parsed {
-            Some((request, showing)) => measure(&request, &showing),
-            None => Ok(ExitCode::SUCCESS),
-        }),
+        Command::Api(args) => args.request().and_then(measure_unless_listed),
+        Command::Recipe(args) => args.request().and_then(measure_unless_listed),
         Command::Fio(args) => return other_tools::answer(args.request()),
         Command::Time(args) => return args.run(),
         Command::Diskspd(args) => return other_tools::answer(args.request()),
@@ -94,6 +88,11 @@ fn measure(request: &Request, showing: &show::Showing) -> Result<ExitCode, Failu
     let fleet = fleet::join(request)?;
     let outcome = measure_in(&fleet, request, &fleet.showing(showing.clone()));
     fleet.leave(outcome)
+}
+
+/// Measures a request, if the command did not only print a list.
+fn measure_unless_listed(parsed: Option<(Request, show::Showing)>) -> Result<ExitCode, Failure> {
+    parsed.map_or(Ok(ExitCode::SUCCESS), |(request, showing)| measure(&request, &showing))
 }
 
 fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Result<ExitCode, Failure> {

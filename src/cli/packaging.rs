@@ -99,13 +99,6 @@ fn exit_codes_in_help(command: &Command) -> Option<String> {
     Some(codes.to_owned())
 }
 
-/// Exit codes of commands named after another tool.
-#[rustfmt::skip]
-const EXIT_CODES_OF_TOOLS: [(&str, &str); 3] = [
-    ("fio", "0 the jobs ran, whatever the verdict; 1 a job failed, or an option is wrong."),
-    ("diskspd", "0 the tests ran, whatever the verdict; 1 a test failed, or an option is wrong."),
-    ("iometer", "0 the tests ran, whatever the verdict; 1 a test failed, or an option is wrong."),
-];
 /// Exit codes of the commands that neither measure nor judge.
 const OTHER_EXIT_CODES: &str = "0 done; 2 usage; 3 the machine refused.";
 
@@ -114,10 +107,16 @@ const OTHER_EXIT_CODES: &str = "0 done; 2 usage; 3 the machine refused.";
 fn exit_status(roff: &mut Roff, cli: &Command, command: &Command) {
     roff.control("SH", ["EXIT STATUS"]);
     let name = command.get_name();
-    let of_tool =
-        EXIT_CODES_OF_TOOLS.iter().find(|(tool, _)| *tool == name).map(|(_, codes)| (*codes).to_owned());
+    let of_tool = match name {
+        "fio" => Some("0 the jobs ran, whatever the verdict; 1 a job failed, or an option is wrong."),
+        "diskspd" | "iometer" => {
+            Some("0 the tests ran, whatever the verdict; 1 a test failed, or an option is wrong.")
+        }
+        _ => None,
+    };
     let judges = command.get_arguments().any(|argument| argument.get_long() == Some("fail-if"));
     let codes = of_tool
+        .map(str::to_owned)
         .or_else(|| exit_codes_in_help(command))
         .or_else(|| judges.then(|| exit_codes_in_help(cli)).flatten())
         .unwrap_or_else(|| OTHER_EXIT_CODES.to_owned());

@@ -25,7 +25,7 @@ use machine::root::Root;
 use model::evidence::DiskCounters;
 use model::machine::{Capacity, KnownBy, Layer, LayerKind, Place, SameBy};
 use model::watch::{
-    Conclusion, CpuShares, DeviceInterval, Layout, LoadOverTime, MeasuredIn, Rule, Watched, WatchedDevice,
+    Conclusion, DeviceInterval, Layout, LoadOverTime, MeasuredIn, Rule, Watched, WatchedDevice,
 };
 use model::{Known, name};
 use processes::{Busiest, Calls, Events};
@@ -84,8 +84,7 @@ pub fn watch(request: &Request) -> Result<ExitCode, Failure> {
     let gone = Arc::new(AtomicBool::new(false));
     let stop = signals::watch_until_gone(&gone, live::give_back_now)?;
     let devices = Devices::new(&root, targets, measured, request.selection)?;
-    let unread = unread.into_iter().collect();
-    let watched = run(request, &root, (devices, whose), &mut shown, unread, &stop);
+    let watched = run(request, whose, devices, &mut shown, unread.into_iter().collect(), &stop);
     gone.store(true, Ordering::Relaxed);
     watched
 }
@@ -93,17 +92,18 @@ pub fn watch(request: &Request) -> Result<ExitCode, Failure> {
 /// Shows interval after interval.
 fn run(
     request: &Request,
-    root: &Root,
-    (mut devices, whose): (Devices, Whose),
+    whose: Whose,
+    mut devices: Devices,
     shown: &mut Shown,
     mut remarks: Vec<String>,
     stop: &AtomicBool,
 ) -> Result<ExitCode, Failure> {
+    let root = &devices.root.clone();
     let Selection { cpu: with_cpu, devices: with_devices, processes: with_processes, .. } = request.selection;
     let mut busiest = Busiest::new(root, whose, request.interval, &devices.tops());
     let with_events = request.events && (with_devices || with_processes);
     let mut events = if with_events { Events::new(whose) } else { Events::none() };
-    let mut cpu_times = CpuTimes::new(root);
+    let mut cpu_times = root.read("/proc/stat").ok();
     if with_devices {
         remarks.splice(0..0, devices.begin());
     }
@@ -117,9 +117,14 @@ fn run(
     let mut deadline = Instant::now();
     for number in 0.. {
         deadline = next_deadline(deadline, request.interval);
-        if request.count == Some(number)
-            || !wait_until(deadline, stop, &mut || drain(&mut events, calls.as_mut(), shown))
-        {
+        let mut drain = || {
+            events.drain();
+            if let Some(calls) = &mut calls {
+                calls.drain();
+            }
+            shown.handle_keys()
+        };
+        if request.count == Some(number) || !wait_until(deadline, stop, &mut drain) {
             break;
         }
         let mut seen = devices.sample()?;
@@ -128,7 +133,9 @@ fn run(
         } else {
             seen.devices.clear();
         }
-        let cpu = cpu_times.shares(root).filter(|_| with_cpu);
+        let cpu_times_before = std::mem::replace(&mut cpu_times, root.read("/proc/stat").ok());
+        let cpu_shares =
+            cpu_times_before.zip(cpu_times.as_ref()).and_then(|(a, b)| watch::shares(&a, b).ok()?);
         events.tell(&mut seen.devices);
         let mut processes =
             if with_processes { busiest.sample(&devices.tops(), &mut events) } else { Ok(None) };
@@ -145,7 +152,7 @@ fn run(
             headed: false,
             time: jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),
             devices: seen.devices,
-            cpu,
+            cpu: cpu_shares.filter(|_| with_cpu),
             processes: processes.ok().flatten(),
             remarks: std::mem::take(&mut remarks),
             layout: request.layout,
@@ -156,22 +163,6 @@ fn run(
     }
     shown.write_pages()?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The text of `/proc/stat` at the start of an interval; `None` if it could not be read.
-struct CpuTimes(Option<String>);
-
-impl CpuTimes {
-    fn new(root: &Root) -> Self {
-        Self(root.read("/proc/stat").ok())
-    }
-
-    /// Returns how the CPUs spent the interval; `None` if the kernel does not report it.
-    fn shares(&mut self, root: &Root) -> Option<CpuShares> {
-        let before = self.0.take();
-        self.0 = root.read("/proc/stat").ok();
-        analysis::watch::shares(&before?, self.0.as_ref()?).ok()?
-    }
 }
 
 fn whose(root: &Root, pid: Option<u32>) -> Result<Whose, Failure> {
@@ -187,15 +178,6 @@ fn next_deadline(deadline: Instant, interval: Duration) -> Instant {
     let next = deadline + interval;
     let now = Instant::now();
     if next > now { next } else { now + interval }
-}
-
-/// Takes over events and key presses. Returns whether to continue.
-fn drain(events: &mut Events, calls: Option<&mut Calls>, shown: &mut Shown) -> bool {
-    events.drain();
-    if let Some(calls) = calls {
-        calls.drain();
-    }
-    shown.handle_keys()
 }
 
 /// Waits, and calls `often` meanwhile. Returns whether to continue.
@@ -478,9 +460,7 @@ impl Device {
             latency: None,
         }
     }
-}
 
-impl Device {
     fn conclude(&mut self, root: &Root, figures: &DeviceInterval) -> Vec<Conclusion> {
         let limits = self.limits.as_ref().and_then(|limits| limits.as_ref().ok());
         // Read the limits in each interval: the user may change them.
