@@ -30,7 +30,7 @@ pub(crate) fn watched(stage: &Stage, flags: &str, target: &Path, interval: &str)
     stage.fathom(&watch_arguments(flags, target, interval), Path::new(""))
 }
 
-/// The lines of JSON, those of this kind.
+/// The JSON lines of this kind.
 pub(crate) fn lines(out: &Outcome, kind: &str) -> Vec<Value> {
     let all = out.stdout.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}")));
     all.filter(|line: &Value| line["kind"] == kind).collect()

@@ -203,7 +203,7 @@ fn tracer_instances_are_always_removed() {
 }
 
 #[test]
-fn users_without_trace_permission_are_told_once() {
+fn users_without_trace_permission_get_one_message() {
     let stage = Stage::shared();
     if !is_root() {
         return;
