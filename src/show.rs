@@ -211,8 +211,7 @@ pub fn explain(
         stdout::text(&format!("{text}\n"))?;
     }
     let cost = analysis::strategy::cost::cost(&plan);
-    stdout::report(format, &Explained { plan, machine, cost }, Style::default())?;
-    Ok(ExitCode::SUCCESS)
+    stdout::report(format, &Explained { plan, machine, cost }, Style::default()).map(|()| ExitCode::SUCCESS)
 }
 
 /// Prints the cells of a grid, one per line.
@@ -230,8 +229,7 @@ pub fn cells(plan: &Plan) -> Result<ExitCode, Failure> {
         }
         out.push('\n');
     }
-    stdout::text(&out)?;
-    Ok(ExitCode::SUCCESS)
+    stdout::text(&out).map(|()| ExitCode::SUCCESS)
 }
 
 /// Prints the cells of a grid that cannot be measured, one per line with the reason.
@@ -243,8 +241,7 @@ pub fn skipped(plan: &Plan) -> Result<ExitCode, Failure> {
     for cell in plan.study.grid().into_iter().flat_map(|g| &g.skipped) {
         out += &format!("{}: {}\n", cell.setting.describe(), cell.why);
     }
-    stdout::text(&out)?;
-    Ok(ExitCode::SUCCESS)
+    stdout::text(&out).map(|()| ExitCode::SUCCESS)
 }
 
 /// Prints the library of access specifications: each name, and its lines in the syntax of `--line`.
@@ -259,6 +256,5 @@ pub fn specs() -> Result<ExitCode, Failure> {
             out += &format!("    {line}\n");
         }
     }
-    stdout::text(&out)?;
-    Ok(ExitCode::SUCCESS)
+    stdout::text(&out).map(|()| ExitCode::SUCCESS)
 }

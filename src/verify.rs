@@ -13,7 +13,7 @@ use crate::files::output::{Replace, Rules, Spared};
 use crate::files::{Readers, output};
 use crate::fleet::{self, Fleet};
 use crate::live::{Left, Live};
-use crate::request::{Request, Work};
+use crate::request::Request;
 use crate::run::target::Ready;
 use crate::show::{self, Outlets};
 use crate::signals;
@@ -81,7 +81,12 @@ fn verify_in(fleet: &Fleet, options: &Args) -> Result<ExitCode, Failure> {
     let mut run = VerifyRun::prepare(options, plan, machine, &host_task, stop, fleet)?;
     let outcome = match &host_task {
         HostTask::Write(state) => run.write_and_read(state.as_deref())?,
-        HostTask::Check(state) => run.check(state)?,
+        HostTask::Check(state) => {
+            let mut outcome = run.outcome(state.mark);
+            run.read(state, &mut outcome)?;
+            outcome.notes.append(&mut run.notes);
+            outcome
+        }
     };
     let Some(hosts) = fleet.verified(outcome)? else { return Ok(ExitCode::SUCCESS) };
     conclude(options, hosts, &outlets, fleet)
@@ -231,21 +236,10 @@ fn workload(options: &Args, streams: Vec<StreamSpec>) -> Request {
     let phase = |stream| PhaseSpec { streams: vec![stream], ..PhaseSpec::default() };
     Request {
         command: std::env::args_os().map(name::text).collect(),
-        work: Work::Job,
         job: JobSpec { phases: streams.into_iter().map(phase).collect(), ..JobSpec::default() },
-        source: None,
-        flags: Vec::new(),
         targets: options.target.iter().cloned().collect(),
-        destroy: Vec::new(),
-        unseen_users: Vec::new(),
-        hook: None,
-        against: None,
-        fail_if_slower: None,
-        keep: false,
-        expect_device: None,
-        budget_ns: None,
         ranks_per_host: options.fleet.ranks_per_host,
-        hosts: Vec::new(),
+        ..Request::default()
     }
 }
 
@@ -470,14 +464,6 @@ impl<'a> VerifyRun<'a> {
             Err(_) if self.fleet.over_code().is_some() || self.stop.load(Ordering::Relaxed) => Ok(()),
             Err(failure) => Err(failure),
         }
-    }
-
-    /// Reads back according to a state.
-    fn check(&mut self, state: &State) -> Result<Verified, Failure> {
-        let mut outcome = self.outcome(state.mark);
-        self.read(state, &mut outcome)?;
-        outcome.notes.append(&mut self.notes);
-        Ok(outcome)
     }
 
     fn outcome(&self, mark: Mark) -> Verified {

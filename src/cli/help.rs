@@ -55,8 +55,7 @@ impl Args {
         } else {
             page(&topic, stream::columns(Some(rustix::stdio::stdout())))?
         };
-        stdout::text(&text)?;
-        Ok(ExitCode::SUCCESS)
+        stdout::text(&text).map(|()| ExitCode::SUCCESS)
     }
 }
 

@@ -38,8 +38,8 @@ impl ManArgs {
         let pages = pages().map_err(|e| Failure::Refused(format!("a manual page cannot be made: {e}")))?;
         let Some(dir) = self.dir else {
             // A roff page is printed unchanged.
-            stdout::bytes(pages.first().map_or(&[], |(_, page)| page.as_slice()))?;
-            return Ok(ExitCode::SUCCESS);
+            return stdout::bytes(pages.first().map_or(&[], |(_, page)| page.as_slice()))
+                .map(|()| ExitCode::SUCCESS);
         };
         if !dir.is_dir() {
             let shown = model::name::shown(&dir);
@@ -252,8 +252,7 @@ impl CompletionsArgs {
         let mut script = Vec::new();
         let mut cli = Cli::command();
         clap_complete::generate(self.shell, &mut cli, "fathom", &mut script);
-        stdout::bytes(&script)?;
-        Ok(ExitCode::SUCCESS)
+        stdout::bytes(&script).map(|()| ExitCode::SUCCESS)
     }
 }
 

@@ -283,19 +283,14 @@ impl Measuring {
             command: std::env::args_os().map(model::name::text).collect(),
             work,
             job: self.keys.job,
-            source: None,
             flags: self.keys.given.iter().map(|given| given.key.name).collect(),
             targets: targets.into_iter().collect(),
             destroy: self.destroy.iter().map(model::name::text).collect(),
             unseen_users: self.unseen.unseen_users,
             hook: self.test_hook,
-            against: None,
-            fail_if_slower: None,
             keep: !self.no_history,
             expect_device: self.expect_device,
-            budget_ns: None,
-            ranks_per_host: None,
-            hosts: Vec::new(),
+            ..Request::default()
         }
     }
 }

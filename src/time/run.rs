@@ -16,7 +16,7 @@ use crate::session::Session;
 use crate::{stderr, time};
 use machine::named_files::{self, Named};
 use machine::page_cache;
-use machine::processes::{IoCounters, Processes, of_this_process};
+use machine::processes::{Processes, of_this_process};
 use machine::root::Root;
 use machine::snapshot::Watch;
 use model::Known;
@@ -36,8 +36,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread::{JoinHandle, spawn};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::spawn;
 use std::time::{Duration, Instant};
 use sys::bpf::{Counting, RequestLayout};
 
@@ -106,7 +106,7 @@ impl Runner<'_> {
         // Ended processes of earlier commands do not belong to this run.
         while let Ok(Some(_)) = sys::process::wait(false) {}
         // Start the sampling thread before the kernel counts for fathom's threads.
-        let others_before = self.sample_others();
+        let end_of_sampling = self.sample_others();
         let tracing = self.tracing.as_ref().map_err(Clone::clone);
         let counting = tracing.clone().and_then(Tracing::start);
         let start = self.watch.around_command(Moment::Start);
@@ -124,12 +124,19 @@ impl Runner<'_> {
         let traced = tracing.and_then(|tracing| tracing.end(counting?));
         let after: Vec<Known<FilesState>> =
             named.iter().zip(&is_new).map(|(one, is_new)| state_after(one, *is_new)).collect();
-        let others_before = others_before.stop();
-        let neighbours = others_before.map_or_else(Vec::new, |before| neighbours(&before, &self.root));
+        let neighbours = end_of_sampling().map_or_else(Vec::new, |before| neighbours(&before, &self.root));
         let moved = moved_before.and_then(|before| {
             let after = moved?;
             let grown = after.since(&before).ok_or("the counters of /proc/self/io went backwards")?;
-            Ok(as_moved(&grown))
+            Ok(Moved {
+                read_call_bytes: grown.rchar,
+                read_calls: grown.read_calls,
+                write_call_bytes: grown.wchar,
+                write_calls: grown.write_calls,
+                fetched_bytes: grown.read_bytes,
+                dirtied_bytes: grown.write_bytes,
+                cancelled_bytes: grown.cancelled_write_bytes,
+            })
         });
         let final_sync = self.final_sync(&moved);
         let synced = self.watch.around_command(Moment::Synced);
@@ -232,9 +239,9 @@ impl Runner<'_> {
         Ok(Ok((exit, wall_ns, usage)))
     }
 
-    /// Samples every process once the command has run for a while. That takes 1 ms per 20 processes, too much for a short
+    /// Samples every process once the command has run for a while. The returned function ends that, and returns the sample if there is one. That takes 1 ms per 20 processes, too much for a short
     /// command.
-    fn sample_others(&self) -> OthersSample {
+    fn sample_others(&self) -> impl FnOnce() -> Option<Processes> + use<> {
         let (stop, is_to_stop) = channel();
         let root = self.root.clone();
         let thread = spawn(move || {
@@ -248,7 +255,10 @@ impl Runner<'_> {
             let _ = is_to_stop.recv();
             seen
         });
-        OthersSample { stop, thread }
+        move || {
+            let _ = stop.send(());
+            thread.join().ok().flatten()
+        }
     }
 
     /// Runs an unmeasured shell command of the user.
@@ -338,20 +348,6 @@ impl Runner<'_> {
     }
 }
 
-/// A sample of all processes, made if the command runs long enough.
-struct OthersSample {
-    stop: Sender<()>,
-    thread: JoinHandle<Option<Processes>>,
-}
-
-impl OthersSample {
-    /// Returns the sample; `None` if the command ended before.
-    fn stop(self) -> Option<Processes> {
-        let _ = self.stop.send(());
-        self.thread.join().ok().flatten()
-    }
-}
-
 /// Resources used by the command and its descendants.
 #[derive(Clone, Copy, Debug, Default)]
 struct Usage {
@@ -389,18 +385,6 @@ fn forks(root: &Root) -> Known<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("processes "));
     line.and_then(|count| count.trim().parse().ok())
         .ok_or_else(|| "/proc/stat has no line `processes`".into())
-}
-
-fn as_moved(grown: &IoCounters) -> Moved {
-    Moved {
-        read_call_bytes: grown.rchar,
-        read_calls: grown.read_calls,
-        write_call_bytes: grown.wchar,
-        write_calls: grown.write_calls,
-        fetched_bytes: grown.read_bytes,
-        dirtied_bytes: grown.write_bytes,
-        cancelled_bytes: grown.cancelled_write_bytes,
-    }
 }
 
 fn stream(stream: BorrowedFd<'_>, is_terminal: bool) -> Stream {
