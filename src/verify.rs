@@ -507,12 +507,12 @@ impl<'a> VerifyRun<'a> {
             )));
         }
         outcome.source = match evicted {
-            Evicted::All => {
+            None => {
                 let after = read_by_last_devices(&self.root, &self.place);
                 let read = before.and_then(|before| Ok(after?.saturating_sub(before)));
                 source_of_reads(&self.place, outcome.bytes_of(seen.blocks), read)
             }
-            Evicted::NotAll(words) => words,
+            Some(words) => words,
         };
         outcome.read = Some((seen, since.elapsed()));
         Ok(())
@@ -526,18 +526,18 @@ impl<'a> VerifyRun<'a> {
         }
     }
 
-    /// Evicts the target from the page cache.
-    fn evict(&self, target: &Ready) -> Evicted {
+    /// Evicts the target from the page cache. If pages may remain, returns a description of where the reads come from.
+    fn evict(&self, target: &Ready) -> Option<String> {
         if self.options.cached {
-            return Evicted::NotAll(
+            return Some(
                 "the page cache, which was not evicted: this shows what the kernel holds, not what the device stored".into(),
             );
         }
         let Some(handle) = target.handle() else {
-            return Evicted::NotAll("the target, which was not evicted from the page cache".into());
+            return Some("the target, which was not evicted from the page cache".into());
         };
-        Evicted::NotAll(match page_cache::evict(handle) {
-            Ok(pages) if pages.cached == 0 => return Evicted::All,
+        Some(match page_cache::evict(handle) {
+            Ok(pages) if pages.cached == 0 => return None,
             Ok(pages) => format!(
                 "the device, except {} pages ({}) that remained in the page cache and may have been read instead",
                 show_count(pages.cached as f64),
@@ -572,14 +572,6 @@ fn truncated_outcome(options: &Args, state: &State) -> Option<Verified> {
         state: None,
         read_of: None,
     })
-}
-
-/// The page cache of the target before it is read back.
-enum Evicted {
-    /// The page cache has no page of the target.
-    All,
-    /// The page cache may have pages. Describes where the reads come from.
-    NotAll(String),
 }
 
 /// The devices at the bottom are the source if they read at least this share of the data.

@@ -14,7 +14,7 @@ mod run;
 use crate::failure::Failure;
 use crate::files::output::Spared;
 use crate::session::Session;
-use crate::show::{self, Outlets, Showing};
+use crate::show::{self, Showing};
 use crate::{signals, stderr, stdout};
 use machine::cgroup::{self, OwnCgroup};
 use machine::named_files::{self, Named};
@@ -131,7 +131,9 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     let file = session.is_kept().then(|| session.path().to_owned());
     let record = session.record()?;
     let report = show::judge(&record, file.as_deref(), model::report::Annotations::default(), showing);
-    match print(&report, showing, &outlets) {
+    let style = Style { detail: showing.detail, ..Style::default() };
+    stderr::write(&stdout::fitted(showing.format, &report, style, &std::io::stderr())?);
+    match show::write_files(&report, showing.format, style, &outlets) {
         // The command's failure matters more than a file that could not be written.
         Err(failure) if !exit.is_success() => {
             failure.tell();
@@ -147,13 +149,6 @@ fn exit_code(exit: Exit, report: &Report) -> ExitCode {
         return ExitCode::from(exit.code());
     }
     ExitCode::from(analysis::exit_code(report))
-}
-
-/// Prints the report to standard error and writes the requested files.
-fn print(report: &Report, showing: &Showing, outlets: &Outlets) -> Result<(), Failure> {
-    let style = Style { detail: showing.detail, ..Style::default() };
-    stderr::write(&stdout::fitted(showing.format, report, style, &std::io::stderr())?);
-    show::write_files(report, showing.format, style, outlets)
 }
 
 /// Runs each command as often as requested, several in turns and in random order. Stops at the first failure and returns

@@ -10,6 +10,7 @@
 
 use crate::block_events::{BlockEvents, Traced, now_ns};
 use crate::failure::Failure;
+use machine::error::MachineError;
 use machine::processes;
 use machine::processes::{Faults, Moved, ProcessIo, Whose, faults};
 use machine::resolve::OnDevices;
@@ -272,11 +273,11 @@ impl Calls {
     /// If the user may not use the tracer, or the kernel cannot record system calls.
     pub(super) fn new(root: &Root, pid: Option<u32>) -> Result<Self, Failure> {
         let refused = |why: String| Failure::Refused(format!("--syscalls: calls cannot be counted: {why}"));
-        let mut tracer = Tracer::with_name(BUFFER_BYTES, WORD).map_err(|e| refused(e.to_string()))?;
+        let failed = |e: MachineError| refused(e.to_string());
+        let mut tracer = Tracer::with_name(BUFFER_BYTES, WORD).map_err(failed)?;
         let filter: Vec<String> = IO_CALLS.iter().map(|(number, _)| format!("id == {number}")).collect();
         let format = tracer.record_of("raw_syscalls", "sys_enter", &filter.join(" || "));
-        let format = format.map_err(|e| refused(e.to_string()))?;
-        let header = tracer.header_page().map_err(|e| refused(e.to_string()))?;
+        let (format, header) = (format.map_err(failed)?, tracer.header_page().map_err(failed)?);
         let counted = Counted::new(&header, &format).map_err(|why| refused(why.to_string()))?;
         let mut calls = Self {
             root: root.clone(),
@@ -320,7 +321,10 @@ impl Calls {
             process.calls = Some(ProcessCalls {
                 seconds,
                 calls: self.calls_of(followed(process), &counts, seconds),
-                faults: before.zip(self.faults_of(followed(process))).map(|(a, b)| rates(a, b, seconds)),
+                faults: before.zip(self.faults_of(followed(process))).map(|(before, after)| FaultRates {
+                    major_per_s: after.major.saturating_sub(before.major) as f64 / seconds,
+                    minor_per_s: after.minor.saturating_sub(before.minor) as f64 / seconds,
+                }),
             });
         }
         self.owners.clear();
@@ -399,14 +403,6 @@ impl Calls {
 
 fn followed(process: &WatchedProcess) -> Followed {
     Followed { pid: process.pid, tid: process.tid }
-}
-
-fn rates(before: Faults, after: Faults, seconds: f64) -> FaultRates {
-    let per_s = |a: u64, b: u64| b.saturating_sub(a) as f64 / seconds;
-    FaultRates {
-        major_per_s: per_s(before.major, after.major),
-        minor_per_s: per_s(before.minor, after.minor),
-    }
 }
 
 /// The events of some devices, or why there are none.

@@ -138,7 +138,7 @@ fn load_is_a_share_of_the_measured_capacity() {
     let id = stage.sessions().pop().unwrap().file_stem().unwrap().to_string_lossy().into_owned();
     assert!(text.contains("load is 0.0 % of what was measured (session ") && text.contains(&id), "{text}");
     let words: Vec<&str> = text.split_whitespace().collect();
-    assert!(words.join(" ").contains("the limit of a cgroup was measured"), "{text}");
+    assert!(words.join(" ").contains("a cgroup limited that measurement"), "{text}");
 }
 
 /// Waits until a device is read from in several consecutive samples: the few preparing reads are over before.
