@@ -66,8 +66,8 @@ fn refused(error: std::io::Error) -> Failure {
     Failure::Refused(format!("fathom cannot handle signals: {error}{}", cause(&error)))
 }
 
-/// Starts the thread of [`watch`] for callers that must remove something from the kernel before the process ends. The second signal waits
-/// up to two seconds for `gone`, then runs `leave`.
+/// As [`watch`], for callers that must remove something from the kernel before the process ends, such as a tracer instance. After the
+/// second signal the thread waits up to two seconds until the caller sets `gone`, then runs `leave`.
 ///
 /// # Errors
 /// As [`watch`].

@@ -675,7 +675,7 @@ fn refusal(path: &str, failures: &Failures) -> Option<Failure> {
     failures.counts.iter().find_map(|c| {
         let error = io::Error::from_raw_os_error(c.errno);
         let cure = match error.kind() {
-            // A sync that finds no space has lost accepted writes.
+            // A sync without space has lost accepted writes, so it is damage, not a refusal.
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded if c.kind != Kind::Sync => {
                 "free some space, or use a smaller --size"
             }

@@ -1,7 +1,7 @@
 //! `fathom fit`: fits a job file to a capture, and checks whether that job behaves like it.
 //!
 //! 1. [`fit`] reads the capture in the two passes that crate `capture` needs, and writes the job.
-//! 2. [`check`] runs the job in a second process while a third one captures its device.
+//! 2. With `--check` it runs the job in a second process while a third one captures its device.
 //! 3. It compares the two captures, not the job's own counts: both are measured at the driver, from issue to completion.
 
 #[cfg(test)]
@@ -342,7 +342,7 @@ fn figures(then: &Figures, now: &Figures, offsets: Result<f64, String>) -> Vec<F
     let rates = |count: &dyn Fn(&Figures) -> u64| [then, now].map(|figures| figures.rate(count(figures)));
     let counts = |kind: Kind| rates(&move |figures: &Figures| figures.counts[kind as usize]);
     let data = |figures: &Figures| figures.counts.iter().sum::<u64>() - figures.counts[Kind::Sync as usize];
-    // With few operations, chance outweighs the fit.
+    // The count of a direction with few operations differs by chance.
     let is_many = |kind: Kind| then.counts[kind as usize] as f64 >= MIN_SHARE * data(then) as f64;
     let mut out = vec![Figure::share("operations", "per_s", rates(&data), RATE)];
     for kind in [Kind::Read, Kind::Write, Kind::Trim] {

@@ -104,7 +104,7 @@ pub fn join(request: &Request) -> Result<Fleet, Failure> {
     }
 }
 
-/// Refuses to run if a launcher started several processes, for commands of one host.
+/// For commands that work on one host: refuses to run if a launcher started several processes.
 ///
 /// # Errors
 /// The reason, and what to type instead.
@@ -230,7 +230,7 @@ impl Fleet {
         several!(self, hosts => self.tells().then(|| (hosts.rows(), hosts.size)), alone => None)
     }
 
-    /// Ends the load of a phase on this host, whose last worker began `late_ns` after the start time.
+    /// Reports that the load of a phase has ended on this host. Its last worker began `late_ns` after the start time.
     pub fn ended(&self, late_ns: u64) {
         #[cfg(feature = "fleet")]
         if let Self::Several(hosts) = self {
@@ -291,8 +291,8 @@ impl Fleet {
         several!(self, hosts => ((hosts.rank + shift as usize) % hosts.size) as u32, alone => 0)
     }
 
-    /// Returns the path of a file that every host has for itself, on the host `shift` ranks after this one: the name, followed by the rank
-    /// if there are several hosts.
+    /// Returns the path of a file of which each host has its own, for the host `shift` ranks after this one. With several hosts the rank
+    /// follows the name.
     pub fn file_of(&self, name: &Path, shift: Option<u32>) -> PathBuf {
         if matches!(self, Self::Alone) {
             return name.to_owned();

@@ -189,7 +189,7 @@ impl Runner<'_> {
             ..RunEnd::without(ending)
         };
         session.append(&Frame::RunEnd(Box::new(end)))?;
-        // On ext4 this also writes the command's data, which `--no-sync` leaves in memory.
+        // Not with `--no-sync`: on ext4, a sync of the session would also write back the command's data.
         if self.request.study.final_sync {
             session.sync()?;
         }
@@ -432,7 +432,7 @@ pub(super) struct Tracing {
 }
 
 impl Tracing {
-    /// Selects the devices of a machine.
+    /// Selects the devices at the bottom of all stacks.
     pub(super) fn new(machine: &Machine) -> Self {
         let leaves = machine.places.iter().flat_map(Place::leaves);
         let number = |layer: &Layer| {

@@ -54,7 +54,7 @@ pub struct Request {
     pub events: bool,
     /// Count system calls of processes.
     pub calls: bool,
-    /// Print lines on a terminal too.
+    /// Print lines even on a terminal, instead of drawing on it.
     pub plain: bool,
     /// The parts of an interval, and the devices, to show.
     pub selection: Selection,
@@ -357,7 +357,7 @@ impl Devices {
 }
 
 impl Device {
-    /// A device at a level of a stack.
+    /// Makes the device of a layer, at this level of its stack.
     fn new(
         root: &Root,
         layers: &[Layer],
@@ -390,7 +390,7 @@ impl Device {
         }
     }
 
-    /// Describes the limit of its load.
+    /// Describes where the limit of the device was measured, or why there is none.
     fn limit_words(&self) -> Option<String> {
         let known = match self.limits.as_ref()? {
             Err(why) => return Some(format!("{}: {why}", self.name)),

@@ -29,7 +29,7 @@ use trace::calls::Calls as Counted;
 use trace::interval::Interval;
 use trace::pairing::PATIENCE_NS;
 
-/// Processes that are shown.
+/// Most processes that are shown.
 const MAX_SHOWN: usize = 5;
 /// Rest after a sample, as a multiple of the CPU time that it took.
 const REST_FACTOR: u32 = 100;
@@ -82,7 +82,7 @@ impl Busiest {
         busiest
     }
 
-    /// Samples; `None` while it rests.
+    /// Samples the processes; `None` while it rests.
     ///
     /// # Errors
     /// If the only watched process has ended, or no process is visible.
