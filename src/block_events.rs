@@ -1,8 +1,7 @@
-//! The kernel's block events of some devices, read continuously from a tracer instance. Also finds the device and the
-//! events for a target.
+//! Reads the kernel's block events of some devices continuously from a tracer instance. [`find`] finds the device and the events of a
+//! target.
 //!
-//! [`BlockEvents`] pairs events to requests and passes them on in the order of their issue. Crate `capture` knows the
-//! event format.
+//! [`BlockEvents`] pairs the events of each request and passes the requests on in the order of issue. Crate `trace` decodes the events.
 
 use crate::failure::Failure;
 use machine::resolve::resolve;
@@ -10,7 +9,7 @@ use machine::root::Root;
 use machine::tracer::{Tracer, process_of, remove_leftovers};
 use model::captured::{Partition, Unit};
 use model::evidence::SECTOR_BYTES;
-use model::machine::{Layer, LayerKind, Place};
+use model::machine::{Layer, LayerKind};
 use model::{Known, name};
 use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
@@ -18,11 +17,11 @@ use trace::pairing::{Merge, Pairing, Scope};
 use trace::row::{Names, Row};
 use trace::{Decoder, Event, OF_REQUESTS, Step};
 
-/// Bytes of buffer for each CPU.
+/// Size of the kernel's trace buffer for each CPU.
 const BUFFER_BYTES: u64 = 4 << 20;
-/// How long requests wait for an older one to complete, so that they are passed on in the order of issue.
+/// How long a completed request waits for an older one that is still in flight, to keep the order of issue.
 const REORDER_NS: u64 = 50_000_000;
-/// Maximum number of tasks that are distinguished. Then the numbering restarts, which bounds memory.
+/// Most tasks that one recording distinguishes. [`BlockEvents::is_full`] then asks for a new recording, which bounds memory.
 const MAX_TASKS: usize = 1 << 14;
 /// The completion of a bio, for devices without requests.
 const BIO_ENDS: (&str, Step) = ("block_bio_complete", Step::Completed);
@@ -34,15 +33,15 @@ pub(crate) struct BlockEvents {
     merge: Merge,
     devices: Vec<(Traced, Pairing)>,
     page: Vec<u8>,
-    /// Start time. Times of requests are relative to it.
+    /// Start of the recording. Times of requests count from it.
     pub(crate) start_ns: u64,
     /// Start of the previous drain: all older events have been read.
     sure_until_ns: u64,
 }
 
 impl BlockEvents {
-    /// Records these devices from now on, and passes requests on soon. First removes instances of killed processes, which
-    /// would continue to record.
+    /// Records these devices from now on. A request waits at most 50 ms for an older one. First removes tracer instances of killed
+    /// processes, which would continue to record.
     ///
     /// # Errors
     /// Why it cannot record.
@@ -61,7 +60,8 @@ impl BlockEvents {
     /// Why it cannot record.
     pub(crate) fn with(mut tracer: Tracer, devices: &[Traced]) -> Known<Self> {
         let mut formats = Vec::new();
-        // Always record insertions: a request that waited is issued by another task, and only the insertion has its own.
+        // Always record insertions: if a request waits in the scheduler, another task issues it, and only the insertion names the task
+        // that asked for it.
         for (event, step) in OF_REQUESTS.into_iter().chain([BIO_ENDS]) {
             let all: Vec<String> = devices
                 .iter()
@@ -200,16 +200,17 @@ pub(crate) fn now_ns() -> u64 {
 /// A whole device in the kernel's events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Traced {
-    /// Its number in the kernel's internal form: 12 bits and 20.
+    /// Device number as the kernel stores it: 12 bits major, 20 bits minor.
     pub(crate) number: u64,
-    /// What its events describe.
+    /// Whether its events describe requests or bios.
     pub(crate) unit: Unit,
-    /// The selected partition of it.
+    /// The recorded partition, if it is not the whole device.
     pub(crate) partition: Option<Partition>,
 }
 
 impl Traced {
-    /// The device of a layer. A partition's events are those of its disk. `None` if the kernel does not report enough.
+    /// Returns the device whose events describe a layer; for a partition that is its disk. `None` if the kernel does not report the device
+    /// number or the start of the partition.
     pub(crate) fn from_layer(layers: &[Layer], layer: &Layer) -> Option<Self> {
         let disk = disk_of(layers, layer)?;
         let partition = if layer.kind == LayerKind::Partition {
@@ -230,14 +231,13 @@ impl Traced {
         self.partition.as_ref().map(|part| (part.first_sector, part.sectors))
     }
 
-    /// The tracer's filter for this step; `None` if the step is useless here.
+    /// Returns the tracer's filter for an event; `None` if the device does not need the event.
     pub(crate) fn filter(&self, step: Step, event: &str) -> Option<String> {
         let device = format!("dev == {}", self.number);
         match (self.unit, step) {
             (Unit::Bios, Step::Asked) => Some(device),
             (Unit::Bios, _) => event.starts_with("block_bio").then_some(device),
-            // Match a preceding flush or FUA at the start of the text: the kernel searches for other patterns beyond its
-            // end.
+            // Match the `F` of a flush at the start of the text: for a pattern in the middle the kernel reads beyond the end.
             (_, Step::Asked) => Some(format!("{device} && (rwbs ~ \"F*\" || rwbs ~ \"WF*\")")),
             _ => event.starts_with("block_rq").then_some(device),
         }
@@ -255,9 +255,9 @@ pub(crate) fn disk_of<'l>(layers: &'l [Layer], layer: &'l Layer) -> Option<&'l L
 /// The device whose requests are captured.
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
-    /// The whole device: the kernel reports events of the disk also for partitions.
+    /// The whole device, which the kernel also names in events of partitions.
     pub(crate) layer: Layer,
-    /// That device in the kernel's events, and the selected partition.
+    /// The same device in the kernel's events, with the captured partition.
     pub(crate) traced: Traced,
     /// The file of its counters.
     pub(crate) stat_file: String,
@@ -284,16 +284,15 @@ pub(crate) fn find(root: &Root, target: &Path) -> Result<Subject, Failure> {
         return Err(usage(format!("there is no block device to capture: {why}")));
     };
     let disk = disk_of(&place.layers, top)
-        .ok_or_else(|| usage(format!("the disk of {} cannot be found", top.name)))?;
-    subject(&place, top, disk).ok_or_else(|| {
-        Failure::Refused(format!("the kernel does not report enough about {} to capture it", top.name))
-    })
-}
-
-fn subject(place: &Place, top: &Layer, disk: &Layer) -> Option<Subject> {
-    let traced = Traced::from_layer(&place.layers, top)?;
+        .ok_or_else(|| usage(format!("the disk of {} cannot be found; name the disk itself", top.name)))?;
+    let traced = Traced::from_layer(&place.layers, top).ok_or_else(|| {
+        Failure::Refused(format!(
+            "{} cannot be captured: /sys has no device number or no start sector for it",
+            top.name
+        ))
+    })?;
     let left_out = place.layers.iter().filter(|l| l.number != disk.number && l.number != top.number);
-    Some(Subject {
+    Ok(Subject {
         layer: disk.clone(),
         traced,
         stat_file: top.stat_file.clone(),

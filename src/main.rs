@@ -1,6 +1,6 @@
 //! The program `fathom`: dispatches each command and maps its outcome to the exit code.
 
-use fathom_io::capture::{capture_file, fit};
+use fathom_io::capture::{capture_file, fit, record};
 use fathom_io::cli::{Cli, Command, ExportAction, ShowAction, SweepAction, sweep_again};
 use fathom_io::cli::{compare, other_tools};
 use fathom_io::failure::Failure;
@@ -8,7 +8,7 @@ use fathom_io::files::output::{Rules, Spared};
 use fathom_io::fleet::{self, Fleet};
 use fathom_io::request::{JobSource, Request};
 use fathom_io::run::collector;
-use fathom_io::{capture, doctor, history, plan, run, session, show, signals, stderr, verify, watch};
+use fathom_io::{doctor, history, plan, run, session, show, signals, stderr, verify, watch};
 use model::machine::Machine;
 use model::plan::Plan;
 use model::record::Record;
@@ -49,14 +49,8 @@ fn fathom() -> ExitCode {
         Command::Watch(args) => args.request().and_then(|request| watch::watch(&request)),
         Command::Sweep(args) => args.into_action().and_then(sweep),
         Command::Iops(args) => args.into_sweep_action().and_then(sweep),
-        Command::Api(args) => args.request().and_then(|parsed| match parsed {
-            Some((request, showing)) => measure(&request, &showing),
-            None => Ok(ExitCode::SUCCESS),
-        }),
-        Command::Recipe(args) => args.request().and_then(|parsed| match parsed {
-            Some((request, showing)) => measure(&request, &showing),
-            None => Ok(ExitCode::SUCCESS),
-        }),
+        Command::Api(args) => args.request().and_then(measure_unless_listed),
+        Command::Recipe(args) => args.request().and_then(measure_unless_listed),
         Command::Fio(args) => return other_tools::answer(args.request()),
         Command::Time(args) => return args.run(),
         Command::Diskspd(args) => return other_tools::answer(args.request()),
@@ -76,7 +70,7 @@ fn fathom() -> ExitCode {
         }),
         Command::Import(args) => history::import(&args.files),
         Command::Delete(args) => history::delete(&args.request()),
-        Command::Capture(args) => capture::capture(&args),
+        Command::Capture(args) => record::capture(&args),
         Command::Fit(args) => fit::fit(&args),
         Command::Verify(args) => verify::verify(&args),
         Command::Doctor(args) => doctor::doctor(&args.request()),
@@ -96,12 +90,17 @@ fn measure(request: &Request, showing: &show::Showing) -> Result<ExitCode, Failu
     fleet.leave(outcome)
 }
 
+/// Measures a request, if the command did not only print a list.
+fn measure_unless_listed(parsed: Option<(Request, show::Showing)>) -> Result<ExitCode, Failure> {
+    parsed.map_or(Ok(ExitCode::SUCCESS), |(request, showing)| measure(&request, &showing))
+}
+
 fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Result<ExitCode, Failure> {
     let planned = fleet.settle(plan::plan(request))?;
     show::check_gated(planned.0.is_gated(), showing)?;
     if showing.explain && !showing.outputs.is_empty() {
         return Err(Failure::Usage(
-            "--explain prints the plan and makes no report for -o; leave one of them out".into(),
+            "--explain only prints the plan, so there is no report for -o; leave --explain or -o out".into(),
         ));
     }
     if showing.explain && !fleet.tells() {
@@ -124,7 +123,7 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &show::Showing) -> Resu
         return Ok(ExitCode::SUCCESS);
     }
     let logged = logs.write(&finished.op_log);
-    // Report a log that cannot be written after the report.
+    // If the log cannot be written, the failure follows the report.
     conclude(&finished, showing, &outlets).and_then(|code| logged.map(|()| code))
 }
 
@@ -186,7 +185,9 @@ fn judge_again(files: &[PathBuf], showing: &show::Showing) -> Result<ExitCode, F
         if let Some(running) = session::running(file) {
             let id = history::id(file);
             if session::is_headless(file) {
-                return Err(Failure::Refused(format!("{id} is {running} and has no measurement yet")));
+                return Err(Failure::Refused(format!(
+                    "{id} is {running} and has no measurement yet; try again later"
+                )));
             }
             stderr::say(&format!("fathom: {id} is {running}; the report has its measurements so far"));
         }

@@ -15,8 +15,8 @@ use model::verdict::Slower;
 use report::Format;
 use std::path::{Path, PathBuf};
 
-/// The user's request.
-#[derive(Clone, Debug)]
+/// The user's request. The default measures nothing and keeps no session.
+#[derive(Clone, Debug, Default)]
 pub struct Request {
     /// The command line as typed.
     pub command: Vec<String>,
@@ -94,11 +94,12 @@ impl JobSource {
 }
 
 /// What to measure.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub enum Work {
     /// All tests of a profile.
     Profile(BenchSpec),
     /// The job of the request.
+    #[default]
     Job,
     /// The job, at every layer of its target.
     Layers,
@@ -154,7 +155,7 @@ pub struct SweepSpec {
     pub exhaustive: bool,
     /// Measure that ranks cells; the default depends on the access pattern.
     pub by: Option<Measure>,
-    /// How much faster than the winner a cell may be, as a share.
+    /// How much faster than the winner a cell may be and still count as equally fast, as a share.
     pub tolerance: Option<f64>,
     /// Test type of Iometer, if typed.
     pub cycle: Option<Cycle>,

@@ -20,7 +20,7 @@ use report::{Detail, Format, ReportKind, Style};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Ends a failure to write a report that needed no measurement.
+/// End of the error message if a report that needed no measurement cannot be written.
 pub const SAME_COMMAND: &str = "nothing was measured; the same command prints the report again";
 
 /// How to show the result.
@@ -47,7 +47,7 @@ pub struct Showing {
 }
 
 impl Showing {
-    /// Shows the report in this format, with no accepted findings.
+    /// The defaults: only standard output, no accepted findings, no progress.
     pub fn plain(format: &'static Format) -> Self {
         Self {
             format,
@@ -79,7 +79,7 @@ pub fn judge(record: &Record, file: Option<&Path>, annotations: Annotations, sho
     analysis::judge(record, &judging)
 }
 
-/// Refuses options about gates if no session has a gate.
+/// Refuses `--inconclusive` if no session has a condition.
 ///
 /// # Errors
 /// A usage failure that names the flag.
@@ -88,7 +88,7 @@ pub fn check_gated(is_gated: bool, showing: &Showing) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Usage(
-        "--inconclusive sets the exit code of an undecided condition, and there is none; measure with --fail-if, or leave --inconclusive out"
+        "--inconclusive sets the exit code of an undecided condition, and there is no condition; measure with --fail-if, or leave --inconclusive out"
             .into(),
     ))
 }
@@ -155,7 +155,7 @@ pub fn put<K: ReportKind + ?Sized>(
     }
     let instead = match alternative {
         Some(alternative) => alternative.to_owned(),
-        None if written => "the report was written to the other places".into(),
+        None if written => "the report was written to the other outputs".into(),
         // The report exists nowhere else, so the message contains it.
         None => format!("this is the only copy of the report:\n{}", stdout::as_text(format, report, style)),
     };
@@ -211,8 +211,7 @@ pub fn explain(
         stdout::text(&format!("{text}\n"))?;
     }
     let cost = analysis::strategy::cost::cost(&plan);
-    stdout::report(format, &Explained { plan, machine, cost }, Style::default())?;
-    Ok(ExitCode::SUCCESS)
+    stdout::report(format, &Explained { plan, machine, cost }, Style::default()).map(|()| ExitCode::SUCCESS)
 }
 
 /// Prints the cells of a grid, one per line.
@@ -230,8 +229,7 @@ pub fn cells(plan: &Plan) -> Result<ExitCode, Failure> {
         }
         out.push('\n');
     }
-    stdout::text(&out)?;
-    Ok(ExitCode::SUCCESS)
+    stdout::text(&out).map(|()| ExitCode::SUCCESS)
 }
 
 /// Prints the cells of a grid that cannot be measured, one per line with the reason.
@@ -243,8 +241,7 @@ pub fn skipped(plan: &Plan) -> Result<ExitCode, Failure> {
     for cell in plan.study.grid().into_iter().flat_map(|g| &g.skipped) {
         out += &format!("{}: {}\n", cell.setting.describe(), cell.why);
     }
-    stdout::text(&out)?;
-    Ok(ExitCode::SUCCESS)
+    stdout::text(&out).map(|()| ExitCode::SUCCESS)
 }
 
 /// Prints the library of access specifications: each name, and its lines in the syntax of `--line`.
@@ -259,6 +256,5 @@ pub fn specs() -> Result<ExitCode, Failure> {
             out += &format!("    {line}\n");
         }
     }
-    stdout::text(&out)?;
-    Ok(ExitCode::SUCCESS)
+    stdout::text(&out).map(|()| ExitCode::SUCCESS)
 }

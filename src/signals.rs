@@ -1,9 +1,9 @@
-//! Signals: the first termination signal asks for an orderly end, the second leaves at once.
+//! Signals: the first termination signal asks for an orderly end, the second ends the program at once.
 //!
 //! One thread reads the signals, so no I/O call is interrupted. `SIGUSR1` asks for a status, which only `fathom fio`
 //! prints. `SIGXFSZ` is ignored, so a write beyond the file size limit fails with an error.
 
-use crate::failure::INTERRUPTED;
+use crate::failure::{Failure, INTERRUPTED, cause};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::iterator::{Signals, SignalsInfo};
@@ -41,11 +41,11 @@ pub fn status_given() {
 ///
 /// # Errors
 /// If the handlers cannot be installed.
-pub fn watch(leave: impl Fn() + Send + 'static) -> std::io::Result<Arc<AtomicBool>> {
+pub fn watch(leave: impl Fn() + Send + 'static) -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let requested = Arc::clone(&stop);
-    let mut signals = Signals::new(sys::thread::ending_signals())?;
-    std::thread::Builder::new().name("fathom-signals".into()).spawn(move || {
+    let mut signals = Signals::new(sys::thread::ending_signals()).map_err(refused)?;
+    start_thread(move || {
         for _ in signals.forever() {
             if requested.swap(true, Ordering::Relaxed) {
                 leave();
@@ -56,15 +56,25 @@ pub fn watch(leave: impl Fn() + Send + 'static) -> std::io::Result<Arc<AtomicBoo
     Ok(stop)
 }
 
-/// Starts the thread of [`watch`] for callers that must remove something from the kernel before the process ends. The second signal waits
-/// up to two seconds for `gone`, then runs `leave`.
+fn start_thread(read_signals: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+    let thread = std::thread::Builder::new().name("fathom-signals".into());
+    thread.spawn(read_signals).map(|_| ()).map_err(refused)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is passed to `map_err`")]
+fn refused(error: std::io::Error) -> Failure {
+    Failure::Refused(format!("fathom cannot handle signals: {error}{}", cause(&error)))
+}
+
+/// As [`watch`], for callers that must remove something from the kernel before the process ends, such as a tracer instance. After the
+/// second signal the thread waits up to two seconds until the caller sets `gone`, then runs `leave`.
 ///
 /// # Errors
 /// As [`watch`].
 pub fn watch_until_gone(
     gone: &Arc<AtomicBool>,
     leave: impl Fn() + Send + 'static,
-) -> std::io::Result<Arc<AtomicBool>> {
+) -> Result<Arc<AtomicBool>, Failure> {
     let gone = Arc::clone(gone);
     watch(move || {
         let begun = Instant::now();
@@ -84,12 +94,11 @@ const PASSED_ON: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]
 ///
 /// # Errors
 /// Returns why the handlers cannot be installed.
-pub fn pass_on(received: impl Fn(i32, bool) + Send + 'static) -> std::io::Result<()> {
-    let mut signals = SignalsInfo::<WithOrigin>::new(PASSED_ON)?;
-    std::thread::Builder::new().name("fathom-signals".into()).spawn(move || {
+pub fn pass_on(received: impl Fn(i32, bool) + Send + 'static) -> Result<(), Failure> {
+    let mut signals = SignalsInfo::<WithOrigin>::new(PASSED_ON).map_err(refused)?;
+    start_thread(move || {
         for origin in signals.forever() {
             received(origin.signal, origin.process.is_some());
         }
-    })?;
-    Ok(())
+    })
 }

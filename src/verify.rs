@@ -13,7 +13,7 @@ use crate::files::output::{Replace, Rules, Spared};
 use crate::files::{Readers, output};
 use crate::fleet::{self, Fleet};
 use crate::live::{Left, Live};
-use crate::request::{Request, Work};
+use crate::request::Request;
 use crate::run::target::Ready;
 use crate::show::{self, Outlets};
 use crate::signals;
@@ -74,15 +74,19 @@ fn verify_in(fleet: &Fleet, options: &Args) -> Result<ExitCode, Failure> {
     let on_one_host = |why| if fleet.tells() { why } else { Failure::Elsewhere(2) };
     refuse_impossible(&plan, &host_task, options).map_err(on_one_host)?;
     let outlets = outlets(options, &plan, &machine, fleet)?;
-    let stop = signals::watch(machine::test_file::remove_all_now)
-        .map_err(|e| Failure::Refused(format!("signals cannot be watched: {e}{}", sys::cause(&e))))?;
+    let stop = signals::watch(machine::test_file::remove_all_now)?;
     // The watching thread reads the signals, so no I/O call here is interrupted.
     sys::thread::block_signals().map_err(|e| Failure::Refused(format!("signals cannot be blocked: {e}")))?;
     fleet.stops(&stop);
     let mut run = VerifyRun::prepare(options, plan, machine, &host_task, stop, fleet)?;
     let outcome = match &host_task {
         HostTask::Write(state) => run.write_and_read(state.as_deref())?,
-        HostTask::Check(state) => run.check(state)?,
+        HostTask::Check(state) => {
+            let mut outcome = run.outcome(state.mark);
+            run.read(state, &mut outcome)?;
+            outcome.notes.append(&mut run.notes);
+            outcome
+        }
     };
     let Some(hosts) = fleet.verified(outcome)? else { return Ok(ExitCode::SUCCESS) };
     conclude(options, hosts, &outlets, fleet)
@@ -186,7 +190,7 @@ fn to_request(options: &Args, host_task: &HostTask) -> Request {
                 ..stream
             };
             let write = StreamSpec { rw: Some(Rw::Randwrite), ..stream.clone() };
-            // The data of another host is a separate target.
+            // The data of another host are a separate target.
             let read = options.shift_hosts.map(|_| StreamSpec {
                 rw: Some(Rw::Randread),
                 resolved: shifted(options.shift_hosts),
@@ -240,26 +244,14 @@ fn workload(options: &Args, streams: Vec<StreamSpec>) -> Request {
     let phase = |stream| PhaseSpec { streams: vec![stream], ..PhaseSpec::default() };
     Request {
         command: std::env::args_os().map(name::text).collect(),
-        work: Work::Job,
         job: JobSpec { phases: streams.into_iter().map(phase).collect(), ..JobSpec::default() },
-        source: None,
-        flags: Vec::new(),
         targets: options.target.iter().cloned().collect(),
-        destroy: Vec::new(),
-        unseen_users: Vec::new(),
-        hook: None,
-        against: None,
-        fail_if_slower: None,
-        keep: false,
-        expect_device: None,
-        budget_ns: None,
         ranks_per_host: options.fleet.ranks_per_host,
-        hosts: Vec::new(),
+        ..Request::default()
     }
 }
 
-/// Refuses impossible requests: a check of a file that disappeared with its process, and hosts that would overwrite each
-/// other.
+/// Refuses hosts that would overwrite each other, a state for a test file that is removed at the end, and a check of a directory.
 fn refuse_impossible(plan: &Plan, host_task: &HostTask, options: &Args) -> Result<(), Failure> {
     let is_made = plan.targets.iter().any(|t| t.role == Role::Made);
     match host_task {
@@ -278,7 +270,7 @@ fn refuse_impossible(plan: &Plan, host_task: &HostTask, options: &Args) -> Resul
     }
 }
 
-/// Far above the size of any state file.
+/// Limit for reading a state file, far above the size of any.
 const MAX_STATE_BYTES: u64 = 64 << 10;
 
 /// Keeps a state on disk.
@@ -313,7 +305,7 @@ impl Keeper {
     }
 }
 
-/// Checks before any write whether a state can be kept there.
+/// Checks before any write whether a state file can be created there.
 ///
 /// # Errors
 /// If the name is taken, or no file can be created there.
@@ -476,18 +468,10 @@ impl<'a> VerifyRun<'a> {
         }
         match self.fleet.written(own.clone(), self.options.shift_hosts) {
             Ok(theirs) => self.read(&theirs, outcome),
-            // The reporting host includes what this one wrote.
+            // Another host reports why the measurement ended, including the writes of this host.
             Err(_) if self.fleet.over_code().is_some() || self.stop.load(Ordering::Relaxed) => Ok(()),
             Err(failure) => Err(failure),
         }
-    }
-
-    /// Reads back according to a state.
-    fn check(&mut self, state: &State) -> Result<Verified, Failure> {
-        let mut outcome = self.outcome(state.mark);
-        self.read(state, &mut outcome)?;
-        outcome.notes.append(&mut self.notes);
-        Ok(outcome)
     }
 
     fn outcome(&self, mark: Mark) -> Verified {
@@ -531,12 +515,12 @@ impl<'a> VerifyRun<'a> {
             )));
         }
         outcome.source = match evicted {
-            Evicted::All => {
+            None => {
                 let after = read_by_last_devices(&self.root, &self.place);
                 let read = before.and_then(|before| Ok(after?.saturating_sub(before)));
                 source_of_reads(&self.place, outcome.bytes_of(seen.blocks), read)
             }
-            Evicted::NotAll(words) => words,
+            Some(words) => words,
         };
         outcome.read = Some((seen, since.elapsed()));
         Ok(())
@@ -550,16 +534,18 @@ impl<'a> VerifyRun<'a> {
         }
     }
 
-    /// Evicts the target from the page cache.
-    fn evict(&self, target: &Ready) -> Evicted {
+    /// Evicts the target from the page cache. If pages may remain, returns a description of where the reads come from.
+    fn evict(&self, target: &Ready) -> Option<String> {
         if self.options.cached {
-            return Evicted::NotAll(
+            return Some(
                 "the page cache, which was not evicted: this shows what the kernel holds, not what the device stored".into(),
             );
         }
-        let Some(handle) = target.handle() else { return Evicted::NotAll("the target as it was".into()) };
-        Evicted::NotAll(match page_cache::evict(handle) {
-            Ok(pages) if pages.cached == 0 => return Evicted::All,
+        let Some(handle) = target.handle() else {
+            return Some("the target, which was not evicted from the page cache".into());
+        };
+        Some(match page_cache::evict(handle) {
+            Ok(pages) if pages.cached == 0 => return None,
             Ok(pages) => format!(
                 "the device, except {} pages ({}) that remained in the page cache and may have been read instead",
                 show_count(pages.cached as f64),
@@ -596,21 +582,13 @@ fn truncated_outcome(options: &Args, state: &State) -> Option<Verified> {
     })
 }
 
-/// The target's pages before the read back.
-enum Evicted {
-    /// The page cache has no page of the target.
-    All,
-    /// The page cache may have pages. Describes where the reads come from.
-    NotAll(String),
-}
-
-/// Share of the read data that the last devices must deliver to count as the source.
+/// The devices at the bottom are the source if they read at least this share of the data.
 const SOURCE_SHARE: f64 = 0.95;
 
-/// Bytes that the last devices of a chain have read so far.
+/// Returns the bytes that the devices at the bottom of the stack have read so far.
 ///
 /// # Errors
-/// If the chain is incomplete, or a device does not count.
+/// If the stack is not known to the bottom, or a device has no counters.
 fn read_by_last_devices(root: &Root, place: &Place) -> Known<u64> {
     if let Some(why) = &place.blind {
         return Err(why.clone());
@@ -626,8 +604,8 @@ fn read_by_last_devices(root: &Root, place: &Place) -> Known<u64> {
     sum.ok_or_else(|| format!("no block device is known below {}", place.kind()))
 }
 
-/// Describes where the reads came from after a complete eviction: `wanted` bytes were read back, and the last devices read `read` bytes
-/// meanwhile.
+/// Describes where the reads came from after a complete eviction: fathom read back `wanted` bytes, and the devices at the bottom read
+/// `read` bytes meanwhile.
 fn source_of_reads(place: &Place, wanted: u64, read: Known<u64>) -> String {
     let evicted = "no page of the target was left in the page cache";
     if let Some(ram) = &place.ram {
@@ -705,7 +683,7 @@ fn refusal(path: &str, failures: &Failures) -> Option<Failure> {
     failures.counts.iter().find_map(|c| {
         let error = io::Error::from_raw_os_error(c.errno);
         let cure = match error.kind() {
-            // A sync that finds no space has lost accepted writes.
+            // A sync without space has lost accepted writes, so it is damage, not a refusal.
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded if c.kind != Kind::Sync => {
                 "free some space, or use a smaller --size"
             }

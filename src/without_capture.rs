@@ -1,9 +1,9 @@
 //! Takes the place of `capture/` in a build without the feature `capture`: recognises captures, and refuses to use them.
+#![allow(clippy::unused_self, reason = "the functions have the signatures of those that they replace")]
 
 use crate::failure::Failure;
 use std::ffi::OsString;
 use std::path::Path;
-use std::process::ExitCode;
 
 fn left_out<T>(what: &str) -> Result<T, Failure> {
     Err(Failure::Usage(format!(
@@ -21,12 +21,18 @@ pub struct Args {
 
 pub use {Args as CaptureArgs, Args as FitArgs};
 
-/// Refuses `fathom capture`.
-///
-/// # Errors
-/// Always.
-pub fn capture(_: &CaptureArgs) -> Result<ExitCode, Failure> {
-    left_out("`fathom capture`")
+/// `fathom capture`.
+pub mod record {
+    use crate::failure::Failure;
+    use std::process::ExitCode;
+
+    /// Refuses to capture.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn capture(_: &super::CaptureArgs) -> Result<ExitCode, Failure> {
+        super::left_out("`fathom capture`")
+    }
 }
 
 /// The format of a trace. This build knows none.
@@ -105,7 +111,7 @@ pub(crate) mod replay {
     use std::sync::Arc;
     use trace::row::{Names, Row, Task};
 
-    /// A load after the first pass.
+    /// The result of a first pass, which this build cannot do.
     pub(crate) struct Scanned {
         pub(crate) has_completions: bool,
         pub(crate) has_stable_writes: bool,
@@ -146,7 +152,6 @@ pub(crate) mod replay {
             &self.0
         }
 
-        #[expect(clippy::unused_self, reason = "it has the signature of the function that it replaces")]
         pub(crate) fn finish(self) -> Figures {
             Figures::default()
         }
@@ -161,7 +166,7 @@ fn left_out_commands_name_the_feature() {
     {
         let parsed = Cli::try_parse_from(line.split(' ')).unwrap_or_else(|e| panic!("{line}: {e}"));
         let refused = match parsed.command {
-            Command::Capture(args) => capture(&args),
+            Command::Capture(args) => record::capture(&args),
             Command::Fit(args) => fit::fit(&args),
             other => panic!("{other:?}"),
         };

@@ -60,7 +60,7 @@ pub fn show(request: &CaptureRequest) -> Result<ExitCode, Failure> {
     if request.events { list(request) } else { profile(request) }
 }
 
-/// Returns the exit code of a capture: 1 if it is damaged. Then warns that only the part before the damage `was_used`.
+/// Returns the exit code of a capture: 1 if it is damaged. Warns about the damage: only the part before it `was_used`.
 pub(crate) fn exit_code(file: &Path, damage: Option<&str>, was_used: &str) -> ExitCode {
     if let Some(damage) = damage {
         let file = name::shown(file);
@@ -216,7 +216,7 @@ pub fn export(capture: &Path, to: &Path, replace: Replace) -> Result<ExitCode, F
     }
     if output::is_stream(&to) {
         return Err(Failure::Usage(format!(
-            "-o {}: type a file, or - for standard output",
+            "-o {}: an iolog needs a regular file; type the name of one, or - for standard output",
             name::shown(&to)
         )));
     }

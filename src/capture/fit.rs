@@ -1,7 +1,7 @@
 //! `fathom fit`: fits a job file to a capture, and checks whether that job behaves like it.
 //!
-//! 1. [`fit`] reads the capture twice, to survey and to gather, and writes the job (crate `capture` makes it).
-//! 2. [`check`] runs the job in a second process while a third one captures its device.
+//! 1. [`fit`] reads the capture in the two passes that crate `capture` needs, and writes the job.
+//! 2. With `--check` it runs the job in a second process while a third one captures its device.
 //! 3. It compares the two captures, not the job's own counts: both are measured at the driver, from issue to completion.
 
 #[cfg(test)]
@@ -87,7 +87,7 @@ struct Job {
     has_closed_loops: bool,
 }
 
-/// Fits a job to a capture; `file` is its future path.
+/// Fits a job to a capture. A comment in the job names `file`, where the job will be.
 fn fitted(path: &Path, file: &Path) -> Result<Job, Failure> {
     let usage = |why: String| Failure::Usage(format!("{}: {why}", name::shown(path)));
     let mut first = capture_file::open(path)?;
@@ -116,7 +116,7 @@ fn fitted(path: &Path, file: &Path) -> Result<Job, Failure> {
 
 /// Preferred place of temporary files: in memory, not on a captured device.
 const MEMORY: &str = "/dev/shm";
-/// When a capture ends by itself if this process is killed.
+/// Time after which a capture ends even if this process was killed.
 const MAX_CAPTURE_TIME: &str = "25h";
 /// How often to check whether the capture has begun.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -247,7 +247,7 @@ const MEDIAN: f64 = 0.1;
 /// Allowed Kolmogorov-Smirnov distance of sizes and of offsets.
 const SIZES: f64 = 0.02;
 const OFFSETS: f64 = 0.03;
-/// Share of the operations from which a direction gets its own figures.
+/// A direction gets its own figures if it has at least this share of the operations.
 const MIN_SHARE: f64 = 0.05;
 /// How long the capture continues after the job, so that its last requests complete.
 const DRAIN_TIME: Duration = Duration::from_millis(300);
@@ -269,8 +269,7 @@ fn check(args: &FitArgs, target: &Path) -> Result<ExitCode, Failure> {
 
 fn compare(args: &FitArgs, target: &Path) -> Result<FitCheck, Failure> {
     let dir = temporary_directory()?;
-    let stop = signals::watch(|| ())
-        .map_err(|e| Failure::Refused(format!("fathom cannot wait for signals: {e}")))?;
+    let stop = signals::watch(|| ())?;
     let fitted_file = dir.path().join("job.toml");
     let job = fitted(&args.capture, &fitted_file)?;
     let file = if let Some(typed) = &args.job {
@@ -313,7 +312,7 @@ fn compare(args: &FitArgs, target: &Path) -> Result<FitCheck, Failure> {
     })
 }
 
-/// Figures of some tasks in a capture, and what the capture lacks.
+/// Returns the figures of the tasks that `is_meant` selects, and a note if the capture is incomplete.
 fn observed(
     path: &Path,
     end_sector: u64,
@@ -343,7 +342,7 @@ fn figures(then: &Figures, now: &Figures, offsets: Result<f64, String>) -> Vec<F
     let rates = |count: &dyn Fn(&Figures) -> u64| [then, now].map(|figures| figures.rate(count(figures)));
     let counts = |kind: Kind| rates(&move |figures: &Figures| figures.counts[kind as usize]);
     let data = |figures: &Figures| figures.counts.iter().sum::<u64>() - figures.counts[Kind::Sync as usize];
-    // With few operations, chance outweighs the fit.
+    // The count of a direction with few operations differs by chance.
     let is_many = |kind: Kind| then.counts[kind as usize] as f64 >= MIN_SHARE * data(then) as f64;
     let mut out = vec![Figure::share("operations", "per_s", rates(&data), RATE)];
     for kind in [Kind::Read, Kind::Write, Kind::Trim] {
@@ -366,8 +365,8 @@ fn figures(then: &Figures, now: &Figures, offsets: Result<f64, String>) -> Vec<F
     out
 }
 
-/// The missed operation counts that chance explains: they differ by at most two standard deviations of a Poisson
-/// distribution. Bursts vary more.
+/// Names the missed counts of operations that chance explains: they differ by at most two standard deviations of a Poisson distribution.
+/// Bursty loads vary more.
 fn explained_by_chance(counts: &[u64; Kind::ALL.len()], figures: &[Figure]) -> Option<String> {
     let counted = |figure: &Figure| {
         let kind = Kind::ALL.into_iter().find(|kind| figure.name == name_of(*kind))?;

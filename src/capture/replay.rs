@@ -3,7 +3,8 @@
 //! 1. [`scan`] reads the file once for its figures.
 //! 2. [`source`] starts a thread that reads the file again, ahead of the engine.
 //!
-//! `plan::replay` makes a workload of it. Crate `capture` decides what requests mean and what they wait for.
+//! `plan::replay` turns the figures into a workload. Crate `capture` turns requests into operations and decides which earlier ones they
+//! wait for.
 
 use crate::capture::capture_file::{device_name, is_capture};
 use crate::capture::{Trace, capture_file, open_trace, trouble};
@@ -23,12 +24,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trace::row::{Names, Row};
 
-/// How long the reader sleeps if the engine has enough.
+/// How long the reading thread sleeps while the feed to the engine is full.
 const READER_SLEEP: Duration = Duration::from_micros(500);
-/// Longest wait for the reader before the first operation.
+/// Longest wait for the feed to fill before the first operation.
 const MAX_HEAD_START: Duration = Duration::from_secs(10);
 
-/// A load after the first pass.
+/// The result of the first pass.
 pub(crate) struct Scanned {
     load: Load,
     /// Whether any completion time is known.
@@ -127,8 +128,8 @@ pub(crate) fn scan(path: &Path, changes: &Changes) -> Result<Scanned, Failure> {
     Ok(Scanned { load, has_completions, has_stable_writes, original, files })
 }
 
-/// Begins the second pass, and returns the source of operations. With `has_stable_file`, stable operations go to the file
-/// with index 1. The pass ends with the source.
+/// Starts the second pass, and returns its operations as a source for the engine. With `has_stable_file`, writes that must be stable go to
+/// the file with index 1. The pass ends when the source is dropped.
 ///
 /// # Errors
 /// [`Failure::Refused`] if the capture differs from the planned one, or no thread can be started.
@@ -144,7 +145,7 @@ pub(crate) fn source(
         != (replay.original.operations(), replay.original.end_bytes)
     {
         return Err(Failure::Refused(format!(
-            "{} has changed since the run was planned; start again",
+            "{} has changed since the run was planned; repeat the command",
             name::shown(&path)
         )));
     }
@@ -161,7 +162,7 @@ pub(crate) fn source(
         read(rows, steps, to, has_stable_file, &counts_there);
     });
     started.map_err(|e| {
-        Failure::Refused(format!("a thread to read the capture cannot be started: {e}{}", sys::cause(&e)))
+        Failure::Refused(format!("fathom cannot start a thread to read the capture: {e}{}", sys::cause(&e)))
     })?;
     let begun = Instant::now();
     // Wait until the feed is full or has everything.

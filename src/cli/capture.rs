@@ -24,8 +24,8 @@ pub struct CaptureArgs {
     /// Keep only the requests that the threads of this process issued
     #[arg(long, help_heading = WHAT, value_name = "PID")]
     pub(crate) pid: Option<u32>,
-    /// Keep only requests to the extents of the file, or of all files below the directory, at the beginning or at the end of the capture;
-    /// flushes and requests that also reach other blocks are left out and counted
+    /// Keep only requests to blocks of the file, or of all files below the directory, as they are at the beginning and at the end of the
+    /// capture. Flushes, and requests that also reach other blocks, are left out and counted
     #[arg(long, help_heading = WHAT)]
     pub(crate) extents: bool,
     /// Also record how long each request waited in the I/O scheduler, separately from its time at the device
@@ -86,7 +86,7 @@ pub struct FitArgs {
     /// With --check: run this job file instead of fitting one
     #[arg(long, help_heading = WHAT, value_name = "FILE", requires = "check")]
     pub(crate) job: Option<PathBuf>,
-    /// Job file to write, or - for standard output, the default; with --check a file for the comparison, in the format of its extension
+    /// Job file to write [default: -, standard output]. With --check: also write the comparison to FILE, in the format of its extension
     #[arg(short, long, help_heading = OUTPUT, value_name = "FILE")]
     pub(crate) output: Vec<PathBuf>,
     /// With --check: format of the comparison

@@ -31,14 +31,12 @@ impl Args {
     pub fn explain(self) -> Result<ExitCode, Failure> {
         let meanings: Vec<String> = self.checks.iter().filter_map(|word| help::glossary(word)).collect();
         if !meanings.is_empty() && meanings.len() == self.checks.len() {
-            stdout::text(&meanings.concat())?;
-            return Ok(ExitCode::SUCCESS);
+            return stdout::text(&meanings.concat()).map(|()| ExitCode::SUCCESS);
         }
         let all = self.checks.is_empty();
         let named: Result<Vec<CheckPage>, String> = self.checks.iter().map(|word| find_check(word)).collect();
         let pages = if all { pages().collect() } else { named.map_err(Failure::Usage)? };
-        stdout::report(self.format, &Pages { pages, all }, Style::default())?;
-        Ok(ExitCode::SUCCESS)
+        stdout::report(self.format, &Pages { pages, all }, Style::default()).map(|()| ExitCode::SUCCESS)
     }
 }
 

@@ -55,8 +55,7 @@ impl Args {
         } else {
             page(&topic, stream::columns(Some(rustix::stdio::stdout())))?
         };
-        stdout::text(&text)?;
-        Ok(ExitCode::SUCCESS)
+        stdout::text(&text).map(|()| ExitCode::SUCCESS)
     }
 }
 
@@ -156,62 +155,32 @@ const SHOWN: [(&str, &str); 37] = [
     ("fail-if", "Exit code 1 under a condition, such as 'p99>10ms'"),
     ("profile", "Which tests: cdm, nvme, peak, real, atto, asssd ..."),
     ("budget", "Time limit from start to report"),
-    ("tolerance", "How much faster than the winner another setting may be"),
+    ("tolerance", "Count settings as equally fast up to this difference"),
     ("explain", "Print what would be measured, and stop"),
     ("output", "Also write the report to FILE, by its extension: json, html, csv, md"),
     ("destroy", "Allow overwriting this existing file or device"),
     ("verbose", "Show every finding, every run and every check"),
-    ("quick", "Take ten seconds, without intervals"),
+    ("quick", "Take ten seconds, without confidence intervals"),
     ("compare", "Measure several in turns and report which is faster"),
     ("all", "All interfaces"),
     ("preset", "A known grid: iops, ccsio, iometer, pts, zones"),
     ("p99", "Highest p99 latency, such as 1ms"),
     ("curve", "With a latency target, also measure the load curve"),
-    ("by", "Measure that ranks settings: iops, bandwidth, p99, latency"),
+    ("by", "Rank settings by iops, bandwidth, p99 or latency"),
     ("spec", "Access specifications of Iometer, such as 4k-oltp, or all"),
     ("resume", "Continue an interrupted sweep: its id, or last"),
     ("list", "Print the list, one per line, and stop"),
-    ("state", "Write to FILE what is stable, for a later --check"),
+    ("state", "Record in FILE which data are stable, for --check"),
     ("check", "Read back the data that a state file lists as stable"),
     ("cached", "Read back through the page cache without evicting it"),
     ("sync_every", "Writes between two syncs"),
 ];
 /// Flags of several commands that only `--help` has.
+#[rustfmt::skip]
 const HIDDEN: [&str; 34] = [
-    "format",
-    "force",
-    "accept",
-    "ledger",
-    "brief",
-    "no_history",
-    "unseen_users",
-    "expect_device",
-    "live",
-    "no_live",
-    "quiet",
-    "ranks_per_host",
-    "hosts",
-    "inconclusive",
-    "fail_on",
-    "fail_if_slower",
-    "against",
-    "keep",
-    "own",
-    "shared",
-    "p50",
-    "p90",
-    "p95",
-    "p99_9",
-    "spec_file",
-    "cycle",
-    "step",
-    "pattern",
-    "skipped",
-    "list_specs",
-    "exhaustive",
-    "targets",
-    "memory",
-    "shift_hosts",
+    "format", "force", "accept", "ledger", "brief", "no_history", "unseen_users", "expect_device", "live", "no_live", "quiet",
+    "ranks_per_host", "hosts", "inconclusive", "fail_on", "fail_if_slower", "against", "keep", "own", "shared", "p50", "p90", "p95",
+    "p99_9", "spec_file", "cycle", "step", "pattern", "skipped", "list_specs", "exhaustive", "targets", "memory", "shift_hosts",
 ];
 
 /// Heading of all flags in `-h`.
@@ -268,7 +237,7 @@ pub(super) fn text() -> String {
     out
 }
 
-/// Lists the commands that are not in a step.
+/// Lists the commands that no step has.
 fn other_commands() -> String {
     let cli = Cli::command();
     let named = |name: &str| STEPS.iter().any(|(typed, _)| typed.split(' ').nth(1) == Some(name));

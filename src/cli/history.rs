@@ -43,8 +43,8 @@ pub struct ListArgs {
     /// Only sessions that began at this time or earlier; a date without a time includes the whole day
     #[arg(long, value_name = "DATE", value_parser = history::until)]
     until: Option<i64>,
-    /// Print one table: a row for each session, and a column for each result of the newest session's workload (--job chooses another);
-    /// =devices: a row for each device, from its newest session
+    /// Print one table with a row for each session and a column for each result of the newest session's workload; --job chooses another
+    /// workload. With =devices: a row for each device, from its newest session
     #[arg(
         long, value_name = "ROWS", help_heading = OUTPUT, value_parser = one_of(&ROWS), num_args = 0..=1, require_equals = true,
         default_missing_value = "sessions"
@@ -124,7 +124,7 @@ impl NoteArgs {
 /// Export sessions as files for `fathom import` on another machine, or as reports; or a capture as an iolog of fio.
 ///
 /// In a directory, each session gets a file that is named after its id, with its tags and notes next to it, and existing files are never
-/// replaced. If PATH is a file, it is replaced, unless it is a session or not text. The names of the files are printed.
+/// replaced. If PATH is a file, it is replaced only if it is text, and never if it is a session. fathom prints the names of the files.
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = OUTPUT)]
 pub struct ExportArgs {
@@ -140,8 +140,8 @@ pub struct ExportArgs {
     /// Also replace a file that is not text
     #[arg(long)]
     force: bool,
-    /// Print the JSON schema of a report and stop; =list, =table, =watch: of `fathom list`, of `fathom list --table`, of a line of
-    /// `fathom watch`
+    /// Print the JSON schema of a report and stop. With =list, =table or =watch: the schema of `fathom list`, of `fathom list --table`, or
+    /// of a line of `fathom watch`
     #[arg(
         long, value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "report",
         value_parser = schemas(), conflicts_with_all = ["output", "format", "force"]

@@ -100,7 +100,7 @@ pub enum Command {
 const RETIRED: [(&str, &str); 3] = [
     ("dd", "`fathom time -- dd ...` runs dd itself and reports what the disk did"),
     ("hdparm", "`fathom time -- hdparm ...` runs hdparm itself and reports what the disk did"),
-    ("ioping", "`fathom run --rw randread --depth 1 --rate 10 DIR` measures single reads, ten a second"),
+    ("ioping", "`fathom run --rw randread --depth 1 --rate 10 DIR` measures ten single reads a second"),
 ];
 
 /// Extension of programs on Windows, which copied command lines may have.

@@ -9,7 +9,7 @@ use crate::files::output;
 use crate::files::output::{Outlet, Replace, Rules, Spared};
 use crate::fleet::{self, Fleet};
 use crate::live::Progress;
-use crate::request::{JobSource, Request, Work};
+use crate::request::{JobSource, Request};
 use crate::run::{Early, SoFar, collector};
 use crate::show::{Showing, judge};
 use crate::{history, plan, run, stderr, stdout};
@@ -232,21 +232,12 @@ pub(crate) fn request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String>, ke
     destroy.extend(allowed_paths(&job));
     Request {
         command: std::env::args_os().map(name::text).collect(),
-        work: Work::Job,
         job,
         source: Some(JobSource::CommandOf(tool)),
-        flags: Vec::new(),
-        targets: Vec::new(),
         destroy,
         unseen_users: unseen_users(),
-        hook: None,
-        against: None,
-        fail_if_slower: None,
         keep,
-        expect_device: None,
-        budget_ns: None,
-        ranks_per_host: None,
-        hosts: Vec::new(),
+        ..Request::default()
     }
 }
 

@@ -20,9 +20,9 @@ use std::process::ExitCode;
 
 /// Write the manual pages of all commands into a directory.
 ///
-/// Without DIR it prints the page of fathom itself: `fathom man | man -l -`. With DIR it writes a page for each command:
-/// `fathom man /usr/local/share/man/man1`, then `man fathom-bench`. Older pages are replaced, but no file that is not text, and no link
-/// to a device is followed.
+/// Without DIR it prints the page of fathom itself: `fathom man | man -l -`. With DIR it writes a page for each command: `fathom man
+/// /usr/local/share/man/man1`, then `man fathom-bench`. Existing pages are replaced, but only text files, and never through a link to a
+/// device.
 #[derive(clap::Args, Debug)]
 pub struct ManArgs {
     /// Existing directory [default: print the page of fathom]
@@ -33,13 +33,13 @@ impl ManArgs {
     /// Prints the first page, or writes all of them.
     ///
     /// # Errors
-    /// If one may not or cannot be written. If one may not, none is.
+    /// If a page must not replace a file, or cannot be written. All files are checked before any is written.
     pub fn write(self) -> Result<ExitCode, Failure> {
         let pages = pages().map_err(|e| Failure::Refused(format!("a manual page cannot be made: {e}")))?;
         let Some(dir) = self.dir else {
             // A roff page is printed unchanged.
-            stdout::bytes(pages.first().map_or(&[], |(_, page)| page.as_slice()))?;
-            return Ok(ExitCode::SUCCESS);
+            return stdout::bytes(pages.first().map_or(&[], |(_, page)| page.as_slice()))
+                .map(|()| ExitCode::SUCCESS);
         };
         if !dir.is_dir() {
             let shown = model::name::shown(&dir);
@@ -99,13 +99,6 @@ fn exit_codes_in_help(command: &Command) -> Option<String> {
     Some(codes.to_owned())
 }
 
-/// Exit codes of commands named after another tool.
-#[rustfmt::skip]
-const EXIT_CODES_OF_TOOLS: [(&str, &str); 3] = [
-    ("fio", "0 the jobs ran, whatever the verdict; 1 a job failed, or an option is wrong."),
-    ("diskspd", "0 the tests ran, whatever the verdict; 1 a test failed, or an option is wrong."),
-    ("iometer", "0 the tests ran, whatever the verdict; 1 a test failed, or an option is wrong."),
-];
 /// Exit codes of the commands that neither measure nor judge.
 const OTHER_EXIT_CODES: &str = "0 done; 2 usage; 3 the machine refused.";
 
@@ -114,10 +107,16 @@ const OTHER_EXIT_CODES: &str = "0 done; 2 usage; 3 the machine refused.";
 fn exit_status(roff: &mut Roff, cli: &Command, command: &Command) {
     roff.control("SH", ["EXIT STATUS"]);
     let name = command.get_name();
-    let of_tool =
-        EXIT_CODES_OF_TOOLS.iter().find(|(tool, _)| *tool == name).map(|(_, codes)| (*codes).to_owned());
+    let of_tool = match name {
+        "fio" => Some("0 the jobs ran, whatever the verdict; 1 a job failed, or an option is wrong."),
+        "diskspd" | "iometer" => {
+            Some("0 the tests ran, whatever the verdict; 1 a test failed, or an option is wrong.")
+        }
+        _ => None,
+    };
     let judges = command.get_arguments().any(|argument| argument.get_long() == Some("fail-if"));
     let codes = of_tool
+        .map(str::to_owned)
         .or_else(|| exit_codes_in_help(command))
         .or_else(|| judges.then(|| exit_codes_in_help(cli)).flatten())
         .unwrap_or_else(|| OTHER_EXIT_CODES.to_owned());
@@ -176,8 +175,8 @@ const ENVIRONMENT: [(&str, &str); 9] = [
     ("NO_COLOR", "Turns colours off."),
     ("TERM, CI", "There is no live view if TERM is unset or dumb, or if CI is set."),
     ("LC_ALL, LC_CTYPE, LANG", "Without a UTF-8 locale the live view uses ASCII."),
-    ("FATHOM_DESTROY", "Paths separated by colons that the commands of other tools (fio, diskspd, iometer) may overwrite, as --destroy allows it elsewhere."),
-    ("FATHOM_UNSEEN_USERS", "Paths separated by colons that the commands of other tools may overwrite although other processes of the machine are hidden, as --unseen-users allows it elsewhere."),
+    ("FATHOM_DESTROY", "Paths, separated by colons, that `fathom fio`, `diskspd` and `iometer` may overwrite. Other commands have --destroy."),
+    ("FATHOM_UNSEEN_USERS", "Paths, separated by colons, that these three commands may overwrite although other processes of the machine are hidden. Other commands have --unseen-users."),
 ];
 
 /// Files that the program makes or reads.
@@ -195,7 +194,7 @@ const FILES: [(&str, &str); 5] = [
 const EXAMPLES: [(&str, &str); 34] = [
     ("fathom bench", "Measures the current directory in about a minute and a half."),
     ("fathom bench --quick /srv/data", "Measures another directory in ten seconds, without intervals."),
-    ("fathom run --rw randread --bs 4k --depth 32 /dev/nvme0n1", "Reads a device, which is not changed."),
+    ("fathom run --rw randread --bs 4k --depth 32 /dev/nvme0n1", "Reads a device without changing it."),
     ("fathom run job.toml /srv/data -o report.html", "Runs a job file and writes a page with plots."),
     ("fathom layers /srv/data", "Measures each layer from the device to the page cache."),
     ("fathom limit /srv/data --p99 1ms", "Finds the highest rate with a 99th percentile of at most 1 ms."),
@@ -253,8 +252,7 @@ impl CompletionsArgs {
         let mut script = Vec::new();
         let mut cli = Cli::command();
         clap_complete::generate(self.shell, &mut cli, "fathom", &mut script);
-        stdout::bytes(&script)?;
-        Ok(ExitCode::SUCCESS)
+        stdout::bytes(&script).map(|()| ExitCode::SUCCESS)
     }
 }
 

@@ -15,8 +15,8 @@ use std::path::PathBuf;
 /// Run the I/O pattern of an application, and check it against the limit that the source of the pattern names.
 ///
 /// Without NAME it lists all recipes. A recipe is a job file with its source. If the source names a limit, the report begins with PASS,
-/// FAIL or INCONCLUSIVE: PASS if the number is within the limit with 95 % confidence. --explain prints the job file, from which you can
-/// write your own.
+/// FAIL or INCONCLUSIVE: PASS if the number is within the limit with 95 % confidence. --explain prints the job file, which you can copy
+/// and change.
 #[derive(clap::Args, Debug)]
 #[command(mut_args(require_name))]
 pub struct Args {
@@ -62,7 +62,7 @@ impl Args {
     }
 }
 
-/// Lists each recipe with its question and its condition.
+/// Lists each recipe with its description and conditions.
 fn list() -> String {
     let width = RECIPES.iter().map(|r| r.name.len()).max().unwrap_or(0);
     let mut out = String::new();

@@ -283,19 +283,14 @@ impl Measuring {
             command: std::env::args_os().map(model::name::text).collect(),
             work,
             job: self.keys.job,
-            source: None,
             flags: self.keys.given.iter().map(|given| given.key.name).collect(),
             targets: targets.into_iter().collect(),
             destroy: self.destroy.iter().map(model::name::text).collect(),
             unseen_users: self.unseen.unseen_users,
             hook: self.test_hook,
-            against: None,
-            fail_if_slower: None,
             keep: !self.no_history,
             expect_device: self.expect_device,
-            budget_ns: None,
-            ranks_per_host: None,
-            hosts: Vec::new(),
+            ..Request::default()
         }
     }
 }
@@ -495,7 +490,7 @@ pub(super) struct SlowerArgs {
     #[arg(long, value_name = "PERCENT", help_heading = OUTPUT, value_parser = share)]
     fail_if_slower: Option<f64>,
     /// Numbers that --fail-if-slower checks
-    #[arg(long, value_parser = one_of(&FAIL_ON), help_heading = OUTPUT, default_value = "headline", requires = "fail_if_slower")]
+    #[arg(long, value_parser = one_of(&FAIL_ON), help_heading = OUTPUT, default_value = "headline", requires = "fail_if_slower", value_name = "FAIL_ON", action = ArgAction::Set)]
     fail_on: bool,
 }
 

@@ -13,9 +13,9 @@ use std::path::PathBuf;
 
 /// Judge a session again with the checks of this version and print its report; or show several sessions in a table, or a capture.
 ///
-/// For several sessions (A B C ...) it prints one table: a row for each session in the order typed, a column for each result of any of
-/// them, and why a session is not VALID. JSON adds the complete reports, and a page (-o page.html) plots of each result with all sessions
-/// on one scale. `fathom compare` reports which session is faster.
+/// For several sessions (A B C ...) it prints one table: a row for each session in the order typed, a column for each result that any
+/// session has, and why a session is not VALID. JSON also has the complete reports. A page (-o page.html) plots each result, with all
+/// sessions on one scale. `fathom compare` reports which session is faster.
 ///
 /// For a capture from `fathom capture` it prints the profile of the load, as text or JSON, or with --events the requests, as text or CSV.
 #[derive(clap::Args, Debug)]
@@ -92,7 +92,7 @@ impl Args {
     fn capture_request(self, file: PathBuf) -> Result<CaptureRequest, Failure> {
         if self.explain || self.inconclusive.counts_as().is_some() {
             return Err(Failure::Usage(
-                "--explain and --inconclusive apply to the report of a measurement, and this is a capture; leave them out"
+                "--explain and --inconclusive apply to sessions, and this is a capture; leave --explain and --inconclusive out"
                     .into(),
             ));
         }

@@ -64,8 +64,8 @@ pub struct Args {
     /// Show every finding, every run and what is unknown
     #[arg(long, help_heading = OUTPUT)]
     verbose: bool,
-    /// Exit with 1 if the command, or one of several, takes longer, such as time>2s. With several runs the 95 % bounds of the mean decide;
-    /// the exit code is 4 if they cannot
+    /// Exit with 1 if a command meets this condition, such as time>2s. With several runs the 95 % bounds of the mean decide; exit with 4
+    /// if they cannot
     #[arg(long, help_heading = OUTPUT, value_name = "CONDITION", value_parser = conditions)]
     fail_if: Option<Conditions>,
     #[command(flatten)]

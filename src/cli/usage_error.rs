@@ -215,7 +215,7 @@ fn describe_key(key: &Key, value: &str, is_spelt: bool, command: Option<&str>) -
     }
 }
 
-/// Returns the commands that accept a key as a flag: from the table, as an axis, or with their own parser.
+/// Returns the commands that have a flag with the name of a key, whatever parses it.
 fn takers(key: &Key) -> Vec<String> {
     let cli = Cli::command();
     let takes = |c: &&clap::Command| c.get_arguments().any(|flag| flag.get_long() == Some(key.name));

@@ -41,10 +41,10 @@ pub struct Args {
     /// Seed for the order of writes and reads [default: from the clock]
     #[arg(long, help_heading = WHAT)]
     pub(crate) seed: Option<u64>,
-    /// Write to FILE, after every sync, which data are stable, for a later --check
+    /// After every sync, record in FILE which data are stable, for a later --check
     #[arg(long, help_heading = WHAT, value_name = "FILE")]
     pub(crate) state: Option<PathBuf>,
-    /// Write nothing: read back the data that this state file of --state lists as stable
+    /// Write nothing: read back the data that FILE, written with --state, lists as stable
     #[arg(long, help_heading = WHAT, value_name = "FILE", conflicts_with_all = WRITING)]
     pub(crate) check: Option<PathBuf>,
     /// Read back through the page cache without evicting the target first
@@ -91,7 +91,7 @@ pub struct Args {
     pub(crate) fleet: FleetArgs,
 }
 
-/// Flags that conflict with --check: the state file defines them.
+/// Flags that conflict with --check: the state file has their values.
 const WRITING: [&str; 11] = [
     "size",
     "offset",
@@ -136,7 +136,9 @@ fn parse_block(text: &str) -> Result<u32, String> {
 fn parse_shared(text: &str) -> Result<Layout, String> {
     match parse_setting("shared", text, |_, s| s.shared)? {
         Layout::Segmented => Ok(Layout::Segmented),
-        _ => Err(format!("'{text}': each host verifies one contiguous part of the file; type segmented")),
+        _ => Err(format!(
+            "'{text}' is not possible, since each host verifies one contiguous part of the file; type segmented"
+        )),
     }
 }
 

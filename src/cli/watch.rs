@@ -142,7 +142,7 @@ fn begins_as_number(word: &OsStr) -> bool {
     word.as_encoded_bytes().first().is_some_and(u8::is_ascii_digit)
 }
 
-/// Whether a word is a number. A file with such a name needs its directory.
+/// Whether a word is a number. A file with such a name is typed with its directory, such as `./5`.
 fn is_number(word: &OsStr) -> bool {
     let begins = begins_as_number(word) || word.as_encoded_bytes().starts_with(b".");
     begins && word.to_str().is_some_and(|text| parse_duration_ns(text).is_ok())
@@ -167,7 +167,7 @@ fn usage(word: &OsStr, why: &str) -> Failure {
 pub(super) const ALL: &str = "ALL";
 
 /// Options of iostat. Options without a field in [`Selection`] or [`Layout`] change nothing: `fathom watch` always does what they request.
-#[derive(clap::Args, Debug, Default)]
+#[derive(clap::Args, Debug, Default, PartialEq, Eq)]
 #[command(next_help_heading = OUTPUT)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(super) struct IostatArgs {
@@ -242,16 +242,7 @@ impl IostatArgs {
 
     /// Whether any of these options was typed. The output is then lines as in iostat, not a full-screen view.
     pub(super) fn is_typed(&self) -> bool {
-        let Self {
-            cpu, devices, extended, kibibytes, mebibytes, timestamp, names, active_only, short, ..
-        } = *self;
-        let shown = [cpu, devices, extended, kibibytes, mebibytes, timestamp, names, active_only, short];
-        shown.contains(&true)
-            || self.partitions.is_some()
-            || self.omit_first
-            || self.compact
-            || self.human
-            || self.pretty
+        *self != Self::default()
     }
 
     pub(super) fn layout(&self, explain: bool) -> Layout {
@@ -286,6 +277,8 @@ impl IostatArgs {
     /// # Errors
     /// The option, with what to type instead.
     pub(super) fn refuse_unavailable(&self) -> Result<(), Failure> {
+        const NO_GROUPS: &str =
+            "fathom shows no sums of groups; type the devices, or the volume or RAID that they form";
         let refused = [
             (
                 self.dec.is_some(),
@@ -295,18 +288,10 @@ impl IostatArgs {
             (
                 self.identifiers.is_some(),
                 "-j",
-                "devices have their kernel names; -N shows the names of volumes, and `fathom devices` models and serial numbers",
+                "fathom shows kernel names; type -N for the names of volumes, or `fathom devices` for models and serial numbers",
             ),
-            (
-                self.group.is_some(),
-                "-g",
-                "fathom shows no sums of groups; type the devices, or the volume or RAID that they form",
-            ),
-            (
-                self.group_only,
-                "-H",
-                "fathom shows no sums of groups; type the devices, or the volume or RAID that they form",
-            ),
+            (self.group.is_some(), "-g", NO_GROUPS),
+            (self.group_only, "-H", NO_GROUPS),
             (self.directory.is_some(), "-f", "fathom reads only /proc/diskstats; type the devices instead"),
         ];
         match refused.into_iter().find(|(is_typed, ..)| *is_typed) {

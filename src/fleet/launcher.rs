@@ -6,7 +6,7 @@
 /// A launcher, known from the environment of this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Launched {
-    /// The variable that gave it away.
+    /// The environment variable that identified it.
     pub(super) variable: &'static str,
     /// The name of the launcher.
     pub(super) launcher: &'static str,
@@ -63,7 +63,7 @@ pub(super) fn launcher_of_this_process() -> Option<Launched> {
 const RANK_VARIABLES: [&str; 5] =
     ["OMPI_COMM_WORLD_RANK", "PMI_RANK", PMIX_RANK, "SLURM_PROCID", "JOB_COMPLETION_INDEX"];
 
-/// Whether this process is the first one of its launcher, as far as known.
+/// Whether this process has rank 0, or an unknown rank.
 pub(super) fn is_first() -> bool {
     let rank = RANK_VARIABLES.iter().find_map(|name| std::env::var(name).ok());
     rank.is_none_or(|rank| rank.trim() == "0")
@@ -83,13 +83,13 @@ pub(super) fn check(launched: Option<&Launched>, world: u32, has_mpi: bool) -> R
         None => format!("{launcher} started this process ({variable} is set)"),
     };
     let why = if !has_mpi {
-        "this fathom was built without the feature fleet (MPI), so each process would measure alone and disturb the others"
+        "but this fathom was built without the feature fleet (MPI), so each process would measure alone and disturb the others"
             .to_owned()
     } else if world <= 1 {
-        "they do not find each other: this fathom was built with another MPI than the launcher's, or the launcher does not start MPI, so each process would measure alone and disturb the others".to_owned()
+        "but they do not find each other, because this fathom was built with another MPI than the launcher's, or the launcher does not start MPI".to_owned()
     } else {
         format!(
-            "only {world} of them find each other: the launcher belongs to another MPI than the one that fathom was built with"
+            "but only {world} of them find each other, because fathom was built with another MPI than that of the launcher"
         )
     };
     let instead = if has_mpi {
@@ -98,7 +98,7 @@ pub(super) fn check(launched: Option<&Launched>, world: u32, has_mpi: bool) -> R
         "build it with `cargo build --release --features fleet` and that launcher's mpicc"
     };
     Err(format!(
-        "{started}, and {why}; {instead}. To measure this host alone, start fathom without the launcher, or with `env -u {variable} fathom ...`"
+        "{started}, {why}; {instead}. To measure this host alone, start fathom without the launcher, or with `env -u {variable} fathom ...`"
     ))
 }
 

@@ -54,7 +54,7 @@ pub enum Fleet {
 /// Whether this fathom was built with MPI.
 const HAS_MPI: bool = cfg!(feature = "fleet");
 
-/// One value for several hosts, another one for a host alone. A build without the feature `fleet` has only the latter.
+/// Evaluates one expression for several hosts and another one for a host alone. A build without the feature `fleet` has only the latter.
 macro_rules! several {
     ($fleet:expr, $hosts:ident => $several:expr, alone => $alone:expr) => {
         match $fleet {
@@ -83,16 +83,17 @@ pub fn join(request: &Request) -> Result<Fleet, Failure> {
     let of_several = [
         (
             streams.clone().any(|s| s.shared.is_some() && s.workers.unwrap_or(1) < 2),
-            "--shared divides a file among several workers, and there is only one",
+            "--shared",
+            "divides a file among several workers, and there is only one",
         ),
-        (streams.any(|s| s.has("shift-hosts")), "--shift-hosts needs the files of other hosts"),
-        (request.ranks_per_host.is_some(), "--ranks-per-host needs several hosts"),
-        (!request.hosts.is_empty(), "--hosts needs other hosts"),
+        (streams.any(|s| s.has("shift-hosts")), "--shift-hosts", "needs the files of other hosts"),
+        (request.ranks_per_host.is_some(), "--ranks-per-host", "needs several hosts"),
+        (!request.hosts.is_empty(), "--hosts", "needs other hosts"),
     ];
-    let needs_several = of_several.into_iter().find_map(|(is_given, what)| is_given.then_some(what));
+    let needs_several = of_several.into_iter().find(|(is_given, ..)| *is_given);
     match (&fleet, needs_several) {
-        (Fleet::Alone, Some(what)) => Err(Failure::Usage(format!(
-            "{what}: this host measures alone; start fathom with mpirun, or leave it out"
+        (Fleet::Alone, Some((_, flag, why))) => Err(Failure::Usage(format!(
+            "{flag} {why}: this host measures alone; start fathom with mpirun, or leave {flag} out"
         ))),
         #[cfg(feature = "fleet")]
         (Fleet::Several(hosts), _) => match unsupported(request) {
@@ -103,7 +104,7 @@ pub fn join(request: &Request) -> Result<Fleet, Failure> {
     }
 }
 
-/// Refuses to run if a launcher started several processes, for commands of one host.
+/// For commands that work on one host: refuses to run if a launcher started several processes.
 ///
 /// # Errors
 /// The reason, and what to type instead.
@@ -173,8 +174,8 @@ impl Fleet {
         self.any_reason(None).map(|_| ())
     }
 
-    /// Waits until every host is at this step. Returns the first reason that a host has against continuing, the same on all hosts; with
-    /// several hosts after the name of that host.
+    /// Waits until every host has reached this step. Returns the first reason why a host cannot continue, the same on all hosts. With
+    /// several hosts the reason begins with the name of the host.
     ///
     /// # Errors
     /// If the measurement ended elsewhere.
@@ -182,7 +183,7 @@ impl Fleet {
         several!(self, hosts => hosts.any_reason(own), alone => Ok(own))
     }
 
-    /// Sets `stop` from now on if the measurement ends on another host.
+    /// Sets `stop` as soon as the measurement ends on another host.
     pub fn stops(&self, stop: &Arc<AtomicBool>) {
         #[cfg(feature = "fleet")]
         if let Self::Several(hosts) = self {
@@ -210,7 +211,7 @@ impl Fleet {
         )
     }
 
-    /// Keeps a phase that no host has begun because one could not.
+    /// Records a phase that no host began because one host could not.
     ///
     /// # Errors
     /// If the session cannot be written.
@@ -218,8 +219,8 @@ impl Fleet {
         several!(self, hosts => hosts.keep_refused(start, end), alone => Ok(()))
     }
 
-    /// Reports the completed operations of the current phase, and from time to time the 99th percentile of their latency in ns. Checks
-    /// for silent hosts, and returns reports of hung storage.
+    /// Reports the completed operations of the current phase, and from time to time the 99th percentile of their latency in ns. Checks for
+    /// unresponsive hosts, and returns reports of hung storage.
     pub fn progress(&self, operations: u64, p99_ns: impl FnOnce() -> Option<u64>) -> Vec<String> {
         several!(self, hosts => hosts.report_progress(operations, p99_ns), alone => Vec::new())
     }
@@ -229,7 +230,7 @@ impl Fleet {
         several!(self, hosts => self.tells().then(|| (hosts.rows(), hosts.size)), alone => None)
     }
 
-    /// Ends the load of a phase on this host, whose last worker began `late_ns` after the start time.
+    /// Reports that the load of a phase has ended on this host. Its last worker began `late_ns` after the start time.
     pub fn ended(&self, late_ns: u64) {
         #[cfg(feature = "fleet")]
         if let Self::Several(hosts) = self {
@@ -237,9 +238,9 @@ impl Fleet {
         }
     }
 
-    /// Merges a run on all hosts, from its phases on this host with their intervals and summary. All hosts decide by the merged summary
-    /// what to measure next. For a sweep on several hosts also returns how the last phase ended on all. Calls `tell` with reports of hung
-    /// storage while this host waits.
+    /// Merges one run of all hosts. `runs`, `interval_series` and `own` are its phases on this host, their intervals and their summary.
+    /// Returns the merged summary, by which all hosts decide what to measure next; for a sweep also how the last phase ended on all hosts.
+    /// Calls `tell` with reports of hung storage while this host waits.
     ///
     /// # Errors
     /// If the measurement ended early.
@@ -258,7 +259,7 @@ impl Fleet {
         several!(self, hosts => hosts.over(), alone => None)
     }
 
-    /// The session of all hosts instead of the one of this host; `None` if this host alone measured.
+    /// Returns the merged session of all hosts; `None` if this host measured alone.
     ///
     /// # Errors
     /// If another host ended the measurement, and reports it.
@@ -290,7 +291,8 @@ impl Fleet {
         several!(self, hosts => ((hosts.rank + shift as usize) % hosts.size) as u32, alone => 0)
     }
 
-    /// The path that the host `shift` ranks after this one gives a file of which each host has its own: the name and the rank.
+    /// Returns the path of a file of which each host has its own, for the host `shift` ranks after this one. With several hosts the rank
+    /// follows the name.
     pub fn file_of(&self, name: &Path, shift: Option<u32>) -> PathBuf {
         if matches!(self, Self::Alone) {
             return name.to_owned();
@@ -300,7 +302,7 @@ impl Fleet {
         name.into()
     }
 
-    /// The outcomes of a verification on all hosts; a lost host has the reason instead. `None` if another host reports them.
+    /// Returns the outcome of a verification on each host, or why the host was lost. `None` if another host reports them.
     ///
     /// # Errors
     /// If the measurement ended early, and another host reports it.
@@ -346,7 +348,8 @@ fn unsupported(request: &Request) -> Option<String> {
             _ => return None,
         },
     };
+    let or_leave_out = if what.starts_with("--") { format!(", or leave {what} out") } else { String::new() };
     Some(format!(
-        "{what} works on one host only, and several were started; leave it out, or start fathom on one host without the launcher (several hosts can run `fathom run`, `fathom bench`, `fathom limit`, `fathom sweep` and `fathom verify`)"
+        "{what} works on one host only, and the launcher started several; start fathom without the launcher{or_leave_out} (several hosts can run `fathom run`, `fathom bench`, `fathom limit`, `fathom sweep` and `fathom verify`)"
     ))
 }

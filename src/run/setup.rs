@@ -170,7 +170,6 @@ fn watch_signals() -> Result<Arc<AtomicBool>, Failure> {
         machine::test_file::remove_all_now();
         cgroup::leave_now();
     })
-    .map_err(|e| Failure::Refused(format!("signals cannot be watched: {e}{}", sys::cause(&e))))
 }
 
 /// Makes or opens every target of a plan. Shows the time `left`, if known.

@@ -14,7 +14,7 @@ mod run;
 use crate::failure::Failure;
 use crate::files::output::Spared;
 use crate::session::Session;
-use crate::show::{self, Outlets, Showing};
+use crate::show::{self, Showing};
 use crate::{signals, stderr, stdout};
 use machine::cgroup::{self, OwnCgroup};
 use machine::named_files::{self, Named};
@@ -40,7 +40,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Exit code if fathom itself fails, as of `timeout` and `env`.
+/// Exit code if fathom itself fails, as `timeout` and `env` have it.
 pub const OWN_FAILURE: u8 = 125;
 
 /// The user's request.
@@ -73,7 +73,7 @@ struct Signalled {
     command: AtomicU32,
     /// The last termination signal; 0 if there was none.
     ending: AtomicI32,
-    /// Whether such a signal arrived since the last command ended.
+    /// Whether a termination signal arrived while no command ran.
     stop: AtomicBool,
 }
 
@@ -130,7 +130,9 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     let file = session.is_kept().then(|| session.path().to_owned());
     let record = session.record()?;
     let report = show::judge(&record, file.as_deref(), model::report::Annotations::default(), showing);
-    match print(&report, showing, &outlets) {
+    let style = Style { detail: showing.detail, ..Style::default() };
+    stderr::write(&stdout::fitted(showing.format, &report, style, &std::io::stderr())?);
+    match show::write_files(&report, showing.format, style, &outlets) {
         // The command's failure matters more than a file that could not be written.
         Err(failure) if !exit.is_success() => {
             failure.tell();
@@ -140,19 +142,12 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The exit code of the command. If it succeeded, that of the conditions.
+/// Returns the exit code of the command. If the command succeeded, the conditions decide.
 fn exit_code(exit: Exit, report: &Report) -> ExitCode {
     if !exit.is_success() || report.gates.is_empty() {
         return ExitCode::from(exit.code());
     }
     ExitCode::from(analysis::exit_code(report))
-}
-
-/// Prints the report to standard error and writes the requested files.
-fn print(report: &Report, showing: &Showing, outlets: &Outlets) -> Result<(), Failure> {
-    let style = Style { detail: showing.detail, ..Style::default() };
-    stderr::write(&stdout::fitted(showing.format, report, style, &std::io::stderr())?);
-    show::write_files(report, showing.format, style, outlets)
 }
 
 /// Runs each command as often as requested, several in turns and in random order. Stops at the first failure and returns
@@ -203,7 +198,6 @@ fn pass_on_signals(signalled: &Arc<Signalled>) -> Result<(), Failure> {
             }
         }
     })
-    .map_err(|e| Failure::Refused(format!("signals cannot be received: {e}{}", sys::cause(&e))))
 }
 
 fn enter_cgroup(root: &Root, machine: &Machine) -> model::Known<OwnCgroup> {
@@ -288,14 +282,17 @@ fn make_stable(signalled: &Signalled) -> FinalSync {
         .spawn();
     let mut child = match child {
         Ok(child) => child,
-        Err(e) => return FinalSync::Failed(format!("no process for it could be started: {e}")),
+        Err(e) => {
+            return FinalSync::Failed(format!("the process for the final sync could not be started: {e}"));
+        }
     };
     loop {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => {
                 let text = child.stdout.take().and_then(|text| read_to_string(text).ok());
                 let took_ns = text.and_then(|text| text.trim().parse().ok());
-                let unknown = || FinalSync::Failed("it did not report its time".into());
+                let unknown =
+                    || FinalSync::Failed("the process for the final sync did not report its time".into());
                 return took_ns.map_or_else(unknown, FinalSync::Done);
             }
             Ok(Some(_)) => {

@@ -16,7 +16,7 @@ use crate::session::Session;
 use crate::{stderr, time};
 use machine::named_files::{self, Named};
 use machine::page_cache;
-use machine::processes::{IoCounters, Processes, of_this_process};
+use machine::processes::{Processes, of_this_process};
 use machine::root::Root;
 use machine::snapshot::Watch;
 use model::Known;
@@ -36,8 +36,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread::{JoinHandle, spawn};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::spawn;
 use std::time::{Duration, Instant};
 use sys::bpf::{Counting, RequestLayout};
 
@@ -46,13 +46,13 @@ pub(crate) const SHELL: &str = "/bin/sh";
 /// Exit codes of shells if a command cannot be started.
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
-/// Most other processes that are named.
+/// Most busy neighbours that a run records.
 const MAX_NEIGHBOURS: usize = 3;
-/// Run time from which other processes are sampled.
+/// Other processes are sampled once the command has run this long.
 const SAMPLE_OTHERS_AFTER: Duration = Duration::from_millis(50);
-/// The `nice` value of a thread that takes only idle time.
+/// The `nice` value of the lowest priority.
 const LOWEST_PRIORITY: i32 = 19;
-/// CPU time and bytes from which another process is busy.
+/// Another process is busy with at least this CPU time or this I/O.
 const BUSY_CPU_MS: u64 = 20;
 const BUSY_BYTES: u64 = 1 << 20;
 
@@ -61,7 +61,7 @@ const BUSY_BYTES: u64 = 1 << 20;
 pub(super) enum Run {
     /// The command ran and ended.
     Ended(Exit),
-    /// It could not be started; the exit code that a shell returns for that.
+    /// It could not be started. Holds the exit code that a shell returns in this case.
     NotStarted(u8),
 }
 
@@ -105,8 +105,8 @@ impl Runner<'_> {
         let is_new: Vec<bool> = named.iter().map(|one| !one.path.exists()).collect();
         // Ended processes of earlier commands do not belong to this run.
         while let Ok(Some(_)) = sys::process::wait(false) {}
-        // Start its thread before threads are followed.
-        let others_before = self.sample_others();
+        // Start the sampling thread before the kernel counts for fathom's threads.
+        let end_of_sampling = self.sample_others();
         let tracing = self.tracing.as_ref().map_err(Clone::clone);
         let counting = tracing.clone().and_then(Tracing::start);
         let start = self.watch.around_command(Moment::Start);
@@ -124,12 +124,19 @@ impl Runner<'_> {
         let traced = tracing.and_then(|tracing| tracing.end(counting?));
         let after: Vec<Known<FilesState>> =
             named.iter().zip(&is_new).map(|(one, is_new)| state_after(one, *is_new)).collect();
-        let others_before = others_before.stop();
-        let neighbours = others_before.map_or_else(Vec::new, |before| neighbours(&before, &self.root));
+        let neighbours = end_of_sampling().map_or_else(Vec::new, |before| neighbours(&before, &self.root));
         let moved = moved_before.and_then(|before| {
             let after = moved?;
             let grown = after.since(&before).ok_or("the counters of /proc/self/io went backwards")?;
-            Ok(as_moved(&grown))
+            Ok(Moved {
+                read_call_bytes: grown.rchar,
+                read_calls: grown.read_calls,
+                write_call_bytes: grown.wchar,
+                write_calls: grown.write_calls,
+                fetched_bytes: grown.read_bytes,
+                dirtied_bytes: grown.write_bytes,
+                cancelled_bytes: grown.cancelled_write_bytes,
+            })
         });
         let final_sync = self.final_sync(&moved);
         let synced = self.watch.around_command(Moment::Synced);
@@ -140,14 +147,17 @@ impl Runner<'_> {
             let (memory, blind) = (one.memory(), one.blind());
             NamedFiles { path: model::name::text(&one.path), before, after, memory, blind }
         });
-        // An argument that only resembles a path existed neither before nor after.
+        // Drop arguments that only look like paths: no such file existed before or after.
         let is_there = |one: &NamedFiles| {
             [&one.before, &one.after].iter().any(|state| state.as_ref().map_or(true, |state| state.files > 0))
         };
         let named: Vec<NamedFiles> = named.filter(is_there).collect();
         let still_running = self.still_running();
         if !still_running.is_empty() {
-            notes.push("processes of the command still ran when it had ended; they are not counted".into());
+            notes.push(
+                "processes that the command started still ran when it had ended; their I/O is not counted"
+                    .into(),
+            );
         }
         let ending = match exit {
             Exit::Code(0) => RunEnding::Complete,
@@ -179,7 +189,7 @@ impl Runner<'_> {
             ..RunEnd::without(ending)
         };
         session.append(&Frame::RunEnd(Box::new(end)))?;
-        // On ext4 this also writes the command's data, which `--no-sync` leaves in memory.
+        // Not with `--no-sync`: on ext4, a sync of the session would also write back the command's data.
         if self.request.study.final_sync {
             session.sync()?;
         }
@@ -224,27 +234,31 @@ impl Runner<'_> {
                 exit = Some(ended.code.map_or(Exit::Signal(ended.signal), Exit::Code));
             }
         }
-        let exit = exit.ok_or_else(|| Failure::Refused("the command could not be waited for".into()))?;
+        let exit =
+            exit.ok_or_else(|| Failure::Refused("the kernel did not report the end of the command".into()))?;
         Ok(Ok((exit, wall_ns, usage)))
     }
 
-    /// Samples every process once the command has run for a while. That takes 1 ms per 20 processes, too much for a short
+    /// Samples every process once the command has run for a while. The returned function ends that, and returns the sample if there is one. That takes 1 ms per 20 processes, too much for a short
     /// command.
-    fn sample_others(&self) -> OthersSample {
+    fn sample_others(&self) -> impl FnOnce() -> Option<Processes> + use<> {
         let (stop, is_to_stop) = channel();
         let root = self.root.clone();
         let thread = spawn(move || {
             if is_to_stop.recv_timeout(SAMPLE_OTHERS_AFTER) != Err(RecvTimeoutError::Timeout) {
                 return None;
             }
-            // The command still runs: leave the CPUs to it. In Linux this is about the calling thread.
+            // The command still runs, so leave the CPUs to it. On Linux this changes the priority of the calling thread only.
             let _ = rustix::process::setpriority_process(None, LOWEST_PRIORITY);
             let seen = Processes::list(&root).ok();
-            // I/O of an ended thread counts for its process, and so for the command.
+            // Wait: the I/O of an ended thread is added to fathom's own counters, which count for the command.
             let _ = is_to_stop.recv();
             seen
         });
-        OthersSample { stop, thread }
+        move || {
+            let _ = stop.send(());
+            thread.join().ok().flatten()
+        }
     }
 
     /// Runs an unmeasured shell command of the user.
@@ -312,7 +326,7 @@ impl Runner<'_> {
         named_files::state(&one.path, true)
     }
 
-    /// Makes the command's dirty data stable.
+    /// Writes back the command's dirty data, unless --no-sync was typed or there are none.
     fn final_sync(&self, moved: &Known<Moved>) -> FinalSync {
         if !self.request.study.final_sync {
             return FinalSync::Off;
@@ -331,20 +345,6 @@ impl Runner<'_> {
         pids.filter(|pid| *pid != std::process::id())
             .map(|pid| machine::processes::name(&self.root, pid))
             .collect()
-    }
-}
-
-/// A sample of all processes, made if the command runs long enough.
-struct OthersSample {
-    stop: Sender<()>,
-    thread: JoinHandle<Option<Processes>>,
-}
-
-impl OthersSample {
-    /// Returns the sample; `None` if the command ended before.
-    fn stop(self) -> Option<Processes> {
-        let _ = self.stop.send(());
-        self.thread.join().ok().flatten()
     }
 }
 
@@ -367,7 +367,7 @@ fn state_after(one: &Named, is_new: bool) -> Known<FilesState> {
 }
 
 fn not_opened(path: &Path) -> String {
-    format!("the files below {} were not opened; --cold does that", path.display())
+    format!("the files below {} were not opened, because that would cache their metadata", path.display())
 }
 
 /// Largest resident memory of fathom so far.
@@ -383,19 +383,8 @@ fn own_bytes(root: &Root) -> u64 {
 fn forks(root: &Root) -> Known<u64> {
     let text = root.read("/proc/stat")?;
     let line = text.lines().find_map(|line| line.strip_prefix("processes "));
-    line.and_then(|count| count.trim().parse().ok()).ok_or_else(|| "/proc/stat has no processes".into())
-}
-
-fn as_moved(grown: &IoCounters) -> Moved {
-    Moved {
-        read_call_bytes: grown.rchar,
-        read_calls: grown.read_calls,
-        write_call_bytes: grown.wchar,
-        write_calls: grown.write_calls,
-        fetched_bytes: grown.read_bytes,
-        dirtied_bytes: grown.write_bytes,
-        cancelled_bytes: grown.cancelled_write_bytes,
-    }
+    line.and_then(|count| count.trim().parse().ok())
+        .ok_or_else(|| "/proc/stat has no line `processes`".into())
 }
 
 fn stream(stream: BorrowedFd<'_>, is_terminal: bool) -> Stream {
@@ -443,7 +432,7 @@ pub(super) struct Tracing {
 }
 
 impl Tracing {
-    /// Selects the devices of a machine.
+    /// Selects the devices at the bottom of all stacks.
     pub(super) fn new(machine: &Machine) -> Self {
         let leaves = machine.places.iter().flat_map(Place::leaves);
         let number = |layer: &Layer| {

@@ -25,7 +25,7 @@ use machine::root::Root;
 use model::evidence::DiskCounters;
 use model::machine::{Capacity, KnownBy, Layer, LayerKind, Place, SameBy};
 use model::watch::{
-    Conclusion, CpuShares, DeviceInterval, Layout, LoadOverTime, MeasuredIn, Rule, Watched, WatchedDevice,
+    Conclusion, DeviceInterval, Layout, LoadOverTime, MeasuredIn, Rule, Watched, WatchedDevice,
 };
 use model::{Known, name};
 use processes::{Busiest, Calls, Events};
@@ -36,7 +36,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Longest delay of a requested end, and how often event buffers are emptied.
+/// Interval of checking for a requested end and of emptying the event buffers.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The user's request.
@@ -54,9 +54,9 @@ pub struct Request {
     pub events: bool,
     /// Count system calls of processes.
     pub calls: bool,
-    /// Print lines on a terminal too.
+    /// Print lines even on a terminal, instead of drawing on it.
     pub plain: bool,
-    /// Parts of an interval to show, and devices.
+    /// The parts of an interval, and the devices, to show.
     pub selection: Selection,
     /// Layout of the text.
     pub layout: Layout,
@@ -82,11 +82,9 @@ pub fn watch(request: &Request) -> Result<ExitCode, Failure> {
         Err(why) => (Vec::new(), Some(format!("the history cannot be read: {}", why.message()))),
     };
     let gone = Arc::new(AtomicBool::new(false));
-    let stop = signals::watch_until_gone(&gone, live::give_back_now)
-        .map_err(|e| Failure::Refused(format!("signals cannot be taken: {e}{}", sys::cause(&e))))?;
+    let stop = signals::watch_until_gone(&gone, live::give_back_now)?;
     let devices = Devices::new(&root, targets, measured, request.selection)?;
-    let unread = unread.into_iter().collect();
-    let watched = run(request, &root, (devices, whose), &mut shown, unread, &stop);
+    let watched = run(request, whose, devices, &mut shown, unread.into_iter().collect(), &stop);
     gone.store(true, Ordering::Relaxed);
     watched
 }
@@ -94,17 +92,18 @@ pub fn watch(request: &Request) -> Result<ExitCode, Failure> {
 /// Shows interval after interval.
 fn run(
     request: &Request,
-    root: &Root,
-    (mut devices, whose): (Devices, Whose),
+    whose: Whose,
+    mut devices: Devices,
     shown: &mut Shown,
     mut remarks: Vec<String>,
     stop: &AtomicBool,
 ) -> Result<ExitCode, Failure> {
+    let root = &devices.root.clone();
     let Selection { cpu: with_cpu, devices: with_devices, processes: with_processes, .. } = request.selection;
     let mut busiest = Busiest::new(root, whose, request.interval, &devices.tops());
     let with_events = request.events && (with_devices || with_processes);
     let mut events = if with_events { Events::new(whose) } else { Events::none() };
-    let mut cpu_times = CpuTimes::new(root);
+    let mut cpu_times = root.read("/proc/stat").ok();
     if with_devices {
         remarks.splice(0..0, devices.begin());
     }
@@ -118,9 +117,14 @@ fn run(
     let mut deadline = Instant::now();
     for number in 0.. {
         deadline = next_deadline(deadline, request.interval);
-        if request.count == Some(number)
-            || !wait_until(deadline, stop, &mut || drain(&mut events, calls.as_mut(), shown))
-        {
+        let mut drain = || {
+            events.drain();
+            if let Some(calls) = &mut calls {
+                calls.drain();
+            }
+            shown.handle_keys()
+        };
+        if request.count == Some(number) || !wait_until(deadline, stop, &mut drain) {
             break;
         }
         let mut seen = devices.sample()?;
@@ -129,7 +133,9 @@ fn run(
         } else {
             seen.devices.clear();
         }
-        let cpu = cpu_times.shares(root).filter(|_| with_cpu);
+        let cpu_times_before = std::mem::replace(&mut cpu_times, root.read("/proc/stat").ok());
+        let cpu_shares =
+            cpu_times_before.zip(cpu_times.as_ref()).and_then(|(a, b)| watch::shares(&a, b).ok()?);
         events.tell(&mut seen.devices);
         let mut processes =
             if with_processes { busiest.sample(&devices.tops(), &mut events) } else { Ok(None) };
@@ -138,7 +144,7 @@ fn run(
         }
         remarks.extend(events.follow(&devices.traced()));
         let unseen = processes.as_ref().err().cloned();
-        // The selected process has ended. Without processes, devices are still watched.
+        // Stop if the only watched process has ended. If processes cannot be seen at all, devices are still watched.
         let ended = request.pid.is_some() && unseen.is_some();
         remarks.extend(unseen.filter(|_| ended || number == 0));
         let watched = Watched {
@@ -146,7 +152,7 @@ fn run(
             headed: false,
             time: jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),
             devices: seen.devices,
-            cpu,
+            cpu: cpu_shares.filter(|_| with_cpu),
             processes: processes.ok().flatten(),
             remarks: std::mem::take(&mut remarks),
             layout: request.layout,
@@ -157,22 +163,6 @@ fn run(
     }
     shown.write_pages()?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The text of `/proc/stat` at the start of an interval; `None` if it could not be read.
-struct CpuTimes(Option<String>);
-
-impl CpuTimes {
-    fn new(root: &Root) -> Self {
-        Self(root.read("/proc/stat").ok())
-    }
-
-    /// Returns how the CPUs spent the interval; `None` if the kernel does not report it.
-    fn shares(&mut self, root: &Root) -> Option<CpuShares> {
-        let before = self.0.take();
-        self.0 = root.read("/proc/stat").ok();
-        analysis::watch::shares(&before?, self.0.as_ref()?).ok()?
-    }
 }
 
 fn whose(root: &Root, pid: Option<u32>) -> Result<Whose, Failure> {
@@ -188,15 +178,6 @@ fn next_deadline(deadline: Instant, interval: Duration) -> Instant {
     let next = deadline + interval;
     let now = Instant::now();
     if next > now { next } else { now + interval }
-}
-
-/// Takes over events and key presses. Returns whether to continue.
-fn drain(events: &mut Events, calls: Option<&mut Calls>, shown: &mut Shown) -> bool {
-    events.drain();
-    if let Some(calls) = calls {
-        calls.drain();
-    }
-    shown.handle_keys()
 }
 
 /// Waits, and calls `often` meanwhile. Returns whether to continue.
@@ -244,10 +225,10 @@ struct Device {
     known_by: KnownBy,
     /// Why the counters cannot be used.
     blind: Option<String>,
-    /// Distinguishes it from another device of the same name.
+    /// Number that changes if another device or medium gets this name.
     sequence: Option<String>,
     last: Option<(Instant, DiskCounters)>,
-    /// The device that its events belong to.
+    /// The device that the kernel names in its block events.
     traced: Option<Traced>,
     /// Rules that applied in the previous interval.
     rules: Vec<Rule>,
@@ -299,7 +280,7 @@ impl Devices {
         words
     }
 
-    /// Samples their counters.
+    /// Samples the counters of all devices.
     ///
     /// # Errors
     /// If the kernel shows no counters.
@@ -376,7 +357,7 @@ impl Devices {
 }
 
 impl Device {
-    /// A device at a level of a stack.
+    /// Makes the device of a layer, at this level of its stack.
     fn new(
         root: &Root,
         layers: &[Layer],
@@ -409,7 +390,7 @@ impl Device {
         }
     }
 
-    /// Describes the limit of its load.
+    /// Describes where the limit of the device was measured, or why there is none.
     fn limit_words(&self) -> Option<String> {
         let known = match self.limits.as_ref()? {
             Err(why) => return Some(format!("{}: {why}", self.name)),
@@ -418,7 +399,7 @@ impl Device {
         let only = (known.same_by() == SameBy::ModelAndSize)
             .then(|| format!(" ({}: another device could be mistaken for it)", self.known_by.kind()));
         let held = if known.is_throttled() {
-            "; the limit of a cgroup was measured, which does not apply outside of it"
+            "; a cgroup limited that measurement, so the device itself may be faster"
         } else {
             ""
         };
@@ -432,7 +413,7 @@ impl Device {
         ))
     }
 
-    /// Restarts if another device, medium or file has the name now.
+    /// Starts from zero if another device, medium or file has this name now. Returns a remark about it.
     fn detect_replacement(&mut self, root: &Root, measured: &[(MeasuredIn, Capacity)]) -> Option<String> {
         let sequence = devices::sequence(root, &self.name);
         if sequence == self.sequence || sequence.is_none() {
@@ -479,12 +460,10 @@ impl Device {
             latency: None,
         }
     }
-}
 
-impl Device {
     fn conclude(&mut self, root: &Root, figures: &DeviceInterval) -> Vec<Conclusion> {
         let limits = self.limits.as_ref().and_then(|limits| limits.as_ref().ok());
-        // The user may change it, so each interval reads it.
+        // Read the limits in each interval: the user may change them.
         let kib = |file: &str| -> Option<u64> {
             root.word(&format!("/sys/class/block/{}/queue/{file}", self.name))?.parse().ok()
         };
@@ -516,7 +495,7 @@ fn names_below(layers: &[Layer], layer: &Layer) -> Vec<String> {
     layer.below.iter().filter_map(|at| Some(layers.get(*at)?.name.clone())).collect()
 }
 
-/// Longest distance of each layer from a top. All layers precede those below them.
+/// Returns the level of each layer: the longest distance from a layer at the top. A layer precedes the layers below it.
 fn levels(layers: &[Layer]) -> Vec<usize> {
     let mut levels = vec![0; layers.len()];
     for (at, layer) in layers.iter().enumerate() {
@@ -597,7 +576,7 @@ struct Pages {
 /// The destinations of intervals.
 struct Shown {
     format: &'static Format,
-    /// Whether standard output gets anything. Output only for files does not appear there.
+    /// Whether intervals are printed on standard output. They are not if their format is only for files.
     printed: bool,
     outlets: Vec<Outlet>,
     pages: Pages,
@@ -639,15 +618,16 @@ impl Shown {
         Ok(Self { format: request.format, printed, outlets, pages, rules, view: None, lines: None })
     }
 
-    /// Takes over the terminal, if standard output is one, is watched, and has no interval limit.
+    /// Takes over the terminal if standard output is one, unless lines were requested or the number of intervals is limited.
     ///
     /// # Errors
     /// If signals cannot be handled.
     fn begin(&mut self, request: &Request) -> Result<(), Failure> {
         let is_lines = self.format.name != TEXT.name || request.count.is_some() || request.plain;
         if self.printed && !is_lines {
-            self.view = Watching::start(request.interval)
-                .map_err(|e| Failure::Refused(format!("signals cannot be taken: {e}{}", sys::cause(&e))))?;
+            self.view = Watching::start(request.interval).map_err(|e| {
+                Failure::Refused(format!("fathom cannot handle signals: {e}{}", sys::cause(&e)))
+            })?;
         }
         Ok(())
     }
@@ -664,7 +644,7 @@ impl Shown {
         }
     }
 
-    /// Shows an interval. Returns whether the reader is still there.
+    /// Shows an interval. Returns false if standard output is closed.
     ///
     /// # Errors
     /// If a file or standard output cannot be written.

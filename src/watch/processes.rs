@@ -1,15 +1,16 @@
-//! Processes of `fathom watch`: who moves most, how their files are open, what they requested from the devices, and which
-//! system calls they make.
+//! Processes of `fathom watch`: which ones move most data, with which flags their files are open, their requests to the devices, and their
+//! system calls.
 //!
 //! 1. [`Busiest`] samples `/proc`. That takes CPU time in proportion to processes and descriptors, so it rests a hundred
 //!    times as long as it worked.
-//! 2. [`Events`] records block events: how long requests took, and whose they were. Lost events make the figures of their
-//!    interval unknown.
+//! 2. [`Events`] records block events: the latency of each request, and the process that issued it. If events are lost, the figures of
+//!    their interval are unknown.
 //! 3. [`Calls`] counts the calls that move data by `raw_syscalls:sys_enter`, in a tracer instance that follows the shown
 //!    processes alone, and their page faults, which mapped files cause instead of calls.
 
 use crate::block_events::{BlockEvents, Traced, now_ns};
 use crate::failure::Failure;
+use machine::error::MachineError;
 use machine::processes;
 use machine::processes::{Faults, Moved, ProcessIo, Whose, faults};
 use machine::resolve::OnDevices;
@@ -28,16 +29,19 @@ use trace::calls::Calls as Counted;
 use trace::interval::Interval;
 use trace::pairing::PATIENCE_NS;
 
-/// Processes that are shown.
+/// Most processes that are shown.
 const MAX_SHOWN: usize = 5;
-/// Rest time as a multiple of work time.
+/// Rest after a sample, as a multiple of the CPU time that it took.
 const REST_FACTOR: u32 = 100;
-/// Name for ended processes below a process that moved data.
+/// Name of the ended children of a process, whose I/O the kernel counts together.
 const CHILDREN: &str = "ended children";
-/// The remark about all figures, shown once.
+/// Returns the remark about the figures of processes, which is shown once.
 pub(super) fn remark() -> String {
-    let others =
-        if rustix::process::geteuid().is_root() { "" } else { "; only root sees those of other users" };
+    let others = if rustix::process::geteuid().is_root() {
+        ""
+    } else {
+        "; only root sees the processes of other users"
+    };
     format!(
         "processes: bytes on all devices; a write counts when its pages become dirty: the kernel does not record whose data it writes back later{others}"
     )
@@ -53,7 +57,7 @@ pub(super) struct Busiest {
     interval: Duration,
     on: OnDevices,
     before: Option<(Instant, ProcessIo)>,
-    /// Rest until these times: processes, and their descriptors.
+    /// End of the rest: of sampling processes, and of reading their descriptors.
     rests: [Instant; 2],
     /// Flags with which files were open at the last check.
     open: BTreeMap<u32, Known<Open>>,
@@ -78,7 +82,7 @@ impl Busiest {
         busiest
     }
 
-    /// Samples; `None` while it rests.
+    /// Samples the processes; `None` while it rests.
     ///
     /// # Errors
     /// If the only watched process has ended, or no process is visible.
@@ -95,7 +99,7 @@ impl Busiest {
         let look = ProcessIo::sample(&self.root, self.whose, self.before.as_ref().map(|(_, look)| look));
         let look = look.map_err(|why| match self.whose {
             Whose::ThreadsOf(pid) => format!("process {pid} has ended"),
-            Whose::Processes => format!("processes cannot be seen: {why}"),
+            Whose::Processes => format!("no process is visible: {why}"),
         })?;
         self.rests[0] = now + self.rest(began);
         let processes = self.before.take().map(|(since, before)| {
@@ -132,12 +136,12 @@ impl Busiest {
         }
     }
 
-    /// Whether to show it: a process if it moved data of storage, a thread of the only watched process if it did anything.
+    /// Whether to show a process that moved data of storage, or any active thread of the only watched process.
     fn is_shown(&self, moved: &Moved) -> bool {
         matches!(self.whose, Whose::ThreadsOf(_)) || moved.counters.storage_bytes() > 0
     }
 
-    /// Reads the descriptors of these processes, unless it rests. Then missing ones are marked unknown.
+    /// Reads the descriptors of these processes, unless it rests. Processes without descriptors are then shown as not checked yet.
     fn read_descriptors(&mut self, most: &[&Moved], devices: &[String]) {
         let now = Instant::now();
         if now < self.rests[1] {
@@ -203,7 +207,7 @@ fn own_requests<'r>(all: &'r Requests, moved: &Moved) -> Option<&'r ProcessReque
     all.get(&moved.id).filter(|_| !moved.by_children)
 }
 
-/// Processes that moved data by their own counters or had requests, except those that ended.
+/// Returns the living processes that moved data by their own counters or had requests.
 fn active_processes(look: &ProcessIo, before: &ProcessIo, requests: Option<&Requests>) -> Vec<Moved> {
     let mut moved = look.moved_since(before);
     let asked = requests.into_iter().flat_map(BTreeMap::keys);
@@ -228,12 +232,12 @@ fn cpu_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// Bytes of buffer for each CPU.
+/// Size of the kernel's trace buffer for each CPU.
 const BUFFER_BYTES: u64 = 4 << 20;
-/// Distinguishes the instance from that of block events.
+/// Word in the name of the tracer instance, which block events do not have.
 const WORD: &str = "calls";
-/// The remark about it, shown once.
-pub(super) const REMARK: &str = "--syscalls: each system call costs a shown process about 1 us more, and any other process about 100 ns; a process is counted from the interval in which it is first shown";
+/// The remark about counted system calls, shown once.
+pub(super) const REMARK: &str = "--syscalls: each system call costs a shown process about 1 us, and any other process about 100 ns; the calls of a process are counted as soon as it has been shown once";
 
 /// A followed process or thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -256,24 +260,24 @@ pub(super) struct Calls {
     /// The process of each thread that made calls.
     owners: BTreeMap<u32, Option<u32>>,
     since: Instant,
-    /// Previously lost calls.
+    /// Number of calls lost before this interval.
     lost: u64,
     /// Why counting stopped.
     broken: Option<String>,
 }
 
 impl Calls {
-    /// Starts counting. Follows the threads of the only watched process at once.
+    /// Starts counting. If only one process is watched, follows its threads at once.
     ///
     /// # Errors
-    /// Why this user may not, or the kernel cannot.
+    /// If the user may not use the tracer, or the kernel cannot record system calls.
     pub(super) fn new(root: &Root, pid: Option<u32>) -> Result<Self, Failure> {
         let refused = |why: String| Failure::Refused(format!("--syscalls: calls cannot be counted: {why}"));
-        let mut tracer = Tracer::with_name(BUFFER_BYTES, WORD).map_err(|e| refused(e.to_string()))?;
+        let failed = |e: MachineError| refused(e.to_string());
+        let mut tracer = Tracer::with_name(BUFFER_BYTES, WORD).map_err(failed)?;
         let filter: Vec<String> = IO_CALLS.iter().map(|(number, _)| format!("id == {number}")).collect();
         let format = tracer.record_of("raw_syscalls", "sys_enter", &filter.join(" || "));
-        let format = format.map_err(|e| refused(e.to_string()))?;
-        let header = tracer.header_page().map_err(|e| refused(e.to_string()))?;
+        let (format, header) = (format.map_err(failed)?, tracer.header_page().map_err(failed)?);
         let counted = Counted::new(&header, &format).map_err(|why| refused(why.to_string()))?;
         let mut calls = Self {
             root: root.clone(),
@@ -317,7 +321,10 @@ impl Calls {
             process.calls = Some(ProcessCalls {
                 seconds,
                 calls: self.calls_of(followed(process), &counts, seconds),
-                faults: before.zip(self.faults_of(followed(process))).map(|(a, b)| rates(a, b, seconds)),
+                faults: before.zip(self.faults_of(followed(process))).map(|(before, after)| FaultRates {
+                    major_per_s: after.major.saturating_sub(before.major) as f64 / seconds,
+                    minor_per_s: after.minor.saturating_sub(before.minor) as f64 / seconds,
+                }),
             });
         }
         self.owners.clear();
@@ -398,14 +405,6 @@ fn followed(process: &WatchedProcess) -> Followed {
     Followed { pid: process.pid, tid: process.tid }
 }
 
-fn rates(before: Faults, after: Faults, seconds: f64) -> FaultRates {
-    let per_s = |a: u64, b: u64| b.saturating_sub(a) as f64 / seconds;
-    FaultRates {
-        major_per_s: per_s(before.major, after.major),
-        minor_per_s: per_s(before.minor, after.minor),
-    }
-}
-
 /// The events of some devices, or why there are none.
 pub(super) struct Events {
     /// Whether they are wanted.
@@ -428,9 +427,9 @@ struct Recording {
 /// Events that the kernel lost.
 #[derive(Clone, Copy, Debug, Default)]
 struct Losses {
-    /// Total.
+    /// Number of lost events so far.
     lost: u64,
-    /// Before the interval, and before the last report per process.
+    /// Number at the start of the interval, and at the last report per process.
     before: u64,
     before_processes: u64,
     /// Time until which a completion may be attributed to the wrong request.
@@ -440,13 +439,13 @@ struct Losses {
 }
 
 impl Events {
-    /// Makes the events of a call that records none.
+    /// For a call that records no events.
     pub(super) fn none() -> Self {
         let recording = Err("block events are not recorded".into());
         Self { wanted: false, by_thread: false, devices: Vec::new(), recording }
     }
 
-    /// Creates the events; the devices to follow are added later.
+    /// For a call that records events. [`Self::follow`] names the devices.
     pub(super) fn new(whose: Whose) -> Self {
         let by_thread = matches!(whose, Whose::ThreadsOf(_));
         Self { wanted: true, by_thread, ..Self::none() }

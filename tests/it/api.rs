@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::time::Instant;
 
-/// One round of everything would do, and has no interval; a time that no run needs.
+/// One short round, without confidence intervals, within a budget that no run reaches.
 const SHORT: &str = "--runs 1 --time 20s --quiet --format json";
 
 fn rows(report: &Value) -> &Vec<Value> {
@@ -192,7 +192,7 @@ fn system_call_counts_match_strace() {
     }
 }
 
-/// How often a run calls something on a file, by strace.
+/// Returns how often a run makes a system call on a file, according to strace.
 fn calls_of(stage: &Stage, words: &str, file: &Path, call: &str) -> u64 {
     let summary = stage.path("strace");
     let prefix = ["strace", "-f", "-c", "-P", &file.to_string_lossy(), "-e", &format!("trace={call}"), "-o"]

@@ -20,7 +20,7 @@ fn start(stage: &Stage, words: &str, target: &Path) -> Running {
     running
 }
 
-/// The capture file of a test, in memory: so it is not among what is captured.
+/// The capture file of a test, in memory, so that its own writes are not captured.
 fn file(stage: &Stage) -> PathBuf {
     PathBuf::from("/dev/shm").join(format!("{}.capture", stage.name()))
 }
@@ -45,7 +45,7 @@ fn shown(stage: &Stage, words: &str) -> Value {
     serde_json::from_str(&out.stdout).unwrap_or_else(|e| panic!("no JSON ({e}): {out:?}"))
 }
 
-/// A load of fio's with a fixed seed; gives its reads, writes and syncs.
+/// Runs fio with a fixed seed, and returns its reads, writes and syncs.
 fn fio(words: &[&str], on: &Path) -> [u64; 3] {
     let name = format!("--filename={}", on.display());
     let all = [
@@ -77,7 +77,7 @@ fn counter(capture: &Value, name: &str) -> (u64, u64) {
     (counter["counted"].as_u64().unwrap(), counter["captured"].as_u64().unwrap())
 }
 
-/// Instances of the tracer that are ours.
+/// Lists the tracer instances of fathom.
 fn instances(stage: &Stage) -> Vec<String> {
     let script = "mount -t tracefs none \"$0\" && ls \"$0/instances\"";
     let dir = stage.folder("tracefs");
@@ -92,7 +92,7 @@ pub(crate) fn instances_of(stage: &Stage, id: u32) -> Vec<String> {
     all
 }
 
-/// A loop device and the machine's leave to trace, or the words that it has not.
+/// Returns a loop device. Skips the test and returns `None` if the machine does not allow tracing.
 fn device(stage: &Stage) -> Option<Device> {
     if !is_root() {
         return None;
@@ -208,7 +208,7 @@ fn overwritten_trace_events_are_counted_exactly() {
     assert_eq!(events, 2 * counted, "of a bio there are two");
 }
 
-/// Reads faster than the smallest buffers take; gives the events, those that were lost among them, and the reads.
+/// Reads faster than the smallest buffers can take. Returns the events, the lost ones, and the reads.
 fn overrun(stage: &Stage, device: &Path) -> (u64, u64) {
     let running = start(stage, "--force --buffer 8k", device);
     let [reads, ..] = fio(&["--rw=randread", "--bs=4k", "--size=32m"], device);
@@ -311,7 +311,7 @@ fn directories_are_captured_on_the_device_of_their_file_system() {
     assert!(by_dd["profile"]["operations"][0]["bytes"].as_u64().unwrap() >= 4 << 20, "{by_dd}");
 }
 
-/// Reads and writes of two files at once; gives the reads and writes of each.
+/// Reads and writes two files at the same time. Returns the reads and writes of each.
 fn both(disk: &Disk) -> [[u64; 2]; 2] {
     let load = |name: &str| {
         format!(

@@ -151,7 +151,7 @@ fn share_program(stage: &Stage) {
     tool(&[&"cp", &env!("CARGO_BIN_EXE_fathom"), &stage.path("fathom")]).unwrap();
 }
 
-/// Whether a command answered; panics if it did neither that nor refuse in words before it made anything.
+/// Whether a command answered. Fails unless it answered, or refused with a message before it made anything.
 fn has_answered(name: &str, restrictions: &[&str], cell: &Cell, out: &Outcome) -> bool {
     let what = format!("{name} under {restrictions:?}");
     assert!(!out.stderr.contains("panicked"), "{what}: {out:?}");
@@ -174,7 +174,7 @@ fn has_answered(name: &str, restrictions: &[&str], cell: &Cell, out: &Outcome) -
     false
 }
 
-/// Runs commands under restrictions, some at once, and gives the first lines of each answer.
+/// Runs commands under restrictions, some at the same time, and returns the first lines of each answer.
 fn matrix(stage: &Stage, restrictions: &[&str], must_answer: bool) -> Vec<String> {
     let left: Mutex<Vec<_>> = Mutex::new(COMMANDS.iter().rev().collect());
     let reported = Mutex::new(Vec::new());

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// The value of a frame that is changed.
 type Lie = fn(&mut Value);
 
-/// A check, and the lie that it must find out.
+/// A check, and the false value that it must detect.
 const LIES: &[(&str, Lie)] = &[
     // Three reads in a hundred that no device did: too few for a page cache.
     ("A22", |frame| grow(frame, "/run_end/streams/0/issued/read/bytes", 1.03)),

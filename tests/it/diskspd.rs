@@ -18,7 +18,7 @@ fn diskspd_with(stage: &Stage, words: &str, set: &[(&str, &str)]) -> Outcome {
     wait(command.current_dir(stage.folder("here")).envs(set.iter().copied()))
 }
 
-/// A short measurement that has to be carried out.
+/// Runs a short measurement, which must succeed.
 #[track_caller]
 fn done(stage: &Stage, words: &str) -> Outcome {
     let out = diskspd(stage, &format!("-d1 -W0 {words}"));

@@ -8,9 +8,9 @@ use serde_json::Value;
 use std::time::Duration;
 
 const WORDS: &str = "run --rw randread --depth 1 --size 64m --time 1s --warmup 0 --runs 5 --format json";
-/// Reads of others, on and on.
+/// Reads of another process, without end.
 const NEIGHBOUR: &str = "while :; do dd if=data of=/dev/null bs=64k iflag=direct status=none; done";
-/// Time after which a run of a second is in its first half.
+/// A run of one second is in its first half after this time.
 const INTO_A_RUN: Duration = Duration::from_millis(300);
 const LIMIT: &str = "blkio.throttle.read_iops_device";
 
@@ -157,7 +157,7 @@ fn a_short_disturbance_of_bench_leaves_every_row_a_number() {
     );
 }
 
-/// The lines of progress that begin a run, from the one in which others came.
+/// The progress lines that announce a run, beginning with the disturbed one.
 fn runs_from<'a>(printed: &'a str, words: &str) -> Vec<&'a str> {
     let begins = |line: &&str| line.starts_with("run ") || line.starts_with("cell ");
     printed.lines().filter(begins).skip_while(|line| !line.contains(words)).collect()

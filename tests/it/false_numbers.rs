@@ -264,7 +264,7 @@ fn writes_deeper_than_the_device_queue_are_measured() {
     }
 }
 
-/// How a group is frozen and let go: controller, file, and what is written to it.
+/// How a cgroup is frozen and thawed: controller, file, and the two values.
 const FREEZERS: [(&str, &str, [&str; 2]); 2] =
     [("freezer", "freezer.state", ["FROZEN", "THAWED"]), ("unified", "cgroup.freeze", ["1", "0"])];
 

@@ -137,7 +137,7 @@ fn kbench_reads_rates_and_cpu_idleness() {
     assert!(text.contains("\nCPU idleness:\n  system: ") && text.contains("\n  percpu: "), "{text}");
 }
 
-/// Benchmarks a directory by the program of that name, which calls fio, and draws what came out. It is installed for this.
+/// Runs fio-plot's benchmark of a directory, which calls fio, and draws the results.
 #[test]
 #[ignore = "long"]
 fn bench_fio_and_fio_plot_work_with_fathom_in_path() {

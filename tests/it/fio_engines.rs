@@ -17,8 +17,7 @@ struct Came {
     file: std::fs::Metadata,
 }
 
-/// One job by fathom and by fio, each in a folder of its own, with its calls of these names; nothing, and said, where there is no fio or
-/// no strace.
+/// Runs one job under fathom and under fio, each in its own folder, and returns both outcomes. Skips the test without fio or strace.
 fn both(stage: &Stage, calls: &str, words: &str) -> Option<[Came; 2]> {
     if tool(&[&"fio", &"--version"]).is_err() || tool(&[&"strace", &"-V"]).is_err() {
         skip("there is no fio, or no strace");
@@ -33,7 +32,7 @@ fn both(stage: &Stage, calls: &str, words: &str) -> Option<[Came; 2]> {
     }))
 }
 
-/// A job by one of both: its JSON, and the calls of these names that it made.
+/// Runs a job under one of the two programs. Returns its JSON, and its system calls of these names.
 fn traced(stage: &Stage, by_fio: bool, calls: &str, words: &str) -> (Value, Vec<String>) {
     let log = stage.path("calls");
     let trace = format!("trace={calls}");

@@ -7,7 +7,7 @@ use crate::stage::{Outcome, Stage, is_root, skip, tool, wait};
 use serde_json::Value;
 use std::path::Path;
 
-/// Under fio itself, in a folder of its own; `None` where there is none.
+/// Runs fio itself in its own folder; `None` if fio is not installed.
 fn real(folder: &Path, words: &str) -> Option<Outcome> {
     if let Err(why) = tool(&[&"fio", &"--version"]) {
         skip(&why);

@@ -36,7 +36,7 @@ fn alike(logs: &[(String, Vec<Vec<u64>>)]) -> Vec<(String, Vec<Vec<u64>>)> {
         .collect()
 }
 
-/// The logs of the same words by fathom and by fio, where fio is here.
+/// The logs of the same command line under fathom and, if it is installed, under fio.
 pub(crate) type Logs = Vec<(String, Vec<Vec<u64>>)>;
 
 pub(crate) fn both(stage: &Stage, words: &str) -> (Logs, Option<Logs>) {

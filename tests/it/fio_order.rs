@@ -13,7 +13,7 @@ fn operations(logs: &Logs) -> Vec<[u64; 3]> {
     logs[0].1.iter().map(|row| [row[2], row[3], row[4]]).collect()
 }
 
-/// The operations of these words by fathom and by fio, on nothing.
+/// The operations of a command line under fathom and under fio, with an engine that does nothing.
 fn done(words: &str) -> (Vec<[u64; 3]>, Option<Vec<[u64; 3]>>) {
     let stage = Stage::shared();
     let always = "--name=j --ioengine=null --bs=4k --write_bw_log=PREFIX --log_offset=1";

@@ -27,7 +27,7 @@ fn fio(stage: &Stage, words: &str) -> Option<String> {
     tool(&all).map_err(|why| skip(&format!("fio does not run here: {why}"))).ok()
 }
 
-/// A session of that work by fathom, on a disk; its report in a format.
+/// Measures the same job with fathom on a disk. Returns its report in a format.
 fn measured(stage: &Stage) -> Outcome {
     let words = "run --rw randrw --mix 70 --bs 4k --size 16m --depth 8 --fsync 8 --engine libaio --time 1200ms --warmup 0 \
                  --runs 1 --attempts 1 --quiet --format fio-json+";
@@ -176,7 +176,7 @@ fn text_lines_match_fio() {
     assert!(ours.trim_end().lines().any(|line| line.starts_with("fathom: ")), "{ours}");
 }
 
-/// The expressions by which programs that people have read fio's outputs, in their own language.
+/// The expressions with which widely used programs parse fio's output.
 const READERS: &str = include_str!("fio_readers.py");
 
 #[test]

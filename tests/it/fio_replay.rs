@@ -16,7 +16,7 @@ fn job(out: &Outcome) -> Value {
     all["jobs"][0].clone()
 }
 
-/// The same words by fathom, and by fio where it is here.
+/// Runs the same command line under fathom and, if it is installed, under fio.
 fn both(stage: &Stage, words: &str) -> [Option<Value>; 2] {
     // What fio has written is not fathom's any more, though fathom made the file.
     let data = stage.path("data");

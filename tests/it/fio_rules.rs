@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// Under fio itself.
+/// Runs fio itself.
 fn real(words: &str) -> Outcome {
     wait(Command::new("fio").current_dir(std::env::temp_dir()).args(words.split_whitespace()))
 }
@@ -21,7 +21,7 @@ fn job(out: &Outcome) -> Value {
     json["jobs"][0].clone()
 }
 
-/// A job that is steady as soon as anything is.
+/// A job that is steady from the first sample.
 const STEADY: &str = "--name=s --ioengine=null --size=1g --rw=randread --bs=4k --rate_iops=1000 --time_based --runtime=30 \
                       --ss=iops:20% --ss_dur=3 --ss_ramp=1 --output-format=json";
 

@@ -98,7 +98,7 @@ fn control_characters_reach_no_terminal() {
     }
 }
 
-/// Appends words to every text of a frame that is shown and has no effect.
+/// Appends text to every value of a frame that is only shown.
 fn taint(value: &mut serde_json::Value, words: &str) {
     let serde_json::Value::Object(fields) = value else {
         if let serde_json::Value::Array(all) = value {

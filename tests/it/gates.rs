@@ -229,13 +229,13 @@ fn both_sides_alternate_until_the_comparison_is_settled() {
     assert_eq!(report["against"]["beside"]["gate"]["limit"], 0.03);
 }
 
-/// How much slower the other side is made, in percent.
+/// Slowdowns of the other side, in percent.
 const SLOWER: [u32; 4] = [0, 3, 10, 20];
-/// How much slower it may be.
+/// The accepted slowdown.
 const ALLOWED: u32 = 5;
 /// Operations per second that the first side may do: so few that the wait dominates the disk's own time.
 const RATE: u32 = 1000;
-/// Short runs, which the throttle makes alike.
+/// Short runs, which the throttle makes equal.
 const THROTTLED: &str =
     "run --rw randread --depth 1 --size 32m --time 300ms --warmup 100ms --runs 5 --attempts 1 --quiet";
 const LIMIT: &str = "blkio.throttle.read_iops_device";
@@ -276,7 +276,7 @@ fn in_turns(stage: &Stage, group: &Group, [a, b]: [&Disk; 2]) -> String {
     report["answer"]["word"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Asks so often at each slowness, prints the table, and fails where it lies more often than it may.
+/// Repeats the comparison at each slowdown, prints the table of answers, and fails if too many answers are wrong.
 fn table(title: &str, times: usize, ask: fn(&Stage, &Group, [&Disk; 2]) -> String) {
     if !is_root() {
         return;

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A run that is over at once, on a device that is none.
+/// A run on the simulated device, which ends at once.
 const QUICK: &str = "run --engine sim --depth 4 --time 20ms --warmup 0 --runs 3 --quiet";
 /// A placeholder for commands without a target.
 const NOTHING: &str = "";
@@ -19,7 +19,7 @@ impl Stage {
         self.fathom(words, Path::new(NOTHING))
     }
 
-    /// The program must do it; gives what it printed.
+    /// Runs a command that must succeed, and returns its output.
     #[track_caller]
     fn must(&self, words: &str) -> String {
         let out = self.say(words);
@@ -27,7 +27,7 @@ impl Stage {
         out.stdout
     }
 
-    /// The program must refuse it, for a reason with these words.
+    /// Runs a command that must be refused with these words.
     #[track_caller]
     fn must_not(&self, code: i32, words: &str, why: &[&str]) {
         let out = self.say(words);

@@ -85,7 +85,7 @@ mod together {
         command
     }
 
-    /// Two ranks of this machine, measured again where others leave no number; with the stage of it.
+    /// Two ranks of this machine. Repeats a measurement without a number. Returns the stage too.
     fn undisturbed(words: &str) -> (Stage, Outcome) {
         let reported = || {
             let stage = Stage::new();

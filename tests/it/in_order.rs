@@ -46,7 +46,7 @@ fn line(text: &str) -> Option<(u64, f64)> {
         .then_some((count.parse::<u64>().ok()? * scale, numbers[0]?))
 }
 
-/// A raw loop device that a group may read at so much.
+/// A raw loop device with a read limit for a cgroup.
 fn throttled(stage: &Stage, file: &str, limit: &str) -> Option<(Disk, Group)> {
     let disk = Disk::bare(stage, Some(Device::on(&stage.file("image", 64), Image::Direct)?))?;
     let group = Group::limited(&disk, &("blkio", file, limit))?;

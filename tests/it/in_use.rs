@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 const SHORT: &str = "--rw randwrite --size 16m --time 100ms --warmup 0 --runs 1 --quiet";
-/// Long enough that what a test does as the first run begins is done before the second.
+/// Run time that is long enough for a test to act between the start of the first run and that of the second.
 const TWO_RUNS: &str = "--size 16m --time 1s --warmup 0 --runs 2";
 
 fn destroy(stage: &Stage, target: &Path) -> Outcome {
@@ -30,7 +30,7 @@ pub(crate) fn refused(out: &Outcome, words: &[&str]) {
     }
 }
 
-/// Fails unless writing to this is refused with all these words, and it stays what it was.
+/// Fails unless writing to the target is refused with all these words and leaves it unchanged.
 #[track_caller]
 fn refused_and_whole(stage: &Stage, target: &Path, words: &[&str]) {
     let before = sum(target);
@@ -38,7 +38,7 @@ fn refused_and_whole(stage: &Stage, target: &Path, words: &[&str]) {
     assert_eq!(sum(target), before, "it was written");
 }
 
-/// Waits for what the kernel does on its own.
+/// Waits until the kernel has done something in the background.
 #[track_caller]
 pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
     let since = Instant::now();
@@ -48,7 +48,7 @@ pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// Fails unless the file system on it is whole, when its mount is gone.
+/// Unmounts the file system, and fails unless it is intact.
 #[track_caller]
 pub(crate) fn sound(image: &Path) {
     until("it is unmounted", || tool(&[&"losetup", &"--associated", &image]).is_ok_and(|l| l.is_empty()));
@@ -330,7 +330,7 @@ fn node_of(stage: &Stage, name: &str, device: &Path) -> PathBuf {
     node
 }
 
-/// A swap file that is given back.
+/// A swap file, disabled on drop.
 struct Swap<'d>(&'d Disk);
 
 impl Drop for Swap<'_> {
@@ -422,8 +422,8 @@ fn device_open_for_writing_is_refused_with_the_program() {
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
 }
 
-/// Runs twice, and does something as the first run begins. Fails unless the second is refused with these words, what was
-/// measured is kept and reported, and `victim` stays what it was.
+/// Measures two runs, and acts when the first one begins. Fails unless the second run is refused with these words, the first one is kept
+/// and reported, and `victim` is unchanged.
 #[track_caller]
 fn exchanged(
     stage: &Stage,

@@ -4,7 +4,7 @@ use crate::stage::{Outcome, Stage};
 use serde_json::Value;
 use std::path::Path;
 
-/// The simulated device takes 100 us for everything: what flies most wins.
+/// The simulated device takes 100 us for every operation, so the most operations in flight win.
 const SIM: &str = "sweep --preset iometer --engine sim --time 50ms --seed 7 --quiet --format json";
 
 fn nothing() -> &'static Path {

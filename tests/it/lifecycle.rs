@@ -204,7 +204,7 @@ fn file_of_a_killed_run_is_named_and_kept() {
     assert_eq!(names(&folder), [dead]);
 }
 
-/// Cgroups of a process of ours that are still there.
+/// The remaining cgroups of a fathom process.
 fn cgroups_of(id: u32) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut next = vec![PathBuf::from("/sys/fs/cgroup")];

@@ -112,10 +112,10 @@ fn latency_targets_are_searched_beyond_the_curve() {
     assert!(report.0["notes"].as_array().unwrap().iter().any(|n| n.as_str().unwrap().contains("E1")));
 }
 
-/// A throttle of version 1 is a token bucket that is filled some ten times a second. With random arrivals, where its queue begins is
-/// a matter of how they bunch in between, and so of the kernel. Evenly spaced ones wait for nothing up to the rate that was typed in,
-/// and beyond it the backlog grows without end, by 10 ms a second for each hundredth. So capacity, knee and latency target are all that
-/// one rate. Where nothing is queued the kernel begins to fill anew, though, and serves 4 % less or 6 % more than was typed.
+/// A throttle of cgroup version 1 is a token bucket, filled about ten times a second. With random arrivals the start of its queue depends
+/// on how they bunch. Evenly spaced arrivals do not wait up to the configured rate; above it the backlog grows by 10 ms a second for each
+/// 1 % of overload. So capacity, knee and latency target are all this rate. If nothing is queued, the kernel starts a new period, and
+/// serves 4 % less to 6 % more than configured.
 #[test]
 #[ignore = "long"]
 fn throttle_is_found_at_its_rate() {

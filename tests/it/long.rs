@@ -17,11 +17,11 @@ use std::path::Path;
 const HONEST_RUNS: usize = 200;
 /// Honest runs for each repetition of a provocation.
 const RUNS_PER_PROVOCATION: usize = 10;
-/// A file that fits no cache line or two, and is written once.
+/// Size of the test file, far above the CPU caches. It is written once.
 const FILE_MIB: usize = 256;
-/// Short runs whose report is JSON; three of them, so that what needs several is asked too.
+/// Three short runs with a JSON report, so that checks that need several runs are included.
 const SHORT: &str = "--time 300ms --warmup 50ms --runs 3 --quiet --format json";
-/// Severities that act on the number. A note says something that is true of any run here.
+/// Severities that act on the number. A note may be true of any run here.
 const ACTING: &[&str] = &["void", "rename", "biased"];
 
 /// The axes of an honest workload. Each combination is one shape.
@@ -32,7 +32,7 @@ const CACHES: &[&str] = &["direct", "direct-dsync", "direct-sync"];
 /// Shapes that lie between one run and the next, so that few runs already mix all axes. Prime to the number of shapes.
 const STRIDE: usize = 55;
 
-/// A workload that asks for nothing that its storage could not give.
+/// A workload that its storage can serve.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     order: &'static str,
@@ -124,7 +124,7 @@ impl Shape {
         format!("--rw {} --bs {} --depth {} --cache {}", self.order, self.size, self.depth, self.cache)
     }
 
-    /// Why this check is right to fire on it; `None` where it is not.
+    /// Why this check is right to fire on the workload; `None` if it is not.
     fn excuse(&self, id: &str) -> Option<&'static str> {
         TRUE_HERE.iter().find(|t| t.id == id && (t.of)(self)).map(|t| t.why)
     }
@@ -133,7 +133,7 @@ impl Shape {
 /// Checks that fire if the host takes CPU time.
 const BY_THE_HOST: &[&str] = &["D10", "D27"];
 
-/// Ticks that the hypervisor took from all CPUs, read here and not by what is tested.
+/// Ticks that the hypervisor took from all CPUs, read independently of fathom.
 fn stolen_ticks() -> u64 {
     let stat = std::fs::read_to_string("/proc/stat").unwrap();
     stat.split_whitespace().nth(8).unwrap().parse().unwrap()
@@ -146,7 +146,7 @@ fn runs() -> usize {
         .map_or(HONEST_RUNS, |n| n.parse().unwrap_or_else(|_| panic!("FATHOM_LONG_RUNS is no number: {n}")))
 }
 
-/// How often checks fired, by id and severity, and the shapes of what was not excused.
+/// How often each check fired, by id and severity, and the shapes without an excuse.
 #[derive(Default)]
 struct Alarms {
     fired: BTreeMap<(String, String), usize>,
@@ -202,7 +202,7 @@ fn honest_runs_raise_no_findings() {
     assert!(alarms.unexcused.is_empty(), "alarms without a reason: {:#?}", alarms.unexcused);
 }
 
-/// How often a scene was caught, of how many times it could be played.
+/// How often a scene was detected, and how often it could be played.
 fn caught(scene: &Scene, times: usize, stage: fn() -> Stage) -> (usize, usize) {
     let (mut caught, mut reported) = (0, 0);
     for _ in 0..times {
@@ -260,7 +260,7 @@ pub(crate) fn pairs() -> usize {
 /// The compared measurement: the defaults except the time.
 const PAIR: &str = "run --rw randread --depth 32 --size 128m --time 1s --quiet --format json";
 
-/// Measures on the disk, in a group where one is given, and gives the rate.
+/// Measures on the disk, in a cgroup if one is given, and returns the rate.
 fn one_side(stage: &Stage, disk: &Disk, group: Option<&Group>, to: &str) -> f64 {
     let enter = [disk.enter(), group.map_or(Vec::new(), Group::enter)].concat();
     let words = format!("{PAIR} -o {}", stage.path(to).display());
@@ -276,7 +276,7 @@ fn compared(stage: &Stage) -> Value {
     out.report().0
 }
 
-/// The answers of all pairs, B measured with so much of A's rate allowed.
+/// The answers of all pairs, with B limited to this share of A's rate.
 fn answers(allowed: Option<f64>) -> Option<Vec<Value>> {
     if !is_root() {
         return None;
@@ -359,13 +359,13 @@ const OFF: f64 = 0.10;
 /// The data to copy.
 const COPY_MIB: usize = 256;
 
-/// Where some kernels of guests say after how many milliseconds they give free memory back to their host.
+/// File in which some guest kernels have the delay, in ms, before they return free memory to the host.
 const GIVEN_BACK_AFTER_MS: &str = "/sys/module/page_reporting/parameters/min_free_ms";
 /// Longer than the test takes.
 const LONG_MS: &str = "300000";
 
-/// Free memory that a guest keeps, until this is dropped: taking it from the host again costs a buffered copy up to three times what
-/// the copy takes (D28), and whichever of a pair rested longer before pays more of it. Nothing where the kernel has no such file.
+/// Makes a guest keep its free memory until dropped. Taking memory from the host again makes a buffered copy up to three times slower
+/// (D28), and the program of a pair that starts after the longer pause pays more. Does nothing if the kernel has no such file.
 struct KeptMemory(Option<String>);
 
 impl KeptMemory {
@@ -386,10 +386,10 @@ impl Drop for KeptMemory {
     }
 }
 
-/// A program with its words.
+/// A program with its arguments.
 type Words<'w> = &'w [&'w dyn AsRef<std::ffi::OsStr>];
 
-/// MB/s of a program that moves the copy once, and of what makes it stable, less the time of another one that does the other half alone.
+/// MB/s of a program that copies the data and makes them stable, without the time of another program that does only the other half.
 fn copied(words: Words, then: Option<Words>, other_half: f64) -> f64 {
     (COPY_MIB << 20) as f64 / 1e6 / (took(words) + then.map_or(0.0, took) - other_half)
 }
@@ -401,8 +401,7 @@ fn took(words: Words) -> f64 {
     start.elapsed().as_secs_f64()
 }
 
-/// Seconds that dd takes to copy what it read 512 bytes at a time into a larger block. It does that where both sizes differ, and as
-/// often where it reads large ones and writes small ones; where they are the same it does not.
+/// Seconds that dd takes to copy 512-byte reads into larger blocks. It does so if the two block sizes differ, in either direction.
 fn copying_of_dd(from: &str) -> f64 {
     let null = "of=/dev/null";
     let both = took(&[&"dd", &from, &null, &"ibs=512", &"obs=128k"])

@@ -28,8 +28,8 @@ fn every_engine_moves_every_byte_on_btrfs() {
     on("btrfs", Modes::First);
 }
 
-/// In which cache modes engines are tried. What is special about a file system is how it does direct I/O, the first mode of
-/// nearly all; the others are the kernel's own for all file systems, and tried on one.
+/// Cache modes in which engines are tried. File systems differ in direct I/O, the first mode of nearly all engines. The other modes are
+/// the same kernel code for all file systems, so one file system is enough.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Modes {
     First,
@@ -92,7 +92,7 @@ fn every_engine(stage: &Stage, fathom: Fathom, dir: &Path, wanted: Modes) {
     }
 }
 
-/// Whether it was refused, which takes one sentence with a cure.
+/// Whether the run was refused. Fails unless the refusal is one sentence with a fix.
 fn refused(how: &str, out: &Outcome) -> bool {
     if !matches!(out.code, Some(2 | 3)) {
         return false;

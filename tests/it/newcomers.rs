@@ -9,15 +9,15 @@ use std::process::Command;
 
 const SHORT: &str = "--rw randwrite --size 16m --time 100ms --warmup 0 --runs 1";
 
-/// A program that has prepared its target and watches the idle machine, as long as it does for everybody.
+/// Fathom, when it has prepared its target and watches the idle machine for as long as it does for users.
 fn watching(command: &mut Command) -> Running {
     let mut run = Running::start(command.env_remove("FATHOM_TEST_IDLE"));
     run.wait_for_output("watching the idle machine");
     run
 }
 
-/// Starts to write a target, and does something when it is prepared and no run has begun. Fails unless it is refused with these
-/// words and stays what it was.
+/// Starts to write a target, and acts after the preparation and before the first run. Fails unless the run is refused with these words and
+/// the target is unchanged.
 #[track_caller]
 fn before_the_first_run<T>(
     stage: &Stage,

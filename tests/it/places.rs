@@ -38,7 +38,7 @@ fn network(stage: &Stage) -> Option<Disk> {
     Disk::served(stage, &["ssh", "sshd", "sshfs", "ssh-keygen"], NETWORK)
 }
 
-/// Runs it there, however long; nothing may panic, and a number that does not hold is exit code 1.
+/// Runs a command at the place without a time limit. Fails on a panic, or if an invalid number does not give exit code 1.
 fn run_there(stage: &Stage, disk: &Disk, words: &str) -> Report {
     let out: Outcome = wait_long(&mut stage.command(&disk.enter(), words, &disk.dir));
     assert!(matches!(out.code, Some(0 | 1)), "{words}: {out:?}");
@@ -72,7 +72,7 @@ fn never_says(report: &Report, ids: &[&str]) {
     }
 }
 
-/// A place without a device that the kernel sees: what would need one is not claimed, and nothing held either.
+/// A place without a visible device: no check that needs a device fires or holds.
 #[track_caller]
 fn sees_no_device(report: &Report) {
     never_says(report, OF_DEVICES);
@@ -90,7 +90,7 @@ fn row<'r>(report: &'r Report, interface: &str) -> &'r Value {
     found.unwrap_or_else(|| panic!("no row {interface}: {:#}", report.0["api"]))
 }
 
-/// Why an interface has no row, in all works.
+/// Why an interface has no row, in any direction.
 fn missing(report: &Report, interface: &str) -> String {
     let all = report.0["api"]["missing"].as_array().unwrap().iter().map(|m| m.as_str().unwrap());
     let mine: Vec<&str> = all.filter(|m| m.starts_with(&format!("{interface}, "))).collect();

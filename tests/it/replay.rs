@@ -13,7 +13,7 @@ const BEGINS: u64 = 128_166_372_000_000_000;
 /// Service time of the simulated device in us.
 const SIMULATED_US: u64 = 100;
 
-/// A capture of one task made of requests: when in us, what, where, how long, and how long it took in us.
+/// A capture of one task. Each request has its time in us, kind, offset, length, and latency in us.
 pub(crate) fn capture(stage: &Stage, name: &str, requests: &[(u64, &str, u64, u64, u64)]) -> PathBuf {
     let mut text = String::new();
     for (at_us, what, offset, bytes, took_us) in requests {
@@ -27,7 +27,7 @@ pub(crate) fn capture(stage: &Stage, name: &str, requests: &[(u64, &str, u64, u6
     file
 }
 
-/// A chain of reads: each takes so long, and the next comes that much later.
+/// A chain of reads with this latency and this pause after each read.
 fn chain(stage: &Stage, name: &str, reads: u64, took_us: u64, gap_us: u64) -> PathBuf {
     let step = took_us + gap_us;
     let all: Vec<_> = (0..reads).map(|at| (at * step, "Read", at * 8192, 4096, took_us)).collect();
@@ -169,7 +169,7 @@ fn smaller_targets_get_the_touched_blocks_compacted() {
     assert_eq!(figure(&replayed(&made), "operations"), (128.0, 128.0));
 }
 
-/// Requests of tasks that begin so, in order of place: what, first byte and bytes; and the flushes that were asked for.
+/// Requests of tasks whose names begin like this, in order of offset: kind, first byte and bytes; and the requested flushes.
 fn requests(stage: &Stage, capture: &Path, tasks: &[&str]) -> (Vec<(String, u64, u64)>, usize) {
     let out = stage.fathom("show --events --format csv", capture);
     let mut lines = out.stdout.lines();

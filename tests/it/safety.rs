@@ -9,7 +9,7 @@ use std::path::Path;
 
 const SHORT: &str = "--rw randwrite --size 16m --time 100ms --warmup 0 --runs 1 --quiet";
 
-/// Tries to write to a device, naming it as asked.
+/// Tries to write to a device that --destroy names.
 fn write_to(stage: &Stage, device: &Path) -> Outcome {
     stage.fathom(&format!("run {SHORT} --destroy {0}", device.display()), device)
 }

@@ -5,10 +5,10 @@ use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// A run that is over at once, on a device that is none.
+/// A run on the simulated device, which ends at once.
 const QUICK: &str = "run --engine sim --depth 4 --time 20ms --warmup 0 --runs 3 --quiet";
 
-/// Holds documents against a schema, all by one process of the validator: what it says of those that do not conform.
+/// Validates documents against a schema in one process of the validator. Returns the errors.
 fn conform(schema: &Path, documents: &[PathBuf]) -> Result<(), String> {
     let mut words: Vec<&dyn AsRef<OsStr>> = vec![&"jsonschema", &"--output", &"pretty"];
     for document in documents {

@@ -64,7 +64,7 @@ const RARE: &[Row] = &[
     Row("atari", 16, "parted -s $F mklabel atari mkpart primary 1MiB 8MiB"),
 ];
 
-/// Runs a line of a shell with the image as `$F`; its output, or why it failed.
+/// Runs a shell command with the image as `$F`. Returns its output, or why it failed.
 fn sh(stage: &Stage, image: &str, line: &str) -> Result<String, String> {
     let mut command = Command::new("sh");
     command.args(["-c", line]).env("F", image).current_dir(stage.path(""));

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const MIB: u64 = 1 << 20;
 /// Bytes per second that the throttle lets through at first and later.
 const RATES: [u64; 2] = [24_000_000, 4_000_000];
-/// The file that says so.
+/// The file of this limit.
 const THROTTLE: &str = "blkio.throttle.write_bps_device";
 
 #[test]
@@ -83,7 +83,7 @@ fn written(group: &Group, device: &str) -> u64 {
     line.and_then(|n| n.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Rounds as short as they may be, and one run.
+/// The shortest rounds that are allowed, and one run.
 const SHORT: &str = "--size 32m --time 200ms --warmup 0 --runs 1";
 
 #[test]

@@ -4,7 +4,7 @@ use crate::stage::{Outcome, Stage};
 use serde_json::Value;
 use std::path::Path;
 
-/// A run that is over at once, on a device that is none.
+/// A run on the simulated device, which ends at once.
 const SIM: &str = "run --engine sim --time 20ms --warmup 0 --runs 3 --quiet";
 
 #[track_caller]

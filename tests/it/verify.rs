@@ -16,7 +16,7 @@ const BLOCKS: u64 = 512;
 /// A mark every few milliseconds, so that a kill always comes after one.
 const EVERY: &str = "--bs 64k --sync-every 8";
 
-/// A file of the user's, the state that is kept of it, and a copy from the middle of the writing.
+/// A file of the user, its state file, and a copy of the state from the middle of the writing.
 struct Written {
     file: PathBuf,
     state: PathBuf,
@@ -35,7 +35,7 @@ impl Written {
         stage.start(&format!("verify {EVERY} {words} --destroy {file} --state {state} --quiet"), &self.file)
     }
 
-    /// Asks what is there.
+    /// Verifies the data on the target.
     fn check(&self, stage: &Stage, words: &str) -> Outcome {
         let state = self.state.display();
         stage.fathom(&format!("verify --check {state} --quiet {words}"), &self.file)

@@ -30,7 +30,7 @@ pub(crate) fn watched(stage: &Stage, flags: &str, target: &Path, interval: &str)
     stage.fathom(&watch_arguments(flags, target, interval), Path::new(""))
 }
 
-/// The lines of JSON, those of this kind.
+/// The JSON lines of this kind.
 pub(crate) fn lines(out: &Outcome, kind: &str) -> Vec<Value> {
     let all = out.stdout.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}")));
     all.filter(|line: &Value| line["kind"] == kind).collect()
@@ -138,7 +138,7 @@ fn load_is_a_share_of_the_measured_capacity() {
     let id = stage.sessions().pop().unwrap().file_stem().unwrap().to_string_lossy().into_owned();
     assert!(text.contains("load is 0.0 % of what was measured (session ") && text.contains(&id), "{text}");
     let words: Vec<&str> = text.split_whitespace().collect();
-    assert!(words.join(" ").contains("the limit of a cgroup was measured"), "{text}");
+    assert!(words.join(" ").contains("a cgroup limited that measurement"), "{text}");
 }
 
 /// Waits until a device is read from in several consecutive samples: the few preparing reads are over before.

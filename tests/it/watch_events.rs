@@ -132,7 +132,13 @@ fn calls_of_a_process_are_counted_on_request() {
     assert_eq!((call("pwrite64"), call("fsync")), (0.0, 0.0), "{process:#}");
     assert!(process["calls"]["faults"]["major_per_s"].is_f64(), "{process:#}");
     let printed = lines(&out, "remark");
-    assert!(printed.iter().any(|r| r["text"].as_str().unwrap().contains("about 1 us more")), "{out:?}");
+    assert!(
+        printed.iter().any(|r| r["text"]
+            .as_str()
+            .unwrap()
+            .contains("--syscalls: each system call costs a shown process about 1 us")),
+        "{out:?}"
+    );
     let quiet = disk.fathom(&stage, &watch_arguments("--format json", &disk.dir, "200ms 1"), Path::new(""));
     assert!(lines(&quiet, "process").iter().all(|process| process["calls"].is_null()), "{quiet:?}");
 }
@@ -203,7 +209,7 @@ fn tracer_instances_are_always_removed() {
 }
 
 #[test]
-fn users_without_trace_permission_are_told_once() {
+fn users_without_trace_permission_get_one_message() {
     let stage = Stage::shared();
     if !is_root() {
         return;

@@ -6,13 +6,13 @@ use crate::group::Group;
 use crate::stage::{Stage, is_root, wait_long};
 use serde_json::Value;
 
-/// Times both searches are made at each place.
+/// How often both searches run at each place.
 const TIMES: usize = 10;
-/// Times that the adaptive winner may be worse.
+/// How often the adaptive winner may be worse.
 const WORSE: usize = 1;
 /// Shape of the grid: sizes that pay for a disk and those that do not.
 const GRID: &str = "--rw read --bs 16k..256k --depth 1..8 --size 192m --time 500ms";
-/// How much of the other winner's rate is as good: the default tolerance.
+/// Share of the other winner's rate that counts as equally good: the default tolerance.
 const AS_GOOD: f64 = 0.95;
 /// The longest allowed search, as a multiple of its budget.
 const LATE: f64 = 1.1;
