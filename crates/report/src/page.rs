@@ -390,6 +390,17 @@ impl Table {
         rows.into_iter().for_each(|row| self.add(row));
     }
 
+    /// Adds a title of the following rows.
+    pub(crate) fn add_title(&mut self, title: &str) {
+        let blank = self.headings.iter().skip(1).map(|_| String::new());
+        self.rows.push(std::iter::once(format!("{title}:")).chain(blank).collect());
+    }
+
+    /// Adds the rows of a table with the same columns.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.rows.extend(other.rows);
+    }
+
     /// Whether there is no row.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()

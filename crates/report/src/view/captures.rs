@@ -1,5 +1,6 @@
 //! A capture: the profile of the load.
 
+use super::columns::{Columns, or_dash};
 use crate::page::{Table, short_bytes};
 use model::captured::{
     Arrivals, Captured, Depth, Flushes, Footprint, Latency, Op, Operation, Origin, Profile, Restriction,
@@ -79,27 +80,21 @@ pub(crate) fn restricted(by: &Restriction) -> String {
 
 /// Returns the table of operations.
 pub(crate) fn operations(all: &[Operation]) -> Table {
-    let headings = ["", "requests", "share", "IOPS", "MB/s", "size", "p50", "p99", "p99.9", "max"];
-    let mut table = Table::new(&headings, &[5, 2, 8, 9]).aligned(9, false);
-    for operation in all {
-        let latency = |name: &str| {
-            operation.latency_ns.as_ref().map_or_else(|| "-".into(), |all| percentile(all, name))
-        };
-        let sized = operation.sizes.is_some();
-        table.add([
-            operation.op.word().to_owned(),
-            show_count(operation.requests as f64),
-            show_share(operation.share),
-            show_rate(operation.iops),
-            if sized { show_rate(operation.mb_per_s) } else { String::new() },
-            operation.sizes.as_ref().map_or_else(String::new, |sizes| short_bytes(sizes.mean as u64)),
-            latency("50"),
-            latency("99"),
-            latency("99.9"),
-            operation.latency_ns.as_ref().map_or_else(|| "-".into(), |all| show_ns(all.max as f64)),
-        ]);
-    }
-    table
+    let at = |operation: &Operation, rank: &str| {
+        or_dash(operation.latency_ns.as_ref(), |all| percentile(all, rank))
+    };
+    Columns::new(all)
+        .text("", |operation| operation.op.word())
+        .value("requests", |operation| show_count(operation.requests as f64))
+        .value("share", |operation| show_share(operation.share))
+        .value("IOPS", |operation| show_rate(operation.iops))
+        .value("MB/s", |operation| operation.sizes.as_ref().map(|_| show_rate(operation.mb_per_s)))
+        .value("size", |operation| operation.sizes.as_ref().map(|sizes| short_bytes(sizes.mean as u64)))
+        .value("p50", |operation| at(operation, "50"))
+        .value("p99", |operation| at(operation, "99"))
+        .value("p99.9", |operation| at(operation, "99.9"))
+        .value("max", |operation| or_dash(operation.latency_ns.as_ref(), |all| show_ns(all.max as f64)))
+        .table(&["size", "share", "p99.9", "max"])
 }
 
 /// `-` if too few requests support the percentile.
@@ -272,24 +267,19 @@ fn capture_remarks(profile: &Profile) -> Vec<String> {
 
 /// Returns the table of tasks.
 pub(crate) fn tasks(all: &[Task]) -> Table {
-    let headings =
-        ["task", "requests", "share", "reads", "MB read", "writes", "MB written", "overlap", "think p50"];
-    let mut table = Table::new(&headings, &[7, 4, 6, 8]).stacked().aligned(8, false);
-    for task in all.iter().take(MAX_TASKS) {
-        let mb = |bytes: u64| show_rate(bytes as f64 / 1e6);
-        table.add([
-            format!("{}:{}", task.name, task.tid),
-            show_count(task.requests as f64),
-            show_share(task.share),
-            show_count(task.reads as f64),
-            mb(task.read_bytes),
-            show_count(task.writes as f64),
-            mb(task.write_bytes),
-            task.overlapping.map_or_else(|| "-".into(), show_share),
-            task.think_ns.as_ref().map_or_else(|| "-".into(), |think| percentile(think, "50")),
-        ]);
-    }
-    table
+    let mb = |bytes: u64| show_rate(bytes as f64 / 1e6);
+    Columns::new(all.iter().take(MAX_TASKS))
+        .label("task", |task| format!("{}:{}", task.name, task.tid))
+        .value("requests", |task| show_count(task.requests as f64))
+        .value("share", |task| show_share(task.share))
+        .value("reads", |task| show_count(task.reads as f64))
+        .value("MB read", |task| mb(task.read_bytes))
+        .value("writes", |task| show_count(task.writes as f64))
+        .value("MB written", |task| mb(task.write_bytes))
+        .value("overlap", |task| or_dash(task.overlapping, show_share))
+        .value("think p50", |task| or_dash(task.think_ns.as_ref(), |think| percentile(think, "50")))
+        .table(&["overlap", "MB read", "MB written", "think p50"])
+        .stacked()
 }
 
 /// Returns how many tasks the table leaves out.

@@ -1,5 +1,6 @@
 //! The machine: its block devices, and the diagnosis of a place before a measurement.
 
+use super::columns::Columns;
 use crate::page::Table;
 use model::Known;
 use model::finding::{Diagnosis, Look, Outcome, Severity};
@@ -21,14 +22,16 @@ pub(crate) fn kind_name(kind: LayerKind) -> &'static str {
 
 /// Returns a row for each device.
 pub(crate) fn device_table(devices: &Devices) -> Table {
-    let headings = ["device", "what it is", "queue", "who uses it"];
-    let mut table = Table::new(&headings, &[]).aligned(1, true).aligned(2, true).aligned(3, true);
-    table.add_all(devices.devices.iter().map(|device| {
+    let users = |device: &BlockDevice| {
         let mounted = mounts(&device.mounts).map(|mounts| format!("mounted on {mounts}"));
-        let users = [mounted, used(device)].into_iter().flatten().collect::<Vec<_>>().join("; ");
-        [device.name.clone(), heading(device), queue(&device.queue), users]
-    }));
-    table
+        [mounted, used(device)].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    };
+    Columns::new(&devices.devices)
+        .label("device", |device| device.name.clone())
+        .label("what it is", |device| heading(device))
+        .label("queue", |device| queue(&device.queue))
+        .label("who uses it", |device| users(device))
+        .table(&[])
 }
 
 /// Returns the size, the kind and the model of a device.

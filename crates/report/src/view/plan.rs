@@ -1,5 +1,6 @@
 //! A plan: what would be measured, and each setting with its origin.
 
+use super::columns::Columns;
 use crate::page::Table;
 use model::job::Job;
 use model::plan::{LayerComparison, Plan, Strategy};
@@ -18,9 +19,11 @@ pub(crate) fn plan_headline(plan: &Plan) -> String {
 
 /// Returns the settings with their origins.
 pub(crate) fn settings_table(plan: &Plan) -> Table {
-    let mut table = Table::new(&["setting", "value", "from"], &[]).aligned(1, true);
-    table.add_all(plan.origins.iter().map(|o| [o.setting.clone(), o.value.clone(), o.from.clone()]));
-    table
+    Columns::new(&plan.origins)
+        .text("setting", |origin| &origin.setting)
+        .text("value", |origin| &origin.value)
+        .text("from", |origin| &origin.from)
+        .table(&[])
 }
 
 /// Returns the name of a job, and whether its result is the headline.

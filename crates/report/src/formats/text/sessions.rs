@@ -11,7 +11,7 @@ use crate::view::comparison::{
 };
 use crate::view::findings::{rest_summary_of, worst_of};
 use crate::view::sessions::{
-    LIST_HEADINGS, list_foot, list_table, printable, session_remarks, session_table, session_table_foot,
+    ID_HEADING, list_foot, list_table, printable, session_remarks, session_table, session_table_foot,
     session_table_legend,
 };
 use crate::{Detail, Style};
@@ -33,7 +33,7 @@ pub(super) fn write_list(listing: &Listing, style: Style, to: &mut dyn Write) ->
             table.edit(VERDICT_COLUMN, |verdict| verdict.replace(", ", ",\n"));
         }
         out.table(&table);
-        if table.lines(style.width).1.contains(&LIST_HEADINGS[0]) {
+        if table.lines(style.width).1.contains(&ID_HEADING) {
             out.prose("", "  ", "`COLUMNS=120 fathom list` shows the ids.");
         }
     }
@@ -301,7 +301,7 @@ fn a_judged_session_has_a_reason_only_if_it_is_not_valid() -> Result<(), Box<dyn
 mod tests {
     use super::*;
     use crate::fixture::entry;
-    use crate::view::sessions::{MUCH_BYTES, list_row};
+    use crate::view::sessions::MUCH_BYTES;
     use model::history::Entry;
     use model::report::{Annotations, Ending};
 
@@ -338,7 +338,10 @@ id                 when              verdict  measured             value  ±95 %
     #[test]
     fn an_unknown_value_differs_from_zero() {
         let mut cut = Entry { ending: Some(Ending::Cut), ..Entry::default() };
-        assert_eq!(list_row(&cut)[1..7], ["-", "cut", "-", "-", "", "-"].map(str::to_owned));
+        assert_eq!(
+            list_table(&[cut.clone()]).rows()[0][1..7],
+            ["-", "cut", "-", "-", "", "-"].map(str::to_owned)
+        );
         cut.running = true;
         assert_eq!(cut.word(), "running");
         assert_eq!(Entry::default().word(), "unreadable");
@@ -348,7 +351,7 @@ id                 when              verdict  measured             value  ±95 %
         }
         void.ending = Some(Ending::Interrupted);
         assert_eq!(
-            (list_row(&void)[4].as_str(), void.word().as_str()),
+            (list_table(&[void.clone()]).rows()[0][4].as_str(), void.word().as_str()),
             ("no number", "SUSPECT, interrupted")
         );
     }

@@ -7,10 +7,10 @@
 //! - The presets `pts`, `pts-throughput`, `pts-latency` and `pts-wsat`: rounds as in the SNIA's test specification, as tables of means over
 //!   the window, and the tracked variable.
 
-use crate::page::{Page, SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, display_width};
+use crate::page::{Page, SUSPECT_MARK, SUSPECT_MARK_MEANING, display_width};
 use crate::view::sweep::{
-    MAX_MAP_COLUMNS, Marks, SWEEP_DROP_ORDER, SWEEP_HEADINGS, Sides, best_value, describe_change, iops_table,
-    labels, none, round_table, round_tables, shows_each_cell, sides, thread_counts, work_rows,
+    MAX_MAP_COLUMNS, Marks, Sides, best_value, describe_change, iops_table, labels, none, round_table,
+    round_tables, rows_table, shows_each_cell, sides, thread_counts, work_rows,
 };
 use model::finding::{Finding, Outcome, Severity};
 use model::report::Report;
@@ -117,12 +117,10 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
     {
         out.line("  No cheaper setting looks as fast.");
     }
-    let mut table = Table::new(&SWEEP_HEADINGS, &SWEEP_DROP_ORDER).aligned(1, true).aligned(2, true);
-    let mut rows = work_rows(sweep, work, report);
+    let mut rows = work_rows(sweep, work);
     let has = rows.len();
     rows.truncate(if all { has } else { MAX_WORK_ROWS });
-    table.add_all(rows);
-    out.table(&table);
+    out.table(&rows_table(rows, report));
     if has > MAX_WORK_ROWS && !all {
         out.line(&format!("  {} more rows: --verbose shows them.", has - MAX_WORK_ROWS));
     }
