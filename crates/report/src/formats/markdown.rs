@@ -5,6 +5,7 @@
 
 use crate::documentation::{is_command, page_parts};
 use crate::page::{SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, escaped, prose, supported, verdict_mark};
+use crate::view::columns::{Columns, or_dash};
 use crate::view::comparison::{PAIR_LEGEND, describe_source, left_out_notes, pair_table, shown_gate};
 use crate::view::findings::{full_report_hint, rest_summary_of, worst_of};
 use crate::view::machine::{answer, count_answers, device_table};
@@ -86,8 +87,6 @@ fn backticks_around(text: &str, least: usize) -> String {
 
 /// Width of a block that forums show in full.
 const BLOCK_WIDTH: usize = 80;
-/// Headings of the block.
-const GRID_HEADINGS: [&str; 6] = ["test", "read MB/s", "IOPS", "write MB/s", "IOPS", "verdict"];
 
 fn write_report(report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let is_transfer = |result: &Measured| result.trim.is_none();
@@ -272,13 +271,17 @@ fn test_grid(results: &[Measured]) -> Table {
             tests.push(GridTest { name, rates, worst: result });
         }
     }
-    let mut table = Table::new(&GRID_HEADINGS, &[]);
-    for test in &tests {
-        let none = || ["-".to_owned(), "-".to_owned()];
-        let rates = test.rates.iter().flat_map(|pair| pair.clone().unwrap_or_else(none));
-        table.add(std::iter::once(test.name.to_owned()).chain(rates).chain([verdict_mark(test.worst)]));
-    }
-    table
+    let rate = |test: &GridTest, direction: usize, at: usize| {
+        or_dash(test.rates[direction].as_ref(), |rates| rates[at].clone())
+    };
+    Columns::new(&tests)
+        .label("test", |test| test.name.to_owned())
+        .value("read MB/s", |test| rate(test, 0, 0))
+        .value("IOPS", |test| rate(test, 0, 1))
+        .value("write MB/s", |test| rate(test, 1, 0))
+        .value("IOPS", |test| rate(test, 1, 1))
+        .label("verdict", |test| verdict_mark(test.worst))
+        .table(&[])
 }
 
 fn invalid_or_worst(result: &Measured) -> (bool, Verdict) {
@@ -453,9 +456,11 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
     if !worst.is_empty() {
         out += &format!("\n{}", worst.concat());
     }
-    let mut table = Table::new(&["what", "answer", "seen"], &[]).aligned(1, true);
-    let entries = diagnosis.groups.iter().flat_map(|g| &g.looks);
-    table.add_all(entries.map(|entry| [entry.about.clone(), answer(entry), entry.sentence.clone()]));
+    let table = Columns::new(diagnosis.groups.iter().flat_map(|g| &g.looks))
+        .text("what", |entry| &entry.about)
+        .label("answer", |entry| answer(entry))
+        .text("seen", |entry| &entry.sentence)
+        .table(&[]);
     out += &format!(
         "\n{}\n{}\n",
         table.markdown(),

@@ -15,7 +15,7 @@ mod studies;
 mod time_series;
 
 use crate::documentation::page_parts;
-use crate::page::Table;
+use crate::view::columns::Columns;
 use crate::view::findings;
 use crate::view::{machine, plan, sessions as session_view, verification};
 use crate::{Content, Format, Style, Writer};
@@ -142,11 +142,12 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
         sections.push(card("Before you measure", NO_LEAD, &facts(&todo)));
     }
     for group in &diagnosis.groups {
-        let mut rows =
-            Table::new(&["what", "answer", "seen", "what to do"], &[]).aligned(1, true).aligned(2, true);
-        rows.add_all(group.looks.iter().map(|entry| {
-            [entry.about.clone(), machine::answer(entry), entry.sentence.clone(), entry.cure.clone()]
-        }));
+        let rows = Columns::new(&group.looks)
+            .text("what", |entry| &entry.about)
+            .label("answer", |entry| machine::answer(entry))
+            .text("seen", |entry| &entry.sentence)
+            .text("what to do", |entry| &entry.cure)
+            .table(&[]);
         sections.push(card(&group.heading, NO_LEAD, &page::table(&group.heading, &rows)));
     }
     sections.push(command_card(

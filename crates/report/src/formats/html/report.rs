@@ -7,8 +7,9 @@ use super::plot::{Axis, Label, Plot, SIDE};
 use super::time_series::{Direction, Events, result_directions};
 use super::{page, plot, results, studies};
 use crate::Style;
-use crate::page::{Table, accepted, supported};
-use crate::view::findings::{acts, merge_repeated};
+use crate::page::{accepted, supported};
+use crate::view::columns::{Columns, or_dash};
+use crate::view::findings::{acts, answer_word, merge_repeated};
 use crate::view::report::{ending, headline, table as text_table};
 use crate::view::results::{heading, replay_table};
 use crate::view::{comparison, findings};
@@ -18,7 +19,9 @@ use model::machine::Place;
 use model::report::{CountsAs, Figures, Measured, Quick, Report, Verdict};
 use model::study::Studied;
 use model::units::{show_bytes, show_count, show_rate, show_share};
+use model::verdict::Gate;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -131,21 +134,17 @@ fn replay_card(result: &Measured) -> Option<String> {
 
 /// Returns each condition of `--fail-if` with its answer.
 fn gate_card(report: &Report) -> Option<String> {
-    let mut table = Table::new(&["condition", "answer", "result", "measured", "limit", "sentence"], &[])
-        .aligned(1, true)
-        .aligned(2, true);
-    for gate in &report.gates {
-        let show =
-            |v: f64| if gate.unit == "ns" { time(v) } else { format!("{} {}", show_rate(v), gate.unit) };
-        table.add([
-            gate.condition.clone(),
-            gate.word.word().into(),
-            gate.result.clone(),
-            gate.value.map_or_else(|| "-".into(), show),
-            show(gate.limit),
-            gate.sentence.clone(),
-        ]);
-    }
+    let show = |gate: &Gate, v: f64| {
+        if gate.unit == "ns" { time(v) } else { format!("{} {}", show_rate(v), gate.unit) }
+    };
+    let table = Columns::new(&report.gates)
+        .text("condition", |gate| &gate.condition)
+        .text("answer", |gate| gate.word.word())
+        .text("result", |gate| &gate.result)
+        .value("measured", |gate| or_dash(gate.value, |value| show(gate, value)))
+        .value("limit", |gate| show(gate, gate.limit))
+        .text("sentence", |gate| &gate.sentence)
+        .table(&[]);
     (!table.is_empty())
         .then(|| card::<&str>("Conditions", &[], &page::table("Every condition and its answer", &table)))
 }
@@ -540,35 +539,26 @@ fn finding_list(findings: &[Finding], results: usize) -> String {
 
 /// Returns a row for each check and answer, with its first result if there are many.
 fn check_table(findings: &[Finding]) -> String {
-    let mut seen = std::collections::BTreeSet::new();
-    let mut table = Table::new(&["check", "name", "answer", "about", "sentence"], &[])
-        .aligned(1, true)
-        .aligned(2, true)
-        .aligned(3, true);
-    for finding in
-        findings.iter().filter(|finding| seen.insert((finding.id, finding.outcome, finding.severity)))
-    {
-        let answer = match finding.outcome {
-            Outcome::Finding => finding.severity.unwrap_or(Severity::Note).effect(),
-            Outcome::NotChecked => "not checked",
-            Outcome::Holds => "passed",
-        };
-        let same = findings
-            .iter()
-            .filter(|g| (g.id, g.outcome, g.severity) == (finding.id, finding.outcome, finding.severity));
-        let about = match same.map(|g| g.about.len()).sum::<usize>() {
+    let mut seen = BTreeSet::new();
+    let first =
+        findings.iter().filter(|finding| seen.insert((finding.id, finding.outcome, finding.severity)));
+    let about = |finding: &Finding| {
+        let key = |f: &Finding| (f.id, f.outcome, f.severity);
+        let same = findings.iter().filter(|f| key(f) == key(finding));
+        let first = finding.about.first().map_or("", String::as_str);
+        match same.map(|f| f.about.len()).sum::<usize>() {
             0 => String::new(),
-            1 => finding.about.first().cloned().unwrap_or_default(),
-            n => format!("{} and {} more", finding.about.first().map_or("", String::as_str), n - 1),
-        };
-        table.add([
-            finding.id.to_string(),
-            finding.name.clone(),
-            answer.into(),
-            about,
-            finding.sentence.clone(),
-        ]);
-    }
+            1 => first.to_owned(),
+            n => format!("{first} and {} more", n - 1),
+        }
+    };
+    let table = Columns::new(first)
+        .label("check", |finding| finding.id.to_string())
+        .text("name", |finding| &finding.name)
+        .text("answer", |finding| answer_word(finding))
+        .label("about", |finding| about(finding))
+        .text("sentence", |finding| &finding.sentence)
+        .table(&[]);
     page::table("Every check and its answer", &table)
 }
 

@@ -12,11 +12,12 @@ use super::time_series::Events;
 use super::{page, results, studies, time_series};
 use crate::Style;
 use crate::page::supported;
+use crate::view::columns::Columns;
 use crate::view::comparison::{PAIR_LEGEND, describe_source, interval, left_out_notes, value};
 use crate::view::sessions as session_view;
 use crate::view::{comparison, findings};
 use model::comparison::{Answer, Comparison, Comparisons, Metric, Pair, Side};
-use model::finding::{Finding, Outcome};
+use model::finding::Finding;
 use model::history::{Column, SessionTable};
 use model::machine::Place;
 use model::report::{Measured, Report, Verdict};
@@ -444,17 +445,12 @@ fn sides_card(sides: &[(&str, &Side)], differences: &[(String, String)], left_ou
 }
 
 fn answer_list(findings: &[Finding]) -> String {
-    let mut table = crate::page::Table::new(&["check", "name", "answer", "sentence"], &[])
-        .aligned(1, true)
-        .aligned(2, true);
-    for finding in findings {
-        let answer = match finding.outcome {
-            Outcome::Finding => finding.severity.map_or("note", model::finding::Severity::effect),
-            Outcome::NotChecked => "not checked",
-            Outcome::Holds => "passed",
-        };
-        table.add([finding.id.to_string(), finding.name.clone(), answer.into(), finding.sentence.clone()]);
-    }
+    let table = Columns::new(findings)
+        .label("check", |finding| finding.id.to_string())
+        .text("name", |finding| &finding.name)
+        .text("answer", |finding| findings::answer_word(finding))
+        .text("sentence", |finding| &finding.sentence)
+        .table(&[]);
     let body = folded("Every check of the comparison", &page::table("Every check of the comparison", &table));
     if body.is_empty() { body } else { card::<&str>("What was checked", &[], &body) }
 }
