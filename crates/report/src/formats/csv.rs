@@ -8,7 +8,7 @@ use crate::view::columns::Records;
 use crate::view::records::{
     comparison_records, report_records, session_records, session_table_records, watch_records,
 };
-use crate::{Content, Format, Style, Writer};
+use crate::{Content, Format, Style, writer};
 use csv::{Terminator, WriterBuilder};
 use model::comparison::{Comparison, Comparisons};
 use model::history::{Listing, SessionTable};
@@ -22,23 +22,17 @@ pub(super) static FORMAT: Format = Format {
     extension: "csv",
     content: Content::Text,
     has_brief: false,
-    report: Some(Writer {
-        about: "the table, one row per result and direction, or per interface and work",
-        write: write_report,
-    }),
-    comparison: Some(Writer { about: "a line per number", write: write_comparison }),
-    comparisons: Some(Writer { about: "a line per number and side", write: write_several }),
+    report: writer("the table, one row per result and direction, or per interface and work", write_report),
+    comparison: writer("a line per number", write_comparison),
+    comparisons: writer("a line per number and side", write_several),
     plan: None,
-    sessions: Some(Writer { about: "a line per session, lists joined by semicolons", write: write_list }),
-    session_table: Some(Writer {
-        about: "a line per session or device, four fields per result",
-        write: write_session_table,
-    }),
+    sessions: writer("a line per session, lists joined by semicolons", write_list),
+    session_table: writer("a line per session or device, four fields per result", write_session_table),
     pages: None,
     diagnosis: None,
     devices: None,
     verified: None,
-    watched: Some(Writer { about: "a line per interval and device", write: write_watched }),
+    watched: writer("a line per interval and device", write_watched),
     load_over_time: None,
     captured: None,
     fitted: None,

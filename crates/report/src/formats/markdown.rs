@@ -6,7 +6,8 @@
 use crate::documentation::{is_command, page_parts};
 use crate::page::{SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, escaped, prose, supported, verdict_mark};
 use crate::view::columns::{Columns, or_dash};
-use crate::view::comparison::{PAIR_LEGEND, describe_source, left_out_notes, pair_table, shown_gate};
+use crate::view::comparison::{Compared, describe_source};
+use crate::view::findings;
 use crate::view::findings::{full_report_hint, rest_summary_of, worst_of};
 use crate::view::machine::{answer, count_answers, device_table};
 use crate::view::plan::{job_title, plan_headline, plan_remarks, settings_table, streams};
@@ -18,8 +19,7 @@ use crate::view::sessions::{
 use crate::view::verification::{
     damage_items, verdict_on_all_hosts, verification_headline, verification_notes, verification_rates,
 };
-use crate::view::{comparison, findings};
-use crate::{Content, Detail, Format, Style, Writer};
+use crate::{Content, Detail, Format, Style, writer};
 use model::comparison::{Comparison, Comparisons, Gate, Side};
 use model::finding::{CheckPage, Diagnosis, Finding, Look, Outcome, Pages, Severity};
 use model::history::{Listing, SessionTable};
@@ -37,28 +37,19 @@ pub(super) static FORMAT: Format = Format {
     extension: "md",
     content: Content::Text,
     has_brief: true,
-    report: Some(Writer {
-        about: "verdict, table and three findings, for a comment; with --brief one block for a forum",
-        write: write_report,
-    }),
-    comparison: Some(Writer {
-        about: "answer and table, for a comment on a change",
-        write: write_comparison,
-    }),
-    comparisons: Some(Writer {
-        about: "answers and one table, for a comment on a change",
-        write: write_several,
-    }),
-    plan: Some(Writer { about: "settings with their origins, for a comment", write: write_plan }),
-    sessions: Some(Writer { about: "a table for a document", write: write_list }),
-    session_table: Some(Writer { about: "a table for a document", write: write_session_table }),
-    pages: Some(Writer {
-        about: "whole pages; without an ID those of docs/reference/checks.md",
-        write: write_check_pages,
-    }),
-    diagnosis: Some(Writer { about: "the worst first, then a table, for a comment", write: write_diagnosis }),
-    devices: Some(Writer { about: "a table for a document", write: write_devices }),
-    verified: Some(Writer { about: "for a comment", write: write_verification }),
+    report: writer(
+        "verdict, table and three findings, for a comment; with --brief one block for a forum",
+        write_report,
+    ),
+    comparison: writer("answer and table, for a comment on a change", write_comparison),
+    comparisons: writer("answers and one table, for a comment on a change", write_several),
+    plan: writer("settings with their origins, for a comment", write_plan),
+    sessions: writer("a table for a document", write_list),
+    session_table: writer("a table for a document", write_session_table),
+    pages: writer("whole pages; without an ID those of docs/reference/checks.md", write_check_pages),
+    diagnosis: writer("the worst first, then a table, for a comment", write_diagnosis),
+    devices: writer("a table for a document", write_devices),
+    verified: writer("for a comment", write_verification),
     watched: None,
     load_over_time: None,
     captured: None,
@@ -299,49 +290,30 @@ fn direction_rates(result: &Measured) -> [Option<[String; 2]>; 2] {
 }
 
 fn write_comparison(comparison: &Comparison, style: Style, to: &mut dyn Write) -> io::Result<()> {
-    let all = style.detail == Detail::All;
-    let rows = pair_table(&comparison.pairs, all).markdown();
-    let mut out = gate_text(shown_gate(comparison.gate.as_ref(), std::iter::once(comparison.answer)));
-    if style.detail == Detail::Brief {
-        return to.write_all((out + &rows).as_bytes());
-    }
-    out += &comparison_answer(comparison);
-    if !comparison.pairs.is_empty() {
-        out += &format!("\n{rows}\n{PAIR_LEGEND}\n");
-    }
-    let mut items: Vec<String> =
-        left_out_notes(comparison, "B").iter().map(|note| format!("Left out: {note}.")).collect();
-    items.extend(finding_items(&comparison.findings, all));
-    items.extend(side_items("A", &comparison.a).chain(side_items("B", &comparison.b)));
-    out += &bullet_list(&items);
-    out += &compare_command([&comparison.a, &comparison.b].into_iter());
-    to.write_all(out.as_bytes())
+    write_compared(&Compared::two_sides(comparison, style.detail == Detail::All), style, to)
 }
 
 fn write_several(comparisons: &Comparisons, style: Style, to: &mut dyn Write) -> io::Result<()> {
-    let all = style.detail == Detail::All;
-    let rows = comparison::sides_table(comparisons, all, true).markdown();
-    let answers = comparisons.others.iter().map(|other| other.comparison.answer);
-    let mut out = gate_text(shown_gate(comparisons.gate.as_ref(), answers));
+    write_compared(&Compared::several_sides(comparisons, style.detail == Detail::All), style, to)
+}
+
+fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    let rows = compared.table.markdown();
+    let mut out = gate_text(compared.gate);
     if style.detail == Detail::Brief {
         return to.write_all((out + &rows).as_bytes());
     }
     let answers: Vec<String> =
-        comparisons.others.iter().map(|other| comparison_answer(&other.comparison)).collect();
+        compared.others.iter().map(|(_, comparison)| comparison_answer(comparison)).collect();
     out += &answers.join("\n");
-    out += &format!("\n{rows}\n{}\n", comparison::SIDES_LEGEND);
-    let mut items = Vec::new();
-    for other in &comparisons.others {
-        let notes = left_out_notes(&other.comparison, &other.name);
-        items.extend(notes.iter().map(|note| format!("Left out of {}: {note}.", other.name)));
+    if !compared.table.is_empty() {
+        out += &format!("\n{rows}\n{}\n", compared.legend);
     }
-    items.extend(finding_items(&comparison::side_findings(comparisons), all));
-    let first = comparisons.others.first().map(|other| &other.comparison.a);
-    items.extend(first.into_iter().flat_map(|a| side_items("A", a)));
-    items.extend(comparisons.others.iter().flat_map(|other| side_items(&other.name, &other.comparison.b)));
+    let mut items = compared.left_out();
+    items.extend(finding_items(&compared.findings, style.detail == Detail::All));
+    items.extend(compared.sides().flat_map(|(name, side)| side_items(name, side)));
     out += &bullet_list(&items);
-    out +=
-        &compare_command(first.into_iter().chain(comparisons.others.iter().map(|other| &other.comparison.b)));
+    out += &compare_command(compared.sides().map(|(_, side)| side));
     to.write_all(out.as_bytes())
 }
 

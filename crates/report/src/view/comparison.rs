@@ -4,7 +4,7 @@
 
 use super::columns::{Columns, or_dash};
 use crate::page::Table;
-use model::comparison::{Answer, Comparison, Comparisons, Gate, Metric, Other, Pair, Passing, Source};
+use model::comparison::{Answer, Comparison, Comparisons, Gate, Metric, Other, Pair, Passing, Side, Source};
 use model::finding::Finding;
 use model::units::{show_change, show_share};
 
@@ -50,6 +50,72 @@ pub(crate) fn pair_table(pairs: &[Pair], all: bool) -> Table {
         .value("runs", |(_, metric, _)| metric.map(runs_needed))
         .label("answer", |(.., answer)| answer.map(Answer::word))
         .table(&["visible", "runs", "A", "B", "95 % interval"])
+}
+
+/// The comparison of one side or several with the first one, A.
+pub(crate) struct Compared<'c> {
+    /// The version of fathom that compared them.
+    pub(crate) version: &'c str,
+    /// The gate to print first.
+    pub(crate) gate: Option<&'c Gate>,
+    /// The other sides by name.
+    pub(crate) others: Vec<(&'c str, &'c Comparison)>,
+    pub(crate) table: Table,
+    /// The table of several sides with intervals below their changes, for a small width.
+    pub(crate) narrow_table: Option<Table>,
+    pub(crate) legend: &'static str,
+    /// How many numbers the table leaves out.
+    pub(crate) hidden: Option<String>,
+    pub(crate) findings: Vec<Finding>,
+    /// Number of results; a finding that is about all of them does not name them.
+    pub(crate) results: usize,
+}
+
+impl<'c> Compared<'c> {
+    pub(crate) fn two_sides(comparison: &'c Comparison, all: bool) -> Self {
+        Self {
+            version: &comparison.fathom.version,
+            gate: shown_gate(comparison.gate.as_ref(), std::iter::once(comparison.answer)),
+            others: vec![("B", comparison)],
+            table: pair_table(&comparison.pairs, all),
+            narrow_table: None,
+            legend: PAIR_LEGEND,
+            hidden: hidden_numbers(&comparison.pairs, all),
+            findings: comparison.findings.clone(),
+            results: comparison.pairs.len(),
+        }
+    }
+
+    pub(crate) fn several_sides(comparisons: &'c Comparisons, all: bool) -> Self {
+        let others = &comparisons.others;
+        Self {
+            version: &comparisons.fathom.version,
+            gate: shown_gate(comparisons.gate.as_ref(), others.iter().map(|other| other.comparison.answer)),
+            others: others.iter().map(|other| (other.name.as_str(), &other.comparison)).collect(),
+            table: sides_table(comparisons, all, true),
+            narrow_table: Some(sides_table(comparisons, all, false)),
+            legend: SIDES_LEGEND,
+            hidden: hidden_side_numbers(comparisons, all),
+            findings: side_findings(comparisons),
+            results: usize::MAX,
+        }
+    }
+
+    /// Returns all sides by name.
+    pub(crate) fn sides(&self) -> impl Iterator<Item = (&'c str, &'c Side)> {
+        let first = self.others.first().map(|(_, comparison)| ("A", &comparison.a));
+        first.into_iter().chain(self.others.iter().map(|(name, comparison)| (*name, &comparison.b)))
+    }
+
+    /// Returns a sentence for each thing that the comparison leaves out.
+    pub(crate) fn left_out(&self) -> Vec<String> {
+        let is_several = self.narrow_table.is_some();
+        let sentences = |(name, comparison): &(&'c str, &'c Comparison)| {
+            let of = if is_several { format!(" of {name}") } else { String::new() };
+            left_out_notes(comparison, name).into_iter().map(move |note| format!("Left out{of}: {note}."))
+        };
+        self.others.iter().flat_map(sentences).collect()
+    }
 }
 
 /// Whether only some numbers of each result are in the table.

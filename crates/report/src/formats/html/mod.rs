@@ -18,7 +18,7 @@ use crate::documentation::page_parts;
 use crate::view::columns::Columns;
 use crate::view::findings;
 use crate::view::{machine, plan, sessions as session_view, verification};
-use crate::{Content, Format, Style, Writer};
+use crate::{Content, Format, Style, writer};
 use askama::Template;
 use model::finding::{Diagnosis, Look, Pages, Severity};
 use model::history::Listing;
@@ -33,31 +33,19 @@ pub(super) static FORMAT: Format = Format {
     extension: "html",
     content: Content::Text,
     has_brief: false,
-    report: Some(Writer { about: "a page with plots, complete in one file", write: report::write_report }),
-    comparison: Some(Writer {
-        about: "a page with every change and its interval",
-        write: sessions::write_comparison,
-    }),
-    comparisons: Some(Writer {
-        about: "a page with every change on every side",
-        write: sessions::write_several,
-    }),
-    plan: Some(Writer { about: "a page of the settings and the workloads", write: write_plan }),
-    sessions: Some(Writer { about: "a page with a table", write: write_list }),
-    session_table: Some(Writer { about: "a page with a table", write: sessions::write_session_table }),
-    pages: Some(Writer { about: "a page of them", write: write_check_pages }),
-    diagnosis: Some(Writer { about: "a page with every check", write: write_diagnosis }),
-    devices: Some(Writer { about: "a page with a table", write: write_devices }),
-    verified: Some(Writer { about: "a page with the verdict and the damage", write: write_verification }),
+    report: writer("a page with plots, complete in one file", report::write_report),
+    comparison: writer("a page with every change and its interval", sessions::write_comparison),
+    comparisons: writer("a page with every change on every side", sessions::write_several),
+    plan: writer("a page of the settings and the workloads", write_plan),
+    sessions: writer("a page with a table", write_list),
+    session_table: writer("a page with a table", sessions::write_session_table),
+    pages: writer("a page of them", write_check_pages),
+    diagnosis: writer("a page with every check", write_diagnosis),
+    devices: writer("a page with a table", write_devices),
+    verified: writer("a page with the verdict and the damage", write_verification),
     watched: None,
-    load_over_time: Some(Writer {
-        about: "a page with plots of the load over time",
-        write: observed_load::write_load,
-    }),
-    captured: Some(Writer {
-        about: "a page with plots over time and over the device",
-        write: observed_load::write_capture,
-    }),
+    load_over_time: writer("a page with plots of the load over time", observed_load::write_load),
+    captured: writer("a page with plots over time and over the device", observed_load::write_capture),
     fitted: None,
 };
 

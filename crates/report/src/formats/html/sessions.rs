@@ -13,9 +13,9 @@ use super::{page, results, studies, time_series};
 use crate::Style;
 use crate::page::supported;
 use crate::view::columns::Columns;
-use crate::view::comparison::{PAIR_LEGEND, describe_source, interval, left_out_notes, value};
+use crate::view::comparison::{Compared, describe_source, interval, left_out_notes, value};
+use crate::view::findings;
 use crate::view::sessions as session_view;
-use crate::view::{comparison, findings};
 use model::comparison::{Answer, Comparison, Comparisons, Metric, Pair, Side};
 use model::finding::Finding;
 use model::history::{Column, SessionTable};
@@ -236,21 +236,31 @@ pub(super) fn write_comparison(comparison: &Comparison, _: Style, to: &mut dyn W
         sections.push(card("Change of every number", &[ROWS_EXPLAINED], &changes));
     }
     sections.extend(headline_runs(&comparison.pairs));
-    sections.push(card(
-        "All numbers",
-        &[PAIR_LEGEND.to_owned()],
-        &page::table("Every number of A and B", &comparison::pair_table(&comparison.pairs, true)),
-    ));
-    sections.push(sides_card(
-        &[("A", &comparison.a), ("B", &comparison.b)],
-        &differing_circumstances(comparison),
-        &left_out_notes(comparison, "B"),
-    ));
-    sections.push(answer_list(&comparison.findings));
+    let title = format!("{} · B against A", comparison.answer.word());
+    write_compared(&Compared::two_sides(comparison, true), &title, "Every number of A and B", sections, to)
+}
+
+/// Writes the page of a comparison: `sections` first, then every number, the sides, and every check.
+fn write_compared(
+    compared: &Compared,
+    title: &str,
+    caption: &str,
+    mut sections: Vec<String>,
+    to: &mut dyn Write,
+) -> io::Result<()> {
+    sections.push(card("All numbers", &[compared.legend], &page::table(caption, &compared.table)));
+    for (name, comparison) in &compared.others {
+        let sides = [("A", &comparison.a), (*name, &comparison.b)];
+        let left_out = left_out_notes(comparison, name);
+        sections.push(sides_card(&sides, &differing_circumstances(comparison), &left_out));
+    }
+    let findings: Vec<Finding> =
+        compared.others.iter().flat_map(|(_, comparison)| comparison.findings.clone()).collect();
+    sections.push(answer_list(&findings));
     sections.retain(|section| !section.is_empty());
-    let title = format!("{} · B against A · fathom", comparison.answer.word());
-    let header = ["compare".to_owned(), side_names(&comparison.a), side_names(&comparison.b)];
-    to.write_all(page(&comparison.fathom.version, &title, &header, &sections).as_bytes())
+    let sides = compared.sides().map(|(_, side)| side_names(side));
+    let header: Vec<String> = std::iter::once("compare".to_owned()).chain(sides).collect();
+    to.write_all(page(compared.version, &format!("{title} · fathom"), &header, &sections).as_bytes())
 }
 
 /// Explains the rows of a comparison.
@@ -284,34 +294,13 @@ pub(super) fn write_several(comparisons: &Comparisons, _: Style, to: &mut dyn Wr
         let lead = [ROWS_EXPLAINED.replacen("B divided", "Each divided", 1)];
         sections.push(card("Change of every number, side by side", &lead, &changes));
     }
-    sections.push(card(
-        "All numbers",
-        &[comparison::SIDES_LEGEND.to_owned()],
-        &page::table("Every number on every side", &comparison::sides_table(comparisons, true, true)),
-    ));
-    for other in &comparisons.others {
-        let comparison = &other.comparison;
-        sections.push(sides_card(
-            &[("A", &comparison.a), (&other.name, &comparison.b)],
-            &differing_circumstances(comparison),
-            &left_out_notes(comparison, &other.name),
-        ));
-    }
-    let all: Vec<Finding> = comparisons.others.iter().flat_map(|o| o.comparison.findings.clone()).collect();
-    sections.push(answer_list(&all));
-    sections.retain(|section| !section.is_empty());
-    let header: Vec<String> = std::iter::once("compare".to_owned())
-        .chain(comparisons.others.first().map(|o| side_names(&o.comparison.a)))
-        .chain(comparisons.others.iter().map(|o| side_names(&o.comparison.b)))
-        .collect();
-    to.write_all(
-        page(
-            &comparisons.fathom.version,
-            &format!("{} sessions compared · fathom", comparisons.others.len() + 1),
-            &header,
-            &sections,
-        )
-        .as_bytes(),
+    let title = format!("{} sessions compared", comparisons.others.len() + 1);
+    write_compared(
+        &Compared::several_sides(comparisons, true),
+        &title,
+        "Every number on every side",
+        sections,
+        to,
     )
 }
 
@@ -359,12 +348,12 @@ fn ratios_of_sides(comparisons: &Comparisons) -> Vec<(String, String)> {
 }
 
 fn draw_ratios(axis: &Axis, headings: &[&str], rows: Vec<IntervalRow>) -> String {
-    let labels = IntervalHeadings {
-        caption: "Change of every number with its 95 % interval",
-        first: "Number",
-        axis: "B / A, logarithmic",
+    let labels = IntervalHeadings::new(
+        "Change of every number with its 95 % interval",
+        "Number",
+        "B / A, logarithmic",
         headings,
-    };
+    );
     // Always mark a ratio of 1.
     let mark = |ratio: f64| {
         if (ratio - 1.0).abs() < 1e-9 { "same".into() } else { format!("x {}", short_number(ratio)) }

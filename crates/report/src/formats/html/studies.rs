@@ -46,18 +46,18 @@ pub(super) fn layers_card(report: &Report, layers: &Layers) -> String {
         }
         out
     };
-    let rates = IntervalHeadings {
-        caption: "Operations per second at each layer, with the device's own count",
-        first: "Layer",
-        axis: "IOPS with its 95 % interval, logarithmic",
-        headings: &["IOPS", "95 %", "Device", "Against the layer below"],
-    };
-    let latencies = IntervalHeadings {
-        caption: "Mean latency at each layer, with the device's own",
-        first: "Layer",
-        axis: "Mean latency with its 95 % interval, logarithmic",
-        headings: &["Latency", "95 %", "Device"],
-    };
+    let rates = IntervalHeadings::new(
+        "Operations per second at each layer, with the device's own count",
+        "Layer",
+        "IOPS with its 95 % interval, logarithmic",
+        &["IOPS", "95 %", "Device", "Against the layer below"],
+    );
+    let latencies = IntervalHeadings::new(
+        "Mean latency at each layer, with the device's own",
+        "Layer",
+        "Mean latency with its 95 % interval, logarithmic",
+        &["Latency", "95 %", "Device"],
+    );
     let explained = "From the lowest layer up. Dot: fathom's figure; line: its 95 % interval, with an arrow where it continues; dashed: what the \
                      topmost device below counted; hollow: a finding qualifies it.";
     let missing = layers.missing.iter().map(|reason| format!("Not measured: {reason}."));
@@ -124,12 +124,13 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
                 ..IntervalRow::default()
             }
         });
-        let labels = IntervalHeadings {
-            caption: &format!("{} through each interface", first.work),
-            first: "Interface",
-            axis: "MB/s with its 95 % interval, logarithmic",
-            headings: &["MB/s", "95 %", "p50", "p99"],
-        };
+        let caption = format!("{} through each interface", first.work);
+        let labels = IntervalHeadings::new(
+            &caption,
+            "Interface",
+            "MB/s with its 95 % interval, logarithmic",
+            &["MB/s", "95 %", "p50", "p99"],
+        );
         let advice_text = advice.map(|a| a.sentence.clone()).or_else(|| {
             let none = api.no_advice.iter().find(|n| n.work == first.work)?;
             Some(format!("No recommendation, because {}.", none.why))
@@ -172,12 +173,12 @@ pub(super) fn targets_card(report: &Report, targets: &Targets) -> String {
             });
         }
     }
-    let labels = IntervalHeadings {
-        caption: "Every test on every target",
-        first: "Target",
-        axis: "Rate with its 95 % interval, logarithmic",
-        headings: &["Rate", "Against the first", "Answer"],
-    };
+    let labels = IntervalHeadings::new(
+        "Every test on every target",
+        "Target",
+        "Rate with its 95 % interval, logarithmic",
+        &["Rate", "Against the first", "Answer"],
+    );
     let lead = ["Dot: the rate; line: its 95 % interval; hollow: a finding qualifies it."];
     out += &card("Which target is faster", &lead, &draw_intervals(&labels, rows, rate_tick));
     out + &card::<&str>(
@@ -209,18 +210,20 @@ pub(super) fn hosts_card(report: &Report) -> Option<String> {
         hosts.sort_by_key(|(host, _)| host.rank);
         let of_all =
             if all > hosts.len() { format!(", the {} slowest of {all}", hosts.len()) } else { String::new() };
-        let rates = IntervalHeadings {
-            caption: &format!("{}: the rate of each host{of_all}", result.name),
-            first: "Host",
-            axis: "IOPS, logarithmic",
-            headings: &["IOPS", "Share", "Limited by"],
-        };
-        let latencies = IntervalHeadings {
-            caption: &format!("{}: the latency of each host{of_all}", result.name),
-            first: "Host",
-            axis: "Dot: median latency; line: to the 99th percentile; logarithmic",
-            headings: &["p50", "p99"],
-        };
+        let rates_caption = format!("{}: the rate of each host{of_all}", result.name);
+        let rates = IntervalHeadings::new(
+            &rates_caption,
+            "Host",
+            "IOPS, logarithmic",
+            &["IOPS", "Share", "Limited by"],
+        );
+        let caption = format!("{}: the latency of each host{of_all}", result.name);
+        let latencies = IntervalHeadings::new(
+            &caption,
+            "Host",
+            "Dot: median latency; line: to the 99th percentile; logarithmic",
+            &["p50", "p99"],
+        );
         let of_rates = hosts.iter().map(|(host, rate)| host_rate_row(host, rate)).collect();
         let of_latencies = hosts.iter().flat_map(|(host, rate)| host_latency_rows(host, rate)).collect();
         body += &draw_intervals(&rates, with_title(&result.name, of_rates), rate_tick);
@@ -310,12 +313,12 @@ pub(super) fn host_count_card(report: &Report, scaling: &Scaling) -> String {
             ..IntervalRow::default()
         }
     });
-    let labels = IntervalHeadings {
-        caption: "Results by number of hosts",
-        first: "Hosts",
-        axis: "IOPS of all hosts with its 95 % interval, logarithmic",
-        headings: &["IOPS", "Per host", "Efficiency"],
-    };
+    let labels = IntervalHeadings::new(
+        "Results by number of hosts",
+        "Hosts",
+        "IOPS of all hosts with its 95 % interval, logarithmic",
+        &["IOPS", "Per host", "Efficiency"],
+    );
     let lead = [
         "Dot: operations per second of all hosts; line: its 95 % interval; hollow: a finding qualifies it. Efficiency: IOPS per host relative \
          to the fewest hosts.",
@@ -779,6 +782,12 @@ pub(super) struct IntervalHeadings<'w> {
     pub(super) headings: &'w [&'w str],
 }
 
+impl<'w> IntervalHeadings<'w> {
+    pub(super) fn new(caption: &'w str, first: &'w str, axis: &'w str, headings: &'w [&'w str]) -> Self {
+        Self { caption, first, axis, headings }
+    }
+}
+
 /// Returns a logarithmic axis that includes all values.
 pub(super) fn common_axis(rows: &[IntervalRow]) -> Axis {
     let known: Vec<(f64, Option<[f64; 2]>)> = rows.iter().filter_map(|r| r.value).collect();
@@ -847,7 +856,7 @@ fn load_curves_of_several_sessions_share_axes() -> Result<(), Box<dyn std::error
 #[test]
 fn values_are_placed_on_the_shared_axis() {
     let row = |value: f64| vec![IntervalRow { value: Some((value, None)), ..IntervalRow::default() }];
-    let labels = IntervalHeadings { caption: "", first: "", axis: "", headings: &[] };
+    let labels = IntervalHeadings::new("", "", "", &[]);
     let axis = common_axis(&row(1.0).into_iter().chain(row(100.0)).collect::<Vec<_>>());
     let place = |value: f64| {
         let html = draw_intervals_on(&axis, &labels, row(value), |v| v.to_string());

@@ -5,10 +5,7 @@
 
 use super::report::show_passed;
 use crate::page::Page;
-use crate::view::comparison;
-use crate::view::comparison::{
-    PAIR_LEGEND, describe_source, hidden_numbers, left_out_notes, pair_table, shown_gate,
-};
+use crate::view::comparison::{Compared, describe_source};
 use crate::view::findings::{rest_summary_of, worst_of};
 use crate::view::sessions::{
     ID_HEADING, list_foot, list_table, printable, session_remarks, session_table, session_table_foot,
@@ -67,67 +64,35 @@ pub(super) fn write_session_table(
 const TO_SEE_ALL: &str = "--verbose shows them";
 
 pub(super) fn write_comparison(comparison: &Comparison, style: Style, to: &mut dyn Write) -> io::Result<()> {
-    let mut out = Page::new(style);
-    let all = style.detail == Detail::All;
-    let rows = pair_table(&comparison.pairs, all);
-    show_gate(&mut out, shown_gate(comparison.gate.as_ref(), std::iter::once(comparison.answer)));
-    if style.detail == Detail::Brief {
-        out.table(&rows);
-        return out.write(to);
-    }
-    show_answer(&mut out, comparison);
-    out.line("");
-    if !comparison.pairs.is_empty() {
-        out.table(&rows);
-        out.prose("", "", PAIR_LEGEND);
-        if let Some(note) = hidden_numbers(&comparison.pairs, all) {
-            out.prose("", "  ", &note);
-        }
-    }
-    for note in left_out_notes(comparison, "B") {
-        out.prose("  ", "    ", &format!("Left out: {note}."));
-    }
-    out.line("");
-    show_findings(&mut out, &comparison.findings, comparison.pairs.len(), all);
-    show_side(&mut out, "A", &comparison.a);
-    show_side(&mut out, "B", &comparison.b);
-    out.write(to)
+    write_compared(&Compared::two_sides(comparison, style.detail == Detail::All), style, to)
 }
 
 pub(super) fn write_several(comparisons: &Comparisons, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    write_compared(&Compared::several_sides(comparisons, style.detail == Detail::All), style, to)
+}
+
+fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
-    let all = style.detail == Detail::All;
-    let table = |joined| comparison::sides_table(comparisons, all, joined);
-    let fits = [table(true), table(false)].into_iter().find(|table| table.is_table_in(style.width));
-    let rows = fits.unwrap_or_else(|| table(true));
-    let answers = comparisons.others.iter().map(|other| other.comparison.answer);
-    show_gate(&mut out, shown_gate(comparisons.gate.as_ref(), answers));
+    let mut tables = [Some(&compared.table), compared.narrow_table.as_ref()].into_iter().flatten();
+    let rows = tables.find(|table| table.is_table_in(style.width)).unwrap_or(&compared.table);
+    show_gate(&mut out, compared.gate);
     if style.detail == Detail::Brief {
-        out.table(&rows);
+        out.table(rows);
         return out.write(to);
     }
-    for other in &comparisons.others {
-        show_answer(&mut out, &other.comparison);
-    }
+    compared.others.iter().for_each(|(_, comparison)| show_answer(&mut out, comparison));
     out.line("");
     if !rows.is_empty() {
-        out.table(&rows);
-        out.prose("", "", comparison::SIDES_LEGEND);
-        if let Some(note) = comparison::hidden_side_numbers(comparisons, all) {
-            out.prose("", "  ", &note);
+        out.table(rows);
+        out.prose("", "", compared.legend);
+        if let Some(note) = &compared.hidden {
+            out.prose("", "  ", note);
         }
     }
-    for other in &comparisons.others {
-        for note in left_out_notes(&other.comparison, &other.name) {
-            out.prose("  ", "    ", &format!("Left out of {}: {note}.", other.name));
-        }
-    }
+    compared.left_out().iter().for_each(|sentence| out.prose("  ", "    ", sentence));
     out.line("");
-    show_findings(&mut out, &comparison::side_findings(comparisons), usize::MAX, all);
-    if let Some(first) = comparisons.others.first() {
-        show_side(&mut out, "A", &first.comparison.a);
-    }
-    comparisons.others.iter().for_each(|other| show_side(&mut out, &other.name, &other.comparison.b));
+    show_findings(&mut out, &compared.findings, compared.results, style.detail == Detail::All);
+    compared.sides().for_each(|(name, side)| show_side(&mut out, name, side));
     out.write(to)
 }
 
