@@ -9,8 +9,8 @@ use crate::view::columns::{Columns, or_dash};
 use crate::view::comparison::{Compared, describe_source};
 use crate::view::findings;
 use crate::view::findings::{full_report_hint, rest_summary_of, worst_of};
-use crate::view::machine::{answer, count_answers, device_table};
-use crate::view::plan::{job_title, plan_headline, plan_remarks, settings_table, streams};
+use crate::view::machine::{count_answers, describe_answer, device_table};
+use crate::view::plan::{describe_streams, job_title, plan_headline, plan_remarks, settings_table};
 use crate::view::report::{ending, quoted, table};
 use crate::view::results;
 use crate::view::sessions::{
@@ -128,7 +128,7 @@ fn replay_text(result: &Measured) -> Option<String> {
     let differs = replay.differs.iter().map(|why| format!("- {}\n", escaped(why)));
     Some(format!(
         "\n{}\n\n{}\n{}",
-        escaped(&results::heading(replay)),
+        escaped(&results::replay_caption(replay)),
         results::replay_table(replay).markdown(),
         differs.collect::<String>()
     ))
@@ -374,7 +374,7 @@ fn write_plan(explained: &Explained, _: Style, to: &mut dyn Write) -> io::Result
         settings_table(plan).markdown()
     );
     for (at, job) in plan.jobs.iter().enumerate() {
-        let streams = streams(job).collect::<Vec<_>>().join("; ");
+        let streams = describe_streams(job).collect::<Vec<_>>().join("; ");
         out += &format!("- {}\n", escaped(&format!("{}: {streams}", job_title(plan, at))));
     }
     for remark in plan_remarks(&plan.study) {
@@ -430,7 +430,7 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
     }
     let table = Columns::new(diagnosis.groups.iter().flat_map(|g| &g.looks))
         .text("what", |entry| &entry.about)
-        .label("answer", |entry| answer(entry))
+        .label("answer", |entry| describe_answer(entry))
         .text("seen", |entry| &entry.sentence)
         .table(&[]);
     out += &format!(

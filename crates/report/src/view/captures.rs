@@ -12,7 +12,7 @@ use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 const MAX_TASKS: usize = 10;
 
 /// Returns each aspect of the load as a name and a sentence.
-pub(crate) fn parts(captured: &Captured) -> Vec<(&'static str, String)> {
+pub(crate) fn describe_aspects(captured: &Captured) -> Vec<(&'static str, String)> {
     let profile = &captured.profile;
     let mut out: Vec<(&str, String)> = Vec::new();
     let sized = profile.operations.iter().filter(|one| one.op != Op::Flush);
@@ -43,7 +43,7 @@ pub(crate) fn parts(captured: &Captured) -> Vec<(&'static str, String)> {
 }
 
 /// Describes the device, the machine and the duration of the capture.
-pub(crate) fn origin(captured: &Captured) -> String {
+pub(crate) fn describe_origin(captured: &Captured) -> String {
     let Origin { device, partition, unit, imported, .. } = &captured.origin;
     let mut facts = match (partition, device, imported) {
         (Some(part), Some(disk), _) => vec![format!("{} of {}", part.name, disk.name)],
@@ -70,7 +70,7 @@ pub(crate) fn origin(captured: &Captured) -> String {
 }
 
 /// Describes the filter on the requests.
-pub(crate) fn restricted(by: &Restriction) -> String {
+pub(crate) fn describe_restriction(by: &Restriction) -> String {
     let mut limits = Vec::new();
     limits.extend(by.from_ns.map(|ns| format!("from {}", show_ns(ns as f64))));
     limits.extend(by.to_ns.map(|ns| format!("to {}", show_ns(ns as f64))));
@@ -79,7 +79,7 @@ pub(crate) fn restricted(by: &Restriction) -> String {
 }
 
 /// Returns the table of operations.
-pub(crate) fn operations(all: &[Operation]) -> Table {
+pub(crate) fn operation_table(all: &[Operation]) -> Table {
     let at = |operation: &Operation, rank: &str| {
         or_dash(operation.latency_ns.as_ref(), |all| percentile(all, rank))
     };
@@ -266,7 +266,7 @@ fn capture_remarks(profile: &Profile) -> Vec<String> {
 }
 
 /// Returns the table of tasks.
-pub(crate) fn tasks(all: &[Task]) -> Table {
+pub(crate) fn task_table(all: &[Task]) -> Table {
     let mb = |bytes: u64| show_rate(bytes as f64 / 1e6);
     Columns::new(all.iter().take(MAX_TASKS))
         .label("task", |task| format!("{}:{}", task.name, task.tid))
@@ -283,7 +283,7 @@ pub(crate) fn tasks(all: &[Task]) -> Table {
 }
 
 /// Returns how many tasks the table leaves out.
-pub(crate) fn other_tasks(profile: &Profile) -> String {
+pub(crate) fn describe_other_tasks(profile: &Profile) -> String {
     let listed = profile.tasks.get(MAX_TASKS..).unwrap_or_default();
     let tasks = profile.other_tasks.tasks + listed.len() as u64;
     let requests = profile.other_tasks.requests + listed.iter().map(|task| task.requests).sum::<u64>();

@@ -162,7 +162,7 @@ fn host_latency(latencies: &BTreeMap<String, Option<u64>>) -> String {
 const NO_DECIMALS_FROM: f64 = 1000.0;
 
 /// Returns the caption of the table.
-pub(crate) fn heading(replay: &ReplayComparison) -> String {
+pub(crate) fn replay_caption(replay: &ReplayComparison) -> String {
     format!("{} and its replay, --pace {}, --speed {}", replay.capture, replay.pace, replay.speed)
 }
 

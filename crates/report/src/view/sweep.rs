@@ -137,10 +137,6 @@ fn first_row_name(work: &Work) -> &'static str {
     }
 }
 
-pub(crate) fn none() -> String {
-    "-".into()
-}
-
 /// `-2.1 % (-3.0 to -1.2)`.
 fn describe_estimate(estimate: &Estimate) -> String {
     describe_change(estimate.value - 1.0, estimate.interval.map(|v| v - 1.0))

@@ -132,7 +132,7 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
     for group in &diagnosis.groups {
         let rows = Columns::new(&group.looks)
             .text("what", |entry| &entry.about)
-            .label("answer", |entry| machine::answer(entry))
+            .label("answer", |entry| machine::describe_answer(entry))
             .text("seen", |entry| &entry.sentence)
             .text("what to do", |entry| &entry.cure)
             .table(&[]);
@@ -149,11 +149,9 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
 fn write_plan(explained: &Explained, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let Explained { plan, machine, cost } = explained;
     let settings = plan::settings_table(plan);
-    let jobs = plan
-        .jobs
-        .iter()
-        .enumerate()
-        .map(|(at, job)| (plan::job_title(plan, at), plan::streams(job).collect::<Vec<_>>().join("\n")));
+    let jobs = plan.jobs.iter().enumerate().map(|(at, job)| {
+        (plan::job_title(plan, at), plan::describe_streams(job).collect::<Vec<_>>().join("\n"))
+    });
     let jobs: Vec<_> = jobs
         .chain(plan::plan_remarks(&plan.study).into_iter().map(|note| ("note".to_owned(), note)))
         .collect();

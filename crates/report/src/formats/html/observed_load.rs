@@ -4,7 +4,10 @@ use super::page::{card, facts, head_card, key, rate_tick, short_number, time, ti
 use super::plot::{Axis, Plot, count_cells};
 use super::{page, plot};
 use crate::Style;
-use crate::view::captures::{operations, origin, other_tasks, parts, restricted, tasks};
+use crate::view::captures::{
+    describe_aspects, describe_origin, describe_other_tasks, describe_restriction, operation_table,
+    task_table,
+};
 use model::captured::{Captured, Course, CourseOf, Op, Places};
 use model::units::{show_bytes, show_count, show_rate, show_share};
 use model::watch::{DeviceOverTime, LoadOverTime, LoadPoint};
@@ -25,27 +28,28 @@ pub(super) fn write_capture(captured: &Captured, _: Style, to: &mut dyn Write) -
         .damage
         .as_ref()
         .map(|damage| format!("The file is {damage}; the part before that is shown."));
-    let shown = captured.restricted.as_ref().map(restricted);
+    let shown = captured.restricted.as_ref().map(describe_restriction);
     let sentences: Vec<String> =
         [Some(captured.completeness.sentence.clone()), cut, shown].into_iter().flatten().collect();
-    let mut sections = vec![head_card(&word, like, &origin(captured), &sentences)];
+    let mut sections = vec![head_card(&word, like, &describe_origin(captured), &sentences)];
     if captured.profile.requests == 0 {
         sections.push(card("It contains no requests", NO_LEAD, ""));
     } else {
         sections.push(card(
             "Operations",
             NO_LEAD,
-            &page::table("Operations", &operations(&captured.profile.operations)),
+            &page::table("Operations", &operation_table(&captured.profile.operations)),
         ));
         if let Some(course) = &captured.profile.course {
             sections.push(card("Over time", NO_LEAD, &draw_over_time(course)));
             sections.extend(course.places.as_ref().map(|places| draw_places(course, places)));
         }
-        let aspects =
-            parts(captured).into_iter().map(|(what, text)| (what.to_owned(), with_micro_sign(&text)));
+        let aspects = describe_aspects(captured)
+            .into_iter()
+            .map(|(what, text)| (what.to_owned(), with_micro_sign(&text)));
         sections.push(card("Profile", NO_LEAD, &facts(&aspects.collect::<Vec<_>>())));
-        let others = other_tasks(&captured.profile);
-        let who = page::table("Tasks", &tasks(&captured.profile.tasks));
+        let others = describe_other_tasks(&captured.profile);
+        let who = page::table("Tasks", &task_table(&captured.profile.tasks));
         if !who.is_empty() {
             sections.push(card("Tasks", &[others], &who));
         }

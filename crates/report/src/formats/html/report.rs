@@ -10,8 +10,8 @@ use crate::Style;
 use crate::page::{accepted, supported};
 use crate::view::columns::{Columns, or_dash};
 use crate::view::findings::{acts, answer_word, merge_repeated};
-use crate::view::report::{ending, headline, table as text_table};
-use crate::view::results::{heading, replay_table};
+use crate::view::report::{ending, headline};
+use crate::view::results::{replay_caption, replay_table};
 use crate::view::{comparison, findings};
 use askama::Template;
 use model::finding::{Finding, Outcome, Severity};
@@ -68,13 +68,12 @@ fn study_cards(report: &Report) -> (String, String) {
             )
         }
         Studied::Layers(layers) => {
-            let figures =
-                card::<&str>("All figures", &[], &page::table("Every layer", &text_table(report, true)));
+            let figures = card::<&str>("All figures", &[], &studies::figures(report, "Every layer"));
             (studies::layers_card(report, layers), format!("{}{figures}", results::result_cards(report)))
         }
         Studied::Limit(curve) => (studies::load_curve_card(report, curve), String::new()),
         Studied::Sweep(sweep) if sweep.is_in_order() || sweep.rounds.is_some() => {
-            let cells = page::table("Every setting", &text_table(report, true));
+            let cells = studies::figures(report, "Every setting");
             (card::<&str>("Every setting", &[], &cells), studies::sweep_cards(report, sweep))
         }
         Studied::Sweep(sweep) => (studies::sweep_cards(report, sweep), String::new()),
@@ -82,7 +81,7 @@ fn study_cards(report: &Report) -> (String, String) {
         Studied::Targets(targets) => (studies::targets_card(report, targets), results::result_cards(report)),
         Studied::Commands(results) => {
             let lead: Vec<&str> = results.commands.iter().map(|one| one.sentence.as_str()).collect();
-            let runs = page::table("Every run", &text_table(report, true));
+            let runs = studies::figures(report, "Every run");
             (card("Commands", &lead, &runs), String::new())
         }
         Studied::Hosts(scaling) => (studies::host_count_card(report, scaling), results::result_cards(report)),
@@ -108,7 +107,7 @@ fn grid_card(report: &Report) -> String {
     }
     if body.is_empty() {
         lead.clear();
-        body = page::table("Every result", &text_table(report, true));
+        body = studies::figures(report, "Every result");
     }
     card("Every test", &lead, &body)
 }
@@ -122,13 +121,13 @@ fn all_results_table(report: &Report) -> String {
     let lead = [
         "Latency from submission to completion; - where too few operations support it; ~ rounded, since the interval is wide.",
     ];
-    card("All figures", &lead, &page::table("Every result", &text_table(report, true)))
+    card("All figures", &lead, &studies::figures(report, "Every result"))
 }
 
 /// Returns the comparison of a replay with its original.
 fn replay_card(result: &Measured) -> Option<String> {
     let replay = result.replay.as_deref()?;
-    let heading = heading(replay);
+    let heading = replay_caption(replay);
     Some(card(&heading, &replay.differs, &page::table("Every figure of both", &replay_table(replay))))
 }
 

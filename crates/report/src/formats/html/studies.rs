@@ -12,7 +12,7 @@ use super::plot::{
 };
 use super::{page, plot};
 use crate::page::supported;
-use crate::view::report::table as text_table;
+use crate::view::report::table as main_table;
 use crate::view::results::describe_fairness;
 use crate::view::sweep::{Marks, Sides, best_value, labels, sides};
 use askama::Template;
@@ -26,6 +26,11 @@ use std::collections::BTreeMap;
 
 fn is_qualified(report: &Report, result: usize) -> bool {
     report.results.get(result).is_none_or(|r| r.void || r.verdict != Verdict::Valid)
+}
+
+/// Returns the main table of a report with all of its rows.
+pub(super) fn figures(report: &Report, caption: &str) -> String {
+    page::table(caption, &main_table(report, true))
 }
 
 /// `1,000 to 1,200`.
@@ -141,7 +146,7 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
     }
     let missing =
         by_reason(&api.not_measured).into_iter().map(|(names, why)| (names.join("; "), with_micro_sign(why)));
-    let mut body = page::table("All figures of all interfaces", &text_table(report, true));
+    let mut body = figures(report, "All figures of all interfaces");
     body += &page::facts(&missing.collect::<Vec<_>>());
     let lead = [
         "synced: MB/s including the final sync; user, kernel: ns of CPU per byte; calls, faults: per MiB; device: bytes it moved per byte.",
@@ -184,7 +189,7 @@ pub(super) fn targets_card(report: &Report, targets: &Targets) -> String {
     out + &card::<&str>(
         "All figures",
         &[],
-        &page::table("Every test on every target, with its intervals", &text_table(report, true)),
+        &figures(report, "Every test on every target, with its intervals"),
     )
 }
 
@@ -324,7 +329,7 @@ pub(super) fn host_count_card(report: &Report, scaling: &Scaling) -> String {
          to the fewest hosts.",
     ];
     card("Scaling with the number of hosts", &lead, &draw_intervals(&labels, rows.collect(), rate_tick))
-        + &card::<&str>("All figures", &[], &page::table("Every number of hosts", &text_table(report, true)))
+        + &card::<&str>("All figures", &[], &figures(report, "Every number of hosts"))
 }
 
 /// Half the width of the end of an error bar.
@@ -345,10 +350,7 @@ pub(super) fn load_curve_card(report: &Report, curve: &LoadCurve) -> String {
     let drawn = CurveDrawing::from_curve(curve);
     let mut body = drawn.key();
     body += &drawn.plot(&common_curve_axes(&[&drawn])).html();
-    body += &folded(
-        "Every load as a table",
-        &page::table("Every load that was offered", &text_table(report, true)),
-    );
+    body += &folded("Every load as a table", &figures(report, "Every load that was offered"));
     card("Latency against load", &lead, &body)
 }
 
@@ -595,7 +597,7 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
     } else {
         ("The best settings", "The best setting of each workload, and the settings that it is compared with")
     };
-    let best = page::table(caption, &text_table(report, true));
+    let best = page::table(caption, &main_table(report, true));
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     sweep.skipped.iter().for_each(|cell| *reasons.entry(&cell.why).or_default() += 1);
     let skipped: Vec<_> =

@@ -2,7 +2,10 @@
 
 use crate::Style;
 use crate::page::{Page, Table};
-use crate::view::captures::{operations, origin, other_tasks, parts, restricted, tasks};
+use crate::view::captures::{
+    describe_aspects, describe_origin, describe_other_tasks, describe_restriction, operation_table,
+    task_table,
+};
 use model::captured::Captured;
 use model::replay::{Figure, FitCheck};
 use model::units::{show_bytes, show_count, show_ns, show_rate};
@@ -22,9 +25,9 @@ pub(super) fn write_capture(captured: &Captured, style: Style, to: &mut dyn Writ
         );
     }
     out.prose("", "  ", &format!("{} {}", out.paint(&word, "1"), captured.completeness.sentence));
-    out.prose("", "  ", &origin(captured));
+    out.prose("", "  ", &describe_origin(captured));
     if let Some(restriction) = &captured.restricted {
-        out.prose("", "  ", &restricted(restriction));
+        out.prose("", "  ", &describe_restriction(restriction));
     }
     let profile = &captured.profile;
     if profile.requests == 0 {
@@ -32,15 +35,15 @@ pub(super) fn write_capture(captured: &Captured, style: Style, to: &mut dyn Writ
         return out.write(to);
     }
     out.line("");
-    out.table(&operations(&profile.operations));
+    out.table(&operation_table(&profile.operations));
     out.line("");
-    for (what, text) in parts(captured) {
+    for (what, text) in describe_aspects(captured) {
         out.prose(&format!("{what:<10}"), CONTINUATION, &text);
     }
     if !profile.tasks.is_empty() {
         out.line("");
-        out.table(&tasks(&profile.tasks));
-        let others = other_tasks(profile);
+        out.table(&task_table(&profile.tasks));
+        let others = describe_other_tasks(profile);
         if !others.is_empty() {
             out.prose("", "  ", &others);
         }

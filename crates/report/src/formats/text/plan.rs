@@ -2,7 +2,7 @@
 
 use crate::Style;
 use crate::page::{Page, display_width};
-use crate::view::plan::{job_title, plan_headline, plan_remarks, streams};
+use crate::view::plan::{describe_streams, job_title, plan_headline, plan_remarks};
 use model::plan::{Explained, Plan};
 use model::study::Study;
 use std::io::{self, Write};
@@ -47,6 +47,6 @@ fn show_settings(out: &mut Page, plan: &Plan) {
 fn show_workloads(out: &mut Page, plan: &Plan) {
     for (at, job) in plan.jobs.iter().enumerate() {
         out.line(&job_title(plan, at));
-        streams(job).for_each(|line| out.prose("    ", "      ", &line));
+        describe_streams(job).for_each(|line| out.prose("    ", "      ", &line));
     }
 }

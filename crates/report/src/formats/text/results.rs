@@ -8,7 +8,7 @@
 
 use crate::page::{Page, Table, display_width, percentile, short_bytes};
 use crate::view::columns::{Columns, or_dash};
-use crate::view::results::{describe_fairness, heading, host_table, replay_table, result_table};
+use crate::view::results::{describe_fairness, host_table, replay_caption, replay_table, result_table};
 use model::figures::{Account, Entry, Moved, Snia, State, Steadiness};
 use model::finding::{Finding, Severity};
 use model::profile::{Points, Score, ToolCell, ToolResults, ToolRow};
@@ -486,7 +486,7 @@ fn describe_basis(points: &Points) -> String {
 pub(super) fn show_replay(out: &mut Page, result: &Measured) {
     let Some(replay) = result.replay.as_deref().filter(|_| !result.void) else { return };
     out.line("");
-    out.prose("", "  ", &heading(replay));
+    out.prose("", "  ", &replay_caption(replay));
     out.table(&replay_table(replay));
     for why in &replay.differs {
         out.prose("- ", "  ", why);

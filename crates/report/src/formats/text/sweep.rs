@@ -8,8 +8,9 @@
 //!   the window, and the tracked variable.
 
 use crate::page::{Page, SUSPECT_MARK, SUSPECT_MARK_MEANING, display_width};
+use crate::view::columns::or_dash;
 use crate::view::sweep::{
-    MAX_MAP_COLUMNS, Marks, Sides, best_value, describe_change, iops_table, labels, none, round_table,
+    MAX_MAP_COLUMNS, Marks, Sides, best_value, describe_change, iops_table, labels, round_table,
     round_tables, rows_table, shows_each_cell, sides, thread_counts, work_rows,
 };
 use model::finding::{Finding, Outcome, Severity};
@@ -47,7 +48,7 @@ fn describe_best(sweep: &Sweep, work: &Work) -> String {
     let Some(best) = sweep.winner.get(&work.name) else { return format!("{name}: {}", work.sentence) };
     let setting = &best.setting;
     let size = setting.spec.clone().unwrap_or_else(|| show_bytes(setting.block_bytes.into()));
-    let value = best.value(work.by).map_or_else(none, |v| work.by.show(v));
+    let value = or_dash(best.value(work.by), |v| work.by.show(v));
     let unit = if work.by.is_latency() { String::new() } else { format!(" {}", work.by.heading()) };
     let as_good = if work.by.is_latency() { "as low" } else { "as fast" };
     let sure = match (work.chosen, work.rivals.len()) {
