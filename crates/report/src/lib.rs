@@ -166,6 +166,7 @@ pub struct Writer<K: ?Sized> {
 }
 
 /// Returns the entry of a format for a kind of report.
+#[expect(clippy::unnecessary_wraps, reason = "formats list the kinds that they cannot write as None")]
 pub(crate) const fn writer<K: ?Sized>(
     about: &'static str,
     write: fn(&K, Style, &mut dyn Write) -> io::Result<()>,

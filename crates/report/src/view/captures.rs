@@ -200,7 +200,7 @@ fn describe_queueing(all: &[Operation]) -> Option<String> {
 }
 
 fn describe_arrivals(arrivals: &Arrivals) -> String {
-    let idc = |figure: Option<f64>| figure.map_or_else(|| "-".into(), show_rate);
+    let idc = |figure: Option<f64>| or_dash(figure, show_rate);
     format!(
         "{}: every {} on average, p50 {}, p99 {}; dispersion (1 = random) {} in 10 ms, {} in 100 ms",
         arrivals.of,

@@ -214,7 +214,7 @@ pub(crate) fn sides_table(comparisons: &Comparisons, all: bool, joined: bool) ->
     }
     for number in all_numbers(comparisons).iter().filter(|number| all || number.in_short_table) {
         let metric = number.sides.iter().find_map(SideNumber::metric);
-        let of_a = metric.map_or_else(|| "-".into(), |m| value(m, m.a));
+        let of_a = or_dash(metric, |m| value(m, m.a));
         let name = [number.name.clone(), of_a];
         let changes = number.sides.iter().map(|side| side.change(joined));
         table.add(name.into_iter().chain(changes));

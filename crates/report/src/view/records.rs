@@ -5,9 +5,10 @@
 
 use super::columns::{Columns, Records};
 use super::findings;
-use model::command::Moved;
+use model::command::{Moved, Syncs};
 use model::comparison::{Comparison, Metric, Pair};
 use model::evidence::Extents;
+use model::figures::AtDevice;
 use model::finding::CheckId;
 use model::history::{Figure, Listing, SessionTable};
 use model::report::{Figures, Measured, Report, Verdict};
@@ -89,7 +90,7 @@ pub(crate) fn report_records(report: &Report) -> Records {
                 .value("dirty_at_end_bytes", |(.., run)| known(&run.dirty_at_end_bytes))
                 .value("sync_seconds", |(.., run)| known(&run.sync_seconds))
                 .value("stable_mb_per_s", |(.., run)| known(&run.stable_mb_per_s))
-                .value("syncs", |(.., run)| run.syncs.as_ref().ok().map(|syncs| syncs.count()))
+                .value("syncs", |(.., run)| run.syncs.as_ref().ok().map(Syncs::count))
                 .text("limited_by", |(command, ..)| &command.limiter.name)
                 .value("verdict", |_| report.verdict.word())
                 .with_session(report, |_| None)
@@ -178,7 +179,7 @@ impl CellRow<'_> {
     }
 
     /// Returns a value of the topmost device.
-    fn device(&self, value: impl Fn(&model::report::AtDevice, f64) -> f64) -> Option<f64> {
+    fn device(&self, value: impl Fn(&AtDevice, f64) -> f64) -> Option<f64> {
         let iops = self.known()?.iops?;
         self.result?.at_device().map(|device| value(&device, iops))
     }
@@ -231,7 +232,7 @@ fn cell_records(report: &Report, sweep: &Sweep) -> Records {
         .value("latency_mean_ns", |row| row.known()?.latency_mean_ns)
         .value("latency_max_ns", |row| row.known()?.latency_max_ns)
         .percentiles("", CellRow::figures)
-        .value("device_iops", |row| row.device(|device, iops| device.requests_per_s(iops)))
+        .value("device_iops", |row| row.device(AtDevice::requests_per_s))
         .value("device_mb_per_s", |row| row.device(|device, iops| device.bytes_per_s(iops) / 1e6))
         .value("cpu_ns_per_mib", |row| row.known()?.cpu_ns_per_mib)
         .value("limited_by", |row| row.result.map(|r| r.limiter.name.clone()))
@@ -402,7 +403,7 @@ pub(crate) fn watch_records(watched: &Watched) -> Records {
         .value("level", |(device, _)| device.level)
         .value("seconds", |(_, figures)| figures.map(|f| f.seconds));
     for name in ["read", "write", "discard"] {
-        let requests = |figures: &Option<&model::watch::DeviceInterval>| -> Option<Requests> {
+        let requests = |figures: Option<&model::watch::DeviceInterval>| -> Option<Requests> {
             match name {
                 "read" => figures.map(|f| f.read),
                 "write" => figures.map(|f| f.write),
@@ -410,14 +411,14 @@ pub(crate) fn watch_records(watched: &Watched) -> Records {
             }
         };
         all = all
-            .value(format!("{name}_per_s"), |(_, f)| requests(f).map(|r| r.per_s))
-            .value(format!("{name}_mb_per_s"), |(_, f)| requests(f).map(|r| r.mb_per_s))
-            .value(format!("{name}_request_bytes"), |(_, f)| requests(f)?.request_bytes)
-            .value(format!("{name}_await_ms"), |(_, f)| requests(f)?.await_ms);
+            .value(format!("{name}_per_s"), |(_, f)| requests(*f).map(|r| r.per_s))
+            .value(format!("{name}_mb_per_s"), |(_, f)| requests(*f).map(|r| r.mb_per_s))
+            .value(format!("{name}_request_bytes"), |(_, f)| requests(*f)?.request_bytes)
+            .value(format!("{name}_await_ms"), |(_, f)| requests(*f)?.await_ms);
         if name != "discard" {
             all = all
-                .value(format!("{name}_merged_per_s"), |(_, f)| requests(f).map(|r| r.merged_per_s))
-                .value(format!("{name}_merged_percent"), |(_, f)| requests(f)?.merged_percent);
+                .value(format!("{name}_merged_per_s"), |(_, f)| requests(*f).map(|r| r.merged_per_s))
+                .value(format!("{name}_merged_percent"), |(_, f)| requests(*f)?.merged_percent);
         }
     }
     let load = |device: &model::watch::WatchedDevice| device.load.clone()?.ok();

@@ -356,7 +356,7 @@ pub(crate) fn round_table(report: &Report, sweep: &Sweep, value: CellValue) -> T
         let mut row = vec![show_block(u64::from(size)), worst_verdict_mark(cells.clone().filter_map(result))];
         for work in &works {
             let cell = cells.clone().find(|c| c.setting.work() == work.work());
-            row.push(cell.map_or_else(|| "-".into(), |c| marked_value(c, result(c), value)));
+            row.push(or_dash(cell, |c| marked_value(c, result(c), value)));
         }
         table.add(row);
     }

@@ -25,7 +25,7 @@ use model::history::Listing;
 use model::machine::Devices;
 use model::plan::Explained;
 use model::verification::{Verifications, Verified};
-use page::{card, facts, head_card, repeat_card, with_micro_sign, write_page};
+use page::{card, facts, head_card, plain_card, repeat_card, with_micro_sign, write_page};
 use std::io::{self, Write};
 
 pub(super) static FORMAT: Format = Format {
@@ -49,15 +49,13 @@ pub(super) static FORMAT: Format = Format {
     fitted: None,
 };
 
-const NO_LEAD: &[&str] = &[];
-
 /// `1 session`, `2 sessions`.
 fn count_of(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn command_card(purpose: &'static str, line: String) -> String {
-    card("Repeat it", NO_LEAD, &repeat_card(vec![(purpose, line)]))
+    plain_card("Repeat it", &repeat_card(vec![(purpose, line)]))
 }
 
 /// Writes the result of a verification.
@@ -73,9 +71,9 @@ fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::
         header.push(verification.target.clone());
         let damage = damage_facts(verification);
         if !damage.is_empty() {
-            sections.push(card("Damage", NO_LEAD, &facts(&damage)));
+            sections.push(plain_card("Damage", &facts(&damage)));
         }
-        sections.push(card("Details", NO_LEAD, &facts(&verification_facts(verification))));
+        sections.push(plain_card("Details", &facts(&verification_facts(verification))));
     } else {
         header.push(count_of(all.hosts.len(), "host"));
         for on in &all.hosts {
@@ -93,7 +91,7 @@ fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::
                 }
                 Err(why) => vec![("verdict".to_owned(), why.clone())],
             };
-            sections.push(card(on.host.as_deref().unwrap_or_default(), NO_LEAD, &facts(&outcome_text)));
+            sections.push(plain_card(on.host.as_deref().unwrap_or_default(), &facts(&outcome_text)));
         }
     }
     write_page(to, &format!("{word} · verify"), &header, &sections)
@@ -127,7 +125,7 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
     });
     let todo: Vec<_> = todo.collect();
     if !todo.is_empty() {
-        sections.push(card("Before you measure", NO_LEAD, &facts(&todo)));
+        sections.push(plain_card("Before you measure", &facts(&todo)));
     }
     for group in &diagnosis.groups {
         let rows = Columns::new(&group.looks)
@@ -136,7 +134,7 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
             .text("seen", |entry| &entry.sentence)
             .text("what to do", |entry| &entry.cure)
             .table(&[]);
-        sections.push(card(&group.heading, NO_LEAD, &page::table(&group.heading, &rows)));
+        sections.push(plain_card(&group.heading, &page::table(&group.heading, &rows)));
     }
     sections.push(command_card(
         "Check again:",
@@ -159,8 +157,8 @@ fn write_plan(explained: &Explained, _: Style, to: &mut dyn Write) -> io::Result
     chains.dedup();
     let sections = [
         head_card("PLAN", "", &plan::plan_headline(plan), &[cost.sentence()]),
-        card("Settings and their origins", NO_LEAD, &page::table("Settings and their origins", &settings)),
-        card("Workloads", NO_LEAD, &facts(&jobs)),
+        plain_card("Settings and their origins", &page::table("Settings and their origins", &settings)),
+        plain_card("Workloads", &facts(&jobs)),
         command_card("Measure it, without --explain:", findings::command_line(&plan.command)),
     ];
     write_page(to, "plan", &[vec![plan.title.clone()], chains].concat(), &sections)
@@ -179,7 +177,7 @@ fn write_list(listing: &Listing, _: Style, to: &mut dyn Write) -> io::Result<()>
     };
     let sections = [
         head_card("SESSIONS", "", &count_of(listing.entries.len(), "session"), &[]),
-        card("Sessions, newest first", NO_LEAD, &format!("{body}{}", facts(&foot))),
+        plain_card("Sessions, newest first", &format!("{body}{}", facts(&foot))),
     ];
     write_page(to, "sessions", &["list".into()], &sections)
 }

@@ -2,7 +2,7 @@
 //! it.
 
 use super::page::filters;
-use super::page::{card, facts, folded, icon, page, repeat_card, time, with_micro_sign};
+use super::page::{card, facts, folded, icon, page, plain_card, repeat_card, time, with_micro_sign};
 use super::plot::{Axis, Label, Plot, SIDE};
 use super::time_series::{Direction, Events, result_directions};
 use super::{page, plot, results, studies};
@@ -68,13 +68,13 @@ fn study_cards(report: &Report) -> (String, String) {
             )
         }
         Studied::Layers(layers) => {
-            let figures = card::<&str>("All figures", &[], &studies::figures(report, "Every layer"));
+            let figures = plain_card("All figures", &studies::figures(report, "Every layer"));
             (studies::layers_card(report, layers), format!("{}{figures}", results::result_cards(report)))
         }
         Studied::Limit(curve) => (studies::load_curve_card(report, curve), String::new()),
         Studied::Sweep(sweep) if sweep.is_in_order() || sweep.rounds.is_some() => {
             let cells = studies::figures(report, "Every setting");
-            (card::<&str>("Every setting", &[], &cells), studies::sweep_cards(report, sweep))
+            (plain_card("Every setting", &cells), studies::sweep_cards(report, sweep))
         }
         Studied::Sweep(sweep) => (studies::sweep_cards(report, sweep), String::new()),
         Studied::Interfaces(api) => (studies::interfaces_card(report, api), String::new()),
@@ -95,7 +95,7 @@ fn grid_card(report: &Report) -> String {
     if let Studied::Profile(shown) = &report.study {
         lead.extend(shown.differs.iter().cloned());
         if let Some(score) = &shown.score {
-            let points = |p: &model::profile::Points| p.value.map_or_else(|| "-".into(), show_rate);
+            let points = |p: &model::profile::Points| or_dash(p.value, show_rate);
             lead.push(format!(
                 "Score of {}: read {}, write {}, total {}.",
                 shown.tool,
@@ -145,7 +145,7 @@ fn gate_card(report: &Report) -> Option<String> {
         .text("sentence", |gate| &gate.sentence)
         .table(&[]);
     (!table.is_empty())
-        .then(|| card::<&str>("Conditions", &[], &page::table("Every condition and its answer", &table)))
+        .then(|| plain_card("Conditions", &page::table("Every condition and its answer", &table)))
 }
 
 /// Returns the comparison with an earlier session that was measured again.
@@ -487,7 +487,7 @@ pub(super) fn acting_card(report: &Report, findings: &[Finding]) -> String {
     if found.is_empty() {
         return String::new();
     }
-    card::<&str>("Findings that affect the numbers", &[], &finding_list(&found, report.results.len()))
+    plain_card("Findings that affect the numbers", &finding_list(&found, report.results.len()))
 }
 
 /// Returns the cards of notes and of every check with its answer.
@@ -570,15 +570,14 @@ pub(super) fn foot_cards(report: &Report) -> String {
     let derived = report.deductions.iter().map(|d| (d.name.clone(), with_micro_sign(&d.sentence)));
     let derived = facts(&derived.collect::<Vec<_>>());
     if !derived.is_empty() {
-        out += &card::<&str>("Derived from these results", &[], &derived);
+        out += &plain_card("Derived from these results", &derived);
     }
     let commands = repeat_commands(report);
     if !commands.is_empty() {
-        out += &card::<&str>("Repeat it", &[], &repeat_card(commands));
+        out += &plain_card("Repeat it", &repeat_card(commands));
     }
-    out + &card::<&str>(
+    out + &plain_card(
         "Where and how",
-        &[],
         &format!("{}{}", facts(&machine_facts(report)), folded("Settings", &settings_table(report))),
     )
 }

@@ -3,8 +3,8 @@
 //! A comparison draws every change with its interval on one axis around "no change".
 
 use super::page::{
-    card, facts, folded, head_card, multiples, page, rate_tick, repeat_card, short_number, time_or_dash,
-    with_micro_sign,
+    card, facts, folded, head_card, multiples, page, plain_card, rate_tick, repeat_card, short_number,
+    time_or_dash, with_micro_sign,
 };
 use super::plot::Axis;
 use super::studies::{IntervalHeadings, IntervalRow, common_axis, draw_intervals, draw_intervals_on};
@@ -28,7 +28,6 @@ use std::io::{self, Write};
 
 /// Limits the results with plots, to keep the page small.
 const MAX_PLOTS: usize = 120;
-const NO_LEAD: &[&str] = &[];
 
 /// Writes a table of sessions, result by result.
 pub(super) fn write_session_table(table: &SessionTable, _: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -207,7 +206,7 @@ fn source_facts(table: &SessionTable) -> String {
         (name, lines.filter(|w| !w.is_empty()).collect::<Vec<_>>().join("\n"))
     };
     let all: Vec<(String, String)> = named_reports(table).map(source).collect();
-    if all.is_empty() { String::new() } else { card("Where and how", NO_LEAD, &facts(&all)) }
+    if all.is_empty() { String::new() } else { plain_card("Where and how", &facts(&all)) }
 }
 
 fn session_commands(table: &SessionTable) -> String {
@@ -222,7 +221,7 @@ fn session_commands(table: &SessionTable) -> String {
         ("Check these sessions again and show them:", line("show")),
         ("Compare the others with the first:", line("compare")),
     ];
-    card("Repeat it", NO_LEAD, &repeat_card(all))
+    plain_card("Repeat it", &repeat_card(all))
 }
 
 /// Writes a comparison of two sides.
@@ -407,7 +406,7 @@ fn headline_runs(pairs: &[Pair]) -> Option<String> {
         )
     };
     let items = [("A".to_owned(), list(&metric.a_runs)), ("B".to_owned(), list(&metric.b_runs))];
-    Some(card(&format!("Every run: {}, {}", pair.name, metric.name), &[] as &[&str], &facts(&items)))
+    Some(plain_card(&format!("Every run: {}, {}", pair.name, metric.name), &facts(&items)))
 }
 
 /// Returns each differing circumstance once.
@@ -430,7 +429,7 @@ fn sides_card(sides: &[(&str, &Side)], differences: &[(String, String)], left_ou
     items.extend(differences.iter().map(|(aspect, text)| (format!("{aspect} differs"), text.clone())));
     items.extend(left_out.iter().map(|text| ("left out".to_owned(), text.clone())));
     let names: Vec<&str> = sides.iter().map(|(name, _)| *name).collect();
-    card(&format!("What was compared: {}", names.join(" and ")), &[] as &[&str], &facts(&items))
+    plain_card(&format!("What was compared: {}", names.join(" and ")), &facts(&items))
 }
 
 fn answer_list(findings: &[Finding]) -> String {
@@ -441,7 +440,7 @@ fn answer_list(findings: &[Finding]) -> String {
         .text("sentence", |finding| &finding.sentence)
         .table(&[]);
     let body = folded("Every check of the comparison", &page::table("Every check of the comparison", &table));
-    if body.is_empty() { body } else { card::<&str>("What was checked", &[], &body) }
+    if body.is_empty() { body } else { plain_card("What was checked", &body) }
 }
 
 #[cfg(test)]

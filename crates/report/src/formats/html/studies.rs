@@ -4,7 +4,7 @@
 //! knee, target and overloads. A sweep is maps with a shade for each cell.
 
 use super::page::{
-    card, facts, folded, key, multiples, rate_tick, short_number, time, time_or_dash, time_tick,
+    card, facts, folded, key, multiples, plain_card, rate_tick, short_number, time, time_or_dash, time_tick,
     with_micro_sign,
 };
 use super::plot::{
@@ -12,6 +12,7 @@ use super::plot::{
 };
 use super::{page, plot};
 use crate::page::supported;
+use crate::view::columns::or_dash;
 use crate::view::report::table as main_table;
 use crate::view::results::describe_fairness;
 use crate::view::sweep::{Marks, Sides, best_value, labels, sides};
@@ -35,7 +36,7 @@ pub(super) fn figures(report: &Report, caption: &str) -> String {
 
 /// `1,000 to 1,200`.
 fn format_interval(interval: Option<[f64; 2]>) -> String {
-    interval.map_or_else(|| "-".into(), |[low, high]| format!("{} to {}", show_rate(low), show_rate(high)))
+    or_dash(interval, |[low, high]| format!("{} to {}", show_rate(low), show_rate(high)))
 }
 
 /// Returns the card of the costs of each layer.
@@ -76,7 +77,7 @@ pub(super) fn layers_card(report: &Report, layers: &Layers) -> String {
 }
 
 fn layer_rate_row(row: &LayerRow) -> IntervalRow {
-    let iops = |pace: Option<Pace>| pace.map_or_else(|| "-".into(), |p| show_count(p.iops));
+    let iops = |pace: Option<Pace>| or_dash(pace, |p| show_count(p.iops));
     let against = row.against.as_ref().map(|d| format!("{}: {}", d.name, show_change(d.factor)));
     IntervalRow {
         value: row.tool.map(|t| (t.iops, row.iops_interval)),
@@ -121,7 +122,7 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
                 value: row.mb_per_s.map(|v| (v, row.mb_per_s_interval)),
                 hollow: is_qualified(report, row.result),
                 cells: vec![
-                    row.mb_per_s.map_or_else(|| "-".into(), |v| supported(v, row.mb_per_s_interval)),
+                    or_dash(row.mb_per_s, |v| supported(v, row.mb_per_s_interval)),
                     format_interval(row.mb_per_s_interval),
                     ns(row.p50_ns),
                     ns(row.p99_ns),
@@ -186,11 +187,7 @@ pub(super) fn targets_card(report: &Report, targets: &Targets) -> String {
     );
     let lead = ["Dot: the rate; line: its 95 % interval; hollow: a finding qualifies it."];
     out += &card("Which target is faster", &lead, &draw_intervals(&labels, rows, rate_tick));
-    out + &card::<&str>(
-        "All figures",
-        &[],
-        &figures(report, "Every test on every target, with its intervals"),
-    )
+    out + &plain_card("All figures", &figures(report, "Every test on every target, with its intervals"))
 }
 
 /// Limits the hosts drawn for a result: the slowest come first.
@@ -257,11 +254,7 @@ fn host_rate_row(host: &HostFigures, rate: &HostRate) -> IntervalRow {
         name: host.name.clone(),
         value: rate.iops.map(|iops| (iops, None)),
         hollow: rate.verdict != Verdict::Valid,
-        cells: vec![
-            rate.iops.map_or_else(|| "-".into(), show_rate),
-            rate.share.map_or_else(|| "-".into(), show_share),
-            rate.limiter.clone(),
-        ],
+        cells: vec![or_dash(rate.iops, show_rate), or_dash(rate.share, show_share), rate.limiter.clone()],
         ..IntervalRow::default()
     }
 }
@@ -311,9 +304,9 @@ pub(super) fn host_count_card(report: &Report, scaling: &Scaling) -> String {
             value: total.map(|t| (t.iops, t.iops_interval)),
             hollow: !is_valid,
             cells: vec![
-                total.map_or_else(|| "-".into(), |t| supported(t.iops, t.iops_interval)),
-                row.iops_per_host.map_or_else(|| "-".into(), show_rate),
-                row.efficiency.map_or_else(|| "-".into(), show_share),
+                or_dash(total, |t| supported(t.iops, t.iops_interval)),
+                or_dash(row.iops_per_host, show_rate),
+                or_dash(row.efficiency, show_share),
             ],
             ..IntervalRow::default()
         }
@@ -329,7 +322,7 @@ pub(super) fn host_count_card(report: &Report, scaling: &Scaling) -> String {
          to the fewest hosts.",
     ];
     card("Scaling with the number of hosts", &lead, &draw_intervals(&labels, rows.collect(), rate_tick))
-        + &card::<&str>("All figures", &[], &figures(report, "Every number of hosts"))
+        + &plain_card("All figures", &figures(report, "Every number of hosts"))
 }
 
 /// Half the width of the end of an error bar.
@@ -578,9 +571,8 @@ struct MapCell {
 pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
     let mut out: String = sweep.works.iter().map(|work| work_card(sweep, work)).collect();
     if sweep.works.is_empty() {
-        out += &card::<&str>(
+        out += &plain_card(
             "All settings",
-            &[],
             &draw_work_maps(
                 &sweep.cells.iter().collect::<Vec<_>>(),
                 Measure::Bandwidth,
@@ -694,7 +686,7 @@ fn draw_work_maps(cells: &[&CellFigures], by: Measure, marks: Marks, of_all: Opt
             let value = found.value(by);
             Some(MapCell {
                 title: with_micro_sign(&describe_cell(found, by)),
-                value: value.map_or_else(|| "-".into(), |v| with_micro_sign(&by.show_short(v))),
+                value: or_dash(value, |v| with_micro_sign(&by.show_short(v))),
                 shade: value.map_or(0, |v| map_shade(share(v))),
                 best: is(marks.best),
                 cheapest: is(marks.cheapest) && !is(marks.best),

@@ -6,6 +6,7 @@ use crate::view::captures::{
     describe_aspects, describe_origin, describe_other_tasks, describe_restriction, operation_table,
     task_table,
 };
+use crate::view::columns::or_dash;
 use model::captured::Captured;
 use model::replay::{Figure, FitCheck};
 use model::units::{show_bytes, show_count, show_ns, show_rate};
@@ -76,7 +77,7 @@ pub(super) fn write_fit_check(fit: &FitCheck, style: Style, to: &mut dyn io::Wri
 }
 
 fn fit_row(figure: &Figure) -> [String; 6] {
-    let shown = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format_figure(figure, value));
+    let shown = |value: Option<f64>| or_dash(value, |value| format_figure(figure, value));
     let is_distance = figure.unit == "ks";
     let difference = figure.difference.map_or_else(
         || "-".into(),

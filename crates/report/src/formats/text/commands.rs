@@ -1,6 +1,7 @@
 //! A report of `fathom time`: what a command did, in at most eight lines, and all of its figures as a table.
 
 use crate::page::Page;
+use crate::view::columns::or_dash;
 use crate::view::commands::table;
 use crate::view::findings::acts;
 use model::command::{CommandResult, CommandResults, CommandRun, DeviceUse};
@@ -194,7 +195,7 @@ fn detail_rows(run: &CommandRun) -> Vec<(&'static str, String)> {
     {
         let names: Vec<String> =
             syncs.calls.iter().map(|(name, count)| format!("{} {name}", show_count(*count as f64))).collect();
-        let time = |ns: Option<u64>| ns.map_or_else(|| "-".into(), |ns| show_ns(ns as f64));
+        let time = |ns: Option<u64>| or_dash(ns, |ns| show_ns(ns as f64));
         out.push((
             "Syncs",
             format!(

@@ -183,14 +183,14 @@ fn rate_range(runs: &[RunFigures]) -> String {
 
 fn describe_interval(result: &Measured) -> String {
     let interval = result.total.as_ref().and_then(|t| t.iops_interval);
-    interval.map_or_else(|| "-".into(), |[low, high]| format!("{} to {}", show_rate(low), show_rate(high)))
+    or_dash(interval, |[low, high]| format!("{} to {}", show_rate(low), show_rate(high)))
 }
 
 /// Describes the interval within a single run, which does not predict the next run.
 fn describe_within_run(run: &RunFigures) -> String {
     let describe =
         |[low, high]: [f64; 2]| format!("{} to {} within this run", show_rate(low), show_rate(high));
-    run.iops_within.map_or_else(|| "-".into(), describe)
+    or_dash(run.iops_within, describe)
 }
 
 /// `STEADY, +0.3 %/min (-0.2 to 0.8)`.
@@ -462,7 +462,7 @@ fn tool_number(row: &ToolRow, cell: Option<&ToolCell>) -> String {
 }
 
 fn short_points(points: &Points) -> String {
-    points.value.map_or_else(|| "-".into(), show_count)
+    or_dash(points.value, show_count)
 }
 
 /// Describes what the points are computed from.

@@ -488,8 +488,7 @@ fn tracked_name(variable: Variable, setting: &Setting) -> String {
 
 fn show_tracked(out: &mut Page, rounds: &Rounds) {
     out.prose("", "  ", &format!("Tracked: {}", tracked_name(rounds.variable, &rounds.tracked)));
-    let tracked_or_dash =
-        |value: Option<f64>| value.map_or_else(|| "-".into(), |v| format_tracked(rounds.variable, v));
+    let tracked_or_dash = |value: Option<f64>| or_dash(value, |v| format_tracked(rounds.variable, v));
     let from = rounds.by_round.len().saturating_sub(MAX_ROUNDS);
     let rounds_shown = rounds.by_round.iter().enumerate().skip(from);
     let rounds_text: Vec<String> =
