@@ -191,6 +191,12 @@ pub(crate) fn with_suspect_mark(figure: String, verdict: Verdict) -> String {
     }
 }
 
+/// `1,000 to 1,200`, or `-`.
+pub(crate) fn interval_ends(interval: Option<[f64; 2]>) -> String {
+    let ends = |[low, high]: [f64; 2]| format!("{} to {}", show_rate(low), show_rate(high));
+    interval.map_or_else(|| "-".into(), ends)
+}
+
 /// Returns half the interval in percent of the value.
 pub(crate) fn half_width(value: f64, interval: Option<[f64; 2]>) -> String {
     match interval {

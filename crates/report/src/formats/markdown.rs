@@ -12,7 +12,7 @@ use crate::view::findings::{full_report_hint, rest_summary_of, worst_of};
 use crate::view::machine::{count_answers, describe_answer, device_table};
 use crate::view::plan::{describe_streams, job_title, plan_headline, plan_remarks, settings_table};
 use crate::view::report::{ending, quoted, table};
-use crate::view::results;
+use crate::view::results::{self, read_write_tests};
 use crate::view::sessions::{
     list_foot, list_table, session_remarks, session_table, session_table_foot, session_table_legend,
 };
@@ -25,7 +25,7 @@ use model::finding::{CheckPage, Diagnosis, Finding, Look, Outcome, Pages, Severi
 use model::history::{Listing, SessionTable};
 use model::machine::Devices;
 use model::plan::Explained;
-use model::report::{Counts, CountsAs, Figures, Measured, Quick, Report, Rerun, Verdict};
+use model::report::{Counts, CountsAs, Figures, Measured, Quick, Report, Rerun};
 use model::study::Studied;
 use model::verification::{Verifications, Verified};
 use std::io;
@@ -236,57 +236,21 @@ fn wrapped(text: &str) -> String {
     prose(BLOCK_WIDTH, "", "  ", text).trim_end().to_owned()
 }
 
-/// Reads and writes of a test.
-struct GridTest<'a> {
-    name: &'a str,
-    /// MB/s and IOPS of reads and of writes.
-    rates: [Option<[String; 2]>; 2],
-    worst: &'a Measured,
-}
-
 fn test_grid(results: &[Measured]) -> Table {
-    let mut tests: Vec<GridTest> = Vec::new();
-    for result in results {
-        let name = [" read", " write"].iter().find_map(|end| result.name.strip_suffix(end));
-        let (name, rates) = (name.unwrap_or(&result.name), direction_rates(result));
-        let is_other_half = |test: &&mut GridTest| {
-            test.name == name && test.rates.iter().zip(&rates).all(|(a, b)| a.is_none() || b.is_none())
-        };
-        if let Some(test) = tests.iter_mut().find(is_other_half) {
-            for (known, new) in test.rates.iter_mut().zip(rates) {
-                *known = known.take().or(new);
-            }
-            test.worst =
-                if invalid_or_worst(result) > invalid_or_worst(test.worst) { result } else { test.worst };
-        } else {
-            tests.push(GridTest { name, rates, worst: result });
-        }
-    }
-    let rate = |test: &GridTest, direction: usize, at: usize| {
-        or_dash(test.rates[direction].as_ref(), |rates| rates[at].clone())
+    let mb_per_s = |f: &Figures| supported(f.mb_per_s, f.mb_per_s_interval);
+    let iops = |f: &Figures| supported(f.iops, f.iops_interval);
+    // An invalidated direction has one word in place of its two figures.
+    let cell = |half: Option<(&Measured, &Figures)>, void: &str, show: &dyn Fn(&Figures) -> String| {
+        or_dash(half, |(result, figures)| if result.void { void.to_owned() } else { show(figures) })
     };
-    Columns::new(&tests)
-        .label("test", |test| test.name.to_owned())
-        .value("read MB/s", |test| rate(test, 0, 0))
-        .value("IOPS", |test| rate(test, 0, 1))
-        .value("write MB/s", |test| rate(test, 1, 0))
-        .value("IOPS", |test| rate(test, 1, 1))
+    Columns::new(read_write_tests(results.iter()))
+        .text("test", |test| test.name)
+        .value("read MB/s", |test| cell(test.halves[0], "none", &mb_per_s))
+        .value("IOPS", |test| cell(test.halves[0], "-", &iops))
+        .value("write MB/s", |test| cell(test.halves[1], "none", &mb_per_s))
+        .value("IOPS", |test| cell(test.halves[1], "-", &iops))
         .label("verdict", |test| verdict_mark(test.worst))
         .table(&[])
-}
-
-fn invalid_or_worst(result: &Measured) -> (bool, Verdict) {
-    (result.void, result.verdict)
-}
-
-/// Returns the rates of reads and of writes; `None` if the test lacks them.
-fn direction_rates(result: &Measured) -> [Option<[String; 2]>; 2] {
-    let rates = |figures: Option<&Figures>| match figures {
-        Some(_) if result.void => Some(["none".into(), "-".into()]),
-        Some(f) => Some([supported(f.mb_per_s, f.mb_per_s_interval), supported(f.iops, f.iops_interval)]),
-        None => None,
-    };
-    [rates(result.read.as_ref()), rates(result.write.as_ref())]
 }
 
 fn write_comparison(comparison: &Comparison, style: Style, to: &mut dyn Write) -> io::Result<()> {

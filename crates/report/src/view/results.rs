@@ -100,8 +100,39 @@ fn result_rows(result: &Measured) -> Vec<ResultRow<'_>> {
     both.into_iter().chain(directions).chain(syncs).collect()
 }
 
+/// Reads and writes of a test, which may be two results.
+pub(crate) struct ReadWriteTest<'r> {
+    pub(crate) name: &'r str,
+    /// The reads and the writes with their results.
+    pub(crate) halves: [Option<(&'r Measured, &'r Figures)>; 2],
+    /// The result with the worse verdict.
+    pub(crate) worst: &'r Measured,
+}
+
+/// Returns the tests of these results. `RND4K Q1T1 read` and `RND4K Q1T1 write` are one test.
+pub(crate) fn read_write_tests<'r>(results: impl Iterator<Item = &'r Measured>) -> Vec<ReadWriteTest<'r>> {
+    let mut tests: Vec<ReadWriteTest> = Vec::new();
+    for result in results {
+        let name = [" read", " write"].iter().find_map(|end| result.name.strip_suffix(end));
+        let name = name.unwrap_or(&result.name);
+        let halves = [&result.read, &result.write].map(|f| Some((result, f.as_ref()?)));
+        let is_other_half = |test: &&mut ReadWriteTest| {
+            test.name == name && test.halves.iter().zip(&halves).all(|(a, b)| a.is_none() || b.is_none())
+        };
+        if let Some(test) = tests.iter_mut().find(is_other_half) {
+            test.halves.iter_mut().zip(halves).for_each(|(known, new)| *known = known.or(new));
+            if (result.void, result.verdict) > (test.worst.void, test.worst.verdict) {
+                test.worst = result;
+            }
+        } else {
+            tests.push(ReadWriteTest { name, halves, worst: result });
+        }
+    }
+    tests
+}
+
 /// Limits the rows of hosts: the lost and the slowest hosts come first.
-const MAX_HOSTS: usize = 64;
+pub(crate) const MAX_HOSTS: usize = 64;
 
 /// Describes how evenly the hosts share the rate.
 pub(crate) fn describe_fairness(fair: &Fairness) -> String {
@@ -111,35 +142,45 @@ pub(crate) fn describe_fairness(fair: &Fairness) -> String {
     fair.sentence.clone()
 }
 
-/// Returns a row for each host, of many only the slowest, and the number of hosts without a row.
-pub(crate) fn host_table(fleet: &FleetFigures, result: &str) -> (Table, usize) {
-    // A lost host has a row; a host that did not run the job has none.
-    let rate = |host: &'_ HostFigures| host.results.iter().find(|r| r.name == result).cloned();
-    let taking_part = fleet.hosts.iter().map(|host| (host, rate(host)));
-    let mut hosts: Vec<(&HostFigures, Option<HostRate>)> =
-        taking_part.filter(|(host, rate)| rate.is_some() || host.verdict.is_none()).collect();
+/// Returns the hosts of a result with their rates, in the order of their ranks: of many only the slowest, and how many others there are. A
+/// host that did not run the job is left out.
+pub(crate) fn slowest_hosts<'f>(
+    fleet: &'f FleetFigures,
+    result: &str,
+    with_lost: bool,
+) -> (Vec<(&'f HostFigures, Option<&'f HostRate>)>, usize) {
+    let rate = |host: &'f HostFigures| host.results.iter().find(|r| r.name == result);
+    let hosts = fleet.hosts.iter().map(|host| (host, rate(host)));
+    let mut hosts: Vec<(&HostFigures, Option<&HostRate>)> =
+        hosts.filter(|(host, rate)| rate.is_some() || with_lost && host.verdict.is_none()).collect();
     let all = hosts.len();
-    let iops = |rate: &Option<HostRate>| rate.as_ref().and_then(|r| r.iops).unwrap_or(0.0);
-    hosts.sort_by(|(_, a), (_, b)| iops(a).total_cmp(&iops(b)));
+    let iops = |rate: Option<&HostRate>| rate.and_then(|r| r.iops).unwrap_or(0.0);
+    hosts.sort_by(|(_, a), (_, b)| iops(*a).total_cmp(&iops(*b)));
     hosts.truncate(MAX_HOSTS);
     hosts.sort_by_key(|(host, _)| host.rank);
-    let more = all - hosts.len();
-    let number = |rate: &Option<HostRate>, value: fn(&HostRate) -> Option<f64>, show: fn(f64) -> String| {
-        or_dash(rate.as_ref().and_then(value), show)
+    let others = all - hosts.len();
+    (hosts, others)
+}
+
+/// Returns a row for each host, of many only the slowest, and the number of hosts without a row.
+pub(crate) fn host_table(fleet: &FleetFigures, result: &str) -> (Table, usize) {
+    let (hosts, more) = slowest_hosts(fleet, result, true);
+    let number = |rate: Option<&HostRate>, value: fn(&HostRate) -> Option<f64>, show: fn(f64) -> String| {
+        or_dash(rate.and_then(value), show)
     };
     let table = Columns::new(hosts)
         .label("host", |(host, _)| host.name.clone())
         .label("verdict", |(host, rate)| {
             let lost = || host.verdict.map_or("lost", Verdict::word);
-            rate.as_ref().map_or_else(lost, |rate| rate.verdict.word())
+            rate.map_or_else(lost, |rate| rate.verdict.word())
         })
-        .value("MB/s", |(_, rate)| number(rate, |r| r.mb_per_s, show_rate))
-        .value("IOPS", |(_, rate)| number(rate, |r| r.iops, show_rate))
-        .value("share", |(_, rate)| number(rate, |r| r.share, show_share))
-        .value("p50", |(_, rate)| or_dash(rate.as_ref(), |r| host_latency(&r.p50_ns)))
-        .value("p99", |(_, rate)| or_dash(rate.as_ref(), |r| host_latency(&r.p99_ns)))
-        .value("CPU per op", |(_, rate)| number(rate, |r| r.cpu_ns_per_op, show_ns))
-        .label("limited by", |(_, rate)| or_dash(rate.as_ref(), |r| r.limiter.replace("the ", "")))
+        .value("MB/s", |(_, rate)| number(*rate, |r| r.mb_per_s, show_rate))
+        .value("IOPS", |(_, rate)| number(*rate, |r| r.iops, show_rate))
+        .value("share", |(_, rate)| number(*rate, |r| r.share, show_share))
+        .value("p50", |(_, rate)| or_dash(*rate, |r| host_latency(&r.p50_ns)))
+        .value("p99", |(_, rate)| or_dash(*rate, |r| host_latency(&r.p99_ns)))
+        .value("CPU per op", |(_, rate)| number(*rate, |r| r.cpu_ns_per_op, show_ns))
+        .label("limited by", |(_, rate)| or_dash(*rate, |r| r.limiter.replace("the ", "")))
         .table(&["CPU per op", "limited by", "p50"]);
     (table, more)
 }

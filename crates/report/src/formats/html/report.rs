@@ -11,7 +11,7 @@ use crate::page::{accepted, supported};
 use crate::view::columns::{Columns, or_dash};
 use crate::view::findings::{acts, answer_word, merge_repeated};
 use crate::view::report::{ending, headline};
-use crate::view::results::{replay_caption, replay_table};
+use crate::view::results::{read_write_tests, replay_caption, replay_table};
 use crate::view::{comparison, findings};
 use askama::Template;
 use model::finding::{Finding, Outcome, Severity};
@@ -422,22 +422,12 @@ struct GridCell {
 pub(super) fn test_grid(results: &[Measured]) -> String {
     let both = |r: &Measured| [r.read.as_ref(), r.write.as_ref()].map(|f| f.map(|f| f.mb_per_s));
     let most = results.iter().filter(|r| !r.void).flat_map(both).flatten().fold(0.0, f64::max);
-    let mut rows: Vec<GridRow> = Vec::new();
-    for result in results.iter().filter(|r| r.trim.is_none()) {
-        let name = [" read", " write"].iter().find_map(|end| result.name.strip_suffix(end));
-        let name = name.unwrap_or(&result.name);
-        let cells = [&result.read, &result.write].map(|f| f.as_ref().map(|f| grid_cell(result, f, most)));
-        let is_free = |row: &GridRow| row.cells.iter().zip(&cells).all(|(a, b)| a.is_none() || b.is_none());
-        match rows.iter_mut().find(|row| row.name == name && is_free(row)) {
-            Some(row) => {
-                for (known, new) in row.cells.iter_mut().zip(cells) {
-                    *known = known.take().or(new);
-                }
-            }
-            None => rows.push(GridRow { name: name.to_owned(), cells }),
-        }
-    }
-    rows.retain(|row| row.cells.iter().any(Option::is_some));
+    let tests = read_write_tests(results.iter().filter(|r| r.trim.is_none())).into_iter();
+    let rows = tests.filter(|test| test.halves.iter().any(Option::is_some)).map(|test| GridRow {
+        name: test.name.to_owned(),
+        cells: test.halves.map(|half| half.map(|(result, figures)| grid_cell(result, figures, most))),
+    });
+    let rows: Vec<GridRow> = rows.collect();
     if rows.is_empty() { String::new() } else { TestGrid { rows }.render().unwrap_or_default() }
 }
 

@@ -11,7 +11,7 @@ use super::studies::{IntervalHeadings, IntervalRow, common_axis, draw_intervals,
 use super::time_series::Events;
 use super::{page, results, studies, time_series};
 use crate::Style;
-use crate::page::supported;
+use crate::page::{interval_ends, supported};
 use crate::view::columns::Columns;
 use crate::view::comparison::{Compared, describe_source, interval, left_out_notes, value};
 use crate::view::findings;
@@ -149,14 +149,13 @@ fn draw_session_rates(all: &[SessionResult], column: &Column) -> String {
             let ns = main.and_then(|f| f.latency_ns.percentiles.get(rank).copied().flatten());
             time_or_dash(ns.map(|ns| ns as f64))
         };
-        let interval = rate.interval.map(|[low, high]| format!("{} to {}", show_rate(low), show_rate(high)));
         IntervalRow {
             name: one.name.clone(),
             value: rate.value.map(|value| (value, rate.interval)),
             hollow: one.result.verdict != Verdict::Valid,
             cells: vec![
                 rate.value.map_or_else(|| "no number".into(), |v| supported(v, rate.interval)),
-                interval.unwrap_or_else(|| "-".into()),
+                interval_ends(rate.interval),
                 ns("50"),
                 ns("99"),
                 one.result.verdict.word().into(),

@@ -11,10 +11,10 @@ use super::plot::{
     Axis, Label, Plot, SIDE, Tick, Whisker, interval_range, map_shade, spread_labels, tick_classes, whisker,
 };
 use super::{page, plot};
-use crate::page::supported;
+use crate::page::{interval_ends, supported};
 use crate::view::columns::or_dash;
 use crate::view::report::table as main_table;
-use crate::view::results::describe_fairness;
+use crate::view::results::{MAX_HOSTS, describe_fairness, slowest_hosts};
 use crate::view::sweep::{Marks, Sides, best_value, labels, sides};
 use askama::Template;
 use model::figures::{LayerRow, Layers, Pace, by_reason};
@@ -32,11 +32,6 @@ fn is_qualified(report: &Report, result: usize) -> bool {
 /// Returns the main table of a report with all of its rows.
 pub(super) fn figures(report: &Report, caption: &str) -> String {
     page::table(caption, &main_table(report, true))
-}
-
-/// `1,000 to 1,200`.
-fn format_interval(interval: Option<[f64; 2]>) -> String {
-    or_dash(interval, |[low, high]| format!("{} to {}", show_rate(low), show_rate(high)))
 }
 
 /// Returns the card of the costs of each layer.
@@ -84,7 +79,7 @@ fn layer_rate_row(row: &LayerRow) -> IntervalRow {
         device: row.device.map(|d| d.iops),
         cells: vec![
             iops(row.tool),
-            format_interval(row.iops_interval),
+            interval_ends(row.iops_interval),
             iops(row.device),
             against.unwrap_or_default(),
         ],
@@ -123,7 +118,7 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
                 hollow: is_qualified(report, row.result),
                 cells: vec![
                     or_dash(row.mb_per_s, |v| supported(v, row.mb_per_s_interval)),
-                    format_interval(row.mb_per_s_interval),
+                    interval_ends(row.mb_per_s_interval),
                     ns(row.p50_ns),
                     ns(row.p99_ns),
                 ],
@@ -190,28 +185,19 @@ pub(super) fn targets_card(report: &Report, targets: &Targets) -> String {
     out + &plain_card("All figures", &figures(report, "Every test on every target, with its intervals"))
 }
 
-/// Limits the hosts drawn for a result: the slowest come first.
-const MAX_HOSTS: usize = 64;
-
 /// Draws every host of every result.
 pub(super) fn hosts_card(report: &Report) -> Option<String> {
     let fleet = report.fleet.as_ref()?;
     let mut body = String::new();
     for result in &report.results {
-        let mut hosts: Vec<(&HostFigures, &HostRate)> = fleet
-            .hosts
-            .iter()
-            .filter_map(|host| Some((host, host.results.iter().find(|r| r.name == result.name)?)))
-            .collect();
+        let (hosts, others) = slowest_hosts(fleet, &result.name, false);
+        let hosts: Vec<(&HostFigures, &HostRate)> =
+            hosts.into_iter().filter_map(|(host, rate)| Some((host, rate?))).collect();
         if hosts.is_empty() {
             continue;
         }
-        let all = hosts.len();
-        hosts.sort_by(|a, b| a.1.iops.unwrap_or(0.0).total_cmp(&b.1.iops.unwrap_or(0.0)));
-        hosts.truncate(MAX_HOSTS);
-        hosts.sort_by_key(|(host, _)| host.rank);
-        let of_all =
-            if all > hosts.len() { format!(", the {} slowest of {all}", hosts.len()) } else { String::new() };
+        let (shown, all) = (hosts.len(), hosts.len() + others);
+        let of_all = if others > 0 { format!(", the {shown} slowest of {all}") } else { String::new() };
         let rates_caption = format!("{}: the rate of each host{of_all}", result.name);
         let rates = IntervalHeadings::new(
             &rates_caption,

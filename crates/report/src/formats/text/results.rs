@@ -6,7 +6,7 @@
 //! - The card: results as a well-known tool shows them, with bars or a score.
 //! - A replay next to its original.
 
-use crate::page::{Page, Table, display_width, percentile, short_bytes};
+use crate::page::{Page, Table, display_width, interval_ends, percentile, short_bytes};
 use crate::view::columns::{Columns, or_dash};
 use crate::view::results::{describe_fairness, host_table, replay_caption, replay_table, result_table};
 use model::figures::{Account, Entry, Moved, Snia, State, Steadiness};
@@ -168,7 +168,7 @@ fn run_table(results: &[&Measured], draw: impl Fn(&Measured) -> String) -> Table
         })
         .value("95 % interval", |result| match result.runs.as_slice() {
             [only] => describe_within_run(only),
-            _ => describe_interval(result),
+            _ => interval_ends(result.total.as_ref().and_then(|total| total.iops_interval)),
         })
         .label("steadiness, drift", |result| or_dash(result.steadiness.as_ref(), describe_steadiness))
         .table(&["over time", "IOPS"])
@@ -179,11 +179,6 @@ fn rate_range(runs: &[RunFigures]) -> String {
     let rates = runs.iter().map(|r| r.iops);
     let (low, high) = rates.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
     format!("{} to {}", show_rate(low), show_rate(high))
-}
-
-fn describe_interval(result: &Measured) -> String {
-    let interval = result.total.as_ref().and_then(|t| t.iops_interval);
-    or_dash(interval, |[low, high]| format!("{} to {}", show_rate(low), show_rate(high)))
 }
 
 /// Describes the interval within a single run, which does not predict the next run.
