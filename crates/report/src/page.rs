@@ -82,6 +82,26 @@ impl Page {
         self.text += &prose(self.width, first, indent, text);
     }
 
+    /// Adds a paragraph.
+    pub(crate) fn paragraph(&mut self, text: &str) {
+        self.prose("", "  ", text);
+    }
+
+    /// Adds an indented paragraph.
+    pub(crate) fn note(&mut self, text: &str) {
+        self.prose("  ", "    ", text);
+    }
+
+    /// Adds the legend of a table.
+    pub(crate) fn legend(&mut self, text: &str) {
+        self.prose("", "", text);
+    }
+
+    /// Adds a paragraph next to its name.
+    pub(crate) fn field(&mut self, name: &str, text: &str) {
+        self.prose(&format!("{name:<8}"), "        ", text);
+    }
+
     /// Adds a table with the columns that fit, and the names of the others.
     pub(crate) fn table(&mut self, table: &Table) {
         self.indented_table("", table);
@@ -121,7 +141,7 @@ impl Page {
         if !left_out.is_empty() {
             let left_out = left_out.join(", ");
             let notice = format!("Columns that do not fit: {left_out}; --format json has them.");
-            self.prose("", "  ", &notice);
+            self.paragraph(&notice);
         }
     }
 

@@ -19,16 +19,15 @@ pub(super) fn write_capture(captured: &Captured, style: Style, to: &mut dyn Writ
     let mut out = Page::new(style);
     let word = captured.completeness.word.to_uppercase();
     if let Some(damage) = &captured.damage {
-        out.prose(
-            "",
-            "  ",
-            &format!("{} the file is {damage}; the part before that is shown", out.paint("CUT", "1")),
-        );
+        out.paragraph(&format!(
+            "{} the file is {damage}; the part before that is shown",
+            out.paint("CUT", "1")
+        ));
     }
-    out.prose("", "  ", &format!("{} {}", out.paint(&word, "1"), captured.completeness.sentence));
-    out.prose("", "  ", &describe_origin(captured));
+    out.paragraph(&format!("{} {}", out.paint(&word, "1"), captured.completeness.sentence));
+    out.paragraph(&describe_origin(captured));
     if let Some(restriction) = &captured.restricted {
-        out.prose("", "  ", &describe_restriction(restriction));
+        out.paragraph(&describe_restriction(restriction));
     }
     let profile = &captured.profile;
     if profile.requests == 0 {
@@ -46,7 +45,7 @@ pub(super) fn write_capture(captured: &Captured, style: Style, to: &mut dyn Writ
         out.table(&task_table(&profile.tasks));
         let others = describe_other_tasks(profile);
         if !others.is_empty() {
-            out.prose("", "  ", &others);
+            out.paragraph(&others);
         }
     }
     out.write(to)
@@ -58,9 +57,9 @@ const NO_DECIMALS_FROM: f64 = 1000.0;
 
 pub(super) fn write_fit_check(fit: &FitCheck, style: Style, to: &mut dyn io::Write) -> io::Result<()> {
     let mut out = Page::new(style);
-    out.prose("", "  ", &format!("{}: {}", fit.word.word(), fit.sentence));
+    out.paragraph(&format!("{}: {}", fit.word.word(), fit.sentence));
     let job = fit.job.as_ref().map_or_else(|| "the job fitted to it".into(), |job| format!("the job {job}"));
-    out.prose("", "  ", &format!("{} and {job}, run on {}", fit.capture, fit.target));
+    out.paragraph(&format!("{} and {job}, run on {}", fit.capture, fit.target));
     out.line("");
     let mut table = Table::new(&FIT_HEADINGS, &[]);
     table.add_all(fit.figures.iter().map(fit_row));

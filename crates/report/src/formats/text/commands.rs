@@ -66,7 +66,7 @@ pub(super) fn show(out: &mut Page, report: &Report, results: &CommandResults, al
 /// Prints a command with the figures of its last run, which resembles future runs most.
 fn one_command(out: &mut Page, report: &Report, command: &CommandResult) {
     let sentence = out.paint(&command.sentence, "1");
-    out.prose("", "  ", &sentence);
+    out.paragraph(&sentence);
     let Some(run) = command.runs.last() else { return };
     if command.runs.len() > 1 {
         out.line(&format!("  time     {}; the last run:", times(command)));

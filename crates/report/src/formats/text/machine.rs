@@ -211,7 +211,7 @@ const WORD_GAP: usize = 2;
 
 pub(super) fn write_diagnosis(diagnosis: &Diagnosis, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
-    out.prose("", "  ", &diagnosis.chain);
+    out.paragraph(&diagnosis.chain);
     for group in &diagnosis.groups {
         out.line("");
         out.line(&group.heading);
@@ -260,7 +260,7 @@ fn before_you_measure(out: &mut Page, diagnosis: &Diagnosis) {
         let text = format!(
             "Before you measure: nothing was found that would change what a number means.{notes}{unseen}"
         );
-        out.prose("", "  ", &text);
+        out.paragraph(&text);
         return;
     }
     out.line("Before you measure:");
@@ -276,7 +276,7 @@ fn before_you_measure(out: &mut Page, diagnosis: &Diagnosis) {
     }
     let rest = format!("{notes}{unseen}");
     if !rest.is_empty() {
-        out.prose("", "  ", rest.trim());
+        out.paragraph(rest.trim());
     }
 }
 

@@ -10,8 +10,8 @@ use std::io::{self, Write};
 pub(super) fn write_plan(explained: &Explained, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let Explained { plan, machine, cost } = explained;
     let mut out = Page::new(style);
-    out.prose("", "  ", &plan_headline(plan));
-    out.prose("", "  ", &cost.sentence());
+    out.paragraph(&plan_headline(plan));
+    out.paragraph(&cost.sentence());
     out.line("");
     show_settings(&mut out, plan);
     out.line("");
@@ -21,11 +21,11 @@ pub(super) fn write_plan(explained: &Explained, style: Style, to: &mut dyn Write
         out.line(&format!("differences from {}:", form.tool));
     }
     for remark in plan_remarks(&plan.study) {
-        out.prose("  ", "    ", &remark);
+        out.note(&remark);
     }
     for place in &machine.places {
         out.line("");
-        out.prose("", "  ", &place.chain());
+        out.paragraph(&place.chain());
     }
     out.write(to)
 }

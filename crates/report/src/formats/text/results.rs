@@ -75,7 +75,7 @@ fn show_open_loop(out: &mut Page, result: &Measured) {
             median_and_tail(service),
             median_and_tail(late)
         );
-        out.prose("  ", "    ", &text);
+        out.note(&text);
     }
 }
 
@@ -91,7 +91,7 @@ fn show_final_sync(out: &mut Page, result: &Measured, least: f64) {
         show_rate(with.mb_per_s),
         show_rate(with.iops)
     );
-    out.prose("  ", "    ", &text);
+    out.note(&text);
 }
 
 fn show_cost(out: &mut Page, result: &Measured) {
@@ -153,7 +153,7 @@ fn show_steadiness_legend(out: &mut Page, shown: &[&Measured]) {
         .collect();
     if !states.is_empty() {
         let states: Vec<String> = states.into_iter().collect();
-        out.prose("", "  ", &format!("{}.", states.join("; ")));
+        out.paragraph(&format!("{}.", states.join("; ")));
     }
 }
 
@@ -277,7 +277,7 @@ pub(super) fn show_seconds(out: &mut Page, result: &Measured) {
     }
     if !result.disturbed.is_empty() {
         out.line(&format!("Disturbed runs of {}", result.name));
-        result.disturbed.iter().for_each(|d| out.prose("  ", "    ", &describe_disturbed_attempt(d)));
+        result.disturbed.iter().for_each(|d| out.note(&describe_disturbed_attempt(d)));
     }
     if !result.series.is_empty() || !result.disturbed.is_empty() {
         out.line("");
@@ -323,7 +323,7 @@ pub(super) fn show_ledger(out: &mut Page, results: &[Measured]) {
     out.table(&table);
     out.line("Totals of all runs, from the snapshot before the first operation to the one after the last.");
     for reason in reasons {
-        out.prose("  ", "    ", &reason);
+        out.note(&reason);
     }
     out.line("");
 }
@@ -362,7 +362,7 @@ pub(super) fn show_hosts(out: &mut Page, report: &Report, all: bool) {
     let Some(fleet) = &report.fleet else { return };
     let main = report.results.iter().find(|r| r.true_name == report.headline.name).or(report.results.first());
     for result in report.results.iter().filter(|r| all || main.is_some_and(|main| main.name == r.name)) {
-        out.prose("Hosts   ", "        ", &result.name);
+        out.field("Hosts", &result.name);
         let (table, more) = host_table(fleet, &result.name);
         out.table(&table);
         if more > 0 {
@@ -391,7 +391,7 @@ pub(super) fn show_card(out: &mut Page, card: &ToolResults) {
         Some(score) => show_scores(out, &card.rows, score),
     }
     for differs in &card.differs {
-        out.prose("  ", "    ", differs);
+        out.note(differs);
     }
     out.line("");
 }
@@ -441,7 +441,7 @@ fn show_scores(out: &mut Page, rows: &[ToolRow], score: &Score) {
         "MB/s = 10^6 bytes per second: medians over runs; Acc.time is the mean latency{void}."
     ));
     for (name, points) in [("read", &score.read), ("write", &score.write), ("total", &score.total)] {
-        out.prose("  ", "    ", &format!("{name} score: {}", describe_basis(points)));
+        out.note(&format!("{name} score: {}", describe_basis(points)));
     }
 }
 
@@ -481,7 +481,7 @@ fn describe_basis(points: &Points) -> String {
 pub(super) fn show_replay(out: &mut Page, result: &Measured) {
     let Some(replay) = result.replay.as_deref().filter(|_| !result.void) else { return };
     out.line("");
-    out.prose("", "  ", &replay_caption(replay));
+    out.paragraph(&replay_caption(replay));
     out.table(&replay_table(replay));
     for why in &replay.differs {
         out.prose("- ", "  ", why);

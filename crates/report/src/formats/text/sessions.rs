@@ -31,14 +31,14 @@ pub(super) fn write_list(listing: &Listing, style: Style, to: &mut dyn Write) ->
         }
         out.table(&table);
         if table.lines(style.width).1.contains(&ID_HEADING) {
-            out.prose("", "  ", "`COLUMNS=120 fathom list` shows the ids.");
+            out.paragraph("`COLUMNS=120 fathom list` shows the ids.");
         }
     }
     for (entry, why) in listing.entries.iter().filter_map(|e| Some((e, e.problem.as_ref()?))) {
         out.prose(&format!("{}: ", printable(&entry.id)), "    ", &printable(why));
     }
     for note in list_foot(listing) {
-        out.prose("", "  ", &note);
+        out.paragraph(&note);
     }
     out.write(to)
 }
@@ -52,10 +52,10 @@ pub(super) fn write_session_table(
     if !sessions.rows.is_empty() {
         let table = session_table(sessions);
         out.table(&table);
-        out.prose("", "  ", &session_table_legend(&table));
+        out.paragraph(&session_table_legend(&table));
     }
     for note in session_remarks(sessions).into_iter().chain(session_table_foot(sessions)) {
-        out.prose("", "  ", &note);
+        out.paragraph(&note);
     }
     out.write(to)
 }
@@ -84,12 +84,12 @@ fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::
     out.line("");
     if !rows.is_empty() {
         out.table(rows);
-        out.prose("", "", compared.legend);
+        out.legend(compared.legend);
         if let Some(note) = &compared.hidden {
-            out.prose("", "  ", note);
+            out.paragraph(note);
         }
     }
-    compared.left_out().iter().for_each(|sentence| out.prose("  ", "    ", sentence));
+    compared.left_out().iter().for_each(|sentence| out.note(sentence));
     out.line("");
     show_findings(&mut out, &compared.findings, compared.results, style.detail == Detail::All);
     compared.sides().for_each(|(name, side)| show_side(&mut out, name, side));
@@ -132,7 +132,7 @@ fn show_findings(out: &mut Page, findings: &[Finding], results: usize, all: bool
         let first = worst_of(findings.to_vec());
         list_findings(out, first.iter(), results);
         if let Some(rest) = rest_summary_of(findings) {
-            out.prose("", "  ", &format!("{rest}: {TO_SEE_ALL}"));
+            out.paragraph(&format!("{rest}: {TO_SEE_ALL}"));
         }
         return;
     }
