@@ -4,18 +4,20 @@
 //! CrystalDiskMark. The pages of all checks together are the document `docs/reference/checks.md`.
 
 use crate::documentation::{is_command, page_parts};
-use crate::page::{SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, escaped, prose, supported, verdict_mark};
+use crate::page::{display_width, prose};
 use crate::view::columns::{Columns, or_dash};
 use crate::view::comparison::{Compared, describe_source};
 use crate::view::findings;
 use crate::view::findings::{full_report_hint, rest_summary_of, worst_of};
 use crate::view::machine::{count_answers, describe_answer, device_table};
+use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, supported, verdict_mark};
 use crate::view::plan::{describe_streams, job_title, plan_headline, plan_remarks, settings_table};
 use crate::view::report::{ending, quoted, table};
 use crate::view::results::{self, read_write_tests};
 use crate::view::sessions::{
     list_foot, list_table, session_remarks, session_table, session_table_foot, session_table_legend,
 };
+use crate::view::table::Table;
 use crate::view::verification::{
     damage_items, verdict_on_all_hosts, verification_headline, verification_notes, verification_rates,
 };
@@ -74,6 +76,46 @@ fn fenced(text: &str) -> String {
 fn backticks_around(text: &str, least: usize) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     "`".repeat(least.max(longest + 1))
+}
+
+/// Escapes the characters that have a meaning in Markdown.
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            '|' | '*' | '_' | '`' | '<' | '>' | '[' | ']' | '\\' | '~' => out.extend(['\\', c]),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+impl Table {
+    /// Returns a Markdown table, with aligned columns in the source.
+    pub(crate) fn markdown(&self) -> String {
+        let escape = |cells: &[String]| -> Vec<String> { cells.iter().map(|c| escaped(c.trim())).collect() };
+        let head = escape(&self.headings);
+        let rows: Vec<Vec<String>> = self.rows.iter().map(|row| escape(row)).collect();
+        let all = || std::iter::once(&head).chain(&rows);
+        let width_of = |at: usize| all().filter_map(|row| row.get(at)).map(|c| display_width(c)).max();
+        let widths: Vec<usize> = (0..head.len()).map(|at| width_of(at).unwrap_or(0).max(3)).collect();
+        let cell = |(at, width): (usize, &usize), row: &[String]| {
+            let text = row.get(at).map_or("", String::as_str);
+            let gap = " ".repeat(width.saturating_sub(display_width(text)));
+            if self.is_text[at] { format!(" {text}{gap} |") } else { format!(" {gap}{text} |") }
+        };
+        let line = |row: &[String]| -> String {
+            let cells = widths.iter().enumerate().map(|column| cell(column, row));
+            format!("|{}\n", cells.collect::<String>())
+        };
+        let rule = widths.iter().zip(&self.is_text).map(|(width, left)| {
+            let dashes = "-".repeat(width - 1);
+            if *left { format!(" :{dashes} |") } else { format!(" {dashes}: |") }
+        });
+        let rule = format!("|{}\n", rule.collect::<String>());
+        line(&head) + &rule + &rows.iter().map(|row| line(row)).collect::<String>()
+    }
 }
 
 /// Width of a block that forums show in full.
@@ -517,4 +559,17 @@ fn one_line_is_a_paragraph_and_several_lines_are_a_list() {
     let several = "Make it.\ndd if=/dev/zero of=x\n\n- Look.";
     let items = "- Make it.\n- `dd if=/dev/zero of=x`\n- Look.\n";
     assert_eq!(page_part(TO_FIRE, several), format!("\n**{TO_FIRE}**\n\n{items}"));
+}
+
+#[test]
+fn markdown_columns_are_aligned_and_foreign_text_is_escaped() {
+    let mut table = Table::new(&["test", "MB/s", "why"], &[]);
+    table.add(["a|b".into(), "1,210".into(), "~<x>\n`y`".into()]);
+    let expected = "| test |  MB/s | why                |\n\
+                | :--- | ----: | :----------------- |\n\
+                | a\\|b | 1,210 | \\~\\<x\\> \\`y\\`     |\n";
+    let squeeze = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace('-', "");
+    assert_eq!(squeeze(&table.markdown()), squeeze(expected));
+    let widths: Vec<usize> = table.markdown().lines().map(display_width).collect();
+    assert!(widths.windows(2).all(|w| w[0] == w[1]), "{}", table.markdown());
 }

@@ -1,7 +1,8 @@
 //! A capture: the profile of the load.
 
 use super::columns::{Columns, or_dash};
-use crate::page::{Table, short_bytes};
+use crate::view::numbers::short_bytes;
+use crate::view::table::Table;
 use model::captured::{
     Arrivals, Captured, Depth, Flushes, Footprint, Latency, Op, Operation, Origin, Profile, Restriction,
     Sequence, Sizes, Task, Unit,

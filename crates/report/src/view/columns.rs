@@ -1,6 +1,6 @@
 //! A table is filled column by column: each column has a heading, an alignment and a field of each item.
 
-use crate::page::Table;
+use crate::view::table::Table;
 
 /// A table of raw values.
 pub(crate) struct Records {

@@ -1,7 +1,7 @@
 //! Measured commands: a row for each.
 
 use super::columns::{Columns, or_dash};
-use crate::page::Table;
+use crate::view::table::Table;
 use model::command::{CommandResults, CommandRun, Moved};
 use model::units::{show_bytes, show_ns, show_rate};
 

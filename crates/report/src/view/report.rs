@@ -1,7 +1,8 @@
 //! A measurement: its main table, its headline, and how it ended.
 
-use crate::page::{Table, accepted, verdict_mark};
 use crate::view::findings;
+use crate::view::numbers::{accepted, verdict_mark};
+use crate::view::table::Table;
 use crate::view::{commands, results, studies, sweep};
 use model::report::{Ending, Headline, Report};
 use model::study::Studied;

@@ -1,7 +1,8 @@
 //! Results of jobs: the table with a row for each direction, the hosts, and a replay next to its original.
 
 use super::columns::{Columns, or_dash};
-use crate::page::{Table, device_rate, half_width, percentile, supported, verdict_mark};
+use crate::view::numbers::{device_rate, half_width, percentile, supported, verdict_mark};
+use crate::view::table::Table;
 use model::fleet::{Fairness, FleetFigures, HostFigures, HostRate};
 use model::replay::{Compared, ReplayComparison};
 use model::report::{Figures, Measured, Verdict};

@@ -1,7 +1,8 @@
 //! Studies: a table of each study, which replaces the table of results.
 
 use super::columns::{Columns, or_dash};
-use crate::page::{Table, half_width, percentile, short_bytes, supported, verdict_mark};
+use crate::view::numbers::{half_width, percentile, short_bytes, supported, verdict_mark};
+use crate::view::table::Table;
 use model::Known;
 use model::comparison::{Answer, Pair};
 use model::evidence::Extents;

@@ -1,7 +1,7 @@
 //! The parts of every page: the shell with style and script, cards, folded parts, tables, and number formats.
 
-use crate::page::Table;
 use crate::view::columns::or_dash;
+use crate::view::table::Table;
 use askama::Template;
 use model::units::{show_ns, show_rate};
 use std::borrow::Cow;

@@ -11,8 +11,8 @@ use super::plot::{
     Axis, Label, Plot, SIDE, Tick, Whisker, interval_range, map_shade, spread_labels, tick_classes, whisker,
 };
 use super::{page, plot};
-use crate::page::{interval_ends, supported};
 use crate::view::columns::or_dash;
+use crate::view::numbers::{interval_ends, supported};
 use crate::view::report::table as main_table;
 use crate::view::results::{MAX_HOSTS, describe_fairness, slowest_hosts};
 use crate::view::sweep::{Marks, Sides, best_value, labels, sides};

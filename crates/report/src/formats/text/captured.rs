@@ -1,12 +1,13 @@
 //! A capture as text: whether it is complete, then the profile of the load; and a fitted job next to its capture.
 
 use crate::Style;
-use crate::page::{Page, Table};
+use crate::page::Page;
 use crate::view::captures::{
     describe_aspects, describe_origin, describe_other_tasks, describe_restriction, operation_table,
     task_table,
 };
 use crate::view::columns::or_dash;
+use crate::view::table::Table;
 use model::captured::Captured;
 use model::replay::{Figure, FitCheck};
 use model::units::{show_bytes, show_count, show_ns, show_rate};

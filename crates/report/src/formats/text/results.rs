@@ -6,9 +6,11 @@
 //! - The card: results as a well-known tool shows them, with bars or a score.
 //! - A replay next to its original.
 
-use crate::page::{Page, Table, display_width, interval_ends, percentile, short_bytes};
+use crate::page::{Page, display_width};
 use crate::view::columns::{Columns, or_dash};
+use crate::view::numbers::{interval_ends, percentile, short_bytes};
 use crate::view::results::{describe_fairness, host_table, replay_caption, replay_table, result_table};
+use crate::view::table::Table;
 use model::figures::{Account, Entry, Moved, Snia, State, Steadiness};
 use model::finding::{Finding, Severity};
 use model::profile::{Points, Score, ToolCell, ToolResults, ToolRow};

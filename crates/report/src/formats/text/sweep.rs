@@ -7,8 +7,9 @@
 //! - The presets `pts`, `pts-throughput`, `pts-latency` and `pts-wsat`: rounds as in the SNIA's test specification, as tables of means over
 //!   the window, and the tracked variable.
 
-use crate::page::{Page, SUSPECT_MARK, SUSPECT_MARK_MEANING, display_width};
+use crate::page::{Page, display_width};
 use crate::view::columns::or_dash;
+use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING};
 use crate::view::sweep::{
     MAX_MAP_COLUMNS, Marks, Sides, best_value, describe_change, iops_table, labels, round_table,
     round_tables, rows_table, shows_each_cell, sides, thread_counts, work_rows,
