@@ -12,7 +12,7 @@ use crate::view::findings::{full_report_hint, rest_summary_of, worst_of};
 use crate::view::machine::{count_answers, describe_answer, device_table};
 use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, supported, verdict_mark};
 use crate::view::plan::{describe_streams, job_title, plan_headline, plan_remarks, settings_table};
-use crate::view::report::{ending, quoted, table};
+use crate::view::report::{describe_ending, describe_headline, main_table};
 use crate::view::results::{self, read_write_tests};
 use crate::view::sessions::{
     list_foot, list_table, session_remarks, session_table, session_table_foot, session_table_legend,
@@ -127,7 +127,7 @@ fn write_report(report: &Report, style: Style, to: &mut dyn Write) -> io::Result
         matches!(report.study, Studied::Jobs | Studied::Profile(_)) && report.results.iter().all(is_transfer);
     let text = match style.detail {
         Detail::Brief if has_tests => forum_block(report),
-        Detail::Brief => table(report, false).markdown(),
+        Detail::Brief => main_table(report, false).markdown(),
         detail => full_page(report, detail == Detail::All),
     };
     if style.detail == Detail::Brief {
@@ -185,10 +185,10 @@ fn full_page(report: &Report, all: bool) -> String {
     let shown = if all { findings::shown_findings(report) } else { findings::worst_findings(report) };
     let limiter = findings::describe_limiter(report, &shown);
     let reason = findings::verdict_reason(report, &shown).map(str::to_owned);
-    for text in reason.into_iter().chain(ending(report)).chain([limiter]) {
+    for text in reason.into_iter().chain(describe_ending(report)).chain([limiter]) {
         out += &format!("\n{}\n", escaped(&text));
     }
-    let table = table(report, all);
+    let table = main_table(report, all);
     if !table.is_empty() {
         out += &format!("\n{}", table.markdown());
     }
@@ -214,7 +214,7 @@ fn full_page(report: &Report, all: bool) -> String {
 fn first_line(report: &Report) -> String {
     let out = report_answer(report);
     let counted = report.counts.sentence.as_ref().map_or_else(String::new, |s| format!(". {s}"));
-    let line = format!("{}{counted}", quoted(report, str::to_owned));
+    let line = format!("{}{counted}", describe_headline(report, str::to_owned));
     out + &format!("**{}** {}\n", report.verdict.word(), escaped(&line))
 }
 

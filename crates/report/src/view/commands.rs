@@ -6,7 +6,7 @@ use model::command::{CommandResults, CommandRun, Moved};
 use model::units::{show_bytes, show_ns, show_rate};
 
 /// Returns a row for each run.
-pub(crate) fn table(results: &CommandResults) -> Table {
+pub(crate) fn command_table(results: &CommandResults) -> Table {
     let seconds = |seconds: f64| show_ns(seconds * 1e9);
     let moved = |run: &CommandRun, amount: fn(&Moved) -> u64| {
         or_dash(run.moved.as_ref().map(amount).ok(), show_bytes)

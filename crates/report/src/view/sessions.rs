@@ -3,7 +3,7 @@
 use super::columns::Columns;
 use crate::view::findings::headline_value;
 use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, supported, with_suspect_mark};
-use crate::view::report::ending;
+use crate::view::report::describe_ending;
 use crate::view::table::Table;
 use model::history::{Column, Entry, Figure, Listing, Row, RowsOf, SessionTable};
 use model::name::visible;
@@ -146,7 +146,7 @@ pub(crate) fn session_remarks(sessions: &SessionTable) -> Vec<String> {
     let remark = |(row, report): (&Row, &Report)| {
         let name = is_main.then(|| format!(": {}.", report.headline.name));
         let answer = report.answer.as_ref().map(|a| format!(", {}: {}", a.word.word(), a.sentence));
-        let ended = ending(report).map(|text| format!(": {text}"));
+        let ended = describe_ending(report).map(|text| format!(": {text}"));
         let qualified = report.verdict != Verdict::Valid;
         let why = qualified.then(|| format!(", {}: {}", report.verdict.word(), report.verdict_reason));
         let parts = [name, answer, ended, why].into_iter().flatten();

@@ -10,7 +10,7 @@ use crate::Style;
 use crate::view::columns::{Columns, or_dash};
 use crate::view::findings::{acts, answer_word, merge_repeated};
 use crate::view::numbers::{accepted, supported};
-use crate::view::report::{ending, headline};
+use crate::view::report::{describe_ending, headline_number};
 use crate::view::results::{read_write_tests, replay_caption, replay_table};
 use crate::view::{comparison, findings};
 use askama::Template;
@@ -203,7 +203,7 @@ pub(super) fn headline_result(report: &Report) -> Option<&Measured> {
 /// Returns the first card: answers, verdict, headline and the plot of runs.
 pub(super) fn hero_card(report: &Report, shown: &[Finding]) -> String {
     let value = report.headline.value;
-    let full_headline = headline(&report.headline, report);
+    let full_headline = headline_number(&report.headline, report);
     let number = value.map_or_else(|| "no number".to_owned(), show_rate);
     let beyond =
         full_headline.strip_prefix(&format!("{number} {}", report.headline.unit)).unwrap_or("").trim();
@@ -212,7 +212,8 @@ pub(super) fn hero_card(report: &Report, shown: &[Finding]) -> String {
     let accepted = as_sentence(accepted(&report.headline.accepted).trim_start_matches(", "));
     let busy = report.busy_machine.iter().map(|sentence| as_sentence(sentence));
     let sentences = [Some(as_sentence(beyond)), Some(accepted), reason].into_iter().flatten().chain(busy);
-    let sentences = sentences.chain(ending(report)).chain([findings::describe_limiter(report, shown)]);
+    let sentences =
+        sentences.chain(describe_ending(report)).chain([findings::describe_limiter(report, shown)]);
     let sentences = sentences.filter(|s| !s.is_empty()).map(|s| with_micro_sign(&s));
     let runs =
         headline_result(report).filter(|_| !matches!(report.study, Studied::Limit(_) | Studied::Sweep(_)));

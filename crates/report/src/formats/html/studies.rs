@@ -13,7 +13,7 @@ use super::plot::{
 use super::{page, plot};
 use crate::view::columns::or_dash;
 use crate::view::numbers::{interval_ends, supported};
-use crate::view::report::table as main_table;
+use crate::view::report::main_table;
 use crate::view::results::{MAX_HOSTS, describe_fairness, slowest_hosts};
 use crate::view::sweep::{Marks, Sides, best_value, labels, sides};
 use askama::Template;

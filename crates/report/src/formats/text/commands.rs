@@ -2,7 +2,7 @@
 
 use crate::page::Page;
 use crate::view::columns::or_dash;
-use crate::view::commands::table;
+use crate::view::commands::command_table;
 use crate::view::findings::acts;
 use model::command::{CommandResult, CommandResults, CommandRun, DeviceUse};
 use model::finding::{Outcome, Severity};
@@ -37,7 +37,7 @@ pub(super) fn show(out: &mut Page, report: &Report, results: &CommandResults, al
     }
     if all {
         out.line("");
-        out.table(&table(results));
+        out.table(&command_table(results));
         out.line("");
         for finding in &report.findings {
             let word = match finding.outcome {

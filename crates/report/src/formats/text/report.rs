@@ -13,7 +13,7 @@ use crate::view::findings::{
     full_report_hint, join_names, rest_summary_after, results_suffix, session_id, shown_findings,
     worst_findings,
 };
-use crate::view::report::{ending, is_of_jobs, quoted, table};
+use crate::view::report::{describe_ending, describe_headline, is_of_jobs, main_table};
 use crate::{Detail, Style};
 use model::comparison::{Answer, Comparison};
 use model::finding::{CheckId, Finding, Outcome, Severity};
@@ -38,7 +38,7 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
         if !report.gates.is_empty() {
             show_answer(&mut out, report);
         }
-        out.table(&table(report, false));
+        out.table(&main_table(report, false));
         if let Some(against) = &report.against {
             show_rerun_brief(&mut out, against);
         }
@@ -148,7 +148,7 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<
         Some(sweep) => sweep::show_ranking(out, sweep, report),
         None => show_answer(out, report),
     }
-    out.prose(&format!("{verdict}  "), "    ", &quoted(report, |number| out.paint(number, "1")));
+    out.prose(&format!("{verdict}  "), "    ", &describe_headline(report, |number| out.paint(number, "1")));
     if let Some(counted) = &report.counts.sentence {
         out.note(counted);
     }
@@ -166,7 +166,7 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<
     for sentence in report.busy_machine.iter().take(if all { usize::MAX } else { 1 }) {
         out.prose_within(if all { usize::MAX } else { 2 }, "  ", "  ", sentence);
     }
-    if let Some(text) = ending(report) {
+    if let Some(text) = describe_ending(report) {
         out.prose("  ", "  ", &text);
     }
     let limiter = &report.limiter;
