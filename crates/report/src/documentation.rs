@@ -5,7 +5,8 @@
 //! row becomes a paragraph. `page_parts` and `is_command` are shared with the other formats that print pages of checks.
 
 use crate::Style;
-use crate::page::{Page, Table, display_width, prose};
+use crate::page::{Page, display_width, prose};
+use crate::view::table::Table;
 use model::finding::{CheckPage, Pages};
 use std::io;
 use std::io::Write;

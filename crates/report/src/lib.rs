@@ -153,7 +153,7 @@ impl Format {
         about: &'static str,
         write: fn(&Report, Style, &mut dyn Write) -> io::Result<()>,
     ) -> Self {
-        Self { name, extension, content, report: Some(Writer { about, write }), ..Self::NONE }
+        Self { name, extension, content, report: writer(about, write), ..Self::NONE }
     }
 }
 
@@ -163,6 +163,15 @@ pub struct Writer<K: ?Sized> {
     pub about: &'static str,
     /// Writes a report.
     pub write: fn(&K, Style, &mut dyn Write) -> io::Result<()>,
+}
+
+/// Returns the entry of a format for a kind of report.
+#[expect(clippy::unnecessary_wraps, reason = "formats list the kinds that they cannot write as None")]
+pub(crate) const fn writer<K: ?Sized>(
+    about: &'static str,
+    write: fn(&K, Style, &mut dyn Write) -> io::Result<()>,
+) -> Option<Writer<K>> {
+    Some(Writer { about, write })
 }
 
 impl<K: ?Sized> fmt::Debug for Writer<K> {

@@ -1,21 +1,14 @@
-//! Text for people: wrapped paragraphs, tables that fit a width, and number formats that several formats share.
+//! Text for people: wrapped paragraphs, and tables that fit a width.
 //!
 //! A [`Table`] that is too wide gives way in three steps: it shortens long names, drops columns in a given order, and
 //! finally prints one value per line.
 
 use crate::Style;
+use crate::view::table::Table;
 use comfy_table::{CellAlignment, ColumnConstraint, LineStyle, TableStyle, Width};
-use model::finding::CheckId;
-use model::report::{Latency, Measured, Verdict};
-use model::units::{MIB, show_count, show_ns, show_rate, show_share};
 use std::borrow::Cow;
 use std::io::{self, Write};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
-
-/// Relative half width of an interval from which the value loses digits.
-const WIDE_INTERVAL: f64 = 0.1;
-/// Relative half width of an interval from which the value keeps a single digit.
-const VERY_WIDE_INTERVAL: f64 = 1.0;
 
 /// Text of limited width that is built line by line.
 pub(crate) struct Page {
@@ -82,6 +75,26 @@ impl Page {
         self.text += &prose(self.width, first, indent, text);
     }
 
+    /// Adds a paragraph.
+    pub(crate) fn paragraph(&mut self, text: &str) {
+        self.prose("", "  ", text);
+    }
+
+    /// Adds an indented paragraph.
+    pub(crate) fn note(&mut self, text: &str) {
+        self.prose("  ", "    ", text);
+    }
+
+    /// Adds the legend of a table.
+    pub(crate) fn legend(&mut self, text: &str) {
+        self.prose("", "", text);
+    }
+
+    /// Adds a paragraph next to its name.
+    pub(crate) fn field(&mut self, name: &str, text: &str) {
+        self.prose(&format!("{name:<8}"), "        ", text);
+    }
+
     /// Adds a table with the columns that fit, and the names of the others.
     pub(crate) fn table(&mut self, table: &Table) {
         self.indented_table("", table);
@@ -121,100 +134,12 @@ impl Page {
         if !left_out.is_empty() {
             let left_out = left_out.join(", ");
             let notice = format!("Columns that do not fit: {left_out}; --format json has them.");
-            self.prose("", "  ", &notice);
+            self.paragraph(&notice);
         }
     }
 
     pub(crate) fn paint(&self, text: &str, code: &str) -> String {
         if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
-    }
-}
-
-/// Formats a percentile, or `-` if too few operations support it.
-pub(crate) fn percentile(latency: &Latency, name: &str) -> String {
-    let value = latency.percentiles.get(name).copied().flatten();
-    value.map_or_else(|| "-".into(), |ns| show_ns(ns as f64))
-}
-
-/// Formats a value with the digits that its interval supports, after `~` if digits were removed.
-pub(crate) fn supported(value: f64, interval: Option<[f64; 2]>) -> String {
-    let share = match interval {
-        Some([low, high]) if value > 0.0 => (high - low) / 2.0 / value,
-        _ => 0.0,
-    };
-    let digits = match share {
-        s if s >= VERY_WIDE_INTERVAL => 1,
-        s if s >= WIDE_INTERVAL => 2,
-        _ => return show_rate(value),
-    };
-    let scale = 10_f64.powi(value.log10().floor() as i32 + 1 - digits);
-    let rounded = (value / scale).round() * scale;
-    // Removes decimals too: 1.23 becomes 1.2 or 1.
-    let places = usize::try_from(digits - 1 - value.log10().floor() as i32).unwrap_or(0);
-    if places > 0 { format!("~{rounded:.places$}") } else { format!("~{}", show_count(rounded)) }
-}
-
-/// Returns the verdict on a row, with its accepted findings. A void result is invalid, even if an older
-/// version judged it otherwise.
-pub(crate) fn verdict_mark(result: &Measured) -> String {
-    let word = match result.verdict {
-        _ if result.void => "invalid",
-        Verdict::Valid => "valid",
-        Verdict::Suspect => "suspect",
-        Verdict::Invalid => "invalid",
-    };
-    word.to_owned() + &accepted(&result.accepted)
-}
-
-/// `, accepted: A04, D01`: the accepted findings that affect a number; empty without any.
-pub(crate) fn accepted(ids: &[CheckId]) -> String {
-    if ids.is_empty() { String::new() } else { format!(", accepted: {}", CheckId::list(ids, ", ")) }
-}
-
-/// Mark after a figure whose result is suspect, in tables where a row has several figures.
-pub(crate) const SUSPECT_MARK: &str = "*";
-/// Explains the mark.
-pub(crate) const SUSPECT_MARK_MEANING: &str =
-    "* = suspect; void = withheld, because a finding invalidates it";
-
-/// Returns the verdict on a row of several results: that of the worst.
-pub(crate) fn worst_verdict_mark<'m>(results: impl Iterator<Item = &'m Measured>) -> String {
-    results.max_by_key(|r| (r.void, r.verdict)).map_or_else(String::new, verdict_mark)
-}
-
-/// Returns a figure with the mark of its verdict, for tables where a row has several figures.
-pub(crate) fn with_suspect_mark(figure: String, verdict: Verdict) -> String {
-    match verdict {
-        Verdict::Valid => figure,
-        Verdict::Suspect => format!("{figure}{SUSPECT_MARK}"),
-        Verdict::Invalid => "void".into(),
-    }
-}
-
-/// Returns half the interval in percent of the value.
-pub(crate) fn half_width(value: f64, interval: Option<[f64; 2]>) -> String {
-    match interval {
-        Some([low, high]) if value > 0.0 => show_share((high - low) / 2.0 / value),
-        _ => "-".into(),
-    }
-}
-
-/// Returns the rate and size of the requests that the topmost device completed during the runs, from the runs that have it.
-pub(crate) fn device_rate(result: &Measured) -> String {
-    let Some(seen) = result.at_device() else { return "-".into() };
-    match seen.request_bytes() {
-        Some(size) => format!("{} x {}", show_count(seen.requests_per_s(seen.iops)), short_bytes(size)),
-        None => "0".into(),
-    }
-}
-
-/// Formats a mean size in few characters: `4K`, `1023K`, `1M`.
-pub(crate) fn short_bytes(bytes: u64) -> String {
-    match bytes {
-        b if b >= MIB && b.is_multiple_of(MIB) => format!("{}M", b / MIB),
-        b if b >= 10 << 10 => format!("{:.0}K", b as f64 / 1024.0),
-        b if b >= 1 << 10 => format!("{:.1}K", b as f64 / 1024.0).replace(".0K", "K"),
-        b => b.to_string(),
     }
 }
 
@@ -312,94 +237,7 @@ const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().f
 /// Minimum width of a shortened name.
 const MIN_NAME_WIDTH: usize = 24;
 
-/// A table. The first and the last column are text; numbers are right-aligned.
-#[derive(Clone, Debug)]
-pub(crate) struct Table {
-    headings: Vec<String>,
-    is_text: Vec<bool>,
-    min_widths: Vec<usize>,
-    drop_order: Vec<usize>,
-    rows: Vec<Vec<String>>,
-    stacked: bool,
-    /// A column whose cells are shortened to the remaining room, and its minimum width.
-    cut: Option<(usize, usize)>,
-}
-
 impl Table {
-    /// Returns an empty table. If the width is too small, the columns of `drop_order` are dropped in this order.
-    pub(crate) fn new<H: AsRef<str>>(headings: &[H], drop_order: &[usize]) -> Self {
-        let last = headings.len().saturating_sub(1);
-        Self {
-            headings: headings.iter().map(|h| h.as_ref().to_owned()).collect(),
-            is_text: (0..headings.len()).map(|at| at == 0 || at == last).collect(),
-            min_widths: vec![0; headings.len()],
-            drop_order: drop_order.to_vec(),
-            rows: Vec::new(),
-            stacked: false,
-            cut: None,
-        }
-    }
-
-    /// Draws the words of each heading on separate lines, since figures are shorter.
-    #[must_use]
-    pub(crate) fn stacked(mut self) -> Self {
-        self.stacked = true;
-        self
-    }
-
-    /// Aligns a column to the left or to the right.
-    #[must_use]
-    pub(crate) fn aligned(mut self, column: usize, left: bool) -> Self {
-        if let Some(side) = self.is_text.get_mut(column) {
-            *side = left;
-        }
-        self
-    }
-
-    /// Sets the minimum width of a column.
-    #[must_use]
-    pub(crate) fn at_least(mut self, column: usize, columns: usize) -> Self {
-        if let Some(least) = self.min_widths.get_mut(column) {
-            *least = columns;
-        }
-        self
-    }
-
-    /// Shortens the cells of this column to the remaining room, down to `least`, before a column
-    /// is dropped.
-    #[must_use]
-    pub(crate) fn cut_to(mut self, column: usize, least: usize) -> Self {
-        self.cut = Some((column, least));
-        self
-    }
-
-    /// Adds a row, a cell for each heading.
-    pub(crate) fn add(&mut self, row: impl IntoIterator<Item = String>) {
-        self.rows.push(row.into_iter().collect());
-    }
-
-    /// Changes every cell of a column.
-    pub(crate) fn edit(&mut self, column: usize, change: impl Fn(&str) -> String) {
-        for cell in self.rows.iter_mut().filter_map(|row| row.get_mut(column)) {
-            *cell = change(cell);
-        }
-    }
-
-    /// Adds rows.
-    pub(crate) fn add_all<R: IntoIterator<Item = String>>(&mut self, rows: impl IntoIterator<Item = R>) {
-        rows.into_iter().for_each(|row| self.add(row));
-    }
-
-    /// Whether there is no row.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
-    /// Whether a cell contains this text.
-    pub(crate) fn has(&self, text: &str) -> bool {
-        self.rows.iter().any(|row| row.iter().skip(1).any(|cell| cell.contains(text)))
-    }
-
     /// Draws the table in `width` columns. Returns its lines and the dropped headings. Shortens long names first, then drops columns, and
     /// finally prints one value per line.
     pub(crate) fn lines(&self, width: usize) -> (Vec<String>, Vec<&str>) {
@@ -430,27 +268,6 @@ impl Table {
             shown.retain(|column| Some(column) != leaves);
             all_fit(&short.draw_to_width(&shown, width), width)
         })
-    }
-
-    /// Returns all rows.
-    pub(crate) fn rows(&self) -> &[Vec<String>] {
-        &self.rows
-    }
-
-    /// Returns the heading of a column.
-    pub(crate) fn heading(&self, column: usize) -> &str {
-        self.headings.get(column).map_or("", String::as_str)
-    }
-
-    /// Whether a column is text.
-    pub(crate) fn is_left(&self, column: usize) -> bool {
-        self.is_text.get(column).copied().unwrap_or(true)
-    }
-
-    /// Returns the first column and all non-empty columns; all columns if there is no row.
-    pub(crate) fn filled_columns(&self) -> Vec<usize> {
-        let has = |at: usize| self.rows.iter().any(|row| row.get(at).is_some_and(|cell| !cell.is_empty()));
-        (0..self.headings.len()).filter(|at| *at == 0 || self.is_empty() || has(*at)).collect()
     }
 
     fn left_out(&self, shown: &[usize]) -> Vec<&str> {
@@ -530,48 +347,10 @@ impl Table {
         }
         out.lines().map(str::to_owned).collect()
     }
-
-    /// Returns a Markdown table, with aligned columns in the source.
-    pub(crate) fn markdown(&self) -> String {
-        let escape = |cells: &[String]| -> Vec<String> { cells.iter().map(|c| escaped(c.trim())).collect() };
-        let head = escape(&self.headings);
-        let rows: Vec<Vec<String>> = self.rows.iter().map(|row| escape(row)).collect();
-        let all = || std::iter::once(&head).chain(&rows);
-        let width_of = |at: usize| all().filter_map(|row| row.get(at)).map(|c| display_width(c)).max();
-        let widths: Vec<usize> = (0..head.len()).map(|at| width_of(at).unwrap_or(0).max(3)).collect();
-        let cell = |(at, width): (usize, &usize), row: &[String]| {
-            let text = row.get(at).map_or("", String::as_str);
-            let gap = " ".repeat(width.saturating_sub(display_width(text)));
-            if self.is_text[at] { format!(" {text}{gap} |") } else { format!(" {gap}{text} |") }
-        };
-        let line = |row: &[String]| -> String {
-            let cells = widths.iter().enumerate().map(|column| cell(column, row));
-            format!("|{}\n", cells.collect::<String>())
-        };
-        let rule = widths.iter().zip(&self.is_text).map(|(width, left)| {
-            let dashes = "-".repeat(width - 1);
-            if *left { format!(" :{dashes} |") } else { format!(" {dashes}: |") }
-        });
-        let rule = format!("|{}\n", rule.collect::<String>());
-        line(&head) + &rule + &rows.iter().map(|row| line(row)).collect::<String>()
-    }
 }
 
 fn all_fit(lines: &[String], width: usize) -> bool {
     lines.iter().all(|line| display_width(line) <= width)
-}
-
-/// Escapes the characters that have a meaning in Markdown.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        match c {
-            '|' | '*' | '_' | '`' | '<' | '>' | '[' | ']' | '\\' | '~' => out.extend(['\\', c]),
-            c if c.is_control() => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 #[cfg(test)]
@@ -580,30 +359,6 @@ fn example_table() -> Table {
     table.add(["RND4K Q32T1 read", "323", "31.7", "901 us", "device"].map(str::to_owned));
     table.add(["  reads of it", "1,210", "", "12.1 ms", "CPU of fathom"].map(str::to_owned));
     table
-}
-
-#[test]
-fn a_wide_interval_removes_digits() {
-    let shown =
-        |value: f64, share: f64| supported(value, Some([value * (1.0 - share), value * (1.0 + share)]));
-    assert_eq!((shown(12_677.0, 0.05), shown(12_677.0, 1.87)), ("12,677".into(), "~10,000".into()));
-    assert_eq!((shown(12_677.0, 0.19), shown(14_573.0, 0.39)), ("~13,000".into(), "~15,000".into()));
-    assert_eq!(
-        (shown(53.12, 0.2), shown(1.234, 0.2), shown(1.234, 1.5)),
-        ("~53".into(), "~1.2".into(), "~1".into())
-    );
-    assert_eq!((shown(0.0123, 0.2), shown(99.6, 0.4)), ("~0.012".into(), "~100".into()));
-    assert_eq!(
-        (supported(78_912.0, None), supported(0.0, Some([0.0, 0.0]))),
-        ("78,912".into(), "0.00".into())
-    );
-    assert_eq!(supported(f64::NAN, Some([0.0, 1.0])), "NaN");
-}
-
-#[test]
-fn a_figure_has_its_mark_and_a_void_one_no_number() {
-    let marked = |verdict| with_suspect_mark("1,234".into(), verdict);
-    assert_eq!([Verdict::Valid, Verdict::Suspect, Verdict::Invalid].map(marked), ["1,234", "1,234*", "void"]);
 }
 
 #[test]
@@ -694,17 +449,4 @@ fn a_column_is_shortened_before_another_is_dropped() {
     let (lines, left_out) = at(26);
     assert!(left_out.is_empty() && lines[2].contains('…') && all_fit(&lines, 26), "{lines:?}");
     assert_eq!(at(14).1, ["id"], "{:?}", at(14));
-}
-
-#[test]
-fn markdown_columns_are_aligned_and_foreign_text_is_escaped() {
-    let mut table = Table::new(&["test", "MB/s", "why"], &[]);
-    table.add(["a|b".into(), "1,210".into(), "~<x>\n`y`".into()]);
-    let expected = "| test |  MB/s | why                |\n\
-                | :--- | ----: | :----------------- |\n\
-                | a\\|b | 1,210 | \\~\\<x\\> \\`y\\`     |\n";
-    let squeeze = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace('-', "");
-    assert_eq!(squeeze(&table.markdown()), squeeze(expected));
-    let widths: Vec<usize> = table.markdown().lines().map(display_width).collect();
-    assert!(widths.windows(2).all(|w| w[0] == w[1]), "{}", table.markdown());
 }

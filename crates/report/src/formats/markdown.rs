@@ -4,27 +4,30 @@
 //! CrystalDiskMark. The pages of all checks together are the document `docs/reference/checks.md`.
 
 use crate::documentation::{is_command, page_parts};
-use crate::page::{SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, escaped, prose, supported, verdict_mark};
-use crate::view::comparison::{PAIR_LEGEND, describe_source, left_out_notes, pair_table, shown_gate};
+use crate::page::{display_width, prose};
+use crate::view::columns::{Columns, or_dash};
+use crate::view::comparison::{Compared, describe_source};
+use crate::view::findings;
 use crate::view::findings::{full_report_hint, rest_summary_of, worst_of};
-use crate::view::machine::{answer, count_answers, device_table};
-use crate::view::plan::{job_title, plan_headline, plan_remarks, settings_table, streams};
-use crate::view::report::{ending, quoted, table};
-use crate::view::results;
+use crate::view::machine::{count_answers, describe_answer, device_table};
+use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, supported, verdict_mark};
+use crate::view::plan::{describe_streams, job_title, plan_headline, plan_remarks, settings_table};
+use crate::view::report::{describe_ending, describe_headline, main_table};
+use crate::view::results::{self, read_write_tests};
 use crate::view::sessions::{
     list_foot, list_table, session_remarks, session_table, session_table_foot, session_table_legend,
 };
+use crate::view::table::Table;
 use crate::view::verification::{
     damage_items, verdict_on_all_hosts, verification_headline, verification_notes, verification_rates,
 };
-use crate::view::{comparison, findings};
-use crate::{Content, Detail, Format, Style, Writer};
+use crate::{Content, Detail, Format, Style, writer};
 use model::comparison::{Comparison, Comparisons, Gate, Side};
 use model::finding::{CheckPage, Diagnosis, Finding, Look, Outcome, Pages, Severity};
 use model::history::{Listing, SessionTable};
 use model::machine::Devices;
 use model::plan::Explained;
-use model::report::{Counts, CountsAs, Figures, Measured, Quick, Report, Rerun, Verdict};
+use model::report::{Counts, CountsAs, Figures, Measured, Quick, Report, Rerun};
 use model::study::Studied;
 use model::verification::{Verifications, Verified};
 use std::io;
@@ -36,28 +39,19 @@ pub(super) static FORMAT: Format = Format {
     extension: "md",
     content: Content::Text,
     has_brief: true,
-    report: Some(Writer {
-        about: "verdict, table and three findings, for a comment; with --brief one block for a forum",
-        write: write_report,
-    }),
-    comparison: Some(Writer {
-        about: "answer and table, for a comment on a change",
-        write: write_comparison,
-    }),
-    comparisons: Some(Writer {
-        about: "answers and one table, for a comment on a change",
-        write: write_several,
-    }),
-    plan: Some(Writer { about: "settings with their origins, for a comment", write: write_plan }),
-    sessions: Some(Writer { about: "a table for a document", write: write_list }),
-    session_table: Some(Writer { about: "a table for a document", write: write_session_table }),
-    pages: Some(Writer {
-        about: "whole pages; without an ID those of docs/reference/checks.md",
-        write: write_check_pages,
-    }),
-    diagnosis: Some(Writer { about: "the worst first, then a table, for a comment", write: write_diagnosis }),
-    devices: Some(Writer { about: "a table for a document", write: write_devices }),
-    verified: Some(Writer { about: "for a comment", write: write_verification }),
+    report: writer(
+        "verdict, table and three findings, for a comment; with --brief one block for a forum",
+        write_report,
+    ),
+    comparison: writer("answer and table, for a comment on a change", write_comparison),
+    comparisons: writer("answers and one table, for a comment on a change", write_several),
+    plan: writer("settings with their origins, for a comment", write_plan),
+    sessions: writer("a table for a document", write_list),
+    session_table: writer("a table for a document", write_session_table),
+    pages: writer("whole pages; without an ID those of docs/reference/checks.md", write_check_pages),
+    diagnosis: writer("the worst first, then a table, for a comment", write_diagnosis),
+    devices: writer("a table for a document", write_devices),
+    verified: writer("for a comment", write_verification),
     watched: None,
     load_over_time: None,
     captured: None,
@@ -84,10 +78,48 @@ fn backticks_around(text: &str, least: usize) -> String {
     "`".repeat(least.max(longest + 1))
 }
 
+/// Escapes the characters that have a meaning in Markdown.
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            '|' | '*' | '_' | '`' | '<' | '>' | '[' | ']' | '\\' | '~' => out.extend(['\\', c]),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+impl Table {
+    /// Returns a Markdown table, with aligned columns in the source.
+    pub(crate) fn markdown(&self) -> String {
+        let escape = |cells: &[String]| -> Vec<String> { cells.iter().map(|c| escaped(c.trim())).collect() };
+        let head = escape(&self.headings);
+        let rows: Vec<Vec<String>> = self.rows.iter().map(|row| escape(row)).collect();
+        let all = || std::iter::once(&head).chain(&rows);
+        let width_of = |at: usize| all().filter_map(|row| row.get(at)).map(|c| display_width(c)).max();
+        let widths: Vec<usize> = (0..head.len()).map(|at| width_of(at).unwrap_or(0).max(3)).collect();
+        let cell = |(at, width): (usize, &usize), row: &[String]| {
+            let text = row.get(at).map_or("", String::as_str);
+            let gap = " ".repeat(width.saturating_sub(display_width(text)));
+            if self.is_text[at] { format!(" {text}{gap} |") } else { format!(" {gap}{text} |") }
+        };
+        let line = |row: &[String]| -> String {
+            let cells = widths.iter().enumerate().map(|column| cell(column, row));
+            format!("|{}\n", cells.collect::<String>())
+        };
+        let rule = widths.iter().zip(&self.is_text).map(|(width, left)| {
+            let dashes = "-".repeat(width - 1);
+            if *left { format!(" :{dashes} |") } else { format!(" {dashes}: |") }
+        });
+        let rule = format!("|{}\n", rule.collect::<String>());
+        line(&head) + &rule + &rows.iter().map(|row| line(row)).collect::<String>()
+    }
+}
+
 /// Width of a block that forums show in full.
 const BLOCK_WIDTH: usize = 80;
-/// Headings of the block.
-const GRID_HEADINGS: [&str; 6] = ["test", "read MB/s", "IOPS", "write MB/s", "IOPS", "verdict"];
 
 fn write_report(report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let is_transfer = |result: &Measured| result.trim.is_none();
@@ -95,7 +127,7 @@ fn write_report(report: &Report, style: Style, to: &mut dyn Write) -> io::Result
         matches!(report.study, Studied::Jobs | Studied::Profile(_)) && report.results.iter().all(is_transfer);
     let text = match style.detail {
         Detail::Brief if has_tests => forum_block(report),
-        Detail::Brief => table(report, false).markdown(),
+        Detail::Brief => main_table(report, false).markdown(),
         detail => full_page(report, detail == Detail::All),
     };
     if style.detail == Detail::Brief {
@@ -138,7 +170,7 @@ fn replay_text(result: &Measured) -> Option<String> {
     let differs = replay.differs.iter().map(|why| format!("- {}\n", escaped(why)));
     Some(format!(
         "\n{}\n\n{}\n{}",
-        escaped(&results::heading(replay)),
+        escaped(&results::replay_caption(replay)),
         results::replay_table(replay).markdown(),
         differs.collect::<String>()
     ))
@@ -153,10 +185,10 @@ fn full_page(report: &Report, all: bool) -> String {
     let shown = if all { findings::shown_findings(report) } else { findings::worst_findings(report) };
     let limiter = findings::describe_limiter(report, &shown);
     let reason = findings::verdict_reason(report, &shown).map(str::to_owned);
-    for text in reason.into_iter().chain(ending(report)).chain([limiter]) {
+    for text in reason.into_iter().chain(describe_ending(report)).chain([limiter]) {
         out += &format!("\n{}\n", escaped(&text));
     }
-    let table = table(report, all);
+    let table = main_table(report, all);
     if !table.is_empty() {
         out += &format!("\n{}", table.markdown());
     }
@@ -182,7 +214,7 @@ fn full_page(report: &Report, all: bool) -> String {
 fn first_line(report: &Report) -> String {
     let out = report_answer(report);
     let counted = report.counts.sentence.as_ref().map_or_else(String::new, |s| format!(". {s}"));
-    let line = format!("{}{counted}", quoted(report, str::to_owned));
+    let line = format!("{}{counted}", describe_headline(report, str::to_owned));
     out + &format!("**{}** {}\n", report.verdict.word(), escaped(&line))
 }
 
@@ -246,99 +278,48 @@ fn wrapped(text: &str) -> String {
     prose(BLOCK_WIDTH, "", "  ", text).trim_end().to_owned()
 }
 
-/// Reads and writes of a test.
-struct GridTest<'a> {
-    name: &'a str,
-    /// MB/s and IOPS of reads and of writes.
-    rates: [Option<[String; 2]>; 2],
-    worst: &'a Measured,
-}
-
 fn test_grid(results: &[Measured]) -> Table {
-    let mut tests: Vec<GridTest> = Vec::new();
-    for result in results {
-        let name = [" read", " write"].iter().find_map(|end| result.name.strip_suffix(end));
-        let (name, rates) = (name.unwrap_or(&result.name), direction_rates(result));
-        let is_other_half = |test: &&mut GridTest| {
-            test.name == name && test.rates.iter().zip(&rates).all(|(a, b)| a.is_none() || b.is_none())
-        };
-        if let Some(test) = tests.iter_mut().find(is_other_half) {
-            for (known, new) in test.rates.iter_mut().zip(rates) {
-                *known = known.take().or(new);
-            }
-            test.worst =
-                if invalid_or_worst(result) > invalid_or_worst(test.worst) { result } else { test.worst };
-        } else {
-            tests.push(GridTest { name, rates, worst: result });
-        }
-    }
-    let mut table = Table::new(&GRID_HEADINGS, &[]);
-    for test in &tests {
-        let none = || ["-".to_owned(), "-".to_owned()];
-        let rates = test.rates.iter().flat_map(|pair| pair.clone().unwrap_or_else(none));
-        table.add(std::iter::once(test.name.to_owned()).chain(rates).chain([verdict_mark(test.worst)]));
-    }
-    table
-}
-
-fn invalid_or_worst(result: &Measured) -> (bool, Verdict) {
-    (result.void, result.verdict)
-}
-
-/// Returns the rates of reads and of writes; `None` if the test lacks them.
-fn direction_rates(result: &Measured) -> [Option<[String; 2]>; 2] {
-    let rates = |figures: Option<&Figures>| match figures {
-        Some(_) if result.void => Some(["none".into(), "-".into()]),
-        Some(f) => Some([supported(f.mb_per_s, f.mb_per_s_interval), supported(f.iops, f.iops_interval)]),
-        None => None,
+    let mb_per_s = |f: &Figures| supported(f.mb_per_s, f.mb_per_s_interval);
+    let iops = |f: &Figures| supported(f.iops, f.iops_interval);
+    // An invalidated direction has one word in place of its two figures.
+    let cell = |half: Option<(&Measured, &Figures)>, void: &str, show: &dyn Fn(&Figures) -> String| {
+        or_dash(half, |(result, figures)| if result.void { void.to_owned() } else { show(figures) })
     };
-    [rates(result.read.as_ref()), rates(result.write.as_ref())]
+    Columns::new(read_write_tests(results.iter()))
+        .text("test", |test| test.name)
+        .value("read MB/s", |test| cell(test.halves[0], "none", &mb_per_s))
+        .value("IOPS", |test| cell(test.halves[0], "-", &iops))
+        .value("write MB/s", |test| cell(test.halves[1], "none", &mb_per_s))
+        .value("IOPS", |test| cell(test.halves[1], "-", &iops))
+        .label("verdict", |test| verdict_mark(test.worst))
+        .table(&[])
 }
 
 fn write_comparison(comparison: &Comparison, style: Style, to: &mut dyn Write) -> io::Result<()> {
-    let all = style.detail == Detail::All;
-    let rows = pair_table(&comparison.pairs, all).markdown();
-    let mut out = gate_text(shown_gate(comparison.gate.as_ref(), std::iter::once(comparison.answer)));
-    if style.detail == Detail::Brief {
-        return to.write_all((out + &rows).as_bytes());
-    }
-    out += &comparison_answer(comparison);
-    if !comparison.pairs.is_empty() {
-        out += &format!("\n{rows}\n{PAIR_LEGEND}\n");
-    }
-    let mut items: Vec<String> =
-        left_out_notes(comparison, "B").iter().map(|note| format!("Left out: {note}.")).collect();
-    items.extend(finding_items(&comparison.findings, all));
-    items.extend(side_items("A", &comparison.a).chain(side_items("B", &comparison.b)));
-    out += &bullet_list(&items);
-    out += &compare_command([&comparison.a, &comparison.b].into_iter());
-    to.write_all(out.as_bytes())
+    write_compared(&Compared::two_sides(comparison, style.detail == Detail::All), style, to)
 }
 
 fn write_several(comparisons: &Comparisons, style: Style, to: &mut dyn Write) -> io::Result<()> {
-    let all = style.detail == Detail::All;
-    let rows = comparison::sides_table(comparisons, all, true).markdown();
-    let answers = comparisons.others.iter().map(|other| other.comparison.answer);
-    let mut out = gate_text(shown_gate(comparisons.gate.as_ref(), answers));
+    write_compared(&Compared::several_sides(comparisons, style.detail == Detail::All), style, to)
+}
+
+fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    let rows = compared.table.markdown();
+    let mut out = gate_text(compared.gate);
     if style.detail == Detail::Brief {
         return to.write_all((out + &rows).as_bytes());
     }
     let answers: Vec<String> =
-        comparisons.others.iter().map(|other| comparison_answer(&other.comparison)).collect();
+        compared.others.iter().map(|(_, comparison)| comparison_answer(comparison)).collect();
     out += &answers.join("\n");
-    out += &format!("\n{rows}\n{}\n", comparison::SIDES_LEGEND);
-    let mut items = Vec::new();
-    for other in &comparisons.others {
-        let notes = left_out_notes(&other.comparison, &other.name);
-        items.extend(notes.iter().map(|note| format!("Left out of {}: {note}.", other.name)));
+    if !compared.table.is_empty() {
+        out += &format!("\n{rows}\n{}\n", compared.legend);
     }
-    items.extend(finding_items(&comparison::side_findings(comparisons), all));
-    let first = comparisons.others.first().map(|other| &other.comparison.a);
-    items.extend(first.into_iter().flat_map(|a| side_items("A", a)));
-    items.extend(comparisons.others.iter().flat_map(|other| side_items(&other.name, &other.comparison.b)));
+    let mut items = compared.left_out();
+    items.extend(finding_items(&compared.findings, style.detail == Detail::All));
+    items.extend(compared.sides().flat_map(|(name, side)| side_items(name, side)));
     out += &bullet_list(&items);
-    out +=
-        &compare_command(first.into_iter().chain(comparisons.others.iter().map(|other| &other.comparison.b)));
+    out += &compare_command(compared.sides().map(|(_, side)| side));
     to.write_all(out.as_bytes())
 }
 
@@ -399,7 +380,7 @@ fn write_plan(explained: &Explained, _: Style, to: &mut dyn Write) -> io::Result
         settings_table(plan).markdown()
     );
     for (at, job) in plan.jobs.iter().enumerate() {
-        let streams = streams(job).collect::<Vec<_>>().join("; ");
+        let streams = describe_streams(job).collect::<Vec<_>>().join("; ");
         out += &format!("- {}\n", escaped(&format!("{}: {streams}", job_title(plan, at))));
     }
     for remark in plan_remarks(&plan.study) {
@@ -453,9 +434,11 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
     if !worst.is_empty() {
         out += &format!("\n{}", worst.concat());
     }
-    let mut table = Table::new(&["what", "answer", "seen"], &[]).aligned(1, true);
-    let entries = diagnosis.groups.iter().flat_map(|g| &g.looks);
-    table.add_all(entries.map(|entry| [entry.about.clone(), answer(entry), entry.sentence.clone()]));
+    let table = Columns::new(diagnosis.groups.iter().flat_map(|g| &g.looks))
+        .text("what", |entry| &entry.about)
+        .label("answer", |entry| describe_answer(entry))
+        .text("seen", |entry| &entry.sentence)
+        .table(&[]);
     out += &format!(
         "\n{}\n{}\n",
         table.markdown(),
@@ -576,4 +559,17 @@ fn one_line_is_a_paragraph_and_several_lines_are_a_list() {
     let several = "Make it.\ndd if=/dev/zero of=x\n\n- Look.";
     let items = "- Make it.\n- `dd if=/dev/zero of=x`\n- Look.\n";
     assert_eq!(page_part(TO_FIRE, several), format!("\n**{TO_FIRE}**\n\n{items}"));
+}
+
+#[test]
+fn markdown_columns_are_aligned_and_foreign_text_is_escaped() {
+    let mut table = Table::new(&["test", "MB/s", "why"], &[]);
+    table.add(["a|b".into(), "1,210".into(), "~<x>\n`y`".into()]);
+    let expected = "| test |  MB/s | why                |\n\
+                | :--- | ----: | :----------------- |\n\
+                | a\\|b | 1,210 | \\~\\<x\\> \\`y\\`     |\n";
+    let squeeze = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace('-', "");
+    assert_eq!(squeeze(&table.markdown()), squeeze(expected));
+    let widths: Vec<usize> = table.markdown().lines().map(display_width).collect();
+    assert!(widths.windows(2).all(|w| w[0] == w[1]), "{}", table.markdown());
 }

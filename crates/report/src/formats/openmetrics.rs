@@ -10,7 +10,7 @@
 //! - A watched interval is counters of totals since the device appeared, in seconds and bytes, and gauges of the present state. Readers can
 //!   compute rates over any time. Processes are left out: their ids would create ever new series.
 
-use crate::{Content, Format, Style, Writer};
+use crate::{Content, Format, Style, writer};
 use model::evidence::DiskCounters;
 use model::report::{AnswerWord, Ending, Figures, Measured, Report, Verdict};
 use model::study::Studied;
@@ -23,8 +23,8 @@ pub(super) static FORMAT: Format = Format {
     name: "openmetrics",
     extension: "prom",
     content: Content::Text,
-    report: Some(Writer { about: "results and verdicts as gauges, for monitoring", write: write_report }),
-    watched: Some(Writer { about: "totals and the present load, for monitoring", write: write_watched }),
+    report: writer("results and verdicts as gauges, for monitoring", write_report),
+    watched: writer("totals and the present load, for monitoring", write_watched),
     ..Format::NONE
 };
 

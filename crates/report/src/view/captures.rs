@@ -1,6 +1,8 @@
 //! A capture: the profile of the load.
 
-use crate::page::{Table, short_bytes};
+use super::columns::{Columns, or_dash};
+use crate::view::numbers::short_bytes;
+use crate::view::table::Table;
 use model::captured::{
     Arrivals, Captured, Depth, Flushes, Footprint, Latency, Op, Operation, Origin, Profile, Restriction,
     Sequence, Sizes, Task, Unit,
@@ -11,7 +13,7 @@ use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 const MAX_TASKS: usize = 10;
 
 /// Returns each aspect of the load as a name and a sentence.
-pub(crate) fn parts(captured: &Captured) -> Vec<(&'static str, String)> {
+pub(crate) fn describe_aspects(captured: &Captured) -> Vec<(&'static str, String)> {
     let profile = &captured.profile;
     let mut out: Vec<(&str, String)> = Vec::new();
     let sized = profile.operations.iter().filter(|one| one.op != Op::Flush);
@@ -42,7 +44,7 @@ pub(crate) fn parts(captured: &Captured) -> Vec<(&'static str, String)> {
 }
 
 /// Describes the device, the machine and the duration of the capture.
-pub(crate) fn origin(captured: &Captured) -> String {
+pub(crate) fn describe_origin(captured: &Captured) -> String {
     let Origin { device, partition, unit, imported, .. } = &captured.origin;
     let mut facts = match (partition, device, imported) {
         (Some(part), Some(disk), _) => vec![format!("{} of {}", part.name, disk.name)],
@@ -69,7 +71,7 @@ pub(crate) fn origin(captured: &Captured) -> String {
 }
 
 /// Describes the filter on the requests.
-pub(crate) fn restricted(by: &Restriction) -> String {
+pub(crate) fn describe_restriction(by: &Restriction) -> String {
     let mut limits = Vec::new();
     limits.extend(by.from_ns.map(|ns| format!("from {}", show_ns(ns as f64))));
     limits.extend(by.to_ns.map(|ns| format!("to {}", show_ns(ns as f64))));
@@ -78,28 +80,22 @@ pub(crate) fn restricted(by: &Restriction) -> String {
 }
 
 /// Returns the table of operations.
-pub(crate) fn operations(all: &[Operation]) -> Table {
-    let headings = ["", "requests", "share", "IOPS", "MB/s", "size", "p50", "p99", "p99.9", "max"];
-    let mut table = Table::new(&headings, &[5, 2, 8, 9]).aligned(9, false);
-    for operation in all {
-        let latency = |name: &str| {
-            operation.latency_ns.as_ref().map_or_else(|| "-".into(), |all| percentile(all, name))
-        };
-        let sized = operation.sizes.is_some();
-        table.add([
-            operation.op.word().to_owned(),
-            show_count(operation.requests as f64),
-            show_share(operation.share),
-            show_rate(operation.iops),
-            if sized { show_rate(operation.mb_per_s) } else { String::new() },
-            operation.sizes.as_ref().map_or_else(String::new, |sizes| short_bytes(sizes.mean as u64)),
-            latency("50"),
-            latency("99"),
-            latency("99.9"),
-            operation.latency_ns.as_ref().map_or_else(|| "-".into(), |all| show_ns(all.max as f64)),
-        ]);
-    }
-    table
+pub(crate) fn operation_table(all: &[Operation]) -> Table {
+    let at = |operation: &Operation, rank: &str| {
+        or_dash(operation.latency_ns.as_ref(), |all| percentile(all, rank))
+    };
+    Columns::new(all)
+        .text("", |operation| operation.op.word())
+        .value("requests", |operation| show_count(operation.requests as f64))
+        .value("share", |operation| show_share(operation.share))
+        .value("IOPS", |operation| show_rate(operation.iops))
+        .value("MB/s", |operation| operation.sizes.as_ref().map(|_| show_rate(operation.mb_per_s)))
+        .value("size", |operation| operation.sizes.as_ref().map(|sizes| short_bytes(sizes.mean as u64)))
+        .value("p50", |operation| at(operation, "50"))
+        .value("p99", |operation| at(operation, "99"))
+        .value("p99.9", |operation| at(operation, "99.9"))
+        .value("max", |operation| or_dash(operation.latency_ns.as_ref(), |all| show_ns(all.max as f64)))
+        .table(&["size", "share", "p99.9", "max"])
 }
 
 /// `-` if too few requests support the percentile.
@@ -205,7 +201,7 @@ fn describe_queueing(all: &[Operation]) -> Option<String> {
 }
 
 fn describe_arrivals(arrivals: &Arrivals) -> String {
-    let idc = |figure: Option<f64>| figure.map_or_else(|| "-".into(), show_rate);
+    let idc = |figure: Option<f64>| or_dash(figure, show_rate);
     format!(
         "{}: every {} on average, p50 {}, p99 {}; dispersion (1 = random) {} in 10 ms, {} in 100 ms",
         arrivals.of,
@@ -271,29 +267,24 @@ fn capture_remarks(profile: &Profile) -> Vec<String> {
 }
 
 /// Returns the table of tasks.
-pub(crate) fn tasks(all: &[Task]) -> Table {
-    let headings =
-        ["task", "requests", "share", "reads", "MB read", "writes", "MB written", "overlap", "think p50"];
-    let mut table = Table::new(&headings, &[7, 4, 6, 8]).stacked().aligned(8, false);
-    for task in all.iter().take(MAX_TASKS) {
-        let mb = |bytes: u64| show_rate(bytes as f64 / 1e6);
-        table.add([
-            format!("{}:{}", task.name, task.tid),
-            show_count(task.requests as f64),
-            show_share(task.share),
-            show_count(task.reads as f64),
-            mb(task.read_bytes),
-            show_count(task.writes as f64),
-            mb(task.write_bytes),
-            task.overlapping.map_or_else(|| "-".into(), show_share),
-            task.think_ns.as_ref().map_or_else(|| "-".into(), |think| percentile(think, "50")),
-        ]);
-    }
-    table
+pub(crate) fn task_table(all: &[Task]) -> Table {
+    let mb = |bytes: u64| show_rate(bytes as f64 / 1e6);
+    Columns::new(all.iter().take(MAX_TASKS))
+        .label("task", |task| format!("{}:{}", task.name, task.tid))
+        .value("requests", |task| show_count(task.requests as f64))
+        .value("share", |task| show_share(task.share))
+        .value("reads", |task| show_count(task.reads as f64))
+        .value("MB read", |task| mb(task.read_bytes))
+        .value("writes", |task| show_count(task.writes as f64))
+        .value("MB written", |task| mb(task.write_bytes))
+        .value("overlap", |task| or_dash(task.overlapping, show_share))
+        .value("think p50", |task| or_dash(task.think_ns.as_ref(), |think| percentile(think, "50")))
+        .table(&["overlap", "MB read", "MB written", "think p50"])
+        .stacked()
 }
 
 /// Returns how many tasks the table leaves out.
-pub(crate) fn other_tasks(profile: &Profile) -> String {
+pub(crate) fn describe_other_tasks(profile: &Profile) -> String {
     let listed = profile.tasks.get(MAX_TASKS..).unwrap_or_default();
     let tasks = profile.other_tasks.tasks + listed.len() as u64;
     let requests = profile.other_tasks.requests + listed.iter().map(|task| task.requests).sum::<u64>();

@@ -1,43 +1,32 @@
 //! Measured commands: a row for each.
 
-use crate::page::Table;
-use model::Known;
-use model::command::{CommandResults, CommandRun};
+use super::columns::{Columns, or_dash};
+use crate::view::table::Table;
+use model::command::{CommandResults, CommandRun, Moved};
 use model::units::{show_bytes, show_ns, show_rate};
 
-const HEADINGS: [&str; 10] =
-    ["command", "run", "time", "user", "system", "read", "from cache", "written", "sync", "stable MB/s"];
-
-/// Columns to drop if the width is too small, in this order.
-const DROP_ORDER: [usize; 4] = [3, 4, 8, 6];
-
-/// A row for each run.
-pub(crate) fn table(results: &CommandResults) -> Table {
-    let mut table = Table::new(&HEADINGS, &DROP_ORDER);
-    for command in &results.commands {
-        for (at, run) in command.runs.iter().enumerate() {
-            let name = if at == 0 { command.command.clone() } else { String::new() };
-            table.add(row(name, at, run));
-        }
-    }
-    table
-}
-
-fn row(name: String, at: usize, run: &CommandRun) -> [String; HEADINGS.len()] {
-    let bytes = |known: &Known<u64>| known.as_ref().map_or_else(|_| "-".into(), |bytes| show_bytes(*bytes));
+/// Returns a row for each run.
+pub(crate) fn command_table(results: &CommandResults) -> Table {
     let seconds = |seconds: f64| show_ns(seconds * 1e9);
-    let moved =
-        |amount: fn(&model::command::Moved) -> u64| run.moved.as_ref().map(amount).map_err(Clone::clone);
-    [
-        name,
-        (at + 1).to_string(),
-        seconds(run.seconds),
-        seconds(run.user_seconds),
-        seconds(run.system_seconds),
-        bytes(&moved(|m| m.read_call_bytes)),
-        bytes(&run.cached_read_bytes),
-        bytes(&moved(|m| m.dirtied_bytes)),
-        run.sync_seconds.as_ref().map_or_else(|_| "-".into(), |s| seconds(*s)),
-        run.stable_mb_per_s.as_ref().map_or_else(|_| "-".into(), |rate| show_rate(*rate)),
-    ]
+    let moved = |run: &CommandRun, amount: fn(&Moved) -> u64| {
+        or_dash(run.moved.as_ref().map(amount).ok(), show_bytes)
+    };
+    let runs = results
+        .commands
+        .iter()
+        .flat_map(|command| command.runs.iter().enumerate().map(move |(at, run)| (command, at, run)));
+    Columns::new(runs)
+        .label("command", |(command, at, _)| (*at == 0).then(|| command.command.clone()))
+        .value("run", |(_, at, _)| at + 1)
+        .value("time", |(.., run)| seconds(run.seconds))
+        .value("user", |(.., run)| seconds(run.user_seconds))
+        .value("system", |(.., run)| seconds(run.system_seconds))
+        .value("read", |(.., run)| moved(run, |m| m.read_call_bytes))
+        .value("from cache", |(.., run)| {
+            or_dash(run.cached_read_bytes.as_ref().ok(), |bytes| show_bytes(*bytes))
+        })
+        .value("written", |(.., run)| moved(run, |m| m.dirtied_bytes))
+        .value("sync", |(.., run)| or_dash(run.sync_seconds.as_ref().ok(), |s| seconds(*s)))
+        .label("stable MB/s", |(.., run)| or_dash(run.stable_mb_per_s.as_ref().ok(), |rate| show_rate(*rate)))
+        .table(&["user", "system", "sync", "from cache"])
 }

@@ -2,13 +2,11 @@
 //!
 //! A short table has the first number of each result and those that differ. A full table has all of them.
 
-use crate::page::Table;
-use model::comparison::{Answer, Comparison, Comparisons, Gate, Metric, Other, Pair, Passing, Source};
+use super::columns::{Columns, or_dash};
+use crate::view::table::Table;
+use model::comparison::{Answer, Comparison, Comparisons, Gate, Metric, Other, Pair, Passing, Side, Source};
 use model::finding::Finding;
 use model::units::{show_change, show_share};
-
-/// Headings of the table of two sides. The first and the last column are text.
-const PAIR_HEADINGS: [&str; 8] = ["number", "A", "B", "change", "95 % interval", "visible", "runs", "answer"];
 
 /// Legend of the table.
 pub(crate) const PAIR_LEGEND: &str = "A and B are geometric means over runs; a percentile is that of a typical \
@@ -25,19 +23,99 @@ pub(crate) fn shown_gate(gate: Option<&Gate>, mut answers: impl Iterator<Item = 
     fails.then_some(gate)
 }
 
-type Row = [String; PAIR_HEADINGS.len()];
-
-/// Columns to drop if the width is too small, in this order.
-const PAIR_DROP_ORDER: [usize; 5] = [5, 6, 1, 2, 4];
-
 /// Returns the table of two sides. With a single result or with `all` it has all numbers, otherwise the first number of each result and
 /// those that differ.
 pub(crate) fn pair_table(pairs: &[Pair], all: bool) -> Table {
-    let mut table = Table::new(&PAIR_HEADINGS, &PAIR_DROP_ORDER);
-    for pair in pairs {
-        table.add_all(if is_short(pairs, all) { comparison_rows(pair) } else { all_rows(pair) });
+    let is_short = is_short(pairs, all);
+    let rows = pairs.iter().flat_map(|pair| {
+        let shown =
+            pair.metrics.iter().enumerate().filter(move |(at, metric)| !is_short || is_shown(*at, metric));
+        let numbers = shown.map(move |(_, metric)| {
+            let name = if is_short { number_name(pair, metric) } else { format!("  {}", metric.name) };
+            (name, Some(metric), Some(metric.answer))
+        });
+        // A pair that is not compared has one row; a full table has each pair's name first.
+        let refusal = pair.metrics.is_empty().then(|| pair.refusal());
+        let name = if is_short { pair.name.clone() } else { format!("{}:", pair.name) };
+        let first = (!is_short || refusal.is_some()).then_some((name, None, refusal));
+        first.into_iter().chain(numbers)
+    });
+    Columns::new(rows)
+        .label("number", |(name, ..)| name.clone())
+        .value("A", |(_, metric, _)| metric.map(|m| value(m, m.a)))
+        .value("B", |(_, metric, _)| metric.map(|m| value(m, m.b)))
+        .value("change", |(_, metric, _)| metric.map(|m| show_change(m.ratio)))
+        .value("95 % interval", |(_, metric, _)| metric.map(|m| interval(m).unwrap_or_else(|| "-".into())))
+        .value("visible", |(_, metric, _)| metric.map(|m| or_dash(m.could_have_seen, show_share)))
+        .value("runs", |(_, metric, _)| metric.map(runs_needed))
+        .label("answer", |(.., answer)| answer.map(Answer::word))
+        .table(&["visible", "runs", "A", "B", "95 % interval"])
+}
+
+/// The comparison of one side or several with the first one, A.
+pub(crate) struct Compared<'c> {
+    /// The version of fathom that compared them.
+    pub(crate) version: &'c str,
+    /// The gate to print first.
+    pub(crate) gate: Option<&'c Gate>,
+    /// The other sides by name.
+    pub(crate) others: Vec<(&'c str, &'c Comparison)>,
+    pub(crate) table: Table,
+    /// The table of several sides with intervals below their changes, for a small width.
+    pub(crate) narrow_table: Option<Table>,
+    pub(crate) legend: &'static str,
+    /// How many numbers the table leaves out.
+    pub(crate) hidden: Option<String>,
+    pub(crate) findings: Vec<Finding>,
+    /// Number of results; a finding that is about all of them does not name them.
+    pub(crate) results: usize,
+}
+
+impl<'c> Compared<'c> {
+    pub(crate) fn two_sides(comparison: &'c Comparison, all: bool) -> Self {
+        Self {
+            version: &comparison.fathom.version,
+            gate: shown_gate(comparison.gate.as_ref(), std::iter::once(comparison.answer)),
+            others: vec![("B", comparison)],
+            table: pair_table(&comparison.pairs, all),
+            narrow_table: None,
+            legend: PAIR_LEGEND,
+            hidden: hidden_numbers(&comparison.pairs, all),
+            findings: comparison.findings.clone(),
+            results: comparison.pairs.len(),
+        }
     }
-    table
+
+    pub(crate) fn several_sides(comparisons: &'c Comparisons, all: bool) -> Self {
+        let others = &comparisons.others;
+        Self {
+            version: &comparisons.fathom.version,
+            gate: shown_gate(comparisons.gate.as_ref(), others.iter().map(|other| other.comparison.answer)),
+            others: others.iter().map(|other| (other.name.as_str(), &other.comparison)).collect(),
+            table: sides_table(comparisons, all, true),
+            narrow_table: Some(sides_table(comparisons, all, false)),
+            legend: SIDES_LEGEND,
+            hidden: hidden_side_numbers(comparisons, all),
+            findings: side_findings(comparisons),
+            results: usize::MAX,
+        }
+    }
+
+    /// Returns all sides by name.
+    pub(crate) fn sides(&self) -> impl Iterator<Item = (&'c str, &'c Side)> {
+        let first = self.others.first().map(|(_, comparison)| ("A", &comparison.a));
+        first.into_iter().chain(self.others.iter().map(|(name, comparison)| (*name, &comparison.b)))
+    }
+
+    /// Returns a sentence for each thing that the comparison leaves out.
+    pub(crate) fn left_out(&self) -> Vec<String> {
+        let is_several = self.narrow_table.is_some();
+        let sentences = |(name, comparison): &(&'c str, &'c Comparison)| {
+            let of = if is_several { format!(" of {name}") } else { String::new() };
+            left_out_notes(comparison, name).into_iter().map(move |note| format!("Left out{of}: {note}."))
+        };
+        self.others.iter().flat_map(sentences).collect()
+    }
 }
 
 /// Whether only some numbers of each result are in the table.
@@ -62,46 +140,6 @@ pub(crate) fn hidden_numbers(pairs: &[Pair], all: bool) -> Option<String> {
 pub(crate) fn number_name(pair: &Pair, metric: &Metric) -> String {
     let rank = metric.name.split_once(' ').filter(|(kind, _)| pair.name.ends_with(&format!(" {kind}")));
     format!("{} {}", pair.name, rank.map_or(metric.name.as_str(), |(_, rank)| rank))
-}
-
-fn comparison_rows(pair: &Pair) -> Vec<Row> {
-    if pair.metrics.is_empty() {
-        return vec![not_compared_row(pair, pair.name.clone())];
-    }
-    let some = pair.metrics.iter().enumerate().filter(|(at, metric)| is_shown(*at, metric));
-    some.map(|(_, metric)| number_row(number_name(pair, metric), metric)).collect()
-}
-
-/// Returns all rows of a pair, its name first, or a single row if it is not compared.
-fn all_rows(pair: &Pair) -> Vec<Row> {
-    let mut name: Row = std::array::from_fn(|_| String::new());
-    name[0] = format!("{}:", pair.name);
-    if pair.metrics.is_empty() {
-        name = not_compared_row(pair, format!("{}:", pair.name));
-    }
-    let numbers = pair.metrics.iter().map(|metric| number_row(format!("  {}", metric.name), metric));
-    std::iter::once(name).chain(numbers).collect()
-}
-
-fn not_compared_row(pair: &Pair, name: String) -> Row {
-    let mut row: Row = std::array::from_fn(|_| String::new());
-    row[0] = name;
-    pair.refusal().word().clone_into(&mut row[PAIR_HEADINGS.len() - 1]);
-    row
-}
-
-fn number_row(name: String, metric: &Metric) -> Row {
-    let none = || "-".to_owned();
-    [
-        name,
-        value(metric, metric.a),
-        value(metric, metric.b),
-        show_change(metric.ratio),
-        interval(metric).unwrap_or_else(none),
-        metric.could_have_seen.map_or_else(none, show_share),
-        runs_needed(metric),
-        metric.answer.word().into(),
-    ]
 }
 
 /// `-2.1 % to +1.3 %`; `None` with too few runs.
@@ -176,7 +214,7 @@ pub(crate) fn sides_table(comparisons: &Comparisons, all: bool, joined: bool) ->
     }
     for number in all_numbers(comparisons).iter().filter(|number| all || number.in_short_table) {
         let metric = number.sides.iter().find_map(SideNumber::metric);
-        let of_a = metric.map_or_else(|| "-".into(), |m| value(m, m.a));
+        let of_a = or_dash(metric, |m| value(m, m.a));
         let name = [number.name.clone(), of_a];
         let changes = number.sides.iter().map(|side| side.change(joined));
         table.add(name.into_iter().chain(changes));

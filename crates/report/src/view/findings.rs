@@ -129,6 +129,15 @@ pub(crate) fn acts(finding: &Finding) -> bool {
     finding.outcome == Outcome::Finding && finding.severity.is_some_and(|s| s < Severity::Note)
 }
 
+/// Returns the answer of a check: the effect of its finding, `not checked` or `passed`.
+pub(crate) fn answer_word(finding: &Finding) -> &'static str {
+    match finding.outcome {
+        Outcome::Finding => finding.severity.unwrap_or(Severity::Note).effect(),
+        Outcome::NotChecked => "not checked",
+        Outcome::Holds => "passed",
+    }
+}
+
 /// Returns the findings to show: for a grid only those about its best cells.
 pub(crate) fn shown_findings(report: &Report) -> Vec<Finding> {
     let Some(sweep) = report.study.sweep().filter(|s| !s.is_in_order()) else {

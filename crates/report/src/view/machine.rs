@@ -1,6 +1,7 @@
 //! The machine: its block devices, and the diagnosis of a place before a measurement.
 
-use crate::page::Table;
+use super::columns::Columns;
+use crate::view::table::Table;
 use model::Known;
 use model::finding::{Diagnosis, Look, Outcome, Severity};
 use model::machine::{BlockDevice, Devices, LayerKind, Mounted, Queue};
@@ -21,18 +22,20 @@ pub(crate) fn kind_name(kind: LayerKind) -> &'static str {
 
 /// Returns a row for each device.
 pub(crate) fn device_table(devices: &Devices) -> Table {
-    let headings = ["device", "what it is", "queue", "who uses it"];
-    let mut table = Table::new(&headings, &[]).aligned(1, true).aligned(2, true).aligned(3, true);
-    table.add_all(devices.devices.iter().map(|device| {
-        let mounted = mounts(&device.mounts).map(|mounts| format!("mounted on {mounts}"));
-        let users = [mounted, used(device)].into_iter().flatten().collect::<Vec<_>>().join("; ");
-        [device.name.clone(), heading(device), queue(&device.queue), users]
-    }));
-    table
+    let users = |device: &BlockDevice| {
+        let mounted = describe_mounts(&device.mounts).map(|mounts| format!("mounted on {mounts}"));
+        [mounted, describe_user(device)].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    };
+    Columns::new(&devices.devices)
+        .label("device", |device| device.name.clone())
+        .label("what it is", |device| describe_device(device))
+        .label("queue", |device| describe_queue(&device.queue))
+        .label("who uses it", |device| users(device))
+        .table(&[])
 }
 
 /// Returns the size, the kind and the model of a device.
-pub(crate) fn heading(device: &BlockDevice) -> String {
+pub(crate) fn describe_device(device: &BlockDevice) -> String {
     let mut facts = vec![show_bytes(device.bytes), kind_name(device.kind).to_owned()];
     facts.extend(device.label.clone());
     facts.extend(device.start_bytes.map(|at| format!("from {}", show_bytes(at))));
@@ -57,7 +60,7 @@ pub(crate) fn heading(device: &BlockDevice) -> String {
 }
 
 /// `4 hardware queues of 256, scheduler none, write back`.
-pub(crate) fn queue(queue: &Queue) -> String {
+pub(crate) fn describe_queue(queue: &Queue) -> String {
     let number = |n: &Known<u64>| n.as_ref().map_or_else(|_| "unknown".into(), u64::to_string);
     let queues = match &queue.hardware_queues {
         Ok(1) => "1 hardware queue".to_owned(),
@@ -88,7 +91,7 @@ pub(crate) fn describe_backing(file: &str, direct: Option<bool>) -> String {
     }
 }
 
-pub(crate) fn mounts(mounts: &Known<Vec<Mounted>>) -> Option<String> {
+pub(crate) fn describe_mounts(mounts: &Known<Vec<Mounted>>) -> Option<String> {
     match mounts {
         Ok(all) if all.is_empty() => None,
         Ok(all) => {
@@ -101,7 +104,7 @@ pub(crate) fn mounts(mounts: &Known<Vec<Mounted>>) -> Option<String> {
 }
 
 /// Returns the users of a device that its mounts do not already name.
-pub(crate) fn used(device: &BlockDevice) -> Option<String> {
+pub(crate) fn describe_user(device: &BlockDevice) -> Option<String> {
     let mounted = device.mounts.as_ref().is_ok_and(|m| !m.is_empty());
     match &device.used_by {
         Ok(Some(_)) if mounted => None,
@@ -112,7 +115,7 @@ pub(crate) fn used(device: &BlockDevice) -> Option<String> {
 }
 
 /// Returns the answer of a check: `OK`, `NOT CHECKED`, or the effect of its finding with its id.
-pub(crate) fn answer(entry: &Look) -> String {
+pub(crate) fn describe_answer(entry: &Look) -> String {
     let id = entry.check.map_or_else(String::new, |id| format!(" {id}"));
     match (entry.outcome, entry.severity) {
         (Outcome::Holds, _) => "OK".into(),
@@ -135,7 +138,7 @@ pub(crate) fn count_answers(diagnosis: &Diagnosis) -> String {
 }
 
 /// Describes the effect of a finding on a measurement.
-pub(crate) fn effect(severity: Severity) -> &'static str {
+pub(crate) fn describe_effect(severity: Severity) -> &'static str {
     match severity {
         Severity::Void => "invalidates a number",
         Severity::Rename => "relabels it",

@@ -3,14 +3,18 @@
 //! One file for each kind of content. Nothing here knows a format.
 
 pub(crate) mod captures;
+pub(crate) mod columns;
 pub(crate) mod commands;
 pub(crate) mod comparison;
 pub(crate) mod findings;
 pub(crate) mod machine;
+pub(crate) mod numbers;
 pub(crate) mod plan;
+pub(crate) mod records;
 pub(crate) mod report;
 pub(crate) mod results;
 pub(crate) mod sessions;
 pub(crate) mod studies;
 pub(crate) mod sweep;
+pub(crate) mod table;
 pub(crate) mod verification;

@@ -1,6 +1,7 @@
 //! A plan: what would be measured, and each setting with its origin.
 
-use crate::page::Table;
+use super::columns::Columns;
+use crate::view::table::Table;
 use model::job::Job;
 use model::plan::{LayerComparison, Plan, Strategy};
 use model::study::{InterfaceComparison, Study};
@@ -18,9 +19,11 @@ pub(crate) fn plan_headline(plan: &Plan) -> String {
 
 /// Returns the settings with their origins.
 pub(crate) fn settings_table(plan: &Plan) -> Table {
-    let mut table = Table::new(&["setting", "value", "from"], &[]).aligned(1, true);
-    table.add_all(plan.origins.iter().map(|o| [o.setting.clone(), o.value.clone(), o.from.clone()]));
-    table
+    Columns::new(&plan.origins)
+        .text("setting", |origin| &origin.setting)
+        .text("value", |origin| &origin.value)
+        .text("from", |origin| &origin.from)
+        .table(&[])
 }
 
 /// Returns the name of a job, and whether its result is the headline.
@@ -31,7 +34,7 @@ pub(crate) fn job_title(plan: &Plan, at: usize) -> String {
 }
 
 /// Returns a line for each stream of a job.
-pub(crate) fn streams(job: &Job) -> impl Iterator<Item = String> {
+pub(crate) fn describe_streams(job: &Job) -> impl Iterator<Item = String> {
     job.phases.iter().flat_map(|p| &p.streams).map(|stream| {
         format!(
             "{}, depth {}, workers {}, {}, {}",

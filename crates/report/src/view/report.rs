@@ -1,7 +1,8 @@
 //! A measurement: its main table, its headline, and how it ended.
 
-use crate::page::{Table, accepted, verdict_mark};
 use crate::view::findings;
+use crate::view::numbers::{accepted, verdict_mark};
+use crate::view::table::Table;
 use crate::view::{commands, results, studies, sweep};
 use model::report::{Ending, Headline, Report};
 use model::study::Studied;
@@ -12,8 +13,8 @@ pub(crate) fn is_of_jobs(report: &Report) -> bool {
     matches!(report.study, Studied::Jobs | Studied::Profile(_))
 }
 
-/// Prints the main table, in which each row has its verdict, with all rows or those that matter most.
-pub(crate) fn table(report: &Report, all: bool) -> Table {
+/// Returns the main table, in which each row has its verdict, with all rows or those that matter most.
+pub(crate) fn main_table(report: &Report, all: bool) -> Table {
     match &report.study {
         Studied::Layers(layers) => studies::layer_table(layers, &report.results),
         Studied::Limit(curve) => studies::load_table(curve, &report.results, all),
@@ -23,17 +24,17 @@ pub(crate) fn table(report: &Report, all: bool) -> Table {
         Studied::Interfaces(api) => studies::interface_table(api, &report.results),
         Studied::Targets(targets) => studies::target_table(targets, &report.results),
         Studied::Hosts(scaling) => studies::host_count_table(scaling, &report.results),
-        Studied::Commands(results) => commands::table(results),
+        Studied::Commands(results) => commands::command_table(results),
         Studied::Jobs | Studied::Profile(_) => results::result_table(&report.results),
     }
 }
 
 /// Returns the headline with its number. With several jobs, the table row has the interval, and this line has the row's verdict.
-pub(crate) fn quoted(report: &Report, paint: impl Fn(&str) -> String) -> String {
+pub(crate) fn describe_headline(report: &Report, paint: impl Fn(&str) -> String) -> String {
     let name = &report.headline.name;
     let row = report.headline_result().filter(|_| is_of_jobs(report) && report.results.len() > 1);
     let Some(row) = row else {
-        let number = paint(&headline(&report.headline, report));
+        let number = paint(&headline_number(&report.headline, report));
         return format!("{name}: {number}{}", accepted(&report.headline.accepted));
     };
     let name = if row.renamed { format!("{}, in fact {name}", row.name) } else { row.name.clone() };
@@ -42,7 +43,7 @@ pub(crate) fn quoted(report: &Report, paint: impl Fn(&str) -> String) -> String 
 }
 
 /// Returns how the session ended, unless as planned.
-pub(crate) fn ending(report: &Report) -> Option<String> {
+pub(crate) fn describe_ending(report: &Report) -> Option<String> {
     match &report.ending {
         Ending::Complete => None,
         Ending::Interrupted => Some("Interrupted: these are the results up to that point.".into()),
@@ -58,7 +59,7 @@ pub(crate) fn ending(report: &Report) -> Option<String> {
 }
 
 /// Returns the headline's number with its interval, or why it has none.
-pub(crate) fn headline(headline: &Headline, report: &Report) -> String {
+pub(crate) fn headline_number(headline: &Headline, report: &Report) -> String {
     let Some(value) = headline.value else { return "no number".into() };
     let of_grid = report.study.sweep().and_then(|s| s.winner.get(&s.works.first()?.name)).map(|c| c.runs);
     let runs = of_grid.or_else(|| report.results.iter().map(|r| r.runs.len()).max()).unwrap_or(0);

@@ -1,123 +1,139 @@
 //! Results of jobs: the table with a row for each direction, the hosts, and a replay next to its original.
 
-use crate::page::{Table, device_rate, half_width, percentile, supported, verdict_mark};
+use super::columns::{Columns, or_dash};
+use crate::view::numbers::{device_rate, half_width, percentile, supported, verdict_mark};
+use crate::view::table::Table;
 use model::fleet::{Fairness, FleetFigures, HostFigures, HostRate};
 use model::replay::{Compared, ReplayComparison};
 use model::report::{Figures, Measured, Verdict};
 use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show_share};
 use std::collections::BTreeMap;
 
-/// Headings of the table.
-const RESULT_HEADINGS: [&str; 12] = [
-    "test",
-    "verdict",
-    "MB/s",
-    "MiB/s",
-    "IOPS",
-    "±95 %",
-    "p50",
-    "p99",
-    "p99.9",
-    "depth",
-    "device IOPS",
-    "limited by",
-];
+/// A row of a result: the result as a whole, or one of its directions.
+#[derive(Default)]
+struct ResultRow<'r> {
+    name: String,
+    /// The result, in its first row.
+    result: Option<&'r Measured>,
+    /// Whether the result has no numbers.
+    is_empty: bool,
+    /// MB/s, MiB/s and IOPS, and the interval of the IOPS.
+    rates: Option<([f64; 3], Option<[f64; 2]>)>,
+    figures: Option<&'r Figures>,
+    /// Whether the row is of sync calls: they move no data, and share the depth of the writes.
+    is_sync: bool,
+}
 
-/// Columns to drop if the width is too small, in this order.
-const RESULT_DROP_ORDER: [usize; 6] = [3, 9, 10, 8, 11, 6];
+impl<'r> ResultRow<'r> {
+    fn with_figures(self, figures: &'r Figures) -> Self {
+        let rates = [figures.mb_per_s, figures.mib_per_s, figures.iops];
+        Self { rates: Some((rates, figures.iops_interval)), figures: Some(figures), ..self }
+    }
 
-/// Cells of a row.
-type ResultRow = [String; RESULT_HEADINGS.len()];
+    /// Returns the row of one of several directions.
+    fn of_direction(word: &str, figures: &'r Figures) -> Self {
+        Self { name: format!("  its {word}s"), is_sync: word == "sync", ..Self::default() }
+            .with_figures(figures)
+    }
+
+    /// Returns a cell: `-` without numbers, empty if this row does not have it.
+    fn cell(&self, value: Option<String>) -> Option<String> {
+        value.or_else(|| self.is_empty.then(|| "-".into()))
+    }
+
+    /// Returns a rate with the digits that the interval of the IOPS supports.
+    fn rate(&self, at: usize) -> Option<String> {
+        let (rates, interval) = self.rates?;
+        let [_, _, iops] = rates;
+        let scaled = interval.filter(|_| iops > 0.0).map(|ends| ends.map(|end| end / iops * rates[at]));
+        (!self.is_sync || at == 2).then(|| supported(rates[at], scaled))
+    }
+
+    fn percentile(&self, rank: &str) -> Option<String> {
+        self.cell(self.figures.map(|figures| percentile(&figures.latency_ns, rank)))
+    }
+
+    /// Returns the limiter. Without the article, the longest of them fits the width.
+    fn limiter(&self) -> Option<String> {
+        let result = self.result.filter(|r| !r.void && r.limiter.name != "not judged")?;
+        Some(result.limiter.name.replace("the ", ""))
+    }
+}
 
 /// Returns a row for each direction, with the verdict on its result next to its name.
 pub(crate) fn result_table(results: &[Measured]) -> Table {
-    let mut table = Table::new(&RESULT_HEADINGS, &RESULT_DROP_ORDER).aligned(1, true);
-    table.add_all(results.iter().flat_map(result_rows));
-    table
+    Columns::new(results.iter().flat_map(result_rows))
+        .label("test", |row| row.name.clone())
+        .label("verdict", |row| row.result.map(verdict_mark))
+        .value("MB/s", |row| if row.is_empty { Some("none".into()) } else { row.rate(0) })
+        .value("MiB/s", |row| row.cell(row.rate(1)))
+        .value("IOPS", |row| row.cell(row.rate(2)))
+        .value("±95 %", |row| row.cell(row.rates.map(|([_, _, iops], interval)| half_width(iops, interval))))
+        .value("p50", |row| row.percentile("50"))
+        .value("p99", |row| row.percentile("99"))
+        .value("p99.9", |row| row.percentile("99.9"))
+        .value("depth", |row| row.cell(row.figures.filter(|_| !row.is_sync).map(|f| show_rate(f.depth_mean))))
+        .value("device IOPS", |row| row.cell(row.result.filter(|_| !row.is_empty).map(device_rate)))
+        .label("limited by", ResultRow::limiter)
+        .table(&["MiB/s", "depth", "device IOPS", "p99.9", "limited by", "p50"])
 }
 
 /// Returns a row for each direction; a mix starts with a row for both.
-fn result_rows(result: &Measured) -> Vec<ResultRow> {
+fn result_rows(result: &Measured) -> Vec<ResultRow<'_>> {
     let parts: Vec<(&str, &Figures)> =
         [("read", &result.read), ("write", &result.write), ("trim", &result.trim)]
             .into_iter()
             .filter_map(|(w, f)| Some((w, f.as_ref()?)))
             .collect();
-    let syncs = result.sync.as_ref().map(sync_row);
-    let mut first: ResultRow = std::array::from_fn(|_| String::new());
-    first[0].clone_from(&result.name);
-    first[1] = verdict_mark(result);
-    // Without the article, the longest of these fits the width.
-    if result.limiter.name != "not judged" {
-        first[11] = result.limiter.name.replace("the ", "");
-    }
+    let first = ResultRow { name: result.name.clone(), result: Some(result), ..ResultRow::default() };
     if result.void || parts.is_empty() {
-        first[2..11].fill("-".into());
-        first[2] = "none".into();
-        if result.void {
-            first[11].clear();
-        }
-        return vec![first];
+        return vec![ResultRow { is_empty: true, ..first }];
     }
-    first[10] = device_rate(result);
+    let syncs = result.sync.as_ref().map(|figures| ResultRow::of_direction("sync", figures));
     if let [(_, only)] = parts[..] {
-        fill_figures(&mut first, only);
-        return [first].into_iter().chain(syncs).collect();
+        return [first.with_figures(only)].into_iter().chain(syncs).collect();
     }
-    let mut out = Vec::new();
-    if let Some(t) = &result.total {
-        fill_rates(&mut first, [t.mb_per_s, t.mib_per_s, t.iops], t.iops_interval);
-        out.push(first);
-    }
-    out.extend(parts.iter().map(|(word, figures)| direction_row(word, figures)));
-    out.extend(syncs);
-    out
+    let both = result.total.as_ref().map(|t| {
+        let rates = Some(([t.mb_per_s, t.mib_per_s, t.iops], t.iops_interval));
+        ResultRow { rates, ..first }
+    });
+    let directions = parts.iter().map(|(word, figures)| ResultRow::of_direction(word, figures));
+    both.into_iter().chain(directions).chain(syncs).collect()
 }
 
-/// Returns the row of sync calls: they move no data, and share the depth of the writes.
-fn sync_row(figures: &Figures) -> ResultRow {
-    let mut cells = direction_row("sync", figures);
-    for moved in [2, 3, 9] {
-        cells[moved].clear();
+/// Reads and writes of a test, which may be two results.
+pub(crate) struct ReadWriteTest<'r> {
+    pub(crate) name: &'r str,
+    /// The reads and the writes with their results.
+    pub(crate) halves: [Option<(&'r Measured, &'r Figures)>; 2],
+    /// The result with the worse verdict.
+    pub(crate) worst: &'r Measured,
+}
+
+/// Returns the tests of these results. `RND4K Q1T1 read` and `RND4K Q1T1 write` are one test.
+pub(crate) fn read_write_tests<'r>(results: impl Iterator<Item = &'r Measured>) -> Vec<ReadWriteTest<'r>> {
+    let mut tests: Vec<ReadWriteTest> = Vec::new();
+    for result in results {
+        let name = [" read", " write"].iter().find_map(|end| result.name.strip_suffix(end));
+        let name = name.unwrap_or(&result.name);
+        let halves = [&result.read, &result.write].map(|f| Some((result, f.as_ref()?)));
+        let is_other_half = |test: &&mut ReadWriteTest| {
+            test.name == name && test.halves.iter().zip(&halves).all(|(a, b)| a.is_none() || b.is_none())
+        };
+        if let Some(test) = tests.iter_mut().find(is_other_half) {
+            test.halves.iter_mut().zip(halves).for_each(|(known, new)| *known = known.or(new));
+            if (result.void, result.verdict) > (test.worst.void, test.worst.verdict) {
+                test.worst = result;
+            }
+        } else {
+            tests.push(ReadWriteTest { name, halves, worst: result });
+        }
     }
-    cells
+    tests
 }
-
-/// Returns the row of one of several directions.
-fn direction_row(word: &str, figures: &Figures) -> ResultRow {
-    let mut cells: ResultRow = std::array::from_fn(|_| String::new());
-    cells[0] = format!("  its {word}s");
-    fill_figures(&mut cells, figures);
-    cells
-}
-
-fn fill_figures(cells: &mut ResultRow, figures: &Figures) {
-    fill_rates(cells, [figures.mb_per_s, figures.mib_per_s, figures.iops], figures.iops_interval);
-    for (at, rank) in [(6, "50"), (7, "99"), (8, "99.9")] {
-        cells[at] = percentile(&figures.latency_ns, rank);
-    }
-    cells[9] = show_rate(figures.depth_mean);
-}
-
-/// Fills MB/s, MiB/s and IOPS, limiting the digits of all three by the interval of the IOPS.
-fn fill_rates(cells: &mut ResultRow, rates: [f64; 3], interval: Option<[f64; 2]>) {
-    let [_, _, iops] = rates;
-    let scaled = |to: f64| interval.filter(|_| iops > 0.0).map(|ends| ends.map(|end| end / iops * to));
-    for (at, rate) in rates.into_iter().enumerate() {
-        cells[at + 2] = supported(rate, scaled(rate));
-    }
-    cells[5] = half_width(iops, interval);
-}
-
-/// Headings of the table.
-const HOST_HEADINGS: [&str; 9] =
-    ["host", "verdict", "MB/s", "IOPS", "share", "p50", "p99", "CPU per op", "limited by"];
-
-/// Columns to drop if the width is too small, in this order.
-const HOST_DROP_ORDER: [usize; 3] = [7, 8, 5];
 
 /// Limits the rows of hosts: the lost and the slowest hosts come first.
-const MAX_HOSTS: usize = 64;
+pub(crate) const MAX_HOSTS: usize = 64;
 
 /// Describes how evenly the hosts share the rate.
 pub(crate) fn describe_fairness(fair: &Fairness) -> String {
@@ -127,47 +143,52 @@ pub(crate) fn describe_fairness(fair: &Fairness) -> String {
     fair.sentence.clone()
 }
 
-/// Returns a row for each host, of many only the slowest, and the number of hosts without a row.
-pub(crate) fn host_table(fleet: &FleetFigures, result: &str) -> (Table, usize) {
-    let mut table = Table::new(&HOST_HEADINGS, &HOST_DROP_ORDER).aligned(1, true);
-    // A lost host has a row; a host that did not run the job has none.
-    let rate = |host: &'_ HostFigures| host.results.iter().find(|r| r.name == result).cloned();
-    let taking_part = fleet.hosts.iter().map(|host| (host, rate(host)));
-    let mut hosts: Vec<(&HostFigures, Option<HostRate>)> =
-        taking_part.filter(|(host, rate)| rate.is_some() || host.verdict.is_none()).collect();
+/// Returns the hosts of a result with their rates, in the order of their ranks: of many only the slowest, and how many others there are. A
+/// host that did not run the job is left out.
+pub(crate) fn slowest_hosts<'f>(
+    fleet: &'f FleetFigures,
+    result: &str,
+    with_lost: bool,
+) -> (Vec<(&'f HostFigures, Option<&'f HostRate>)>, usize) {
+    let rate = |host: &'f HostFigures| host.results.iter().find(|r| r.name == result);
+    let hosts = fleet.hosts.iter().map(|host| (host, rate(host)));
+    let mut hosts: Vec<(&HostFigures, Option<&HostRate>)> =
+        hosts.filter(|(host, rate)| rate.is_some() || with_lost && host.verdict.is_none()).collect();
     let all = hosts.len();
-    let iops = |rate: &Option<HostRate>| rate.as_ref().and_then(|r| r.iops).unwrap_or(0.0);
-    hosts.sort_by(|(_, a), (_, b)| iops(a).total_cmp(&iops(b)));
+    let iops = |rate: Option<&HostRate>| rate.and_then(|r| r.iops).unwrap_or(0.0);
+    hosts.sort_by(|(_, a), (_, b)| iops(*a).total_cmp(&iops(*b)));
     hosts.truncate(MAX_HOSTS);
     hosts.sort_by_key(|(host, _)| host.rank);
-    table.add_all(hosts.iter().map(|(host, rate)| host_row(host, rate.as_ref())));
-    (table, all - hosts.len())
+    let others = all - hosts.len();
+    (hosts, others)
 }
 
-fn host_row(host: &HostFigures, rate: Option<&HostRate>) -> [String; HOST_HEADINGS.len()] {
-    let Some(rate) = rate else {
-        let mut row: [String; HOST_HEADINGS.len()] = std::array::from_fn(|_| "-".into());
-        row[0].clone_from(&host.name);
-        host.verdict.map_or("lost", Verdict::word).clone_into(&mut row[1]);
-        return row;
+/// Returns a row for each host, of many only the slowest, and the number of hosts without a row.
+pub(crate) fn host_table(fleet: &FleetFigures, result: &str) -> (Table, usize) {
+    let (hosts, more) = slowest_hosts(fleet, result, true);
+    let number = |rate: Option<&HostRate>, value: fn(&HostRate) -> Option<f64>, show: fn(f64) -> String| {
+        or_dash(rate.and_then(value), show)
     };
-    let value_or_dash = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "-".into(), show);
-    [
-        host.name.clone(),
-        rate.verdict.word().to_owned(),
-        value_or_dash(rate.mb_per_s, show_rate),
-        value_or_dash(rate.iops, show_rate),
-        value_or_dash(rate.share, show_share),
-        host_latency(&rate.p50_ns),
-        host_latency(&rate.p99_ns),
-        value_or_dash(rate.cpu_ns_per_op, show_ns),
-        rate.limiter.replace("the ", ""),
-    ]
+    let table = Columns::new(hosts)
+        .label("host", |(host, _)| host.name.clone())
+        .label("verdict", |(host, rate)| {
+            let lost = || host.verdict.map_or("lost", Verdict::word);
+            rate.map_or_else(lost, |rate| rate.verdict.word())
+        })
+        .value("MB/s", |(_, rate)| number(*rate, |r| r.mb_per_s, show_rate))
+        .value("IOPS", |(_, rate)| number(*rate, |r| r.iops, show_rate))
+        .value("share", |(_, rate)| number(*rate, |r| r.share, show_share))
+        .value("p50", |(_, rate)| or_dash(*rate, |r| host_latency(&r.p50_ns)))
+        .value("p99", |(_, rate)| or_dash(*rate, |r| host_latency(&r.p99_ns)))
+        .value("CPU per op", |(_, rate)| number(*rate, |r| r.cpu_ns_per_op, show_ns))
+        .label("limited by", |(_, rate)| or_dash(*rate, |r| r.limiter.replace("the ", "")))
+        .table(&["CPU per op", "limited by", "p50"]);
+    (table, more)
 }
 
 /// `180 us`; with several directions `read 180 us, write 2.1 ms`.
 fn host_latency(latencies: &BTreeMap<String, Option<u64>>) -> String {
-    let latency_or_dash = |ns: &Option<u64>| ns.map_or_else(|| "-".into(), |ns| show_ns(ns as f64));
+    let latency_or_dash = |ns: &Option<u64>| or_dash(*ns, |ns| show_ns(ns as f64));
     match latencies.iter().collect::<Vec<_>>().as_slice() {
         [] => "-".into(),
         [(_, ns)] => latency_or_dash(ns),
@@ -179,27 +200,22 @@ fn host_latency(latencies: &BTreeMap<String, Option<u64>>) -> String {
     }
 }
 
-/// Headings of the table.
-const REPLAY_HEADINGS: [&str; 4] = ["figure", "original", "replay", "change"];
-
 /// Numbers from this value on have no decimals.
 const NO_DECIMALS_FROM: f64 = 1000.0;
 
 /// Returns the caption of the table.
-pub(crate) fn heading(replay: &ReplayComparison) -> String {
+pub(crate) fn replay_caption(replay: &ReplayComparison) -> String {
     format!("{} and its replay, --pace {}, --speed {}", replay.capture, replay.pace, replay.speed)
 }
 
 /// Returns a row for each figure.
 pub(crate) fn replay_table(replay: &ReplayComparison) -> Table {
-    let mut table = Table::new(&REPLAY_HEADINGS, &[]).aligned(3, false);
-    table.add_all(replay.figures.iter().map(|figure| {
-        let shown =
-            |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format_compared(figure, value));
-        let change = figure.change.map_or_else(|| "-".into(), |change| show_change(1.0 + change));
-        [figure.name.clone(), shown(figure.original), shown(figure.replay), change]
-    }));
-    table
+    Columns::new(&replay.figures)
+        .label("figure", |figure| figure.name.clone())
+        .value("original", |figure| or_dash(figure.original, |value| format_compared(figure, value)))
+        .value("replay", |figure| or_dash(figure.replay, |value| format_compared(figure, value)))
+        .value("change", |figure| or_dash(figure.change, |change| show_change(1.0 + change)))
+        .table(&[])
 }
 
 fn format_compared(figure: &Compared, value: f64) -> String {

@@ -1,8 +1,10 @@
 //! Several sessions: the list of sessions, and the table of their results.
 
-use crate::page::{SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, supported, with_suspect_mark};
+use super::columns::Columns;
 use crate::view::findings::headline_value;
-use crate::view::report::ending;
+use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, supported, with_suspect_mark};
+use crate::view::report::describe_ending;
+use crate::view::table::Table;
 use model::history::{Column, Entry, Figure, Listing, Row, RowsOf, SessionTable};
 use model::name::visible;
 use model::report::{Headline, Report, Verdict};
@@ -11,44 +13,33 @@ use model::units::{GIB, show_bytes, show_count, show_share};
 /// The disk usage of sessions is printed from this value on.
 pub(crate) const MUCH_BYTES: u64 = GIB;
 
-/// Headings of the table. The last column is shown only if an entry has tags.
-pub(crate) const LIST_HEADINGS: [&str; 8] =
-    ["id", "when", "verdict", "measured", "value", "±95 %", "target", "tags"];
-
+/// Heading of the ids, and the column of targets.
+pub(crate) const ID_HEADING: &str = "id";
 const TARGET_COLUMN: usize = 6;
-
-/// Columns to drop if the width is too small, in this order.
-const LIST_DROP_ORDER: [usize; 4] = [3, 5, 7, 0];
 
 /// The fewest columns of the terminal that a target is cut to.
 const MIN_TARGET_WIDTH: usize = 10;
 
 /// Returns a row for each session, with a column of tags if a session has tags.
 pub(crate) fn list_table(entries: &[Entry]) -> Table {
-    let tagged = entries.iter().any(|e| !e.words.tags.is_empty());
-    let columns = if tagged { LIST_HEADINGS.len() } else { LIST_HEADINGS.len() - 1 };
-    let mut table =
-        Table::new(&LIST_HEADINGS[..columns], &LIST_DROP_ORDER).cut_to(TARGET_COLUMN, MIN_TARGET_WIDTH);
-    for column in [1, 2, 3, TARGET_COLUMN] {
-        table = table.aligned(column, true);
+    let or_dash = |text: Option<String>| match text {
+        Some(text) if !text.is_empty() => printable(&text),
+        _ => "-".into(),
+    };
+    let measured =
+        |entry: &Entry| entry.headline.as_ref().map(|h| h.name.clone()).or_else(|| entry.title.clone());
+    let mut columns = Columns::new(entries)
+        .label(ID_HEADING, |entry| printable(&entry.id))
+        .label("when", |entry| or_dash(entry.started.as_deref().map(when)))
+        .label("verdict", |entry| entry.word())
+        .label("measured", |entry| or_dash(measured(entry)))
+        .value("value", |entry| or_dash(entry.headline.as_ref().map(headline_value)))
+        .value("±95 %", |entry| entry.headline.as_ref().and_then(half_interval))
+        .label("target", |entry| or_dash(Some(entry.targets.join(", "))));
+    if entries.iter().any(|entry| !entry.words.tags.is_empty()) {
+        columns = columns.label("tags", |entry| printable(&entry.words.tags.join(" ")));
     }
-    table.add_all(entries.iter().map(|entry| list_row(entry).into_iter().take(columns)));
-    table
-}
-
-pub(crate) fn list_row(entry: &Entry) -> [String; LIST_HEADINGS.len()] {
-    let or_dash = |text: String| if text.is_empty() { "-".to_owned() } else { printable(&text) };
-    let name = entry.headline.as_ref().map(|h| h.name.clone());
-    [
-        printable(&entry.id),
-        or_dash(entry.started.as_deref().map(when).unwrap_or_default()),
-        entry.word(),
-        or_dash(name.or_else(|| entry.title.clone()).unwrap_or_default()),
-        or_dash(entry.headline.as_ref().map(headline_value).unwrap_or_default()),
-        entry.headline.as_ref().and_then(half_interval).unwrap_or_default(),
-        or_dash(entry.targets.join(", ")),
-        printable(&entry.words.tags.join(" ")),
-    ]
+    columns.table(&["measured", "±95 %", "tags", ID_HEADING]).cut_to(TARGET_COLUMN, MIN_TARGET_WIDTH)
 }
 
 /// Returns day, hour and minute in the local time of the measurement.
@@ -155,7 +146,7 @@ pub(crate) fn session_remarks(sessions: &SessionTable) -> Vec<String> {
     let remark = |(row, report): (&Row, &Report)| {
         let name = is_main.then(|| format!(": {}.", report.headline.name));
         let answer = report.answer.as_ref().map(|a| format!(", {}: {}", a.word.word(), a.sentence));
-        let ended = ending(report).map(|text| format!(": {text}"));
+        let ended = describe_ending(report).map(|text| format!(": {text}"));
         let qualified = report.verdict != Verdict::Valid;
         let why = qualified.then(|| format!(", {}: {}", report.verdict.word(), report.verdict_reason));
         let parts = [name, answer, ended, why].into_iter().flatten();

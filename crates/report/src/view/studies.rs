@@ -1,93 +1,64 @@
 //! Studies: a table of each study, which replaces the table of results.
 
-use crate::page::{Table, half_width, percentile, short_bytes, supported, verdict_mark};
+use super::columns::{Columns, or_dash};
+use crate::view::numbers::{half_width, percentile, short_bytes, supported, verdict_mark};
+use crate::view::table::Table;
 use model::Known;
 use model::comparison::{Answer, Pair};
 use model::evidence::Extents;
 use model::figures::{Difference, LayerRow, Layers, Pace};
 use model::finding::CheckId;
-use model::report::{Figures, Measured};
-use model::study::{Api, ApiRow, LoadCurve, LoadPoint, LoadState, Scaling, ScalingRow, TargetRow, Targets};
+use model::report::{Figures, Measured, Rates};
+use model::study::{Api, ApiRow, LoadCurve, LoadPoint, LoadState, Scaling, TargetRow, Targets};
 use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show_share};
 
-const LAYER_HEADINGS: [&str; 11] = [
-    "layer",
-    "verdict",
-    "IOPS",
-    "±95 %",
-    "size",
-    "latency",
-    "device IOPS",
-    "device size",
-    "device latency",
-    "against",
-    "findings",
-];
-
-/// Columns to drop if the width is too small, in this order: the device's size and latency before its rate.
-const LAYER_DROP_ORDER: [usize; 8] = [7, 8, 4, 6, 10, 5, 3, 9];
+/// In place of a number that a finding invalidates.
+const NO_NUMBER: &str = "no number";
 
 /// Factor from which a ratio is printed as a multiple and not in percent.
 const RATIO_FROM: f64 = 2.0;
 
 /// Returns a row for each layer under the name of its work.
 pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
-    let table = Table::new(&LAYER_HEADINGS, &LAYER_DROP_ORDER).aligned(1, true).aligned(9, true);
-    with_titles(
-        table,
-        &layers.rows,
-        |row| &row.work,
-        |row| layer_cells(row, results.get(row.result)).to_vec(),
-    )
-}
-
-/// Adds a row for each item, and a title above the first row of each group.
-fn with_titles<R>(
-    mut table: Table,
-    rows: &[R],
-    title: impl Fn(&R) -> &str,
-    cells: impl Fn(&R) -> Vec<String>,
-) -> Table {
-    for group in rows.chunk_by(|a, b| title(a) == title(b)) {
-        for (at, row) in group.iter().enumerate() {
-            let cells = cells(row);
-            if at == 0 {
-                let blank = cells.iter().skip(1).map(|_| String::new());
-                table.add(std::iter::once(format!("{}:", title(row))).chain(blank));
-            }
-            table.add(cells);
-        }
-    }
-    table
-}
-
-fn layer_cells(row: &LayerRow, result: Option<&Measured>) -> [String; LAYER_HEADINGS.len()] {
-    let mut cells: [String; LAYER_HEADINGS.len()] = std::array::from_fn(|_| String::new());
-    cells[0] = format!("  {}", row.name);
-    cells[1] = result.map_or_else(String::new, verdict_mark);
-    cells[10] = CheckId::list(&row.findings, " ");
-    let Some(tool) = &row.tool else {
-        "no number".clone_into(&mut cells[2]);
-        return cells;
+    // Without a number the row has no figures of the device either.
+    let device = |row: &LayerRow, show: fn(&Pace) -> String, none: &str| {
+        row.tool.map(|_| row.device.as_ref().map_or_else(|| none.to_owned(), show))
     };
-    cells[2] = supported(tool.iops, row.iops_interval);
-    cells[3] = half_width(tool.iops, row.iops_interval);
-    cells[4] = request_size(tool);
-    cells[5] = layer_latency(tool);
-    let device = row.device.as_ref();
-    cells[6] = device.map_or_else(|| "-".into(), |d| show_count(d.iops));
-    cells[7] = device.map_or_else(String::new, request_size);
-    cells[8] = device.map_or_else(String::new, layer_latency);
-    cells[9] = row.against.as_ref().map_or_else(String::new, describe_difference);
-    cells
+    Columns::new(&layers.rows)
+        .label("layer", |row| format!("  {}", row.name))
+        .label("verdict", |row| results.get(row.result).map(verdict_mark))
+        .value("IOPS", |row| {
+            row.tool.map_or_else(|| NO_NUMBER.into(), |t| supported(t.iops, row.iops_interval))
+        })
+        .value("±95 %", |row| row.tool.map(|tool| half_width(tool.iops, row.iops_interval)))
+        .value("size", |row| row.tool.as_ref().map(request_size))
+        .value("latency", |row| row.tool.as_ref().map(layer_latency))
+        .value("device IOPS", |row| device(row, |d| show_count(d.iops), "-"))
+        .value("device size", |row| device(row, request_size, ""))
+        .value("device latency", |row| device(row, layer_latency, ""))
+        .label("against", |row| row.tool.and(row.against.as_ref()).map(describe_difference))
+        .label("findings", |row| CheckId::list(&row.findings, " "))
+        .grouped(
+            |row| &row.work,
+            &[
+                "device size",
+                "device latency",
+                "size",
+                "device IOPS",
+                "findings",
+                "latency",
+                "±95 %",
+                "against",
+            ],
+        )
 }
 
 fn request_size(pace: &Pace) -> String {
-    pace.bytes.map_or_else(|| "-".into(), |b| short_bytes(b.round() as u64))
+    or_dash(pace.bytes, |b| short_bytes(b.round() as u64))
 }
 
 fn layer_latency(pace: &Pace) -> String {
-    pace.latency_ns.map_or_else(|| "-".into(), show_ns)
+    or_dash(pace.latency_ns, show_ns)
 }
 
 /// `vda -2.1 % (-3.0 to -1.2)`, or `vda x 3.1 (3.0 to 3.2)`.
@@ -103,50 +74,20 @@ fn describe_difference(against: &Difference) -> String {
     format!("{} {sign}{}{unit}{interval}", against.name, value(against.factor))
 }
 
-const INTERFACE_HEADINGS: [&str; 12] = [
-    "interface",
-    "verdict",
-    "MB/s",
-    "±95 %",
-    "synced",
-    "p50",
-    "p99",
-    "user",
-    "kernel",
-    "calls",
-    "faults",
-    "device",
-];
-
-/// Columns to drop if the width is too small, in this order.
-const INTERFACE_DROP_ORDER: [usize; 8] = [10, 9, 11, 5, 7, 8, 4, 6];
-
-/// Headings of the table of runs, and the columns to drop.
-const INTERFACE_RUN_HEADINGS: [&str; 5] = ["interface", "run time", "bytes", "pieces", "largest piece"];
-
-const INTERFACE_RUN_DROP_ORDER: [usize; 1] = [4];
-
 /// Tolerance within which a share of the span counts as all or half of it.
 pub(crate) const COVERAGE_TOLERANCE: f64 = 0.005;
 
 /// Returns the run time of each interface and the layout of the file it wrote.
 pub(crate) fn interface_run_table(api: &Api) -> Table {
-    let table = Table::new(&INTERFACE_RUN_HEADINGS, &INTERFACE_RUN_DROP_ORDER);
-    with_titles(
-        table,
-        &api.rows,
-        |row| &row.work,
-        |row| {
-            let number = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "-".into(), show);
-            vec![
-                format!("  {}", row.interface),
-                number(row.run_seconds, |s| show_ns(1e9 * s)),
-                number(row.run_bytes, |bytes| show_bytes(bytes.round() as u64)),
-                before_and_after(row, |extents| Some(show_count(extents.count as f64))),
-                before_and_after(row, |extents| extents.largest_share().map(show_share)),
-            ]
-        },
-    )
+    Columns::new(&api.rows)
+        .label("interface", |row| format!("  {}", row.interface))
+        .value("run time", |row| or_dash(row.run_seconds, |s| show_ns(1e9 * s)))
+        .value("bytes", |row| or_dash(row.run_bytes, |bytes| show_bytes(bytes.round() as u64)))
+        .value("pieces", |row| before_and_after(row, |extents| Some(show_count(extents.count as f64))))
+        .label("largest piece", |row| {
+            before_and_after(row, |extents| extents.largest_share().map(show_share))
+        })
+        .grouped(|row| &row.work, &["largest piece"])
 }
 
 /// `1 -> 8,270`; a single value if nothing was written.
@@ -159,90 +100,90 @@ fn before_and_after(row: &ApiRow, show: impl Fn(&Extents) -> Option<String>) -> 
 
 /// Returns the table of interfaces.
 pub(crate) fn interface_table(api: &Api, results: &[Measured]) -> Table {
-    let table = Table::new(&INTERFACE_HEADINGS, &INTERFACE_DROP_ORDER).aligned(1, true);
-    with_titles(
-        table,
-        &api.rows,
-        |row| &row.work,
-        |row| interface_cells(row, results.get(row.result)).to_vec(),
-    )
+    let time = |ns: Option<u64>| or_dash(ns, |ns| show_ns(ns as f64));
+    let fine = |value: Option<f64>| or_dash(value, |v| format!("{v:.2}"));
+    let faults = |row: &ApiRow| row.minor_faults_per_mib.zip(row.major_faults_per_mib).map(|(a, b)| a + b);
+    Columns::new(&api.rows)
+        .label("interface", |row| format!("  {}", row.interface))
+        .label("verdict", |row| results.get(row.result).map(verdict_mark))
+        .value("MB/s", |row| or_dash(row.mb_per_s, |v| supported(v, row.mb_per_s_interval)))
+        .value("±95 %", |row| or_dash(row.mb_per_s, |v| half_width(v, row.mb_per_s_interval)))
+        .value("synced", |row| {
+            let synced = || or_dash(row.synced_mb_per_s, |v| supported(v, row.synced_mb_per_s_interval));
+            row.stored_after.is_some().then(synced)
+        })
+        .value("p50", |row| time(row.p50_ns))
+        .value("p99", |row| time(row.p99_ns))
+        .value("user", |row| fine(row.user_ns_per_byte))
+        .value("kernel", |row| fine(row.system_ns_per_byte))
+        .value("calls", |row| or_dash(row.calls_per_mib.clone().ok(), show_rate))
+        .value("faults", |row| or_dash(faults(row), show_rate))
+        .label("device", |row| match &row.device_bytes_per_byte {
+            Ok([read, written]) if *read > COVERAGE_TOLERANCE && *written > COVERAGE_TOLERANCE => {
+                format!("{read:.2} + {written:.2}")
+            }
+            Ok([read, written]) => format!("{:.2}", read + written),
+            Err(_) => "-".into(),
+        })
+        .grouped(|row| &row.work, &["faults", "calls", "device", "p50", "user", "kernel", "synced", "p99"])
 }
-
-fn interface_cells(row: &ApiRow, result: Option<&Measured>) -> [String; INTERFACE_HEADINGS.len()] {
-    let rate = |v: Option<f64>| v.map_or_else(|| "-".into(), show_rate);
-    let time = |v: Option<u64>| v.map_or_else(|| "-".into(), |ns| show_ns(ns as f64));
-    let fine = |v: Option<f64>| v.map_or_else(|| "-".into(), |v| format!("{v:.2}"));
-    let faults = row.minor_faults_per_mib.zip(row.major_faults_per_mib).map(|(a, b)| a + b);
-    let device = match &row.device_bytes_per_byte {
-        Ok([read, written]) if *read > COVERAGE_TOLERANCE && *written > COVERAGE_TOLERANCE => {
-            format!("{read:.2} + {written:.2}")
-        }
-        Ok([read, written]) => format!("{:.2}", read + written),
-        Err(_) => "-".into(),
-    };
-    [
-        format!("  {}", row.interface),
-        result.map_or_else(String::new, verdict_mark),
-        row.mb_per_s.map_or_else(|| "-".into(), |v| supported(v, row.mb_per_s_interval)),
-        row.mb_per_s.map_or_else(|| "-".into(), |v| half_width(v, row.mb_per_s_interval)),
-        if row.stored_after.is_some() {
-            row.synced_mb_per_s.map_or_else(|| "-".into(), |v| supported(v, row.synced_mb_per_s_interval))
-        } else {
-            String::new()
-        },
-        time(row.p50_ns),
-        time(row.p99_ns),
-        fine(row.user_ns_per_byte),
-        fine(row.system_ns_per_byte),
-        row.calls_per_mib.as_ref().map_or_else(|_| "-".into(), |v| show_rate(*v)),
-        rate(faults),
-        device,
-    ]
-}
-
-const TARGET_HEADINGS: [&str; 9] =
-    ["test", "verdict", "MB/s", "IOPS", "±95 %", "p50", "p99", "against the first", "faster"];
-
-/// Columns to drop if the width is too small, in this order.
-const TARGET_DROP_ORDER: [usize; 5] = [5, 6, 4, 2, 1];
 
 /// Returns a row for each target under the name of its test.
 pub(crate) fn target_table(targets: &Targets, measured: &[Measured]) -> Table {
-    let table = Table::new(&TARGET_HEADINGS, &TARGET_DROP_ORDER).aligned(1, true).aligned(7, true);
-    let cells = |row: &TargetRow| target_cells(targets, row, measured.get(row.result)).to_vec();
-    with_titles(table, &targets.rows, |row| &row.test, cells)
+    let rows = targets.rows.iter().map(|row| Rated::new(row, measured.get(row.result)));
+    Columns::new(rows)
+        .label("test", |row| format!("  {}", target_name(targets, row.row.target)))
+        .label("verdict", |row| row.result.map(verdict_mark))
+        .value("MB/s", Rated::mb_per_s)
+        .value("IOPS", Rated::iops)
+        .value("±95 %", Rated::half_width)
+        .value("p50", |row| row.percentile("50"))
+        .value("p99", |row| row.percentile("99"))
+        .label("against the first", |row| row.against().map(describe_pair))
+        .label("faster", |row| row.against().map(|pair| faster_target(targets, row.row.target, pair)))
+        .grouped(|row| &row.row.test, &["p50", "p99", "±95 %", "MB/s", "verdict"])
 }
 
 fn target_name(targets: &Targets, at: usize) -> &str {
     targets.names.get(at).map_or("-", String::as_str)
 }
 
-fn target_cells(
-    targets: &Targets,
-    row: &TargetRow,
-    result: Option<&Measured>,
-) -> [String; TARGET_HEADINGS.len()] {
-    let mut cells: [String; TARGET_HEADINGS.len()] = std::array::from_fn(|_| String::new());
-    cells[0] = format!("  {}", target_name(targets, row.target));
-    let Some(result) = result else { return cells };
-    cells[1] = verdict_mark(result);
-    match result.total.as_ref().filter(|_| !result.void) {
-        None => "no number".clone_into(&mut cells[3]),
-        Some(total) => {
-            cells[2] = supported(total.mb_per_s, total.mb_per_s_interval);
-            cells[3] = supported(total.iops, total.iops_interval);
-            cells[4] = half_width(total.iops, total.iops_interval);
-            if let Some(figures) = only_direction(result) {
-                cells[5] = percentile(&figures.latency_ns, "50");
-                cells[6] = percentile(&figures.latency_ns, "99");
-            }
-        }
+/// A row of a study with its result.
+struct Rated<'r, R> {
+    row: &'r R,
+    result: Option<&'r Measured>,
+    /// The figures of all directions; `None` without a result and if a finding invalidates it.
+    total: Option<&'r Rates>,
+}
+
+impl<'r> Rated<'r, TargetRow> {
+    fn against(&self) -> Option<&'r Pair> {
+        self.result.and(self.row.against.as_ref())
     }
-    if let Some(pair) = &row.against {
-        cells[7] = describe_pair(pair);
-        cells[8] = faster_target(targets, row.target, pair);
+}
+
+impl<'r, R> Rated<'r, R> {
+    fn new(row: &'r R, result: Option<&'r Measured>) -> Self {
+        Self { row, result, total: result.filter(|r| !r.void).and_then(|r| r.total.as_ref()) }
     }
-    cells
+
+    fn mb_per_s(&self) -> Option<String> {
+        self.total.map(|total| supported(total.mb_per_s, total.mb_per_s_interval))
+    }
+
+    fn iops(&self) -> Option<String> {
+        self.result?;
+        Some(self.total.map_or_else(|| NO_NUMBER.into(), |total| supported(total.iops, total.iops_interval)))
+    }
+
+    fn half_width(&self) -> Option<String> {
+        self.total.map(|total| half_width(total.iops, total.iops_interval))
+    }
+
+    fn percentile(&self, rank: &str) -> Option<String> {
+        self.total?;
+        only_direction(self.result?).map(|figures| percentile(&figures.latency_ns, rank))
+    }
 }
 
 /// Returns the figures of a result with a single direction: a percentile exists only per direction.
@@ -272,64 +213,26 @@ fn faster_target(targets: &Targets, own: usize, pair: &Pair) -> String {
     }
 }
 
-const HOST_COUNT_HEADINGS: [&str; 10] =
-    ["hosts", "verdict", "MB/s", "IOPS", "±95 %", "p50", "p99", "per host", "efficiency", "±95 %"];
-
-/// Columns to drop if the width is too small, in this order.
-const HOST_COUNT_DROP_ORDER: [usize; 6] = [5, 6, 4, 2, 9, 1];
-
 /// Returns a row for each number of hosts.
 pub(crate) fn host_count_table(scaling: &Scaling, measured: &[Measured]) -> Table {
-    let mut table = Table::new(&HOST_COUNT_HEADINGS, &HOST_COUNT_DROP_ORDER).aligned(1, true);
-    table.add_all(scaling.rows.iter().map(|row| host_count_cells(scaling, row, measured.get(row.result))));
-    table
-}
-
-fn host_count_cells(
-    scaling: &Scaling,
-    row: &ScalingRow,
-    result: Option<&Measured>,
-) -> [String; HOST_COUNT_HEADINGS.len()] {
-    let mut cells: [String; HOST_COUNT_HEADINGS.len()] = std::array::from_fn(|_| "-".into());
-    let is_knee = scaling.knee.is_some_and(|knee| knee.reached && knee.hosts == row.hosts);
-    cells[0] = format!("{}{}", row.hosts, if is_knee { " knee" } else { "" });
-    let Some(result) = result else { return cells };
-    cells[1] = verdict_mark(result);
-    let Some(total) = result.total.as_ref().filter(|_| !result.void) else {
-        "no number".clone_into(&mut cells[3]);
-        return cells;
-    };
-    cells[2] = supported(total.mb_per_s, total.mb_per_s_interval);
-    cells[3] = supported(total.iops, total.iops_interval);
-    cells[4] = half_width(total.iops, total.iops_interval);
-    if let Some(only) = only_direction(result) {
-        cells[5] = percentile(&only.latency_ns, "50");
-        cells[6] = percentile(&only.latency_ns, "99");
-    }
-    let value_or_dash = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "-".into(), show);
-    cells[7] = value_or_dash(row.iops_per_host, show_rate);
-    cells[8] = value_or_dash(row.efficiency, show_share);
+    let knee = scaling.knee.filter(|knee| knee.reached).map(|knee| knee.hosts);
+    let text = |text: String| text;
     let half = |[low, high]: [f64; 2]| show_share((high - low) / 2.0);
-    cells[9] = row.efficiency_interval.map_or_else(|| "-".into(), half);
-    cells
+    Columns::new(scaling.rows.iter().map(|row| Rated::new(row, measured.get(row.result))))
+        .label("hosts", |row| {
+            format!("{}{}", row.row.hosts, if knee == Some(row.row.hosts) { " knee" } else { "" })
+        })
+        .label("verdict", |row| or_dash(row.result, verdict_mark))
+        .value("MB/s", |row| or_dash(row.mb_per_s(), text))
+        .value("IOPS", |row| or_dash(row.iops(), text))
+        .value("±95 %", |row| or_dash(row.half_width(), text))
+        .value("p50", |row| or_dash(row.percentile("50"), text))
+        .value("p99", |row| or_dash(row.percentile("99"), text))
+        .value("per host", |row| or_dash(row.total.and(row.row.iops_per_host), show_rate))
+        .value("efficiency", |row| or_dash(row.total.and(row.row.efficiency), show_share))
+        .label("±95 %", |row| or_dash(row.total.and(row.row.efficiency_interval), half))
+        .table(&["p50", "p99", "±95 %", "MB/s", "±95 %", "verdict"])
 }
-
-const LOAD_HEADINGS: [&str; 11] = [
-    "load",
-    "verdict",
-    "offered/s",
-    "served/s",
-    "mean",
-    "p50",
-    "p99",
-    "p99.9",
-    "late",
-    "device depth",
-    "state",
-];
-
-/// Columns to drop if the width is too small, in this order.
-const LOAD_DROP_ORDER: [usize; 7] = [9, 8, 4, 5, 7, 3, 6];
 
 /// Limits the loads in the table, unless all are wanted.
 pub(crate) const MAX_LOADS: usize = 12;
@@ -371,36 +274,25 @@ pub(crate) fn shown_loads(curve: &LoadCurve, all: bool) -> Vec<&LoadPoint> {
 
 /// Returns a row for each offered load, or for those that matter most.
 pub(crate) fn load_table(curve: &LoadCurve, results: &[Measured], all: bool) -> Table {
-    let of_target = LOAD_HEADINGS.iter().position(|h| h.strip_prefix('p') == Some(curve.percentile()));
-    let leaving: Vec<usize> = LOAD_DROP_ORDER.into_iter().filter(|at| Some(*at) != of_target).collect();
-    let mut table = Table::new(&LOAD_HEADINGS, &leaving).aligned(0, false).aligned(1, true);
-    let shown = shown_loads(curve, all).into_iter();
-    table.add_all(shown.map(|point| load_cells(point, curve, results.get(point.result))));
-    table
-}
-
-fn load_cells(
-    point: &LoadPoint,
-    curve: &LoadCurve,
-    result: Option<&Measured>,
-) -> [String; LOAD_HEADINGS.len()] {
-    let none = || "-".to_owned();
-    let at = |rank: &str| {
-        point.percentiles_ns.get(rank).copied().flatten().map_or_else(none, |ns| show_ns(ns as f64))
+    let of_target = format!("p{}", curve.percentile());
+    let drop_order = ["device depth", "late", "mean", "p50", "p99.9", "served/s", "p99"];
+    let drop_order: Vec<&str> = drop_order.into_iter().filter(|name| *name != of_target).collect();
+    let at = |point: &LoadPoint, rank: &str| {
+        or_dash(point.percentiles_ns.get(rank).copied().flatten(), |ns| show_ns(ns as f64))
     };
-    [
-        point.share.map_or_else(none, show_share),
-        result.map_or_else(String::new, verdict_mark),
-        show_rate(point.offered_iops as f64),
-        point.achieved_iops.map_or_else(none, show_rate),
-        point.mean_ns.map_or_else(none, show_ns),
-        at("50"),
-        at("99"),
-        at("99.9"),
-        point.lateness_share(curve.percentile()).map_or_else(none, show_share),
-        point.device_depth.map_or_else(none, show_rate),
-        describe_state(point, curve),
-    ]
+    Columns::new(shown_loads(curve, all))
+        .value("load", |point| or_dash(point.share, show_share))
+        .label("verdict", |point| results.get(point.result).map(verdict_mark))
+        .value("offered/s", |point| show_rate(point.offered_iops as f64))
+        .value("served/s", |point| or_dash(point.achieved_iops, show_rate))
+        .value("mean", |point| or_dash(point.mean_ns, show_ns))
+        .value("p50", |point| at(point, "50"))
+        .value("p99", |point| at(point, "99"))
+        .value("p99.9", |point| at(point, "99.9"))
+        .value("late", |point| or_dash(point.lateness_share(curve.percentile()), show_share))
+        .value("device depth", |point| or_dash(point.device_depth, show_rate))
+        .label("state", |point| describe_state(point, curve))
+        .table(&drop_order)
 }
 
 /// `met`, `overload, missed`, ...; with the percentile of the target if it has no column.

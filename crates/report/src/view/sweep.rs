@@ -1,35 +1,15 @@
 //! Sweeps: the best settings of each work, the cells of a grid, and the sides of maps.
 
-use crate::page::{
-    Table, device_rate, half_width, percentile, supported, verdict_mark, with_suspect_mark,
-    worst_verdict_mark,
+use super::columns::{Columns, or_dash};
+use crate::view::numbers::{
+    device_rate, half_width, percentile, supported, verdict_mark, with_suspect_mark, worst_verdict_mark,
 };
+use crate::view::table::Table;
 use model::figures::Estimate;
 use model::report::{AnswerWord, Measured, Report, Verdict};
 use model::spec::axes::IOMETER;
-use model::sweep::{CellFigures, Chosen, Loss, Measure, Setting, Sweep, Variable, Work};
+use model::sweep::{CellFigures, Chosen, Measure, Setting, Sweep, Variable, Work};
 use model::units::{show_block, show_bytes, show_count, show_ns, show_rate, show_share};
-
-pub(crate) const SWEEP_HEADINGS: [&str; 13] = [
-    "",
-    "setting",
-    "verdict",
-    "IOPS",
-    "MB/s",
-    "±95 %",
-    "p99",
-    "mean",
-    "longest",
-    "CPU",
-    "memory",
-    "CPU/MiB",
-    "against the fastest",
-];
-
-/// Columns to drop if the width is too small, in this order.
-pub(crate) const SWEEP_DROP_ORDER: [usize; 8] = [11, 10, 2, 5, 9, 8, 7, 4];
-
-type SweepRow = [String; SWEEP_HEADINGS.len()];
 
 /// Returns the sweep of a report if its answer is a setting for each work.
 pub(crate) fn ranked_sweep(report: &Report) -> Option<&Sweep> {
@@ -39,16 +19,68 @@ pub(crate) fn ranked_sweep(report: &Report) -> Option<&Sweep> {
     sweep.filter(|_| is_choice && report.gates.is_empty())
 }
 
+/// A row of a sweep: a cell, and what it is compared as.
+pub(crate) struct SweepRow<'r> {
+    work: &'r Work,
+    name: String,
+    cell: &'r CellFigures,
+    against: Option<&'r Estimate>,
+    /// The settings that distinguish the cell, if every cell has a row.
+    apart: Option<String>,
+}
+
 /// Returns the best cell of each work, followed by the cells that it is compared with.
 pub(crate) fn sweep_table(sweep: &Sweep, report: &Report) -> Table {
-    let mut all = Table::new(&SWEEP_HEADINGS, &SWEEP_DROP_ORDER).aligned(1, true).aligned(2, true);
+    let mut table = rows_table(Vec::new(), report);
     for work in &sweep.works {
-        let mut title: [String; SWEEP_HEADINGS.len()] = std::array::from_fn(|_| String::new());
-        title[0] = format!("{}:", work.name);
-        all.add(title);
-        all.add_all(work_rows(sweep, work, report));
+        table.add_title(&work.name);
+        table.append(rows_table(work_rows(sweep, work), report));
     }
-    all
+    table
+}
+
+/// Columns to drop if the width is too small, in this order.
+const SWEEP_DROP_ORDER: [&str; 8] =
+    ["CPU/MiB", "memory", "verdict", "±95 %", "CPU", "longest", "mean", "MB/s"];
+
+/// Returns the table of these cells: the number that ranks them; for IOPS or a latency, also the rates.
+pub(crate) fn rows_table(rows: Vec<SweepRow>, report: &Report) -> Table {
+    let result = |row: &SweepRow| row.cell.result.and_then(|at| report.results.get(at));
+    let measured = |row: &SweepRow, measure: Measure| {
+        let interval = row.cell.interval_of(measure);
+        or_dash(row.cell.value(measure), |v| {
+            if measure.is_latency() { measure.show(v) } else { supported(v, interval) }
+        })
+    };
+    let by = |row: &SweepRow, measure: Measure| (row.work.by == measure).then(|| measured(row, measure));
+    Columns::new(rows)
+        .label("", |row| row.name.clone())
+        .label("setting", |row| {
+            let whole = || format!("{} {}", row.cell.setting.shape(), row.cell.setting.way());
+            row.apart.clone().unwrap_or_else(whole)
+        })
+        .label("verdict", |row| result(row).map(verdict_mark))
+        .value("IOPS", |row| {
+            let is_shown = row.apart.is_some() || row.work.by != Measure::Bandwidth;
+            is_shown.then(|| measured(row, Measure::Iops))
+        })
+        .value("MB/s", |row| measured(row, Measure::Bandwidth))
+        .value("±95 %", |row| {
+            half_width(row.cell.value(row.work.by).unwrap_or(0.0), row.cell.interval_of(row.work.by))
+        })
+        .value("p99", |row| by(row, Measure::P99))
+        .value("mean", |row| match row.apart {
+            Some(_) => Some(or_dash(row.cell.latency_mean_ns, show_ns)),
+            None => by(row, Measure::Latency),
+        })
+        .value("longest", |row| {
+            row.apart.as_ref().map(|_| or_dash(row.cell.latency_max_ns, |ns| show_ns(ns as f64)))
+        })
+        .value("CPU", |row| row.apart.as_ref().map(|_| or_dash(row.cell.cpus(), show_share)))
+        .value("memory", |row| row.apart.is_none().then(|| show_bytes(row.cell.memory_bytes)))
+        .value("CPU/MiB", |row| row.apart.is_none().then(|| or_dash(row.cell.cpu_ns_per_mib, show_ns)))
+        .label("against the fastest", |row| row.against.map(describe_estimate))
+        .table(&SWEEP_DROP_ORDER)
 }
 
 /// Whether every cell is an answer, not only the best one: the loads of a test type, positions, targets.
@@ -58,7 +90,7 @@ pub(crate) fn shows_each_cell(sweep: &Sweep) -> bool {
 }
 
 /// Returns a row for each cell of a work, named by what distinguishes it from the others.
-fn cell_rows(sweep: &Sweep, work: &Work, report: &Report) -> Vec<SweepRow> {
+fn cell_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r>> {
     let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
     let parts = |c: &CellFigures| -> Vec<String> {
         let way = c.setting.way();
@@ -69,44 +101,31 @@ fn cell_rows(sweep: &Sweep, work: &Work, report: &Report) -> Vec<SweepRow> {
     };
     let common = |part: &String| mine.len() > 1 && mine.iter().all(|c| parts(c).contains(part));
     let winner = sweep.winner.get(&work.name);
-    let row = |cell: &&CellFigures| {
+    let row = |cell: &&'r CellFigures| {
         let is_best = winner.is_some_and(|w| w.setting == cell.setting);
         // The winner may have been measured again at the end: print those figures.
         let cell = winner.filter(|_| is_best).unwrap_or(cell);
         let apart: Vec<String> = parts(cell).into_iter().filter(|part| !common(part)).collect();
-        let name = if is_best { first_row_name(work) } else { "" };
-        let mut row = sweep_row(name, cell, work.by, "", report);
-        row[1] = apart.join(", ");
-        row[3] = cell.iops.map_or_else(none, |v| supported(v, cell.interval_of(Measure::Iops)));
-        row[4] = cell.mb_per_s.map_or_else(none, |v| supported(v, cell.interval_of(Measure::Bandwidth)));
-        row[7] = cell.latency_mean_ns.map_or_else(none, show_ns);
-        row[8] = cell.latency_max_ns.map_or_else(none, |ns| show_ns(ns as f64));
-        row[9] = cell.cpus().map_or_else(none, show_share);
-        (row[10], row[11]) = (String::new(), String::new());
-        row
+        let name = if is_best { first_row_name(work).to_owned() } else { String::new() };
+        SweepRow { work, name, cell, against: None, apart: Some(apart.join(", ")) }
     };
     mine.iter().map(row).collect()
 }
 
 /// Returns the rows of a work: the best, the cheapest if it differs, and the settings of well-known programs; or all cells.
-pub(crate) fn work_rows(sweep: &Sweep, work: &Work, report: &Report) -> Vec<SweepRow> {
+pub(crate) fn work_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r>> {
     if shows_each_cell(sweep) {
-        return cell_rows(sweep, work, report);
+        return cell_rows(sweep, work);
     }
     let only = sweep.only_cell(&work.name);
     let Some(winner) = sweep.winner.get(&work.name).or(only) else { return Vec::new() };
-    let against = |estimate: &Option<Estimate>| estimate.as_ref().map(describe_estimate).unwrap_or_default();
-    let by = work.by;
-    let mut rows =
-        vec![sweep_row(if only.is_some() { "" } else { first_row_name(work) }, winner, by, "", report)];
-    if let Some(cheapest) = sweep.cheapest.get(&work.name).filter(|c| c.setting != winner.setting) {
-        rows.push(sweep_row("cheapest", cheapest, by, &against(&work.cheapest_by_winner), report));
-    }
-    let of_programs = work.baselines.iter();
-    let of_program =
-        |l: &Loss| sweep_row(&format!("as {}", l.name), &l.cell, by, &against(&l.by_winner), report);
-    rows.extend(of_programs.map(of_program));
-    rows
+    let row = |name: String, cell, against| SweepRow { work, name, cell, against, apart: None };
+    let first = if only.is_some() { "" } else { first_row_name(work) };
+    let cheapest = sweep.cheapest.get(&work.name).filter(|c| c.setting != winner.setting);
+    let cheapest = cheapest.map(|c| row("cheapest".into(), c, work.cheapest_by_winner.as_ref()));
+    let of_programs =
+        work.baselines.iter().map(|l| row(format!("as {}", l.name), &l.cell, l.by_winner.as_ref()));
+    std::iter::once(row(first.into(), winner, None)).chain(cheapest).chain(of_programs).collect()
 }
 
 /// Names the first row of the table: a cell that is not proven fastest is only the best observed one.
@@ -116,40 +135,6 @@ fn first_row_name(work: &Work) -> &'static str {
         Chosen::Fastest => "fastest",
         _ => "best seen",
     }
-}
-
-pub(crate) fn none() -> String {
-    "-".into()
-}
-
-/// Returns the ranking number of a cell; for IOPS or a latency, also the rates.
-fn sweep_row(name: &str, cell: &CellFigures, by: Measure, against: &str, report: &Report) -> SweepRow {
-    let result = cell.result.and_then(|at| report.results.get(at));
-    let interval = cell.interval_of(by);
-    let measured = |measure: Measure| {
-        let interval = if measure == by { interval } else { cell.interval_of(measure) };
-        cell.value(measure).map_or_else(none, |v| {
-            if measure.is_latency() { measure.show(v) } else { supported(v, interval) }
-        })
-    };
-    let mut row: SweepRow = std::array::from_fn(|_| String::new());
-    name.clone_into(&mut row[0]);
-    row[1] = format!("{} {}", cell.setting.shape(), cell.setting.way());
-    row[2] = result.map_or_else(String::new, verdict_mark);
-    if by != Measure::Bandwidth {
-        row[3] = measured(Measure::Iops);
-    }
-    row[4] = measured(Measure::Bandwidth);
-    row[5] = half_width(cell.value(by).unwrap_or(0.0), interval);
-    match by {
-        Measure::P99 => row[6] = measured(by),
-        Measure::Latency => row[7] = measured(by),
-        Measure::Iops | Measure::Bandwidth => {}
-    }
-    row[10] = show_bytes(cell.memory_bytes);
-    row[11] = cell.cpu_ns_per_mib.map_or_else(none, show_ns);
-    against.clone_into(&mut row[12]);
-    row
 }
 
 /// `-2.1 % (-3.0 to -1.2)`.
@@ -295,12 +280,6 @@ pub(crate) fn best_value<'c>(cells: impl Iterator<Item = &'c CellFigures>, by: M
     if by.is_latency() { values.fold(f64::INFINITY, f64::min) } else { values.fold(0.0, f64::max) }
 }
 
-const IOPS_HEADINGS: [&str; 9] =
-    ["size", "threads", "verdict", "IOPS", "MB/s", "p50", "p99", "device IOPS", "limited by"];
-
-/// Columns to drop if the width is too small, in this order.
-const IOPS_DROP_ORDER: [usize; 5] = [7, 5, 8, 4, 6];
-
 /// Returns the thread counts in the order of the grid.
 pub(crate) fn thread_counts(sweep: &Sweep) -> Vec<u32> {
     let mut all: Vec<u32> = sweep.cells.iter().map(|c| c.setting.workers).collect();
@@ -310,31 +289,24 @@ pub(crate) fn thread_counts(sweep: &Sweep) -> Vec<u32> {
 
 /// Returns a row for each size with what the article's lines lack: latencies, the device's counts and the limiter.
 pub(crate) fn iops_table(report: &Report, sweep: &Sweep) -> Table {
-    let mut table = Table::new(&IOPS_HEADINGS, &IOPS_DROP_ORDER).aligned(2, true);
+    // The threads are named only if they differ.
     let several = thread_counts(sweep).len() > 1;
     let measured = sweep.cells.iter().filter(|c| c.iops.is_some());
     let with_results = measured.filter_map(|c| Some((c, report.results.get(c.result?)?)));
-    for (cell, result) in with_results.filter(|(_, r)| !r.void) {
-        table.add(iops_row(cell, result, several));
-    }
-    table
-}
-
-/// Returns a row, which names the threads only if they differ.
-fn iops_row(cell: &CellFigures, result: &Measured, several: bool) -> [String; IOPS_HEADINGS.len()] {
-    let figures = result.read.as_ref().or(result.write.as_ref());
-    let at = |p: &str| figures.map_or_else(|| "-".into(), |f| percentile(&f.latency_ns, p));
-    [
-        show_block(u64::from(cell.setting.block_bytes)),
-        if several { cell.setting.workers.to_string() } else { String::new() },
-        verdict_mark(result),
-        cell.iops.map_or_else(|| "-".into(), show_rate),
-        cell.mb_per_s.map_or_else(|| "-".into(), show_rate),
-        at("50"),
-        at("99"),
-        device_rate(result),
-        result.limiter.name.clone(),
-    ]
+    let at = |result: &Measured, rank: &str| {
+        or_dash(result.read.as_ref().or(result.write.as_ref()), |f| percentile(&f.latency_ns, rank))
+    };
+    Columns::new(with_results.filter(|(_, result)| !result.void))
+        .label("size", |(cell, _)| show_block(u64::from(cell.setting.block_bytes)))
+        .value("threads", |(cell, _)| several.then_some(cell.setting.workers))
+        .label("verdict", |(_, result)| verdict_mark(result))
+        .value("IOPS", |(cell, _)| or_dash(cell.iops, show_rate))
+        .value("MB/s", |(cell, _)| or_dash(cell.mb_per_s, show_rate))
+        .value("p50", |(_, result)| at(result, "50"))
+        .value("p99", |(_, result)| at(result, "99"))
+        .value("device IOPS", |(_, result)| device_rate(result))
+        .label("limited by", |(_, result)| result.limiter.name.clone())
+        .table(&["device IOPS", "p50", "limited by", "MB/s", "p99"])
 }
 
 /// Formats a number of a cell.
@@ -384,7 +356,7 @@ pub(crate) fn round_table(report: &Report, sweep: &Sweep, value: CellValue) -> T
         let mut row = vec![show_block(u64::from(size)), worst_verdict_mark(cells.clone().filter_map(result))];
         for work in &works {
             let cell = cells.clone().find(|c| c.setting.work() == work.work());
-            row.push(cell.map_or_else(|| "-".into(), |c| marked_value(c, result(c), value)));
+            row.push(or_dash(cell, |c| marked_value(c, result(c), value)));
         }
         table.add(row);
     }

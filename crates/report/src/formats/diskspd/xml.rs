@@ -45,9 +45,7 @@ pub(super) fn write_xml(report: &Report, to: &mut dyn Write) -> io::Result<()> {
 fn write_fathom(report: &Report, lines: &mut Lines) {
     lines.value("Verdict", report.verdict.word());
     lines.value("Reason", &report.verdict_reason);
-    if let Some(session) = &report.session {
-        lines.value("Session", session);
-    }
+    lines.optional("Session", report.session.as_ref());
     for finding in worst_findings(report) {
         let severity = finding.severity.map_or("", Severity::word);
         lines.line(format_args!(
@@ -57,9 +55,7 @@ fn write_fathom(report: &Report, lines: &mut Lines) {
             escaped(&finding.sentence)
         ));
     }
-    if let Some(rest) = rest_summary(report) {
-        lines.value("Rest", rest);
-    }
+    lines.optional("Rest", rest_summary(report));
 }
 
 fn write_span(span: &Span, report: &Report, topology: &Topology, lines: &mut Lines) {
@@ -116,9 +112,7 @@ fn write_cpus(cpus: &[ObservedCpu], topology: &Topology, lines: &mut Lines) {
                 }
             }
             lines.value("Group", 0);
-            if let Some(core) = topology.cores.get(&cpu.cpu) {
-                lines.value("Core", core);
-            }
+            lines.optional("Core", topology.cores.get(&cpu.cpu));
             lines.value("Id", cpu.cpu);
             write(shares, lines);
         });
@@ -172,9 +166,8 @@ fn write_iops(span: &Span, lanes: &[&Lane], lines: &mut Lines) {
         for (name, figures) in
             [("ReadIopsStdDev", &read), ("WriteIopsStdDev", &write), ("IopsStdDev", &total)]
         {
-            if let Some(deviation) = figures.iops_deviation(bucket_ms) {
-                lines.value(name, format_args!("{deviation:.3}"));
-            }
+            lines
+                .optional(name, figures.iops_deviation(bucket_ms).map(|deviation| format!("{deviation:.3}")));
         }
         for at in 0..read.course.len().max(write.course.len()) {
             let bucket_of = |figures: &Figures| figures.course.get(at).copied().unwrap_or_default();
@@ -249,6 +242,13 @@ impl Lines {
         self.line(format_args!("<{name}>{}</{name}>", escaped(&value.to_string())));
     }
 
+    /// Adds an element, unless its value is missing.
+    fn optional(&mut self, name: &str, value: Option<impl Display>) {
+        if let Some(value) = value {
+            self.value(name, value);
+        }
+    }
+
     /// Adds an element around others.
     pub(super) fn within(&mut self, name: &str, write: impl FnOnce(&mut Self)) {
         self.with(name, "", write);
@@ -289,9 +289,7 @@ pub(super) fn profile_xml(profile: &Profile, indent: usize) -> String {
         lines.value("Progress", profile.progress);
         lines.value("ResultFormat", if profile.xml { "xml" } else { "text" });
         lines.value("Verbose", profile.verbose);
-        if let Some(rule) = &profile.precreate {
-            lines.value("PrecreateFiles", rule);
-        }
+        lines.optional("PrecreateFiles", profile.precreate.as_ref());
         lines.within("TimeSpans", |lines| profile.spans.iter().for_each(|span| profile_span(span, lines)));
     });
     lines.text
@@ -303,9 +301,7 @@ fn profile_span(span: &TimeSpan, lines: &mut Lines) {
         lines.value("MeasureLatency", span.latency);
         lines.value("CalculateIopsStdDev", span.iops);
         lines.value("DisableAffinity", span.disable_affinity);
-        if span.random_writes {
-            lines.value("RandomWriteData", true);
-        }
+        lines.optional("RandomWriteData", span.random_writes.then_some(true));
         lines.value("Duration", span.duration_s);
         lines.value("Warmup", span.warmup_s);
         lines.value("Cooldown", span.cooldown_s);
@@ -339,15 +335,9 @@ pub(super) fn profile_target(target: &Target, lines: &mut Lines) {
         profile_caching(target, lines);
         profile_data(target, lines);
         lines.value("ParallelAsyncIO", target.parallel);
-        if let Some(burst) = target.burst {
-            lines.value("BurstSize", burst);
-        }
-        if let Some(ms) = target.think_ms {
-            lines.value("ThinkTime", ms);
-        }
-        if let Some(bytes) = target.create {
-            lines.value("FileSize", bytes);
-        }
+        lines.optional("BurstSize", target.burst);
+        lines.optional("ThinkTime", target.think_ms);
+        lines.optional("FileSize", target.create);
         profile_order(target, lines);
         lines.value("ThreadStride", target.thread_stride);
         lines.value("MaxFileSize", target.end);
@@ -385,15 +375,9 @@ fn profile_caching(target: &Target, lines: &mut Lines) {
         Cache::Remote => lines.value("DisableLocalCache", true),
         Cache::Off => lines.value("DisableOSCache", true),
     }
-    if target.write_through {
-        lines.value("WriteThrough", true);
-    }
-    if target.mapped {
-        lines.value("MemoryMappedIo", true);
-    }
-    if let Some(flush) = target.flush {
-        lines.value("FlushType", flush.names().0);
-    }
+    lines.optional("WriteThrough", target.write_through.then_some(true));
+    lines.optional("MemoryMappedIo", target.mapped.then_some(true));
+    lines.optional("FlushType", target.flush.map(|flush| flush.names().0));
 }
 
 fn profile_data(target: &Target, lines: &mut Lines) {
@@ -406,9 +390,7 @@ fn profile_data(target: &Target, lines: &mut Lines) {
             lines.value("Pattern", "random");
             lines.within("RandomDataSource", |lines| {
                 lines.value("SizeInBytes", target.buffer);
-                if let Some(file) = &target.buffer_file {
-                    lines.value("FilePath", file);
-                }
+                lines.optional("FilePath", target.buffer_file.as_ref());
             });
         }
     });

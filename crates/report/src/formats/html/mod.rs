@@ -15,17 +15,17 @@ mod studies;
 mod time_series;
 
 use crate::documentation::page_parts;
-use crate::page::Table;
+use crate::view::columns::Columns;
 use crate::view::findings;
 use crate::view::{machine, plan, sessions as session_view, verification};
-use crate::{Content, Format, Style, Writer};
+use crate::{Content, Format, Style, writer};
 use askama::Template;
 use model::finding::{Diagnosis, Look, Pages, Severity};
 use model::history::Listing;
 use model::machine::Devices;
 use model::plan::Explained;
 use model::verification::{Verifications, Verified};
-use page::{card, facts, head_card, repeat_card, with_micro_sign, write_page};
+use page::{card, facts, head_card, plain_card, repeat_card, with_micro_sign, write_page};
 use std::io::{self, Write};
 
 pub(super) static FORMAT: Format = Format {
@@ -33,35 +33,21 @@ pub(super) static FORMAT: Format = Format {
     extension: "html",
     content: Content::Text,
     has_brief: false,
-    report: Some(Writer { about: "a page with plots, complete in one file", write: report::write_report }),
-    comparison: Some(Writer {
-        about: "a page with every change and its interval",
-        write: sessions::write_comparison,
-    }),
-    comparisons: Some(Writer {
-        about: "a page with every change on every side",
-        write: sessions::write_several,
-    }),
-    plan: Some(Writer { about: "a page of the settings and the workloads", write: write_plan }),
-    sessions: Some(Writer { about: "a page with a table", write: write_list }),
-    session_table: Some(Writer { about: "a page with a table", write: sessions::write_session_table }),
-    pages: Some(Writer { about: "a page of them", write: write_check_pages }),
-    diagnosis: Some(Writer { about: "a page with every check", write: write_diagnosis }),
-    devices: Some(Writer { about: "a page with a table", write: write_devices }),
-    verified: Some(Writer { about: "a page with the verdict and the damage", write: write_verification }),
+    report: writer("a page with plots, complete in one file", report::write_report),
+    comparison: writer("a page with every change and its interval", sessions::write_comparison),
+    comparisons: writer("a page with every change on every side", sessions::write_several),
+    plan: writer("a page of the settings and the workloads", write_plan),
+    sessions: writer("a page with a table", write_list),
+    session_table: writer("a page with a table", sessions::write_session_table),
+    pages: writer("a page of them", write_check_pages),
+    diagnosis: writer("a page with every check", write_diagnosis),
+    devices: writer("a page with a table", write_devices),
+    verified: writer("a page with the verdict and the damage", write_verification),
     watched: None,
-    load_over_time: Some(Writer {
-        about: "a page with plots of the load over time",
-        write: observed_load::write_load,
-    }),
-    captured: Some(Writer {
-        about: "a page with plots over time and over the device",
-        write: observed_load::write_capture,
-    }),
+    load_over_time: writer("a page with plots of the load over time", observed_load::write_load),
+    captured: writer("a page with plots over time and over the device", observed_load::write_capture),
     fitted: None,
 };
-
-const NO_LEAD: &[&str] = &[];
 
 /// `1 session`, `2 sessions`.
 fn count_of(count: usize, what: &str) -> String {
@@ -69,7 +55,7 @@ fn count_of(count: usize, what: &str) -> String {
 }
 
 fn command_card(purpose: &'static str, line: String) -> String {
-    card("Repeat it", NO_LEAD, &repeat_card(vec![(purpose, line)]))
+    plain_card("Repeat it", &repeat_card(vec![(purpose, line)]))
 }
 
 /// Writes the result of a verification.
@@ -85,9 +71,9 @@ fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::
         header.push(verification.target.clone());
         let damage = damage_facts(verification);
         if !damage.is_empty() {
-            sections.push(card("Damage", NO_LEAD, &facts(&damage)));
+            sections.push(plain_card("Damage", &facts(&damage)));
         }
-        sections.push(card("Details", NO_LEAD, &facts(&verification_facts(verification))));
+        sections.push(plain_card("Details", &facts(&verification_facts(verification))));
     } else {
         header.push(count_of(all.hosts.len(), "host"));
         for on in &all.hosts {
@@ -105,7 +91,7 @@ fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::
                 }
                 Err(why) => vec![("verdict".to_owned(), why.clone())],
             };
-            sections.push(card(on.host.as_deref().unwrap_or_default(), NO_LEAD, &facts(&outcome_text)));
+            sections.push(plain_card(on.host.as_deref().unwrap_or_default(), &facts(&outcome_text)));
         }
     }
     write_page(to, &format!("{word} · verify"), &header, &sections)
@@ -139,15 +125,16 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
     });
     let todo: Vec<_> = todo.collect();
     if !todo.is_empty() {
-        sections.push(card("Before you measure", NO_LEAD, &facts(&todo)));
+        sections.push(plain_card("Before you measure", &facts(&todo)));
     }
     for group in &diagnosis.groups {
-        let mut rows =
-            Table::new(&["what", "answer", "seen", "what to do"], &[]).aligned(1, true).aligned(2, true);
-        rows.add_all(group.looks.iter().map(|entry| {
-            [entry.about.clone(), machine::answer(entry), entry.sentence.clone(), entry.cure.clone()]
-        }));
-        sections.push(card(&group.heading, NO_LEAD, &page::table(&group.heading, &rows)));
+        let rows = Columns::new(&group.looks)
+            .text("what", |entry| &entry.about)
+            .label("answer", |entry| machine::describe_answer(entry))
+            .text("seen", |entry| &entry.sentence)
+            .text("what to do", |entry| &entry.cure)
+            .table(&[]);
+        sections.push(plain_card(&group.heading, &page::table(&group.heading, &rows)));
     }
     sections.push(command_card(
         "Check again:",
@@ -160,11 +147,9 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
 fn write_plan(explained: &Explained, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let Explained { plan, machine, cost } = explained;
     let settings = plan::settings_table(plan);
-    let jobs = plan
-        .jobs
-        .iter()
-        .enumerate()
-        .map(|(at, job)| (plan::job_title(plan, at), plan::streams(job).collect::<Vec<_>>().join("\n")));
+    let jobs = plan.jobs.iter().enumerate().map(|(at, job)| {
+        (plan::job_title(plan, at), plan::describe_streams(job).collect::<Vec<_>>().join("\n"))
+    });
     let jobs: Vec<_> = jobs
         .chain(plan::plan_remarks(&plan.study).into_iter().map(|note| ("note".to_owned(), note)))
         .collect();
@@ -172,8 +157,8 @@ fn write_plan(explained: &Explained, _: Style, to: &mut dyn Write) -> io::Result
     chains.dedup();
     let sections = [
         head_card("PLAN", "", &plan::plan_headline(plan), &[cost.sentence()]),
-        card("Settings and their origins", NO_LEAD, &page::table("Settings and their origins", &settings)),
-        card("Workloads", NO_LEAD, &facts(&jobs)),
+        plain_card("Settings and their origins", &page::table("Settings and their origins", &settings)),
+        plain_card("Workloads", &facts(&jobs)),
         command_card("Measure it, without --explain:", findings::command_line(&plan.command)),
     ];
     write_page(to, "plan", &[vec![plan.title.clone()], chains].concat(), &sections)
@@ -192,7 +177,7 @@ fn write_list(listing: &Listing, _: Style, to: &mut dyn Write) -> io::Result<()>
     };
     let sections = [
         head_card("SESSIONS", "", &count_of(listing.entries.len(), "session"), &[]),
-        card("Sessions, newest first", NO_LEAD, &format!("{body}{}", facts(&foot))),
+        plain_card("Sessions, newest first", &format!("{body}{}", facts(&foot))),
     ];
     write_page(to, "sessions", &["list".into()], &sections)
 }

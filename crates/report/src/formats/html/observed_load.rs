@@ -1,16 +1,20 @@
 //! Pages of loads that fathom observed: a capture over time and over the device, and watched devices over time.
 
-use super::page::{card, facts, head_card, key, rate_tick, short_number, time, time_tick, with_micro_sign};
+use super::page::{
+    card, facts, head_card, key, plain_card, rate_tick, short_number, time, time_tick, with_micro_sign,
+};
 use super::plot::{Axis, Plot, count_cells};
 use super::{page, plot};
 use crate::Style;
-use crate::view::captures::{operations, origin, other_tasks, parts, restricted, tasks};
+use crate::view::captures::{
+    describe_aspects, describe_origin, describe_other_tasks, describe_restriction, operation_table,
+    task_table,
+};
 use model::captured::{Captured, Course, CourseOf, Op, Places};
 use model::units::{show_bytes, show_count, show_rate, show_share};
 use model::watch::{DeviceOverTime, LoadOverTime, LoadPoint};
 use std::io::{self, Write};
 
-const NO_LEAD: &[&str] = &[];
 /// Plots over time share a crosshair.
 const CAPTURE_LINK: &str = "course";
 
@@ -25,27 +29,27 @@ pub(super) fn write_capture(captured: &Captured, _: Style, to: &mut dyn Write) -
         .damage
         .as_ref()
         .map(|damage| format!("The file is {damage}; the part before that is shown."));
-    let shown = captured.restricted.as_ref().map(restricted);
+    let shown = captured.restricted.as_ref().map(describe_restriction);
     let sentences: Vec<String> =
         [Some(captured.completeness.sentence.clone()), cut, shown].into_iter().flatten().collect();
-    let mut sections = vec![head_card(&word, like, &origin(captured), &sentences)];
+    let mut sections = vec![head_card(&word, like, &describe_origin(captured), &sentences)];
     if captured.profile.requests == 0 {
-        sections.push(card("It contains no requests", NO_LEAD, ""));
+        sections.push(plain_card("It contains no requests", ""));
     } else {
-        sections.push(card(
+        sections.push(plain_card(
             "Operations",
-            NO_LEAD,
-            &page::table("Operations", &operations(&captured.profile.operations)),
+            &page::table("Operations", &operation_table(&captured.profile.operations)),
         ));
         if let Some(course) = &captured.profile.course {
-            sections.push(card("Over time", NO_LEAD, &draw_over_time(course)));
+            sections.push(plain_card("Over time", &draw_over_time(course)));
             sections.extend(course.places.as_ref().map(|places| draw_places(course, places)));
         }
-        let aspects =
-            parts(captured).into_iter().map(|(what, text)| (what.to_owned(), with_micro_sign(&text)));
-        sections.push(card("Profile", NO_LEAD, &facts(&aspects.collect::<Vec<_>>())));
-        let others = other_tasks(&captured.profile);
-        let who = page::table("Tasks", &tasks(&captured.profile.tasks));
+        let aspects = describe_aspects(captured)
+            .into_iter()
+            .map(|(what, text)| (what.to_owned(), with_micro_sign(&text)));
+        sections.push(plain_card("Profile", &facts(&aspects.collect::<Vec<_>>())));
+        let others = describe_other_tasks(&captured.profile);
+        let who = page::table("Tasks", &task_table(&captured.profile.tasks));
         if !who.is_empty() {
             sections.push(card("Tasks", &[others], &who));
         }
@@ -211,7 +215,7 @@ pub(super) fn write_load(load: &LoadOverTime, _: Style, to: &mut dyn Write) -> i
     let mut sections = vec![head_card("WATCHED", "", "load over time", &sentences)];
     if !load.conclusions.is_empty() {
         let items = load.conclusions.iter().map(|(at, text)| (time(at), with_micro_sign(text)));
-        sections.push(card::<&str>("What the figures mean", &[], &facts(&items.collect::<Vec<_>>())));
+        sections.push(plain_card("What the figures mean", &facts(&items.collect::<Vec<_>>())));
     }
     sections.extend(load.devices.iter().enumerate().map(|(at, device)| device_card(device, at)));
     let mut header = vec!["watch".to_owned()];

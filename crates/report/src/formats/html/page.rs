@@ -1,6 +1,7 @@
 //! The parts of every page: the shell with style and script, cards, folded parts, tables, and number formats.
 
-use crate::page::Table;
+use crate::view::columns::or_dash;
+use crate::view::table::Table;
 use askama::Template;
 use model::units::{show_ns, show_rate};
 use std::borrow::Cow;
@@ -87,6 +88,11 @@ pub(super) fn card<W: AsRef<str>>(heading: &str, lead: &[W], body: &str) -> Stri
         .filter(|sentence| !sentence.is_empty())
         .collect();
     CardTemplate { heading, lead, body }.render().unwrap_or_default()
+}
+
+/// Returns a section with a heading and an HTML body.
+pub(super) fn plain_card(heading: &str, body: &str) -> String {
+    card::<&str>(heading, &[], body)
 }
 
 #[derive(Template)]
@@ -178,7 +184,7 @@ pub(crate) fn time(ns: f64) -> String {
 
 /// Formats a time, `85.3 µs`, or `-` if it is missing.
 pub(crate) fn time_or_dash(ns: Option<f64>) -> String {
-    ns.map_or_else(|| "-".into(), time)
+    or_dash(ns, time)
 }
 
 /// Formats a time for an axis, without trailing zeros: `50 µs`.

@@ -2,15 +2,16 @@
 //! it.
 
 use super::page::filters;
-use super::page::{card, facts, folded, icon, page, repeat_card, time, with_micro_sign};
+use super::page::{card, facts, folded, icon, page, plain_card, repeat_card, time, with_micro_sign};
 use super::plot::{Axis, Label, Plot, SIDE};
 use super::time_series::{Direction, Events, result_directions};
 use super::{page, plot, results, studies};
 use crate::Style;
-use crate::page::{Table, accepted, supported};
-use crate::view::findings::{acts, merge_repeated};
-use crate::view::report::{ending, headline, table as text_table};
-use crate::view::results::{heading, replay_table};
+use crate::view::columns::{Columns, or_dash};
+use crate::view::findings::{acts, answer_word, merge_repeated};
+use crate::view::numbers::{accepted, supported};
+use crate::view::report::{describe_ending, headline_number};
+use crate::view::results::{read_write_tests, replay_caption, replay_table};
 use crate::view::{comparison, findings};
 use askama::Template;
 use model::finding::{Finding, Outcome, Severity};
@@ -18,7 +19,9 @@ use model::machine::Place;
 use model::report::{CountsAs, Figures, Measured, Quick, Report, Verdict};
 use model::study::Studied;
 use model::units::{show_bytes, show_count, show_rate, show_share};
+use model::verdict::Gate;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -65,21 +68,20 @@ fn study_cards(report: &Report) -> (String, String) {
             )
         }
         Studied::Layers(layers) => {
-            let figures =
-                card::<&str>("All figures", &[], &page::table("Every layer", &text_table(report, true)));
+            let figures = plain_card("All figures", &studies::figures(report, "Every layer"));
             (studies::layers_card(report, layers), format!("{}{figures}", results::result_cards(report)))
         }
         Studied::Limit(curve) => (studies::load_curve_card(report, curve), String::new()),
         Studied::Sweep(sweep) if sweep.is_in_order() || sweep.rounds.is_some() => {
-            let cells = page::table("Every setting", &text_table(report, true));
-            (card::<&str>("Every setting", &[], &cells), studies::sweep_cards(report, sweep))
+            let cells = studies::figures(report, "Every setting");
+            (plain_card("Every setting", &cells), studies::sweep_cards(report, sweep))
         }
         Studied::Sweep(sweep) => (studies::sweep_cards(report, sweep), String::new()),
         Studied::Interfaces(api) => (studies::interfaces_card(report, api), String::new()),
         Studied::Targets(targets) => (studies::targets_card(report, targets), results::result_cards(report)),
         Studied::Commands(results) => {
             let lead: Vec<&str> = results.commands.iter().map(|one| one.sentence.as_str()).collect();
-            let runs = page::table("Every run", &text_table(report, true));
+            let runs = studies::figures(report, "Every run");
             (card("Commands", &lead, &runs), String::new())
         }
         Studied::Hosts(scaling) => (studies::host_count_card(report, scaling), results::result_cards(report)),
@@ -93,7 +95,7 @@ fn grid_card(report: &Report) -> String {
     if let Studied::Profile(shown) = &report.study {
         lead.extend(shown.differs.iter().cloned());
         if let Some(score) = &shown.score {
-            let points = |p: &model::profile::Points| p.value.map_or_else(|| "-".into(), show_rate);
+            let points = |p: &model::profile::Points| or_dash(p.value, show_rate);
             lead.push(format!(
                 "Score of {}: read {}, write {}, total {}.",
                 shown.tool,
@@ -105,7 +107,7 @@ fn grid_card(report: &Report) -> String {
     }
     if body.is_empty() {
         lead.clear();
-        body = page::table("Every result", &text_table(report, true));
+        body = studies::figures(report, "Every result");
     }
     card("Every test", &lead, &body)
 }
@@ -119,35 +121,31 @@ fn all_results_table(report: &Report) -> String {
     let lead = [
         "Latency from submission to completion; - where too few operations support it; ~ rounded, since the interval is wide.",
     ];
-    card("All figures", &lead, &page::table("Every result", &text_table(report, true)))
+    card("All figures", &lead, &studies::figures(report, "Every result"))
 }
 
 /// Returns the comparison of a replay with its original.
 fn replay_card(result: &Measured) -> Option<String> {
     let replay = result.replay.as_deref()?;
-    let heading = heading(replay);
+    let heading = replay_caption(replay);
     Some(card(&heading, &replay.differs, &page::table("Every figure of both", &replay_table(replay))))
 }
 
 /// Returns each condition of `--fail-if` with its answer.
 fn gate_card(report: &Report) -> Option<String> {
-    let mut table = Table::new(&["condition", "answer", "result", "measured", "limit", "sentence"], &[])
-        .aligned(1, true)
-        .aligned(2, true);
-    for gate in &report.gates {
-        let show =
-            |v: f64| if gate.unit == "ns" { time(v) } else { format!("{} {}", show_rate(v), gate.unit) };
-        table.add([
-            gate.condition.clone(),
-            gate.word.word().into(),
-            gate.result.clone(),
-            gate.value.map_or_else(|| "-".into(), show),
-            show(gate.limit),
-            gate.sentence.clone(),
-        ]);
-    }
+    let show = |gate: &Gate, v: f64| {
+        if gate.unit == "ns" { time(v) } else { format!("{} {}", show_rate(v), gate.unit) }
+    };
+    let table = Columns::new(&report.gates)
+        .text("condition", |gate| &gate.condition)
+        .text("answer", |gate| gate.word.word())
+        .text("result", |gate| &gate.result)
+        .value("measured", |gate| or_dash(gate.value, |value| show(gate, value)))
+        .value("limit", |gate| show(gate, gate.limit))
+        .text("sentence", |gate| &gate.sentence)
+        .table(&[]);
     (!table.is_empty())
-        .then(|| card::<&str>("Conditions", &[], &page::table("Every condition and its answer", &table)))
+        .then(|| plain_card("Conditions", &page::table("Every condition and its answer", &table)))
 }
 
 /// Returns the comparison with an earlier session that was measured again.
@@ -205,7 +203,7 @@ pub(super) fn headline_result(report: &Report) -> Option<&Measured> {
 /// Returns the first card: answers, verdict, headline and the plot of runs.
 pub(super) fn hero_card(report: &Report, shown: &[Finding]) -> String {
     let value = report.headline.value;
-    let full_headline = headline(&report.headline, report);
+    let full_headline = headline_number(&report.headline, report);
     let number = value.map_or_else(|| "no number".to_owned(), show_rate);
     let beyond =
         full_headline.strip_prefix(&format!("{number} {}", report.headline.unit)).unwrap_or("").trim();
@@ -214,7 +212,8 @@ pub(super) fn hero_card(report: &Report, shown: &[Finding]) -> String {
     let accepted = as_sentence(accepted(&report.headline.accepted).trim_start_matches(", "));
     let busy = report.busy_machine.iter().map(|sentence| as_sentence(sentence));
     let sentences = [Some(as_sentence(beyond)), Some(accepted), reason].into_iter().flatten().chain(busy);
-    let sentences = sentences.chain(ending(report)).chain([findings::describe_limiter(report, shown)]);
+    let sentences =
+        sentences.chain(describe_ending(report)).chain([findings::describe_limiter(report, shown)]);
     let sentences = sentences.filter(|s| !s.is_empty()).map(|s| with_micro_sign(&s));
     let runs =
         headline_result(report).filter(|_| !matches!(report.study, Studied::Limit(_) | Studied::Sweep(_)));
@@ -424,22 +423,12 @@ struct GridCell {
 pub(super) fn test_grid(results: &[Measured]) -> String {
     let both = |r: &Measured| [r.read.as_ref(), r.write.as_ref()].map(|f| f.map(|f| f.mb_per_s));
     let most = results.iter().filter(|r| !r.void).flat_map(both).flatten().fold(0.0, f64::max);
-    let mut rows: Vec<GridRow> = Vec::new();
-    for result in results.iter().filter(|r| r.trim.is_none()) {
-        let name = [" read", " write"].iter().find_map(|end| result.name.strip_suffix(end));
-        let name = name.unwrap_or(&result.name);
-        let cells = [&result.read, &result.write].map(|f| f.as_ref().map(|f| grid_cell(result, f, most)));
-        let is_free = |row: &GridRow| row.cells.iter().zip(&cells).all(|(a, b)| a.is_none() || b.is_none());
-        match rows.iter_mut().find(|row| row.name == name && is_free(row)) {
-            Some(row) => {
-                for (known, new) in row.cells.iter_mut().zip(cells) {
-                    *known = known.take().or(new);
-                }
-            }
-            None => rows.push(GridRow { name: name.to_owned(), cells }),
-        }
-    }
-    rows.retain(|row| row.cells.iter().any(Option::is_some));
+    let tests = read_write_tests(results.iter().filter(|r| r.trim.is_none())).into_iter();
+    let rows = tests.filter(|test| test.halves.iter().any(Option::is_some)).map(|test| GridRow {
+        name: test.name.to_owned(),
+        cells: test.halves.map(|half| half.map(|(result, figures)| grid_cell(result, figures, most))),
+    });
+    let rows: Vec<GridRow> = rows.collect();
     if rows.is_empty() { String::new() } else { TestGrid { rows }.render().unwrap_or_default() }
 }
 
@@ -489,7 +478,7 @@ pub(super) fn acting_card(report: &Report, findings: &[Finding]) -> String {
     if found.is_empty() {
         return String::new();
     }
-    card::<&str>("Findings that affect the numbers", &[], &finding_list(&found, report.results.len()))
+    plain_card("Findings that affect the numbers", &finding_list(&found, report.results.len()))
 }
 
 /// Returns the cards of notes and of every check with its answer.
@@ -540,35 +529,26 @@ fn finding_list(findings: &[Finding], results: usize) -> String {
 
 /// Returns a row for each check and answer, with its first result if there are many.
 fn check_table(findings: &[Finding]) -> String {
-    let mut seen = std::collections::BTreeSet::new();
-    let mut table = Table::new(&["check", "name", "answer", "about", "sentence"], &[])
-        .aligned(1, true)
-        .aligned(2, true)
-        .aligned(3, true);
-    for finding in
-        findings.iter().filter(|finding| seen.insert((finding.id, finding.outcome, finding.severity)))
-    {
-        let answer = match finding.outcome {
-            Outcome::Finding => finding.severity.unwrap_or(Severity::Note).effect(),
-            Outcome::NotChecked => "not checked",
-            Outcome::Holds => "passed",
-        };
-        let same = findings
-            .iter()
-            .filter(|g| (g.id, g.outcome, g.severity) == (finding.id, finding.outcome, finding.severity));
-        let about = match same.map(|g| g.about.len()).sum::<usize>() {
+    let mut seen = BTreeSet::new();
+    let first =
+        findings.iter().filter(|finding| seen.insert((finding.id, finding.outcome, finding.severity)));
+    let about = |finding: &Finding| {
+        let key = |f: &Finding| (f.id, f.outcome, f.severity);
+        let same = findings.iter().filter(|f| key(f) == key(finding));
+        let first = finding.about.first().map_or("", String::as_str);
+        match same.map(|f| f.about.len()).sum::<usize>() {
             0 => String::new(),
-            1 => finding.about.first().cloned().unwrap_or_default(),
-            n => format!("{} and {} more", finding.about.first().map_or("", String::as_str), n - 1),
-        };
-        table.add([
-            finding.id.to_string(),
-            finding.name.clone(),
-            answer.into(),
-            about,
-            finding.sentence.clone(),
-        ]);
-    }
+            1 => first.to_owned(),
+            n => format!("{first} and {} more", n - 1),
+        }
+    };
+    let table = Columns::new(first)
+        .label("check", |finding| finding.id.to_string())
+        .text("name", |finding| &finding.name)
+        .text("answer", |finding| answer_word(finding))
+        .label("about", |finding| about(finding))
+        .text("sentence", |finding| &finding.sentence)
+        .table(&[]);
     page::table("Every check and its answer", &table)
 }
 
@@ -581,15 +561,14 @@ pub(super) fn foot_cards(report: &Report) -> String {
     let derived = report.deductions.iter().map(|d| (d.name.clone(), with_micro_sign(&d.sentence)));
     let derived = facts(&derived.collect::<Vec<_>>());
     if !derived.is_empty() {
-        out += &card::<&str>("Derived from these results", &[], &derived);
+        out += &plain_card("Derived from these results", &derived);
     }
     let commands = repeat_commands(report);
     if !commands.is_empty() {
-        out += &card::<&str>("Repeat it", &[], &repeat_card(commands));
+        out += &plain_card("Repeat it", &repeat_card(commands));
     }
-    out + &card::<&str>(
+    out + &plain_card(
         "Where and how",
-        &[],
         &format!("{}{}", facts(&machine_facts(report)), folded("Settings", &settings_table(report))),
     )
 }

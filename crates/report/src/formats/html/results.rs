@@ -8,7 +8,9 @@ use super::page::{card, folded, key, time, time_tick, with_micro_sign};
 use super::plot::{Axis, Flow, Label, Plot, SIDE, Tick, flow, spread_labels};
 use super::time_series::{Direction, Events, result_directions, time_series};
 use super::{page, plot};
-use crate::page::{Table, accepted, supported};
+use crate::view::columns::{Columns, or_dash};
+use crate::view::numbers::{accepted, supported};
+use crate::view::table::Table;
 use askama::Template;
 use model::figures::{Account, Entry, Moved};
 use model::report::{LatencyBuckets, Measured, Report, Verdict};
@@ -563,25 +565,20 @@ fn stages(account: &Account) -> Vec<Stage> {
 }
 
 fn ledger_table(direction: &str, account: &Account, stages: &[Stage]) -> String {
-    let mut table = Table::new(
-        &["counted by", "operations", "bytes", "merged before", "mean size", "against issued"],
-        &[],
-    );
-    for stage in stages {
-        let ios: u64 = stage.parts.iter().fold(0, |sum, m| sum.saturating_add(m.ios));
-        let bytes: u64 = stage.parts.iter().fold(0, |sum, m| sum.saturating_add(m.bytes));
-        let merges: Vec<u64> = stage.parts.iter().filter_map(|m| m.merges).collect();
-        let is_known = !stage.parts.is_empty();
-        let or_dash = |text: String| if is_known { text } else { "-".into() };
-        table.add([
-            stage.name.clone(),
-            or_dash(show_count(ios as f64)),
-            or_dash(show_bytes(bytes)),
-            if merges.is_empty() { String::new() } else { show_count(merges.iter().sum::<u64>() as f64) },
-            bytes.checked_div(ios).map_or_else(|| "-".into(), show_bytes),
-            stage.word.clone(),
-        ]);
-    }
+    let ios = |stage: &Stage| stage.parts.iter().fold(0u64, |sum, m| sum.saturating_add(m.ios));
+    let bytes = |stage: &Stage| stage.parts.iter().fold(0u64, |sum, m| sum.saturating_add(m.bytes));
+    let known = |stage: &Stage, value: u64, show: fn(u64) -> String| {
+        or_dash((!stage.parts.is_empty()).then_some(value), show)
+    };
+    let merges = |stage: &Stage| stage.parts.iter().filter_map(|m| m.merges).reduce(|a, b| a + b);
+    let table = Columns::new(stages)
+        .text("counted by", |stage| &stage.name)
+        .value("operations", |stage| known(stage, ios(stage), |n| show_count(n as f64)))
+        .value("bytes", |stage| known(stage, bytes(stage), show_bytes))
+        .value("merged before", |stage| merges(stage).map(|n| show_count(n as f64)))
+        .value("mean size", |stage| or_dash(bytes(stage).checked_div(ios(stage)), show_bytes))
+        .text("against issued", |stage| &stage.word)
+        .table(&[]);
     let has_sync = account.layers.iter().any(|e| e.with_sync.is_some());
     let with = if has_sync { ", including the final sync" } else { "" };
     page::table(&format!("{direction} at each layer{with}"), &table)

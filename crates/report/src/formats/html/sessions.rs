@@ -3,20 +3,21 @@
 //! A comparison draws every change with its interval on one axis around "no change".
 
 use super::page::{
-    card, facts, folded, head_card, multiples, page, rate_tick, repeat_card, short_number, time_or_dash,
-    with_micro_sign,
+    card, facts, folded, head_card, multiples, page, plain_card, rate_tick, repeat_card, short_number,
+    time_or_dash, with_micro_sign,
 };
 use super::plot::Axis;
 use super::studies::{IntervalHeadings, IntervalRow, common_axis, draw_intervals, draw_intervals_on};
 use super::time_series::Events;
 use super::{page, results, studies, time_series};
 use crate::Style;
-use crate::page::supported;
-use crate::view::comparison::{PAIR_LEGEND, describe_source, interval, left_out_notes, value};
+use crate::view::columns::Columns;
+use crate::view::comparison::{Compared, describe_source, interval, left_out_notes, value};
+use crate::view::findings;
+use crate::view::numbers::{interval_ends, supported};
 use crate::view::sessions as session_view;
-use crate::view::{comparison, findings};
 use model::comparison::{Answer, Comparison, Comparisons, Metric, Pair, Side};
-use model::finding::{Finding, Outcome};
+use model::finding::Finding;
 use model::history::{Column, SessionTable};
 use model::machine::Place;
 use model::report::{Measured, Report, Verdict};
@@ -27,7 +28,6 @@ use std::io::{self, Write};
 
 /// Limits the results with plots, to keep the page small.
 const MAX_PLOTS: usize = 120;
-const NO_LEAD: &[&str] = &[];
 
 /// Writes a table of sessions, result by result.
 pub(super) fn write_session_table(table: &SessionTable, _: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -149,14 +149,13 @@ fn draw_session_rates(all: &[SessionResult], column: &Column) -> String {
             let ns = main.and_then(|f| f.latency_ns.percentiles.get(rank).copied().flatten());
             time_or_dash(ns.map(|ns| ns as f64))
         };
-        let interval = rate.interval.map(|[low, high]| format!("{} to {}", show_rate(low), show_rate(high)));
         IntervalRow {
             name: one.name.clone(),
             value: rate.value.map(|value| (value, rate.interval)),
             hollow: one.result.verdict != Verdict::Valid,
             cells: vec![
                 rate.value.map_or_else(|| "no number".into(), |v| supported(v, rate.interval)),
-                interval.unwrap_or_else(|| "-".into()),
+                interval_ends(rate.interval),
                 ns("50"),
                 ns("99"),
                 one.result.verdict.word().into(),
@@ -206,7 +205,7 @@ fn source_facts(table: &SessionTable) -> String {
         (name, lines.filter(|w| !w.is_empty()).collect::<Vec<_>>().join("\n"))
     };
     let all: Vec<(String, String)> = named_reports(table).map(source).collect();
-    if all.is_empty() { String::new() } else { card("Where and how", NO_LEAD, &facts(&all)) }
+    if all.is_empty() { String::new() } else { plain_card("Where and how", &facts(&all)) }
 }
 
 fn session_commands(table: &SessionTable) -> String {
@@ -221,7 +220,7 @@ fn session_commands(table: &SessionTable) -> String {
         ("Check these sessions again and show them:", line("show")),
         ("Compare the others with the first:", line("compare")),
     ];
-    card("Repeat it", NO_LEAD, &repeat_card(all))
+    plain_card("Repeat it", &repeat_card(all))
 }
 
 /// Writes a comparison of two sides.
@@ -235,21 +234,31 @@ pub(super) fn write_comparison(comparison: &Comparison, _: Style, to: &mut dyn W
         sections.push(card("Change of every number", &[ROWS_EXPLAINED], &changes));
     }
     sections.extend(headline_runs(&comparison.pairs));
-    sections.push(card(
-        "All numbers",
-        &[PAIR_LEGEND.to_owned()],
-        &page::table("Every number of A and B", &comparison::pair_table(&comparison.pairs, true)),
-    ));
-    sections.push(sides_card(
-        &[("A", &comparison.a), ("B", &comparison.b)],
-        &differing_circumstances(comparison),
-        &left_out_notes(comparison, "B"),
-    ));
-    sections.push(answer_list(&comparison.findings));
+    let title = format!("{} · B against A", comparison.answer.word());
+    write_compared(&Compared::two_sides(comparison, true), &title, "Every number of A and B", sections, to)
+}
+
+/// Writes the page of a comparison: `sections` first, then every number, the sides, and every check.
+fn write_compared(
+    compared: &Compared,
+    title: &str,
+    caption: &str,
+    mut sections: Vec<String>,
+    to: &mut dyn Write,
+) -> io::Result<()> {
+    sections.push(card("All numbers", &[compared.legend], &page::table(caption, &compared.table)));
+    for (name, comparison) in &compared.others {
+        let sides = [("A", &comparison.a), (*name, &comparison.b)];
+        let left_out = left_out_notes(comparison, name);
+        sections.push(sides_card(&sides, &differing_circumstances(comparison), &left_out));
+    }
+    let findings: Vec<Finding> =
+        compared.others.iter().flat_map(|(_, comparison)| comparison.findings.clone()).collect();
+    sections.push(answer_list(&findings));
     sections.retain(|section| !section.is_empty());
-    let title = format!("{} · B against A · fathom", comparison.answer.word());
-    let header = ["compare".to_owned(), side_names(&comparison.a), side_names(&comparison.b)];
-    to.write_all(page(&comparison.fathom.version, &title, &header, &sections).as_bytes())
+    let sides = compared.sides().map(|(_, side)| side_names(side));
+    let header: Vec<String> = std::iter::once("compare".to_owned()).chain(sides).collect();
+    to.write_all(page(compared.version, &format!("{title} · fathom"), &header, &sections).as_bytes())
 }
 
 /// Explains the rows of a comparison.
@@ -283,34 +292,13 @@ pub(super) fn write_several(comparisons: &Comparisons, _: Style, to: &mut dyn Wr
         let lead = [ROWS_EXPLAINED.replacen("B divided", "Each divided", 1)];
         sections.push(card("Change of every number, side by side", &lead, &changes));
     }
-    sections.push(card(
-        "All numbers",
-        &[comparison::SIDES_LEGEND.to_owned()],
-        &page::table("Every number on every side", &comparison::sides_table(comparisons, true, true)),
-    ));
-    for other in &comparisons.others {
-        let comparison = &other.comparison;
-        sections.push(sides_card(
-            &[("A", &comparison.a), (&other.name, &comparison.b)],
-            &differing_circumstances(comparison),
-            &left_out_notes(comparison, &other.name),
-        ));
-    }
-    let all: Vec<Finding> = comparisons.others.iter().flat_map(|o| o.comparison.findings.clone()).collect();
-    sections.push(answer_list(&all));
-    sections.retain(|section| !section.is_empty());
-    let header: Vec<String> = std::iter::once("compare".to_owned())
-        .chain(comparisons.others.first().map(|o| side_names(&o.comparison.a)))
-        .chain(comparisons.others.iter().map(|o| side_names(&o.comparison.b)))
-        .collect();
-    to.write_all(
-        page(
-            &comparisons.fathom.version,
-            &format!("{} sessions compared · fathom", comparisons.others.len() + 1),
-            &header,
-            &sections,
-        )
-        .as_bytes(),
+    let title = format!("{} sessions compared", comparisons.others.len() + 1);
+    write_compared(
+        &Compared::several_sides(comparisons, true),
+        &title,
+        "Every number on every side",
+        sections,
+        to,
     )
 }
 
@@ -358,12 +346,12 @@ fn ratios_of_sides(comparisons: &Comparisons) -> Vec<(String, String)> {
 }
 
 fn draw_ratios(axis: &Axis, headings: &[&str], rows: Vec<IntervalRow>) -> String {
-    let labels = IntervalHeadings {
-        caption: "Change of every number with its 95 % interval",
-        first: "Number",
-        axis: "B / A, logarithmic",
+    let labels = IntervalHeadings::new(
+        "Change of every number with its 95 % interval",
+        "Number",
+        "B / A, logarithmic",
         headings,
-    };
+    );
     // Always mark a ratio of 1.
     let mark = |ratio: f64| {
         if (ratio - 1.0).abs() < 1e-9 { "same".into() } else { format!("x {}", short_number(ratio)) }
@@ -417,7 +405,7 @@ fn headline_runs(pairs: &[Pair]) -> Option<String> {
         )
     };
     let items = [("A".to_owned(), list(&metric.a_runs)), ("B".to_owned(), list(&metric.b_runs))];
-    Some(card(&format!("Every run: {}, {}", pair.name, metric.name), &[] as &[&str], &facts(&items)))
+    Some(plain_card(&format!("Every run: {}, {}", pair.name, metric.name), &facts(&items)))
 }
 
 /// Returns each differing circumstance once.
@@ -440,23 +428,18 @@ fn sides_card(sides: &[(&str, &Side)], differences: &[(String, String)], left_ou
     items.extend(differences.iter().map(|(aspect, text)| (format!("{aspect} differs"), text.clone())));
     items.extend(left_out.iter().map(|text| ("left out".to_owned(), text.clone())));
     let names: Vec<&str> = sides.iter().map(|(name, _)| *name).collect();
-    card(&format!("What was compared: {}", names.join(" and ")), &[] as &[&str], &facts(&items))
+    plain_card(&format!("What was compared: {}", names.join(" and ")), &facts(&items))
 }
 
 fn answer_list(findings: &[Finding]) -> String {
-    let mut table = crate::page::Table::new(&["check", "name", "answer", "sentence"], &[])
-        .aligned(1, true)
-        .aligned(2, true);
-    for finding in findings {
-        let answer = match finding.outcome {
-            Outcome::Finding => finding.severity.map_or("note", model::finding::Severity::effect),
-            Outcome::NotChecked => "not checked",
-            Outcome::Holds => "passed",
-        };
-        table.add([finding.id.to_string(), finding.name.clone(), answer.into(), finding.sentence.clone()]);
-    }
+    let table = Columns::new(findings)
+        .label("check", |finding| finding.id.to_string())
+        .text("name", |finding| &finding.name)
+        .text("answer", |finding| findings::answer_word(finding))
+        .text("sentence", |finding| &finding.sentence)
+        .table(&[]);
     let body = folded("Every check of the comparison", &page::table("Every check of the comparison", &table));
-    if body.is_empty() { body } else { card::<&str>("What was checked", &[], &body) }
+    if body.is_empty() { body } else { plain_card("What was checked", &body) }
 }
 
 #[cfg(test)]

@@ -4,16 +4,17 @@
 //! knee, target and overloads. A sweep is maps with a shade for each cell.
 
 use super::page::{
-    card, facts, folded, key, multiples, rate_tick, short_number, time, time_or_dash, time_tick,
+    card, facts, folded, key, multiples, plain_card, rate_tick, short_number, time, time_or_dash, time_tick,
     with_micro_sign,
 };
 use super::plot::{
     Axis, Label, Plot, SIDE, Tick, Whisker, interval_range, map_shade, spread_labels, tick_classes, whisker,
 };
 use super::{page, plot};
-use crate::page::supported;
-use crate::view::report::table as text_table;
-use crate::view::results::describe_fairness;
+use crate::view::columns::or_dash;
+use crate::view::numbers::{interval_ends, supported};
+use crate::view::report::main_table;
+use crate::view::results::{MAX_HOSTS, describe_fairness, slowest_hosts};
 use crate::view::sweep::{Marks, Sides, best_value, labels, sides};
 use askama::Template;
 use model::figures::{LayerRow, Layers, Pace, by_reason};
@@ -28,9 +29,9 @@ fn is_qualified(report: &Report, result: usize) -> bool {
     report.results.get(result).is_none_or(|r| r.void || r.verdict != Verdict::Valid)
 }
 
-/// `1,000 to 1,200`.
-fn format_interval(interval: Option<[f64; 2]>) -> String {
-    interval.map_or_else(|| "-".into(), |[low, high]| format!("{} to {}", show_rate(low), show_rate(high)))
+/// Returns the main table of a report with all of its rows.
+pub(super) fn figures(report: &Report, caption: &str) -> String {
+    page::table(caption, &main_table(report, true))
 }
 
 /// Returns the card of the costs of each layer.
@@ -46,18 +47,18 @@ pub(super) fn layers_card(report: &Report, layers: &Layers) -> String {
         }
         out
     };
-    let rates = IntervalHeadings {
-        caption: "Operations per second at each layer, with the device's own count",
-        first: "Layer",
-        axis: "IOPS with its 95 % interval, logarithmic",
-        headings: &["IOPS", "95 %", "Device", "Against the layer below"],
-    };
-    let latencies = IntervalHeadings {
-        caption: "Mean latency at each layer, with the device's own",
-        first: "Layer",
-        axis: "Mean latency with its 95 % interval, logarithmic",
-        headings: &["Latency", "95 %", "Device"],
-    };
+    let rates = IntervalHeadings::new(
+        "Operations per second at each layer, with the device's own count",
+        "Layer",
+        "IOPS with its 95 % interval, logarithmic",
+        &["IOPS", "95 %", "Device", "Against the layer below"],
+    );
+    let latencies = IntervalHeadings::new(
+        "Mean latency at each layer, with the device's own",
+        "Layer",
+        "Mean latency with its 95 % interval, logarithmic",
+        &["Latency", "95 %", "Device"],
+    );
     let explained = "From the lowest layer up. Dot: fathom's figure; line: its 95 % interval, with an arrow where it continues; dashed: what the \
                      topmost device below counted; hollow: a finding qualifies it.";
     let missing = layers.missing.iter().map(|reason| format!("Not measured: {reason}."));
@@ -71,14 +72,14 @@ pub(super) fn layers_card(report: &Report, layers: &Layers) -> String {
 }
 
 fn layer_rate_row(row: &LayerRow) -> IntervalRow {
-    let iops = |pace: Option<Pace>| pace.map_or_else(|| "-".into(), |p| show_count(p.iops));
+    let iops = |pace: Option<Pace>| or_dash(pace, |p| show_count(p.iops));
     let against = row.against.as_ref().map(|d| format!("{}: {}", d.name, show_change(d.factor)));
     IntervalRow {
         value: row.tool.map(|t| (t.iops, row.iops_interval)),
         device: row.device.map(|d| d.iops),
         cells: vec![
             iops(row.tool),
-            format_interval(row.iops_interval),
+            interval_ends(row.iops_interval),
             iops(row.device),
             against.unwrap_or_default(),
         ],
@@ -116,20 +117,21 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
                 value: row.mb_per_s.map(|v| (v, row.mb_per_s_interval)),
                 hollow: is_qualified(report, row.result),
                 cells: vec![
-                    row.mb_per_s.map_or_else(|| "-".into(), |v| supported(v, row.mb_per_s_interval)),
-                    format_interval(row.mb_per_s_interval),
+                    or_dash(row.mb_per_s, |v| supported(v, row.mb_per_s_interval)),
+                    interval_ends(row.mb_per_s_interval),
                     ns(row.p50_ns),
                     ns(row.p99_ns),
                 ],
                 ..IntervalRow::default()
             }
         });
-        let labels = IntervalHeadings {
-            caption: &format!("{} through each interface", first.work),
-            first: "Interface",
-            axis: "MB/s with its 95 % interval, logarithmic",
-            headings: &["MB/s", "95 %", "p50", "p99"],
-        };
+        let caption = format!("{} through each interface", first.work);
+        let labels = IntervalHeadings::new(
+            &caption,
+            "Interface",
+            "MB/s with its 95 % interval, logarithmic",
+            &["MB/s", "95 %", "p50", "p99"],
+        );
         let advice_text = advice.map(|a| a.sentence.clone()).or_else(|| {
             let none = api.no_advice.iter().find(|n| n.work == first.work)?;
             Some(format!("No recommendation, because {}.", none.why))
@@ -140,7 +142,7 @@ pub(super) fn interfaces_card(report: &Report, api: &Api) -> String {
     }
     let missing =
         by_reason(&api.not_measured).into_iter().map(|(names, why)| (names.join("; "), with_micro_sign(why)));
-    let mut body = page::table("All figures of all interfaces", &text_table(report, true));
+    let mut body = figures(report, "All figures of all interfaces");
     body += &page::facts(&missing.collect::<Vec<_>>());
     let lead = [
         "synced: MB/s including the final sync; user, kernel: ns of CPU per byte; calls, faults: per MiB; device: bytes it moved per byte.",
@@ -172,55 +174,44 @@ pub(super) fn targets_card(report: &Report, targets: &Targets) -> String {
             });
         }
     }
-    let labels = IntervalHeadings {
-        caption: "Every test on every target",
-        first: "Target",
-        axis: "Rate with its 95 % interval, logarithmic",
-        headings: &["Rate", "Against the first", "Answer"],
-    };
+    let labels = IntervalHeadings::new(
+        "Every test on every target",
+        "Target",
+        "Rate with its 95 % interval, logarithmic",
+        &["Rate", "Against the first", "Answer"],
+    );
     let lead = ["Dot: the rate; line: its 95 % interval; hollow: a finding qualifies it."];
     out += &card("Which target is faster", &lead, &draw_intervals(&labels, rows, rate_tick));
-    out + &card::<&str>(
-        "All figures",
-        &[],
-        &page::table("Every test on every target, with its intervals", &text_table(report, true)),
-    )
+    out + &plain_card("All figures", &figures(report, "Every test on every target, with its intervals"))
 }
-
-/// Limits the hosts drawn for a result: the slowest come first.
-const MAX_HOSTS: usize = 64;
 
 /// Draws every host of every result.
 pub(super) fn hosts_card(report: &Report) -> Option<String> {
     let fleet = report.fleet.as_ref()?;
     let mut body = String::new();
     for result in &report.results {
-        let mut hosts: Vec<(&HostFigures, &HostRate)> = fleet
-            .hosts
-            .iter()
-            .filter_map(|host| Some((host, host.results.iter().find(|r| r.name == result.name)?)))
-            .collect();
+        let (hosts, others) = slowest_hosts(fleet, &result.name, false);
+        let hosts: Vec<(&HostFigures, &HostRate)> =
+            hosts.into_iter().filter_map(|(host, rate)| Some((host, rate?))).collect();
         if hosts.is_empty() {
             continue;
         }
-        let all = hosts.len();
-        hosts.sort_by(|a, b| a.1.iops.unwrap_or(0.0).total_cmp(&b.1.iops.unwrap_or(0.0)));
-        hosts.truncate(MAX_HOSTS);
-        hosts.sort_by_key(|(host, _)| host.rank);
-        let of_all =
-            if all > hosts.len() { format!(", the {} slowest of {all}", hosts.len()) } else { String::new() };
-        let rates = IntervalHeadings {
-            caption: &format!("{}: the rate of each host{of_all}", result.name),
-            first: "Host",
-            axis: "IOPS, logarithmic",
-            headings: &["IOPS", "Share", "Limited by"],
-        };
-        let latencies = IntervalHeadings {
-            caption: &format!("{}: the latency of each host{of_all}", result.name),
-            first: "Host",
-            axis: "Dot: median latency; line: to the 99th percentile; logarithmic",
-            headings: &["p50", "p99"],
-        };
+        let (shown, all) = (hosts.len(), hosts.len() + others);
+        let of_all = if others > 0 { format!(", the {shown} slowest of {all}") } else { String::new() };
+        let rates_caption = format!("{}: the rate of each host{of_all}", result.name);
+        let rates = IntervalHeadings::new(
+            &rates_caption,
+            "Host",
+            "IOPS, logarithmic",
+            &["IOPS", "Share", "Limited by"],
+        );
+        let caption = format!("{}: the latency of each host{of_all}", result.name);
+        let latencies = IntervalHeadings::new(
+            &caption,
+            "Host",
+            "Dot: median latency; line: to the 99th percentile; logarithmic",
+            &["p50", "p99"],
+        );
         let of_rates = hosts.iter().map(|(host, rate)| host_rate_row(host, rate)).collect();
         let of_latencies = hosts.iter().flat_map(|(host, rate)| host_latency_rows(host, rate)).collect();
         body += &draw_intervals(&rates, with_title(&result.name, of_rates), rate_tick);
@@ -249,11 +240,7 @@ fn host_rate_row(host: &HostFigures, rate: &HostRate) -> IntervalRow {
         name: host.name.clone(),
         value: rate.iops.map(|iops| (iops, None)),
         hollow: rate.verdict != Verdict::Valid,
-        cells: vec![
-            rate.iops.map_or_else(|| "-".into(), show_rate),
-            rate.share.map_or_else(|| "-".into(), show_share),
-            rate.limiter.clone(),
-        ],
+        cells: vec![or_dash(rate.iops, show_rate), or_dash(rate.share, show_share), rate.limiter.clone()],
         ..IntervalRow::default()
     }
 }
@@ -303,25 +290,25 @@ pub(super) fn host_count_card(report: &Report, scaling: &Scaling) -> String {
             value: total.map(|t| (t.iops, t.iops_interval)),
             hollow: !is_valid,
             cells: vec![
-                total.map_or_else(|| "-".into(), |t| supported(t.iops, t.iops_interval)),
-                row.iops_per_host.map_or_else(|| "-".into(), show_rate),
-                row.efficiency.map_or_else(|| "-".into(), show_share),
+                or_dash(total, |t| supported(t.iops, t.iops_interval)),
+                or_dash(row.iops_per_host, show_rate),
+                or_dash(row.efficiency, show_share),
             ],
             ..IntervalRow::default()
         }
     });
-    let labels = IntervalHeadings {
-        caption: "Results by number of hosts",
-        first: "Hosts",
-        axis: "IOPS of all hosts with its 95 % interval, logarithmic",
-        headings: &["IOPS", "Per host", "Efficiency"],
-    };
+    let labels = IntervalHeadings::new(
+        "Results by number of hosts",
+        "Hosts",
+        "IOPS of all hosts with its 95 % interval, logarithmic",
+        &["IOPS", "Per host", "Efficiency"],
+    );
     let lead = [
         "Dot: operations per second of all hosts; line: its 95 % interval; hollow: a finding qualifies it. Efficiency: IOPS per host relative \
          to the fewest hosts.",
     ];
     card("Scaling with the number of hosts", &lead, &draw_intervals(&labels, rows.collect(), rate_tick))
-        + &card::<&str>("All figures", &[], &page::table("Every number of hosts", &text_table(report, true)))
+        + &plain_card("All figures", &figures(report, "Every number of hosts"))
 }
 
 /// Half the width of the end of an error bar.
@@ -342,10 +329,7 @@ pub(super) fn load_curve_card(report: &Report, curve: &LoadCurve) -> String {
     let drawn = CurveDrawing::from_curve(curve);
     let mut body = drawn.key();
     body += &drawn.plot(&common_curve_axes(&[&drawn])).html();
-    body += &folded(
-        "Every load as a table",
-        &page::table("Every load that was offered", &text_table(report, true)),
-    );
+    body += &folded("Every load as a table", &figures(report, "Every load that was offered"));
     card("Latency against load", &lead, &body)
 }
 
@@ -573,9 +557,8 @@ struct MapCell {
 pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
     let mut out: String = sweep.works.iter().map(|work| work_card(sweep, work)).collect();
     if sweep.works.is_empty() {
-        out += &card::<&str>(
+        out += &plain_card(
             "All settings",
-            &[],
             &draw_work_maps(
                 &sweep.cells.iter().collect::<Vec<_>>(),
                 Measure::Bandwidth,
@@ -592,7 +575,7 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
     } else {
         ("The best settings", "The best setting of each workload, and the settings that it is compared with")
     };
-    let best = page::table(caption, &text_table(report, true));
+    let best = page::table(caption, &main_table(report, true));
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     sweep.skipped.iter().for_each(|cell| *reasons.entry(&cell.why).or_default() += 1);
     let skipped: Vec<_> =
@@ -689,7 +672,7 @@ fn draw_work_maps(cells: &[&CellFigures], by: Measure, marks: Marks, of_all: Opt
             let value = found.value(by);
             Some(MapCell {
                 title: with_micro_sign(&describe_cell(found, by)),
-                value: value.map_or_else(|| "-".into(), |v| with_micro_sign(&by.show_short(v))),
+                value: or_dash(value, |v| with_micro_sign(&by.show_short(v))),
                 shade: value.map_or(0, |v| map_shade(share(v))),
                 best: is(marks.best),
                 cheapest: is(marks.cheapest) && !is(marks.best),
@@ -779,6 +762,12 @@ pub(super) struct IntervalHeadings<'w> {
     pub(super) headings: &'w [&'w str],
 }
 
+impl<'w> IntervalHeadings<'w> {
+    pub(super) fn new(caption: &'w str, first: &'w str, axis: &'w str, headings: &'w [&'w str]) -> Self {
+        Self { caption, first, axis, headings }
+    }
+}
+
 /// Returns a logarithmic axis that includes all values.
 pub(super) fn common_axis(rows: &[IntervalRow]) -> Axis {
     let known: Vec<(f64, Option<[f64; 2]>)> = rows.iter().filter_map(|r| r.value).collect();
@@ -847,7 +836,7 @@ fn load_curves_of_several_sessions_share_axes() -> Result<(), Box<dyn std::error
 #[test]
 fn values_are_placed_on_the_shared_axis() {
     let row = |value: f64| vec![IntervalRow { value: Some((value, None)), ..IntervalRow::default() }];
-    let labels = IntervalHeadings { caption: "", first: "", axis: "", headings: &[] };
+    let labels = IntervalHeadings::new("", "", "", &[]);
     let axis = common_axis(&row(1.0).into_iter().chain(row(100.0)).collect::<Vec<_>>());
     let place = |value: f64| {
         let html = draw_intervals_on(&axis, &labels, row(value), |v| v.to_string());

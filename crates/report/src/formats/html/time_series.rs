@@ -6,9 +6,9 @@
 use super::page::{folded, key, rate_tick, short_number, time, time_tick};
 use super::plot::{Axis, LOWEST_LINE, Label, Plot, SIDE, Tick, spread_labels, strip, strip_middle};
 use super::{page, plot};
-use crate::page::Table;
+use crate::view::columns::{Columns, or_dash};
 use model::finding::{CheckId, Finding, Outcome};
-use model::report::{Course, Figures, HostFigures, Measured, Report, RunFigures, Second};
+use model::report::{Course, DeviceSecond, Figures, HostFigures, Measured, Report, RunFigures, Second};
 use model::units::{show_rate, show_share};
 use std::collections::BTreeMap;
 
@@ -433,22 +433,17 @@ impl TimeDrawing<'_> {
 
 /// Returns the first rows of the time series as a table.
 fn second_table(result: &Measured) -> String {
-    let headings =
-        ["run, second", "IOPS", "MB/s", "p99 at most", "device IOPS", "device latency", "in its queue"];
-    let mut table = Table::new(&headings, &[]).aligned(6, false);
-    for second in result.series.iter().take(MAX_TABLE_ROWS) {
-        let ns = |ns: Option<f64>| page::time_or_dash(ns);
-        let rate_or_dash = |value: Option<f64>| value.map_or_else(|| "-".into(), show_rate);
-        table.add([
-            format!("{}, {}", second.run.saturating_add(1), short_number(second.start_s)),
-            show_rate(second.iops),
-            show_rate(second.mb_per_s),
-            ns(second.p99_at_most_ns.map(|ns| ns as f64)),
-            rate_or_dash(second.device.map(|d| d.iops)),
-            ns(second.device.and_then(|d| d.latency_ns)),
-            rate_or_dash(second.device.map(|d| d.in_flight)),
-        ]);
-    }
+    let device =
+        |second: &Second, value: fn(DeviceSecond) -> f64| or_dash(second.device.map(value), show_rate);
+    let table = Columns::new(result.series.iter().take(MAX_TABLE_ROWS))
+        .label("run, second", |s| format!("{}, {}", s.run.saturating_add(1), short_number(s.start_s)))
+        .value("IOPS", |second| show_rate(second.iops))
+        .value("MB/s", |second| show_rate(second.mb_per_s))
+        .value("p99 at most", |second| page::time_or_dash(second.p99_at_most_ns.map(|ns| ns as f64)))
+        .value("device IOPS", |second| device(second, |d| d.iops))
+        .value("device latency", |second| page::time_or_dash(second.device.and_then(|d| d.latency_ns)))
+        .value("in its queue", |second| device(second, |d| d.in_flight))
+        .table(&[]);
     let rest = result.series.len().saturating_sub(MAX_TABLE_ROWS);
     let more = if rest > 0 { format!("; {rest} more rows are in the JSON") } else { String::new() };
     page::table(&format!("{} second by second{more}", result.name), &table)

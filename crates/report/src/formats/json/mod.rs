@@ -5,7 +5,7 @@
 //! each for the CPUs, each device, each process and each remark: `docs/reference/watch.md` explains the keys.
 
 use crate::view::verification::{describe_failure, verification_notes};
-use crate::{Content, Format, Style, Writer};
+use crate::{Content, Format, Style, writer};
 use model::history::{Entry, Listing, SessionTable};
 use model::machine::LayerKind;
 use model::report::FORMAT as CONTRACT;
@@ -23,23 +23,20 @@ pub(super) static FORMAT: Format = Format {
     extension: "json",
     content: Content::Json,
     has_brief: false,
-    report: Some(Writer { about: "everything, by the contract of format 1", write }),
-    comparison: Some(Writer { about: "everything, for programs", write }),
-    comparisons: Some(Writer { about: "everything, for programs", write }),
+    report: writer("everything, by the contract of format 1", write),
+    comparison: writer("everything, for programs", write),
+    comparisons: writer("everything, for programs", write),
     plan: None,
-    sessions: Some(Writer { about: "an array of sessions, everything about each", write: write_listing }),
-    session_table: Some(Writer { about: "columns, rows and what is left out", write: write_table }),
-    pages: Some(Writer { about: "whole pages, for programs", write }),
-    diagnosis: Some(Writer { about: "everything, for programs", write }),
-    devices: Some(Writer { about: "everything, for programs", write }),
-    verified: Some(Writer { about: "for programs", write: write_verification }),
-    watched: Some(Writer {
-        about: "an object a line: each device, process and remark",
-        write: write_watched,
-    }),
+    sessions: writer("an array of sessions, everything about each", write_listing),
+    session_table: writer("columns, rows and what is left out", write_table),
+    pages: writer("whole pages, for programs", write),
+    diagnosis: writer("everything, for programs", write),
+    devices: writer("everything, for programs", write),
+    verified: writer("for programs", write_verification),
+    watched: writer("an object a line: each device, process and remark", write_watched),
     load_over_time: None,
-    captured: Some(Writer { about: "everything, for programs", write }),
-    fitted: Some(Writer { about: "everything, for programs", write }),
+    captured: writer("everything, for programs", write),
+    fitted: writer("everything, for programs", write),
 };
 
 /// The JSON schemas (draft 2020-12) of documents, by the name for `fathom export --schema=NAME`. A test generates each from the

@@ -1,8 +1,13 @@
 //! A capture as text: whether it is complete, then the profile of the load; and a fitted job next to its capture.
 
 use crate::Style;
-use crate::page::{Page, Table};
-use crate::view::captures::{operations, origin, other_tasks, parts, restricted, tasks};
+use crate::page::Page;
+use crate::view::captures::{
+    describe_aspects, describe_origin, describe_other_tasks, describe_restriction, operation_table,
+    task_table,
+};
+use crate::view::columns::or_dash;
+use crate::view::table::Table;
 use model::captured::Captured;
 use model::replay::{Figure, FitCheck};
 use model::units::{show_bytes, show_count, show_ns, show_rate};
@@ -15,16 +20,15 @@ pub(super) fn write_capture(captured: &Captured, style: Style, to: &mut dyn Writ
     let mut out = Page::new(style);
     let word = captured.completeness.word.to_uppercase();
     if let Some(damage) = &captured.damage {
-        out.prose(
-            "",
-            "  ",
-            &format!("{} the file is {damage}; the part before that is shown", out.paint("CUT", "1")),
-        );
+        out.paragraph(&format!(
+            "{} the file is {damage}; the part before that is shown",
+            out.paint("CUT", "1")
+        ));
     }
-    out.prose("", "  ", &format!("{} {}", out.paint(&word, "1"), captured.completeness.sentence));
-    out.prose("", "  ", &origin(captured));
+    out.paragraph(&format!("{} {}", out.paint(&word, "1"), captured.completeness.sentence));
+    out.paragraph(&describe_origin(captured));
     if let Some(restriction) = &captured.restricted {
-        out.prose("", "  ", &restricted(restriction));
+        out.paragraph(&describe_restriction(restriction));
     }
     let profile = &captured.profile;
     if profile.requests == 0 {
@@ -32,17 +36,17 @@ pub(super) fn write_capture(captured: &Captured, style: Style, to: &mut dyn Writ
         return out.write(to);
     }
     out.line("");
-    out.table(&operations(&profile.operations));
+    out.table(&operation_table(&profile.operations));
     out.line("");
-    for (what, text) in parts(captured) {
+    for (what, text) in describe_aspects(captured) {
         out.prose(&format!("{what:<10}"), CONTINUATION, &text);
     }
     if !profile.tasks.is_empty() {
         out.line("");
-        out.table(&tasks(&profile.tasks));
-        let others = other_tasks(profile);
+        out.table(&task_table(&profile.tasks));
+        let others = describe_other_tasks(profile);
         if !others.is_empty() {
-            out.prose("", "  ", &others);
+            out.paragraph(&others);
         }
     }
     out.write(to)
@@ -54,9 +58,9 @@ const NO_DECIMALS_FROM: f64 = 1000.0;
 
 pub(super) fn write_fit_check(fit: &FitCheck, style: Style, to: &mut dyn io::Write) -> io::Result<()> {
     let mut out = Page::new(style);
-    out.prose("", "  ", &format!("{}: {}", fit.word.word(), fit.sentence));
+    out.paragraph(&format!("{}: {}", fit.word.word(), fit.sentence));
     let job = fit.job.as_ref().map_or_else(|| "the job fitted to it".into(), |job| format!("the job {job}"));
-    out.prose("", "  ", &format!("{} and {job}, run on {}", fit.capture, fit.target));
+    out.paragraph(&format!("{} and {job}, run on {}", fit.capture, fit.target));
     out.line("");
     let mut table = Table::new(&FIT_HEADINGS, &[]);
     table.add_all(fit.figures.iter().map(fit_row));
@@ -73,7 +77,7 @@ pub(super) fn write_fit_check(fit: &FitCheck, style: Style, to: &mut dyn io::Wri
 }
 
 fn fit_row(figure: &Figure) -> [String; 6] {
-    let shown = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format_figure(figure, value));
+    let shown = |value: Option<f64>| or_dash(value, |value| format_figure(figure, value));
     let is_distance = figure.unit == "ks";
     let difference = figure.difference.map_or_else(
         || "-".into(),

@@ -1,7 +1,8 @@
 //! A report of `fathom time`: what a command did, in at most eight lines, and all of its figures as a table.
 
 use crate::page::Page;
-use crate::view::commands::table;
+use crate::view::columns::or_dash;
+use crate::view::commands::command_table;
 use crate::view::findings::acts;
 use model::command::{CommandResult, CommandResults, CommandRun, DeviceUse};
 use model::finding::{Outcome, Severity};
@@ -36,7 +37,7 @@ pub(super) fn show(out: &mut Page, report: &Report, results: &CommandResults, al
     }
     if all {
         out.line("");
-        out.table(&table(results));
+        out.table(&command_table(results));
         out.line("");
         for finding in &report.findings {
             let word = match finding.outcome {
@@ -65,7 +66,7 @@ pub(super) fn show(out: &mut Page, report: &Report, results: &CommandResults, al
 /// Prints a command with the figures of its last run, which resembles future runs most.
 fn one_command(out: &mut Page, report: &Report, command: &CommandResult) {
     let sentence = out.paint(&command.sentence, "1");
-    out.prose("", "  ", &sentence);
+    out.paragraph(&sentence);
     let Some(run) = command.runs.last() else { return };
     if command.runs.len() > 1 {
         out.line(&format!("  time     {}; the last run:", times(command)));
@@ -194,7 +195,7 @@ fn detail_rows(run: &CommandRun) -> Vec<(&'static str, String)> {
     {
         let names: Vec<String> =
             syncs.calls.iter().map(|(name, count)| format!("{} {name}", show_count(*count as f64))).collect();
-        let time = |ns: Option<u64>| ns.map_or_else(|| "-".into(), |ns| show_ns(ns as f64));
+        let time = |ns: Option<u64>| or_dash(ns, |ns| show_ns(ns as f64));
         out.push((
             "Syncs",
             format!(

@@ -4,7 +4,10 @@
 //! for each check, and at the end what to do before measuring, worst first.
 
 use crate::page::Page;
-use crate::view::machine::{check_name, describe_backing, effect, heading, kind_name, mounts, queue, used};
+use crate::view::machine::{
+    check_name, describe_backing, describe_device, describe_effect, describe_mounts, describe_queue,
+    describe_user, kind_name,
+};
 use crate::{Detail, Style};
 use model::Known;
 use model::finding::{Diagnosis, Look, Outcome, Severity};
@@ -39,7 +42,7 @@ fn show_device(out: &mut Page, device: &BlockDevice) {
     let part = device.kind == LayerKind::Partition;
     let name = out.paint(&device.name, "1");
     let first = if part { "  " } else { "" };
-    out.prose(&format!("{first}{name}  "), CONTINUATION, &heading(device));
+    out.prose(&format!("{first}{name}  "), CONTINUATION, &describe_device(device));
     let mut line = |what: &str, text: Option<String>| {
         if let Some(text) = text {
             out.prose(&format!("{INDENT}{what:8}"), CONTINUATION, &text);
@@ -48,13 +51,13 @@ fn show_device(out: &mut Page, device: &BlockDevice) {
     // A partition shares the queue of its disk.
     if !part {
         line("blocks", Some(describe_block_sizes(&device.queue)));
-        line("queue", Some(queue(&device.queue)));
+        line("queue", Some(describe_queue(&device.queue)));
     }
     line("file", device.backing_file.as_ref().map(|file| describe_backing(file, device.backing_direct)));
     line("below", (!part && !device.below.is_empty()).then(|| device.below.join(", ")));
     line("holders", (!device.holders.is_empty()).then(|| device.holders.join(", ")));
-    line("mounted", mounts(&device.mounts));
-    line("used", used(device));
+    line("mounted", describe_mounts(&device.mounts));
+    line("used", describe_user(device));
 }
 
 /// Prints every fact of a device. A fact that /sys does not have is named with its reason.
@@ -157,10 +160,10 @@ fn show_all_facts(out: &mut Page, device: &BlockDevice) {
     if let Some(file) = &device.backing_file {
         line("file", describe_backing(file, device.backing_direct));
     }
-    if let Some(mounts) = mounts(&device.mounts) {
+    if let Some(mounts) = describe_mounts(&device.mounts) {
         line("mounted", mounts);
     }
-    if let Some(used) = used(device) {
+    if let Some(used) = describe_user(device) {
         line("used", used);
     }
     // A virtual disk has only the identity that /sys shows.
@@ -208,7 +211,7 @@ const WORD_GAP: usize = 2;
 
 pub(super) fn write_diagnosis(diagnosis: &Diagnosis, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
-    out.prose("", "  ", &diagnosis.chain);
+    out.paragraph(&diagnosis.chain);
     for group in &diagnosis.groups {
         out.line("");
         out.line(&group.heading);
@@ -226,7 +229,7 @@ fn show_line(out: &mut Page, entry: &Look) {
     };
     let indent = " ".repeat(2 + WORD_WIDTH + WORD_GAP);
     let about = match entry.severity {
-        Some(severity) => format!("{} ({}{})", entry.about, effect(severity), check_name(entry)),
+        Some(severity) => format!("{} ({}{})", entry.about, describe_effect(severity), check_name(entry)),
         None => entry.about.clone(),
     };
     let word = out.paint(&format!("{word:WORD_WIDTH$}"), code);
@@ -257,19 +260,23 @@ fn before_you_measure(out: &mut Page, diagnosis: &Diagnosis) {
         let text = format!(
             "Before you measure: nothing was found that would change what a number means.{notes}{unseen}"
         );
-        out.prose("", "  ", &text);
+        out.paragraph(&text);
         return;
     }
     out.line("Before you measure:");
     for (i, entry) in acting.iter().enumerate() {
         let todo = if entry.cure.is_empty() { "nothing can be done about it here" } else { &entry.cure };
-        let about =
-            format!("{} ({}{}): {todo}", entry.about, entry.severity.map_or("", effect), check_name(entry));
+        let about = format!(
+            "{} ({}{}): {todo}",
+            entry.about,
+            entry.severity.map_or("", describe_effect),
+            check_name(entry)
+        );
         out.prose(&format!("  {}. ", i + 1), "     ", &about);
     }
     let rest = format!("{notes}{unseen}");
     if !rest.is_empty() {
-        out.prose("", "  ", rest.trim());
+        out.paragraph(rest.trim());
     }
 }
 

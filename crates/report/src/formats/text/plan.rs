@@ -2,7 +2,7 @@
 
 use crate::Style;
 use crate::page::{Page, display_width};
-use crate::view::plan::{job_title, plan_headline, plan_remarks, streams};
+use crate::view::plan::{describe_streams, job_title, plan_headline, plan_remarks};
 use model::plan::{Explained, Plan};
 use model::study::Study;
 use std::io::{self, Write};
@@ -10,8 +10,8 @@ use std::io::{self, Write};
 pub(super) fn write_plan(explained: &Explained, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let Explained { plan, machine, cost } = explained;
     let mut out = Page::new(style);
-    out.prose("", "  ", &plan_headline(plan));
-    out.prose("", "  ", &cost.sentence());
+    out.paragraph(&plan_headline(plan));
+    out.paragraph(&cost.sentence());
     out.line("");
     show_settings(&mut out, plan);
     out.line("");
@@ -21,11 +21,11 @@ pub(super) fn write_plan(explained: &Explained, style: Style, to: &mut dyn Write
         out.line(&format!("differences from {}:", form.tool));
     }
     for remark in plan_remarks(&plan.study) {
-        out.prose("  ", "    ", &remark);
+        out.note(&remark);
     }
     for place in &machine.places {
         out.line("");
-        out.prose("", "  ", &place.chain());
+        out.paragraph(&place.chain());
     }
     out.write(to)
 }
@@ -47,6 +47,6 @@ fn show_settings(out: &mut Page, plan: &Plan) {
 fn show_workloads(out: &mut Page, plan: &Plan) {
     for (at, job) in plan.jobs.iter().enumerate() {
         out.line(&job_title(plan, at));
-        streams(job).for_each(|line| out.prose("    ", "      ", &line));
+        describe_streams(job).for_each(|line| out.prose("    ", "      ", &line));
     }
 }

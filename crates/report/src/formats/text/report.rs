@@ -13,7 +13,7 @@ use crate::view::findings::{
     full_report_hint, join_names, rest_summary_after, results_suffix, session_id, shown_findings,
     worst_findings,
 };
-use crate::view::report::{ending, is_of_jobs, quoted, table};
+use crate::view::report::{describe_ending, describe_headline, is_of_jobs, main_table};
 use crate::{Detail, Style};
 use model::comparison::{Answer, Comparison};
 use model::finding::{CheckId, Finding, Outcome, Severity};
@@ -38,7 +38,7 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
         if !report.gates.is_empty() {
             show_answer(&mut out, report);
         }
-        out.table(&table(report, false));
+        out.table(&main_table(report, false));
         if let Some(against) = &report.against {
             show_rerun_brief(&mut out, against);
         }
@@ -148,9 +148,9 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<
         Some(sweep) => sweep::show_ranking(out, sweep, report),
         None => show_answer(out, report),
     }
-    out.prose(&format!("{verdict}  "), "    ", &quoted(report, |number| out.paint(number, "1")));
+    out.prose(&format!("{verdict}  "), "    ", &describe_headline(report, |number| out.paint(number, "1")));
     if let Some(counted) = &report.counts.sentence {
-        out.prose("  ", "    ", counted);
+        out.note(counted);
     }
     let has_rows = is_of_jobs(report) && report.results.len() > 1;
     match reason {
@@ -166,7 +166,7 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], reason: Option<
     for sentence in report.busy_machine.iter().take(if all { usize::MAX } else { 1 }) {
         out.prose_within(if all { usize::MAX } else { 2 }, "  ", "  ", sentence);
     }
-    if let Some(text) = ending(report) {
+    if let Some(text) = describe_ending(report) {
         out.prose("  ", "  ", &text);
     }
     let limiter = &report.limiter;
@@ -191,7 +191,7 @@ fn show_deductions(out: &mut Page, report: &Report) {
     }
     out.line("Derived from these results");
     for d in &report.deductions {
-        out.prose("  ", "    ", &format!("{}: {}", d.name, d.sentence));
+        out.note(&format!("{}: {}", d.name, d.sentence));
     }
     out.line("");
 }
@@ -201,21 +201,20 @@ fn show_full_foot(out: &mut Page, report: &Report) {
     let unknown = || "unknown".to_owned();
     let memory = machine.memory_bytes.as_ref().map_or_else(|_| unknown(), |b| show_bytes(*b));
     let cpu = machine.cpu.clone().unwrap_or_else(|_| unknown());
-    out.prose(
-        "Host    ",
-        "        ",
+    out.field(
+        "Host",
         &format!("{}, {cpu}, {} CPUs, {memory}, {}", machine.host, machine.cpus, machine.kernel),
     );
     let mut chains: Vec<String> = machine.places.iter().map(Place::chain).collect();
     chains.dedup();
     for chain in &chains {
-        out.prose("Target  ", "        ", chain);
+        out.field("Target", chain);
     }
     show_remarks(out, report);
     let when = format!("{}, fathom {}, {}", report.started, report.fathom.version, report.title);
-    out.prose("When    ", "        ", &when);
+    out.field("When", &when);
     match &report.session {
-        Some(session) => out.prose("Session ", "        ", session),
+        Some(session) => out.field("Session", session),
         None => out.line("Session not kept"),
     }
     if let Some(id) = session_id(report) {
@@ -226,13 +225,13 @@ fn show_full_foot(out: &mut Page, report: &Report) {
 /// Prints deviations from the request, and the user's notes on the session.
 fn show_remarks(out: &mut Page, report: &Report) {
     for note in &report.notes {
-        out.prose("Note    ", "        ", note);
+        out.field("Note", note);
     }
     if !report.words.tags.is_empty() {
-        out.prose("Tags    ", "        ", &report.words.tags.join(" "));
+        out.field("Tags", &report.words.tags.join(" "));
     }
     for note in &report.words.notes {
-        out.prose("Comment ", "        ", &format!("{}: {}", note.at, note.text));
+        out.field("Comment", &format!("{}: {}", note.at, note.text));
     }
 }
 
@@ -243,24 +242,20 @@ fn show_short_foot(out: &mut Page, report: &Report) {
     targets.dedup();
     let session = session_id(report).unwrap_or_else(|| "not kept".into());
     let on = if targets.is_empty() { String::new() } else { format!(", target {}", targets.join("; ")) };
-    out.prose("Session ", "        ", &format!("{session}{on}"));
+    out.field("Session", &format!("{session}{on}"));
 }
 
 pub(super) fn show_rerun(out: &mut Page, against: &Rerun) {
     let comparison = &against.beside;
-    out.prose(
-        "",
-        "  ",
-        &format!(
-            "Against {} (A), which was measured again in alternation with this session (B)",
-            against.session
-        ),
-    );
+    out.paragraph(&format!(
+        "Against {} (A), which was measured again in alternation with this session (B)",
+        against.session
+    ));
     show_rerun_brief(out, against);
     if !comparison.pairs.is_empty() {
-        out.prose("", "", PAIR_LEGEND);
+        out.legend(PAIR_LEGEND);
     }
-    out.prose("  ", "    ", &describe_machine_changes(&against.since));
+    out.note(&describe_machine_changes(&against.since));
     out.line("");
 }
 
@@ -409,7 +404,7 @@ pub(super) fn show_deciding_finding(out: &mut Page, finding: &Finding, all: usiz
     if is_short {
         out.prose_within(2, "  ", "    ", &text);
     } else {
-        out.prose("  ", "    ", &text);
+        out.note(&text);
         if !finding.cure.is_empty() {
             out.prose("    -> ", "       ", &finding.cure);
         }
@@ -438,7 +433,7 @@ pub(super) fn show_worst_findings(out: &mut Page, report: &Report, reason: Optio
         if let Some(counts) =
             rest_summary_after(&shown_findings(report), count + usize::from(reason.is_some()))
         {
-            part.prose("", "  ", &format!("{counts}: {}", full_report_hint(report)));
+            part.paragraph(&format!("{counts}: {}", full_report_hint(report)));
         }
         part
     };
@@ -495,7 +490,7 @@ pub(super) fn show_passed(out: &mut Page, shown: &[Finding]) {
     let mut held: Vec<CheckId> = with_outcome(shown, Outcome::Holds).filter(silent).map(|f| f.id).collect();
     held.dedup();
     if !held.is_empty() {
-        out.prose("Passed  ", "        ", &CheckId::list(&held, " "));
+        out.field("Passed", &CheckId::list(&held, " "));
     }
 }
 

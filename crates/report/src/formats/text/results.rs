@@ -6,8 +6,11 @@
 //! - The card: results as a well-known tool shows them, with bars or a score.
 //! - A replay next to its original.
 
-use crate::page::{Page, Table, display_width, percentile, short_bytes};
-use crate::view::results::{describe_fairness, heading, host_table, replay_table, result_table};
+use crate::page::{Page, display_width};
+use crate::view::columns::{Columns, or_dash};
+use crate::view::numbers::{interval_ends, percentile, short_bytes};
+use crate::view::results::{describe_fairness, host_table, replay_caption, replay_table, result_table};
+use crate::view::table::Table;
 use model::figures::{Account, Entry, Moved, Snia, State, Steadiness};
 use model::finding::{Finding, Severity};
 use model::profile::{Points, Score, ToolCell, ToolResults, ToolRow};
@@ -74,7 +77,7 @@ fn show_open_loop(out: &mut Page, result: &Measured) {
             median_and_tail(service),
             median_and_tail(late)
         );
-        out.prose("  ", "    ", &text);
+        out.note(&text);
     }
 }
 
@@ -90,7 +93,7 @@ fn show_final_sync(out: &mut Page, result: &Measured, least: f64) {
         show_rate(with.mb_per_s),
         show_rate(with.iops)
     );
-    out.prose("  ", "    ", &text);
+    out.note(&text);
 }
 
 fn show_cost(out: &mut Page, result: &Measured) {
@@ -115,17 +118,12 @@ fn median_and_tail(latency: &Latency) -> String {
     format!("p50 {}, p99 {}", percentile(latency, "50"), percentile(latency, "99"))
 }
 
-const RUN_HEADINGS: [&str; 5] = ["runs", "over time", "IOPS", "95 % interval", "steadiness, drift"];
-/// Columns to drop if the width is too small, in this order.
-const RUN_DROP_ORDER: [usize; 2] = [1, 2];
 /// Maximum width of the table.
 const MAX_TABLE_WIDTH: usize = 110;
 /// Minimum width of a time series; it grows if the other columns leave room.
 const SPARKLINE_WIDTH: usize = 12;
 /// Heights of a bar, up to the highest rate of the result.
 const BAR_HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// Gap between columns.
-const COLUMN_GAP: usize = 2;
 
 /// Prints the table, with details for a single result. Prints nothing if no run has a time series.
 pub(super) fn show_runs(out: &mut Page, results: &[Measured]) {
@@ -134,18 +132,11 @@ pub(super) fn show_runs(out: &mut Page, results: &[Measured]) {
     if shown.is_empty() {
         return;
     }
-    let others: Vec<[String; RUN_HEADINGS.len()]> = shown.iter().map(|r| run_cells(r)).collect();
-    let width = |i: usize| {
-        let cells = others.iter().map(|c| display_width(&c[i]));
-        cells.chain([display_width(RUN_HEADINGS[i])]).max().unwrap_or(0) + COLUMN_GAP
-    };
-    let taken = [0, 2, 3, 4].map(width).iter().sum::<usize>();
+    // The rule below the headings is as wide as the other columns with all gaps but one character.
+    let (taken, _) = run_table(&shown, |_| String::new()).lines(usize::MAX);
+    let taken = taken.iter().map(|line| display_width(line)).max().unwrap_or(0) + 1;
     let room = out.width().min(MAX_TABLE_WIDTH).saturating_sub(taken).max(SPARKLINE_WIDTH);
-    let mut table = Table::new(&RUN_HEADINGS, &RUN_DROP_ORDER).aligned(1, true);
-    for (result, mut cells) in shown.iter().zip(others) {
-        cells[1] = sparkline(&result.series, room);
-        table.add(cells);
-    }
+    let table = run_table(&shown, |result| sparkline(&result.series, room));
     out.line("");
     out.table(&table);
     if let [only] = results {
@@ -164,18 +155,25 @@ fn show_steadiness_legend(out: &mut Page, shown: &[&Measured]) {
         .collect();
     if !states.is_empty() {
         let states: Vec<String> = states.into_iter().collect();
-        out.prose("", "  ", &format!("{}.", states.join("; ")));
+        out.paragraph(&format!("{}.", states.join("; ")));
     }
 }
 
-/// Returns the cells, except the time series.
-fn run_cells(result: &Measured) -> [String; RUN_HEADINGS.len()] {
-    let (rates, interval) = match result.runs.as_slice() {
-        [only] => (show_rate(only.iops), describe_within_run(only)),
-        runs => (rate_range(runs), describe_interval(result)),
-    };
-    let steadiness = result.steadiness.as_ref().map_or_else(|| "-".into(), describe_steadiness);
-    [result.name.clone(), String::new(), rates, interval, steadiness]
+/// Returns a row for each result. `draw` draws its time series.
+fn run_table(results: &[&Measured], draw: impl Fn(&Measured) -> String) -> Table {
+    Columns::new(results)
+        .text("runs", |result| &result.name)
+        .label("over time", |result| draw(result))
+        .value("IOPS", |result| match result.runs.as_slice() {
+            [only] => show_rate(only.iops),
+            runs => rate_range(runs),
+        })
+        .value("95 % interval", |result| match result.runs.as_slice() {
+            [only] => describe_within_run(only),
+            _ => interval_ends(result.total.as_ref().and_then(|total| total.iops_interval)),
+        })
+        .label("steadiness, drift", |result| or_dash(result.steadiness.as_ref(), describe_steadiness))
+        .table(&["over time", "IOPS"])
 }
 
 /// Returns the smallest and the largest rate of the runs.
@@ -185,16 +183,11 @@ fn rate_range(runs: &[RunFigures]) -> String {
     format!("{} to {}", show_rate(low), show_rate(high))
 }
 
-fn describe_interval(result: &Measured) -> String {
-    let interval = result.total.as_ref().and_then(|t| t.iops_interval);
-    interval.map_or_else(|| "-".into(), |[low, high]| format!("{} to {}", show_rate(low), show_rate(high)))
-}
-
 /// Describes the interval within a single run, which does not predict the next run.
 fn describe_within_run(run: &RunFigures) -> String {
     let describe =
         |[low, high]: [f64; 2]| format!("{} to {} within this run", show_rate(low), show_rate(high));
-    run.iops_within.map_or_else(|| "-".into(), describe)
+    or_dash(run.iops_within, describe)
 }
 
 /// `STEADY, +0.3 %/min (-0.2 to 0.8)`.
@@ -264,24 +257,29 @@ fn bar_of_height(rate: f64, highest: f64) -> char {
     BAR_HEIGHTS[eighth.clamp(1, BAR_HEIGHTS.len()) - 1]
 }
 
-const SECOND_HEADINGS: [&str; 9] =
-    ["run", "second", "IOPS", "MB/s", "p99 <=", "device IOPS", "device MB/s", "device latency", "in flight"];
-/// Columns to drop if the width is too small, in this order.
-const SECOND_DROP_ORDER: [usize; 6] = [6, 8, 7, 5, 3, 4];
-
 /// Prints the heading, the table, the disturbed attempts and an empty line. Prints nothing if the report kept neither.
 pub(super) fn show_seconds(out: &mut Page, result: &Measured) {
     if !result.series.is_empty() {
         out.line(&format!("{} over time", result.name));
-        let mut table = Table::new(&SECOND_HEADINGS, &SECOND_DROP_ORDER)
-            .aligned(0, false)
-            .aligned(SECOND_HEADINGS.len() - 1, false);
-        table.add_all(result.series.iter().map(second_row));
+        let device = |second: &Second, value: fn(DeviceSecond) -> Option<f64>, show: fn(f64) -> String| {
+            or_dash(second.device.and_then(value), show)
+        };
+        let table = Columns::new(&result.series)
+            .value("run", |second| second.run.saturating_add(1))
+            .value("second", |second| format!("{:.0}", second.start_s))
+            .value("IOPS", |second| show_rate(second.iops))
+            .value("MB/s", |second| show_rate(second.mb_per_s))
+            .value("p99 <=", |second| or_dash(second.p99_at_most_ns, |ns| show_ns(ns as f64)))
+            .value("device IOPS", |second| device(second, |d| Some(d.iops), show_rate))
+            .value("device MB/s", |second| device(second, |d| Some(d.mb_per_s), show_rate))
+            .value("device latency", |second| device(second, |d| d.latency_ns, show_ns))
+            .value("in flight", |second| device(second, |d| Some(d.in_flight), show_rate))
+            .table(&["device MB/s", "in flight", "device latency", "device IOPS", "MB/s", "p99 <="]);
         out.indented_table("  ", &table);
     }
     if !result.disturbed.is_empty() {
         out.line(&format!("Disturbed runs of {}", result.name));
-        result.disturbed.iter().for_each(|d| out.prose("  ", "    ", &describe_disturbed_attempt(d)));
+        result.disturbed.iter().for_each(|d| out.note(&describe_disturbed_attempt(d)));
     }
     if !result.series.is_empty() || !result.disturbed.is_empty() {
         out.line("");
@@ -296,97 +294,69 @@ fn describe_disturbed_attempt(disturbed: &DisturbedRun) -> String {
     format!("run {run}, attempt {attempt}: {} IOPS, {word}: {why}", show_rate(disturbed.iops))
 }
 
-fn second_row(second: &Second) -> [String; SECOND_HEADINGS.len()] {
-    let none = || "-".to_owned();
-    let device = |value: fn(&DeviceSecond) -> String| second.device.as_ref().map_or_else(none, value);
-    [
-        second.run.saturating_add(1).to_string(),
-        format!("{:.0}", second.start_s),
-        show_rate(second.iops),
-        show_rate(second.mb_per_s),
-        second.p99_at_most_ns.map_or_else(none, |ns| show_ns(ns as f64)),
-        device(|d| show_rate(d.iops)),
-        device(|d| show_rate(d.mb_per_s)),
-        device(|d| d.latency_ns.map_or_else(|| "-".into(), show_ns)),
-        device(|d| show_rate(d.in_flight)),
-    ]
-}
-
-const LEDGER_HEADINGS: [&str; 7] =
-    ["ledger", "requests", "bytes", "merged", "size", "total time", "against issued"];
-/// Columns to drop if the width is too small, in this order.
-const LEDGER_DROP_ORDER: [usize; 4] = [3, 5, 4, 1];
 /// Start of the cell if there is no count; the reason is below the table.
 const NOT_COUNTED: &str = "not counted";
 
 pub(super) fn show_ledger(out: &mut Page, results: &[Measured]) {
-    let mut table = Table::new(&LEDGER_HEADINGS, &LEDGER_DROP_ORDER);
+    let mut rows: Vec<LedgerRow> = Vec::new();
     let mut reasons: Vec<String> = Vec::new();
     for result in results {
         let Some(ledger) = &result.ledger else {
-            table.add(ledger_title_row(&result.name, "no storage"));
+            rows.push((result.name.clone(), None, "no storage"));
             continue;
         };
         for (word, account) in [("reads", &ledger.read), ("writes", &ledger.write)] {
             let Some(account) = account else { continue };
-            table.add(ledger_title_row(&format!("{}, {word}", result.name), ""));
-            table.add_all(ledger_rows(account, &mut reasons));
+            rows.push((format!("{}, {word}", result.name), None, ""));
+            rows.extend(ledger_rows(account, &mut reasons));
         }
     }
+    let table = Columns::new(rows)
+        .text("ledger", |(name, ..)| name)
+        .value("requests", |(_, moved, _)| moved.map(|m| show_count(m.ios as f64)))
+        .value("bytes", |(_, moved, _)| moved.map(|m| show_bytes(m.bytes)))
+        .value("merged", |(_, moved, _)| moved.and_then(|m| m.merges).map(|merges| show_count(merges as f64)))
+        .value("size", |(_, moved, _)| moved.map(|m| or_dash(m.bytes.checked_div(m.ios), short_bytes)))
+        .value("total time", |(_, moved, _)| {
+            moved.filter(|m| m.ios > 0).and_then(|m| m.ms).map(|ms| show_ns(ms as f64 * 1e6))
+        })
+        .label("against issued", |(_, _, word)| *word)
+        .table(&["merged", "total time", "size", "requests"]);
     out.table(&table);
     out.line("Totals of all runs, from the snapshot before the first operation to the one after the last.");
     for reason in reasons {
-        out.prose("  ", "    ", &reason);
+        out.note(&reason);
     }
     out.line("");
 }
 
-fn ledger_title_row(name: &str, word: &str) -> [String; LEDGER_HEADINGS.len()] {
-    let mut cells = std::array::from_fn(|_| String::new());
-    name.clone_into(&mut cells[0]);
-    word.clone_into(&mut cells[LEDGER_HEADINGS.len() - 1]);
-    cells
-}
+/// A row of the ledger: a name, what was moved, and how it compares with what fathom issued.
+type LedgerRow<'r> = (String, Option<Moved>, &'r str);
 
-fn ledger_rows(account: &Account, reasons: &mut Vec<String>) -> Vec<[String; LEDGER_HEADINGS.len()]> {
-    let mut out = vec![ledger_row("  issued by fathom", &account.issued, "")];
-    out.push(ledger_entry_row(&account.charged, &format!("  charged to {}", account.charged.name), reasons));
+fn ledger_rows<'r>(account: &'r Account, reasons: &mut Vec<String>) -> Vec<LedgerRow<'r>> {
+    let mut out = vec![("  issued by fathom".to_owned(), Some(account.issued), "")];
+    let charged = &account.charged;
+    out.push(ledger_entry_row(charged, format!("  charged to {}", charged.name), reasons));
     for layer in &account.layers {
         // A file may contain arbitrarily deep levels.
         let indent = "  ".repeat(layer.step.min(8) as usize + 1);
-        out.push(ledger_entry_row(layer, &format!("{indent}{}", layer.name), reasons));
-        out.extend(synced_row(layer, &indent));
+        out.push(ledger_entry_row(layer, format!("{indent}{}", layer.name), reasons));
+        // The final sync has its own row if it changed the count.
+        let with_sync = layer.with_sync.filter(|m| layer.counted.is_some_and(|c| c.ios != m.ios));
+        out.extend(with_sync.map(|moved| (format!("{indent}  with the final sync"), Some(moved), "")));
     }
     out
 }
 
-fn ledger_entry_row(entry: &Entry, name: &str, reasons: &mut Vec<String>) -> [String; LEDGER_HEADINGS.len()] {
-    if let Some(moved) = &entry.counted {
-        return ledger_row(name, moved, &entry.word);
+fn ledger_entry_row<'r>(entry: &'r Entry, name: String, reasons: &mut Vec<String>) -> LedgerRow<'r> {
+    if entry.counted.is_some() {
+        return (name, entry.counted, &entry.word);
     }
     let reason = format!("{}: {}", entry.name, entry.word);
     if !reasons.contains(&reason) {
         reasons.push(reason);
     }
-    ledger_title_row(name, NOT_COUNTED)
-}
-
-/// Returns what a layer had completed after the final sync, if that differs.
-fn synced_row(entry: &Entry, indent: &str) -> Option<[String; LEDGER_HEADINGS.len()]> {
-    let with_sync = entry.with_sync.as_ref().filter(|m| entry.counted.is_some_and(|c| c.ios != m.ios))?;
-    Some(ledger_row(&format!("{indent}  with the final sync"), with_sync, ""))
-}
-
-fn ledger_row(name: &str, moved: &Moved, word: &str) -> [String; LEDGER_HEADINGS.len()] {
-    [
-        name.to_owned(),
-        show_count(moved.ios as f64),
-        show_bytes(moved.bytes),
-        moved.merges.map_or_else(String::new, |m| show_count(m as f64)),
-        moved.bytes.checked_div(moved.ios).map_or_else(|| "-".into(), short_bytes),
-        moved.ms.filter(|_| moved.ios > 0).map_or_else(String::new, |ms| show_ns(ms as f64 * 1e6)),
-        word.to_owned(),
-    ]
+    (name, None, NOT_COUNTED)
 }
 
 /// Prints the hosts of the main result; with `all`, of every result.
@@ -394,7 +364,7 @@ pub(super) fn show_hosts(out: &mut Page, report: &Report, all: bool) {
     let Some(fleet) = &report.fleet else { return };
     let main = report.results.iter().find(|r| r.true_name == report.headline.name).or(report.results.first());
     for result in report.results.iter().filter(|r| all || main.is_some_and(|main| main.name == r.name)) {
-        out.prose("Hosts   ", "        ", &result.name);
+        out.field("Hosts", &result.name);
         let (table, more) = host_table(fleet, &result.name);
         out.table(&table);
         if more > 0 {
@@ -423,7 +393,7 @@ pub(super) fn show_card(out: &mut Page, card: &ToolResults) {
         Some(score) => show_scores(out, &card.rows, score),
     }
     for differs in &card.differs {
-        out.prose("  ", "    ", differs);
+        out.note(differs);
     }
     out.line("");
 }
@@ -432,23 +402,16 @@ pub(super) fn show_card(out: &mut Page, card: &ToolResults) {
 fn show_bars(out: &mut Page, rows: &[ToolRow]) {
     let cells = rows.iter().flat_map(|r| [&r.write, &r.read]).flatten();
     let most = cells.filter_map(|c| c.value).fold(0.0, f64::max);
-    let mut table = Table::new(&["", "write", "MB/s", "read", "MB/s"], &[1, 3]);
+    let bar = |cell: &Option<ToolCell>| cell.as_ref().and_then(|c| c.value).map(|v| fractional_bar(v, most));
+    let mut table = Columns::new(rows)
+        .value("", |row| row.name.clone())
+        .label("write", |row| bar(&row.write))
+        .value("MB/s", |row| tool_number(row, row.write.as_ref()))
+        .label("read", |row| bar(&row.read))
+        .value("MB/s", |row| tool_number(row, row.read.as_ref()))
+        .table(&["write", "read"]);
     for bar in [1, 3] {
-        table = table.aligned(bar - 1, false).aligned(bar, true).at_least(bar, CARD_BAR_WIDTH);
-    }
-    table = table.aligned(4, false);
-    for row in rows {
-        let [write, read] = [&row.write, &row.read].map(Option::as_ref);
-        let bar_of = |cell: Option<&ToolCell>| {
-            cell.and_then(|c| c.value).map_or_else(String::new, |v| fractional_bar(v, most))
-        };
-        table.add([
-            row.name.clone(),
-            bar_of(write),
-            tool_number(row, write),
-            bar_of(read),
-            tool_number(row, read),
-        ]);
+        table = table.at_least(bar, CARD_BAR_WIDTH);
     }
     out.table(&table);
     out.line(&format!("MB/s = 10^6 bytes per second: medians over runs{}.", void_meaning(&table)));
@@ -480,7 +443,7 @@ fn show_scores(out: &mut Page, rows: &[ToolRow], score: &Score) {
         "MB/s = 10^6 bytes per second: medians over runs; Acc.time is the mean latency{void}."
     ));
     for (name, points) in [("read", &score.read), ("write", &score.write), ("total", &score.total)] {
-        out.prose("  ", "    ", &format!("{name} score: {}", describe_basis(points)));
+        out.note(&format!("{name} score: {}", describe_basis(points)));
     }
 }
 
@@ -496,7 +459,7 @@ fn tool_number(row: &ToolRow, cell: Option<&ToolCell>) -> String {
 }
 
 fn short_points(points: &Points) -> String {
-    points.value.map_or_else(|| "-".into(), show_count)
+    or_dash(points.value, show_count)
 }
 
 /// Describes what the points are computed from.
@@ -520,7 +483,7 @@ fn describe_basis(points: &Points) -> String {
 pub(super) fn show_replay(out: &mut Page, result: &Measured) {
     let Some(replay) = result.replay.as_deref().filter(|_| !result.void) else { return };
     out.line("");
-    out.prose("", "  ", &heading(replay));
+    out.paragraph(&replay_caption(replay));
     out.table(&replay_table(replay));
     for why in &replay.differs {
         out.prose("- ", "  ", why);

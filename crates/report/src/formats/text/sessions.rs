@@ -5,13 +5,10 @@
 
 use super::report::show_passed;
 use crate::page::Page;
-use crate::view::comparison;
-use crate::view::comparison::{
-    PAIR_LEGEND, describe_source, hidden_numbers, left_out_notes, pair_table, shown_gate,
-};
+use crate::view::comparison::{Compared, describe_source};
 use crate::view::findings::{rest_summary_of, worst_of};
 use crate::view::sessions::{
-    LIST_HEADINGS, list_foot, list_table, printable, session_remarks, session_table, session_table_foot,
+    ID_HEADING, list_foot, list_table, printable, session_remarks, session_table, session_table_foot,
     session_table_legend,
 };
 use crate::{Detail, Style};
@@ -33,15 +30,15 @@ pub(super) fn write_list(listing: &Listing, style: Style, to: &mut dyn Write) ->
             table.edit(VERDICT_COLUMN, |verdict| verdict.replace(", ", ",\n"));
         }
         out.table(&table);
-        if table.lines(style.width).1.contains(&LIST_HEADINGS[0]) {
-            out.prose("", "  ", "`COLUMNS=120 fathom list` shows the ids.");
+        if table.lines(style.width).1.contains(&ID_HEADING) {
+            out.paragraph("`COLUMNS=120 fathom list` shows the ids.");
         }
     }
     for (entry, why) in listing.entries.iter().filter_map(|e| Some((e, e.problem.as_ref()?))) {
         out.prose(&format!("{}: ", printable(&entry.id)), "    ", &printable(why));
     }
     for note in list_foot(listing) {
-        out.prose("", "  ", &note);
+        out.paragraph(&note);
     }
     out.write(to)
 }
@@ -55,10 +52,10 @@ pub(super) fn write_session_table(
     if !sessions.rows.is_empty() {
         let table = session_table(sessions);
         out.table(&table);
-        out.prose("", "  ", &session_table_legend(&table));
+        out.paragraph(&session_table_legend(&table));
     }
     for note in session_remarks(sessions).into_iter().chain(session_table_foot(sessions)) {
-        out.prose("", "  ", &note);
+        out.paragraph(&note);
     }
     out.write(to)
 }
@@ -67,67 +64,35 @@ pub(super) fn write_session_table(
 const TO_SEE_ALL: &str = "--verbose shows them";
 
 pub(super) fn write_comparison(comparison: &Comparison, style: Style, to: &mut dyn Write) -> io::Result<()> {
-    let mut out = Page::new(style);
-    let all = style.detail == Detail::All;
-    let rows = pair_table(&comparison.pairs, all);
-    show_gate(&mut out, shown_gate(comparison.gate.as_ref(), std::iter::once(comparison.answer)));
-    if style.detail == Detail::Brief {
-        out.table(&rows);
-        return out.write(to);
-    }
-    show_answer(&mut out, comparison);
-    out.line("");
-    if !comparison.pairs.is_empty() {
-        out.table(&rows);
-        out.prose("", "", PAIR_LEGEND);
-        if let Some(note) = hidden_numbers(&comparison.pairs, all) {
-            out.prose("", "  ", &note);
-        }
-    }
-    for note in left_out_notes(comparison, "B") {
-        out.prose("  ", "    ", &format!("Left out: {note}."));
-    }
-    out.line("");
-    show_findings(&mut out, &comparison.findings, comparison.pairs.len(), all);
-    show_side(&mut out, "A", &comparison.a);
-    show_side(&mut out, "B", &comparison.b);
-    out.write(to)
+    write_compared(&Compared::two_sides(comparison, style.detail == Detail::All), style, to)
 }
 
 pub(super) fn write_several(comparisons: &Comparisons, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    write_compared(&Compared::several_sides(comparisons, style.detail == Detail::All), style, to)
+}
+
+fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
-    let all = style.detail == Detail::All;
-    let table = |joined| comparison::sides_table(comparisons, all, joined);
-    let fits = [table(true), table(false)].into_iter().find(|table| table.is_table_in(style.width));
-    let rows = fits.unwrap_or_else(|| table(true));
-    let answers = comparisons.others.iter().map(|other| other.comparison.answer);
-    show_gate(&mut out, shown_gate(comparisons.gate.as_ref(), answers));
+    let mut tables = [Some(&compared.table), compared.narrow_table.as_ref()].into_iter().flatten();
+    let rows = tables.find(|table| table.is_table_in(style.width)).unwrap_or(&compared.table);
+    show_gate(&mut out, compared.gate);
     if style.detail == Detail::Brief {
-        out.table(&rows);
+        out.table(rows);
         return out.write(to);
     }
-    for other in &comparisons.others {
-        show_answer(&mut out, &other.comparison);
-    }
+    compared.others.iter().for_each(|(_, comparison)| show_answer(&mut out, comparison));
     out.line("");
     if !rows.is_empty() {
-        out.table(&rows);
-        out.prose("", "", comparison::SIDES_LEGEND);
-        if let Some(note) = comparison::hidden_side_numbers(comparisons, all) {
-            out.prose("", "  ", &note);
+        out.table(rows);
+        out.legend(compared.legend);
+        if let Some(note) = &compared.hidden {
+            out.paragraph(note);
         }
     }
-    for other in &comparisons.others {
-        for note in left_out_notes(&other.comparison, &other.name) {
-            out.prose("  ", "    ", &format!("Left out of {}: {note}.", other.name));
-        }
-    }
+    compared.left_out().iter().for_each(|sentence| out.note(sentence));
     out.line("");
-    show_findings(&mut out, &comparison::side_findings(comparisons), usize::MAX, all);
-    if let Some(first) = comparisons.others.first() {
-        show_side(&mut out, "A", &first.comparison.a);
-    }
-    comparisons.others.iter().for_each(|other| show_side(&mut out, &other.name, &other.comparison.b));
+    show_findings(&mut out, &compared.findings, compared.results, style.detail == Detail::All);
+    compared.sides().for_each(|(name, side)| show_side(&mut out, name, side));
     out.write(to)
 }
 
@@ -167,7 +132,7 @@ fn show_findings(out: &mut Page, findings: &[Finding], results: usize, all: bool
         let first = worst_of(findings.to_vec());
         list_findings(out, first.iter(), results);
         if let Some(rest) = rest_summary_of(findings) {
-            out.prose("", "  ", &format!("{rest}: {TO_SEE_ALL}"));
+            out.paragraph(&format!("{rest}: {TO_SEE_ALL}"));
         }
         return;
     }
@@ -301,7 +266,7 @@ fn a_judged_session_has_a_reason_only_if_it_is_not_valid() -> Result<(), Box<dyn
 mod tests {
     use super::*;
     use crate::fixture::entry;
-    use crate::view::sessions::{MUCH_BYTES, list_row};
+    use crate::view::sessions::MUCH_BYTES;
     use model::history::Entry;
     use model::report::{Annotations, Ending};
 
@@ -338,7 +303,10 @@ id                 when              verdict  measured             value  ±95 %
     #[test]
     fn an_unknown_value_differs_from_zero() {
         let mut cut = Entry { ending: Some(Ending::Cut), ..Entry::default() };
-        assert_eq!(list_row(&cut)[1..7], ["-", "cut", "-", "-", "", "-"].map(str::to_owned));
+        assert_eq!(
+            list_table(&[cut.clone()]).rows()[0][1..7],
+            ["-", "cut", "-", "-", "", "-"].map(str::to_owned)
+        );
         cut.running = true;
         assert_eq!(cut.word(), "running");
         assert_eq!(Entry::default().word(), "unreadable");
@@ -348,7 +316,7 @@ id                 when              verdict  measured             value  ±95 %
         }
         void.ending = Some(Ending::Interrupted);
         assert_eq!(
-            (list_row(&void)[4].as_str(), void.word().as_str()),
+            (list_table(&[void.clone()]).rows()[0][4].as_str(), void.word().as_str()),
             ("no number", "SUSPECT, interrupted")
         );
     }

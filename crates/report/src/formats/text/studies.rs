@@ -20,7 +20,7 @@ pub(super) fn show_layers(out: &mut Page, layers: &Layers, results: &[Measured])
     out.table(&layer_table(layers, results));
     out.line("Latencies are means; the device is the topmost one below; changes have their 95 % interval over rounds.");
     for missing in &layers.missing {
-        out.prose("  ", "    ", &format!("Not measured: {missing}."));
+        out.note(&format!("Not measured: {missing}."));
     }
     out.line("");
 }
@@ -30,20 +30,14 @@ const MAX_NOTES: usize = 4;
 
 pub(super) fn show_interfaces(out: &mut Page, api: &Api, report: &Report, all: bool) {
     out.table(&interface_table(api, &report.results));
-    out.prose(
-        "",
-        "",
-        "synced: MB/s including the final sync; user, kernel: ns of CPU per byte, of the whole process; calls, faults: \
+    out.legend("synced: MB/s including the final sync; user, kernel: ns of CPU per byte, of the whole process; calls, faults: \
          system calls and page faults per MiB; device: bytes it moved per byte; - = not known.",
     );
     if all {
         show_interface_notes(out, api);
         out.line("");
         out.table(&interface_run_table(api));
-        out.prose(
-            "",
-            "",
-            "run time, bytes: of one run, without the final sync; pieces: extents of the file, before the first run -> after the \
+        out.legend("run time, bytes: of one run, without the final sync; pieces: extents of the file, before the first run -> after the \
              last; largest piece: its share of the file; - = not known.",
         );
     }
@@ -59,10 +53,10 @@ fn show_recommendations(out: &mut Page, api: &Api, report: &Report) {
     }
     out.line("Which one to use");
     for advice in &api.advice {
-        out.prose("  ", "    ", &advice.sentence);
+        out.note(&advice.sentence);
     }
     for none in &api.no_advice {
-        out.prose("  ", "    ", &format!("{}: no recommendation, because {}.", none.work, none.why));
+        out.note(&format!("{}: no recommendation, because {}.", none.work, none.why));
     }
     out.line("");
 }
@@ -73,17 +67,17 @@ fn show_interface_notes(out: &mut Page, api: &Api) {
         .into_iter()
         .flatten()
     {
-        out.prose("  ", "    ", &note);
+        out.note(&note);
     }
     for note in api.rows.iter().filter_map(extents_note) {
-        out.prose("  ", "    ", &note);
+        out.note(&note);
     }
     if !api.not_measured.is_empty() {
         out.line("");
         out.line("Not measured");
         for (names, why) in by_reason(&api.not_measured) {
             let names = if names.is_empty() { String::new() } else { shortened_list(&names) + ": " };
-            out.prose("  ", "    ", &format!("{names}{why}."));
+            out.note(&format!("{names}{why}."));
         }
     }
 }
@@ -246,9 +240,9 @@ pub(super) fn show_targets(out: &mut Page, targets: &Targets, measured: &[Measur
          test; the answers allow for all tests together: neither = the same within the tolerance; NO DIFFERENCE SEEN \
          = the interval bounds a possible difference.{rounded}"
     );
-    out.prose("", "  ", &legend);
+    out.paragraph(&legend);
     for row in missing_tests(targets) {
-        out.prose("  ", "    ", &row);
+        out.note(&row);
     }
     out.line("");
     if all {
@@ -277,7 +271,7 @@ pub(super) fn show_host_counts(out: &mut Page, scaling: &Scaling, measured: &[Me
         "per host: IOPS; efficiency: IOPS per host relative to the fewest hosts, from alternating runs. The knee is the number of \
          hosts with the greatest power, which is rate divided by latency.{rounded}"
     );
-    out.prose("", "  ", &legend);
+    out.paragraph(&legend);
     out.line("");
     if all {
         results::show_results(out, measured, &[], all);
@@ -294,28 +288,24 @@ pub(super) fn show_load_curve(out: &mut Page, curve: &LoadCurve, report: &Report
     let shown = shown_loads(curve, all);
     out.table(&load_table(curve, &report.results, all));
     for text in state_legend(&shown) {
-        out.prose("", "  ", &text);
+        out.paragraph(&text);
     }
     if shown.len() < curve.points.len() {
         let (some, all_loads) = (shown.len(), curve.points.len());
         let how = full_report_hint(report);
-        out.prose("", "  ", &format!("{some} of {all_loads} loads, those that matter most: {how}"));
+        out.paragraph(&format!("{some} of {all_loads} loads, those that matter most: {how}"));
     }
     if let Some(capacity) = curve.capacity_iops {
         let interval = curve.capacity_interval.map_or_else(String::new, |[low, high]| {
             format!(" (95 % interval {} to {})", show_rate(low), show_rate(high))
         });
-        out.prose(
-            "  ",
-            "    ",
-            &format!("Capacity: {} operations/s in a closed loop{interval}.", show_rate(capacity)),
-        );
+        out.note(&format!("Capacity: {} operations/s in a closed loop{interval}.", show_rate(capacity)));
     }
     if let Some(text) = describe_knee(curve) {
-        out.prose("  ", "    ", &text);
+        out.note(&text);
     }
     if report.answer.as_ref().is_none_or(|answer| answer.sentence != curve.sentence) {
-        out.prose("  ", "    ", &curve.sentence);
+        out.note(&curve.sentence);
     }
     out.line("");
     if all {

@@ -7,10 +7,12 @@
 //! - The presets `pts`, `pts-throughput`, `pts-latency` and `pts-wsat`: rounds as in the SNIA's test specification, as tables of means over
 //!   the window, and the tracked variable.
 
-use crate::page::{Page, SUSPECT_MARK, SUSPECT_MARK_MEANING, Table, display_width};
+use crate::page::{Page, display_width};
+use crate::view::columns::or_dash;
+use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING};
 use crate::view::sweep::{
-    MAX_MAP_COLUMNS, Marks, SWEEP_DROP_ORDER, SWEEP_HEADINGS, Sides, best_value, describe_change, iops_table,
-    labels, none, round_table, round_tables, shows_each_cell, sides, thread_counts, work_rows,
+    MAX_MAP_COLUMNS, Marks, Sides, best_value, describe_change, iops_table, labels, round_table,
+    round_tables, rows_table, shows_each_cell, sides, thread_counts, work_rows,
 };
 use model::finding::{Finding, Outcome, Severity};
 use model::report::Report;
@@ -47,7 +49,7 @@ fn describe_best(sweep: &Sweep, work: &Work) -> String {
     let Some(best) = sweep.winner.get(&work.name) else { return format!("{name}: {}", work.sentence) };
     let setting = &best.setting;
     let size = setting.spec.clone().unwrap_or_else(|| show_bytes(setting.block_bytes.into()));
-    let value = best.value(work.by).map_or_else(none, |v| work.by.show(v));
+    let value = or_dash(best.value(work.by), |v| work.by.show(v));
     let unit = if work.by.is_latency() { String::new() } else { format!(" {}", work.by.heading()) };
     let as_good = if work.by.is_latency() { "as low" } else { "as fast" };
     let sure = match (work.chosen, work.rivals.len()) {
@@ -75,16 +77,12 @@ pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bo
         } else {
             "no relevant drift beyond the noise"
         };
-        out.prose(
-            "  ",
-            "    ",
-            &format!(
-                "Reference: {}, measured {} times, changed by {} over the sweep: {word}.",
-                reference.setting.describe(),
-                reference.runs,
-                describe_change(reference.change.value, reference.change.interval)
-            ),
-        );
+        out.note(&format!(
+            "Reference: {}, measured {} times, changed by {} over the sweep: {word}.",
+            reference.setting.describe(),
+            reference.runs,
+            describe_change(reference.change.value, reference.change.interval)
+        ));
     }
     show_skipped(out, sweep);
     let budget = sweep.budget_seconds.map_or_else(String::new, |b| format!(" of {b:.0} s"));
@@ -94,11 +92,7 @@ pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bo
     } else {
         ""
     };
-    out.prose(
-        "  ",
-        "    ",
-        &format!("The {} search took {:.0} s{budget}.{luck}", sweep.search, sweep.seconds),
-    );
+    out.note(&format!("The {} search took {:.0} s{budget}.{luck}", sweep.search, sweep.seconds));
     out.line("");
 }
 
@@ -107,7 +101,7 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
     // Sequential work is always ranked by bytes per second, so the unit is omitted.
     let by = Some(work.by).filter(|by| *by != Measure::Bandwidth);
     let by = by.map_or_else(String::new, |by| format!(" by {}", by.heading()));
-    out.prose("", "  ", &format!("{}{by}: {word}{}", work.name, work.sentence));
+    out.paragraph(&format!("{}{by}: {word}{}", work.name, work.sentence));
     let only = sweep.only_cell(&work.name);
     let Some(winner) = sweep.winner.get(&work.name).or(only) else {
         out.line("");
@@ -117,29 +111,27 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
     {
         out.line("  No cheaper setting looks as fast.");
     }
-    let mut table = Table::new(&SWEEP_HEADINGS, &SWEEP_DROP_ORDER).aligned(1, true).aligned(2, true);
-    let mut rows = work_rows(sweep, work, report);
+    let mut rows = work_rows(sweep, work);
     let has = rows.len();
     rows.truncate(if all { has } else { MAX_WORK_ROWS });
-    table.add_all(rows);
-    out.table(&table);
+    out.table(&rows_table(rows, report));
     if has > MAX_WORK_ROWS && !all {
         out.line(&format!("  {} more rows: --verbose shows them.", has - MAX_WORK_ROWS));
     }
     if shows_each_cell(sweep) {
-        out.prose("  ", "    ", EACH_LEGEND);
+        out.note(EACH_LEGEND);
     }
     if !work.baselines.is_empty() {
         let names: Vec<String> = work.baselines.iter().map(|loss| format!("as {}", loss.name)).collect();
-        out.prose("  ", "    ", &format!("{}: {}.", names.join(", "), copy_half(&work.name)));
+        out.note(&format!("{}: {}.", names.join(", "), copy_half(&work.name)));
     }
     for loss in &work.baselines {
         if let Some(name) = loss.cell.result.and_then(|at| relabelled_name(report, at)) {
-            out.prose("  ", "    ", &format!("The row \"as {}\" actually measured {name}.", loss.name));
+            out.note(&format!("The row \"as {}\" actually measured {name}.", loss.name));
         }
     }
     for knee in &work.knees {
-        out.prose("  ", "    ", &knee.sentence);
+        out.note(&knee.sentence);
     }
     out.line("");
     let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
@@ -178,7 +170,7 @@ pub(super) fn show_skipped(out: &mut Page, sweep: &Sweep) {
         }
     }
     for (why, times) in reasons.iter().take(MAX_REASONS) {
-        out.prose("  ", "    ", &format!("Skipped {times}: {why}."));
+        out.note(&format!("Skipped {times}: {why}."));
     }
     let more: usize = reasons.iter().skip(MAX_REASONS).map(|r| r.1).sum();
     if more > 0 {
@@ -364,7 +356,7 @@ pub(super) fn show_iops_preset(out: &mut Page, report: &Report, sweep: &Sweep) {
         out.table(&table);
     }
     for knee in sweep.works.iter().flat_map(|w| &w.knees) {
-        out.prose("  ", "    ", &format!("{} Each size was measured once.", knee.sentence));
+        out.note(&format!("{} Each size was measured once.", knee.sentence));
     }
     show_skipped(out, sweep);
     out.line(&format!("  The sweep took {:.0} s.", sweep.seconds));
@@ -454,7 +446,7 @@ pub(super) fn show_pts_rounds(out: &mut Page, report: &Report, sweep: &Sweep) {
         None => "means of fewer than five rounds, which are not a result".into(),
     };
     for (name, value) in round_tables(rounds.variable) {
-        out.prose("", "  ", &format!("{name} by size and reads/writes ({when})"));
+        out.paragraph(&format!("{name} by size and reads/writes ({when})"));
         let table = round_table(report, sweep, *value);
         out.table(&table);
         if table.has(SUSPECT_MARK) || table.has("void") {
@@ -488,16 +480,15 @@ fn tracked_name(variable: Variable, setting: &Setting) -> String {
 }
 
 fn show_tracked(out: &mut Page, rounds: &Rounds) {
-    out.prose("", "  ", &format!("Tracked: {}", tracked_name(rounds.variable, &rounds.tracked)));
-    let tracked_or_dash =
-        |value: Option<f64>| value.map_or_else(|| "-".into(), |v| format_tracked(rounds.variable, v));
+    out.paragraph(&format!("Tracked: {}", tracked_name(rounds.variable, &rounds.tracked)));
+    let tracked_or_dash = |value: Option<f64>| or_dash(value, |v| format_tracked(rounds.variable, v));
     let from = rounds.by_round.len().saturating_sub(MAX_ROUNDS);
     let rounds_shown = rounds.by_round.iter().enumerate().skip(from);
     let rounds_text: Vec<String> =
         rounds_shown.map(|(at, v)| format!("{}: {}", at + 1, tracked_or_dash(*v))).collect();
     let before = if from > 0 { format!(" ({from} earlier ones are in the JSON)") } else { String::new() };
-    out.prose("  ", "    ", &format!("By round{before}: {}.", rounds_text.join("; ")));
-    out.prose("  ", "    ", &describe_steady_state(rounds));
+    out.note(&format!("By round{before}: {}.", rounds_text.join("; ")));
+    out.note(&describe_steady_state(rounds));
 }
 
 fn describe_steady_state(rounds: &Rounds) -> String {
@@ -530,10 +521,7 @@ fn show_conformance(out: &mut Page, report: &Report, sweep: &Sweep, rounds: &Rou
         None => "Before the first round nothing was written".into(),
     };
     let place = sweep.place.as_ref().map_or_else(|| "nothing is stored".into(), |p| show_bytes(p.bytes));
-    out.prose(
-        "  ",
-        "    ",
-        &format!(
+    out.note(&format!(
             "After SNIA SSS PTS 2.0; no conformance is claimed. It would need a purge first (sanitize, format or secure \
              erase), which fathom does not do; the drive itself as the target, with all of it active (here: {place}); a \
              reported write-cache state; and the specified test system. {filled}; in the rounds, {}.",

@@ -15,11 +15,11 @@ pub(super) fn write_verification(
 ) -> io::Result<()> {
     let mut out = Page::new(style);
     if let Some(verified) = all.only() {
-        out.prose("", "  ", &verification_headline(verified));
+        out.paragraph(&verification_headline(verified));
         show_host_details(verified, &mut out);
         return out.write(to);
     }
-    out.prose("", "  ", &verdict_on_all_hosts(all));
+    out.paragraph(&verdict_on_all_hosts(all));
     for on in &all.hosts {
         let host = format!("{}: ", on.host.as_deref().unwrap_or_default());
         match &on.outcome {
@@ -36,12 +36,12 @@ pub(super) fn write_verification(
 /// Prints the facts of a host other than its verdict.
 fn show_host_details(verified: &Verified, out: &mut Page) {
     for line in damage_items(verified) {
-        out.prose("  ", "    ", &line);
+        out.note(&line);
     }
     for note in verification_notes(verified) {
         out.prose("  Note: ", "    ", &format!("{note}."));
     }
     if let Some(rates) = verification_rates(verified) {
-        out.prose("  ", "    ", &rates);
+        out.note(&rates);
     }
 }

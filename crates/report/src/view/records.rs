@@ -1,0 +1,450 @@
+//! Tables of raw values for spreadsheets and scripts, in SI units and with all digits.
+//!
+//! A table is filled column by column: each column has a heading, which carries the unit, and a field of each item. An empty field is
+//! unknown or withheld.
+
+use super::columns::{Columns, Records};
+use super::findings;
+use model::command::{Moved, Syncs};
+use model::comparison::{Comparison, Metric, Pair};
+use model::evidence::Extents;
+use model::figures::AtDevice;
+use model::finding::CheckId;
+use model::history::{Figure, Listing, SessionTable};
+use model::report::{Figures, Measured, Report, Verdict};
+use model::study::{Api, ApiRow, Studied};
+use model::sweep::{CellFigures, Setting, Sweep};
+use model::watch::{Latency, Requests, Watched};
+
+/// Returns a known value; `None` if it could not be read.
+fn known<T: Copy>(value: &model::Known<T>) -> Option<T> {
+    value.as_ref().ok().copied()
+}
+
+impl<R> Columns<R> {
+    /// Adds the columns `NAME_low` and `NAME_high` of an interval.
+    fn ends(self, name: &str, ends: impl Fn(&R) -> Option<[f64; 2]>) -> Self {
+        self.value(format!("{name}_low"), |item| ends(item).map(|[low, _]| low))
+            .value(format!("{name}_high"), |item| ends(item).map(|[_, high]| high))
+    }
+
+    /// Adds a column for each percentile of latency.
+    fn percentiles(mut self, prefix: &str, figures: impl for<'r> Fn(&'r R) -> Option<&'r Figures>) -> Self {
+        for rank in ["50", "90", "95", "99", "99.9"] {
+            let heading = format!("{prefix}p{}_ns", rank.replace('.', "_"));
+            self = self.value(heading, |item| at_rank(figures(item), rank));
+        }
+        self
+    }
+
+    /// Adds the columns that every table of a report has: the session, then percentiles again under their old name, which scripts use.
+    fn with_session(
+        self,
+        report: &Report,
+        result: impl for<'r> Fn(&'r R) -> Option<&'r Measured>,
+    ) -> Records {
+        let old: Vec<usize> =
+            (0..self.headings.len()).filter(|at| self.headings[*at].ends_with("p99_9_ns")).collect();
+        let session = findings::session_id(report);
+        let tags = report.words.tags.join(";");
+        let mut all = self
+            .value("session", |_| session.clone())
+            .value("started", |_| report.started.clone())
+            .value("target", |item| report.targets_of(result(item)).join(";"))
+            .value("tags", |_| tags.clone())
+            .records();
+        all.headings
+            .extend(old.iter().map(|at| all.headings[*at].replace("p99_9", "p99.9")).collect::<Vec<_>>());
+        for row in &mut all.rows {
+            row.extend(old.iter().map(|at| row[*at].clone()).collect::<Vec<_>>());
+        }
+        all
+    }
+}
+
+/// Returns the table of a report.
+pub(crate) fn report_records(report: &Report) -> Records {
+    match &report.study {
+        Studied::Interfaces(api) => interface_records(report, api),
+        Studied::Sweep(sweep) if sweep.is_in_order() => cell_records(report, sweep),
+        Studied::Commands(results) => {
+            let runs = results
+                .commands
+                .iter()
+                .flat_map(|command| command.runs.iter().enumerate().map(move |(at, run)| (command, at, run)));
+            Columns::new(runs)
+                .text("command", |(command, ..)| &command.command)
+                .value("run", |(_, at, _)| at + 1)
+                .value("exit_code", |(.., run)| run.exit.code())
+                .value("seconds", |(.., run)| run.seconds)
+                .value("user_seconds", |(.., run)| run.user_seconds)
+                .value("system_seconds", |(.., run)| run.system_seconds)
+                .value("peak_bytes", |(.., run)| known(&run.peak_bytes))
+                .value("read_bytes", |(.., run)| moved(&run.moved, |m| m.read_call_bytes))
+                .value("read_calls", |(.., run)| moved(&run.moved, |m| m.read_calls))
+                .value("fetched_bytes", |(.., run)| moved(&run.moved, |m| m.fetched_bytes))
+                .value("cached_read_bytes", |(.., run)| known(&run.cached_read_bytes))
+                .value("written_bytes", |(.., run)| moved(&run.moved, |m| m.write_call_bytes))
+                .value("write_calls", |(.., run)| moved(&run.moved, |m| m.write_calls))
+                .value("dirtied_bytes", |(.., run)| moved(&run.moved, |m| m.dirtied_bytes))
+                .value("dirty_at_end_bytes", |(.., run)| known(&run.dirty_at_end_bytes))
+                .value("sync_seconds", |(.., run)| known(&run.sync_seconds))
+                .value("stable_mb_per_s", |(.., run)| known(&run.stable_mb_per_s))
+                .value("syncs", |(.., run)| run.syncs.as_ref().ok().map(Syncs::count))
+                .text("limited_by", |(command, ..)| &command.limiter.name)
+                .value("verdict", |_| report.verdict.word())
+                .with_session(report, |_| None)
+        }
+        Studied::Jobs
+        | Studied::Layers(_)
+        | Studied::Limit(_)
+        | Studied::Sweep(_)
+        | Studied::Profile(_)
+        | Studied::Targets(_)
+        | Studied::Hosts(_) => result_records(report),
+    }
+}
+
+fn moved(moved: &model::Known<Moved>, count: fn(&Moved) -> u64) -> Option<u64> {
+    moved.as_ref().ok().map(count)
+}
+
+/// A direction of a result.
+struct DirectionRow<'r> {
+    result: &'r Measured,
+    word: &'static str,
+    figures: &'r Figures,
+}
+
+impl DirectionRow<'_> {
+    /// Returns the figures; `None` if a finding invalidates them.
+    fn known(&self) -> Option<&Figures> {
+        Some(self.figures).filter(|_| !self.result.void)
+    }
+}
+
+/// Returns a row for each direction.
+fn result_records(report: &Report) -> Records {
+    let rows = report.results.iter().flat_map(|result| {
+        let Measured { read, write, trim, sync, .. } = result;
+        let all = [("read", read), ("write", write), ("trim", trim), ("sync", sync)];
+        all.into_iter().filter_map(move |(word, figures)| {
+            Some(DirectionRow { result, word, figures: figures.as_ref()? })
+        })
+    });
+    Columns::new(rows)
+        .text("name", |row| &row.result.name)
+        .text("true_name", |row| &row.result.true_name)
+        .text("direction", |row| row.word)
+        .value("void", |row| row.result.void)
+        .value("runs", |row| row.result.runs.len())
+        .value("mb_per_s", |row| row.known().map(|f| f.mb_per_s))
+        .ends("mb_per_s", |row| row.known()?.mb_per_s_interval)
+        .value("iops", |row| row.known().map(|f| f.iops))
+        .ends("iops", |row| row.known()?.iops_interval)
+        .value("depth_mean", |row| row.known().map(|f| f.depth_mean))
+        .percentiles("", DirectionRow::known)
+        .text("verdict", |row| row.result.verdict.word())
+        .text("limited_by", |row| &row.result.limiter.name)
+        .value("accepted", |row| accepted_ids(Some(row.result)))
+        .with_session(report, |row| Some(row.result))
+}
+
+/// Returns the ids of the accepted findings that affect the numbers.
+fn accepted_ids(result: Option<&Measured>) -> Option<String> {
+    result.map(|r| CheckId::list(&r.accepted, " "))
+}
+
+/// Returns a percentile of latency in ns; `None` if it is unknown.
+fn at_rank(figures: Option<&Figures>, rank: &str) -> Option<u64> {
+    figures?.latency_ns.percentiles.get(rank).copied().flatten()
+}
+
+/// A cell of a grid: measured or skipped.
+struct CellRow<'r> {
+    setting: &'r Setting,
+    cell: Option<&'r CellFigures>,
+    result: Option<&'r Measured>,
+    skipped_because: &'r str,
+}
+
+impl CellRow<'_> {
+    fn is_void(&self) -> bool {
+        self.result.is_some_and(|r| r.void)
+    }
+
+    /// Returns the cell; `None` if it was skipped or a finding invalidates it.
+    fn known(&self) -> Option<&CellFigures> {
+        self.cell.filter(|_| !self.is_void())
+    }
+
+    /// Returns a value of the topmost device.
+    fn device(&self, value: impl Fn(&AtDevice, f64) -> f64) -> Option<f64> {
+        let iops = self.known()?.iops?;
+        self.result?.at_device().map(|device| value(&device, iops))
+    }
+
+    /// Returns the figures of the reads, or of the writes without reads.
+    fn figures(&self) -> Option<&Figures> {
+        let result = self.result.filter(|r| !r.void)?;
+        result.read.as_ref().or(result.write.as_ref())
+    }
+
+    /// Returns the figures of the writes of a mix.
+    fn writes(&self) -> Option<&Figures> {
+        self.result.filter(|r| !r.void && r.read.is_some())?.write.as_ref()
+    }
+
+    fn mb_per_s_interval(&self) -> Option<[f64; 2]> {
+        let cell = self.known()?;
+        let per_mib = cell.mb_per_s? / cell.mib_per_s?;
+        cell.interval.map(|ends| ends.map(|end| end * per_mib))
+    }
+}
+
+/// Returns a row for each cell that was measured in order or skipped. Percentiles and device counts cover all runs, the other values
+/// the window.
+fn cell_records(report: &Report, sweep: &Sweep) -> Records {
+    let measured = sweep.cells.iter().map(|cell| CellRow {
+        setting: &cell.setting,
+        cell: Some(cell),
+        result: cell.result.and_then(|at| report.results.get(at)),
+        skipped_because: "",
+    });
+    let skipped = sweep.skipped.iter().map(|cell| CellRow {
+        setting: &cell.setting,
+        cell: None,
+        result: None,
+        skipped_because: &cell.why,
+    });
+    Columns::new(measured.chain(skipped))
+        .value("work", |row| row.setting.work())
+        .value("block_bytes", |row| row.setting.block_bytes)
+        .value("depth", |row| row.setting.depth)
+        .value("workers", |row| row.setting.workers)
+        .text("engine", |row| &row.setting.engine)
+        .text("cache", |row| row.setting.cache.word())
+        .value("measured", |row| row.cell.is_some_and(|cell| cell.iops.is_some()))
+        .value("void", |row| row.cell.map(|_| row.is_void()))
+        .value("runs", |row| row.cell.map(|cell| cell.runs))
+        .value("mb_per_s", |row| row.known()?.mb_per_s)
+        .value("iops", |row| row.known()?.iops)
+        .value("latency_mean_ns", |row| row.known()?.latency_mean_ns)
+        .value("latency_max_ns", |row| row.known()?.latency_max_ns)
+        .percentiles("", CellRow::figures)
+        .value("device_iops", |row| row.device(AtDevice::requests_per_s))
+        .value("device_mb_per_s", |row| row.device(|device, iops| device.bytes_per_s(iops) / 1e6))
+        .value("cpu_ns_per_mib", |row| row.known()?.cpu_ns_per_mib)
+        .value("limited_by", |row| row.result.map(|r| r.limiter.name.clone()))
+        .text("skipped_because", |row| row.skipped_because)
+        .ends("mb_per_s", CellRow::mb_per_s_interval)
+        // For a mix, the columns without a direction are those of the reads.
+        .percentiles("write_", CellRow::writes)
+        .value("verdict", |row| row.result.map(|r| r.verdict.word()))
+        .value("accepted", |row| accepted_ids(row.result))
+        .with_session(report, |row| row.result)
+}
+
+/// A row of the comparison of interfaces, with its result.
+struct InterfaceRow<'r> {
+    row: &'r ApiRow,
+    result: Option<&'r Measured>,
+}
+
+impl InterfaceRow<'_> {
+    /// Returns the figures of the only direction; `None` if a finding invalidates them.
+    fn figures(&self) -> Option<&Figures> {
+        let result = self.result.filter(|r| !r.void)?;
+        result.read.as_ref().or(result.write.as_ref())
+    }
+
+    fn stored_before(&self) -> Option<&Extents> {
+        self.row.stored_before.as_ref().ok()
+    }
+
+    fn stored_after(&self) -> Option<&Extents> {
+        self.row.stored_after.as_ref()?.as_ref().ok()
+    }
+}
+
+fn interface_records(report: &Report, api: &Api) -> Records {
+    let rows = api.rows.iter().map(|row| InterfaceRow { row, result: report.results.get(row.result) });
+    Columns::new(rows)
+        .text("interface", |all| &all.row.interface)
+        .text("work", |all| &all.row.work)
+        .value("block_bytes", |all| all.row.block_bytes)
+        .value("mb_per_s", |all| all.row.mb_per_s)
+        .ends("mb_per_s", |all| all.row.mb_per_s_interval)
+        .value("iops", |all| all.row.iops)
+        .value("synced_mb_per_s", |all| all.row.synced_mb_per_s)
+        .ends("synced_mb_per_s", |all| all.row.synced_mb_per_s_interval)
+        .value("p50_ns", |all| all.row.p50_ns)
+        .value("p90_ns", |all| at_rank(all.figures(), "90"))
+        .value("p95_ns", |all| at_rank(all.figures(), "95"))
+        .value("p99_ns", |all| all.row.p99_ns)
+        .value("p99_9_ns", |all| at_rank(all.figures(), "99.9"))
+        .value("user_ns_per_byte", |all| all.row.user_ns_per_byte)
+        .value("system_ns_per_byte", |all| all.row.system_ns_per_byte)
+        .value("calls_per_mib", |all| known(&all.row.calls_per_mib))
+        .value("minor_faults_per_mib", |all| all.row.minor_faults_per_mib)
+        .value("major_faults_per_mib", |all| all.row.major_faults_per_mib)
+        .value("device_read_per_byte", |all| known(&all.row.device_bytes_per_byte).map(|[read, _]| read))
+        .value("device_written_per_byte", |all| known(&all.row.device_bytes_per_byte).map(|[_, wrote]| wrote))
+        .value("coverage", |all| all.row.coverage)
+        .value("cached_pages_at_start", |all| known(&all.row.cached_pages_at_start))
+        .value("extents_before", |all| all.stored_before().map(|s| s.count))
+        .value("extents_after", |all| all.stored_after().map(|s| s.count))
+        .value("largest_piece_bytes_after", |all| all.stored_after()?.largest_piece_bytes)
+        .value("findings", |all| CheckId::list(&all.row.findings, " "))
+        .ends("iops", |all| all.figures()?.iops_interval)
+        .value("verdict", |all| all.result.map(|r| r.verdict.word()))
+        .value("limited_by", |all| all.result.map(|r| r.limiter.name.clone()))
+        .value("run_seconds", |all| all.row.run_seconds)
+        .value("run_bytes", |all| all.row.run_bytes)
+        .value("largest_piece_share_before", |all| all.stored_before()?.largest_share())
+        .value("largest_piece_share_after", |all| all.stored_after()?.largest_share())
+        .value("accepted", |all| accepted_ids(all.result))
+        .with_session(report, |all| all.result)
+}
+
+/// A number of a pair; `None` if the pair is not compared.
+struct NumberRow<'r> {
+    side: &'r str,
+    pair: &'r Pair,
+    metric: Option<&'r Metric>,
+}
+
+/// Returns a row for each number of each side, and one for each result that is not compared, with the reason.
+pub(crate) fn comparison_records<'c>(sides: impl Iterator<Item = (&'c str, &'c Comparison)>) -> Records {
+    let pairs = sides.flat_map(|(side, comparison)| comparison.pairs.iter().map(move |pair| (side, pair)));
+    let rows = pairs.flat_map(|(side, pair)| {
+        let refused = pair.metrics.is_empty().then_some(NumberRow { side, pair, metric: None });
+        let numbers = pair.metrics.iter().map(move |metric| NumberRow { side, pair, metric: Some(metric) });
+        refused.into_iter().chain(numbers)
+    });
+    let why_refused = |pair: &Pair| pair.refused.clone().unwrap_or_default();
+    Columns::new(rows)
+        .text("side", |row| row.side)
+        .text("result", |row| &row.pair.name)
+        .value("number", |row| row.metric.map(|m| m.name.clone()))
+        .value("unit", |row| row.metric.map(|m| m.unit.clone()))
+        .value("a", |row| row.metric.map(|m| m.a))
+        .value("b", |row| row.metric.map(|m| m.b))
+        .value("ratio", |row| row.metric.map(|m| m.ratio))
+        .ends("ratio", |row| row.metric?.interval)
+        .value("margin", |row| row.metric.map(|m| m.margin))
+        .value("answer", |row| row.metric.map_or_else(|| row.pair.refusal(), |m| m.answer).word())
+        .value("visible", |row| row.metric?.could_have_seen)
+        .value("runs_a", |row| row.metric.map(|m| m.a_runs.len()))
+        .value("runs_b", |row| row.metric.map(|m| m.b_runs.len()))
+        .value("runs_needed", |row| row.metric?.runs_needed)
+        .value("why", |row| row.metric.map_or_else(|| why_refused(row.pair), |m| m.why.clone()))
+        .value("tolerance", |row| row.metric?.tolerance)
+        .value("runs_to_halve", |row| row.metric?.runs_to_halve)
+        .records()
+}
+
+/// Returns a row for each session; lists are joined by semicolons.
+pub(crate) fn session_records(listing: &Listing) -> Records {
+    let join = |all: &mut dyn Iterator<Item = String>| all.collect::<Vec<_>>().join(";");
+    Columns::new(&listing.entries)
+        .text("id", |entry| &entry.id)
+        .value("started", |entry| entry.started.clone())
+        .value("verdict", |entry| entry.verdict_word().map(str::to_owned))
+        .text("ending", |entry| entry.unplanned().unwrap_or("complete"))
+        .value("title", |entry| entry.title.clone())
+        .value("headline", |entry| entry.headline.as_ref().map(|h| h.name.clone()))
+        .value("value", |entry| entry.headline.as_ref()?.value)
+        .value("unit", |entry| entry.headline.as_ref().map(|h| h.unit.clone()))
+        .value("low", |entry| entry.headline.as_ref()?.interval.map(|[low, _]| low))
+        .value("high", |entry| entry.headline.as_ref()?.interval.map(|[_, high]| high))
+        .value("targets", |entry| entry.targets.join(";"))
+        .value("devices", |entry| join(&mut entry.devices.iter().map(|d| d.name.clone())))
+        .value("jobs", |entry| entry.jobs.join(";"))
+        .value("runs", |entry| entry.runs)
+        .value("hosts", |entry| entry.hosts.join(";"))
+        .value("fingerprint", |entry| entry.fingerprint.clone())
+        .value("findings", |entry| join(&mut entry.findings.iter().map(|f| f.id.to_string())))
+        .value("version", |entry| entry.version.clone())
+        .value("tags", |entry| entry.words.tags.join(";"))
+        .value("notes", |entry| join(&mut entry.words.notes.iter().map(|n| n.text.clone())))
+        .text("path", |entry| &entry.path)
+        .records()
+}
+
+/// Returns a row for each session or device, with four fields for each result.
+pub(crate) fn session_table_records(sessions: &SessionTable) -> Records {
+    let mut all = Columns::new(&sessions.rows)
+        .text("session", |row| &row.session)
+        .value("started", |row| row.started.clone())
+        .value("verdict", |row| row.verdict.map(Verdict::word))
+        .value("device", |row| row.device.clone())
+        .value("targets", |row| row.targets.join(";"))
+        .value("tags", |row| row.tags.join(";"));
+    for (at, column) in sessions.columns.iter().enumerate() {
+        let figure =
+            |row: &&model::history::Row| -> Option<Figure> { row.figures.get(at).cloned().flatten() };
+        let name = format!("{} {}", column.name, column.unit);
+        all = all
+            .value(name.clone(), |row| figure(row)?.value)
+            .value(format!("{name} low"), |row| figure(row)?.interval.map(|[low, _]| low))
+            .value(format!("{name} high"), |row| figure(row)?.interval.map(|[_, high]| high))
+            .value(format!("{} verdict", column.name), |row| figure(row).map(|f| f.verdict.word()));
+    }
+    all.records()
+}
+
+/// Returns a row for each device in an interval.
+pub(crate) fn watch_records(watched: &Watched) -> Records {
+    let shown = watched.devices.iter().filter(|d| !watched.layout.active_only || d.is_active());
+    let mut all = Columns::new(shown.map(|d| (d, d.figures.as_ref().ok())))
+        .value("time", |_| watched.time.clone())
+        .text("device", |(device, _)| &device.name)
+        .value("level", |(device, _)| device.level)
+        .value("seconds", |(_, figures)| figures.map(|f| f.seconds));
+    for name in ["read", "write", "discard"] {
+        let requests = |figures: Option<&model::watch::DeviceInterval>| -> Option<Requests> {
+            match name {
+                "read" => figures.map(|f| f.read),
+                "write" => figures.map(|f| f.write),
+                _ => figures.and_then(|f| f.discard),
+            }
+        };
+        all = all
+            .value(format!("{name}_per_s"), |(_, f)| requests(*f).map(|r| r.per_s))
+            .value(format!("{name}_mb_per_s"), |(_, f)| requests(*f).map(|r| r.mb_per_s))
+            .value(format!("{name}_request_bytes"), |(_, f)| requests(*f)?.request_bytes)
+            .value(format!("{name}_await_ms"), |(_, f)| requests(*f)?.await_ms);
+        if name != "discard" {
+            all = all
+                .value(format!("{name}_merged_per_s"), |(_, f)| requests(*f).map(|r| r.merged_per_s))
+                .value(format!("{name}_merged_percent"), |(_, f)| requests(*f)?.merged_percent);
+        }
+    }
+    let load = |device: &model::watch::WatchedDevice| device.load.clone()?.ok();
+    let mut all = all
+        .value("flush_per_s", |(_, figures)| figures.and_then(|f| f.flush).map(|f| f.per_s))
+        .value("flush_await_ms", |(_, figures)| figures.and_then(|f| f.flush)?.await_ms)
+        .value("depth_mean", |(_, figures)| figures.map(|f| f.depth_mean))
+        .value("in_flight", |(_, figures)| figures.map(|f| f.in_flight))
+        .value("util_percent", |(_, figures)| figures.map(|f| f.util_percent))
+        .value("load_at_least_percent", |(device, _)| load(device).map(|l| l.at_least_percent))
+        .value("load_at_most_percent", |(device, _)| load(device)?.at_most_percent)
+        .value("load_session", |(device, _)| load(device)?.sessions.first().map(|s| s.session.clone()));
+    for name in ["read", "write", "discard", "flush"] {
+        let latency = |device: &model::watch::WatchedDevice| -> Option<Latency> {
+            let latency = device.latency.as_ref()?.as_ref().ok()?;
+            match name {
+                "read" => latency.read,
+                "write" => latency.write,
+                "discard" => latency.discard,
+                _ => latency.flush,
+            }
+        };
+        all = all
+            .value(format!("{name}_p50_ms"), |(device, _)| latency(device)?.p50_ms)
+            .value(format!("{name}_p99_ms"), |(device, _)| latency(device)?.p99_ms)
+            .value(format!("{name}_max_ms"), |(device, _)| latency(device).map(|l| l.max_ms));
+    }
+    Records { has_headings: watched.first, ..all.records() }
+}
