@@ -425,8 +425,7 @@ const MEASURED: [(u64, u64); 4] = [(2_000, 100_000), (5_000, 150_000), (7_000, 4
 
 #[cfg(test)]
 fn curve_of(report: &Report) -> &LoadCurve {
-    let curve = report.study.curve().unwrap();
-    curve
+    report.study.curve().unwrap()
 }
 
 #[cfg(test)]
