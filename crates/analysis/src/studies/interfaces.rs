@@ -628,7 +628,7 @@ fn refused_interfaces_are_named_and_have_no_findings() {
     let report = judge(&compared(|_| {}), &Judging::default());
     assert_eq!(report.results.len(), 3);
     assert_eq!(
-        api_of(&report.clone()).missing,
+        api_of(&report).missing,
         ["late, reads: it is late", "polled, reads: it does not poll"]
     );
     assert_eq!(report.verdict, model::report::Verdict::Valid, "{}", report.verdict_reason);
