@@ -662,10 +662,10 @@ fn new_verification(
     };
     let blocks = (part.end - part.start).checked_div(u64::from(options.bs)).filter(|b| *b > 0);
     let now = jiff::Timestamp::now().as_nanosecond() as u64;
-    let here = u64::from(std::process::id()) ^ split_mix(plan.drawn_by());
+    let here = u64::from(std::process::id()) ^ split_mix(plan.host_seed());
     Ok(Verification {
         id: split_mix(now ^ split_mix(here)),
-        seed: plan.drawn_by(),
+        seed: plan.host_seed(),
         offset_bytes: offset + part.start,
         block_bytes: options.bs,
         blocks: blocks.ok_or_else(none_fits)?,

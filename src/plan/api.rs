@@ -137,16 +137,11 @@ impl Schedule {
 }
 
 impl StudyPlan for InterfaceComparison {
-    fn repeats(
-        &self,
-        request: &Request,
-        schedule: Option<&Schedule>,
-        origins: &mut Origins,
-    ) -> (u32, Strategy) {
+    fn repeats(&self, request: &Request, by_budget: Option<u32>, origins: &mut Origins) -> (u32, Strategy) {
         if request.job.gates_a_percentile() {
             return study::runs_of_jobs(request, origins);
         }
-        let runs = schedule.map_or(study::RUNS, |schedule| schedule.runs);
+        let runs = by_budget.unwrap_or(study::RUNS);
         (origins.choose_from("--runs", request.job.runs, runs, "--budget", u32::to_string), Strategy::Fixed)
     }
 }

@@ -3,7 +3,7 @@
 //! The open loop does the same work as the closed one, with enough slots for a long tail at the capacity.
 
 use super::DraftJob;
-use super::study::{Schedule, StudyPlan, Timing};
+use super::study::{StudyPlan, Timing};
 use crate::failure::Failure;
 use crate::plan::budget;
 use crate::plan::origins::Origins;
@@ -29,12 +29,7 @@ const MAX_SLOT_BYTES: u64 = 256 * MIB;
 const MAX_WORKERS: u64 = 256;
 
 impl StudyPlan for LatencyTarget {
-    fn repeats(
-        &self,
-        request: &Request,
-        _schedule: Option<&Schedule>,
-        origins: &mut Origins,
-    ) -> (u32, Strategy) {
+    fn repeats(&self, request: &Request, _by_budget: Option<u32>, origins: &mut Origins) -> (u32, Strategy) {
         (origins.choose("--runs", request.job.runs, RUNS, u32::to_string), Strategy::Limit(*self))
     }
 

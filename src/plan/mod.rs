@@ -95,7 +95,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         origins.fixed("--runs", "1", "--quick");
         (1, Strategy::Fixed)
     } else {
-        study_plan(&study).repeats(request, schedule.as_ref(), &mut origins)
+        study_plan(&study).repeats(request, schedule.map(|s| s.runs), &mut origins)
     };
     let fail_if = settings::conditions(&request.job, &jobs, |c| study_plan(&study).check(c), &mut origins)?;
     let fail_if_slower = settings::slower(request, &mut origins)?;

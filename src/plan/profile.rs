@@ -9,7 +9,7 @@
 use super::Jobs;
 use crate::failure::Failure;
 use crate::plan::origins::Origins;
-use crate::plan::study::{Schedule, StudyPlan, Timing, first_runs, runs_of_jobs};
+use crate::plan::study::{StudyPlan, Timing, first_runs, runs_of_jobs};
 use crate::plan::{budget, engine, target};
 use crate::request::{BenchSpec, Request};
 use analysis::strategy::cost::OVERHEAD_NS;
@@ -322,12 +322,7 @@ pub(super) fn times(profile: &'static Profile) -> Result<(u64, u64), Failure> {
 /// one run by 2 %, which favours many short runs over a few long ones.
 pub(super) const TIMES_NS: (u64, u64) = (250_000_000, 50_000_000);
 impl StudyPlan for TargetComparison {
-    fn repeats(
-        &self,
-        request: &Request,
-        _schedule: Option<&Schedule>,
-        origins: &mut Origins,
-    ) -> (u32, Strategy) {
+    fn repeats(&self, request: &Request, _by_budget: Option<u32>, origins: &mut Origins) -> (u32, Strategy) {
         if !is_timed(request) {
             return runs_of_jobs(request, origins);
         }

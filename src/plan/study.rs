@@ -47,13 +47,9 @@ pub(super) struct Timing<'a> {
 
 /// The plan of a study, apart from its jobs.
 pub(super) trait StudyPlan {
-    /// The minimum number of runs of each job, and the strategy that decides about more.
-    fn repeats(
-        &self,
-        request: &Request,
-        _schedule: Option<&Schedule>,
-        origins: &mut Origins,
-    ) -> (u32, Strategy) {
+    /// The minimum number of runs of each job, and the strategy that decides about more. `by_budget` is the number that fits into the budget
+    /// of `fathom api`.
+    fn repeats(&self, request: &Request, _by_budget: Option<u32>, origins: &mut Origins) -> (u32, Strategy) {
         runs_of_jobs(request, origins)
     }
 
@@ -79,7 +75,7 @@ struct Independent;
 
 impl StudyPlan for Independent {}
 
-/// The plan of a study.
+/// Lists which studies are planned in their own way.
 pub(super) fn study_plan(study: &Study) -> &dyn StudyPlan {
     match study {
         Study::Limit(latency_target) => latency_target,

@@ -18,9 +18,9 @@ use crate::failure::INTERRUPTED;
 use crate::fleet::{Fleet, Gate};
 use crate::live::{Left, Live, Progress};
 use crate::session::Session;
-use analysis::runs::{Try, tries};
+use analysis::runs::{SweepRun, tries};
 use analysis::strategy::cost::{run_ns, search_left, time_left};
-use analysis::strategy::sweep::Going;
+use analysis::strategy::sweep::SweepProgress;
 use analysis::strategy::{self, Budget, Next, Summary};
 use analysis::{Judging, KnownBefore};
 use collector::{
@@ -135,7 +135,7 @@ fn measure_plan(
     let mut measurement = setup::begin(planned, earlier, keep, fleet, mode)?;
     measurement.early = early;
     measurement.accept = accept.map(<[CheckId]>::to_vec);
-    let ending = match measurement.all(earlier) {
+    let ending = match measurement.measure_all(earlier) {
         // A failure does not lose the results before it.
         Err(Failure::Refused(why) | Failure::Usage(why)) if measurement.session.runs() > 0 => {
             RunEnding::Failed(why)
@@ -206,7 +206,7 @@ fn moved_most(busy: &[Busy]) -> String {
 
 impl Measurement {
     /// The loop.
-    fn all(&mut self, earlier: Option<&Earlier>) -> Result<RunEnding, Failure> {
+    fn measure_all(&mut self, earlier: Option<&Earlier>) -> Result<RunEnding, Failure> {
         let ended = self.precondition_once(earlier)?;
         for frame in earlier.into_iter().flat_map(Earlier::frames) {
             self.session.append(&frame)?;
@@ -299,15 +299,15 @@ impl Measurement {
 
     /// Summarises the last run, and decides once whether others disturbed it.
     fn summary(&mut self, at: &Attempt) -> Result<Summary, Failure> {
-        Ok(self.of_all(at)?.0)
+        Ok(self.summary_and_end(at)?.0)
     }
 
     /// Summarises the last run; for a sweep on several hosts, also how it ended on all of them.
-    fn of_all(&mut self, at: &Attempt) -> Result<(Summary, Option<RunEnd>), Failure> {
+    fn summary_and_end(&mut self, at: &Attempt) -> Result<(Summary, Option<RunEnd>), Failure> {
         let by = strategy::disturbed::disturbances(&self.last);
         let disturbed = (!by.is_empty()).then_some(Disturbed { attempt: at.attempt, by });
         let phases = self.last.runs.iter().filter_map(|r| r.end.as_ref());
-        let own = Summary { disturbed, ..Summary::of(*at, phases) };
+        let own = Summary { disturbed, ..Summary::from_phases(*at, phases) };
         let last_shown = std::cell::Cell::new(Instant::now());
         let tell = |messages: &[String]| {
             for message in messages {
@@ -324,7 +324,7 @@ impl Measurement {
     }
 
     /// Why a run is repeated: `measured again: 240 MB/s of others on vda`; empty for a first attempt.
-    fn why_again(&self, at: &Attempt) -> String {
+    fn why_repeated(&self, at: &Attempt) -> String {
         let pairing = self.plan.pairing();
         let before = self.done.iter().rev().filter(|s| s.attempt().unit(pairing) == at.unit(pairing));
         let why = before.filter(|s| s.attempt < at.attempt).find_map(|s| s.disturbed.as_ref());
@@ -357,7 +357,7 @@ impl Measurement {
         let repetition =
             if self.plan.against.as_ref().is_some_and(|a| at.job >= a.from) { ", again" } else { "" };
         let load = at.offered_iops.map_or(String::new(), |iops| format!(" at {}/s", show_count(iops as f64)));
-        let (name, why) = (&self.plan.jobs[at.job].name, self.why_again(at));
+        let (name, why) = (&self.plan.jobs[at.job].name, self.why_repeated(at));
         let step = format!("run {number} of {at_most}{all}{repeated}  {name}{load}{repetition}{why}");
         self.live.step(&step, self.left());
     }
@@ -372,7 +372,7 @@ impl Measurement {
         let Attempt { job, repeat, attempt, offered_iops, .. } = *at;
         self.last.runs.clear();
         self.courses.clear();
-        if !self.plan.takes_part(job) {
+        if !self.plan.participates(job) {
             return Ok(RunEnding::Complete);
         }
         // A device recovers during a rest between rounds.
@@ -490,7 +490,7 @@ impl Measurement {
     fn planned(&self, start: &RunStart) -> Phase {
         let mut phase = self.plan.jobs[start.job].phases[start.phase].clone();
         if let Some(iops) = start.offered_iops {
-            let here = self.plan.offered_here(iops);
+            let here = self.plan.host_load(iops);
             phase.streams.iter_mut().for_each(|s| s.pace = s.pace.offering(here));
         }
         phase
@@ -580,7 +580,7 @@ impl Finished {
     /// # Errors
     /// If another host ended the measurement and reports the reason.
     #[cfg(feature = "fleet")]
-    pub fn of_all(self, fleet: &Fleet) -> Result<Self, Failure> {
+    pub fn summary_and_end(self, fleet: &Fleet) -> Result<Self, Failure> {
         let Self { interrupted, failed, epoch, .. } = self;
         let all =
             fleet.gather(&::fleet::HostOutcome { session: &self.session, interrupted, failed, epoch })?;
@@ -665,7 +665,7 @@ struct Earlier {
     /// The preconditioning before its first run.
     preconditioned: Option<Preconditioned>,
     runs: Vec<Run>,
-    tries: Vec<Try>,
+    tries: Vec<SweepRun>,
 }
 
 impl Earlier {
@@ -705,9 +705,9 @@ impl Measurement {
     fn sweep(&mut self, earlier: Option<&Earlier>) -> Result<RunEnding, Failure> {
         let Some(grid) = self.plan.study.grid().cloned() else { return Ok(RunEnding::Complete) };
         let before = earlier.map_or(&[][..], |e| &e.tries);
-        let mut search = Going::after(&grid, &self.plan, before);
+        let mut search = SweepProgress::after(&grid, &self.plan, before);
         // The number of earlier runs decides about the next data and offsets.
-        self.done = before.iter().map(|t| Summary::of(t.attempt, std::iter::empty())).collect();
+        self.done = before.iter().map(|t| Summary::from_phases(t.attempt, std::iter::empty())).collect();
         let mut broken = 0;
         while let Some(at) = search.next() {
             if self.is_enough() {
@@ -716,7 +716,7 @@ impl Measurement {
             let left = search_left(&search, &self.plan).into();
             self.left = Some(left);
             let name = &self.plan.jobs[at.job].name;
-            self.live.step(&format!("{}  {name}{}", search.stage(), self.why_again(&at)), left);
+            self.live.step(&format!("{}  {name}{}", search.stage(), self.why_repeated(&at)), left);
             let ending = self.job(&at)?;
             let Some(end) = self.last.runs.last().and_then(|r| r.end.clone()) else { return Ok(ending) };
             // A run that never began concerns only its cell.
@@ -736,7 +736,7 @@ impl Measurement {
             }
             let complete = end.ending == RunEnding::Complete;
             let at = Attempt { disturbed: summary.disturbed.is_some(), complete, ..at };
-            search.take(Try::from_attempt(at, &self.plan.jobs[at.job], &end));
+            search.take(SweepRun::from_attempt(at, &self.plan.jobs[at.job], &end));
             self.done.push(summary);
             self.show_row(&at);
             self.session.sync()?;
@@ -760,7 +760,7 @@ impl Measurement {
             RunEnding::Failed(_) if !began || is_alone => return Ok(Some((refused, end))),
             RunEnding::Failed(_) | RunEnding::NotMeasured(_) | RunEnding::Complete => {}
         }
-        let (summary, all) = self.of_all(at)?;
+        let (summary, all) = self.summary_and_end(at)?;
         let end = all.unwrap_or(end);
         Ok(Some((if end.ending == RunEnding::Complete { summary } else { refused }, end)))
     }

@@ -75,7 +75,7 @@ impl Measurement {
                 .ok_or_else(|| Failure::Usage(format!("no engine {}", stream.engine)))?;
             // All workers and runs of a stream agree on the hot blocks.
             let (of_phase, of_stream, first) = Self::drawn_as(before, phase, index, stream_index);
-            let seed = split_mix(self.plan.drawn_by() ^ (of_phase << 32 | of_stream) as u64);
+            let seed = split_mix(self.plan.host_seed() ^ (of_phase << 32 | of_stream) as u64);
             let group = stream.flow.map(|flow| Arc::clone(groups.entry(flow.group).or_default()));
             let evicted = self.evicted(stream)?;
             let common =
@@ -97,7 +97,7 @@ impl Measurement {
                 let drawn = u64::from(first) + u64::from(worker);
                 let own = |run: usize| {
                     let own = (run as u64) << 40 | (of_phase as u64) << 32 | drawn;
-                    split_mix(self.plan.drawn_by() ^ split_mix(own))
+                    split_mix(self.plan.host_seed() ^ split_mix(own))
                 };
                 let (seed, of_data) = (own(course), own(run));
                 let share = Share { worker, workers: stream.workers, seed, common };

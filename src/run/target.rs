@@ -58,7 +58,7 @@ impl Ready {
     ) -> Result<Self, Failure> {
         let mut target = plan.targets[index].clone();
         let path = &name::path(&target.path);
-        let (mut writing, found_empty) = keep(root, plan.drawn_by(), &mut target, stop, progress)?;
+        let (mut writing, found_empty) = keep(root, plan.host_seed(), &mut target, stop, progress)?;
         let streams = plan.jobs.iter().flat_map(|job| &job.phases).flat_map(|phase| &phase.streams);
         let mut its = streams.filter(|stream| stream.targets.contains(&index));
         if let Some(writing) = &mut writing
@@ -73,7 +73,7 @@ impl Ready {
             Role::Made if common.is_some_and(|c| !plan.is_rank(c.maker)) => (None, None),
             Role::Made => {
                 safety::must_be_at(root, path, target.identity.as_ref())?;
-                let how = (plan.drawn_by(), Duration::from_nanos(plan.making_ns));
+                let how = (plan.host_seed(), Duration::from_nanos(plan.making_ns));
                 let made = match common {
                     Some(common) if target.made_for == MadeFor::All => {
                         TestFile::begin_common((path, &common.name), target.bytes)?
@@ -418,7 +418,7 @@ pub(crate) fn open_others(
         };
         let places = parts.into_iter().flat_map(Parts::places);
         targets[*at]
-            .fill_parts(places, (total, plan.drawn_by()), stop, &mut progress)
+            .fill_parts(places, (total, plan.host_seed()), stop, &mut progress)
             .map_err(interrupted)?;
     }
     if shared.is_empty() {

@@ -138,7 +138,7 @@ mod together {
         // What one rank reads is not what the other one reads.
         let parts: Vec<_> = own.iter().map(|r| r.header.plan.part.unwrap().rank).collect();
         assert!(parts.contains(&0) && parts.contains(&1));
-        assert_ne!(own[0].header.plan.drawn_by(), own[1].header.plan.drawn_by());
+        assert_ne!(own[0].header.plan.host_seed(), own[1].header.plan.host_seed());
         assert!(own.iter().all(|r| r.header.plan.jobs == all.header.plan.jobs));
     }
 

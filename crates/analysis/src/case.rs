@@ -82,7 +82,7 @@ pub(crate) fn asked_depth(stream: &Stream) -> f64 {
 /// Every case of a record in the order of the plan and of ascending load. Leaves out jobs that only other hosts measured.
 pub(crate) fn cases(record: &Record) -> Vec<Case<'_>> {
     let plan = &record.header.plan;
-    (0..plan.jobs.len()).filter(|at| plan.takes_part(*at)).flat_map(|at| cases_of_job(record, at)).collect()
+    (0..plan.jobs.len()).filter(|at| plan.participates(*at)).flat_map(|at| cases_of_job(record, at)).collect()
 }
 
 /// Every case of one job.
@@ -114,7 +114,7 @@ fn loads(record: &Record, at: usize) -> Vec<Option<u64>> {
 fn job_at_load<'r>(record: &'r Record, job: &'r Job, load: Option<u64>) -> Cow<'r, Job> {
     let Some(load) = load else { return Cow::Borrowed(job) };
     let is_merged = record.fleet.is_some();
-    let iops = if is_merged { load as f64 } else { record.header.plan.offered_here(load) };
+    let iops = if is_merged { load as f64 } else { record.header.plan.host_load(load) };
     let mut job = job.clone();
     let streams = job.phases.iter_mut().flat_map(|p| &mut p.streams);
     streams.for_each(|s| s.pace = s.pace.offering(iops));

@@ -96,20 +96,23 @@ fn limits(condition: &Condition, case: &Case) -> Vec<Limit> {
 
 /// The gate of a condition without a result, as in a session that ended early.
 pub(crate) fn gate_without_result(condition: &Condition) -> Gate {
-    let result = condition.result.clone().unwrap_or_default();
-    let sentence = format!("{}: there is no result that has this number.", condition.to_flag());
+    gate_without_number(condition, &condition.limit)
+}
+
+/// A gate about a number that has no value.
+pub(crate) fn gate_without_number(condition: &Condition, limit: &Limit) -> Gate {
     Gate {
         condition: condition.to_flag(),
-        result,
-        number: condition.limit.number(),
-        unit: unit(&condition.limit).into(),
-        limit: condition.limit.value(),
+        result: condition.result.clone().unwrap_or_default(),
+        number: limit.number(),
+        unit: unit(limit).into(),
+        limit: limit.value(),
         value: None,
         bounds: None,
         runs: 0,
         runs_needed: None,
         word: AnswerWord::Inconclusive,
-        sentence,
+        sentence: format!("{}: there is no result that has this number.", condition.to_flag()),
     }
 }
 
@@ -156,17 +159,14 @@ impl Gated<'_> {
         };
         let seen = seen.ok().filter(|_| !self.result.void);
         let gate = Gate {
-            condition: self.condition.to_flag(),
             result: self.result.name.clone(),
-            number: self.limit.number(),
-            unit: unit(&self.limit).into(),
-            limit: self.limit.value(),
             value: seen.as_ref().map(|s| s.value),
             bounds: seen.as_ref().map(|s| s.bounds),
             runs: self.samples.map_or(self.result.runs.len(), <[Sample]>::len) as u32,
             runs_needed: seen.and_then(|s| s.runs_needed),
             word,
             sentence,
+            ..gate_without_number(self.condition, &self.limit)
         };
         Gate { runs_needed: gate.runs_needed.filter(|_| gate.is_near()), ..gate }
     }
@@ -487,17 +487,13 @@ fn load_gate(
     let answer = decide(limit, target, met.map(|m| m.0), missed.map(|m| m.0));
     let Answer { word, sentence } = require_true_name(name, acting, answer);
     Gate {
-        condition: condition.to_flag(),
         result: name.to_owned(),
-        number: limit.number(),
-        unit: unit(limit).into(),
-        limit: limit.value(),
         value: met.map(|m| m.0),
         bounds: met.zip(missed).map(|(met, missed)| [met.0, missed.0]),
         runs: met.or(missed).map_or(0, |(_, result)| result.runs.len() as u32),
-        runs_needed: None,
         word,
         sentence,
+        ..gate_without_result(condition)
     }
 }
 

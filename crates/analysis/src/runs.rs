@@ -19,7 +19,7 @@ pub(crate) const SERVED_FROM: f64 = 0.99;
 pub(crate) const ARRIVALS_VARY: f64 = 3.0;
 
 /// A completed run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
     /// Index of the job.
     pub job: usize,
@@ -45,36 +45,24 @@ pub struct Summary {
 
 impl Summary {
     /// Adds up the phases of a run.
-    pub fn of<'e>(at: Attempt, phases: impl Iterator<Item = &'e RunEnd> + Clone) -> Self {
+    pub fn from_phases<'e>(at: Attempt, phases: impl Iterator<Item = &'e RunEnd> + Clone) -> Self {
         let Attempt { job, repeat, attempt, offered_iops, .. } = at;
         Self {
             job,
             repeat,
             attempt,
             offered_iops,
-            disturbed: None,
-            refused: false,
             ended_ns: phases.clone().map(|end| end.at_ns).max().unwrap_or(0),
             latency: Arc::new(latencies(phases.clone())),
             service: Arc::new(service_times(phases.clone())),
             iops: rate(phases),
+            ..Self::default()
         }
     }
 
     /// A run of a job that this machine refuses.
     pub fn refused(job: usize, repeat: u32) -> Self {
-        Self {
-            job,
-            repeat,
-            attempt: 0,
-            offered_iops: None,
-            disturbed: None,
-            refused: true,
-            ended_ns: 0,
-            iops: 0.0,
-            latency: Arc::new(Histogram::new()),
-            service: Arc::new(Histogram::new()),
-        }
+        Self { job, repeat, refused: true, ..Self::default() }
     }
 }
 
@@ -160,7 +148,7 @@ pub(crate) fn summaries(record: &Record, loads: bool) -> Vec<Summary> {
     let runs = record.runs.iter().filter(|r| r.start.offered_iops.is_some() == loads);
     let complete =
         runs.filter_map(|r| Some((r, r.end.as_ref().filter(|e| e.ending == RunEnding::Complete)?)));
-    complete.map(|(r, end)| Summary::of(r.attempt(), std::iter::once(end))).collect()
+    complete.map(|(r, end)| Summary::from_phases(r.attempt(), std::iter::once(end))).collect()
 }
 
 /// Operations per second of the closed loop: geometric mean over its runs.
@@ -252,7 +240,7 @@ pub fn samples(record: &Record) -> Vec<Sample> {
 
 /// One measurement of a cell, which other processes may have disturbed.
 #[derive(Clone, Copy, Debug)]
-pub struct Try {
+pub struct SweepRun {
     /// Which attempt at which run it is.
     pub attempt: Attempt,
     /// Its figures.
@@ -261,7 +249,7 @@ pub struct Try {
     until_ns: u64,
 }
 
-impl Try {
+impl SweepRun {
     /// The sample of an attempt.
     pub fn from_attempt(attempt: Attempt, job: &Job, end: &RunEnd) -> Self {
         let wall = end.workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
@@ -271,21 +259,21 @@ impl Try {
 }
 
 /// All attempts of a record in order of time. Leaves out interrupted ones.
-pub fn tries(record: &Record) -> Vec<Try> {
+pub fn tries(record: &Record) -> Vec<SweepRun> {
     let attempt_of = |run: &Run| {
         let end = run.end.as_ref().filter(|e| e.ending != RunEnding::Interrupted)?;
-        Some(Try::from_attempt(run.attempt(), record.header.plan.jobs.get(run.start.job)?, end))
+        Some(SweepRun::from_attempt(run.attempt(), record.header.plan.jobs.get(run.start.job)?, end))
     };
     record.measured().into_iter().filter_map(attempt_of).collect()
 }
 
 /// The samples that count. The time of each starts at the end of the one before, because attempts that do not count took time too. The first
 /// sample keeps its own time.
-pub(crate) fn counting_samples(tries: &[Try]) -> Vec<Sample> {
+pub(crate) fn counting_samples(tries: &[SweepRun]) -> Vec<Sample> {
     let attempts: Vec<Attempt> = tries.iter().map(|t| t.attempt).collect();
     let mut before = None;
     let counting = tries.iter().zip(record::counting(&attempts, Pairing::Runs)).filter(|(_, counts)| *counts);
-    let sample = |(one, _): (&Try, bool)| {
+    let sample = |(one, _): (&SweepRun, bool)| {
         let took_ns = before.map_or(one.sample.took_ns, |b| one.until_ns.saturating_sub(b));
         before = Some(one.until_ns);
         Sample { took_ns, ..one.sample }
@@ -303,7 +291,7 @@ fn a_summary_adds_up_phases_and_streams() {
     let record = crate::fixture::Fixture::honest().record();
     let end = record.runs[0].end.clone().unwrap();
     let two = [end.clone(), end];
-    let summary = Summary::of(record.runs[0].attempt(), two.iter());
+    let summary = Summary::from_phases(record.runs[0].attempt(), two.iter());
     assert!((summary.iops - 10_000.0).abs() < 1e-6 && summary.latency.count() == 20_000);
     assert_eq!(runs_in(&record, 0), [0, 1, 2, 3, 4].map(|repeat| (repeat, 10_000.0)));
     assert_eq!(runs_in(&record, 7), []);

@@ -21,7 +21,7 @@ use stats::intervals;
 use stats::steady_state::WINDOW;
 
 /// A session whose current run has not ended.
-pub struct Going {
+pub struct UnfinishedSession {
     record: Record,
     /// The counters at its start.
     first: Option<Snapshot>,
@@ -65,7 +65,7 @@ pub struct SoFar {
     pub bytes: [u64; Kind::ALL.len()],
 }
 
-impl Going {
+impl UnfinishedSession {
     /// A session of a plan on a machine.
     pub fn new(plan: &Plan, machine: &Machine) -> Self {
         let header = Header {
@@ -258,7 +258,7 @@ fn seen(fixture: &Fixture, so_far: &SoFar) -> Counted {
     let mut record = Fixture { runs: 1, ..fixture.clone() }.record();
     crate::figures::kernel_text::fixture(&mut record, crate::figures::kernel_text::IO, 0.25);
     let run = record.runs.remove(0);
-    let mut going = Going::new(&record.header.plan, &record.header.hosts[0]);
+    let mut going = UnfinishedSession::new(&record.header.plan, &record.header.hosts[0]);
     assert_eq!(going.sample(run.evidence[1].clone(), so_far), None, "no run has started");
     going.begin(run.start, run.evidence[0].clone());
     assert_eq!(going.sample(run.evidence[0].clone(), so_far), None, "no time has passed");

@@ -31,16 +31,10 @@ const MUST_BE_ASKED: [CheckId; 3] = [CheckId::A13, CheckId::A11, CheckId::A12];
 /// The number to quote, under its true name. Withheld if a finding invalidates it.
 pub(crate) fn headline(record: &Record, answered: &[CaseAnswers], results: &[Measured]) -> Headline {
     let Some(result) = headline_result(record, answered, results) else {
-        return Headline {
-            name: "nothing".into(),
-            value: None,
-            unit: "IOPS".into(),
-            interval: None,
-            accepted: Vec::new(),
-        };
+        return Headline { name: "nothing".into(), unit: "IOPS".into(), ..Headline::default() };
     };
     let QuotedRate { unit, value, interval } = result.quoted_rate();
-    Headline { name: result.true_name.clone(), value, unit: unit.into(), interval, accepted: Vec::new() }
+    Headline { name: result.true_name.clone(), value, unit: unit.into(), interval, ..Headline::default() }
 }
 
 /// A verdict and why.

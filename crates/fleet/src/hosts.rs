@@ -238,7 +238,7 @@ impl Hosts {
 
     /// The number of hosts that run the job. Ranks `0..n` participate.
     pub(super) fn participants(&self, job: usize) -> usize {
-        self.state().steps.as_ref().map_or(self.size, |steps| steps.taking_part(job, self.size))
+        self.state().steps.as_ref().map_or(self.size, |steps| steps.participants(job, self.size))
     }
 
     /// Rank 0: reads the clocks of all hosts.

@@ -429,7 +429,7 @@ fn plan_is_narrowed_to_what_each_host_can_do() {
     let stream = &plans[1].jobs[0].phases[0].streams[0];
     assert_eq!((stream.engine.as_str(), stream.access.span_bytes), ("sync", 1 << 30));
     assert!(plans.iter().all(|p| p.targets[0].bytes == 1 << 30 && p.seed == 7));
-    assert!(plans[0].drawn_by() == 7 && plans[1].drawn_by() != 7, "no host reads what another one reads");
+    assert!(plans[0].host_seed() == 7 && plans[1].host_seed() != 7, "no host reads what another one reads");
     assert_eq!(plans[1].targets[0].path, "/data of 5.4", "targets are each host's own");
     let from = |plan: &Plan, setting: &str| {
         plan.origins.iter().find(|o| o.setting == setting).map(|o| o.from.clone())

@@ -165,7 +165,7 @@ fn summary(rank: usize) -> Summary {
     let at = Attempt { job: 0, repeat: 0, attempt: 0, offered_iops: None, disturbed: false, complete: true };
     let by = vec![Disturbance::StolenCpu { share: 0.2 }];
     let disturbed = (rank == TWO_FLOORS - 1).then_some(Disturbed { attempt: 0, by });
-    Summary { disturbed, ..Summary::of(at, std::iter::empty()) }
+    Summary { disturbed, ..Summary::from_phases(at, std::iter::empty()) }
 }
 
 #[test]

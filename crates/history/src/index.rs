@@ -473,7 +473,7 @@ pub(super) fn entry_of_report(id: String, record: &Record, report: &Report) -> E
 
 fn fill(entry: &mut Entry, record: &Record, report: &Report) {
     let (header, plan) = (&record.header, &record.header.plan);
-    entry.capacities = analysis::watch::head_room::of_report(plan, report);
+    entry.capacities = analysis::watch::head_room::capacities(plan, report);
     entry.started = Some(report.started.clone());
     entry.title = Some(report.title.clone());
     entry.verdict = Some(report.verdict);

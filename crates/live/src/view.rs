@@ -11,7 +11,7 @@ use crate::draw::draw_observed;
 use crate::state::{Observed, Sample};
 use crate::terminal::{Canvas, Key, Keys, Theme};
 use crate::{ProgressLine, display_mode};
-use analysis::under_way::{Going, SoFar};
+use analysis::under_way::{SoFar, UnfinishedSession};
 use machine::processes::Processes;
 use machine::root::Root;
 use machine::snapshot::Watch;
@@ -316,7 +316,7 @@ const WORKER: &str = "fathom-";
 pub(super) struct DeviceSampler {
     watch: Watch,
     root: Root,
-    going: Going,
+    going: UnfinishedSession,
     workers: Option<Known<Workers>>,
     search: Option<(Instant, Processes)>,
     culprit: Known<String>,
@@ -331,7 +331,7 @@ struct Workers {
 impl DeviceSampler {
     /// Prepares sampling for a plan.
     pub(super) fn new(watch: Watch, plan: &Plan, machine: &Machine) -> Self {
-        let going = Going::new(plan, machine);
+        let going = UnfinishedSession::new(plan, machine);
         let culprit = Err("processes were not sampled yet".into());
         Self { watch, root: Root::real(), going, workers: None, search: None, culprit }
     }

@@ -109,7 +109,7 @@ pub struct Source {
 }
 
 /// A result that both sides have.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pair {
     /// The job's name on side A.

@@ -127,7 +127,7 @@ impl<'de> Deserialize<'de> for Plan {
 impl Plan {
     /// The seed for offsets and data of this host. All hosts of a fleet share one plan seed, so that they run in
     /// the same order; the rank varies it, so that no host reads blocks that another host left in a shared cache.
-    pub fn drawn_by(&self) -> u64 {
+    pub fn host_seed(&self) -> u64 {
         match self.part {
             Some(Part { rank, .. }) if rank > 0 => split_mix(self.seed ^ split_mix(u64::from(rank))),
             _ => self.seed,
@@ -148,29 +148,29 @@ impl Plan {
     /// workers are counted host by host over all hosts that run the job.
     pub fn tasks(&self, job: usize, stream: &Stream) -> (u64, u64) {
         let Part { rank, hosts, .. } = self.part.unwrap_or(Part { rank: 0, hosts: 1, neighbours: 0 });
-        let hosts = self.hosts_of(job, hosts as usize).max(1) as u64;
+        let hosts = self.hosts_in_job(job, hosts as usize).max(1) as u64;
         let workers = u64::from(stream.workers);
         let host = (u64::from(rank) + u64::from(stream.shift_hosts)) % hosts;
         (host * workers, hosts * workers)
     }
 
     /// The number of hosts that run a job, of `all` hosts.
-    pub fn hosts_of(&self, job: usize, all: usize) -> usize {
-        self.study.hosts().map_or(all, |steps| steps.taking_part(job, all))
+    pub fn hosts_in_job(&self, job: usize, all: usize) -> usize {
+        self.study.hosts().map_or(all, |steps| steps.participants(job, all))
     }
 
     /// This host's part of a load that is offered to all hosts.
-    pub fn offered_here(&self, iops: u64) -> f64 {
+    pub fn host_load(&self, iops: u64) -> f64 {
         iops as f64 / self.part.map_or(1.0, |part| f64::from(part.hosts.max(1)))
     }
 
     /// Whether this host takes part in a job.
-    pub fn takes_part(&self, job: usize) -> bool {
-        self.study.hosts().zip(self.part).is_none_or(|(steps, part)| steps.takes_part(part.rank, job))
+    pub fn participates(&self, job: usize) -> bool {
+        self.study.hosts().zip(self.part).is_none_or(|(steps, part)| steps.participates(part.rank, job))
     }
 
     /// The number of results of a session: jobs, or commands of the user.
-    pub fn results(&self) -> usize {
+    pub fn result_count(&self) -> usize {
         self.study.commands().map_or(self.jobs.len(), |study| study.commands.len())
     }
 

@@ -181,7 +181,7 @@ pub enum Ending {
 }
 
 /// The number that would be quoted, under its true name.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Headline {
     /// True name: `4K random read, depth 32, page cache`.

@@ -157,7 +157,7 @@ impl Study {
         self.has_separate_jobs() || matches!(self, Self::Layers(_))
     }
 
-    /// Whether there are so many results that the report omits their time series.
+    /// Whether there may be hundreds of results, whose time series the report omits.
     pub fn has_many_results(&self) -> bool {
         self.has_separate_jobs() || matches!(self, Self::Limit(_))
     }
@@ -403,13 +403,13 @@ pub struct HostSteps {
 
 impl HostSteps {
     /// The number of hosts that run a job, of `all` hosts. Ranks `0..n` participate.
-    pub fn taking_part(&self, job: usize, all: usize) -> usize {
+    pub fn participants(&self, job: usize, all: usize) -> usize {
         self.hosts.get(job).map_or(all, |hosts| all.min(*hosts as usize))
     }
 
     /// Whether the host of a rank takes part in a job.
-    pub fn takes_part(&self, rank: u32, job: usize) -> bool {
-        (rank as usize) < self.taking_part(job, usize::MAX)
+    pub fn participates(&self, rank: u32, job: usize) -> bool {
+        (rank as usize) < self.participants(job, usize::MAX)
     }
 }
 
@@ -653,7 +653,7 @@ fn jobs_are_found_in_their_group() {
 #[test]
 fn the_first_hosts_participate() {
     let steps = HostSteps { hosts: vec![1, 2] };
-    let part = |rank| [0, 1, 2].map(|job| steps.takes_part(rank, job));
-    assert_eq!([0, 1, 2].map(|job| steps.taking_part(job, 4)), [1, 2, 4]);
+    let part = |rank| [0, 1, 2].map(|job| steps.participates(rank, job));
+    assert_eq!([0, 1, 2].map(|job| steps.participants(job, 4)), [1, 2, 4]);
     assert_eq!((part(0), part(1), part(2)), ([true, true, true], [false, true, true], [false, false, true]));
 }

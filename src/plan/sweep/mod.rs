@@ -10,7 +10,7 @@ mod cell;
 
 use crate::failure::Failure;
 use crate::plan::origins::Origins;
-use crate::plan::study::{Schedule, StudyPlan, Timing};
+use crate::plan::study::{StudyPlan, Timing};
 use crate::plan::{budget, engine};
 use crate::request::{Request, SweepSpec};
 use ::engine::engines::Entry;
@@ -418,12 +418,7 @@ fn rounds(growing: &Growing, sweep_spec: Rounds) -> Result<Until, Failure> {
 }
 
 impl StudyPlan for Grid {
-    fn repeats(
-        &self,
-        request: &Request,
-        _schedule: Option<&Schedule>,
-        _origins: &mut Origins,
-    ) -> (u32, Strategy) {
+    fn repeats(&self, request: &Request, _: Option<u32>, _: &mut Origins) -> (u32, Strategy) {
         // The runs of a cell are recorded along with its time.
         (request.job.runs.unwrap_or(CELL_RUNS), Strategy::Fixed)
     }

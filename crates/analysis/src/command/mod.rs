@@ -79,7 +79,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
             value: first.and_then(|one| one.seconds).map(|seconds| seconds * per_second),
             unit: unit.into(),
             interval: first.and_then(|one| one.seconds_interval).map(|ends| ends.map(|end| end * per_second)),
-            accepted: Vec::new(),
+            ..Headline::default()
         },
         limiter: first.map_or_else(unknown_limiter, |one| one.limiter.clone()),
         results: Vec::new(),
@@ -237,17 +237,12 @@ fn gate(condition: &Condition, one: &CommandResult) -> Gate {
         }
     };
     Gate {
-        condition: condition.to_flag(),
-        result: condition.result.clone().unwrap_or_default(),
-        number: condition.limit.number(),
-        unit: "ns".into(),
-        limit: limit_ns,
         value,
         bounds: bounds_ns.filter(|[_, high]| high.is_finite()),
         runs: u32::try_from(one.runs.len()).unwrap_or(u32::MAX),
-        runs_needed: None,
         word,
         sentence,
+        ..crate::gate::gate_without_result(condition)
     }
 }
 
@@ -1120,7 +1115,7 @@ mod tests {
         let text = serde_json::to_string(&record.header.plan).unwrap();
         let plan: model::plan::Plan = serde_json::from_str(&text).unwrap();
         assert_eq!(plan, record.header.plan);
-        assert_eq!(plan.results(), 1);
+        assert_eq!(plan.result_count(), 1);
     }
 
     #[test]

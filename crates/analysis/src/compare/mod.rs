@@ -224,16 +224,7 @@ fn draft_of_times(a: &Timed, b: &Timed, options: &Options) -> Draft {
         name: a.name.clone(),
         true_name_a: a.name.clone(),
         true_name_b: b.name.clone(),
-        phase: 0,
-        stream: 0,
-        headline: false,
-        refused: None,
-        no_number: false,
-        cannot_tell: false,
-        accepted: Vec::new(),
-        differences: Vec::new(),
-        metrics: Vec::new(),
-        left_out: Vec::new(),
+        ..Pair::default()
     };
     Draft { pair, weighed: vec![weighing::weigh(measure, options)], unknown: Vec::new() }
 }
@@ -275,14 +266,13 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
         true_name_b: true_name(first_b),
         phase: first_a.map_or(0, |o| o.result.phase),
         stream: first_a.map_or(0, |o| o.result.stream),
-        headline: false,
         refused,
         no_number,
         cannot_tell,
         accepted,
         differences,
-        metrics: Vec::new(),
         left_out,
+        ..Pair::default()
     };
     let weighed = measures.into_iter().map(|m| weighing::weigh(m, options)).collect();
     Draft { pair, weighed, unknown }

@@ -1,7 +1,7 @@
 //! The cost of a plan: the time of all its runs, the time that is left, and the bytes that it writes. The lines before the first run, the
 //! progress and `--explain` use the same estimate. The speed of the storage is unknown, so writes without a limit have no estimate in bytes.
 
-use crate::strategy::sweep::Going;
+use crate::strategy::sweep::SweepProgress;
 use crate::strategy::{self, Budget, Summary};
 use model::job::{Filling, Job, Kind, Pace, Phase, Stream};
 use model::plan::{Cost, MadeFor, Plan, Role, Strategy, Target};
@@ -25,7 +25,7 @@ pub struct TimeLeft {
 /// The time of the remaining runs.
 pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
     if let Some(grid) = plan.study.grid() {
-        let TimeLeft { ns, at_most } = search_left(&Going::after(grid, plan, &[]), plan);
+        let TimeLeft { ns, at_most } = search_left(&SweepProgress::after(grid, plan, &[]), plan);
         let before_ns = if has_budget(grid) { plan.baseline_ns } else { 0 };
         return TimeLeft { ns: ns.saturating_sub(before_ns), at_most };
     }
@@ -53,7 +53,7 @@ fn has_budget(grid: &Grid) -> bool {
 }
 
 /// The time left of a search. An adaptive search may end earlier.
-pub fn search_left(search: &Going, plan: &Plan) -> TimeLeft {
+pub fn search_left(search: &SweepProgress, plan: &Plan) -> TimeLeft {
     let at_most = plan.study.grid().is_some_and(|g| g.search != Search::Exhaustive);
     let phase_ns = |p: &Phase| whole_ns(p).saturating_add(OVERHEAD_NS);
     let round = plan.jobs.iter().flat_map(|j| &j.phases).map(phase_ns).fold(0, u64::saturating_add);

@@ -77,16 +77,30 @@ pub(super) fn next_until_steady(done: &[Summary], budget: &Budget, at_most: u32)
         let repeat = rates(done, job).len() as u32;
         return Next::Measure { job, repeat, attempt: 0, offered_iops: None };
     }
-    let (steady, never): (Vec<usize>, Vec<usize>) =
-        (0..budget.jobs).partition(|job| is_steady(&rates(done, *job), at_most));
-    Next::Done(match (steady.as_slice(), never.as_slice()) {
-        (_, []) => format!("all {} jobs are steady", budget.jobs),
-        (steady, never) => format!(
-            "{} became steady; {} did not within {at_most} rounds",
-            jobs_in_words(steady),
-            jobs_in_words(never)
-        ),
-    })
+    end_of_jobs(
+        done,
+        budget,
+        |rates| is_steady(rates, at_most),
+        ["are steady", "became steady"],
+        &format!("{at_most} rounds"),
+    )
+}
+
+/// The end of a strategy: which jobs achieved its aim, and which did not within the most runs.
+fn end_of_jobs(
+    done: &[Summary],
+    budget: &Budget,
+    is_achieved: impl Fn(&[f64]) -> bool,
+    [all, some]: [&str; 2],
+    within: &str,
+) -> Next {
+    let (achieved, missed): (Vec<usize>, Vec<usize>) =
+        (0..budget.jobs).partition(|job| is_achieved(&rates(done, *job)));
+    if missed.is_empty() {
+        return Next::Done(format!("all {} jobs {all}", budget.jobs));
+    }
+    let (achieved, missed) = (jobs_in_words(&achieved), jobs_in_words(&missed));
+    Next::Done(format!("{achieved} {some}; {missed} did not within {within}"))
 }
 
 /// Whether a job with these rates needs another round.
@@ -122,17 +136,9 @@ const IN_A_ROW: usize = 2;
 pub(super) fn next_until_precise(done: &[Summary], budget: &Budget, share: f64, at_most: u32) -> Next {
     next_among(done, budget, |rates| needs_runs_for_precision(rates, budget.runs, share, at_most))
         .unwrap_or_else(|| {
-            let (reached, missed): (Vec<usize>, Vec<usize>) =
-                (0..budget.jobs).partition(|job| is_reached(&rates(done, *job), share));
-            let asked = show_share(share);
-            Next::Done(match (reached.as_slice(), missed.as_slice()) {
-                (_, []) => format!("all {} jobs reached {asked}", budget.jobs),
-                (reached, missed) => format!(
-                    "{} reached {asked}; {} did not within {at_most} runs",
-                    jobs_in_words(reached),
-                    jobs_in_words(missed)
-                ),
-            })
+            let reached = format!("reached {}", show_share(share));
+            let within = format!("{at_most} runs");
+            end_of_jobs(done, budget, |rates| is_reached(rates, share), [&reached, &reached], &within)
         })
 }
 

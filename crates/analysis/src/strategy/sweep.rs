@@ -17,7 +17,7 @@
 
 mod race;
 
-use crate::runs::{Sample, Try, counting_samples};
+use crate::runs::{Sample, SweepRun, counting_samples};
 use crate::strategy::disturbed::{Repeat, waiting_of};
 use model::figures::Snia;
 use model::payload::split_mix;
@@ -296,13 +296,13 @@ impl<'g> Search<'g> {
 
 /// A sweep with its runs so far.
 #[derive(Debug)]
-pub struct Going<'g> {
+pub struct SweepProgress<'g> {
     grid: &'g Grid,
     runs: u32,
     seed: u64,
     /// The most attempts at a run that other processes disturb.
     attempts: u32,
-    tries: Vec<Try>,
+    tries: Vec<SweepRun>,
     way: Mode<'g>,
 }
 
@@ -324,16 +324,16 @@ impl<'g> Mode<'g> {
     }
 }
 
-impl<'g> Going<'g> {
+impl<'g> SweepProgress<'g> {
     /// The sweep after these runs.
-    pub fn after(grid: &'g Grid, plan: &Plan, tries: &[Try]) -> Self {
+    pub fn after(grid: &'g Grid, plan: &Plan, tries: &[SweepRun]) -> Self {
         let Plan { runs, seed, attempts, .. } = *plan;
         let way = Mode::after(grid, runs, seed, &counting_samples(tries));
         Self { grid, runs, seed, attempts, tries: tries.to_vec(), way }
     }
 
     /// Adds a run.
-    pub fn take(&mut self, one: Try) {
+    pub fn take(&mut self, one: SweepRun) {
         self.tries.push(one);
         let samples = counting_samples(&self.tries);
         match (&mut self.way, samples.last()) {

@@ -583,11 +583,11 @@ fn compared(change: impl Fn(&mut Vec<Fixture>)) -> Record {
 
 #[cfg(test)]
 fn table(record: &Record) -> Api {
-    api_of(judge(record, &Judging::default()))
+    api_of(&judge(record, &Judging::default()))
 }
 
 #[cfg(test)]
-fn api_of(report: model::report::Report) -> Api {
+fn api_of(report: &model::report::Report) -> Api {
     report.study.interfaces().unwrap().clone()
 }
 
@@ -628,7 +628,7 @@ fn refused_interfaces_are_named_and_have_no_findings() {
     let report = judge(&compared(|_| {}), &Judging::default());
     assert_eq!(report.results.len(), 3);
     assert_eq!(
-        api_of(report.clone()).missing,
+        api_of(&report).missing,
         ["late, reads: it is late", "polled, reads: it does not poll"]
     );
     assert_eq!(report.verdict, model::report::Verdict::Valid, "{}", report.verdict_reason);
@@ -656,7 +656,7 @@ fn findings_about_operations_are_expected_but_traffic_of_others_is_not() {
     let disturbed = compared(|fixtures| fixtures[1].foreign_ios = 3_000);
     let report = judge(&disturbed, &Judging::default());
     let d01 = report.findings.iter().find(|f| f.id == CheckId::D01 && f.outcome == Outcome::Finding).unwrap();
-    assert!(!d01.accepted && api_of(report).rows[1].findings.contains(&CheckId::D01));
+    assert!(!d01.accepted && api_of(&report).rows[1].findings.contains(&CheckId::D01));
 }
 
 #[test]

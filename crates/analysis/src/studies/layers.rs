@@ -233,13 +233,12 @@ fn stacked(change: impl Fn(&mut Vec<Fixture>)) -> Record {
 
 #[cfg(test)]
 fn table(record: &Record) -> Layers {
-    layers_of(judge(record, &Judging::default()))
+    layers_of(&judge(record, &Judging::default()))
 }
 
 #[cfg(test)]
-fn layers_of(report: model::report::Report) -> Layers {
-    let layers = report.study.layers().unwrap().clone();
-    layers
+fn layers_of(report: &model::report::Report) -> Layers {
+    report.study.layers().unwrap().clone()
 }
 
 #[test]
@@ -300,7 +299,7 @@ fn the_cache_is_expected_in_its_own_rows_and_nowhere_else() {
     let report = judge(&leaking, &Judging::default());
     assert!(report.counts.sentence.as_ref().is_some_and(|s| s.contains("1 suspect")), "{:?}", report.counts);
     assert!(report.findings.iter().any(|f| f.id == CheckId::A01 && !f.accepted && f.about == ["direct"]));
-    let rows = layers_of(report).rows;
+    let rows = layers_of(&report).rows;
     assert!(rows[1].findings.contains(&CheckId::A01) && rows[2].findings.is_empty(), "{rows:?}");
     let mut headline = leaking;
     headline.header.plan.headline = 1;

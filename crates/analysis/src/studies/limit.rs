@@ -114,7 +114,7 @@ impl Conclusion for LoadCurve {
     }
 }
 
-/// The load curve.
+/// Makes a row for each offered load, the knee, and the answer about the latency target.
 fn load_curve(
     record: &Record,
     latency_target: &LatencyTarget,
@@ -186,7 +186,7 @@ fn row(
     // A cgroup limit allows a burst that a short run mistakes for the rate. A rate above the limit never lasts.
     let most = most_iops(&answered.case).filter(|_| answered.case.record.fleet.is_none());
     let is_above_limit =
-        most.is_some_and(|most| answered.case.record.header.plan.offered_here(point.offered) > most);
+        most.is_some_and(|most| answered.case.record.header.plan.host_load(point.offered) > most);
     let mut state = match () {
         () if is_invalid => LoadState::Void,
         () if is_above_limit || answered.is_void() || point.is_overloaded(latency_target) => {
@@ -385,8 +385,7 @@ fn headline(record: &Record, curve: &LoadCurve, answered: &[CaseAnswers]) -> Hea
             name: format!("highest rate with p{} <= {limit}, {work}", met.percentile),
             value: met.met_iops.map(|iops| iops as f64),
             unit: "IOPS".into(),
-            interval: None,
-            accepted: Vec::new(),
+            ..Headline::default()
         };
     }
     let (rank, point) = (
@@ -398,8 +397,7 @@ fn headline(record: &Record, curve: &LoadCurve, answered: &[CaseAnswers]) -> Hea
         name: format!("p{rank} at {} of capacity{load}, {work}", show_share(QUOTED)),
         value: point.and_then(|p| p.percentiles_ns.get(&rank).copied().flatten()).map(|ns| ns as f64 / 1e3),
         unit: "us".into(),
-        interval: None,
-        accepted: Vec::new(),
+        ..Headline::default()
     }
 }
 
@@ -427,8 +425,7 @@ const MEASURED: [(u64, u64); 4] = [(2_000, 100_000), (5_000, 150_000), (7_000, 4
 
 #[cfg(test)]
 fn curve_of(report: &Report) -> &LoadCurve {
-    let curve = report.study.curve().unwrap();
-    curve
+    report.study.curve().unwrap()
 }
 
 #[cfg(test)]

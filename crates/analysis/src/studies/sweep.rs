@@ -53,14 +53,14 @@ impl Conclusion for Sweep {
 
     /// The head about the best cell. Findings about other cells only explain why they are not quoted.
     fn head(&self, judged: &Judged, quoted: &[&Measured]) -> ReportHead {
-        let first = first(self, judged.results);
+        let first = quoted_result(self, judged.results);
         let mut head = judged.head_about(headline(self, judged.results), first, quoted);
         if first.is_none() {
             let none = if self.is_in_order() { "No cell was measured." } else { "The grid has no cell." };
             let why = self.works.first().map_or(none, |work| work.sentence.as_str());
             head.verdict = Reasoned::new(Verdict::Invalid, why.into());
         }
-        if let (Verdict::Valid, Some(why)) = (head.verdict.verdict, unsteady(self)) {
+        if let (Verdict::Valid, Some(why)) = (head.verdict.verdict, why_unsteady(self)) {
             head.verdict = Reasoned::new(Verdict::Suspect, why);
         }
         head
@@ -368,7 +368,7 @@ fn reference(grid: &Grid, job: usize, runs: &[Sample]) -> Option<Reference> {
 
 /// The quoted cell: the winner of the first work that has one. In a grid in order it is the tracked cell, or else the valid one with the
 /// most operations per second.
-fn best<'s>(sweep: &'s Sweep, results: &[Measured]) -> Option<&'s CellFigures> {
+fn quoted_cell<'s>(sweep: &'s Sweep, results: &[Measured]) -> Option<&'s CellFigures> {
     if let Some(rounds) = &sweep.rounds {
         return sweep.cells.iter().find(|c| c.setting == rounds.tracked && c.result.is_some());
     }
@@ -385,12 +385,12 @@ fn best<'s>(sweep: &'s Sweep, results: &[Measured]) -> Option<&'s CellFigures> {
 }
 
 /// The result of the quoted cell.
-fn first<'m>(sweep: &Sweep, results: &'m [Measured]) -> Option<&'m Measured> {
-    results.get(best(sweep, results)?.result?)
+fn quoted_result<'m>(sweep: &Sweep, results: &'m [Measured]) -> Option<&'m Measured> {
+    results.get(quoted_cell(sweep, results)?.result?)
 }
 
 /// Why the means over rounds are not those of a steady state; `None` if they are, or if the rounds had another goal.
-fn unsteady(sweep: &Sweep) -> Option<String> {
+fn why_unsteady(sweep: &Sweep) -> Option<String> {
     let rounds = sweep.rounds.as_ref().filter(|r| r.bytes_wanted.is_none())?;
     let met = rounds.rule.is_some_and(|rule| rule.met);
     (!met).then(|| {
@@ -403,15 +403,8 @@ fn unsteady(sweep: &Sweep) -> Option<String> {
 
 /// The number to quote: the winner of the first work.
 fn headline(sweep: &Sweep, results: &[Measured]) -> Headline {
-    let nothing = Headline {
-        name: "nothing".into(),
-        value: None,
-        unit: "MB/s".into(),
-        interval: None,
-        accepted: Vec::new(),
-    };
-    let Some((cell, result)) = best(sweep, results).zip(first(sweep, results)) else {
-        return nothing;
+    let Some((cell, result)) = quoted_cell(sweep, results).zip(quoted_result(sweep, results)) else {
+        return Headline { name: "nothing".into(), unit: "MB/s".into(), ..Headline::default() };
     };
     let by = quoted_by(sweep, cell, result);
     let spec = cell.setting.spec.iter().map(|spec| format!("{spec}, "));
@@ -425,7 +418,7 @@ fn headline(sweep: &Sweep, results: &[Measured]) -> Headline {
         value: cell.value(by).filter(|_| !result.void).map(|v| v * scale),
         unit: unit.into(),
         interval: cell.interval_of(by).filter(|_| !result.void).map(|i| i.map(|v| v * scale)),
-        accepted: Vec::new(),
+        ..Headline::default()
     }
 }
 

@@ -183,40 +183,33 @@ impl Limits {
 
     /// The least time in s that a request of this size takes, and the result that shows it.
     fn bounding(&self, direction: Direction, bytes: f64) -> Option<(f64, &Class)> {
-        let by_size = |a: &&Class, b: &&Class| a.bytes.total_cmp(&b.bytes);
-        let by_order = [false, true].into_iter().filter_map(|sequential| {
-            let mine =
-                || self.classes.iter().filter(|c| (c.direction, c.sequential) == (direction, sequential));
-            let smaller = mine().filter(|c| c.bytes <= bytes).max_by(by_size).map(|c| (1.0 / c.per_s, c));
-            let larger = mine().filter(|c| c.bytes >= bytes).min_by(by_size);
-            let larger = larger.map(|c| (bytes / (c.bytes * c.per_s), c));
-            smaller.into_iter().chain(larger).max_by(|a, b| a.0.total_cmp(&b.0))
-        });
-        by_order.min_by(|a, b| a.0.total_cmp(&b.0))
+        self.bounds(direction, bytes).map(|[least, _]| least).min_by(|a, b| a.0.total_cmp(&b.0))
     }
 
     /// Bounds of the share for the requests of one direction; `None` if nothing was measured for it.
     fn share(&self, direction: Direction, requests: &Requests, bytes: f64) -> Option<[f64; 2]> {
-        let bounds = [false, true].into_iter().filter_map(|sequential| {
-            let mut classes: Vec<&Class> = self.classes.iter().collect();
-            classes.retain(|c| (c.direction, c.sequential) == (direction, sequential));
-            seconds_each(&classes, bytes)
-        });
+        // Classes that contradict the assumptions, as of two sessions that differ, bound it all the same.
+        let bounds = self.bounds(direction, bytes).map(|[(a, _), (b, _)]| [a.min(b), a.max(b)]);
         let [least, most] = bounds.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])?;
         Some([least * requests.per_s, most * requests.per_s])
     }
-}
 
-/// The least and the most time in s that a request of this size takes, by the nearest sizes of these classes; `None` without classes.
-fn seconds_each(classes: &[&Class], bytes: f64) -> Option<[f64; 2]> {
-    let by_size = |a: &&&Class, b: &&&Class| a.bytes.total_cmp(&b.bytes);
-    let smaller = classes.iter().filter(|c| c.bytes <= bytes).max_by(by_size);
-    let larger = classes.iter().filter(|c| c.bytes >= bytes).min_by(by_size);
-    let (whole, by_bytes) = (|c: &&Class| 1.0 / c.per_s, |c: &&Class| bytes / (c.bytes * c.per_s));
-    let least = [smaller.map(whole), larger.map(by_bytes)].into_iter().flatten().reduce(f64::max)?;
-    let most = [larger.map(whole), smaller.map(by_bytes)].into_iter().flatten().reduce(f64::min)?;
-    // Classes that contradict the assumptions, as of two sessions that differ, bound it all the same.
-    Some([least.min(most), most.max(least)])
+    /// The least and the most time in s that a request of this size takes, by the nearest sizes, with the results that show them: in random
+    /// order, and sequentially.
+    fn bounds(&self, direction: Direction, bytes: f64) -> impl Iterator<Item = [(f64, &Class); 2]> {
+        [false, true].into_iter().filter_map(move |sequential| {
+            let mine =
+                || self.classes.iter().filter(|c| (c.direction, c.sequential) == (direction, sequential));
+            let smaller = mine().filter(|c| c.bytes <= bytes).max_by(|a, b| a.bytes.total_cmp(&b.bytes));
+            let larger = mine().filter(|c| c.bytes >= bytes).min_by(|a, b| a.bytes.total_cmp(&b.bytes));
+            let whole = |c: &'_ Class| 1.0 / c.per_s;
+            let by_bytes = |c: &'_ Class| bytes / (c.bytes * c.per_s);
+            let by_time = |a: &(f64, &Class), b: &(f64, &Class)| a.0.total_cmp(&b.0);
+            let least = [smaller.map(|c| (whole(c), c)), larger.map(|c| (by_bytes(c), c))];
+            let most = [larger.map(|c| (whole(c), c)), smaller.map(|c| (by_bytes(c), c))];
+            Some([least.into_iter().flatten().max_by(by_time)?, most.into_iter().flatten().min_by(by_time)?])
+        })
+    }
 }
 
 /// The capacities in a report, for the devices of its plan's targets.
@@ -227,7 +220,7 @@ fn seconds_each(classes: &[&Class], bytes: f64) -> Option<[f64; 2]> {
 /// - The topmost device moved the requested bytes.
 ///
 /// Its figures are those of the device: completed requests, and their mean size.
-pub fn of_report(plan: &Plan, report: &Report) -> Vec<Capacity> {
+pub fn capacities(plan: &Plan, report: &Report) -> Vec<Capacity> {
     report
         .results
         .iter()
@@ -437,7 +430,7 @@ mod capacity_tests {
         let record = Fixture::honest().record();
         let mut report = judge(&record, &Judging::default());
         change(&mut report);
-        of_report(&record.header.plan, &report)
+        capacities(&record.header.plan, &report)
     }
 
     #[test]

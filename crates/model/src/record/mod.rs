@@ -116,7 +116,7 @@ impl Record {
         if header.format > FORMAT {
             return Err(Disorder::FromTheFuture(header.format));
         }
-        if header.plan.headline >= header.plan.results() {
+        if header.plan.headline >= header.plan.result_count() {
             return Err(Disorder::Dangling(0, "job", header.plan.headline));
         }
         if header.hosts.is_empty() {
@@ -175,7 +175,7 @@ impl Record {
                 return Err(Disorder::Misplaced(at, "outside a run"));
             }
             (Frame::RunStart(start), _) => {
-                if start.job >= self.header.plan.results() {
+                if start.job >= self.header.plan.result_count() {
                     return Err(Disorder::Dangling(at, "job", start.job));
                 }
                 let phases = self.header.plan.jobs.get(start.job).map_or(1, |job| job.phases.len());

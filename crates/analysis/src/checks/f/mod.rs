@@ -33,7 +33,7 @@ fn fleet<'c>(case: &Case<'c>) -> Option<&'c Fleet> {
 /// Returns the hosts that ran this job, by rank, or none if a single host measured.
 fn hosts<'c>(case: &Case<'c>) -> &'c [HostSeen] {
     let all = fleet(case).map_or(&[][..], |f| &f.hosts);
-    let participants = &all[..case.record.header.plan.hosts_of(case.at, all.len())];
+    let participants = &all[..case.record.header.plan.hosts_in_job(case.at, all.len())];
     if participants.len() > 1 { participants } else { &[] }
 }
 
