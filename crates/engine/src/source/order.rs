@@ -15,7 +15,7 @@
 use crate::source::draw::{Alias, Zipf};
 use crate::source::sharing::{Common, Head};
 use crate::source::span::Span;
-use model::job::{Order, Start, Steps, Zone, ZoneSize};
+use model::job::{Line, Order, Start, Steps, Zone, ZoneSize};
 use model::payload::split_mix;
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
@@ -51,9 +51,9 @@ pub(super) enum NextOffset {
 }
 
 impl NextOffset {
-    /// Compiles the order over a span for operations of these sizes, which fit. `target` is the index of the span's target.
+    /// Compiles the order of a line over a span for operations of these sizes, which fit. `target` is the index of the span's target.
     pub(super) fn new(
-        order: &Order,
+        line: &Line,
         span: Span,
         sizes: RangeInclusive<u64>,
         target: usize,
@@ -67,7 +67,7 @@ impl NextOffset {
         // Not the seed itself: hot ranks must not be the first blocks of a pass with each block once.
         let scatter = || Scatter::new(count, split_mix(seed ^ 0x7363_6174));
         let uniform = || Uniform { span, fixed: if least == most { count } else { 0 } };
-        Ok(match order {
+        Ok(match &line.order {
             Order::Sequential(_) => Self::Walk,
             // The line decides which operations are random.
             Order::Random | Order::MixedEach(_) => Self::Uniform(uniform()),
