@@ -65,7 +65,11 @@ impl NextOffset {
         let count = span.starts(most);
         let seed = common.seed(target);
         // Not the seed itself: hot ranks must not be the first blocks of a pass with each block once.
-        let scatter = || Scatter::new(count, split_mix(seed ^ 0x7363_6174));
+        let scatter = || {
+            let scattered = Scatter::new(count, split_mix(seed ^ 0x7363_6174));
+            // Without rounds the first ranks are the first blocks.
+            if line.clustered { Scatter { rounds: 0, ..scattered } } else { scattered }
+        };
         let uniform = || Uniform { span, fixed: if least == most { count } else { 0 } };
         Ok(match &line.order {
             Order::Sequential(_) => Self::Walk,
@@ -760,4 +764,18 @@ fn workers_together_touch_every_block_once_in_each_pass() -> Result<(), String> 
     }
     assert!(Map::new(7, 2, 3, 2).is_ok() && Map::new(7, 0, 3, 2).is_err());
     Ok(())
+}
+
+#[test]
+fn clustered_ranks_begin_at_the_first_block() {
+    use rand::SeedableRng;
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(7);
+    let scattered = Scatter::new(1000, 7);
+    let clustered = Scatter { rounds: 0, ..scattered };
+    assert!((0..1000).all(|rank| clustered.position(rank) == rank));
+    assert!((0..1000).any(|rank| scattered.position(rank) != rank));
+    // The first blocks of a skewed order get more than their share.
+    let mut pareto = NextOffset::Pareto { exponent: 0.2_f64.ln() / (-0.2_f64).ln_1p(), scatter: clustered };
+    let first = (0..1000).filter(|_| pareto.draw(1, &mut 1, &mut rng).is_some_and(|at| at < 200)).count();
+    assert!((700..900).contains(&first), "80 % of the operations in 20 % of the blocks: {first}");
 }

@@ -516,6 +516,10 @@ pub struct Line {
     pub weight: u32,
     /// Order of offsets.
     pub order: Order,
+    /// Whether the frequent blocks of [`Order::Zipf`] and [`Order::Pareto`] lie next to each other, from the span's
+    /// first byte on. Otherwise they are scattered over the span.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub clustered: bool,
     /// Whether directions share one position or have one each.
     #[serde(default, skip_serializing_if = "Positions::is_default")]
     pub positions: Positions,
@@ -670,6 +674,7 @@ impl Default for Line {
         Self {
             weight: 100,
             order: Order::Random,
+            clustered: false,
             positions: Positions::default(),
             consecutive: 1,
             run_length: None,
@@ -736,7 +741,7 @@ impl Line {
 
     /// Describes the order with all its options; one word without options.
     pub fn describe_order(&self) -> String {
-        let mut order = self.order.describe();
+        let mut order = self.order.describe() + self.describe_clusters();
         if let Order::Sequential(steps) = &self.order
             && steps.start != Start::default()
         {
@@ -767,6 +772,10 @@ impl Line {
         order
     }
 
+    fn describe_clusters(&self) -> &'static str {
+        if self.clustered { " clustered" } else { "" }
+    }
+
     /// Describes the sequential runs from random offsets; empty without runs.
     fn describe_rows(&self) -> String {
         match self.run_length {
@@ -793,7 +802,7 @@ impl Line {
         let row = self.describe_rows();
         let woven =
             if self.interleaved > 1 { format!(", {} at once", self.interleaved) } else { String::new() };
-        let order = self.order.describe();
+        let order = self.order.describe() + self.describe_clusters();
         format!("{} {order} {}{row}{woven}{times}{runs}{apart}", sizes.join("/"), self.direction())
     }
 }

@@ -8,7 +8,7 @@ use super::foreign::{self, Foreign, Tool, diskspd, fio, other, seconds, unchange
 use super::number::{count, percent, rate, size, time, time_limit, whole, word, word_of};
 use super::{JobSpec, LineSpec, PhaseSpec, StreamSpec};
 use crate::errno::{by_direction, ignored_errors, of_ignored_errors};
-use crate::job::{Advice, Clones, Positions};
+use crate::job::{Advice, Clones, Order, Positions};
 use crate::spec;
 use crate::spec::number::{
     MAX_ATTEMPTS, MAX_BLOCK_BYTES, MAX_DEPTH, MAX_INTERLEAVED, MAX_LINES, MAX_NODE, MAX_RUNS, MAX_SHIFT,
@@ -379,6 +379,15 @@ pub const KEYS: &[Key] = &[
         option!(random, t => operations::random(t), v => v.describe()),
     )
     .elsewhere(&[fio("random_distribution", "zipf:1.1", foreign::fio_distribution), fio("percentage_random", "30", |t| vec![format!("mixed:{t}")]), fio("norandommap", "1", |t| if foreign::switch_on(t).is_empty() { Vec::new() } else { unchanged("uniform") }), diskspd("rs", "30", |t| vec![format!("mixed:{t}")]), diskspd("rdpct", "60/10:40/90", foreign::colon_zones), diskspd("rdabs", "60/1G:40/9G", foreign::colon_zones)]),
+    key(
+        "clustered",
+        Group::What,
+        "",
+        "The frequent blocks of zipf and pareto lie next to each other, from the start of the region on [default: scattered over the region]",
+        &[Run, Limit],
+        switch!(line.clustered, shown),
+    )
+    .needs(|s| matches!(s.random, Some(Order::Zipf(_) | Order::Pareto(_))), "{clustered} places the frequent blocks of a skewed order; type {random zipf:1.1} too, or leave {clustered} out"),
     key(
         "align",
         Group::What,
