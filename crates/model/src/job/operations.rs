@@ -511,6 +511,7 @@ pub struct Access {
 /// One line of an access specification.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch")]
 pub struct Line {
     /// Weight among the lines; a plan's weights sum to 100.
     pub weight: u32,

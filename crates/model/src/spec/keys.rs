@@ -19,6 +19,9 @@ use crate::units::{show_bytes, show_ns};
 use Command::{Api, Bench, Layers, Limit, Run, RunCapture, RunFile, Sweep};
 use std::sync::LazyLock;
 
+/// Whether a stream has what a key needs, and the message about one that lacks it.
+pub(super) type Need = (fn(&StreamSpec) -> bool, &'static str);
+
 /// A setting.
 #[derive(Debug)]
 pub struct Key {
@@ -39,7 +42,7 @@ pub struct Key {
     /// The level that it configures, and the parser of its value.
     pub set: Set,
     /// Whether it has an effect in a stream, and the message for one in which it has none.
-    pub(super) needs: Option<(fn(&StreamSpec) -> bool, &'static str)>,
+    pub(super) needs: Option<Need>,
 }
 
 /// A command that takes keys as flags. `fathom verify` has its own parsers.
