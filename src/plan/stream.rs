@@ -410,7 +410,7 @@ fn check_advice(spec: &StreamSpec, cache: Cache) -> Result<(), Failure> {
 
 /// Refuses to evict files that are not in the page cache, or remain in it while mapped.
 fn check_eviction(spec: &StreamSpec, cache: Cache, engine: &Entry) -> Result<(), Failure> {
-    if !spec.resolved.evicts_each_pass {
+    if !spec.has("evict-each-pass") {
         return Ok(());
     }
     let why = match cache {

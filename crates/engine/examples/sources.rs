@@ -4,8 +4,8 @@
 
 use engine::source::{Common, LOOK_AHEAD, Op, Share, lanes};
 use model::job::{
-    Access, Arrivals, Data, Flush, Line, Mix, Order, Pace, PerKind, Positions, Sharing, Sizes, Start, Steps,
-    Stream, SyncCall, ThinkLaw, Zone, ZoneSize,
+    Access, Arrivals, Data, Flush, Line, Mix, Order, Pace, PerKind, Sharing, Sizes, Start, Steps, Stream,
+    SyncCall, Zone, ZoneSize,
 };
 use model::payload::Maker;
 use std::hint::black_box;
@@ -16,26 +16,7 @@ const REFILLS: usize = 50_000;
 const TARGET_BYTES: u64 = 1 << 40;
 
 fn line(order: Order, read_percent: u8) -> Line {
-    let size = Sizes::Fixed(4096);
-    Line {
-        weight: 100,
-        order,
-        positions: Positions::default(),
-        consecutive: 1,
-        run_length: None,
-        interleaved: 1,
-        times: 1,
-        mix_by_run: false,
-        mix: Mix::of_percents(read_percent, 0),
-        sizes: PerKind::all(size),
-        align_bytes: 0,
-        burst: 1,
-        delay_ns: 0,
-        delay_law: ThinkLaw::Fixed,
-        by_period: false,
-        reply_bytes: 0,
-        writes_after_trims: false,
-    }
+    Line { order, mix: Mix::of_percents(read_percent, 0), ..Line::default() }
 }
 
 fn stream(lines: Vec<Line>) -> Stream {

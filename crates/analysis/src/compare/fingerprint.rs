@@ -10,9 +10,8 @@ use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::job::{Data, Line, Pace, Phase, Stream};
 use model::machine::{Layer, LayerKind, Place};
 use model::report::{Measured, Report};
-use model::spec::operations::of_start;
 use model::spec::parsers;
-use model::units::{show_block, show_bytes, show_ns};
+use model::units::{show_bytes, show_ns};
 use model::{Known, evidence};
 use std::collections::BTreeSet;
 
@@ -103,7 +102,7 @@ fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
         (
             "order",
             if stream.turns.is_empty() {
-                lines(order)
+                lines(Line::describe_order)
                     + &access.strided.map_or_else(String::new, |zones| format!(" {}", zones.describe()))
             } else {
                 stream.describe()
@@ -116,14 +115,7 @@ fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
         ("targets", targets(stream)),
         ("depth", depth(stream)),
         ("workers", stream.workers.to_string()),
-        (
-            "cache",
-            format!(
-                "{}{}",
-                stream.cache.word(),
-                if stream.evicts_each_pass { ", evicted before each pass" } else { "" }
-            ),
-        ),
+        ("cache", stream.describe_cache()),
         (
             "pace",
             pace(stream.pace)
@@ -151,43 +143,6 @@ fn sizes(line: &Line) -> String {
     let mut sizes: Vec<String> = line.drawn_sizes().map(model::job::Sizes::describe).collect();
     sizes.dedup();
     sizes.join("/")
-}
-
-/// The order of a line with all its options; one word without options.
-fn order(line: &Line) -> String {
-    let mut order = line.order.describe();
-    if let model::job::Order::Sequential(steps) = &line.order
-        && steps.start != model::job::Start::default()
-    {
-        order += &format!(", workers from {}", of_start(steps.start));
-    }
-    match line.run_length.filter(|_| line.is_in_rows()) {
-        Some(length) => order += &format!(", runs of {length} in the mean"),
-        None if line.is_in_rows() => order += &format!(", {} in a row", line.consecutive),
-        None => {}
-    }
-    if line.interleaved > 1 {
-        order += &format!(", {} runs at once", line.interleaved);
-    }
-    order += match line.positions {
-        model::job::Positions::Shared => "",
-        model::job::Positions::Own => ", a position for each direction",
-        model::job::Positions::OwnRestart => ", a position for each direction until one reaches the end",
-    };
-    if line.align_bytes > 0 {
-        order += &format!(", aligned to {}", show_block(line.align_bytes));
-    }
-    if line.delay_ns > 0 {
-        order +=
-            &format!(", {} between bursts of {}", line.delay_law.describe_mean(line.delay_ns), line.burst);
-    }
-    if line.reply_bytes > 0 {
-        order += &format!(", replies of {}", show_block(u64::from(line.reply_bytes)));
-    }
-    if line.weight != 100 {
-        order += &format!(", {} %", line.weight);
-    }
-    order
 }
 
 fn pace(pace: Pace) -> String {

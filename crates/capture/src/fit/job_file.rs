@@ -237,7 +237,7 @@ impl KindFigures {
         };
         let share = long.operations() as f64 / operations;
         // The share of operations after seven others, if all runs are alike.
-        let expected = (1.0 - 1.0 / both.run_length()).powi(LONG_RUN as i32 - 1);
+        let expected = (1.0 - 1.0 / both.mean_run_operations()).powi(LONG_RUN as i32 - 1);
         if share <= expected + EXTRA_LONG_SHARE || is_few(long) || is_few(scattered) {
             return vec![(both, share >= MOSTLY_LONG_SHARE)];
         }

@@ -73,7 +73,7 @@ impl<'a> Shape<'a> {
 
     /// Whether many operations begin where another one ended.
     pub(super) fn is_in_runs(&self) -> bool {
-        self.is_sequential || self.all.run_length() >= MIN_RUN_LENGTH
+        self.is_sequential || self.all.mean_run_operations() >= MIN_RUN_LENGTH
     }
 
     fn direction(&self) -> Entry {
@@ -197,7 +197,7 @@ impl<'a> Shape<'a> {
 
     fn runs(&self) -> Vec<Entry> {
         let mut out = Vec::new();
-        let length = self.all.run_length();
+        let length = self.all.mean_run_operations();
         if !self.is_sequential && self.is_in_runs() {
             let comment = format!("{} runs", show_count(self.all.begun as f64));
             out.push(Entry::bare("run-length", &format_number(length), comment));

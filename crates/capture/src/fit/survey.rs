@@ -501,8 +501,8 @@ impl Class {
         mean.round().clamp(1.0, 64.0) as u32
     }
 
-    /// Returns the mean length of its runs.
-    pub(super) fn run_length(&self) -> f64 {
+    /// Returns the mean number of operations of its runs.
+    pub(super) fn mean_run_operations(&self) -> f64 {
         let operations = self.operations() as f64;
         operations / (operations - self.continued as f64).max(self.begun as f64).max(1.0)
     }

@@ -7,7 +7,7 @@ use crate::fio::files;
 use crate::fio::job_file::{Environment, Fault, Job, times};
 use crate::fio::options::OPTIONS;
 use crate::fio::rates::rules;
-use crate::fio::streams::{errors, logs, priorities};
+use crate::fio::streams::{errors, priorities};
 use crate::options::{InReplay, ToolOption};
 use model::job::ReplayPace;
 use model::spec::number::MAX_STREAMS;
@@ -60,9 +60,7 @@ pub(super) fn replays(job: &Job, environment: &dyn Environment) -> Result<Stream
     errors(job, &BOTH, false, &mut stream)?;
     rules(job, &BOTH, &mut stream)?;
     let times = times(job)?;
-    stream.resolved.delay_ns = times.delay;
-    stream.resolved.ends_others = job.on("exitall", false)?;
-    stream.resolved.log_interval_ns = logs(job)?.map(|logs| logs.interval_ns());
+    streams::ends_and_logs(job, times, &mut stream)?;
     // The engine null accesses nothing.
     stream.target = redirect.filter(|_| stream.cache.is_some()).map(str::to_owned).into_iter().collect();
     let count = job.count("numjobs", 1)?.unwrap_or(1);

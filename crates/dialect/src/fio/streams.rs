@@ -70,9 +70,7 @@ pub(super) fn streams(job: &Job, environment: &dyn Environment) -> Result<Stream
     rules(job, &rw, &mut stream)?;
     let checks = back || stream.resolved.verify.as_ref().is_some_and(|verify| verify.checks);
     errors(job, &rw, checks, &mut stream)?;
-    stream.resolved.ends_others = job.on("exitall", false)?;
-    stream.resolved.delay_ns = times.delay;
-    stream.resolved.log_interval_ns = logs(job)?.map(|logs| logs.interval_ns());
+    ends_and_logs(job, times, &mut stream)?;
     let files = files::files(job)?;
     files::refuse_directories(job, environment)?;
     stream.strided = access::strided_zones(job, &rw, files, &stream)?;
@@ -80,6 +78,14 @@ pub(super) fn streams(job: &Job, environment: &dyn Environment) -> Result<Stream
     stream.resolved.evicts_each_pass = evicts_each_pass(job, &rw, files, &stream)?;
     sharing(job, files, &mut stream)?;
     Ok(Streams { all: clones(job, &stream, files, increment)?, times, reads_back: back })
+}
+
+/// Sets when the job begins, whether it ends the others, and its log.
+pub(super) fn ends_and_logs(job: &Job, times: Times, stream: &mut StreamSpec) -> Result<(), Fault> {
+    stream.resolved.delay_ns = times.delay;
+    stream.resolved.ends_others = job.on("exitall", false)?;
+    stream.resolved.log_interval_ns = logs(job)?.map(|logs| logs.interval_ns());
+    Ok(())
 }
 
 pub(super) fn name(job: &Job) -> Result<String, Fault> {

@@ -493,7 +493,7 @@ impl Place {
         let fixed = least == most && line.reply_bytes == 0;
         let walk = Walk::new(span, steps, least, fixed, worker, workers, head);
         let next_offset =
-            NextOffset::new(&plan.order, span, least..=most, target.index, worker, workers, &share.common)?;
+            NextOffset::new(plan, span, least..=most, target.index, worker, workers, &share.common)?;
         // Interleaved sequential positions start at different parts of the span, for all workers together.
         let runs = if line.interleaved > 1 { line.interleaved } else { 0 };
         let drawn = !matches!(plan.order, Order::Sequential(_) | Order::Mixed(_));

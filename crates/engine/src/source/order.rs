@@ -15,7 +15,7 @@
 use crate::source::draw::{Alias, Zipf};
 use crate::source::sharing::{Common, Head};
 use crate::source::span::Span;
-use model::job::{Order, Start, Steps, Zone, ZoneSize};
+use model::job::{Line, Order, Start, Steps, Zone, ZoneSize};
 use model::payload::split_mix;
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
@@ -51,9 +51,9 @@ pub(super) enum NextOffset {
 }
 
 impl NextOffset {
-    /// Compiles the order over a span for operations of these sizes, which fit. `target` is the index of the span's target.
+    /// Compiles the order of a line over a span for operations of these sizes, which fit. `target` is the index of the span's target.
     pub(super) fn new(
-        order: &Order,
+        line: &Line,
         span: Span,
         sizes: RangeInclusive<u64>,
         target: usize,
@@ -65,9 +65,13 @@ impl NextOffset {
         let count = span.starts(most);
         let seed = common.seed(target);
         // Not the seed itself: hot ranks must not be the first blocks of a pass with each block once.
-        let scatter = || Scatter::new(count, split_mix(seed ^ 0x7363_6174));
+        let scatter = || {
+            let scattered = Scatter::new(count, split_mix(seed ^ 0x7363_6174));
+            // Without rounds the first ranks are the first blocks.
+            if line.clustered { Scatter { rounds: 0, ..scattered } } else { scattered }
+        };
         let uniform = || Uniform { span, fixed: if least == most { count } else { 0 } };
-        Ok(match order {
+        Ok(match &line.order {
             Order::Sequential(_) => Self::Walk,
             // The line decides which operations are random.
             Order::Random | Order::MixedEach(_) => Self::Uniform(uniform()),
@@ -760,4 +764,18 @@ fn workers_together_touch_every_block_once_in_each_pass() -> Result<(), String> 
     }
     assert!(Map::new(7, 2, 3, 2).is_ok() && Map::new(7, 0, 3, 2).is_err());
     Ok(())
+}
+
+#[test]
+fn clustered_ranks_begin_at_the_first_block() {
+    use rand::SeedableRng;
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(7);
+    let scattered = Scatter::new(1000, 7);
+    let clustered = Scatter { rounds: 0, ..scattered };
+    assert!((0..1000).all(|rank| clustered.position(rank) == rank));
+    assert!((0..1000).any(|rank| scattered.position(rank) != rank));
+    // The first blocks of a skewed order get more than their share.
+    let mut pareto = NextOffset::Pareto { exponent: 0.2_f64.ln() / (-0.2_f64).ln_1p(), scatter: clustered };
+    let first = (0..1000).filter(|_| pareto.draw(1, &mut 1, &mut rng).is_some_and(|at| at < 200)).count();
+    assert!((700..900).contains(&first), "80 % of the operations in 20 % of the blocks: {first}");
 }

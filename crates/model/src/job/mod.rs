@@ -418,6 +418,12 @@ impl Stream {
         }
     }
 
+    /// Describes how its files use the page cache.
+    pub fn describe_cache(&self) -> String {
+        let evicted = if self.evicts_each_pass { ", evicted before each pass" } else { "" };
+        format!("{}{evicted}", self.cache.word())
+    }
+
     /// The stream with only this turn.
     #[must_use]
     pub fn of_turn(&self, turn: &Turn) -> Self {

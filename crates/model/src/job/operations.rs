@@ -327,6 +327,18 @@ pub enum Start {
     Interlocked,
 }
 
+impl Start {
+    /// As typed: `every:1048576`.
+    pub fn to_flag(self) -> String {
+        match self {
+            Self::Spread => "spread".into(),
+            Self::Same => "same".into(),
+            Self::Interlocked => "interlocked".into(),
+            Self::Every(bytes) => format!("every:{bytes}"),
+        }
+    }
+}
+
 /// The position from which an operation continues in a mix of directions, unless its offset is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -499,11 +511,16 @@ pub struct Access {
 /// One line of an access specification.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch")]
 pub struct Line {
     /// Weight among the lines; a plan's weights sum to 100.
     pub weight: u32,
     /// Order of offsets.
     pub order: Order,
+    /// Whether the frequent blocks of [`Order::Zipf`] and [`Order::Pareto`] lie next to each other, from the span's
+    /// first byte on. Otherwise they are scattered over the span.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub clustered: bool,
     /// Whether directions share one position or have one each.
     #[serde(default, skip_serializing_if = "Positions::is_default")]
     pub positions: Positions,
@@ -658,6 +675,7 @@ impl Default for Line {
         Self {
             weight: 100,
             order: Order::Random,
+            clustered: false,
             positions: Positions::default(),
             consecutive: 1,
             run_length: None,
@@ -722,6 +740,52 @@ impl Line {
         goes_on && self.order.pattern() != Some(Pattern::Sequential)
     }
 
+    /// Describes the order with all its options; one word without options.
+    pub fn describe_order(&self) -> String {
+        let mut order = self.order.describe() + self.describe_clusters();
+        if let Order::Sequential(steps) = &self.order
+            && steps.start != Start::default()
+        {
+            order += &format!(", workers from {}", steps.start.to_flag());
+        }
+        order += &self.describe_rows();
+        if self.interleaved > 1 {
+            order += &format!(", {} runs at once", self.interleaved);
+        }
+        order += match self.positions {
+            Positions::Shared => "",
+            Positions::Own => ", a position for each direction",
+            Positions::OwnRestart => ", a position for each direction until one reaches the end",
+        };
+        if self.align_bytes > 0 {
+            order += &format!(", aligned to {}", show_block(self.align_bytes));
+        }
+        if self.delay_ns > 0 {
+            let pause = self.delay_law.describe_mean(self.delay_ns);
+            order += &format!(", {pause} between bursts of {}", self.burst);
+        }
+        if self.reply_bytes > 0 {
+            order += &format!(", replies of {}", show_block(u64::from(self.reply_bytes)));
+        }
+        if self.weight != 100 {
+            order += &format!(", {} %", self.weight);
+        }
+        order
+    }
+
+    fn describe_clusters(&self) -> &'static str {
+        if self.clustered { " clustered" } else { "" }
+    }
+
+    /// Describes the sequential runs from random offsets; empty without runs.
+    fn describe_rows(&self) -> String {
+        match self.run_length {
+            _ if !self.is_in_rows() => String::new(),
+            Some(length) => format!(", runs of {length} in the mean"),
+            None => format!(", {} in a row", self.consecutive),
+        }
+    }
+
     fn describe(&self) -> String {
         let mut sizes: Vec<String> = Vec::new();
         for words in self.drawn_sizes().map(Sizes::in_a_name) {
@@ -736,14 +800,10 @@ impl Line {
         };
         let times = if self.times > 1 { format!(", each place {} times", self.times) } else { String::new() };
         let runs = if self.mix_by_run { ", a direction each run" } else { "" };
-        let row = match self.run_length {
-            _ if !self.is_in_rows() => String::new(),
-            Some(length) => format!(", runs of {length} in the mean"),
-            None => format!(", {} in a row", self.consecutive),
-        };
+        let row = self.describe_rows();
         let woven =
             if self.interleaved > 1 { format!(", {} at once", self.interleaved) } else { String::new() };
-        let order = self.order.describe();
+        let order = self.order.describe() + self.describe_clusters();
         format!("{} {order} {}{row}{woven}{times}{runs}{apart}", sizes.join("/"), self.direction())
     }
 }

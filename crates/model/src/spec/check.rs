@@ -11,6 +11,7 @@ use crate::job::{
     Arrivals, Clones, Kind, Mix, OpPriority, Order, Positions, ReplayPace, Sharing, Start, SyncCall, ThinkLaw,
 };
 use crate::spec::TurnSpec;
+use crate::spec::keys::{KEYS, Key};
 use crate::spec::number::{MAX_PHASES, MAX_STREAMS};
 
 /// Keys that each define the complete content of writes.
@@ -204,6 +205,10 @@ impl StreamSpec {
         self.check_replay(&mut found);
         self.check_min_rate(&mut found);
         self.check_priorities(&mut found);
+        let unmet = |key: &&Key| key.needs.is_some_and(|(is_met, _)| self.has(key.name) && !is_met(self));
+        for key in KEYS.iter().filter(unmet) {
+            found.extend(key.needs.map(|(_, message)| Problem::new(&[key.name], message.into())));
+        }
         if !self.target.is_empty() {
             found.extend(self.check_sharing(self.target.len()));
         }
@@ -335,19 +340,10 @@ impl StreamSpec {
                 format!("{{{key}}} is for a closed loop, and {{rate}} makes an open one; type one of them");
             found.push(Problem::new(&[key, "rate"], message));
         }
-        if self.arrivals.is_some() && self.rate.is_none() {
-            let message = "{arrivals} is for an open loop; type {rate} too, or leave {arrivals} out";
-            found.push(Problem::new(&["arrivals"], message.into()));
-        }
         if matches!(self.arrivals, Some(Arrivals::OnOff { .. })) && self.workers.unwrap_or(1) > 1 {
             let message =
                 "{arrivals on-off} is for a single worker; leave {workers} out, or write several streams";
             found.push(Problem::new(&["arrivals", "workers"], message.into()));
-        }
-        if self.burst.is_some() && self.think.is_none() && self.period.is_none() && self.lines.is_empty() {
-            let message =
-                "{burst} is the number of operations after a pause; type {think} too, or leave {burst} out";
-            found.push(Problem::new(&["burst"], message.into()));
         }
         if self.has("serialize-overlap") && self.depth == Some(1) {
             let message = "{serialize-overlap} changes nothing at {depth 1}, with one operation in flight; leave it out";
@@ -377,19 +373,6 @@ impl StreamSpec {
                 format!("{{{first}}} and {{{second}}} are two ways to make writes stable; type one of them");
             found.push(Problem::new(&[second, first], message));
         }
-        if self.drain && calls.is_empty() {
-            let message = "{drain} needs a call that makes writes stable; type {fsync} or {fdatasync} too, or leave {drain} out";
-            found.push(Problem::new(&["drain"], message.into()));
-        }
-        if self.dedup_set.is_some() && self.dedup.is_none() {
-            let message =
-                "{dedup-set} is the source of copies; type {dedup 30} too, or leave {dedup-set} out";
-            found.push(Problem::new(&["dedup-set"], message.into()));
-        }
-        if self.dedup_shared && self.dedup_set.is_none() {
-            let message = "{dedup-shared} selects the sets for copies; type {dedup-set 64m} too, or leave {dedup-shared} out";
-            found.push(Problem::new(&["dedup-shared"], message.into()));
-        }
         // A compressible share and a share of copies go together; zeros and a file are all of the data.
         for (at, whole) in
             COMPLETE_CONTENT_KEYS.into_iter().enumerate().filter(|(_, whole)| data.contains(whole))
@@ -410,10 +393,6 @@ impl StreamSpec {
         if self.has("clones") && self.workers.unwrap_or(1) < 2 {
             let message = "{clones} is for several workers, and there is one; type {workers 2} or more, or leave {clones} out";
             found.push(Problem::new(&["clones", "workers"], message.into()));
-        }
-        if self.place.split && self.place.cpus.is_empty() && self.place.node.is_none() {
-            let message = "{pin} needs a list of CPUs; type {cpus 0-3} or {node 0} too";
-            found.push(Problem::new(&["pin"], message.into()));
         }
         let by_mapping = self.engine.as_ref().map(|e| e.name == "mmap");
         let mapped = self.cache.map(|c| c == crate::job::Cache::Mmap);
@@ -466,12 +445,6 @@ impl StreamSpec {
     }
 
     fn check_bursts(&self, found: &mut Vec<Problem>) {
-        for key in self.given_of(["think-spin", "burst-time"]) {
-            if self.think.is_none() {
-                let message = format!("{{{key}}} needs a pause; type {{think}} too, or leave {{{key}}} out");
-                found.push(Problem::new(&[key], message));
-            }
-        }
         if self.think.as_ref().is_some_and(|think| self.resolved.think_spin_ns > think.mean_ns) {
             let message = "{think-spin} is longer than {think}, of which it is a part; type a shorter one";
             found.push(Problem::new(&["think-spin", "think"], message.into()));

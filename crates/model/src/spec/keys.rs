@@ -8,7 +8,7 @@ use super::foreign::{self, Foreign, Tool, diskspd, fio, other, seconds, unchange
 use super::number::{count, percent, rate, size, time, time_limit, whole, word, word_of};
 use super::{JobSpec, LineSpec, PhaseSpec, StreamSpec};
 use crate::errno::{by_direction, ignored_errors, of_ignored_errors};
-use crate::job::{Advice, Clones, Positions};
+use crate::job::{Advice, Clones, Order, Positions};
 use crate::spec;
 use crate::spec::number::{
     MAX_ATTEMPTS, MAX_BLOCK_BYTES, MAX_DEPTH, MAX_INTERLEAVED, MAX_LINES, MAX_NODE, MAX_RUNS, MAX_SHIFT,
@@ -18,6 +18,9 @@ use crate::spec::{operations, pace, parsers};
 use crate::units::{show_bytes, show_ns};
 use Command::{Api, Bench, Layers, Limit, Run, RunCapture, RunFile, Sweep};
 use std::sync::LazyLock;
+
+/// Whether a stream has what a key needs, and the message about one that lacks it.
+pub(super) type Need = (fn(&StreamSpec) -> bool, &'static str);
 
 /// A setting.
 #[derive(Debug)]
@@ -38,6 +41,8 @@ pub struct Key {
     pub elsewhere: &'static [Foreign],
     /// The level that it configures, and the parser of its value.
     pub set: Set,
+    /// Whether it has an effect in a stream, and the message for one in which it has none.
+    pub(super) needs: Option<Need>,
 }
 
 /// A command that takes keys as flags. `fathom verify` has its own parsers.
@@ -108,24 +113,26 @@ pub struct Field {
     differs: fn(&StreamSpec, &StreamSpec) -> bool,
     /// The value as plans list it; `None` if they list it under another name, or it has no value.
     show: fn(&StreamSpec) -> Option<String>,
+    /// Whether the default can be typed too, so that the stream must keep that the key was given.
+    has_default: bool,
 }
 
 /// A field with a value, which has a default.
 macro_rules! value {
-    ($($at:ident).+, $text:ident => $parse:expr) => { value!($($at).+, $text => $parse, |_spec| None) };
+    ($($at:ident).+, $text:ident => $parse:expr) => { value!($($at).+, true, $text => $parse, |_spec| None) };
     ($($at:ident).+, $text:ident => $parse:expr, $value:ident => $show:expr) => {
-        value!($($at).+, $text => $parse, |spec| { let $value = &spec.$($at).+; Some(($show).into()) })
+        value!($($at).+, true, $text => $parse, |spec| { let $value = &spec.$($at).+; Some(($show).into()) })
     };
-    ($($at:ident).+, $text:ident => $parse:expr, |$spec:ident| $show:expr) => {
-        Set::Stream(field!($($at).+, |spec, $text| { spec.$($at).+ = $parse?; Ok(()) }, |$spec| $show))
+    ($($at:ident).+, $default:expr, $text:ident => $parse:expr, |$spec:ident| $show:expr) => {
+        Set::Stream(field!($($at).+, $default, |spec, $text| { spec.$($at).+ = $parse?; Ok(()) }, |$spec| $show))
     };
 }
 
 /// A field that is `None` unless the key is given.
 macro_rules! option {
-    ($($at:ident).+, $text:ident => $parse:expr) => { value!($($at).+, $text => $parse.map(Some)) };
+    ($($at:ident).+, $text:ident => $parse:expr) => { value!($($at).+, false, $text => $parse.map(Some), |_spec| None) };
     ($($at:ident).+, $text:ident => $parse:expr, $value:ident => $show:expr) => {
-        value!($($at).+, $text => $parse.map(Some), |spec| spec.$($at).+.as_ref().map(|$value| ($show).into()))
+        value!($($at).+, false, $text => $parse.map(Some), |spec| spec.$($at).+.as_ref().map(|$value| ($show).into()))
     };
 }
 
@@ -136,6 +143,7 @@ macro_rules! switch {
     ($($at:ident).+, |$spec:ident| $show:expr) => {
         Set::Switch(field!(
             $($at).+,
+            true,
             |spec, text| { spec.$($at).+ = parsers::switch(text)?; Ok(()) },
             |$spec| $show
         ))
@@ -145,10 +153,10 @@ macro_rules! switch {
 /// A field with any number of values.
 macro_rules! list {
     ($($at:ident).+, $spec:ident, $text:ident => $add:expr) => {
-        Set::List(field!($($at).+, |$spec, $text| $add, |_spec| None))
+        Set::List(field!($($at).+, false, |$spec, $text| $add, |_spec| None))
     };
     ($($at:ident).+, $spec:ident, $text:ident => $add:expr, $value:ident => $show:expr) => {
-        Set::List(field!($($at).+, |$spec, $text| $add, |spec| { let $value = &spec.$($at).+; Some($show) }))
+        Set::List(field!($($at).+, false, |$spec, $text| $add, |spec| { let $value = &spec.$($at).+; Some($show) }))
     };
 }
 
@@ -163,17 +171,19 @@ macro_rules! replay {
                 field(a) != field(b)
             },
             show: |_| None,
+            has_default: false,
         })
     };
 }
 
 macro_rules! field {
-    ($($at:ident).+, $parse:expr, $show:expr) => {
+    ($($at:ident).+, $has_default:expr, $parse:expr, $show:expr) => {
         Field {
             parse: $parse,
             copy: |to, from| to.$($at).+.clone_from(&from.$($at).+),
             differs: |a, b| a.$($at).+ != b.$($at).+,
             show: $show,
+            has_default: $has_default,
         }
     };
 }
@@ -243,7 +253,7 @@ const fn key(
     taken: &'static [Command],
     set: Set,
 ) -> Key {
-    Key { name, group, value, about, taken, defaults: &[], elsewhere: &[], set }
+    Key { name, group, value, about, taken, defaults: &[], elsewhere: &[], set, needs: None }
 }
 
 /// Every key there is, in the order of help.
@@ -372,6 +382,15 @@ pub const KEYS: &[Key] = &[
         option!(random, t => operations::random(t), v => v.describe()),
     )
     .elsewhere(&[fio("random_distribution", "zipf:1.1", foreign::fio_distribution), fio("percentage_random", "30", |t| vec![format!("mixed:{t}")]), fio("norandommap", "1", |t| if foreign::switch_on(t).is_empty() { Vec::new() } else { unchanged("uniform") }), diskspd("rs", "30", |t| vec![format!("mixed:{t}")]), diskspd("rdpct", "60/10:40/90", foreign::colon_zones), diskspd("rdabs", "60/1G:40/9G", foreign::colon_zones)]),
+    key(
+        "clustered",
+        Group::What,
+        "",
+        "The frequent blocks of zipf and pareto lie next to each other, from the start of the region on [default: scattered over the region]",
+        &[Run, Limit],
+        switch!(line.clustered, shown),
+    )
+    .needs(|s| matches!(s.random, Some(Order::Zipf(_) | Order::Pareto(_))), "{clustered} places the frequent blocks of a skewed order; type {random zipf:1.1} too, or leave {clustered} out"),
     key(
         "align",
         Group::What,
@@ -541,6 +560,7 @@ pub const KEYS: &[Key] = &[
         &[Run, Limit],
         option!(arrivals, t => parsers::arrivals(t)),
     )
+    .needs(|s| s.rate.is_some(), "{arrivals} is for an open loop; type {rate} too, or leave {arrivals} out")
     .elsewhere(&[fio("rate_process", "poisson", |t| unchanged(if t == "linear" { "constant" } else { t }))]),
     key(
         "limit-iops",
@@ -602,6 +622,7 @@ pub const KEYS: &[Key] = &[
         &[Run],
         option!(burst, t => count(t, 1, u32::MAX)),
     )
+    .needs(|s| s.think.is_some() || s.period.is_some() || !s.lines.is_empty(), "{burst} is the number of operations after a pause; type {think} too, or leave {burst} out")
     .elsewhere(&[fio("thinktime_blocks", "4", unchanged), diskspd("i", "4", unchanged)]),
     key(
         "burst-time",
@@ -611,6 +632,7 @@ pub const KEYS: &[Key] = &[
         &[Run],
         option!(burst_time, t => time(t, 1, MAX_TIME_NS), v => show_ns(*v as f64)),
     )
+    .needs(|s| s.think.is_some(), "{burst-time} needs a pause; type {think} too, or leave {burst-time} out")
     .elsewhere(&[fio("thinktime_iotime", "9", seconds)]),
     key(
         "think-spin",
@@ -620,6 +642,7 @@ pub const KEYS: &[Key] = &[
         &[Run],
         value!(resolved.think_spin_ns, t => time(t, 1, MAX_TIME_NS), v => show_ns(*v as f64)),
     )
+    .needs(|s| s.think.is_some(), "{think-spin} needs a pause; type {think} too, or leave {think-spin} out")
     .elsewhere(&[fio("thinktime_spin", "100", foreign::microseconds)]),
     key(
         "delay",
@@ -770,7 +793,8 @@ pub const KEYS: &[Key] = &[
         "Before each fsync, fdatasync or sync_file_range wait for the writes in flight; later writes wait until it returns",
         &[Run, Limit],
         switch!(drain),
-    ),
+    )
+    .needs(|s| s.fsync.or(s.fdatasync).or(s.sync_file_range).is_some(), "{drain} needs a call that makes writes stable; type {fsync} or {fdatasync} too, or leave {drain} out"),
     key(
         "compress",
         Group::What,
@@ -796,7 +820,8 @@ pub const KEYS: &[Key] = &[
         "Take copies from the first SIZE bytes that each worker writes, such as 64m [default: of its last 64 blocks]",
         &[Run, RunCapture, Limit],
         option!(dedup_set, t => size(t, 4096, u64::MAX)),
-    ),
+    )
+    .needs(|s| s.dedup.is_some(), "{dedup-set} is the source of copies; type {dedup 30} too, or leave {dedup-set} out"),
     key(
         "dedup-shared",
         Group::What,
@@ -804,7 +829,8 @@ pub const KEYS: &[Key] = &[
         "Take copies from the sets of all workers with this setting, not only from a worker's own",
         &[Run],
         switch!(dedup_shared),
-    ),
+    )
+    .needs(|s| s.dedup_set.is_some(), "{dedup-shared} selects the sets for copies; type {dedup-set 64m} too, or leave {dedup-shared} out"),
     key(
         "zeros",
         Group::What,
@@ -866,6 +892,7 @@ pub const KEYS: &[Key] = &[
         &[Run, RunCapture, Limit, Sweep],
         switch!(place.split),
     )
+    .needs(|s| !s.place.cpus.is_empty() || s.place.node.is_some(), "{pin} needs a list of CPUs; type {cpus 0-3} or {node 0} too")
     .elsewhere(&[fio("cpus_allowed_policy", "split", |t| if t == "split" { unchanged("true") } else { Vec::new() })]),
     key(
         "node",
@@ -1134,6 +1161,11 @@ impl Key {
         self
     }
 
+    const fn needs(mut self, is_met: fn(&StreamSpec) -> bool, message: &'static str) -> Self {
+        self.needs = Some((is_met, message));
+        self
+    }
+
     /// Its help in a command, with the default there.
     pub fn about_in(&self, command: Command) -> String {
         let own = self.defaults.iter().find(|(by, _)| *by == command);
@@ -1170,7 +1202,9 @@ impl Key {
     /// What is wrong and what to type.
     pub fn parse_into(&self, stream: &mut StreamSpec, text: &str) -> Result<(), String> {
         let Some(field) = self.field() else { return Ok(()) };
-        stream.given.insert(self.name);
+        if field.has_default {
+            stream.given.insert(self.name);
+        }
         (field.parse)(stream, text)
     }
 

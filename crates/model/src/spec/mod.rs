@@ -80,7 +80,7 @@ pub struct PhaseSpec {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch")]
 pub struct StreamSpec {
-    /// The keys that were typed, some perhaps with the default value.
+    /// The keys that were typed, of those with a default that can be typed too.
     pub given: BTreeSet<&'static str>,
     /// The settings that the plan takes over as they are, with their defaults. It fills in all others.
     pub resolved: Stream,

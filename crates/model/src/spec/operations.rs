@@ -128,16 +128,6 @@ pub fn start(text: &str) -> Result<Start, String> {
     }
 }
 
-/// The start as typed: `every:1048576`.
-pub fn of_start(start: Start) -> String {
-    match start {
-        Start::Spread => "spread".into(),
-        Start::Same => "same".into(),
-        Start::Interlocked => "interlocked".into(),
-        Start::Every(bytes) => format!("every:{bytes}"),
-    }
-}
-
 /// Zones that are used one at a time: the bytes moved in each, its size, and the gap after it.
 ///
 /// # Errors
@@ -388,7 +378,7 @@ fn strided_zones_default_to_the_moved_bytes() {
 fn starts_and_mixes_are_parsed() {
     assert_eq!((start("same"), start("every:1m")), (Ok(Start::Same), Ok(Start::Every(1 << 20))));
     for word in ["spread", "same", "interlocked", "every:1048576"] {
-        assert_eq!(start(word).map(of_start).as_deref(), Ok(word));
+        assert_eq!(start(word).map(Start::to_flag).as_deref(), Ok(word));
     }
     assert!(start("every:0").is_err() && start("every").is_err_and(|e| e.contains("every:1m")));
     assert_eq!(mix("70"), Ok(Mix::of_percents(70, 0)));

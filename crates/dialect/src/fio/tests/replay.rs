@@ -29,7 +29,7 @@ fn a_log_is_replayed_at_its_times_or_as_fast_as_possible() {
     assert_eq!(slow.map(|replay| (replay.pace, replay.speed)), Some((Some(ReplayPace::Timed), Some(0.5))));
     // Limits of a job apply to a replay too.
     let limited = stream("read_iolog=x.log max_latency=10ms rate_iops_min=100");
-    assert_eq!(limited.resolved.max_latency_ns, Some(10_000_000));
+    assert_eq!(limited.shown("max-latency").as_deref(), Some("10.0 ms"));
     assert_eq!(
         limited.resolved.min_rate.map(|rule| rule.to_flag()),
         Some("iops:read=100,write=100:1s".into())

@@ -43,7 +43,7 @@ fn files_and_their_creation() {
 fn times_batches_and_seeds() {
     assert_eq!(job("[j]\nsize=1m\nrandseed=7\n").seed, Some(7));
     let pauses = stream("thinktime=500 thinktime_blocks=8");
-    assert_eq!((pauses.think, pauses.burst), (Some(model::job::Think::fixed(500_000)), Some(8)));
+    assert_eq!((pauses.think.clone(), pauses.burst), (Some(model::job::Think::fixed(500_000)), Some(8)));
     let deep = stream("ioengine=libaio iodepth=16 iodepth_batch=8 iodepth_batch_complete_min=4");
     assert_eq!((deep.depth, deep.batch), (Some(16), Some(Batch { submit: 8, complete: 4 })));
     assert_eq!(stream("startdelay=2 time_based runtime=5").resolved.delay_ns, 2_000_000_000);
@@ -198,13 +198,10 @@ fn ends_that_depend_on_speed() {
         &format!("{clones}[k]\nsize=1m\nss=iops:1%\nss_dur=9\ngroup_reporting\n"),
         &["new_group"],
     );
-    assert_eq!(stream("max_latency=10ms").resolved.max_latency_ns, Some(10_000_000));
-    assert_eq!(
-        stream("rw=randrw max_latency=500,500").resolved.max_latency_ns,
-        Some(500_000),
-        "microseconds"
-    );
-    assert_eq!(stream("max_latency=0").resolved.max_latency_ns, None);
+    let latency = |options: &str| stream(options).shown("max-latency");
+    assert_eq!(latency("max_latency=10ms").as_deref(), Some("10.0 ms"));
+    assert_eq!(latency("rw=randrw max_latency=500,500").as_deref(), Some("500 us"), "microseconds");
+    assert_eq!(latency("max_latency=0"), None);
     refused("rw=randrw max_latency=500,900", &["one value for all directions"]);
     let least = |options: &str| stream(options).resolved.min_rate.map(|rule| rule.to_flag());
     assert_eq!(least("rate_min=1024").as_deref(), Some("bw:read=1024:1s"));
@@ -415,8 +412,8 @@ fn pauses_follow_times_or_operations_and_may_spin() {
     let pauses = stream(
         "thinktime=1ms thinktime_iotime=9 thinktime_spin=100 thinktime_blocks=4 thinktime_blocks_type=issue",
     );
-    assert_eq!((pauses.think, pauses.burst), (Some(model::job::Think::fixed(1_000_000)), Some(4)));
-    assert_eq!((pauses.burst_time, pauses.resolved.think_spin_ns), (Some(9_000_000_000), 100_000));
+    assert_eq!((pauses.think.clone(), pauses.burst), (Some(model::job::Think::fixed(1_000_000)), Some(4)));
+    assert_eq!((pauses.burst_time, pauses.shown("think-spin")), (Some(9_000_000_000), Some("100 us".into())));
     refused("thinktime=1ms thinktime_spin=2ms", &["longer than thinktime"]);
     refused("thinktime=1ms thinktime_iotime=1 flow=1", &["type thinktime_blocks"]);
     refused("thinktime=1ms thinktime_blocks_type=each", &["complete or issue"]);

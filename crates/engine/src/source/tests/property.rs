@@ -90,17 +90,15 @@ fn line(unit: u32) -> impl Strategy<Value = Line> {
                 consecutive,
                 run_length,
                 interleaved,
-                times: 1,
-                mix_by_run: false,
                 mix,
                 sizes,
                 align_bytes,
                 burst,
                 delay_ns,
                 delay_law,
-                by_period: false,
                 reply_bytes,
                 writes_after_trims,
+                ..Line::default()
             }
         },
     )
