@@ -227,9 +227,13 @@ impl From<CannotBegin> for String {
 
 #[test]
 fn the_reason_is_separate_from_the_worker_and_the_advice() {
-    let error = refusal(io::ErrorKind::Unsupported, "option x: no; none here", "leave the option out");
+    let error =
+        refusal(io::ErrorKind::Unsupported, "option x: no; none here", "leave this engine option out");
     let why = CannotBegin::for_engine(3, "vsync", &error);
-    assert_eq!(why.sentence, "worker 3 cannot set up vsync: option x: no; none here; leave the option out");
+    assert_eq!(
+        why.sentence,
+        "worker 3 cannot set up vsync: option x: no; none here; leave this engine option out"
+    );
     assert_eq!(why.reason, "option x: no; none here");
     let full = CannotBegin::for_engine(0, "sync", &io::Error::from_raw_os_error(12));
     assert!(full.reason.contains("ulimit -l") && full.sentence.ends_with(&full.reason), "{full:?}");

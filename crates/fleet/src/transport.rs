@@ -625,7 +625,8 @@ fn an_mpi_call_that_does_not_return_ends_the_load() {
     let at_ns = now_ns - 3_500_000_000;
     *shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner) = vec![at_ns, 0];
     shared.polled_ns.store(at_ns, Ordering::Relaxed);
-    let over = shared.notice_silence().map(|over| (over.rank, over.why.starts_with("is not heard: MPI")));
+    let over =
+        shared.notice_silence().map(|over| (over.rank, over.why.starts_with("is not heard: an MPI call")));
     assert_eq!(over, Some((0, true)));
 }
 

@@ -735,7 +735,7 @@ impl Part {
             );
         }
         let length = Evenly::new(turn.operations, turn.turns).filter(|_| turn.turns <= turn.operations);
-        let length = length.ok_or("one of the turns has 0 operations; give each turn 1 or more")?;
+        let length = length.ok_or("one of the turns has no operation; give each turn 1 or more")?;
         let writes = |line: &job::Line| line.weight > 0 && line.does(Kind::Write);
         let flush = turn.flush.filter(|_| alone.access.lines.iter().any(writes));
         let syncs = flush.map(Syncs::new).transpose()?;
