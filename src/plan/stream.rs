@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::plan::Draft;
 use crate::plan::origins::Origins;
 use engine::engines::{ENGINES, Entry};
-use model::errno::of_ignored_errors;
+use model::errno::format_ignored_errors;
 use model::job::{
     Access, Arrivals, Batch, Bursts, Cache, Clones, Data, Every, Flush, Kind, Line, MAX_ERRORS, Mix, Order,
     Pace, PerKind, Placement, Positions, ReplayPace, Shared, Sharing, Sizes, Steps, StopRule, Stream,
@@ -450,7 +450,7 @@ fn rules(spec: &StreamSpec, engine: &Entry, origins: &mut Origins) -> Result<(),
     check_priorities(spec, engine)?;
     origins.note("--stop-after", spec.limit.time_ns, |ns| show_ns(*ns as f64));
     origins.note("--max-errors", spec.max_errors, |n| parsers::of_max_errors(*n));
-    origins.note("--ignore-errors", spec.ignored_errors.as_ref(), |e| of_ignored_errors(e));
+    origins.note("--ignore-errors", spec.ignored_errors.as_ref(), |e| format_ignored_errors(e));
     origins.note("--latency-target", spec.latency_target.as_ref(), |t| t.to_flag());
     origins.note("--steady-state", spec.steady.as_ref(), |s| s.to_flag());
     origins.note("--min-rate", spec.min_rate.as_ref(), |m| m.to_flag());

@@ -242,7 +242,7 @@ impl Hosts {
         let failed = matches!(ending, RunEnding::Failed(_));
         let missing = (silent.len() > 1).then(|| {
             let which = silent.iter().map(|rank| *rank as u32);
-            format!("{} sent no results", merge::join_names(&Which::of_all(which), &self.names))
+            format!("{} sent no results", merge::join_names(&Which::from_ranks(which), &self.names))
         });
         let notes = notes.into_iter().chain(missing);
         let notes = notes.chain(self.shared.progress().hung().iter().cloned()).collect();

@@ -139,7 +139,7 @@ impl Phase {
         end.streams.iter_mut().for_each(|stream| stream.lanes.clear());
         let window = |stream: usize| {
             let rows = || intervals.iter().filter(|row| row.stream == stream);
-            Some(Window::of_host(rows().map(|r| r.start_ns).min()?, rows().map(|r| r.end_ns).max()?))
+            Some(Window::from_host(rows().map(|r| r.start_ns).min()?, rows().map(|r| r.end_ns).max()?))
         };
         let windows = end.streams.iter().filter_map(|s| Some((s.stream, window(s.stream)?))).collect();
         Some(Self {
@@ -150,7 +150,7 @@ impl Phase {
             ended: (ending != RunEnding::Complete).then_some((rank, ending)),
             notes,
             windows,
-            late: late_ns.map_or_else(StartDelay::default, |ns| StartDelay::of_host(rank, ns)),
+            late: late_ns.map_or_else(StartDelay::default, |ns| StartDelay::from_host(rank, ns)),
             common: None,
         })
     }
@@ -502,7 +502,7 @@ pub(super) struct Window {
 
 impl Window {
     /// The window of one host.
-    pub(super) fn of_host(from_ns: u64, until_ns: u64) -> Self {
+    pub(super) fn from_host(from_ns: u64, until_ns: u64) -> Self {
         Self { begun_ns: from_ns, from_ns, until_ns, ended_ns: until_ns }
     }
 
@@ -546,7 +546,7 @@ pub(super) struct StartDelay {
 }
 
 impl StartDelay {
-    pub(super) fn of_host(rank: u32, ns: u64) -> Self {
+    pub(super) fn from_host(rank: u32, ns: u64) -> Self {
         Self { hosts: 1, first_ns: ns, last: (ns, rank) }
     }
 
@@ -737,11 +737,11 @@ fn failure_of_one_host_fails_the_run_and_notes_name_hosts() {
 fn start_spread_is_unknown_if_a_host_is_missing() {
     let reading = |offset_ns, round_trip_ns| Some(Reading { offset_ns, round_trip_ns });
     let (before, after) = ([reading(0, 0), reading(50, 600)], [reading(0, 0), reading(850, 500)]);
-    let mut late = StartDelay::of_host(0, 100);
-    late.add(StartDelay::of_host(1, 700));
+    let mut late = StartDelay::from_host(0, 100);
+    late.add(StartDelay::from_host(1, 700));
     let seen = start_spread(&late, 2, &before, &after);
     assert_eq!((seen.spread_ns, seen.clock_error_ns, seen.last), (Some(600), Some(800), Some(1)));
-    assert_eq!(start_spread(&StartDelay::of_host(0, 100), 2, &before, &after), RunSeen::default());
+    assert_eq!(start_spread(&StartDelay::from_host(0, 100), 2, &before, &after), RunSeen::default());
 }
 
 #[test]

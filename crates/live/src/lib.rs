@@ -185,7 +185,7 @@ impl Live {
     }
 
     /// Lets the view sample the devices of a plan.
-    pub fn look_at(&self, watch: &Watch, plan: &Plan, machine: &Machine) {
+    pub fn watch_devices(&self, watch: &Watch, plan: &Plan, machine: &Machine) {
         let Some(view) = self.view() else { return };
         view.set_sampler(DeviceSampler::new(watch.clone(), plan, machine));
         // The number of rows of a load curve is unknown until its search ends.

@@ -226,7 +226,7 @@ pub fn node(root: &Root, typed: &Path) -> Option<PathBuf> {
 
 /// Returns the kernel name of the block device at a path, following symbolic links; `None` if the path is no
 /// block device. A device without a node is found by its name.
-pub fn of_node(root: &Root, path: &Path) -> Option<String> {
+pub fn name_of_node(root: &Root, path: &Path) -> Option<String> {
     let text = path.to_str()?;
     if let Some(number) = root.device_number(text) {
         return stack::name_of(root, &number);

@@ -48,7 +48,7 @@ impl MachineError {
             )),
             io::ErrorKind::PermissionDenied => Self::Refused(format!(
                 "{shown} cannot be {what}: permission denied; {}",
-                sys::error_advice::of_others()
+                sys::error_advice::other_owner_advice()
             )),
             io::ErrorKind::ReadOnlyFilesystem => Self::Refused(format!(
                 "{shown} cannot be {what}: it is mounted read-only; name a path on a writable file system"

@@ -56,7 +56,7 @@ pub(crate) fn map_backing_file(root: &Root, device: &File) -> Option<Known<Exten
 
 fn read(file: &File, region: Range<u64>) -> Known<Extents> {
     let end = region.end;
-    let mut sum = Sum::of_region(region);
+    let mut sum = Sum::for_region(region);
     for extent in ioctl::extents(file, end).map_err(|e| fiemap_reason(&e))? {
         sum.add(&extent);
     }
@@ -85,7 +85,7 @@ struct Sum {
 }
 
 impl Sum {
-    fn of_region(region: Range<u64>) -> Self {
+    fn for_region(region: Range<u64>) -> Self {
         let span_bytes = region.end.saturating_sub(region.start);
         let out = Extents { span_bytes, ..Extents::default() };
         Self { out, end: region.end, reached: region.start, places: 0, piece: (0, [0; 2]) }
@@ -451,7 +451,7 @@ fn piece(logical: u64, physical: u64, bytes: u64) -> Piece {
 
 #[test]
 fn extents_that_follow_each_other_on_the_device_are_one_piece() {
-    let mut sum = Sum::of_region(0..400);
+    let mut sum = Sum::for_region(0..400);
     for (logical, physical, length) in [(0, 1000, 100), (100, 1100, 50), (150, 5000, 200), (360, 5210, 999)] {
         let mut e = Extent::default();
         (e.logical, e.physical, e.length) = (logical, physical, length);
@@ -462,7 +462,7 @@ fn extents_that_follow_each_other_on_the_device_are_one_piece() {
 
 #[test]
 fn holes_tails_and_states_are_added_up() {
-    let mut sum = Sum::of_region(0..100);
+    let mut sum = Sum::for_region(0..100);
     let piece = |logical, length, flags| {
         let mut e = Extent::default();
         (e.logical, e.physical, e.length, e.flags) = (logical, (logical + 2) << 12, length, flags);
@@ -487,7 +487,7 @@ fn bytes_outside_the_region_count_neither_as_stored_nor_as_a_hole() {
         e
     };
     let sums = |region| {
-        let mut sum = Sum::of_region(region);
+        let mut sum = Sum::for_region(region);
         sum.add(&at(0, 50));
         sum.add(&at(100, 50));
         let e = sum.close();
@@ -499,7 +499,7 @@ fn bytes_outside_the_region_count_neither_as_stored_nor_as_a_hole() {
 
 #[test]
 fn unknown_places_and_those_beyond_the_end_do_not_affect_the_alignment() {
-    let mut sum = Sum::of_region(0..4096);
+    let mut sum = Sum::for_region(0..4096);
     let pieces =
         [(0, 512, Extent::INLINE), (1024, 1, Extent::DELAYED), (2048, 3, Extent::UNPLACED), (8192, 7, 0)];
     for (logical, physical, flags) in pieces {

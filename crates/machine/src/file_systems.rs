@@ -327,7 +327,10 @@ pub fn beneath(root: &Root, path: &Path) -> Known<Vec<PathBuf>> {
 /// paths with a common identity are the same file.
 pub fn identities(root: &Root, path: &Path) -> Vec<Identity> {
     let beneath = beneath(root, path).unwrap_or_default();
-    std::iter::once(path.to_owned()).chain(beneath).filter_map(|path| identity::of_path(&path).ok()).collect()
+    std::iter::once(path.to_owned())
+        .chain(beneath)
+        .filter_map(|path| identity::from_path(&path).ok())
+        .collect()
 }
 
 /// Returns why the directories of an overlay cannot be found.

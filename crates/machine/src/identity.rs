@@ -23,8 +23,8 @@ use std::path::Path;
 /// # Errors
 ///
 /// Why the path cannot be read.
-pub fn of_path(path: &Path) -> io::Result<Identity> {
-    std::fs::metadata(path).map(|metadata| of_facts(&metadata))
+pub fn from_path(path: &Path) -> io::Result<Identity> {
+    std::fs::metadata(path).map(|metadata| from_metadata(&metadata))
 }
 
 /// Returns the identity of the file or device at a path from the kernel's cache, for files that other
@@ -34,10 +34,10 @@ pub fn of_path(path: &Path) -> io::Result<Identity> {
 /// # Errors
 ///
 /// Why the path cannot be read.
-pub(crate) fn of_path_cached(path: &Path) -> io::Result<Identity> {
+pub(crate) fn from_path_cached(path: &Path) -> io::Result<Identity> {
     let status = status_from_cache(path)?;
     if status.kind == FileType::BlockDevice {
-        return Ok(of_device(status.node_number));
+        return Ok(from_device_number(status.node_number));
     }
     Ok(Identity::File { device: status.file_system_number, inode: status.inode })
 }
@@ -48,33 +48,33 @@ pub(crate) fn of_path_cached(path: &Path) -> io::Result<Identity> {
 /// # Errors
 ///
 /// Why the status cannot be read.
-pub fn of_file(file: &File) -> io::Result<Identity> {
-    file.metadata().map(|metadata| of_facts(&metadata))
+pub fn from_file(file: &File) -> io::Result<Identity> {
+    file.metadata().map(|metadata| from_metadata(&metadata))
 }
 
 /// Returns the identity from metadata.
-pub fn of_facts(metadata: &Metadata) -> Identity {
+pub fn from_metadata(metadata: &Metadata) -> Identity {
     if metadata.file_type().is_block_device() {
-        return of_device(number_of(metadata.rdev()));
+        return from_device_number(number_of(metadata.rdev()));
     }
-    of_numbers(metadata.dev(), metadata.ino())
+    from_inode(metadata.dev(), metadata.ino())
 }
 
 /// Returns the identity of a path that the kernel prints, as in `/proc/swaps`.
-pub(crate) fn of_name(root: &Root, name: &str) -> Known<Identity> {
+pub(crate) fn from_name(root: &Root, name: &str) -> Known<Identity> {
     match root.device_number(name) {
-        Some(number) => Ok(of_device(number)),
-        None => of_path(&root.path(name)).map_err(|e| format!("{name}: {}", describe(&e))),
+        Some(number) => Ok(from_device_number(number)),
+        None => from_path(&root.path(name)).map_err(|e| format!("{name}: {}", describe(&e))),
     }
 }
 
 /// Returns the identity of the block device with this `major:minor`.
-pub(crate) fn of_device(number: String) -> Identity {
+pub(crate) fn from_device_number(number: String) -> Identity {
     Identity::Device { number, marks: Vec::new() }
 }
 
 /// Returns the identity of a file: the device number of its file system, and its inode.
-pub(crate) fn of_numbers(device: u64, inode: u64) -> Identity {
+pub(crate) fn from_inode(device: u64, inode: u64) -> Identity {
     Identity::File { device: number_of(device), inode }
 }
 
@@ -215,11 +215,11 @@ mod tests {
         std::fs::hard_link(at("a"), at("hard"))?;
         std::os::unix::fs::symlink(at("a"), at("soft"))?;
         std::fs::copy(at("a"), at("copy"))?;
-        let identity = |name: &str| of_path(&at(name));
-        let original = of_file(&File::open(at("a"))?)?;
+        let identity = |name: &str| from_path(&at(name));
+        let original = from_file(&File::open(at("a"))?)?;
         assert!(
-            of_path_cached(&at("soft"))?.is_same(&original)
-                && !of_path_cached(&at("copy"))?.is_same(&original)
+            from_path_cached(&at("soft"))?.is_same(&original)
+                && !from_path_cached(&at("copy"))?.is_same(&original)
         );
         assert!(identity("hard")?.is_same(&original) && identity("soft")?.is_same(&original));
         assert!(!identity("copy")?.is_same(&original));

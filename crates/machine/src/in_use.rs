@@ -65,7 +65,7 @@ fn below(root: &Root, name: &str) -> Vec<Identity> {
             continue;
         }
         let family = relatives(root, &name);
-        all.extend(family.iter().filter_map(|n| stack::number_of(root, n)).map(identity::of_device));
+        all.extend(family.iter().filter_map(|n| stack::number_of(root, n)).map(identity::from_device_number));
         let disk = stack::disk_of_partition(root, &name).unwrap_or(name);
         left.extend(root.list(&format!("/sys/class/block/{disk}/slaves")).unwrap_or_default());
         let Some(own) = crate::loop_devices::find_loop(root, &disk) else { continue };
@@ -181,7 +181,7 @@ fn direct_user(root: &Root, name: &str, above: Option<&str>) -> Result<Option<St
     if let Some(mount) = mounted(root, &number)? {
         return Ok(Some(mount));
     }
-    let ours = identity::of_device(number);
+    let ours = identity::from_device_number(number);
     if swaps(root)?.iter().any(|s| s.is_same(&ours)) {
         return Ok(Some(SWAP.into()));
     }
@@ -258,7 +258,7 @@ pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, St
     let mut unseen = own;
     let mirrored = file_systems::mirrored_file(root, &path);
     if let Some(mirrored) = &mirrored
-        && let Ok(what) = identity::of_path(mirrored)
+        && let Ok(what) = identity::from_path(mirrored)
         && let Some(user) = kernel_user_of_file(root, &what)?
     {
         return Ok(Use::By(format!("{user} (as {})", name::shown(mirrored))));
@@ -297,7 +297,7 @@ fn open_to_read(path: &Path) -> Result<File, String> {
 ///
 /// Why the use is unknown.
 fn direct_user_of_file(root: &Root, file: &File) -> Result<Use, String> {
-    let ours = identity::of_file(file).map_err(|e| describe(&e))?;
+    let ours = identity::from_file(file).map_err(|e| describe(&e))?;
     let swaps = swaps(root);
     if swaps.as_ref().is_ok_and(|all| all.iter().any(|s| s.is_same(&ours))) {
         return Ok(Use::By(SWAP.into()));
@@ -353,7 +353,7 @@ fn mounted_file(root: &Root, ours: &Identity) -> Result<Option<String>, String> 
             let describe_mount = || format!("mounted on {} as {}", mount.point, mount.kind);
             if mount.source.starts_with('/') {
                 let source = root.path(&format!("{inside}{}", mount.source));
-                if identity::of_path_cached(&source).is_ok_and(|it| it.is_same(ours)) {
+                if identity::from_path_cached(&source).is_ok_and(|it| it.is_same(ours)) {
                     return Ok(Some(describe_mount()));
                 }
             } else if MOUNTED_FROM_FILES.contains(&mount.kind.as_str()) {
@@ -389,7 +389,7 @@ fn swaps(root: &Root) -> Result<Vec<Identity>, String> {
         Err(why) => return Err(format!("/proc/swaps: {why}")),
     };
     let names = text.lines().skip(1).filter_map(|l| l.split_ascii_whitespace().next()).map(unescape);
-    Ok(names.filter_map(|name| identity::of_name(root, &name).ok()).collect())
+    Ok(names.filter_map(|name| identity::from_name(root, &name).ok()).collect())
 }
 
 /// The result of a search for users.
@@ -427,7 +427,7 @@ const ACCESS_MODE: u32 = 3;
 /// Finds a program that has a file open for writing, or a writable mapping of it. Searches all processes only
 /// if the kernel cannot rule out a writer.
 pub(crate) fn writer_of_file(root: &Root, file: &File) -> Use {
-    let ours = match identity::of_file(file) {
+    let ours = match identity::from_file(file) {
         Ok(ours) => [ours],
         Err(e) => return Use::Unseen(describe(&e)),
     };
@@ -570,7 +570,7 @@ fn search_processes(root: &Root, what: &[Identity]) -> Result<Holders, String> {
 /// Returns whether a process has one of these files open for writing or mapped writable.
 fn writes(root: &Root, pid: u32, what: &[Identity]) -> Result<bool, String> {
     let is_it = |path: &str| {
-        let found = identity::of_path_cached(&root.path(path)).ok();
+        let found = identity::from_path_cached(&root.path(path)).ok();
         found.is_some_and(|found| what.iter().any(|w| w.is_same(&found)))
     };
     // Each thread may have its own file table.
@@ -816,7 +816,7 @@ mod writers_tests {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         put(dir.path(), "file", "x");
         let file = dir.path().join("file");
-        let what = identity::of_path(&file).unwrap_or_else(|e| panic!("{e}"));
+        let what = identity::from_path(&file).unwrap_or_else(|e| panic!("{e}"));
         for pid in [1, 7] {
             put(dir.path(), &format!("proc/{pid}/maps"), "");
             put(dir.path(), &format!("proc/{pid}/task/{pid}/fd/0"), "");
@@ -891,7 +891,7 @@ mod writers_tests {
         // A visible user is named in every environment.
         let (dir, by) = user("0100002", "");
         std::fs::remove_file(dir.path().join("proc/self/ns/pid")).unwrap_or_else(|e| panic!("{e}"));
-        let what = identity::of_path(&dir.path().join("file")).unwrap_or_else(|e| panic!("{e}"));
+        let what = identity::from_path(&dir.path().join("file")).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(writer_of_devices(&Root::at(dir.path().to_owned()), &[what]), by);
     }
 }

@@ -162,7 +162,7 @@ mod tests {
     use crate::mark::{is_ours, may_be_made};
 
     fn made(path: &Path, bytes: u64, filling: Filling) -> Result<Made, MachineError> {
-        let planned = crate::identity::of_path(path).ok();
+        let planned = crate::identity::from_path(path).ok();
         let stop = AtomicBool::new(false);
         make(
             &Root::real(),

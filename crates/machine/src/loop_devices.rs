@@ -72,7 +72,7 @@ fn files_beneath(root: &Root, name: &str) -> Vec<Identity> {
     let path = root.path(file.trim_end_matches('\n'));
     let mut files = file_systems::beneath(root, &path).unwrap_or_default();
     files.extend(file_systems::mirrored_file(root, &path));
-    files.iter().filter_map(|path| identity::of_path(path).ok()).collect()
+    files.iter().filter_map(|path| identity::from_path(path).ok()).collect()
 }
 
 impl Loop {
@@ -112,16 +112,16 @@ pub(crate) fn loop_status(root: &Root, name: &str) -> Known<LoopStatus> {
 /// Returns the file or block device that a loop device reported.
 pub(crate) fn backing_identity(status: &LoopStatus) -> Identity {
     if status.backing_device == 0 {
-        identity::of_numbers(status.device, status.inode)
+        identity::from_inode(status.device, status.inode)
     } else {
-        identity::of_device(number_of(status.backing_device))
+        identity::from_device_number(number_of(status.backing_device))
     }
 }
 
 /// Returns the identity of the file or device that now has the name of the backing file.
 fn backing_by_name(root: &Root, name: &str) -> Known<Identity> {
     let file = root.read(&format!("/sys/class/block/{name}/loop/backing_file"))?;
-    identity::of_name(root, file.trim_end_matches('\n'))
+    identity::from_name(root, file.trim_end_matches('\n'))
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn the_name_in_sys_counts_without_a_device_node_and_removed_files_are_unknown() 
     let names: Vec<&str> = loops.iter().map(|l| l.name.as_str()).collect();
     assert_eq!(names, ["loop0", "loop1", "loop3"]);
     assert!(loops[2].backing.is_err());
-    assert_eq!(loops[0].backing.as_ref().ok(), identity::of_path(&root.path("/images/a")).ok().as_ref());
+    assert_eq!(loops[0].backing.as_ref().ok(), identity::from_path(&root.path("/images/a")).ok().as_ref());
     assert!(loops[1].read_only && loops[1].backing.as_ref().is_err_and(|why| why.contains("(deleted)")));
     assert!(bound_loops(&Root::at("/nonexistent-prefix".into())).is_err());
 }

@@ -263,7 +263,7 @@ fn read_descriptor(root: &Root, dir: &str, name: &str, on: &OnDevices, open: &mu
     if !leads_to.starts_with('/') {
         return;
     }
-    let Ok(what) = identity::of_path_cached(&root.path(&at)) else { return };
+    let Ok(what) = identity::from_path_cached(&root.path(&at)) else { return };
     let info = root.read(&format!("{dir}/fdinfo/{name}")).unwrap_or_default();
     let word = |key: &str| info.lines().find_map(|l| l.strip_prefix(key)).map(str::trim);
     let is_on_device = match &what {
@@ -474,7 +474,7 @@ impl IoCounters {
 ///
 /// # Errors
 /// Returns why `/proc/self/io` cannot be read.
-pub fn of_this_process(root: &Root) -> Known<IoCounters> {
+pub fn ended_children_io(root: &Root) -> Known<IoCounters> {
     let pid = std::process::id();
     let sum_of_threads = sum_of_threads(root, pid);
     let path = "/proc/self/io";
@@ -723,7 +723,7 @@ mod open_files_tests {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         let put = |path: &str, text: &str| put(dir.path(), path, text);
         put("data/file", "x");
-        let number = match identity::of_path(&dir.path().join("data/file")) {
+        let number = match identity::from_path(&dir.path().join("data/file")) {
             Ok(Identity::File { device, .. }) => device,
             other => panic!("{other:?}"),
         };

@@ -49,7 +49,7 @@ pub struct Rights {
 }
 
 /// Tests all rights, and whether these devices can be read.
-pub fn look<'a>(root: &Root, devices: impl Iterator<Item = &'a str>) -> Rights {
+pub fn test_rights<'a>(root: &Root, devices: impl Iterator<Item = &'a str>) -> Rights {
     let exempt = rustix::process::geteuid().is_root();
     let io_uring = io_uring(root);
     Rights {
@@ -205,12 +205,12 @@ fn is_older_than_io_uring(release: &str) -> bool {
 
 #[test]
 fn missing_interfaces_are_reported_as_not_allowed() {
-    let rights = look(&Root::at("/nonexistent-prefix".into()), ["none"].into_iter());
+    let rights = test_rights(&Root::at("/nonexistent-prefix".into()), ["none"].into_iter());
     assert!(rights.cgroup.is_err());
     assert_eq!(rights.tracing.is_ok(), crate::tracer::Tracer::new(1 << 16).is_ok(), "{:?}", rights.tracing);
     assert!(rights.devices[0].1.as_ref().is_err_and(|why| why.contains("no such file")), "{rights:?}");
     assert!(rights.open_files.is_none_or(|n| n > 0));
-    println!("{:?}", look(&Root::real(), ["loop0"].into_iter()));
+    println!("{:?}", test_rights(&Root::real(), ["loop0"].into_iter()));
 }
 
 #[cfg(test)]

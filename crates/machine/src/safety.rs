@@ -93,14 +93,14 @@ pub fn open_device(
     cache: Cache,
 ) -> Result<File, MachineError> {
     let (name, number) = identify(root, path)?;
-    must_be(root, path, &identity::of_device(number.clone()), planned)?;
+    must_be(root, path, &identity::from_device_number(number.clone()), planned)?;
     if write {
         claim(root, path, &name, &number)?;
     }
     let file =
         open_for_work(path, write, cache).map_err(|e| MachineError::at(path, opened_for(write), &e))?;
     // Without a plan it must at least be the same device as a moment ago.
-    must_be_open(root, path, &file, planned.or(Some(&identity::of_device(number))))?;
+    must_be_open(root, path, &file, planned.or(Some(&identity::from_device_number(number))))?;
     Ok(file)
 }
 
@@ -120,7 +120,7 @@ pub fn open_file(path: &Path, write: bool, cache: Cache) -> io::Result<File> {
 ///
 /// If the path cannot be read, or is something else by now.
 pub fn must_be_at(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<(), MachineError> {
-    let now = identity::of_path(path).map_err(|e| match e.kind() {
+    let now = identity::from_path(path).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => MachineError::Refused(format!(
             "{} is no longer there: it was removed or renamed after the plan was made",
             name::shown(path)
@@ -141,7 +141,7 @@ pub fn must_be_open(
     file: &File,
     planned: Option<&Identity>,
 ) -> Result<(), MachineError> {
-    let now = identity::of_file(file).map_err(|e| MachineError::at(path, "accessed", &e))?;
+    let now = identity::from_file(file).map_err(|e| MachineError::at(path, "accessed", &e))?;
     if matches!(now, Identity::File { .. }) {
         file_systems::refuse_synthetic(path, file)?;
     }
@@ -194,7 +194,7 @@ fn users(
     by_content: bool,
     unseen: bool,
 ) -> Result<Option<String>, MachineError> {
-    let what = identity::of_file(file).map_err(|e| MachineError::at(path, "accessed", &e))?;
+    let what = identity::from_file(file).map_err(|e| MachineError::at(path, "accessed", &e))?;
     let is_file = matches!(what, Identity::File { .. });
     let found = match what {
         Identity::File { .. } => in_use::file(root, file, by_content),
@@ -266,7 +266,7 @@ pub fn may_write_file(
 
 /// Whether two paths lead to the same file or device.
 pub fn is_same(a: &Path, b: &Path) -> bool {
-    identity::of_path(a).is_ok_and(|a| identity::of_path(b).is_ok_and(|b| a.is_same(&b)))
+    identity::from_path(a).is_ok_and(|a| identity::from_path(b).is_ok_and(|b| a.is_same(&b)))
 }
 
 /// Claims a device exclusively, once per process.

@@ -118,7 +118,7 @@ impl<'a> Stack<'a> {
             ));
             return Vec::new();
         };
-        let by_name = || identity::of_name(self.root, &file);
+        let by_name = || identity::from_name(self.root, &file);
         let backing =
             status.map(|status| crate::loop_devices::backing_identity(&status)).or_else(|_| by_name());
         if let Ok(what) = &backing {

@@ -61,7 +61,8 @@ pub struct TestFile {
 
 impl TestFile {
     /// Creates a file in `dir` and fills it with unique data. Fills less than `asked_bytes` if that takes
-    /// longer than `limit`. `progress` gets the bytes written and the total.
+    /// longer than `limit`. A file that several hosts share has the name `common_name`. `progress` gets the
+    /// bytes written and the total.
     ///
     /// # Errors
     ///
@@ -69,13 +70,15 @@ impl TestFile {
     /// than 16 MiB of space, and if the stop flag is set.
     pub fn make(
         dir: &Path,
+        common_name: Option<&str>,
         asked_bytes: u64,
-        (seed, limit): (u64, Duration),
+        seed: u64,
+        limit: Duration,
         stop: &AtomicBool,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Self, MachineError> {
         large_enough(asked_bytes)?;
-        let (file, name) = create(dir)?;
+        let (file, name) = common_name.map_or_else(|| create(dir), |name| create_as(dir, name))?;
         Self::from_open(file, name).filled(dir, asked_bytes, seed, limit, stop, progress)
     }
 
@@ -309,7 +312,8 @@ fn by_descriptor(file: &File) -> PathBuf {
 
 /// Whether a path leads to this open file.
 fn is_path_of(path: &Path, file: &File) -> bool {
-    identity::of_path(path).is_ok_and(|there| identity::of_file(file).is_ok_and(|open| there.is_same(&open)))
+    identity::from_path(path)
+        .is_ok_and(|there| identity::from_file(file).is_ok_and(|open| there.is_same(&open)))
 }
 
 fn create_named(dir: &Path) -> Result<(File, Option<PathBuf>), MachineError> {
@@ -496,29 +500,12 @@ pub(crate) fn host_name() -> String {
 }
 
 impl TestFile {
-    /// Creates a file with this name and fills it like [`Self::make`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::make`].
-    pub fn make_common(
-        (dir, file_name): (&Path, &str),
-        asked_bytes: u64,
-        (seed, limit): (u64, Duration),
-        stop: &AtomicBool,
-        progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<Self, MachineError> {
-        large_enough(asked_bytes)?;
-        let (file, name) = create_as(dir, file_name)?;
-        Self::from_open(file, name).filled(dir, asked_bytes, seed, limit, stop, progress)
-    }
-
     /// Creates a file of this name and length, which all hosts fill.
     ///
     /// # Errors
     ///
     /// If permission or space is missing.
-    pub fn begin_common((dir, file_name): (&Path, &str), bytes: u64) -> Result<Self, MachineError> {
+    pub fn begin_common(dir: &Path, file_name: &str, bytes: u64) -> Result<Self, MachineError> {
         large_enough(bytes)?;
         fits(dir, bytes)?;
         let (file, name) = create_as(dir, file_name)?;
@@ -535,8 +522,9 @@ impl TestFile {
     ///
     /// If the file does not become visible here, so that the directory is not shared, or if this user may not
     /// open it.
-    pub fn of_another(
-        (dir, file_name): (&Path, &str),
+    pub fn open_common(
+        dir: &Path,
+        file_name: &str,
         maker: &str,
         ended: &Arc<AtomicBool>,
     ) -> Result<Self, MachineError> {
@@ -577,7 +565,8 @@ impl TestFile {
     pub fn fill_parts(
         &mut self,
         parts: impl Iterator<Item = Range<u64>>,
-        (total, seed): (u64, u64),
+        total: u64,
+        seed: u64,
         stop: &AtomicBool,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), MachineError> {
@@ -695,7 +684,7 @@ mod tests {
 
     fn made(dir: &Path, bytes: u64) -> Result<TestFile, MachineError> {
         let limit = Duration::from_secs(15);
-        TestFile::make(dir, bytes, (7, limit), &AtomicBool::new(false), &mut |_, _| {})
+        TestFile::make(dir, None, bytes, 7, limit, &AtomicBool::new(false), &mut |_, _| {})
     }
 
     #[test]
@@ -723,7 +712,7 @@ mod tests {
         let dir = tempfile::tempdir()?;
         assert!(made(dir.path(), MIB).is_err_and(|e| e.class() == crate::error::Class::Usage));
         let stop = AtomicBool::new(true);
-        assert!(TestFile::make(dir.path(), 64 * MIB, (7, Duration::MAX), &stop, &mut |_, _| {}).is_err());
+        assert!(TestFile::make(dir.path(), None, 64 * MIB, 7, Duration::MAX, &stop, &mut |_, _| {}).is_err());
         assert!(
             made(&dir.path().join("absent"), 64 * MIB)
                 .is_err_and(|e| e.class() == crate::error::Class::Usage)
@@ -754,10 +743,10 @@ mod common_tests {
         let dir = tempfile::tempdir()?;
         let (at, ended) = (common_name(), Arc::new(AtomicBool::new(false)));
         let at = (dir.path(), at.as_str());
-        let mut ours = TestFile::begin_common(at, 16 * MIB)?;
-        let mut theirs = TestFile::of_another(at, "a", &ended)?;
+        let mut ours = TestFile::begin_common(at.0, at.1, 16 * MIB)?;
+        let mut theirs = TestFile::open_common(at.0, at.1, "a", &ended)?;
         let half = |file: &mut TestFile, part: Range<u64>, seed| {
-            file.fill_parts(std::iter::once(part), (8 * MIB, seed), &AtomicBool::new(false), &mut |_, _| {})
+            file.fill_parts(std::iter::once(part), 8 * MIB, seed, &AtomicBool::new(false), &mut |_, _| {})
         };
         half(&mut ours, 0..8 * MIB, 1)?;
         half(&mut theirs, 8 * MIB..16 * MIB, 2)?;
@@ -780,13 +769,14 @@ mod common_tests {
         let dir = tempfile::tempdir()?;
         let (at, ended) = (common_name(), Arc::new(AtomicBool::new(false)));
         let at = (dir.path(), at.as_str());
-        let ours = TestFile::begin_common(at, 16 * MIB)?;
-        let theirs = TestFile::of_another(at, "a", &ended)?;
+        let ours = TestFile::begin_common(at.0, at.1, 16 * MIB)?;
+        let theirs = TestFile::open_common(at.0, at.1, "a", &ended)?;
         ended.store(true, Ordering::Relaxed);
         drop(theirs);
         assert_eq!(std::fs::read_dir(dir.path())?.count(), 0);
         drop(ours);
-        let missing = TestFile::of_another(at, "a", &ended).err().map(|e| e.to_string()).unwrap_or_default();
+        let missing =
+            TestFile::open_common(at.0, at.1, "a", &ended).err().map(|e| e.to_string()).unwrap_or_default();
         assert!(missing.contains("interrupted"), "it is no longer waited for: {missing}");
         Ok(())
     }

@@ -130,7 +130,7 @@ pub fn by_direction(text: &str) -> String {
 }
 
 /// Formats errors for [`ignored_errors`].
-pub fn of_ignored_errors(errors: &[IgnoredError]) -> String {
+pub fn format_ignored_errors(errors: &[IgnoredError]) -> String {
     let word = |error: &IgnoredError| {
         let kind = error.kind.map_or(String::new(), |kind| format!("{}:", kind.word()));
         format!("{kind}{}", error.errno.map_or_else(|| ALL.into(), name))
@@ -179,7 +179,7 @@ fn error_names_and_numbers_are_converted() {
 #[test]
 fn ignored_errors_are_parsed_from_their_formatted_form() {
     for text in ["EIO", "write:ENOSPC", "read:all,trim:EOPNOTSUPP", "all", "250"] {
-        assert_eq!(ignored_errors(text).map(|errors| of_ignored_errors(&errors)).as_deref(), Ok(text));
+        assert_eq!(ignored_errors(text).map(|errors| format_ignored_errors(&errors)).as_deref(), Ok(text));
     }
     for (text, why) in [
         ("", "is not an error"),

@@ -238,7 +238,7 @@ impl Which {
     }
 
     /// A group of several hosts.
-    pub fn of_all(ranks: impl IntoIterator<Item = u32>) -> Self {
+    pub fn from_ranks(ranks: impl IntoIterator<Item = u32>) -> Self {
         let mut all = Self::default();
         ranks.into_iter().for_each(|rank| all.add(&Self::only(rank)));
         all

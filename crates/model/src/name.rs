@@ -27,7 +27,7 @@ pub fn text(name: impl AsRef<OsStr>) -> String {
 }
 
 /// Converts a text made by [`text`] back to the file name.
-pub fn of_text(text: &str) -> OsString {
+pub fn from_text(text: &str) -> OsString {
     let mut bytes = Vec::with_capacity(text.len());
     for c in text.chars() {
         match byte_of_stand_in(c) {
@@ -40,7 +40,7 @@ pub fn of_text(text: &str) -> OsString {
 
 /// Converts a text made by [`text`] back to a path.
 pub fn path(text: &str) -> PathBuf {
-    PathBuf::from(of_text(text))
+    PathBuf::from(from_text(text))
 }
 
 /// Formats a path for people, in one line.
@@ -141,9 +141,9 @@ fn file_names_survive_a_round_trip() {
     for name in names {
         let shown_form = text(OsStr::from_bytes(name));
         assert!(!shown_form.contains(char::is_control), "{shown_form:?}");
-        assert_eq!(of_text(&shown_form).as_bytes(), name);
+        assert_eq!(from_text(&shown_form).as_bytes(), name);
         // A stand-in character in a name must survive the round trip too.
-        assert_eq!(of_text(&text(&shown_form)), OsStr::new(&shown_form));
+        assert_eq!(from_text(&text(&shown_form)), OsStr::new(&shown_form));
     }
     assert_eq!(text("/data/plain é"), "/data/plain é");
     assert_eq!(shown(Path::new(OsStr::from_bytes(b"a\xff\n"))), r"a\xff\x0a");

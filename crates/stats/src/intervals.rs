@@ -1,7 +1,7 @@
 //! Confidence intervals of means, medians, percentiles and proportions, and the number of runs that they need.
 //!
 //! - [`mean`]: geometric mean over runs with a t-interval on logarithms, since runs vary by factors (Maricq et al., OSDI 2018).
-//! - [`of_runs`]: median over runs with an interval from order statistics, without assuming a distribution.
+//! - [`median_of_runs`]: median over runs with an interval from order statistics, without assuming a distribution.
 //! - [`half_width`]: interval of a mean within one run, which accounts for the correlation of neighbours. The next run may be on another
 //!   level.
 //! - [`interval`]: bootstrap interval of a difference of percentiles. It resamples whole runs, since a percentile varies by its operations
@@ -56,7 +56,7 @@ const LEVEL: f64 = 0.95;
 ///
 /// The median is between the k-th smallest and the k-th largest of n runs unless fewer than k runs are on one side of it, and each run is
 /// on either side with probability 1/2.
-pub fn of_runs(values: &[f64]) -> Option<Estimate> {
+pub fn median_of_runs(values: &[f64]) -> Option<Estimate> {
     if values.iter().any(|v| !v.is_finite()) {
         return None;
     }
@@ -280,8 +280,8 @@ fn ranks_match_published_tables() {
 #[test]
 fn the_interval_of_a_median_needs_six_runs() {
     let nine = [9.0, 1.0, 8.0, 2.0, 7.0, 3.0, 6.0, 4.0, 5.0];
-    assert_eq!(of_runs(&nine), Some(Estimate { value: 5.0, interval: [2.0, 8.0] }));
-    assert_eq!((of_runs(&nine[..5]), of_runs(&[f64::NAN; 9])), (None, None));
+    assert_eq!(median_of_runs(&nine), Some(Estimate { value: 5.0, interval: [2.0, 8.0] }));
+    assert_eq!((median_of_runs(&nine[..5]), median_of_runs(&[f64::NAN; 9])), (None, None));
 }
 
 #[test]

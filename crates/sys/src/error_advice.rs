@@ -22,7 +22,7 @@ pub fn own_advice() -> &'static str {
 }
 
 /// Returns the advice for a file of another user.
-pub fn of_others() -> String {
+pub fn other_owner_advice() -> String {
     if is_root() {
         own_advice().into()
     } else {

@@ -246,8 +246,10 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 pub fn probe(
     engine: &'static Entry,
     options: &Options,
-    (file, cache): (OpenFile, Cache),
-    (depth, bytes): (u32, u32),
+    file: OpenFile,
+    cache: Cache,
+    depth: u32,
+    bytes: u32,
 ) -> Result<(), CannotBegin> {
     let (clock, _) = Clock::calibrate(false);
     let mut spec = WorkerSpec {
@@ -353,7 +355,7 @@ fn a_probe_sets_up_or_refuses_an_engine_like_a_worker() -> std::io::Result<()> {
     let with = |name: &str, option: &str| {
         let options =
             if option.is_empty() { Options::new() } else { Options::from([(option.to_owned(), None)]) };
-        probe(find(name), &options, (OpenFile::new(file.try_clone()?, false), Cache::Buffered), (4, 4096))
+        probe(find(name), &options, OpenFile::new(file.try_clone()?, false), Cache::Buffered, 4, 4096)
             .map_err(|why| std::io::Error::other(why.sentence))
     };
     assert!(with("libaio", "").is_ok());

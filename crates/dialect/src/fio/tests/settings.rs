@@ -1,7 +1,7 @@
 //! Tests of fio's options that correspond to one setting of fathom.
 
 use super::{job, refused, stream};
-use model::errno::of_ignored_errors;
+use model::errno::format_ignored_errors;
 use model::job::{
     ALL_ERRORS, Arrivals, Batch, Content, Create, Filling, IoPriority, MemoryNodes, Mix, Sharing,
 };
@@ -309,7 +309,7 @@ fn tolerated_errors_overlaps_and_queues() {
     let ignored = |options: &str| {
         let stream = stream(options);
         assert_eq!(stream.max_errors, None, "{options}");
-        stream.ignored_errors.map(|errors| of_ignored_errors(&errors))
+        stream.ignored_errors.map(|errors| format_ignored_errors(&errors))
     };
     assert_eq!(ignored("continue_on_error=write rw=rw").as_deref(), Some("write:all,sync:all"));
     assert_eq!(ignored("ignore_error=EIO:ENOSPC,28").as_deref(), Some("read:EIO,read:ENOSPC,write:ENOSPC"));
