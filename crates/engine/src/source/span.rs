@@ -215,20 +215,10 @@ pub fn lanes_of_task(
     target_align: &[u32],
     (share, who): (&Share, (u64, u64)),
 ) -> Result<Vec<Box<dyn Source>>, String> {
-    match (stream.shared, target_bytes, target_align) {
-        (Some(shared), [bytes], [align]) => shared_lanes(stream, shared, *bytes, *align, share, who),
-        _ => lanes(stream, target_bytes, target_align, share),
-    }
-}
-
-fn shared_lanes(
-    stream: &Stream,
-    shared: Shared,
-    bytes: u64,
-    align: u32,
-    share: &Share,
-    who: (u64, u64),
-) -> Result<Vec<Box<dyn Source>>, String> {
+    let (Some(shared), [bytes], [align]) = (stream.shared, target_bytes, target_align) else {
+        return lanes(stream, target_bytes, target_align, share);
+    };
+    let (bytes, align) = (*bytes, *align);
     let access = &stream.access;
     let target = Target { index: 0, bytes, align: u64::from(align.max(1)) };
     let span = target.span(access.offset_bytes, access.span_bytes, access.largest_bytes().into())?;
@@ -322,11 +312,11 @@ mod tests {
         let mut stream = Stream::plain(access, 1, 2, "sync");
         stream.access.lines[0].order = order.clone();
         (stream.access.offset_bytes, stream.access.span_bytes) = (8192, 1 << 20);
-        let shared = Shared { layout, passes: None };
+        stream.shared = Some(Shared { layout, passes: None });
         let share = Share { worker, workers: 2, seed: u64::from(worker), common: Arc::new(Common::new(1)) };
         let who = (host * 2 + u64::from(worker), 4);
         let mut lanes =
-            shared_lanes(&stream, shared, 2 << 20, 512, &share, who).unwrap_or_else(|why| panic!("{why}"));
+            lanes_of_task(&stream, &[2 << 20], &[512], (&share, who)).unwrap_or_else(|why| panic!("{why}"));
         let mut ops = vec![Op::NONE; count];
         lanes[0].refill(&mut ops);
         ops.iter().map(|op| op.offset).collect()
