@@ -554,7 +554,7 @@ mod tests {
             change(&mut state);
             State::parse(&state.text()).expect_err("it is broken")
         };
-        assert!(broken(|s| s.fathom_verify = 2).contains("format is 2"));
+        assert!(broken(|s| s.fathom_verify = 2).contains("format of the state is 2"));
         assert!(broken(|s| s.verification.blocks = 0).contains("0 blocks"));
         assert!(broken(|s| s.verification.blocks = u64::MAX).contains("not possible"));
         assert!(broken(|s| s.verification.offset_bytes = u64::MAX).contains("not possible"));
