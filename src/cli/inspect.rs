@@ -67,7 +67,7 @@ impl DevicesArgs {
         }
         let mut named = Devices { format: all.format, devices: Vec::new(), empty: Vec::new() };
         for path in &self.names {
-            let kernel_name = devices::of_node(&root, path).ok_or_else(|| not_a_device(path))?;
+            let kernel_name = devices::name_of_node(&root, path).ok_or_else(|| not_a_device(path))?;
             if named.devices.iter().any(|device| device.name == kernel_name) {
                 continue;
             }

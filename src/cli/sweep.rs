@@ -309,7 +309,7 @@ pub fn repeat_request(word: &str, before: &Plan) -> Result<Request, Failure> {
     if before.study.grid().is_none() {
         return Err(refuse("that session is not a sweep; name a session of `fathom sweep`"));
     }
-    let words = insert_command(before.command.iter().map(|word| model::name::of_text(word)).collect());
+    let words = insert_command(before.command.iter().map(|word| model::name::from_text(word)).collect());
     let cli = Cli::try_parse_from(words).map_err(|_| {
         refuse("this version does not understand the session's command line; start a new sweep")
     })?;

@@ -440,7 +440,7 @@ fn paths(request: &Request) -> Result<Vec<PathBuf>, Failure> {
     let mut paths = Vec::new();
     for given in &request.targets {
         let path = given.canonicalize().map_err(|e| target::unreachable_path(given, &e))?;
-        let what = machine::identity::of_path(&path).map_err(|e| target::unreachable_path(given, &e))?;
+        let what = machine::identity::from_path(&path).map_err(|e| target::unreachable_path(given, &e))?;
         if let Some((before, _)) = seen.iter().find(|(_, known)| known.is_same(&what)) {
             return Err(Failure::Usage(format!(
                 "--compare: {} and {} are the same target; name different ones",

@@ -212,7 +212,7 @@ impl<'a> Targets<'a> {
     /// The index of a known target under any of its names: links and bind mounts lead to one file, and two device nodes
     /// may be one device. In a directory each owner has one file.
     fn known(&mut self, typed_path: &Path, path: &Path, file: MadeFor) -> Result<Option<usize>, Failure> {
-        let what = machine::identity::of_path(path).map_err(|e| unreachable_path(typed_path, &e))?;
+        let what = machine::identity::from_path(path).map_err(|e| unreachable_path(typed_path, &e))?;
         let all = file_systems::identities(self.root, path);
         // An overlay gives a file its own identity. Its storage is the same by both names.
         let below = |t: &Target| {
@@ -443,7 +443,7 @@ fn inspect_path(root: &Root, typed_path: &Path, path: &Path) -> Result<(Target, 
         bytes,
         block_bytes: 1,
         writable: role == Role::Made,
-        identity: Some(machine::stack::marked(root, machine::identity::of_facts(&facts))),
+        identity: Some(machine::stack::marked(root, machine::identity::from_metadata(&facts))),
         unseen_users: false,
         only_by_mark: false,
         other_names: Vec::new(),
@@ -463,7 +463,7 @@ fn inspect_opened(
     target: &mut Target,
     place: &mut Place,
 ) -> Result<(), Failure> {
-    let what = machine::identity::of_path(path).map_err(|e| unreachable_path(typed_path, &e))?;
+    let what = machine::identity::from_path(path).map_err(|e| unreachable_path(typed_path, &e))?;
     target.identity = Some(machine::stack::marked(root, what));
     *place = machine::resolve::resolve(root, path)?;
     Ok(())
@@ -558,7 +558,7 @@ pub(super) fn unreachable_path(typed_path: &Path, error: &std::io::Error) -> Fai
         )),
         std::io::ErrorKind::PermissionDenied => Failure::Refused(format!(
             "this user may not access {path} ({error}); {}",
-            sys::error_advice::of_others()
+            sys::error_advice::other_owner_advice()
         )),
         _ if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => Failure::Usage(format!(
             "{path} is a symbolic link in a loop; name the file, directory or device itself"

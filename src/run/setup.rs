@@ -90,7 +90,7 @@ pub(super) fn begin(
     let targets = prepare_targets(&root, &plan, &stop, &live, Some(time_left(&plan, &[]).into()), fleet)?;
     resolve_opened_files(&root, &plan, &targets, &mut machine);
     let watch = Watch::new(root.clone(), &machine, epoch);
-    live.look_at(&watch, &plan, &machine);
+    live.watch_devices(&watch, &plan, &machine);
     let self_test = run_self_test(&plan, &supplies, clock);
     let header = Header {
         format: record::FORMAT,
@@ -288,7 +288,7 @@ fn probe_target(root: &Root, target: &Target, streams: &[&Stream]) -> Result<(),
             continue;
         }
         let file = OpenFile::new(file, lent.is_some());
-        engine::engines::probe(entry, &stream.options, (file, stream.cache), (stream.depth, bytes))
+        engine::engines::probe(entry, &stream.options, file, stream.cache, stream.depth, bytes)
             .map_err(|why| Failure::Refused(why.sentence))?;
     }
     Ok(())

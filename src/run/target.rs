@@ -73,16 +73,23 @@ impl Ready {
             Role::Made if common.is_some_and(|c| !plan.is_rank(c.maker)) => (None, None),
             Role::Made => {
                 safety::must_be_at(root, path, target.identity.as_ref())?;
-                let how = (plan.host_seed(), Duration::from_nanos(plan.making_ns));
                 let made = match common {
                     Some(common) if target.made_for == MadeFor::All => {
-                        TestFile::begin_common((path, &common.name), target.bytes)?
+                        TestFile::begin_common(path, &common.name, target.bytes)?
                     }
-                    Some(common) => {
-                        let at = (path.as_path(), common.name.as_str());
-                        TestFile::make_common(at, target.bytes, how, stop, progress)?
+                    _ => {
+                        let limit = Duration::from_nanos(plan.making_ns);
+                        let common_name = common.map(|common| common.name.as_str());
+                        TestFile::make(
+                            path,
+                            common_name,
+                            target.bytes,
+                            plan.host_seed(),
+                            limit,
+                            stop,
+                            progress,
+                        )?
                     }
-                    None => TestFile::make(path, target.bytes, how, stop, progress)?,
                 };
                 let handle = made.file().try_clone().map_err(|e| refuse(path, &e))?;
                 (Some(made), Some(handle))
@@ -121,7 +128,7 @@ impl Ready {
     /// Why it cannot be opened.
     pub fn find(&mut self, common: &Common, maker: &str, ended: &Arc<AtomicBool>) -> Result<(), Failure> {
         let path = &name::path(&self.target.path);
-        let made = TestFile::of_another((path, &common.name), maker, ended)?;
+        let made = TestFile::open_common(path, &common.name, maker, ended)?;
         self.handle = Some(made.file().try_clone().map_err(|e| refuse(path, &e))?);
         self.bytes = made.bytes();
         self.made = Some(made);
@@ -135,12 +142,13 @@ impl Ready {
     pub fn fill_parts(
         &mut self,
         parts: impl Iterator<Item = Range<u64>>,
-        how: (u64, u64),
+        total: u64,
+        seed: u64,
         stop: &AtomicBool,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), Failure> {
         let Some(made) = &mut self.made else { return Ok(()) };
-        Ok(made.fill_parts(parts, how, stop, progress)?)
+        Ok(made.fill_parts(parts, total, seed, stop, progress)?)
     }
 
     /// Inspects a shared file after all hosts have written it.
@@ -246,7 +254,7 @@ fn keep(
     };
     // The path is either empty, or has what the plan found.
     let kept = kept_file::make(root, path, create, target.identity.as_ref(), seed, stop, progress)?;
-    let made = machine::identity::of_path(path).map_err(|e| refuse(path, &e))?;
+    let made = machine::identity::from_path(path).map_err(|e| refuse(path, &e))?;
     target.identity = Some(machine::stack::marked(root, made));
     Ok((kept.writing, kept.found_empty))
 }
@@ -256,7 +264,7 @@ impl Drop for Ready {
         let path = &name::path(&self.target.path);
         let planned = self.target.identity.as_ref();
         let is_it =
-            || machine::identity::of_path(path).is_ok_and(|now| planned.is_some_and(|p| p.is_same(&now)));
+            || machine::identity::from_path(path).is_ok_and(|now| planned.is_some_and(|p| p.is_same(&now)));
         if self.target.create.is_some_and(|create| create.unlink) && is_it() {
             // If removal fails, the file remains and the next call may use it. A file that another program created
             // remains, empty.
@@ -271,7 +279,7 @@ impl Drop for Ready {
 
 fn refuse(path: &Path, error: &std::io::Error) -> Failure {
     let cure = match error.kind() {
-        std::io::ErrorKind::PermissionDenied => format!("; {}", sys::error_advice::of_others()),
+        std::io::ErrorKind::PermissionDenied => format!("; {}", sys::error_advice::other_owner_advice()),
         _ => sys::cause(error).to_owned(),
     };
     Failure::Refused(format!("{} cannot be opened: {error}{cure}", name::shown(path)))
@@ -417,9 +425,7 @@ pub(crate) fn open_others(
             None => live.tick_step(done, total, Left::by(since, done, total)),
         };
         let places = parts.into_iter().flat_map(Parts::places);
-        targets[*at]
-            .fill_parts(places, (total, plan.host_seed()), stop, &mut progress)
-            .map_err(interrupted)?;
+        targets[*at].fill_parts(places, total, plan.host_seed(), stop, &mut progress).map_err(interrupted)?;
     }
     if shared.is_empty() {
         return Ok(());

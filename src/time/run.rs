@@ -16,7 +16,7 @@ use crate::session::Session;
 use crate::{stderr, time};
 use machine::named_files::{self, Named};
 use machine::page_cache;
-use machine::processes::{Processes, of_this_process};
+use machine::processes::{Processes, ended_children_io};
 use machine::root::Root;
 use machine::snapshot::Watch;
 use model::Known;
@@ -111,14 +111,14 @@ impl Runner<'_> {
         let counting = tracing.clone().and_then(Tracing::start);
         let start = self.watch.around_command(Moment::Start);
         let forks_before = forks(&self.root);
-        let moved_before = of_this_process(&self.root);
+        let moved_before = ended_children_io(&self.root);
 
         let (exit, wall_ns, usage) = match self.run_and_wait(command)? {
             Ok(ended) => ended,
             Err(code) => return Ok(Run::NotStarted(code)),
         };
 
-        let moved = of_this_process(&self.root);
+        let moved = ended_children_io(&self.root);
         let forks_after = forks(&self.root);
         let stop = self.watch.around_command(Moment::Stop);
         let traced = tracing.and_then(|tracing| tracing.end(counting?));

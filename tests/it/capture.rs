@@ -219,7 +219,7 @@ fn overrun(stage: &Stage, device: &Path) -> (u64, u64) {
     let (counted, captured) = counter(&capture, "reads");
     assert!(counted >= reads && captured < counted, "{counted} {captured}");
     let sentence = capture["completeness"]["sentence"].as_str().unwrap();
-    assert!(sentence.contains("reads missing, by the device's own counters"), "{sentence}");
+    assert!(sentence.contains("reads missing, according to the device's own counters"), "{sentence}");
     assert_eq!(counter(&capture, "writes").0 + counter(&capture, "flushes").0, 0, "it only reads");
     let ending = |name: &str| capture["ending"][name].as_u64().unwrap();
     assert!(ending("lost_events") > 0);

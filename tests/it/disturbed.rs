@@ -116,7 +116,7 @@ fn limit_set_during_a_run_is_reported_and_waited_out() {
     within_run(&mut running, "run 2 of");
     set(500);
     // Stolen CPU time is named earlier in the same line.
-    within_run(&mut running, "a limit was changed from outside");
+    within_run(&mut running, "another process changed a limit");
     set(1_000_000);
     let report = running.end().report();
     let result = &report.0["results"][0];

@@ -75,7 +75,7 @@ fn captures_that_cannot_be_fitted_are_refused() {
     );
     let text = stage.path("text");
     std::fs::write(&text, "hello\n").unwrap();
-    refused("", &text, "not a capture of fathom");
+    refused("", &text, "not a fathom capture");
     // Nothing in it, nothing that moves data, all at one moment.
     let log = stage.path("load.iolog");
     let imported = stage.path("log.capture");

@@ -148,7 +148,7 @@ fn filters_select_matching_sessions() {
     assert_eq!(stage.ids("--until 2020-01-01"), Vec::<String>::new());
     let begun = stage.list("--limit 1")[0]["started"].as_str().unwrap().to_owned();
     assert!(stage.ids(&format!("--since {begun} --until {}", &begun[..10])).contains(&second[0]));
-    stage.must_not(2, "list --since soon", &["'soon' is no date", "2026-11-21"]);
+    stage.must_not(2, "list --since soon", &["'soon' is not a date", "2026-11-21"]);
     stage.must_not(2, "list --verdict good", &["type valid, suspect or invalid"]);
 }
 

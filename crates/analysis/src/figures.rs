@@ -205,7 +205,7 @@ fn rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
         mib_per_s: bytes.value / model::units::MIB as f64,
         iops_interval: given(ops),
         mb_per_s_interval: mb(bytes),
-        iops_median: intervals::of_runs(&per_run.iter().map(|r| r[0]).collect::<Vec<_>>()),
+        iops_median: intervals::median_of_runs(&per_run.iter().map(|r| r[0]).collect::<Vec<_>>()),
     })
 }
 

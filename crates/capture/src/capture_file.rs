@@ -5,9 +5,9 @@
 //! 2. Header and end are JSON. A block has up to [`BLOCK_ROWS`] rows in columns, compressed with LZ4. Each
 //!    block is complete in itself, so a truncated file is readable up to its last complete block.
 //! 3. A block lists its tasks and flags. Its columns are, for each row: task and flags by their index in
-//!    these lists; time since the last issue; latency + 1, or 0 for none; sectors; for rows with sectors
-//!    their distance from the end of the row before, in the largest unit that divides all; time in the queue
-//!    + 1 if it was traced. Similar numbers next to each other compress well.
+//!    these lists; time since the last issue; latency + 1, or 0 without a latency; sectors; for rows with
+//!    sectors the distance from the end of the previous row, in the largest unit that divides all distances;
+//!    queue time + 1 if the queue was traced. Similar numbers next to each other compress well.
 //! 4. Numbers have as many bytes as they need: seven bits each, the lowest first.
 
 use model::captured::{Ending, Origin};
@@ -22,7 +22,7 @@ pub const BLOCK_ROWS: usize = 1 << 14;
 const MAX_BLOCK_BYTES: usize = 4 << 20;
 /// Maximum number of bytes of a name. Longer names are cut.
 const MAX_NAME_BYTES: usize = 256;
-/// Flags of a block: rows are ordered by issue; rows have a time in the queue.
+/// Flags of a block: whether rows are ordered by issue, and whether rows have a queue time.
 const IN_ORDER: u64 = 1;
 const HAS_QUEUE: u64 = 2;
 const IS_KERNEL: u64 = 1;
@@ -79,7 +79,7 @@ pub fn encode(rows: &[Row], names: &Names, has_queue: bool) -> Vec<u8> {
 /// Why the block is invalid.
 pub fn decode(block: &[u8], names: &mut Names, into: &mut Vec<Row>) -> Result<(), &'static str> {
     let plain = decompress(block)?;
-    decode_rows(&plain, names, into).ok_or("its columns end early or contain invalid values")
+    decode_rows(&plain, names, into).ok_or("its columns end early or have invalid values")
 }
 
 fn decode_rows(plain: &[u8], names: &mut Names, into: &mut Vec<Row>) -> Option<()> {
@@ -131,23 +131,23 @@ fn decode_rows(plain: &[u8], names: &mut Names, into: &mut Vec<Row>) -> Option<(
     bytes.rest.is_empty().then_some(())
 }
 
-/// Reads the length of a list, at most the number of rows that could refer to it.
+/// Reads the length of a list. A length above the number of rows that could refer to the list is invalid.
 fn list_length(bytes: &mut Bytes<'_>, rows: usize) -> Option<usize> {
     usize::try_from(bytes.number()?).ok().filter(|count| *count <= rows)
 }
 
-/// Returns by how many bits all sectors can be shifted.
+/// Returns the number of bits by which all sectors can be shifted.
 fn common_shift(rows: &[Row]) -> u32 {
     let all = rows.iter().fold(0, |all, row| all | row.sector | u64::from(row.sectors));
     if all == 0 { 0 } else { all.trailing_zeros().min(31) }
 }
 
-/// Encodes an optional number: 0 for none, else the number + 1.
+/// Encodes an optional number: 0 for `None`, otherwise the number + 1.
 fn option_code(value: Option<u64>) -> u64 {
     value.map_or(0, |value| value.saturating_add(1))
 }
 
-/// Distinct numbers in the order of their first occurrence, and the index of each.
+/// Distinct numbers in the order of their first occurrence, with the index of each.
 struct List(Vec<u32>, HashMap<u32, u64>);
 
 impl List {
@@ -234,7 +234,7 @@ fn decompress(block: &[u8]) -> Result<Vec<u8>, &'static str> {
     let mut bytes = Bytes { rest: block };
     let length = bytes.number().and_then(|length| usize::try_from(length).ok());
     let length = length.filter(|length| *length <= MAX_BLOCK_BYTES).ok_or("its length is too large")?;
-    let plain = lz4_flex::block::decompress(bytes.rest, length).map_err(|_| "it cannot be decompressed")?;
+    let plain = lz4_flex::block::decompress(bytes.rest, length).map_err(|_| "LZ4 cannot decompress it")?;
     if plain.len() == length { Ok(plain) } else { Err("it is shorter than its header says") }
 }
 
@@ -247,7 +247,7 @@ fn put(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// Encodes a signed difference as an unsigned number: small differences give small numbers.
+/// Encodes a signed difference as an unsigned number. Small differences give small numbers.
 fn zigzag(difference: i64) -> u64 {
     ((difference << 1) ^ (difference >> 63)) as u64
 }
@@ -257,14 +257,14 @@ fn unzigzag(number: u64) -> i64 {
     (number >> 1) as i64 ^ -((number & 1) as i64)
 }
 
-/// Bytes that are read from the front.
+/// Bytes that are consumed from the front.
 #[derive(Debug)]
 struct Bytes<'b> {
     rest: &'b [u8],
 }
 
 impl<'b> Bytes<'b> {
-    /// Reads the next number; `None` if there is none or it is invalid.
+    /// Reads the next number; `None` at the end of the bytes, or if the number is invalid.
     #[inline]
     fn number(&mut self) -> Option<u64> {
         let (&first, rest) = self.rest.split_first()?;
@@ -330,16 +330,16 @@ fn write_frame(to: &mut impl Write, kind: FrameKind, content: &[u8]) -> io::Resu
     to.write_all(content)
 }
 
-/// The result of reading a frame.
+/// The result of reading the next frame.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
-    /// The frame is intact, and in the buffer.
+    /// The frame is intact. Its content is in the buffer.
     Frame(FrameKind),
-    /// The file ends before it.
+    /// The file ends before the next frame.
     Nothing,
-    /// The file ends within it.
+    /// The file ends within the frame.
     Cut,
-    /// It is not a frame, or damaged.
+    /// The next bytes are not a frame, or the frame is damaged, for this reason.
     Damaged(String),
 }
 
@@ -350,7 +350,7 @@ fn read_frame(from: &mut impl Read, content: &mut Vec<u8>) -> Next {
         Ok(0) => return Next::Nothing,
         Ok(FRAME_HEAD_BYTES) => {}
         Ok(_) => return Next::Cut,
-        Err(e) => return Next::Damaged(format!("it cannot be read: {e}")),
+        Err(e) => return Next::Damaged(format!("reading failed: {e}")),
     }
     let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     let Some(kind) = FrameKind::from_letter(head[0]) else {
@@ -358,13 +358,13 @@ fn read_frame(from: &mut impl Read, content: &mut Vec<u8>) -> Next {
     };
     let length = word(1) as usize;
     if length > MAX_FRAME_BYTES {
-        return Next::Damaged(format!("a block of {length} bytes, but the maximum is {MAX_FRAME_BYTES}"));
+        return Next::Damaged(format!("a block has {length} bytes, but the maximum is {MAX_FRAME_BYTES}"));
     }
     content.clear();
     match from.take(length as u64).read_to_end(content) {
         Ok(got) if got == length => {}
         Ok(_) => return Next::Cut,
-        Err(e) => return Next::Damaged(format!("it cannot be read: {e}")),
+        Err(e) => return Next::Damaged(format!("reading failed: {e}")),
     }
     if crc32fast::hash(content) == word(5) {
         Next::Frame(kind)
@@ -373,7 +373,7 @@ fn read_frame(from: &mut impl Read, content: &mut Vec<u8>) -> Next {
     }
 }
 
-/// Fills the buffer; fewer bytes only at the end of the file.
+/// Fills the buffer. Returns fewer bytes only at the end of the file.
 fn read_full(from: &mut impl Read, mut room: &mut [u8]) -> io::Result<usize> {
     let all = room.len();
     while !room.is_empty() {
@@ -400,7 +400,7 @@ impl<W: Write> Writer<W> {
     /// Writes the header.
     ///
     /// # Errors
-    /// Why it cannot be written.
+    /// Why the header cannot be written.
     pub fn new(mut to: W, origin: &Origin) -> io::Result<Self> {
         to.write_all(MAGIC)?;
         write_frame(&mut to, FrameKind::Header, &serde_json::to_vec(origin)?)?;
@@ -411,13 +411,13 @@ impl<W: Write> Writer<W> {
     /// Adds a row, and writes a block when [`BLOCK_ROWS`] are waiting.
     ///
     /// # Errors
-    /// Why they cannot be written.
+    /// Why the block cannot be written.
     pub fn push(&mut self, row: &Row, names: &Names) -> io::Result<()> {
         self.rows.push(*row);
         if self.rows.len() < BLOCK_ROWS { Ok(()) } else { self.flush(names) }
     }
 
-    /// Returns the number of rows so far.
+    /// Returns the number of rows pushed so far.
     pub fn rows(&self) -> u64 {
         self.written + self.rows.len() as u64
     }
@@ -425,7 +425,7 @@ impl<W: Write> Writer<W> {
     /// Writes the waiting rows.
     ///
     /// # Errors
-    /// Why they cannot be written.
+    /// Why the rows cannot be written.
     pub fn flush(&mut self, names: &Names) -> io::Result<()> {
         if self.rows.is_empty() {
             return Ok(());
@@ -436,10 +436,11 @@ impl<W: Write> Writer<W> {
         self.to.flush()
     }
 
-    /// Writes the waiting rows and the end.
+    /// Writes the waiting rows and the end frame.
     ///
     /// # Errors
-    /// Why it cannot be written.
+    ///
+    /// Why the rows or the end cannot be written.
     pub fn finish(mut self, names: &Names, ending: &Ending) -> io::Result<W> {
         self.flush(names)?;
         let ending = Ending { rows: self.written, ..ending.clone() };
@@ -452,13 +453,13 @@ impl<W: Write> Writer<W> {
 /// Why a file is not a readable capture.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    /// It does not begin like a capture.
-    #[error("it is not a capture of fathom")]
+    /// The file does not begin like a capture.
+    #[error("it is not a fathom capture")]
     NoCapture,
-    /// Its format version is unknown.
+    /// The format version is unknown.
     #[error("it is a capture of format {0}, but this fathom reads format 1; use the fathom that wrote it")]
     Version(String),
-    /// Its header is missing or damaged.
+    /// The header is missing or damaged.
     #[error("its header is {0}, so the capture cannot be read")]
     Header(String),
 }
@@ -471,13 +472,13 @@ pub struct Reader<R: Read> {
     content: Vec<u8>,
     rows: Vec<Row>,
     at_end: bool,
-    /// Its header.
+    /// The header.
     pub origin: Origin,
-    /// Tasks and flags of the rows so far.
+    /// Names of the tasks and flags of the rows read so far.
     pub names: Names,
-    /// Its end, once it was read.
+    /// The end frame, once it was read.
     pub ending: Option<Ending>,
-    /// Why it cannot be read up to its end, once that was noticed.
+    /// Why the file cannot be read to its end; `None` while no damage was found.
     pub damage: Option<String>,
 }
 
@@ -485,7 +486,7 @@ impl<R: Read> Reader<R> {
     /// Reads the header.
     ///
     /// # Errors
-    /// Why it is not a readable capture.
+    /// Why the file is not a readable capture.
     pub fn new(mut from: R) -> Result<Self, Unreadable> {
         let mut magic = Vec::new();
         let line = MAGIC.len() as u64;
@@ -511,7 +512,7 @@ impl<R: Read> Reader<R> {
         (&self.rows, &self.names)
     }
 
-    /// Reads the next block and returns its rows; `None` at the end or at damage.
+    /// Reads the next block and returns its rows; `None` at the end of the file, or at damage.
     pub fn block(&mut self) -> Option<&[Row]> {
         if self.at_end {
             return None;

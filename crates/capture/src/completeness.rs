@@ -1,9 +1,8 @@
-//! Whether a capture contains all requests that the device completed: its events compared with the device's
-//! own counters.
+//! Completeness of a capture: compares its events with the device's own counters.
 //!
 //! The kernel counts completed reads, writes, discards and flushes (`Documentation/block/stat.rst`). A flush
 //! without data also counts as a write (`Documentation/admin-guide/iostats.rst`). A partition has its own
-//! writes and no flushes.
+//! count of writes and no count of flushes.
 
 use model::Known;
 use model::captured::{Completeness, Counter, Ending, Origin, Unit};
@@ -25,7 +24,7 @@ pub fn completeness(origin: &Origin, ending: Option<&Ending>) -> Completeness {
     match counters(origin, ending) {
         Ok(counters) => judge(origin, ending, counters),
         Err(why) if ending.lost_events == 0 => {
-            unknown(format!("no event was lost, but the device's counters cannot be read: {why}"))
+            unknown(format!("no event was lost, but reading the device's counters failed: {why}"))
         }
         Err(why) => Completeness {
             word: "incomplete".into(),
@@ -35,18 +34,18 @@ pub fn completeness(origin: &Origin, ending: Option<&Ending>) -> Completeness {
     }
 }
 
-/// Returns the kernel's counts along with the captured ones.
+/// Returns the kernel's counts next to the captured ones.
 fn counters(origin: &Origin, ending: &Ending) -> Known<Vec<Counter>> {
     let text =
         |stat: &Option<Known<String>>| stat.clone().unwrap_or_else(|| Err("they were not read".into()));
     let (before, after) = (text(&origin.stat)?, text(&ending.stat)?);
     let queue = origin.device.as_ref().and_then(|device| device.queue.get("iostats"));
-    // Bios are counted even if requests are not.
+    // The kernel counts bios even if it does not count requests.
     if origin.unit == Unit::Requests && queue.is_some_and(|text| text.trim() == "0") {
         return Err("counting is off (iostats is 0)".into());
     }
     let counted = BlockStat::parse(&after)?.since(&BlockStat::parse(&before)?);
-    let counted = counted.ok_or("they went backwards")?;
+    let counted = counted.ok_or("the counters went backwards")?;
     let done = ending.completed;
     let counter = |name: &str, counted, captured| Counter { name: name.into(), counted, captured };
     let mut all = vec![
@@ -60,8 +59,8 @@ fn counters(origin: &Origin, ending: &Ending) -> Known<Vec<Counter>> {
     if origin.partition.is_none() {
         all.push(counter("flushes", counted.flushes, done.flushes));
     } else if let Some(writes) = all.get_mut(1) {
-        // Flushes without data have no sector, so which of them are this partition's is unknown: at most all
-        // of them.
+        // A flush without data has no sector, so its partition is unknown: this partition has at most all of
+        // these flushes.
         writes.captured = writes.counted.clamp(done.writes, done.writes + done.empty_flushes);
     }
     Ok(all)
@@ -88,13 +87,16 @@ fn judge(origin: &Origin, ending: &Ending, counters: Vec<Counter>) -> Completene
         let loss_sentence = loss_sentence(ending);
         (
             "incomplete",
-            format!("{} missing, by the device's own counters; {loss_sentence}", missing.join(", ")),
+            format!(
+                "{} missing, according to the device's own counters; {loss_sentence}",
+                missing.join(", ")
+            ),
         )
     } else if ending.lost_events > 0 {
         ("incomplete", format!("{}; all completions were seen", loss_sentence(ending)))
     } else if !beyond.is_empty() {
         let more = beyond.join(", ");
-        ("unknown", format!("the events contain {more} more than the device counted"))
+        ("unknown", format!("the capture has {more} more than the device counted"))
     } else {
         ("complete", agreement_sentence(origin, ending, &counters))
     };

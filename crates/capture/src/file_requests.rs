@@ -1,5 +1,5 @@
-//! Selects the requests of files: those within the byte ranges that the files had when a capture began and
-//! when it ended.
+//! Selects the requests of files: those within the byte ranges of the files. The ranges are taken when a
+//! capture begins and when it ends.
 //!
 //! The crate `machine` finds the ranges. A request without sectors belongs to no file.
 
@@ -7,18 +7,18 @@ use model::captured::OfFiles;
 use trace::SECTOR;
 use trace::row::Row;
 
-/// Byte ranges at both times. Each list is ordered, and no two ranges touch.
+/// The byte ranges of the files at both times. Each list is ordered, and no two of its ranges touch.
 #[derive(Debug)]
 pub struct Within {
-    /// Ranges at either time, and at both times.
+    /// Ranges that the files had at either time, and ranges that they had at both times.
     ever: Vec<(u64, u64)>,
     always: Vec<(u64, u64)>,
-    /// Counts so far.
+    /// The counts so far.
     pub seen: OfFiles,
 }
 
 impl Within {
-    /// Combines the ranges when the capture began and when it ended.
+    /// Combines the ranges at the beginning and at the end of the capture.
     pub fn new(begin: &[(u64, u64)], end: &[(u64, u64)], seen: OfFiles) -> Self {
         Self { ever: union(begin, end), always: intersection(begin, end), seen }
     }
@@ -42,7 +42,7 @@ impl Within {
     }
 }
 
-/// How much of a range is within others.
+/// How much of a range overlaps others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Overlap {
     None,
@@ -59,7 +59,7 @@ fn overlap(ranges: &[(u64, u64)], begin: u64, end: u64) -> Overlap {
     }
 }
 
-/// Returns what is in either list.
+/// Returns the ranges that are in either list.
 fn union(a: &[(u64, u64)], b: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut all: Vec<(u64, u64)> = a.iter().chain(b).copied().collect();
     all.sort_unstable();
@@ -73,7 +73,7 @@ fn union(a: &[(u64, u64)], b: &[(u64, u64)]) -> Vec<(u64, u64)> {
     out
 }
 
-/// Returns what is in both lists.
+/// Returns the ranges that are in both lists.
 fn intersection(a: &[(u64, u64)], b: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let (mut out, mut i, mut j) = (Vec::new(), 0, 0);
     while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {

@@ -1,5 +1,5 @@
-//! Traces of other tools: fio's iolog, blktrace, blkparse and MSR Cambridge become rows; rows become a fio
-//! iolog.
+//! Traces of other tools: converts fio's iolog, blktrace, blkparse and MSR Cambridge to rows, and rows to a
+//! fio iolog.
 //!
 //! * blkparse, default output: `8,0 3 1 0.000036983 697 D W 223490 + 8 [kjournald]`: device, CPU, number,
 //!   time, process, action, letters, sector, sectors, name. Custom formats (`-f`) are not read.
@@ -9,9 +9,9 @@
 //!   times in units of 100 ns since 1601, offsets and sizes in bytes.
 //! * fio's iolog (fio's documentation, "Trace file format"), versions 2 and 3 in, version 3 out. Version 2:
 //!   `file action [offset length]`, and `file wait ms length`: the next operation starts at least `ms` after
-//!   fio did, as in fio's code (`read_iolog_get`) and unlike its documentation. Version 3: `us
-//!   file action [offset length]`, us since the beginning. Each file of a log gets a separate region of 2
-//!   TiB, in the order of their `add` lines. A log has no latencies, tasks or FUA.
+//!   fio did, as in fio's code (`read_iolog_get`) and unlike its documentation. Version 3: `us file action
+//!   [offset length]`, us since the beginning. Each file of a log gets a separate region of 2 TiB, in the
+//!   order of their `add` lines. A log has no latencies, tasks or FUA.
 //!
 //! The events of blktrace and blkparse are ordered and paired like the kernel's trace (`trace::pairing`).
 
@@ -22,18 +22,18 @@ use trace::pairing::{Merge, Pairing, Scope};
 use trace::row::{Flags, Names, Row, RowKind, Task, op};
 use trace::{Event, Step};
 
-/// Maximum number of bytes of a line. A file with longer lines is not a trace.
+/// Maximum length of a line in bytes. A file with longer lines is not a trace.
 const MAX_LINE_BYTES: u64 = 64 << 10;
-/// Events that are ordered at once: traces of several CPUs are out of order by less.
+/// Number of events that are ordered together. Traces of several CPUs are out of order by less.
 const ORDERED_AT_ONCE: usize = 1 << 16;
 
 /// Why a trace cannot be converted.
 #[derive(Debug, thiserror::Error)]
 pub enum Trouble {
-    /// What is wrong, with its place.
+    /// What is wrong in the trace, and where.
     #[error("{0}")]
     Foreign(String),
-    /// The trace cannot be read, or the capture not written.
+    /// The trace cannot be read, or the capture cannot be written.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
@@ -45,17 +45,17 @@ pub enum Language {
     Iolog(u8),
     /// Binary files of blktrace.
     Blktrace,
-    /// What blkparse prints.
+    /// Text output of blkparse.
     Blkparse,
-    /// MSR Cambridge.
+    /// CSV of MSR Cambridge.
     Msr,
 }
 
-/// Where rows go.
+/// Receives the converted rows.
 pub type Put<'p> = &'p mut dyn FnMut(&Row, &Names) -> io::Result<()>;
 
 impl Language {
-    /// Detects the kind from the beginning of a file; `None` for any other file.
+    /// Detects the kind of trace from the beginning of a file; `None` for any other file.
     pub fn detect(begins: &[u8]) -> Option<Self> {
         if is_big_endian(begins).is_some() {
             return Some(Self::Blktrace);
@@ -71,7 +71,7 @@ impl Language {
         }
     }
 
-    /// Returns its name.
+    /// Returns the name of this kind of trace.
     pub fn name(self) -> &'static str {
         match self {
             Self::Iolog(2) => "fio iolog v2",
@@ -90,10 +90,12 @@ impl Language {
         }
     }
 
-    /// Converts a trace. Several blktrace files are one trace, one of each CPU; other traces are one file.
+    /// Converts a trace. A blktrace trace may have several files, one per CPU; every other trace has one
+    /// file.
     ///
     /// # Errors
-    /// What is wrong and where, or why it cannot be read or written.
+    ///
+    /// What is wrong and where, or why the trace cannot be read or written.
     pub fn convert(self, mut from: Vec<Box<dyn BufRead>>, put: Put<'_>) -> Result<(Names, Ending), Trouble> {
         let mut into = Output { names: Names::default(), put, rows: 0, last_ns: 0, within_sectors: 0 };
         let mut ending = Ending { why: "its end".into(), ..Ending::default() };
@@ -101,7 +103,7 @@ impl Language {
             read_blktrace(from, &mut into, &mut ending)?;
         } else {
             let Some(only) = from.first_mut() else {
-                return Err(Trouble::Foreign("there is no file".into()));
+                return Err(Trouble::Foreign("the trace has no file".into()));
             };
             match self {
                 Self::Iolog(2) => read_iolog_2(only, &mut into)?,
@@ -122,7 +124,7 @@ struct Output<'p> {
     put: Put<'p>,
     rows: u64,
     last_ns: u64,
-    /// Operations that begin or end within a sector.
+    /// Number of operations that begin or end within a sector.
     within_sectors: u64,
 }
 
@@ -133,7 +135,7 @@ impl Output<'_> {
         (self.put)(row, &self.names)
     }
 
-    /// Writes a row for an operation in bytes. Partly touched sectors count as touched.
+    /// Writes a row for an operation in bytes. A partly touched sector counts as touched.
     fn put_operation(
         &mut self,
         at_ns: u64,
@@ -205,11 +207,11 @@ impl Paired {
         Self { merge: Merge::default(), pairing, names: Names::default(), first_ns: None, events: 0 }
     }
 
-    /// Adds an event. Times count from the first.
+    /// Adds an event. Times are relative to the first event.
     fn add(&mut self, mut event: Event, into: &mut Output<'_>) -> io::Result<()> {
         let first = *self.first_ns.get_or_insert(event.at_ns);
         event.at_ns = event.at_ns.saturating_sub(first);
-        // A flush completes at any sector.
+        // A flush may complete at any sector.
         if event.step != Step::Lost {
             self.events += 1;
         }
@@ -253,7 +255,7 @@ impl Paired {
     }
 }
 
-/// Whether a line is an event.
+/// Returns whether a line is an event of blkparse.
 fn is_blkparse_line(line: &str) -> bool {
     let fields: Vec<&str> = line.split_whitespace().collect();
     fields.len() >= 6 && is_device(fields[0]) && time_ns(fields[3]).is_some()
@@ -277,7 +279,8 @@ fn text_in_brackets(line: &str) -> &str {
     line.split_once(" [").map_or("", |(_, rest)| rest.trim_end().trim_end_matches(']'))
 }
 
-/// Parses a negative error number. blkparse prints the kernel's 16 bits as an unsigned number.
+/// Parses the error number of a completion, which is negative. blkparse prints the kernel's 16 bits as an
+/// unsigned number.
 fn error(text: &str) -> i32 {
     let bits = text.parse::<u16>().map(u16::cast_signed).or_else(|_| text.parse::<i16>());
     -bits.map_or(0, i32::from).abs()
@@ -288,7 +291,7 @@ fn read_blkparse(from: &mut dyn BufRead, into: &mut Output<'_>, ending: &mut End
     let mut paired = Paired::new();
     let mut device = None;
     while let Some(line) = lines.next()? {
-        // A summary follows the events.
+        // blkparse prints a summary after the events.
         if !is_blkparse_line(&line) {
             if line.starts_with("CPU") || line.starts_with("Total") {
                 break;
@@ -305,7 +308,7 @@ fn read_blkparse(from: &mut dyn BufRead, into: &mut Output<'_>, ending: &mut End
         };
         let first_device = device.get_or_insert_with(|| fields[0].to_owned());
         if *first_device != fields[0] {
-            return Err(lines.error_at("it contains several devices; select one with `blkparse -i`"));
+            return Err(lines.error_at("the trace contains several devices; select one with `blkparse -i`"));
         }
         let (Some(at_ns), Ok(tid)) = (time_ns(fields[3]), fields[4].parse::<u32>()) else {
             return Err(lines.error_at("time and process must be numbers"));
@@ -326,22 +329,22 @@ fn read_blkparse(from: &mut dyn BufRead, into: &mut Output<'_>, ending: &mut End
         paired.add(Event { at_ns, step, op, sector, sectors, flags, task, device: 0 }, into)?;
     }
     if paired.events == 0 {
-        return Err(Trouble::Foreign("it has no issued or completed request (D, C)".into()));
+        return Err(Trouble::Foreign("the trace has no issued or completed request (D, C)".into()));
     }
     Ok(paired.finish(into, ending)?)
 }
 
-/// Begins each event, with the version in the lowest byte.
+/// The first word of each event, with the version in the lowest byte.
 const MAGIC: u32 = 0x6561_7400;
 const VERSION: u32 = 7;
 /// Bytes of an event without its trailing data.
 const HEAD: usize = 48;
-/// The event, in the low half of the action.
+/// Mask of the event in the low half of the action.
 const ACT: u32 = 0xff;
 const NOTIFY_PROCESS: u32 = 0;
-/// Set if a cgroup's number follows, in eight bytes.
+/// Set in the action if the number of a cgroup follows, in eight bytes.
 const HAS_CGROUP: u32 = 1 << 8;
-/// Categories, in the high half.
+/// Bits of the categories in the high half of the action.
 const WRITE: u32 = 1 << 1;
 const FLUSH: u32 = 1 << 2;
 const SYNC: u32 = 1 << 3;
@@ -353,7 +356,7 @@ const FUA: u32 = 1 << 15;
 /// Maximum number of process names that are kept.
 const MAX_PROCESS_NAMES: usize = 1 << 20;
 
-/// Returns whether its numbers are big-endian; `None` if it is not blktrace.
+/// Returns whether the numbers of a blktrace file are big-endian; `None` if the file is not blktrace.
 fn is_big_endian(begins: &[u8]) -> Option<bool> {
     let word = <[u8; 4]>::try_from(begins.get(..4)?).ok()?;
     let is = |number: u32| number & !0xff == MAGIC;
@@ -400,7 +403,7 @@ impl Source {
                 Err(e) => return Err(e.into()),
             }
         }
-        // An event that was being written when the tracer was stopped is left out.
+        // An event that was incomplete when the tracer stopped is ignored.
         if got < HEAD {
             return Ok(None);
         }
@@ -410,7 +413,7 @@ impl Source {
         let word = |at: usize| number(&head[at..at + 4], big_endian) as u32;
         let long = |at: usize| number(&head[at..at + 8], big_endian);
         if word(0) & 0xff != VERSION {
-            return Err(error_at("its version is not 7"));
+            return Err(error_at("the blktrace format version is not 7"));
         }
         let mut trailing = vec![0; half(46) as usize];
         if self.from.read_exact(&mut trailing).is_err() {
@@ -447,7 +450,7 @@ fn read_blktrace(
     let mut processes: HashMap<u32, String> = HashMap::new();
     let mut device = None;
     loop {
-        // Takes the oldest of the next events.
+        // Take the oldest of the next events of all files.
         let oldest = sources.iter_mut().filter(|source| source.next.is_some());
         let Some(source) = oldest.min_by_key(|source| source.next.as_ref().map(|next| next.time)) else {
             break;
@@ -461,14 +464,14 @@ fn read_blktrace(
         let Some(step) = step(record.action) else { continue };
         if *device.get_or_insert(record.device) != record.device {
             return Err(Trouble::Foreign(
-                "it contains several devices; select one with `blkparse -i DEVICE -d FILE`".into(),
+                "the trace contains several devices; select one with `blkparse -i DEVICE -d FILE`".into(),
             ));
         }
         let event = event(step, &record, &mut paired, &processes);
         paired.add(event, into)?;
     }
     if paired.events == 0 {
-        return Err(Trouble::Foreign("it has no issued or completed request".into()));
+        return Err(Trouble::Foreign("the trace has no issued or completed request".into()));
     }
     Ok(paired.finish(into, ending)?)
 }
@@ -508,7 +511,7 @@ fn event(step: Step, record: &Record, paired: &mut Paired, processes: &HashMap<u
     Event { at_ns: record.time, step, op, sector: record.sector, sectors, flags, task, device: 0 }
 }
 
-/// Returns the kernel's letters for categories, like blkparse.
+/// Returns the kernel's letters for categories, as blkparse prints them.
 fn letters(categories: u32, sectors: u32) -> String {
     let has = |category: u32| categories & category != 0;
     let mut letters = String::new();
@@ -534,7 +537,7 @@ fn letters(categories: u32, sectors: u32) -> String {
 /// ns per unit of time.
 const UNIT_NS: u64 = 100;
 
-/// Whether a line is MSR Cambridge CSV, or its heading.
+/// Returns whether a line is MSR Cambridge CSV, or its heading.
 fn is_msr_line(line: &str) -> bool {
     let fields: Vec<&str> = line.split(',').collect();
     let is_heading = fields.first().is_some_and(|first| first.eq_ignore_ascii_case("timestamp"));
@@ -582,7 +585,7 @@ fn read_msr(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble
 
 /// Bits of the offset within a file.
 const FILE_BITS: u32 = 41;
-/// Maximum number of files. Further ones have no region.
+/// Maximum number of files. Further files have no region.
 const MAX_FILES: usize = 1 << 20;
 /// ns per us, and per ms.
 const US: u64 = 1000;
@@ -627,7 +630,7 @@ fn read_iolog_3(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Tro
     Ok(())
 }
 
-/// Regions of files, by their names.
+/// Regions of the files, by name.
 #[derive(Default)]
 struct Regions(HashMap<String, u64>);
 
@@ -656,7 +659,7 @@ impl Regions {
             "trim" => "D",
             "sync" | "datasync" | "sync_file_range" => "FWS",
             "add" | "open" | "close" | "wait" => return Ok(()),
-            _ => return Err(lines.error_at("fio has no such action")),
+            _ => return Err(lines.error_at("fio does not know this action")),
         };
         let task = Task { name: file.to_owned(), ..Task::default() };
         if rwbs == "FWS" {
@@ -683,15 +686,17 @@ pub struct Export<W: Write> {
     file: String,
     last_us: u64,
     asked: bool,
-    /// Requests that a log cannot express.
+    /// Number of requests that a log cannot express.
     pub left_out: u64,
 }
 
 impl<W: Write> Export<W> {
-    /// Begins a log. If the capture knows who requested flushes, these are written and not the device's own.
+    /// Begins a log. With `flushes_have_owners` it writes the flushes that tasks requested instead of the
+    /// flushes that the device received.
     ///
     /// # Errors
-    /// Why it cannot be written.
+    ///
+    /// Why the log cannot be written.
     pub fn new(mut to: W, file: &str, flushes_have_owners: bool) -> io::Result<Self> {
         write!(to, "fio version 3 iolog\n0 {file} add\n0 {file} open\n")?;
         Ok(Self { to, file: file.to_owned(), last_us: 0, asked: flushes_have_owners, left_out: 0 })
@@ -700,12 +705,12 @@ impl<W: Write> Export<W> {
     /// Adds a request.
     ///
     /// # Errors
-    /// Why it cannot be written.
+    /// Why the log cannot be written.
     pub fn add(&mut self, row: &Row, names: &Names) -> io::Result<()> {
         let Some(flags) = names.flags_at(row.flags) else { return Ok(()) };
         let action = match (flags.kind, flags.op(row.sectors)) {
             (RowKind::Asked, _) if row.sectors == 0 => "datasync",
-            // Its data is a separate row.
+            // The data of the write is in a separate row.
             (RowKind::Asked, _) => return Ok(()),
             (_, Op::Flush) if self.asked => return Ok(()),
             (_, Op::Flush) => "datasync",
@@ -717,7 +722,7 @@ impl<W: Write> Export<W> {
                 return Ok(());
             }
         };
-        // fio refuses times that go backwards.
+        // fio refuses a log in which times go backwards.
         self.last_us = self.last_us.max(row.issue_ns / US);
         let (offset, bytes) = (row.sector.saturating_mul(trace::SECTOR), row.bytes());
         writeln!(self.to, "{} {} {action} {offset} {bytes}", self.last_us, self.file)
@@ -726,7 +731,7 @@ impl<W: Write> Export<W> {
     /// Ends the log.
     ///
     /// # Errors
-    /// Why it cannot be written.
+    /// Why the log cannot be written.
     pub fn finish(mut self) -> io::Result<W> {
         writeln!(self.to, "{} {} close", self.last_us, self.file)?;
         self.to.flush()?;

@@ -4,11 +4,12 @@
 //! 1. `Operations` turns rows into reads, writes, trims and syncs with their original times. A write that
 //!    requests a flush before it is two operations: the sync, and the write as soon as the sync is done. On
 //!    devices with requests, the flush began when the bio was queued, and ended when the write was issued. If
-//!    the capture knows who requested flushes, these are replayed and not the device's own.
+//!    the capture shows which tasks requested flushes, the replay issues these flushes instead of those that
+//!    the device received.
 //! 2. [`Scan`], the first pass, measures the load: sizes, touched extents, operations in flight, and the
 //!    figures that a replay is compared with. Each task with enough operations gets a lane.
-//! 3. [`Steps`], the second pass, gives each operation what it waits for: the last operation of its task that
-//!    had completed before it was issued, and then the same time as in the capture.
+//! 3. [`Steps`], the second pass, decides what each operation waits for: the last operation of its task that
+//!    had completed before it was issued, plus the same time as in the capture.
 //! 4. `Dense` moves the touched extents together, in their order, so that the load fits a smaller target.
 //!
 //! The crate `engine` submits the steps.
@@ -21,29 +22,29 @@ use std::collections::{BinaryHeap, HashMap};
 use trace::SECTOR;
 use trace::row::{Names, Row, RowKind};
 
-/// Maximum number of requested writes with a flush that are not issued. No kernel has more at once.
+/// Maximum number of queued writes with a flush that were not issued yet. No kernel has more at once.
 const MAX_REQUESTED_FLUSHES: usize = 1 << 16;
 
 /// An operation of the capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Operation {
-    /// When it began, ns since the capture began.
+    /// When the operation began, in ns since the capture began.
     pub(crate) issue_ns: u64,
-    /// When it completed, if known.
+    /// When the operation completed; `None` if unknown.
     pub(crate) done_ns: Option<u64>,
-    /// How long it took, if known for it alone.
+    /// Latency of this operation alone; `None` if unknown.
     pub(crate) latency_ns: Option<u64>,
     /// First sector.
     pub(crate) sector: u64,
-    /// Sectors; 0 for a sync.
+    /// Number of sectors; 0 for a sync.
     pub(crate) sectors: u32,
-    /// What it does.
+    /// Read, write, trim or sync.
     pub(crate) kind: Kind,
     /// Whether it must be stable at completion (FUA).
     pub(crate) is_stable: bool,
-    /// Index of its task among the names.
+    /// Index of the task among the names.
     pub(crate) task: u32,
-    /// Whether the operation before it is its flush.
+    /// Whether the previous operation is this write's flush.
     pub(crate) is_flushed: bool,
 }
 
@@ -52,12 +53,12 @@ pub(crate) struct Operation {
 pub(crate) struct Operations {
     /// Whether requested flushes are separate rows.
     flushes_are_rows: bool,
-    /// When writes with a flush were queued, by their sector.
+    /// By sector: when writes with a flush were queued.
     asked: HashMap<u64, u64>,
-    /// Changes to the operations, and whether sizes change.
+    /// Changes to apply to the operations, and whether sizes change.
     changes: Changes,
     sizes_change: bool,
-    /// Requests without a counterpart.
+    /// Number of requests that have no corresponding operation.
     pub(crate) left_out: u64,
 }
 
@@ -68,7 +69,7 @@ impl Operations {
         Self { flushes_are_rows, asked: HashMap::new(), changes: changes.clone(), sizes_change, left_out: 0 }
     }
 
-    /// Returns first sector and number of sectors after the changes.
+    /// Applies the changes to the first sector and the number of sectors.
     fn placed(&self, sector: u64, sectors: u32) -> (u64, u32) {
         let sector = sector / self.changes.divide.max(1);
         let align = self.changes.align_bytes / SECTOR;
@@ -129,7 +130,7 @@ impl Operations {
         });
     }
 
-    /// Returns the flush before a write.
+    /// Returns the sync for the flush before a write.
     fn flush_before(&mut self, row: &Row) -> Operation {
         let asked_ns =
             self.asked.remove(&row.sector).filter(|ns| self.flushes_are_rows && *ns <= row.issue_ns);
@@ -147,14 +148,14 @@ impl Operations {
     }
 }
 
-/// Minimum number of operations of a task with a lane of its own.
+/// Minimum number of operations for a task to have its own lane.
 const MIN_LANE_OPERATIONS: u64 = 16;
 /// Maximum number of operations in flight that are counted.
 const MAX_IN_FLIGHT: usize = 1 << 16;
 /// Bits of the largest reported alignment in sectors: 1 MiB.
 const MAX_ALIGNMENT_BITS: u32 = 11;
 
-/// Returns the alignment in sectors of offsets and sizes whose bitwise OR this is.
+/// Returns the alignment in sectors of offsets and sizes. `bits` is their bitwise OR.
 pub(crate) fn alignment_sectors(bits: u64) -> u64 {
     1 << bits.trailing_zeros().min(MAX_ALIGNMENT_BITS)
 }
@@ -162,9 +163,9 @@ pub(crate) fn alignment_sectors(bits: u64) -> u64 {
 /// Operations in flight, in the order of their issue.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
-    /// Sum of the times in flight.
+    /// Sum of the operations' times in flight, in ns.
     pub(crate) total_ns: u128,
-    /// Maximum number of operations at once.
+    /// Maximum number of operations in flight at once.
     pub(crate) depth_max: usize,
     ends: BinaryHeap<Reverse<u64>>,
 }
@@ -189,7 +190,7 @@ struct KindFigures {
     bytes: u64,
     least: Option<u64>,
     most: u64,
-    /// Operations that begin where the last one ended; and where that was.
+    /// Number of operations that begin where the previous one ended, and the end of the last operation.
     sequential: u64,
     end_sector: u64,
     latency: Histogram,
@@ -210,10 +211,10 @@ struct Figures {
     in_flight: InFlight,
     extents: Extents,
     end_sector: u64,
-    /// All sectors and sizes combined bit by bit. The lowest bit is their alignment.
+    /// Bitwise OR of all sectors and sizes. The lowest set bit is their alignment.
     bits: u64,
     has_stable: bool,
-    /// Operations of each task, by its index.
+    /// Number of operations of each task, by task index.
     operations_of_task: Vec<u64>,
 }
 
@@ -222,7 +223,7 @@ struct Figures {
 pub struct Load {
     figures: Figures,
     left_out: u64,
-    /// Lane of each task.
+    /// The lane of each task, by task index.
     lanes: Vec<u16>,
     lane_count: u32,
     dense: Dense,
@@ -241,8 +242,7 @@ impl Scan {
         }
     }
 
-    /// Returns the load, with at most `most_lanes` lanes. The first lane has all tasks without a lane of
-    /// their own.
+    /// Returns the load with at most `most_lanes` lanes. Tasks without their own lane share the first one.
     pub fn finish(self, most_lanes: u32) -> Load {
         let mut figures = self.figures;
         let mut by_count: Vec<(u64, usize)> =
@@ -297,7 +297,7 @@ impl Figures {
 }
 
 impl Load {
-    /// Returns when its first operation began, in ns since the capture began.
+    /// Returns when the first operation began, in ns since the capture began.
     fn first_ns(&self) -> u64 {
         self.figures.first_ns.unwrap_or(0)
     }
@@ -307,12 +307,12 @@ impl Load {
         self.figures.kinds.iter().map(|kind| kind.operations).sum()
     }
 
-    /// Whether any completion time is known.
+    /// Returns whether any completion time is known.
     pub fn has_completions(&self) -> bool {
         self.figures.in_flight.total_ns > 0
     }
 
-    /// Whether single writes had to be stable at completion.
+    /// Returns whether the capture has single writes that are stable at completion.
     pub fn has_stable_writes(&self) -> bool {
         self.figures.has_stable
     }
@@ -358,9 +358,9 @@ impl Load {
     }
 }
 
-/// Sectors of a block. Partly touched blocks count as touched, so that 4 KiB alignment is kept.
+/// Sectors per block. A partly touched block counts as touched, so that 4 KiB alignment is kept.
 const BLOCK_SECTORS: u64 = 8;
-/// Maximum number of extents. With more, neighbouring extents merge in ever larger blocks.
+/// Maximum number of extents. Beyond it, neighbouring extents merge into larger and larger blocks.
 const MAX_EXTENTS: usize = 1 << 20;
 /// Extents that are collected before they are sorted.
 const MAX_GATHERED: usize = MAX_EXTENTS * 2;
@@ -368,10 +368,10 @@ const MAX_GATHERED: usize = MAX_EXTENTS * 2;
 /// Touched extents.
 #[derive(Clone, Debug, Default)]
 struct Extents {
-    /// First block and the block after the last; sorted and separate up to `settled`.
+    /// Extents as (first block, block after the last); sorted and disjoint up to index `settled`.
     all: Vec<(u64, u64)>,
     settled: usize,
-    /// By how many bits blocks are enlarged.
+    /// Number of bits by which blocks were enlarged.
     extra_bits: u32,
 }
 
@@ -382,7 +382,7 @@ impl Extents {
         let after_last = sector.saturating_add(u64::from(sectors)).div_ceil(BLOCK_SECTORS);
         let part = self.round_to_blocks(first, after_last);
         match self.all.last_mut() {
-            // In many loads most extents continue the last one.
+            // In many loads most extents continue the previous one.
             Some(last) if last.1 == part.0 => last.1 = part.1,
             Some(last) if last.0 <= part.0 && part.1 <= last.1 => {}
             _ => self.all.push(part),
@@ -422,7 +422,7 @@ impl Extents {
         self.settled = self.all.len();
     }
 
-    /// Returns the extents moved together.
+    /// Returns the extents, moved together.
     fn dense(mut self) -> Dense {
         self.settle();
         let mut sum = 0;
@@ -439,9 +439,9 @@ impl Extents {
 /// Extents moved together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Dense {
-    /// First sector of each extent, and its new sector.
+    /// For each extent its first sector and its new first sector.
     moved: Vec<(u64, u64)>,
-    /// Sum of their lengths.
+    /// Total number of sectors of all extents.
     sectors: u64,
 }
 
@@ -457,7 +457,7 @@ impl Dense {
     }
 }
 
-/// Largest trim in sectors: its length must fit the kernel's result.
+/// Maximum size of a trim in sectors. Its length in bytes must fit the kernel's 32-bit result.
 const MAX_TRIM_SECTORS: u64 = (1 << 30) / SECTOR;
 
 /// How a load is replayed.
@@ -465,30 +465,30 @@ const MAX_TRIM_SECTORS: u64 = (1 << 30) / SECTOR;
 pub struct ReplaySettings {
     /// What an operation waits for.
     pub pace: ReplayPace,
-    /// Divisor of times.
+    /// Divisor of all captured times.
     pub speed: f64,
     /// Whether touched extents are moved together.
     pub dense: bool,
-    /// Operations wait only for operations less than this many ago.
+    /// Operations wait only for one of the last `reach` - 1 operations of their lane.
     pub reach: u32,
 }
 
 /// An operation to submit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// Bytes; 0 for a sync.
+    /// Length in bytes; 0 for a sync.
     pub length: u32,
-    /// What it does.
+    /// Read, write, trim or sync.
     pub kind: Kind,
     /// Whether it must be stable when it completes.
     pub is_stable: bool,
     /// Lane of its task.
     pub lane: u16,
-    /// How many operations of its lane ago the one was submitted that it waits for; 0 for none.
+    /// Distance to the operation of its lane that it waits for, in operations; 0 if it waits for none.
     pub after: u32,
-    /// How long it waits in ns: from that operation's completion, or from the beginning.
+    /// Time to wait after the completion of that operation, or after the beginning, in ns.
     pub wait_ns: u64,
 }
 
@@ -499,7 +499,7 @@ pub struct Steps {
     load: Load,
     chains: Vec<Chain>,
     settings: ReplaySettings,
-    /// Discards completely outside of the extents that were read or written, with `dense`.
+    /// Number of discards that are completely outside of the read and written extents, with `dense`.
     pub outside: u64,
 }
 
@@ -549,7 +549,7 @@ fn place(operation: &Operation, load: &Load, settings: &ReplaySettings) -> (u64,
     if kind != Kind::Trim {
         return (first, u64::from(sectors));
     }
-    // The discarded rest may be larger than the target.
+    // The rest of the discard may be larger than the target.
     let end = load.dense.place(sector.saturating_add(u64::from(sectors)));
     (first, end.saturating_sub(first))
 }
@@ -574,7 +574,7 @@ fn step(
                 None => (lane, 0, at_speed(since_ns)),
             }
         }
-        // It and its flush were one request, at any time.
+        // The write and its flush were one request in the capture.
         ReplayPace::Timed if operation.is_flushed => (lane, 1, 0),
         ReplayPace::Timed => (lane, 0, at_speed(since_ns)),
         ReplayPace::Fast => (0, u32::from(operation.is_flushed), 0),
@@ -590,8 +590,8 @@ fn step(
     }
 }
 
-/// Maximum number of known operations of a task in flight. No device takes more. Limits the memory that a hostile file can
-/// take.
+/// Maximum number of a task's operations in flight that are followed. No device accepts more. The limit
+/// bounds the memory that a hostile file can use.
 const MAX_CHAINED: usize = 1 << 12;
 
 /// The recent operations of a task, which later ones may wait for.
@@ -599,15 +599,15 @@ const MAX_CHAINED: usize = 1 << 12;
 struct Chain {
     /// Number of the next operation.
     next: u64,
-    /// Operations in flight: their completion times and numbers.
+    /// Operations in flight, as (completion time, number).
     in_flight: BinaryHeap<Reverse<(u64, u64)>>,
-    /// The last completed operation.
+    /// The operation that completed last, as (completion time, number).
     last: Option<(u64, u64)>,
 }
 
 impl Chain {
-    /// Adds an operation. Returns how many operations ago the one was that it waited for, and the time in ns
-    /// from that one's completion to this one's issue; `None` if there is none less than `reach` ago.
+    /// Adds an operation. Returns the distance to the operation that it waits for, and the time in ns from
+    /// that one's completion to this one's issue; `None` if there is none within `reach` operations.
     fn add(&mut self, operation: &Operation, reach: u64) -> Option<(u64, u64)> {
         while let Some(Reverse((done_ns, number))) = self.in_flight.peek().copied() {
             if done_ns > operation.issue_ns {
@@ -622,7 +622,7 @@ impl Chain {
             self.in_flight.push(Reverse((done_ns, number)));
         }
         if operation.is_flushed {
-            // Its own flush, even if others completed meanwhile.
+            // The write waits for its own flush, even if other operations completed in between.
             return Some((1, 0));
         }
         let (done_ns, waited_for) = self.last?;

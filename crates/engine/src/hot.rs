@@ -1,8 +1,8 @@
 //! The hot loop: one worker's time from the first operation to the last completion.
 //!
 //! 1. Everything is decided and allocated before the first operation.
-//! 2. A turn queues at most one batch, lane after lane, and submits it. It waits only if no lane can continue.
-//! 3. It reaps completions and counts them: in the measured window into the present block, else into the totals only.
+//! 2. A turn queues at most one batch, lane after lane, and submits it. It waits only if no lane has room.
+//! 3. It reaps completions and counts them: in the measured window into the current block, otherwise only into the totals.
 //! 4. One timestamp is taken directly before each call that submits operations, and one when completions are first seen. The depth is the
 //!    integral of operations in flight over the same timestamps, but separate from the latencies, so that Little's law checks both.
 //! 5. At the end of an interval the block goes to the collector. Stages are warm-up, measured window and cool-down.
@@ -18,12 +18,12 @@ use depth_search::Search;
 use model::job::Kind;
 use std::sync::atomic::Ordering;
 
-/// Longest wait for operations in flight at the end.
+/// Time limit for operations in flight at the end.
 const DRAIN_LIMIT_NS: u64 = 5_000_000_000;
-/// Longest single wait for an operation that is not due yet, so that a stop is noticed.
+/// Maximum length of one pause, so that a stop is noticed.
 const PAUSE_LIMIT_NS: u64 = 100_000_000;
 
-/// An operation in flight: the data that its completion needs.
+/// What the loop keeps of an operation in flight until it completes.
 #[derive(Clone, Copy)]
 struct Slot {
     /// Timestamp of the submission.
@@ -35,12 +35,12 @@ struct Slot {
     kind: Kind,
 }
 
-/// Why lanes cannot submit.
+/// What held lanes back in this turn.
 #[derive(Clone, Copy)]
 struct Held {
-    /// Whether a lane has room and waits for a time or a completion.
+    /// Whether a lane with room waits for a time or for a completion.
     any: bool,
-    /// The earliest such time; `u64::MAX` without any.
+    /// The earliest time at which a waiting lane may submit; `u64::MAX` if none waits for a time.
     due: u64,
 }
 
@@ -64,21 +64,21 @@ pub(crate) struct Loop<'a, E, R> {
     budget: (u64, u64),
     block: Box<Block>,
     totals: Totals,
-    /// Failures that are still allowed.
+    /// Failed operations that the worker still tolerates before it gives up.
     failures_left: u64,
-    /// Timestamp up to which the depth was integrated, and the integral since the start of the interval, in ticks.
+    /// The timestamp up to which the depth is integrated, and the integral since the start of the interval, in ticks.
     depth_integral: (u64, u64),
     last_completion: u64,
-    /// The last timestamp.
+    /// The most recent timestamp.
     now: u64,
     /// First timestamp, the one that arrival times count from, and first and last timestamp of the measured window.
     start: u64,
     begin: u64,
     window: (u64, u64),
     stage: Stage,
-    /// End of the present interval or stage.
+    /// End of the current interval or stage.
     next_edge_stamp: u64,
-    /// The search for the depth under a latency target.
+    /// The depth search of `--latency-target`.
     search: Option<Search>,
     turn_count: u64,
 }
@@ -135,7 +135,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.engine.time()
     }
 
-    /// Returns the outcome, in which the caller fills in error, cost and wall time.
+    /// Returns the outcome. The caller fills in error, resource usage and wall time.
     pub(crate) fn close(self) -> Outcome {
         self.recorder.close(Outcome {
             window_ns: self.engine.time().ns(self.window.1 - self.window.0),
@@ -174,7 +174,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
     fn run_turns(&mut self) -> Result<(), String> {
         loop {
             self.turn()?;
-            // A stop must be noticed within a turn; a relaxed load of an unmodified cache line costs nothing.
+            // A stop must be noticed within one turn. A relaxed load of an unmodified cache line costs nothing.
             if (self.now >= self.next_edge_stamp || self.link.stop.load(Ordering::Relaxed))
                 && self.end_of_interval()
             {
@@ -183,7 +183,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         }
     }
 
-    /// Waits for the first operation of a stream that begins later than its phase.
+    /// Waits until a stream's start delay is over.
     fn wait_for_start_delay(&mut self) -> Result<(), String> {
         while self.now < self.begin && !self.link.stop.load(Ordering::Relaxed) {
             self.link.heartbeat.fetch_add(1, Ordering::Relaxed);
@@ -193,7 +193,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         Ok(())
     }
 
-    /// Submits operations while there is room, waits otherwise, and takes completions.
+    /// One turn: submits operations while there is room, otherwise waits, then takes completions.
     #[inline]
     fn turn(&mut self) -> Result<(), String> {
         self.turn_count += 1;
@@ -214,7 +214,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             }
             self.submit(wait)?;
             if wait == 0 {
-                // Completions up to now count at this timestamp too; the reap follows directly.
+                // The depth is integrated up to this timestamp, and the reap directly after it counts completions at the same one.
                 self.now = self.engine.time().now();
                 if self.stage == Stage::Window {
                     self.block.submit.record(self.engine.time().ns(self.now - now));
@@ -263,7 +263,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
                 self.count_in_totals(self.done[i]);
             }
         }
-        // A lane whose operations complete at once would starve the others.
+        // Alternate the lanes: one whose operations complete at once would starve the others.
         if self.lanes.len() > 1 {
             self.advance_lane();
         }
@@ -274,12 +274,10 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             self.report_completions(taken);
         }
         if R::KEEPS && self.recorder.is_fatal() {
-            return Err(
-                "ended with the first read that found something else than what should be there".into()
-            );
+            return Err("a read returned wrong data, and the first wrong read ends the run".into());
         }
         if self.failures_left == 0 {
-            return Err(format!("gave up after {} operations that failed", self.spec.max_errors));
+            return Err(format!("gave up after {} failed operations", self.spec.max_errors));
         }
         Ok(())
     }
@@ -299,7 +297,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         }
     }
 
-    /// Queues operations of a lane. Returns false if the batch is full or the stop rule allows no more.
+    /// Queues operations of one lane. Returns false if the batch is full or the stop rule allows no more operations.
     #[inline]
     fn gather_from(&mut self, at: usize, limit: usize) -> bool {
         let room = (self.spec.depth - self.lanes[at].in_flight) as usize;
@@ -310,7 +308,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             }
             let lane = &mut self.lanes[at];
             let op = lane.peek();
-            // Without its own time an operation cannot be late.
+            // An operation without its own time is never late.
             let mut due = u64::MAX;
             if op.flags != 0 {
                 match self.due_if_ready(at, &op) {
@@ -348,7 +346,8 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.spec.maker.fill(&mut self.engine.slot_mut(slot)[..bytes as usize]);
     }
 
-    /// Returns the timestamp from which an operation with conditions counts if it may be submitted now; else notes what its lane waits for.
+    /// Returns the timestamp from which an operation's latency counts if its conditions allow submission now. Otherwise notes what its lane
+    /// waits for.
     #[inline(never)]
     fn due_if_ready(&mut self, at: usize, op: &Op) -> Option<u64> {
         if R::KEEPS && op.flags & Op::CHOSEN != 0 {
@@ -357,7 +356,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         }
         let time = self.engine.time();
         let turn = |now| self.lanes[at].turn(op, self.begin, now, time);
-        // The last timestamp is old if the last turn waited or found nothing, so read the clock.
+        // The last timestamp is old if the last turn waited or reaped nothing, so read the clock.
         let turn = match turn(self.now) {
             Turn::At(due) if due <= time.now() => turn(due),
             other => other,
@@ -374,14 +373,15 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         None
     }
 
-    /// Returns how many completions to wait for if a lane is held back: none if a time comes first, or if there is room.
+    /// Returns how many completions to wait for while a lane is held back: 0 if an operation becomes due first, or if another lane has
+    /// room.
     #[cold]
     fn wait_while_held(&self, flying: u32) -> u32 {
         let batch_is_full = self.batch.len() == self.spec.batch.submit as usize;
         if self.held.due == u64::MAX && !batch_is_full { flying.min(1) } else { 0 }
     }
 
-    /// Waits after a turn without submissions and completions, and gives up on a stalled target.
+    /// Waits after a turn that submitted and reaped nothing. Fails if the target has stalled.
     #[cold]
     fn idle(&mut self) -> Result<(), String> {
         self.now = self.engine.time().now();
@@ -394,17 +394,17 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.check_for_stall()
     }
 
-    /// Waits until about a timestamp, or until an operation completes.
+    /// Waits until about the timestamp `until`, or until an operation completes.
     fn pause(&mut self, until: u64) -> Result<(), String> {
-        // With busy waiting continue to read the clock.
+        // With busy waiting, keep reading the clock.
         if self.spec.spin_ns > 0 && self.now < self.last_completion + self.ticks(self.spec.spin_ns) {
             return Ok(());
         }
         let ns = self.engine.time().ns(until.saturating_sub(self.now)).min(PAUSE_LIMIT_NS);
-        self.engine.pause(ns).map_err(|e| format!("the kernel refused to wait: {e}"))
+        self.engine.pause(ns).map_err(|e| format!("waiting for completions failed: {e}"))
     }
 
-    /// Prepares the data of the next write of every lane while all queues are full.
+    /// Fills the buffer of the next write of every lane while all queues are full.
     fn prepare_ahead(&mut self) {
         for at in 0..self.lanes.len() {
             if let Some((slot, op)) = self.lanes[at].prepare()
@@ -417,7 +417,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
 
     #[inline]
     fn submit(&mut self, wait: u32) -> Result<(), String> {
-        self.engine.submit(wait).map_err(|e| format!("the kernel refused to take operations: {e}"))
+        self.engine.submit(wait).map_err(|e| format!("submitting operations failed: {e}"))
     }
 
     #[inline]
@@ -437,7 +437,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.engine.time().ticks_of(ns)
     }
 
-    /// Waits for operations in flight and counts them in the totals only.
+    /// Waits for operations in flight and counts them only in the totals.
     fn drain(&mut self) -> Result<(), String> {
         let limit = self.engine.time().now() + self.ticks(DRAIN_LIMIT_NS);
         while self.in_flight > 0 {
@@ -474,7 +474,8 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
 }
 
 impl<E: Engine, R: Recorder> Loop<'_, E, R> {
-    /// Lets the source of a lane choose, and queues operations up to the batch size; else notes what the lane waits for.
+    /// Asks the source of a lane to choose, and queues its operations up to the batch size. Otherwise notes what the lane waits for. Not
+    /// inlined: it would change the code layout even of loops that never call it.
     // Not inlined: in loops that never call it, it would still change the code layout.
     #[inline(never)]
     fn choose(&mut self, at: usize) {
@@ -504,7 +505,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         }
     }
 
-    /// Queues a chosen operation like `gather_from`. Separate, since shared code costs plain operations 5 % more instructions.
+    /// Queues a chosen operation like `gather_from`. A shared function would cost plain operations 5 % more instructions.
     #[inline(never)]
     fn queue_chosen(&mut self, at: usize, op: &Op, due: u64) {
         let (slot, _) = self.lanes[at].take();
@@ -518,7 +519,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         self.batch.push(slot);
     }
 
-    /// Queues an operation that is recorded, with its own priority if it has one.
+    /// Queues an operation that the recorder follows, with the operation's own priority if it has one.
     fn queue_watched(&mut self, slot: u32, op: &Op) {
         self.recorder.begin(slot, op, self.engine.slot_mut(slot));
         match self.recorder.priority(slot) {
@@ -527,7 +528,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         }
     }
 
-    /// Reports completions at the last timestamp to the sources of their lanes.
+    /// Reports the reaped completions to the sources of their lanes.
     #[cold]
     fn report_completions(&mut self, taken: usize) {
         let now_ns = self.engine.time().ns(self.now.saturating_sub(self.begin));
@@ -538,7 +539,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
     }
 }
 
-/// Result of a read with wrong data: EILSEQ, as in fio.
+/// Result of a read that returned wrong data: EILSEQ, as in fio.
 const DIFFERS: i32 = 84;
 
 impl<E: Engine, R: Recorder> Loop<'_, E, R> {
@@ -574,7 +575,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         }
     }
 
-    /// Counts a completion outside the window at the last timestamp: only in the totals, which the ledger is compared with.
+    /// Counts a completion outside the window, only in the totals that the ledger is compared with.
     fn count_in_totals(&mut self, done: Done) {
         let Slot { start, length, lane, kind, .. } = self.slots[done.slot as usize];
         self.lanes[lane as usize].give_back(done.slot, self.now);
@@ -591,7 +592,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         total.max_ns = total.max_ns.max(self.engine.time().ns(self.now - start));
     }
 
-    /// Whether an operation is not a read with wrong data. Counts wrong data as an error.
+    /// Returns false for a read that returned wrong data, and counts it as an error.
     fn has_right_data(&mut self, slot: u32, kind: Kind) -> bool {
         let right = kind != Kind::Read || self.recorder.has_right_data(slot, self.engine.slot_mut(slot));
         if !right {
@@ -600,7 +601,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         right
     }
 
-    /// Adds the present block to the totals, before the collector gets it.
+    /// Adds the current block to the totals before the block goes to the collector.
     fn add_block_to_totals(&mut self) {
         for lane in &self.block.lanes {
             for (kind, tally) in lane.kinds.iter().enumerate() {
@@ -616,7 +617,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         }
     }
 
-    /// Counts a failed or short operation. It gets no latency: failed I/O is often the fastest.
+    /// Counts a failed or short operation. It has no latency, because failed I/O is often the fastest.
     #[cold]
     fn count_failure(&mut self, kind: Kind, result: i32) {
         let errno = (result < 0).then_some(-result);
@@ -633,7 +634,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
     }
 }
 
-/// Stages of a run, in order.
+/// The stages of a run, in order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     WarmUp,
@@ -642,27 +643,27 @@ enum Stage {
 }
 
 impl<E: Engine, R: Recorder> Loop<'_, E, R> {
-    /// Returns the time before the measured window: a stream that begins late is measured from its start.
+    /// Returns the time before the measured window. A stream with a start delay counts from its own start.
     fn warmup_ns(&self) -> u64 {
         self.spec.warmup_ns.max(self.spec.delay_ns)
     }
 
-    /// Returns the timestamp of the end of the present stage.
+    /// Returns the timestamp at which the current stage ends.
     fn end_of_stage(&self) -> u64 {
         let WorkerSpec { warmup_ns, time_ns, cooldown_ns, .. } = *self.spec;
         self.start
             + match self.stage {
                 Stage::WarmUp => self.ticks(self.warmup_ns()),
-                // The end of the phase, so that all its streams stop together.
+                // All streams of a phase end together.
                 Stage::Window => self.ticks(warmup_ns + time_ns),
                 Stage::CoolDown => self.ticks(warmup_ns + time_ns + cooldown_ns),
             }
     }
 
-    /// Returns the end of the present interval or stage, whichever is first.
+    /// Returns the end of the current interval or stage, whichever is first.
     fn next_edge(&self, now: u64) -> u64 {
         let interval = self.ticks(self.spec.interval_ns).max(1);
-        // On a grid from the start of the window, so that the intervals of all workers coincide.
+        // The grid begins with the window, so that the intervals of all workers coincide.
         let from = if self.stage == Stage::Window { self.window.0 } else { self.start };
         let next = from + ((now - from) / interval + 1) * interval;
         next.min(self.end_of_stage())
@@ -676,7 +677,8 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         self.begin_interval(now);
     }
 
-    /// Gives the interval to the collector at its end or at a stop, and enters the next stage. Returns whether the run is over.
+    /// Ends an interval, at its end or at a stop: gives the block to the collector and enters the next stage. Returns whether the run is
+    /// over.
     #[cold]
     fn close_interval(&mut self) -> bool {
         let now = self.now;
@@ -697,7 +699,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
                     self.add_block_to_totals();
                 }
                 if over {
-                    // The last block remains here; from now on nothing is counted into it.
+                    // The last block stays here. Nothing more is counted into it.
                     self.stage = Stage::CoolDown;
                     ended |= self.spec.cooldown_ns == 0;
                 } else if goes && self.link.port.exchange(&mut self.block) {
@@ -710,12 +712,12 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         ended
     }
 
-    /// Whether no operation may begin: the window is over, the stop rule is met, or a stop was requested.
+    /// Returns whether no further operation may begin: the window is over, the stop rule is met, or a stop was requested.
     fn must_end(&self) -> bool {
         self.now >= self.end_of_stage() || self.is_exhausted() || self.link.stop.load(Ordering::Relaxed)
     }
 
-    /// Restarts the window and discards its counts; operations still count for the stop rule.
+    /// Restarts the window and discards its counts. The stop rule keeps its counts.
     fn restart_window(&mut self) {
         self.block.clear();
         self.window = (self.now, self.now);
@@ -723,7 +725,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         self.skip_edge();
     }
 
-    /// Continues until the next edge without a change.
+    /// Keeps the current interval until the next edge.
     fn skip_edge(&mut self) {
         self.link.heartbeat.fetch_add(1, Ordering::Relaxed);
         self.next_edge_stamp = self.next_edge(self.now);
@@ -735,18 +737,18 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
     }
 }
 
-/// A source with its own depth.
+/// A source with its own queue depth.
 pub(crate) struct Lane {
     source: Box<dyn Source>,
     ops: [Op; LOOK_AHEAD],
-    /// Index of the next operation among the first `ahead`.
+    /// Index of the next operation in the batch. The batch has `ahead` operations.
     next: usize,
     ahead: usize,
-    /// Free slots.
+    /// Slots that are not in use.
     free: Vec<u32>,
-    /// The slot of the next operation, if its data is already prepared.
+    /// The slot of the next operation, if its buffer is already filled.
     ready: Option<u32>,
-    /// Operations that others wait for; boxed, so that a lane without conditions is not larger.
+    /// Operations that later ones wait for; boxed to keep a lane without conditions small.
     noted: Box<Noted>,
     /// Operations in flight.
     pub(crate) in_flight: u32,
@@ -754,22 +756,22 @@ pub(crate) struct Lane {
     pub(crate) last_completion: u64,
 }
 
-/// Operations whose completion others wait for.
+/// Operations whose completion later operations wait for.
 #[derive(Default)]
 struct Noted {
-    /// The slot of the last trim of a pair.
+    /// The slot of the trim that its write waits for.
     trim: Option<u32>,
-    /// Slots with the last operation on each, for operations that wait for others on the same bytes.
+    /// The last operation on each slot, for operations that must not overlap others in flight.
     serial: Vec<(u32, Op)>,
 }
 
-/// Whether the next operation of a lane may be submitted.
+/// When the next operation of a lane may be submitted.
 pub(crate) enum Turn {
-    /// Yes. In an open loop its latency counts from this timestamp.
+    /// Now. In an open loop its latency counts from this timestamp.
     Now(u64),
-    /// Not before this timestamp.
+    /// At this timestamp.
     At(u64),
-    /// Not before an operation completes.
+    /// After an operation completes.
     Later,
 }
 
@@ -781,7 +783,7 @@ impl Lane {
         Self { source, ops, next: ahead, ahead, free, ready, noted, in_flight: 0, last_completion: 0 }
     }
 
-    /// Returns the next operation.
+    /// Returns the next operation without taking it.
     #[inline]
     pub(crate) fn peek(&mut self) -> Op {
         if self.next >= self.ahead.min(LOOK_AHEAD) {
@@ -791,8 +793,8 @@ impl Lane {
         self.ops[self.next]
     }
 
-    /// Takes the next operation and returns its slot: a free one (true), or the one with its prepared data (false). The caller ensures that a
-    /// slot is free.
+    /// Takes the next operation. Returns a free slot and true, or the slot with its filled buffer and false. The caller ensures that a slot
+    /// is free.
     #[inline]
     pub(crate) fn take(&mut self) -> (u32, bool) {
         self.next += 1;
@@ -803,7 +805,7 @@ impl Lane {
         }
     }
 
-    /// Frees a slot.
+    /// Returns a slot to the free ones after its operation completed at `now`.
     #[inline]
     pub(crate) fn give_back(&mut self, slot: u32, now: u64) {
         self.free.push(slot);
@@ -811,7 +813,7 @@ impl Lane {
         self.last_completion = now;
     }
 
-    /// Reserves a slot for the next operation, to prepare its data; `None` if it has one or none is free.
+    /// Reserves a slot for the next operation, so that its buffer can be filled; `None` if it already has one or none is free.
     pub(crate) fn prepare(&mut self) -> Option<(u32, Op)> {
         if self.ready.is_some() {
             return None;
@@ -821,22 +823,23 @@ impl Lane {
         Some((slot, self.peek()))
     }
 
-    /// Reports to the source that its next choice is the first of a call.
+    /// Signals the source that a new submitting call begins.
     pub(crate) fn begin_call(&mut self) {
         self.source.begin_call();
     }
 
-    /// Asks the source for a choice at this time since the start.
+    /// Asks the source for its choice at `now_ns` after the start.
     pub(crate) fn choose(&mut self, now_ns: u64) -> Choice {
         self.source.choose(now_ns)
     }
 
-    /// Reports a completion to the source.
+    /// Passes a completion to the source.
     pub(crate) fn report_completion(&mut self, op: &Op, now_ns: u64) {
         self.source.completed(op, now_ns);
     }
 
-    /// Notes the slot of an operation with conditions before it is taken, if others wait for its completion, and evicts its file if required.
+    /// Notes the slot of an operation if later ones wait for its completion, and evicts its file if required. The operation is not taken
+    /// yet.
     pub(crate) fn note(&mut self, op: &Op) {
         if op.flags & Op::EVICTED != 0 {
             self.source.evict(op.file);
@@ -858,7 +861,7 @@ impl Lane {
         self.ready != Some(slot) && !self.free.iter().rev().any(|free| *free == slot)
     }
 
-    /// Whether an operation in flight overlaps this one.
+    /// Returns whether the operation overlaps one in flight. Not inlined: it would cost operations without conditions one instruction.
     // Not inlined: it would cost operations without conditions one instruction.
     #[inline(never)]
     fn overlaps(&self, op: &Op) -> bool {
@@ -870,7 +873,7 @@ impl Lane {
         self.noted.serial.iter().any(|(slot, other)| meets(other) && self.is_in_flight(*slot))
     }
 
-    /// Whether an operation with conditions may be submitted at `now`. [`Op::AT`] counts from `begin`.
+    /// Returns when an operation with conditions may be submitted. [`Op::AT`] counts from `begin`.
     pub(crate) fn turn(&self, op: &Op, begin: u64, now: u64, time: &impl Time) -> Turn {
         let is = |flag| op.flags & flag != 0;
         if is(Op::DRAINED | Op::AFTER) && self.in_flight > 0 {

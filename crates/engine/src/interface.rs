@@ -39,16 +39,16 @@ pub trait Queue {
 
 /// An interface for which the hot loop is compiled.
 pub trait Engine: Queue + Sized {
-    /// Its clock; a simulated device has its own.
+    /// The engine's clock. The simulated device has its own.
     type Time: Time;
     /// Sets up the interface on the thread that will use it: buffers, files, registrations.
     ///
     /// # Errors
     /// An error of the kernel, or a refusal with advice.
     fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)>;
-    /// Returns the clock of the timestamps.
+    /// Returns the clock that the loop reads.
     fn time(&self) -> &Self::Time;
-    /// Returns the counts of operations in flight; `None` unless the worker counts them.
+    /// Returns the counts of operations in flight; `None` if the worker does not count them.
     fn depth_counts(&self) -> Option<DepthCounts> {
         None
     }
@@ -56,7 +56,7 @@ pub trait Engine: Queue + Sized {
 
 /// A call that executes one operation and returns when it is complete.
 pub(crate) trait Call: Sized {
-    /// Like [`Engine::open`].
+    /// Opens the target files, like [`Engine::open`].
     fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)>;
     /// Returns the buffer of a slot.
     fn slot_mut(&mut self, slot: u32) -> &mut [u8];
@@ -64,7 +64,7 @@ pub(crate) trait Call: Sized {
     fn execute(&mut self, slot: u32, op: &Op) -> io::Result<usize>;
 }
 
-/// The engine of a call: one operation at a time.
+/// Makes an engine of a blocking call. It executes one operation at a time.
 pub(crate) struct BlockingEngine<C> {
     call: C,
     clock: Clock,
@@ -122,7 +122,7 @@ impl<C: Call> Queue for BlockingEngine<C> {
 /// How late a sleep may end, in ns: the rest of a pause is spent reading the clock.
 const OVERSLEEP_NS: u64 = 100_000;
 
-/// Sleeps most of `ns`; returns at once if that is too short to sleep.
+/// Sleeps until shortly before `ns` have passed. Returns at once if the time is too short to sleep.
 pub(crate) fn pause(ns: u64) {
     match ns.checked_sub(OVERSLEEP_NS) {
         Some(sleep @ 1..) => std::thread::sleep(std::time::Duration::from_nanos(sleep)),
@@ -130,7 +130,7 @@ pub(crate) fn pause(ns: u64) {
     }
 }
 
-/// Calls `wait` with a time that ends before `ns`: timers expire late, so the rest is spent reading the clock.
+/// Calls `wait` with a timeout that ends shortly before `ns`. Timers expire late, so the caller reads the clock for the rest.
 pub(crate) fn wake_early(ns: u64, wait: impl FnOnce(u64) -> io::Result<()>) -> io::Result<()> {
     match ns.checked_sub(OVERSLEEP_NS) {
         Some(ns @ 1..) => wait(ns),
@@ -164,13 +164,13 @@ impl Time for Clock {
     }
 }
 
-/// Advice if an option is refused.
-pub(crate) const LEAVE_OUT: &str = "leave the option out";
+/// Advice if the kernel refuses an engine option.
+pub(crate) const LEAVE_OUT: &str = "leave this engine option out";
 
-/// Advice if an interface is refused: every kernel supports this engine.
+/// Advice if an interface is refused: every kernel has the engine `sync`.
 pub(crate) const SYNC: &str = "type --engine sync";
 
-/// Why an engine cannot be set up, and what to type instead.
+/// The reason why an engine cannot be set up, and what to type instead.
 #[derive(Debug)]
 struct Refusal {
     reason: String,
@@ -194,12 +194,12 @@ pub(crate) fn refusal(
     io::Error::new(kind, Refusal { reason: reason.into(), instead: instead.into() })
 }
 
-/// Why workers cannot begin. The reason is separate from the advice: a comparison of all engines shows the reason alone.
+/// The reason why workers cannot begin. It is kept apart from the advice: a comparison of all engines shows only the reason.
 #[derive(Clone, Debug)]
 pub struct CannotBegin {
-    /// The worker, its engine, the reason and what to type instead.
+    /// The message: worker, engine, reason and advice.
     pub sentence: String,
-    /// The reason alone.
+    /// Only the reason.
     pub reason: String,
 }
 
@@ -227,9 +227,13 @@ impl From<CannotBegin> for String {
 
 #[test]
 fn the_reason_is_separate_from_the_worker_and_the_advice() {
-    let error = refusal(io::ErrorKind::Unsupported, "option x: no; none here", "leave the option out");
+    let error =
+        refusal(io::ErrorKind::Unsupported, "option x: no; none here", "leave this engine option out");
     let why = CannotBegin::for_engine(3, "vsync", &error);
-    assert_eq!(why.sentence, "worker 3 cannot set up vsync: option x: no; none here; leave the option out");
+    assert_eq!(
+        why.sentence,
+        "worker 3 cannot set up vsync: option x: no; none here; leave this engine option out"
+    );
     assert_eq!(why.reason, "option x: no; none here");
     let full = CannotBegin::for_engine(0, "sync", &io::Error::from_raw_os_error(12));
     assert!(full.reason.contains("ulimit -l") && full.sentence.ends_with(&full.reason), "{full:?}");

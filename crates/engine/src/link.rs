@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use sys::perf::Counted;
 use sys::thread::Usage;
 
-/// A worker's connections to the thread that started it; none needs a lock in the hot loop.
+/// A worker's connections to the thread that started it. The hot loop uses them without locks.
 pub(crate) struct Link {
     pub(crate) port: Port,
     /// Ring for its logged operations.
@@ -36,9 +36,9 @@ pub(crate) struct Task {
     pub(crate) link: Link,
 }
 
-/// Longest set-up of rings and memory before the start fails.
+/// Time limit for setting up rings and memory.
 const SET_UP_LIMIT: Duration = Duration::from_secs(30);
-/// Workers sleep until this time before a given start, and then spin, since a sleep ends late.
+/// Workers sleep until this long before a given start and then spin, because a sleep ends late.
 const SPIN: Duration = Duration::from_millis(2);
 
 /// The start barrier: workers wait until all are ready.
@@ -55,17 +55,17 @@ struct State {
     ready: usize,
     failure: Option<CannotBegin>,
     opened: Option<bool>,
-    /// The given start; `None` to begin at once.
+    /// The start time; `None` to begin at once.
     at: Option<Instant>,
 }
 
 impl StartBarrier {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is valid even if a worker panicked with the lock.
+        // A worker that panicked while it held the lock leaves the state valid.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reports the worker as ready and waits. Returns whether to begin.
+    /// Reports the worker as ready and waits. Returns true to begin and false to end.
     pub(crate) fn wait(&self) -> bool {
         let mut state = self.lock();
         state.ready += 1;
@@ -82,19 +82,19 @@ impl StartBarrier {
         self.changed.notify_all();
     }
 
-    /// Lets all waiting workers begin, or end.
+    /// Lets all waiting workers begin if `go`, or end.
     pub(crate) fn open(&self, go: bool) {
         self.lock().opened = Some(go);
         self.changed.notify_all();
     }
 
-    /// Lets all waiting workers begin at a time.
+    /// Lets all waiting workers begin at the time `at`.
     pub(crate) fn open_at(&self, at: Instant) {
         self.lock().at = Some(at);
         self.open(true);
     }
 
-    /// Waits for the given start, directly before the first operation.
+    /// Waits for the start time, directly before the first operation.
     pub(crate) fn hold(&self) {
         let Some(at) = self.lock().at else { return };
         let left = at.saturating_duration_since(Instant::now());
@@ -106,7 +106,7 @@ impl StartBarrier {
         self.late_ns.fetch_max(late, Ordering::Relaxed);
     }
 
-    /// Returns the delay of the last worker after the given start, in ns.
+    /// Returns how late the last worker began after the start time, in ns.
     pub(crate) fn late_ns(&self) -> u64 {
         self.late_ns.load(Ordering::Relaxed)
     }
@@ -114,7 +114,7 @@ impl StartBarrier {
     /// Waits until `count` workers are ready.
     ///
     /// # Errors
-    /// The first reason why a worker cannot begin, or how many were not ready in time.
+    /// The reason of the first worker that cannot begin, or the number of workers that were not ready in time.
     pub(crate) fn all_ready(&self, count: usize) -> Result<(), CannotBegin> {
         let limit = Instant::now() + SET_UP_LIMIT;
         let mut state = self.lock();
@@ -133,7 +133,7 @@ impl StartBarrier {
     }
 }
 
-/// Spare blocks of each worker. If the collector has read none of them, the present interval is extended.
+/// Spare blocks per worker. While the collector has returned none of them, the current interval is extended.
 const SPARE_BLOCKS: usize = 3;
 
 /// One kind of operation in one lane and interval.
@@ -141,7 +141,7 @@ const SPARE_BLOCKS: usize = 3;
 pub struct Tally {
     /// Bytes moved.
     pub bytes: u64,
-    /// Latencies of operations that moved all their bytes.
+    /// Latencies of the operations that moved all their bytes.
     pub latency: Histogram,
 }
 
@@ -152,20 +152,20 @@ pub struct Block {
     pub start_ns: u64,
     /// End of the interval.
     pub end_ns: u64,
-    /// Operations in flight times ns.
+    /// Integral of the operations in flight over time, in operations times ns.
     pub depth_ns: u64,
-    /// Time inside calls that submitted operations without waiting, ns.
+    /// Time in calls that submitted operations without waiting, in ns.
     pub submit: Histogram,
-    /// Per lane.
+    /// Counts by lane.
     pub lanes: Box<[LaneTally]>,
 }
 
-/// Counts of a lane in one interval. Histograms allocate memory with their first value.
+/// Counts of one lane in one interval. A histogram allocates its memory with the first value.
 #[derive(Clone, Debug, Default)]
 pub struct LaneTally {
-    /// Per kind.
+    /// Counts by kind.
     pub kinds: [Tally; Kind::ALL.len()],
-    /// In an open loop: the parts of the latencies, per kind.
+    /// Open loop only: service times and lateness, by kind.
     pub open: Option<Box<[OpenLoop; Kind::ALL.len()]>>,
 }
 
@@ -215,19 +215,19 @@ pub fn connect(lanes: usize, open_loop: bool) -> (Port, Tap) {
     let (full_in, full_out) = RingBuffer::new(SPARE_BLOCKS);
     let (mut empty_in, empty_out) = RingBuffer::new(SPARE_BLOCKS);
     for _ in 0..SPARE_BLOCKS {
-        // The rings have as many places as there are blocks, so a push always succeeds.
+        // The rings have a place for every block, so a push always succeeds.
         let _ = empty_in.push(Block::new(lanes, open_loop));
     }
     (Port { full: full_in, empty: empty_out }, Tap { full: full_out, empty: empty_in })
 }
 
 impl Port {
-    /// Whether an exchange will succeed.
+    /// Returns whether a spare block has arrived, so that an exchange will succeed.
     pub fn has_spare(&self) -> bool {
         !self.empty.is_empty()
     }
 
-    /// Exchanges `block` for an empty one. Returns false, without a change, if none is spare.
+    /// Exchanges `block` for an empty one. Returns false and changes nothing if no spare block has arrived.
     pub fn exchange(&mut self, block: &mut Box<Block>) -> bool {
         let Ok(mut fresh) = self.empty.pop() else { return false };
         std::mem::swap(block, &mut fresh);
@@ -246,46 +246,47 @@ impl Tap {
     }
 }
 
-/// The outcome of a worker.
+/// The outcome of one worker.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Why it ended early.
+    /// Why the worker ended early.
     pub error: Option<String>,
     /// Features that the kernel granted.
     pub granted: Granted,
-    /// The last block, which did not go to the collector.
+    /// The last block. It did not go to the collector.
     pub last: Option<Box<Block>>,
-    /// All its operations.
+    /// Totals of all operations, including warm-up and drain.
     pub totals: Totals,
     /// Length of the measured window.
     pub window_ns: u64,
-    /// ns from its first timestamp to its last.
+    /// Time from the first timestamp to the last, in ns.
     pub wall_ns: u64,
-    /// Resources used in that time.
+    /// Resources used between the first and the last timestamp.
     pub usage: Usage,
-    /// Cycles and instructions in that time, or why they were not counted; `None` if it did not begin.
+    /// CPU cycles and instructions between the first and the last timestamp, or why they were not counted; `None` if the worker did not
+    /// begin.
     pub counted: Option<Result<Counted, String>>,
-    /// ns of that time that it waited for a CPU, or why that is unknown; `None` if it did not begin.
+    /// Time that the worker waited for a CPU, in ns, or why it is unknown; `None` if the worker did not begin.
     pub ready_ns: Option<Result<u64, String>>,
-    /// Bytes and calls that the kernel counted for it in that time, or why that is unknown; `None` if it did not begin.
+    /// Bytes and calls that the kernel charged to the thread, or why they are unknown; `None` if the worker did not begin.
     pub io: Option<Result<ThreadIo, String>>,
-    /// System calls in that time, or why they were not counted; `None` if not requested.
+    /// Number of system calls, or why they were not counted; `None` if not requested.
     pub calls: Option<Result<u64, String>>,
-    /// The depth under a latency target, if it was searched.
+    /// The depth that the search for a latency target found; `None` without a search.
     pub depth: Option<FoundDepth>,
-    /// Operations in flight and per call, if requested.
+    /// Operations in flight and per call; `None` if not requested.
     pub depth_counts: Option<DepthCounts>,
-    /// How well its source followed a capture; `None` without a replay.
+    /// How closely the source followed a capture; `None` without a replay.
     pub replayed: Option<Replayed>,
-    /// Its operations by priority, if some have their own.
+    /// Operations by priority; empty unless some operations have their own.
     pub priorities: Vec<PriorityEnd>,
-    /// Its counts within the window by target, if requested.
+    /// Counts within the window by target; empty unless requested.
     pub lanes: Vec<LaneEnd>,
     /// Turns of the loop.
     pub turns: u64,
     /// The first read with wrong data.
     pub difference: Option<Difference>,
-    /// Operations that waited for space in their log.
+    /// Number of operations that waited for space in the log ring.
     pub log_waits: u64,
 }
 

@@ -14,7 +14,7 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 
-/// Logged operations on the way to the collector: of all workers together, and at least per worker.
+/// Capacity of the log rings, in operations: for all workers together, and the minimum for each worker.
 const LOG_CAPACITY: usize = 1 << 18;
 const MIN_LOG_CAPACITY: usize = 1 << 10;
 
@@ -22,19 +22,19 @@ const MIN_LOG_CAPACITY: usize = 1 << 10;
 pub(crate) trait Recorder: Sized {
     /// Whether it records operations.
     const KEEPS: bool;
-    /// Creates the recorder of a worker, before the loop takes its sources.
+    /// Creates the recorder of a worker. Called before the loop takes the sources.
     fn for_worker(spec: &WorkerSpec, link: &mut Link) -> Self;
-    /// Begins an operation on its slot, and may write its data.
+    /// Begins an operation on its slot. May overwrite its data for verification.
     fn begin(&mut self, slot: u32, op: &Op, data: &mut [u8]);
     /// Returns the operation on a slot.
     fn op(&self, slot: u32) -> Op;
-    /// Returns the kernel's number of its priority; 0 for the default.
+    /// Returns the priority of the operation on a slot as the kernel's number; 0 for the default.
     fn priority(&self, slot: u32) -> u16;
     /// Whether the data of a read is correct.
     fn has_right_data(&mut self, slot: u32, data: &[u8]) -> bool;
     /// Ends an operation that was counted in the measured window.
     fn end(&mut self, slot: u32, seen: Completion);
-    /// Whether wrong data ends the run.
+    /// Returns whether wrong data ends the run.
     fn is_fatal(&self) -> bool;
     /// Adds the records to the outcome.
     fn close(&self, outcome: Outcome) -> Outcome;
@@ -49,7 +49,7 @@ pub(crate) struct Completion {
     pub(crate) service: u64,
 }
 
-/// Records nothing.
+/// The recorder that records nothing.
 pub(crate) struct Off;
 
 impl Recorder for Off {
@@ -89,7 +89,7 @@ impl Recorder for Off {
     }
 }
 
-/// Logs operations, verifies reads, and counts by priority and target, each if requested.
+/// The recorder that logs operations, verifies reads, and counts by priority and target, each if requested.
 pub(crate) struct Watched {
     /// The operation on each slot.
     ops: Vec<Op>,
@@ -97,9 +97,9 @@ pub(crate) struct Watched {
     log: Option<Producer<Operation>>,
     verify: Option<Verify>,
     difference: Option<Difference>,
-    /// `None` if no operation has its own priority.
+    /// The priorities of single operations; `None` if no operation has its own.
     priorities: Option<Box<Priorities>>,
-    /// `None` if counts by lane are enough.
+    /// The counts by target; `None` if counts by lane are enough.
     by_target: Option<Box<ByTarget>>,
     waits: u64,
     /// Index of the worker in the phase.
@@ -181,14 +181,14 @@ impl Recorder for Watched {
 }
 
 impl Watched {
-    /// Logs an operation. A log must not have gaps, so the operation waits for space, and the wait is counted.
+    /// Logs an operation. A log must not have gaps, so the operation waits for space. Waits are counted.
     #[inline]
     fn log_operation(&mut self, operation: Operation) {
         let Some(log) = &mut self.log else { return };
         let Err(PushError::Full(mut operation)) = log.push(operation) else { return };
         self.waits += 1;
         while let Err(PushError::Full(back)) = log.push(operation) {
-            // The reader is gone if the worker was abandoned.
+            // The reader of the log has ended if the worker was abandoned.
             if log.is_abandoned() {
                 return;
             }
@@ -198,25 +198,25 @@ impl Watched {
     }
 }
 
-/// Creates the log ring of one of `workers` workers.
+/// Creates the log ring of one worker. `workers` share the total capacity.
 pub(crate) fn connect(workers: usize) -> (Producer<Operation>, Consumer<Operation>) {
     RingBuffer::new((LOG_CAPACITY / workers.max(1)).max(MIN_LOG_CAPACITY))
 }
 
-/// Draws the priorities of single operations, and counts latencies by priority.
+/// Draws the priority of single operations, and counts latencies by priority.
 pub(crate) struct Priorities {
     shares: Vec<OpPriority>,
     random: Xoshiro256PlusPlus,
-    /// The share that the operation on each slot belongs to, from 1; 0 for none.
+    /// For each slot, the share (from 1) of its operation; 0 for none.
     share_by_slot: Vec<u8>,
     /// Latencies by share and kind.
     latencies: Vec<[Histogram; Kind::MOVING.len()]>,
-    /// The priority of operations without a share.
+    /// Priority of operations that belong to no share.
     own: Option<IoPriority>,
 }
 
 impl Priorities {
-    /// `None` if no operation has its own priority.
+    /// Creates the draws for a worker; `None` if no operation has its own priority.
     pub(crate) fn from_spec(spec: &WorkerSpec) -> Option<Self> {
         let shares = spec.op_priorities.clone();
         (!shares.is_empty()).then(|| Self {
@@ -275,15 +275,15 @@ impl Priorities {
 
 /// Counts of each target and kind, for lanes with several targets and for short buckets. All memory is allocated before the first operation.
 pub(crate) struct ByTarget {
-    /// Length of a bucket; 0 for totals only.
+    /// Length of a bucket in ns; 0 for totals only.
     stretch_ns: u64,
-    /// ns from the worker's start to its measured window.
+    /// Time from the worker's start to its measured window, in ns.
     from_ns: u64,
     targets: Vec<[LaneKind; Kind::MOVING.len()]>,
 }
 
 impl ByTarget {
-    /// Returns `None` if not requested.
+    /// Creates the counts for a worker; `None` if not requested.
     pub(crate) fn from_spec(spec: &WorkerSpec) -> Option<Self> {
         let by_target = spec.by_target?;
         let stretches = spec.time_ns.div_ceil(by_target.stretch_ns.max(1));
@@ -303,7 +303,7 @@ impl ByTarget {
         let Some(counts) = counts else { return };
         counts.bytes += u64::from(op.length);
         counts.latency.record(latency_ns);
-        // An operation that completes at the end of the window, or slightly later, belongs to the last bucket.
+        // An operation that completes at or shortly after the end of the window belongs to the last bucket.
         let at = end_ns.saturating_sub(self.from_ns).checked_div(self.stretch_ns).unwrap_or(0) as usize;
         let last = counts.course.len().saturating_sub(1);
         if let Some(bucket) = counts.course.get_mut(at.min(last)) {
@@ -311,7 +311,7 @@ impl ByTarget {
         }
     }
 
-    /// Returns the counts of the worker with this index, without kinds that did not complete.
+    /// Returns the counts as those of worker `worker`, without kinds that have no completions.
     pub(crate) fn ends(&self, worker: u32) -> Vec<LaneEnd> {
         let end = |(lane, counts): (u32, &[LaneKind; Kind::MOVING.len()])| {
             let kinds = Kind::MOVING.into_iter().zip(counts).filter(|(_, kind)| !kind.latency.is_empty());

@@ -1,4 +1,4 @@
-//! The specification of a worker: everything it needs before it starts, with the facts of its engine. The plan decides it.
+//! The specification of a worker: all its settings and the facts of its engine. The plan decides them before the worker starts.
 
 use crate::source::Source;
 use crate::source::replay::Counts;
@@ -11,12 +11,13 @@ use std::sync::Arc;
 use sys::clock::Clock;
 use sys::open_file::OpenFile;
 
-/// Block size from which the data of the next write is prepared while the queue is full. Below it the extra call costs more than filling.
+/// Block size in bytes from which the loop fills the next write's buffer while the queue is full. For smaller blocks the extra call costs
+/// more than it saves.
 const FILL_AHEAD_BYTES: u32 = 32 * 1024;
-/// Longest time without a completion before a worker gives up on the target.
+/// Time in ns without a completion after which a worker gives up on the target.
 pub const STALL_LIMIT_NS: u64 = 10_000_000_000;
 
-/// Separate counts of a worker's operations by target.
+/// Settings for counting a worker's operations by target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Apart {
     /// Length of the buckets of the time series in ns; 0 for totals only.
@@ -32,15 +33,15 @@ pub struct WorkerSpec {
     pub worker: u32,
     /// Index of its stream.
     pub stream: usize,
-    /// Facts of its engine.
+    /// Facts of the engine.
     pub engine: &'static Facts,
     /// One source per lane.
     pub sources: Vec<Box<dyn Source>>,
-    /// Files that its operations name by index.
+    /// The open files. Operations refer to them by index.
     pub files: Vec<OpenFile>,
-    /// Operations in flight per lane.
+    /// Maximum number of operations in flight per lane.
     pub depth: u32,
-    /// Bytes of the largest operation.
+    /// Size of the largest operation in bytes.
     pub slot_bytes: u32,
     /// Whether any operation writes.
     pub writes: bool,
@@ -50,58 +51,59 @@ pub struct WorkerSpec {
     pub cache: Cache,
     /// The call for operations of the kind `Sync`.
     pub sync_call: SyncCall,
-    /// Whether latency counts from the time of [`crate::source::Op::AT`] instead of the submission.
+    /// Open loop: whether latency counts from the time of [`crate::source::Op::AT`] instead of the submission.
     pub open_loop: bool,
     /// Time from the start to the first operation.
     pub delay_ns: u64,
     /// Time after the measured window in which operations continue.
     pub cooldown_ns: u64,
-    /// Limits of this worker that end it before its time.
+    /// Operation and byte limits that end the worker before its time.
     pub limit: StopRule,
-    /// Failed operations before it gives up.
+    /// Number of failed operations after which the worker gives up.
     pub max_errors: u64,
-    /// Errors that do not count as failures.
+    /// Errors that do not count as failed operations.
     pub ignored_errors: Vec<IgnoredError>,
-    /// Latency target that limits the depth; `None` for a constant depth.
+    /// Latency target for which the worker searches a depth; `None` for a constant depth.
     pub latency_target: Option<LatencyTarget>,
-    /// Placement of its thread and memory.
+    /// CPU and memory placement of the thread.
     pub place: Placement,
-    /// Shares of its operations with their own priority.
+    /// Shares of operations that have their own priority.
     pub op_priorities: Vec<OpPriority>,
-    /// Seed of the random choice of those operations.
+    /// Seed that selects those operations.
     pub priority_seed: u64,
-    /// How operations are submitted.
+    /// How many operations one call submits and how many it waits for.
     pub batch: Batch,
-    /// Time before the measured window.
+    /// Warm-up before the measured window, in ns.
     pub warmup_ns: u64,
-    /// Length of the measured window.
+    /// Length of the measured window in ns.
     pub time_ns: u64,
-    /// Length of an interval.
+    /// Length of an interval in ns.
     pub interval_ns: u64,
-    /// Whether system calls are counted, which makes each slower.
+    /// Whether to count system calls. Counting makes each call slower.
     pub count_calls: bool,
-    /// Whether operations in flight are counted at each submission.
+    /// Whether to count operations in flight at each submission.
     pub count_depth: bool,
-    /// Whether each operation is handed over for a log.
+    /// Whether to log each operation.
     pub log: bool,
-    /// Counters of a replay, whose source chooses each operation after completions ([`crate::source::Op::CHOSEN`]).
+    /// Counters of a replay; `None` without one. The source of a replay chooses each operation after completions
+    /// ([`crate::source::Op::CHOSEN`]).
     pub replay: Option<Arc<Counts>>,
-    /// Whether its sources choose each operation by a time ([`crate::source::Op::CHOSEN`]).
+    /// Whether the sources choose each operation at the time of submission ([`crate::source::Op::CHOSEN`]).
     pub chooses: bool,
-    /// Separate counts by target; `None` if counts by lane are enough.
+    /// Settings for counts by target; `None` if counts by lane are enough.
     pub by_target: Option<Apart>,
-    /// Busy waiting at the start of each pause, in ns.
+    /// Time of busy waiting at the start of each pause, in ns.
     pub spin_ns: u64,
-    /// Verification of its data: what it writes, and whether reads are checked.
+    /// Verification settings: the pattern that the worker writes, and whether it checks reads.
     pub verify: Option<Verify>,
-    /// Generates the data of writes; every worker of a session has different data.
+    /// Generates the data of writes. Every worker of a session has different data.
     pub maker: Maker,
     /// The clock of the timestamps.
     pub clock: Clock,
 }
 
 impl WorkerSpec {
-    /// Specifies a worker that reads through the page cache for `time_ns`, in one interval, without placement.
+    /// Specifies a worker that reads through the page cache for `time_ns`, in one interval, without CPU or memory placement.
     ///
     /// # Errors
     /// If no data can be generated.
@@ -156,7 +158,7 @@ impl WorkerSpec {
         self.sources.len() * (self.depth + u32::from(self.fills_ahead())) as usize
     }
 
-    /// Whether single operations are recorded.
+    /// Returns whether the worker records single operations.
     pub(crate) fn is_watched(&self) -> bool {
         self.log
             || self.count_depth
@@ -168,7 +170,7 @@ impl WorkerSpec {
     }
 
     pub(crate) fn fills_ahead(&self) -> bool {
-        // A chosen operation is not known before there is room for it.
+        // A chosen operation is unknown until the lane has room for it.
         let is_known = self.replay.is_none() && !self.chooses;
         is_known && self.writes && self.slot_bytes >= FILL_AHEAD_BYTES && !self.engine.in_the_call
     }
@@ -178,55 +180,56 @@ impl WorkerSpec {
 #[allow(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
-    /// Its name in `--engine`.
+    /// The name in `--engine`.
     pub name: &'static str,
-    /// Its line in `--help`.
+    /// The description in `--help`.
     pub about: &'static str,
-    /// Whether it moves bytes of a target.
+    /// Whether the engine moves bytes of a target.
     pub moves_bytes: bool,
-    /// Whether operations are complete when the submitting call returns, so that nothing can be prepared meanwhile.
+    /// Whether operations complete within the submitting call, so that no data can be prepared meanwhile.
     pub in_the_call: bool,
-    /// Whether threads of a library execute its operations. They live across runs with their first file table, so workers must share theirs.
+    /// Whether library threads execute the operations. These threads live across runs and keep their first file table, so workers must
+    /// share it.
     pub library_threads: bool,
-    /// Most operations in flight per worker.
+    /// Maximum number of operations in flight per worker.
     pub max_depth: u32,
-    /// Default of operations per submitting call; 0 for the whole depth.
+    /// Default number of operations per submitting call; 0 for the whole depth.
     pub default_batch: u32,
-    /// The kinds of operations it supports.
+    /// The supported kinds of operations.
     pub kinds: &'static [Kind],
-    /// The cache modes of its files; the first is its default.
+    /// The supported cache modes. The first is the default.
     pub caches: &'static [Cache],
     /// Whether each read and write can have its own priority.
     pub takes_priorities: bool,
-    /// Its options, as in `--engine io_uring:iopoll`.
+    /// The options after the colon, as in `--engine io_uring:iopoll`.
     pub options: &'static [EngineOption],
 }
 
 impl Facts {
-    /// Whether it opens targets, to move their bytes or to change them.
+    /// Returns whether the engine opens targets, to move bytes or to change files.
     pub fn touches_targets(&self) -> bool {
         self.moves_bytes || WITHOUT_DATA.contains(&self.name)
     }
 }
 
-/// A setting after the colon of `--engine`.
+/// An option that may follow the colon of `--engine`.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineOption {
-    /// Its name after the colon of `--engine`.
+    /// The name after the colon of `--engine`.
     pub name: &'static str,
-    /// Its line in `--help`.
+    /// The description in `--help`.
     pub about: &'static str,
-    /// Whether a number follows it.
+    /// Whether a number follows the name.
     pub number: Number,
 }
 
 /// Whether a number follows an option, as in `sqpoll=1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
-    /// Never.
+    /// No number.
     No,
-    /// It may.
+    /// A number is optional.
     May,
-    /// Always.
+    /// A number is required.
     Must,
 }

@@ -31,7 +31,7 @@ use sys::open_file::{CloseErrors, OpenFile};
 /// How the target is accessed.
 #[derive(Debug)]
 pub struct Through {
-    /// Executes the operations.
+    /// The engine that executes the operations.
     pub engine: &'static Entry,
     /// Options of the engine.
     pub options: Options,
@@ -43,7 +43,7 @@ pub struct Through {
     pub clock: Clock,
 }
 
-/// Runs a work through the engine on an open file.
+/// Runs a verification's work through the engine on an open file.
 fn run_work(
     through: &Through,
     file: File,
@@ -66,7 +66,7 @@ fn run_work(
     Ok(())
 }
 
-/// The next step of a work.
+/// The next step of a verification's work.
 enum Step {
     /// An operation.
     Op(Op),
@@ -76,32 +76,32 @@ enum Step {
     End,
 }
 
-/// Provides the next step and takes completions.
+/// One half of a verification: provides the next step and takes completions.
 trait Work {
     fn next(&mut self) -> Step;
     /// Generates the data of a write.
     fn fill(&mut self, op: &Op, data: &mut [u8]);
-    /// Takes a completion; `data` is the data of a read.
+    /// Takes a completion. For a read, `data` is the data.
     fn done(&mut self, op: &Op, result: i32, data: &[u8]);
-    /// Takes the result of a sync: 0 or minus errno.
+    /// Takes the result of a sync: 0 or a negative errno.
     fn synced(&mut self, result: i32);
-    /// Takes an error of closing the target: minus errno.
+    /// Takes the error of closing the target as a negative errno.
     fn closed(&mut self, _result: i32) {}
 }
 
-/// Longest time without a completion.
+/// Time limit without a completion.
 const STALL_LIMIT: Duration = Duration::from_nanos(STALL_LIMIT_NS);
-/// Longest sync: it may have to write back all dirty memory.
+/// Time limit for a sync: it may have to write back all dirty memory.
 const SYNC_LIMIT: Duration = Duration::from_secs(600);
 
-/// Runs a work through an engine.
+/// Executes all steps of a verification's work on an engine.
 ///
 /// # Errors
 /// If the engine cannot be set up or fails, or the target does not answer.
 fn drive_engine(engine: &'static Entry, mut spec: WorkerSpec, work: &mut dyn Work) -> Result<(), String> {
     let through_engine = engine.kinds.contains(&Kind::Sync);
     let handle = spec.files.first().map(|f| f.file.try_clone()).transpose();
-    let handle = handle.map_err(|e| format!("the target cannot be opened once more: {e}"))?;
+    let handle = handle.map_err(|e| format!("the target's file descriptor cannot be duplicated: {e}"))?;
     let depth = spec.depth as usize;
     let (queue, _) =
         (engine.open)(&mut spec).map_err(|e| format!("{} cannot be set up: {e}", engine.name))?;
@@ -192,13 +192,13 @@ impl Flight {
 pub struct Writing<'a> {
     /// The verification to write.
     pub verification: &'a Verification,
-    /// Time after which no write begins; at least one mark is made.
+    /// Time after which no further write begins. The verification makes at least one mark.
     pub until: Option<Instant>,
-    /// Ends it early.
+    /// Ends the writing early.
     pub stop: &'a AtomicBool,
     /// Called with the number of completed writes.
     pub progress: &'a mut dyn FnMut(u64),
-    /// Called after everything up to a mark is durable and before any further write. An error ends the writing.
+    /// Called when everything up to a mark is durable, before any further write. An error ends the writing.
     pub marked: &'a mut dyn FnMut(Mark) -> Result<(), String>,
 }
 
@@ -235,7 +235,7 @@ struct Writer<'a> {
     synced: u64,
     ending: Option<Ending>,
     failures: Failures,
-    /// Why a mark could not be stored.
+    /// Why a mark could not be stored; `None` while all were.
     lost: Option<String>,
 }
 
@@ -265,7 +265,7 @@ impl Work for Writer<'_> {
         }
         self.begun += 1;
         let offset = verification.stamp(self.begun).offset;
-        // The time field carries the number of the write, since this loop does not use times.
+        // The time field contains the number of the write, because this loop does not use times.
         Step::Op(Op {
             offset,
             at_ns: self.begun,
@@ -343,7 +343,7 @@ pub fn read_back(
     Ok(seen)
 }
 
-/// Returns the end of a file or block device; `u64::MAX` for anything else.
+/// Returns the end of a file or block device, or `u64::MAX` for other targets.
 fn end_of(mut file: &File) -> u64 {
     let kind = file.metadata().map(|facts| facts.file_type());
     let has_an_end = kind.is_ok_and(|kind| kind.is_file() || kind.is_block_device());
@@ -354,7 +354,7 @@ fn end_of_writes(verification: &Verification) -> u64 {
     verification.offset_bytes.saturating_add(verification.span_bytes())
 }
 
-/// Returns the result for a target that ends before the first block: every block with a begun write is lost.
+/// Returns the result for a target that ends before the first block. Every block with a begun write is lost.
 pub fn all_lost(verification: &Verification, mark: Mark, end: u64) -> ReadBack {
     let begun = mark.begun.min(verification.blocks);
     let lost = Lost { from_bytes: end, to_bytes: end_of_writes(verification), blocks: begun };
@@ -374,7 +374,7 @@ struct Reader<'a> {
     stop: &'a AtomicBool,
     progress: &'a mut dyn FnMut(u64),
     turn: u64,
-    /// Expected content of the blocks in flight.
+    /// The content that the blocks in flight should have.
     awaited: HashMap<u64, Expected>,
     seen: ReadBack,
 }

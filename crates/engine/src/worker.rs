@@ -16,10 +16,10 @@ use std::sync::atomic::Ordering;
 use sys::perf::{Calls, Counters};
 use sys::thread::{self, MemoryPolicy, RunQueue, Usage};
 
-/// Runs a task on an engine, with or without recording single operations. The engine table points to instances of this function.
+/// Runs a task on engine `E` with recorder `R`. The engine table points to the instances of this function.
 pub(crate) fn run<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
     let outcome = run_task::<E, R>(task);
-    // Report a failure at once: the other workers alone are a different workload.
+    // Report a failure at once: without this worker the load is a different one.
     task.link.failed.fetch_or(outcome.error.is_some(), Ordering::Relaxed);
     outcome
 }
@@ -34,7 +34,7 @@ fn run_task<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
             return Outcome::failed(why.sentence);
         }
     };
-    // Opened before the start: after it, every microsecond counts.
+    // Opened before the start, because after it every microsecond counts.
     let queue = RunQueue::open().map_err(|e| format!("/proc/thread-self/schedstat: {e}"));
     let waited = || queue.as_ref().map_err(Clone::clone)?.waited_ns().map_err(|e| e.to_string());
     let io_counts = IoCounts::open();
@@ -46,7 +46,7 @@ fn run_task<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
     let barrier = Arc::clone(&task.link.barrier);
     let mut hot_loop = Loop::<E, R>::new(task, &mut engine);
     if !barrier.wait() {
-        return Outcome::failed("was not started".into());
+        return Outcome::failed("the workers were stopped before the start".into());
     }
     let (before, waited_before) = (thread::usage().unwrap_or_default(), waited());
     let io_before = io_counts.read();
@@ -103,7 +103,7 @@ fn place_thread(spec: &WorkerSpec) -> io::Result<()> {
         }
     }
     thread::prefer(spec.place.nice, spec.place.io_priority.map(IoPriority::number))?;
-    // Without this a sleep may last up to 50 us longer.
+    // Without this setting a sleep may last up to 50 us longer. An error is ignored.
     let _ = thread::precise_timers();
     Ok(())
 }
@@ -111,7 +111,7 @@ fn place_thread(spec: &WorkerSpec) -> io::Result<()> {
 /// Size of the buffer for the file: seven lines with numbers of at most 20 digits.
 const MAX_IO_FILE_BYTES: usize = 512;
 
-/// Names of the kernel threads of a ring, before the id of the thread that owns the ring.
+/// Name prefixes of a ring's kernel threads. The id of the thread that owns the ring follows.
 const RING_THREAD_PREFIXES: [&str; 2] = ["iou-wrk-", "iou-sqp-"];
 
 /// The kernel's I/O counts of the calling thread (`/proc/thread-self/io`), which are separate for each stream. The file is opened before the
@@ -130,9 +130,10 @@ impl IoCounts {
     }
 }
 
-/// Reads the counts of the kernel threads that io_uring started for the calling thread. They have their own counts and live as long as the
-/// ring, so they are read once, at the end. Threads that ended earlier, and those of a C library, count only for the process; the analysis
-/// takes the difference as unattributed.
+/// Reads the counts of the kernel threads that io_uring started for the calling thread.
+///
+/// These threads have their own counts and live as long as the ring, so they are read once, at the end. The kernel charges threads that
+/// ended earlier, and the threads of a C library, only to the process. The analysis treats that difference as unattributed.
 pub(crate) fn ring_thread_counts() -> ThreadIo {
     let mut sum = ThreadIo::default();
     let Ok(own) = fs::read_link("/proc/thread-self") else { return sum };

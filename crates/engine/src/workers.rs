@@ -18,7 +18,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use sys::open_file::OpenFile;
 
-/// The worker that a block or an outcome belongs to.
+/// Identifies the worker of a block or outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Who {
     /// Index of the worker in the phase.
@@ -29,13 +29,13 @@ pub struct Who {
 
 struct Worker {
     who: Who,
-    /// The files of its spec. The worker uses duplicates in its own file table, so these must be closed here.
+    /// The files of the worker's spec. The worker uses duplicates in its own file table, so this thread must close the originals.
     files: Arc<Vec<OpenFile>>,
     engine: &'static str,
     thread: JoinHandle<Outcome>,
     tap: Tap,
     log: Option<Consumer<Operation>>,
-    /// Shared by all workers of its stream.
+    /// Stop flag, shared by all workers of the stream.
     stop: Arc<AtomicBool>,
     heartbeat: Arc<AtomicU64>,
     last_heartbeat: (u64, Instant),
@@ -53,7 +53,7 @@ impl Workers {
     /// Starts one thread per spec and returns when all are set up.
     ///
     /// # Errors
-    /// The reason of the first worker that cannot begin; all others end.
+    /// The reason of the first worker that cannot begin. All other workers end.
     pub fn spawn(specs: Vec<WorkerSpec>) -> Result<Self, CannotBegin> {
         let mut started = Self { all: Vec::new(), barrier: Arc::default(), failed: Arc::default() };
         let count = specs.len();
@@ -71,7 +71,7 @@ impl Workers {
         Ok(started)
     }
 
-    /// Starts the thread of a spec. Finds the engine by its name, since the spec has only its facts.
+    /// Starts the thread of a spec. Finds the engine by its name, because the spec contains only its facts.
     fn start(&self, mut spec: WorkerSpec, count: usize) -> Result<Worker, String> {
         let name = spec.engine.name;
         let entry = engines::find(name).ok_or_else(|| format!("there is no engine {name}"))?;
@@ -98,7 +98,7 @@ impl Workers {
         let thread = std::thread::Builder::new().name(format!("fathom-{}", who.worker)).spawn(move || {
             let _ = sys::thread::block_signals();
             if !entry.library_threads {
-                // If it is refused, descriptor lookups are slightly slower.
+                // If the kernel refuses, looking up descriptors is slightly slower.
                 let _ = sys::thread::own_file_table();
             }
             let copies: std::io::Result<Vec<OpenFile>> = shared.iter().map(OpenFile::copy).collect();
@@ -106,8 +106,11 @@ impl Workers {
             task.spec.files = match copies {
                 Ok(copies) => copies,
                 Err(e) => {
-                    let error =
-                        format!("worker {} cannot duplicate its files: {e}{}", who.worker, sys::cause(&e));
+                    let error = format!(
+                        "worker {} cannot duplicate its file descriptors: {e}{}",
+                        who.worker,
+                        sys::cause(&e)
+                    );
                     barrier.fail(error.clone().into());
                     return Outcome::failed(error);
                 }
@@ -143,7 +146,7 @@ impl Workers {
         self.barrier.open(true);
     }
 
-    /// Lets all workers begin at a time; at once if it has passed.
+    /// Lets all workers begin at `at`, or at once if that time has passed.
     pub fn open_at(&mut self, at: Instant) {
         self.all.iter_mut().for_each(|w| w.last_heartbeat.1 = at.max(Instant::now()));
         self.barrier.open_at(at);
@@ -177,7 +180,7 @@ impl Workers {
     pub fn take_logged(&mut self, mut read: impl FnMut(Who, &[Operation])) {
         for worker in &mut self.all {
             let Some(log) = &mut worker.log else { continue };
-            // Only the present ones: a fast worker must not starve the others.
+            // Only the operations that have arrived: a fast worker must not starve the others.
             if let Ok(chunk) = log.read_chunk(log.slots()) {
                 let (first, second) = chunk.as_slices();
                 read(worker.who, first);
@@ -197,12 +200,12 @@ impl Workers {
         self.all.iter().filter(|w| w.who.stream == stream).all(|w| w.thread.is_finished())
     }
 
-    /// Whether any worker has ended with an error: the others alone are a different workload.
+    /// Returns whether any worker has ended with an error. The others alone would be a different load.
     pub fn any_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Returns a message about a worker without a heartbeat for too long: it is stuck in a system call.
+    /// Returns a message about a worker that has been in one system call for too long.
     pub fn stuck(&mut self) -> Option<String> {
         let now = Instant::now();
         for worker in self.all.iter_mut().filter(|w| !w.thread.is_finished()) {
@@ -236,7 +239,7 @@ impl Workers {
                 ))
             };
             if outcome.error.is_some() {
-                // Closing a file may block on a file system that never answers; the exit of the process closes it too.
+                // Closing a file may block forever on a file system that does not answer. The exit of the process closes it too.
                 std::mem::forget(worker.files);
             }
             (worker.who, outcome)

@@ -7,19 +7,19 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
-/// Pings per series. The fastest one waited least.
+/// Pings per series. The fastest ping waited least.
 pub(super) const PINGS: u32 = 24;
-/// Series at most, until the round trip is short enough.
+/// Maximum number of series, if no round trip is short enough.
 pub(super) const SERIES: u32 = 5;
-/// A round trip in ns that is short enough: half of it is less than any storage takes to answer.
+/// A round trip in ns that is short enough: half of it is shorter than any storage operation.
 pub(super) const SHORT_NS: u64 = 100_000;
 
 /// The reading of another host's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Reading {
-    /// ns by which that clock is ahead of ours.
+    /// How far the other clock is ahead of this host's clock, in ns.
     pub(super) offset_ns: i64,
-    /// ns between ping and answer.
+    /// Time between ping and answer, in ns.
     pub(super) round_trip_ns: u64,
 }
 
@@ -27,10 +27,10 @@ pub(super) struct Reading {
 pub(super) type Readings = Vec<(usize, Reading)>;
 
 impl Reading {
-    /// The reading of our own clock.
+    /// The reading of this host's own clock.
     pub(super) const OURS: Self = Self { offset_ns: 0, round_trip_ns: 0 };
 
-    /// The reading from the time of the ping, the time in the answer, and the time when the answer arrived.
+    /// Returns the reading from three times: of the ping, in the answer, and of the answer's arrival.
     pub(super) fn from_exchange(asked_ns: u64, said_ns: u64, heard_ns: u64) -> Self {
         let round_trip_ns = heard_ns.saturating_sub(asked_ns);
         let middle = i128::from(asked_ns) + i128::from(round_trip_ns / 2);
@@ -42,7 +42,7 @@ impl Reading {
         other.filter(|other| other.round_trip_ns <= self.round_trip_ns).unwrap_or(self)
     }
 
-    /// The reading of a third clock through this one. The errors add up.
+    /// Combines the reading of this clock with one that its host took of a third clock. The errors add up.
     pub(super) fn then(self, its: Self) -> Self {
         Self {
             offset_ns: self.offset_ns.saturating_add(its.offset_ns),
@@ -55,12 +55,12 @@ impl Reading {
         self.round_trip_ns / 2
     }
 
-    /// The time of that clock when ours is at `ns`.
+    /// Returns the time of the other clock when this host's clock is at `ns`.
     pub(super) fn there(self, ns: u64) -> u64 {
         (i128::from(ns) + i128::from(self.offset_ns)) as u64
     }
 
-    /// The drift since an earlier reading in ns, at least the error of either reading.
+    /// Returns the drift since an earlier reading in ns, or the error of either reading if that is larger.
     pub(super) fn error_since(self, before: Self) -> u64 {
         let moved = self.offset_ns.abs_diff(before.offset_ns);
         moved.max(self.error_ns()).max(before.error_ns())
@@ -75,7 +75,7 @@ pub(super) fn now_ns() -> u64 {
 
 /// Converts a time of the monotonic clock to an `Instant`; a time that has passed becomes now.
 pub(super) fn instant(ns: u64) -> Instant {
-    // Both are CLOCK_MONOTONIC: only the time between the two calls must be corrected.
+    // `Instant` uses CLOCK_MONOTONIC too, so only the time between the two calls must be corrected.
     let (before, now) = (now_ns(), Instant::now());
     let after = now_ns();
     now + Duration::from_nanos(ns.saturating_sub(before / 2 + after / 2))

@@ -21,18 +21,19 @@ use output::failure::INTERRUPTED;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// How long rank 0 waits for the next last message if a host is lost.
+/// How long rank 0 waits for the next last message after a host is lost.
 const NEXT_LAST_MESSAGE: Duration = Duration::from_millis(400);
-/// How long rank 0 waits for all last messages together.
+/// How long rank 0 waits for all last messages after a host is lost.
 const ALL_LAST_MESSAGES: Duration = Duration::from_secs(2);
-/// The same after a signal: launchers kill the process one second after the signal, and the report must be written by then.
+/// How long rank 0 waits for last messages after a signal. Launchers kill the process one second after the signal, and the report must be
+/// written by then.
 const LAST_MESSAGES_AFTER_SIGNAL: Duration = Duration::from_millis(300);
-/// The same after a signal if a host that has not answered was heard just before: it may have died then, and is silent for [`LOST_AFTER`]
-/// soon.
+/// How long rank 0 waits for last messages after a signal if a host without a last message was heard just before. That host may have died
+/// then, and counts as silent only after [`LOST_AFTER`].
 const LAST_MESSAGES_OF_RECENT_HOST: Duration = Duration::from_millis(600);
-/// The number of hosts whose part of a broken run is noted.
+/// Maximum number of hosts with a note about the broken run.
 const BROKEN_RUN_NOTES_MAX: usize = 16;
-/// How long the other hosts wait for the report of rank 0: if one left earlier, the launcher would end rank 0.
+/// How long the other hosts wait until rank 0 has written the report. If one left earlier, the launcher would end rank 0.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A host without a last message is lost if it has been silent for this long: two heartbeats are missing.
 const LOST_AFTER: Duration = HEARTBEAT_INTERVAL.saturating_mul(2);
@@ -41,9 +42,9 @@ const LOST_AFTER: Duration = HEARTBEAT_INTERVAL.saturating_mul(2);
 pub struct HostOutcome<'s> {
     /// The record of what this host measured, in its own file.
     pub session: &'s Session,
-    /// Whether a signal ended it.
+    /// Whether a signal ended the measurement.
     pub interrupted: bool,
-    /// Whether an error ended it.
+    /// Whether an error ended the measurement.
     pub failed: bool,
     /// When the measurement began.
     pub epoch: Instant,
@@ -53,9 +54,9 @@ pub struct HostOutcome<'s> {
 pub struct Gathered {
     /// The session of all hosts.
     pub session: Session,
-    /// Whether a signal ended it.
+    /// Whether a signal ended the measurement.
     pub interrupted: bool,
-    /// Whether an error ended it, on any host.
+    /// Whether an error on any host ended the measurement.
     pub failed: bool,
 }
 
@@ -87,7 +88,7 @@ impl Hosts {
     /// Ends the measurement. Rank 0 gets the session of all hosts instead of its own.
     ///
     /// # Errors
-    /// [`Failure::Elsewhere`] on the other ranks if another host ended the measurement; also if the session cannot be written.
+    /// [`Failure::Elsewhere`] on ranks other than 0 if another host ended the measurement. A failure also if the session cannot be written.
     pub fn gather(&self, seen: &HostOutcome) -> Result<Option<Gathered>, Failure> {
         let record = seen.session.record()?;
         self.notice(seen, &record);
@@ -127,9 +128,9 @@ impl Hosts {
             }
     }
 
-    /// Rank 0, after it has read the last messages: decides which host was lost. Only a host that sent no last message and has been
-    /// silent since can be lost. If a process is killed, the launcher notices before rank 0 does, and ends the others with a signal: the
-    /// lost host is the cause then. MPI may also stop on others until the launcher ends them: they are named after the lost host.
+    /// Rank 0, after it has read the last messages: decides which host was lost. Only a host that sent no last message and has been silent
+    /// since can be lost. If a process is killed, the launcher notices it before rank 0 and ends the other processes with a signal. The
+    /// lost host is then the cause. MPI may stop on further hosts until the launcher ends them; these are named after the lost host.
     ///
     /// Changes nothing if no host was lost, or if a host has reported an error or is already known to be lost.
     pub(super) fn identify_lost_host(&self, ended: Instant, has_answered: impl Fn(usize) -> bool) {
@@ -151,7 +152,7 @@ impl Hosts {
         self.shared.replace_reason(EarlyEnd { rank, why, code: 3, is_silence: true }, ended);
     }
 
-    /// Tells the other hosts if the measurement ended early on this one.
+    /// Informs the other hosts if the measurement ended early on this one.
     fn notice(&self, seen: &HostOutcome, record: &Record) {
         if self.shared.over().is_some() || !(seen.failed || seen.interrupted) {
             return;
@@ -166,7 +167,7 @@ impl Hosts {
         }
     }
 
-    /// Rank 0: tells all other hosts of a signal. Which host was lost, if any, is decided after their last messages.
+    /// Rank 0: informs all other hosts of a signal. A lost host is identified later, after the last messages.
     pub(super) fn announce_signal(&self) {
         let over = EarlyEnd { rank: 0, why: "was interrupted".into(), code: INTERRUPTED, is_silence: false };
         self.send_each(|_| Message::EarlyEnd(over.clone()));
@@ -180,14 +181,14 @@ impl Hosts {
             match self.receive_until(0, until) {
                 Ok(Message::Bye) => break,
                 Ok(_) => {}
-                // The report mentions it, and takes longer.
+                // Rank 0 writes a report that mentions the signal, which takes longer.
                 Err(_) if until.is_none() => until = Some(Instant::now() + REPORT_TIMEOUT),
                 Err(_) => break,
             }
         }
     }
 
-    /// The failure of a host whose outcome rank 0 reports.
+    /// Returns the failure of a host whose outcome rank 0 reports.
     pub(super) fn outcome_reported_by_rank_0(&self, interrupted: bool) -> Result<(), Failure> {
         match self.shared.over() {
             Some((over, _)) => Err(Failure::Elsewhere(over.code)),
@@ -217,7 +218,7 @@ impl Hosts {
         for (host, kernel) in hosts.iter_mut().zip(&self.state().kernels) {
             host.kernel = *kernel;
         }
-        // A run that was broken off, or that only some hosts measured.
+        // These runs were broken off, or only some hosts measured them.
         if !rest.phases.is_empty() {
             self.keep(rest, &[], None)?;
         }
@@ -241,7 +242,7 @@ impl Hosts {
         let failed = matches!(ending, RunEnding::Failed(_));
         let missing = (silent.len() > 1).then(|| {
             let which = silent.iter().map(|rank| *rank as u32);
-            format!("{} sent no results", merge::join_names(&Which::of_all(which), &self.names))
+            format!("{} sent no results", merge::join_names(&Which::from_ranks(which), &self.names))
         });
         let notes = notes.into_iter().chain(missing);
         let notes = notes.chain(self.shared.progress().hung().iter().cloned()).collect();
@@ -274,7 +275,7 @@ impl Hosts {
             return (reports.all, Vec::new());
         }
         if !seen.interrupted && self.shared.over().is_none() {
-            // The signal came while rank 0 waited for the others.
+            // The signal came while rank 0 waited for the other hosts.
             self.end_all(Failure::Interrupted);
         }
         let (began, by_signal) = (Instant::now(), self.ended_by_signal(seen.interrupted));
@@ -299,7 +300,7 @@ impl Hosts {
             let name = self.name(rank);
             if *ops > 0 {
                 let (ops, bytes) = (show_count(*ops as f64), show_bytes(*bytes));
-                return Some(format!("{name} had issued {ops} operations, {bytes}, in the interrupted run"));
+                return Some(format!("{name} had issued {ops} operations ({bytes}) in the interrupted run"));
             }
             let operations = self.shared.progress().operations(rank);
             (operations > 0).then(|| {

@@ -1,8 +1,8 @@
 //! One host's side of the protocol: every step of a measurement on several hosts.
 //!
 //! - Joining: starts the transport thread, and learns the names of all hosts.
-//! - Steps: every host sends a message to rank 0, which decides and sends the answer to all: settling the plan, waiting for reasons against
-//!   continuing, the start gate, the result of a run, verification.
+//! - Steps: every host sends a message to rank 0, which decides and answers all hosts. The steps settle the plan, collect reasons against
+//!   continuing, start a phase, merge a run, and collect a verification.
 //! - The end: a failure on one host ends the measurement on all.
 //!
 //! [`super::transport`] moves the messages, [`super::merge`] adds up the values, and [`super::gather`] collects the reports.
@@ -36,7 +36,7 @@ const TRANSPORT_NICE: i32 = -10;
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// How often rank 0 checks for hung storage while it waits for other hosts.
 const HUNG_CHECK_INTERVAL: Duration = Duration::from_millis(100);
-/// How long the transport thread may take to leave MPI together with the other hosts.
+/// How long the transport thread may take to leave MPI after all hosts are done.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time for messages that are still in transit when the process ends.
 const FLUSH_TIME: Duration = Duration::from_millis(30);
@@ -58,24 +58,24 @@ pub struct Hosts {
 /// State that changes during the measurement.
 pub(super) struct MeasurementState {
     messages: Receiver<(usize, Envelope)>,
-    /// Received messages that were not read yet, by rank.
+    /// Messages that were received but not read yet, by rank.
     waiting: Vec<VecDeque<Envelope>>,
     /// Clock readings at the last start, by rank.
     pub(super) readings: Vec<Option<Reading>>,
     /// How late this host began each phase of the current run.
     pub(super) late_ns: Vec<Option<u64>>,
-    /// Clock readings before each of these phases.
+    /// Clock readings before each phase of the current run.
     pub(super) before: Vec<Vec<Option<Reading>>>,
     /// The number of hosts for each job, if not all hosts run each job.
     pub(super) steps: Option<HostSteps>,
     /// Whether the cells of a sweep are measured.
     pub(super) is_sweep: bool,
-    /// The number of runs of this host's session that all hosts agreed on.
+    /// Number of runs in this host's session that all hosts agreed on.
     pub(super) agreed: usize,
     pub(super) machines: Vec<Machine>,
-    /// The kernel that each rank runs on, as a number; on rank 0.
+    /// Rank 0 only: the kernel of each rank, as a number.
     pub(super) kernels: Vec<Option<u32>>,
-    /// The session of all hosts; on rank 0.
+    /// Rank 0 only: the session of all hosts.
     pub(super) merged_session: MergedSession,
 }
 
@@ -86,7 +86,7 @@ impl MeasurementState {
         self.is_sweep = plan.study.grid().is_some();
     }
 
-    /// Waits briefly for the next message, and queues it by its rank.
+    /// Waits briefly for the next message, and queues it for its rank.
     fn take_one(&mut self) -> Result<(), Failure> {
         match self.messages.recv_timeout(POLL_INTERVAL) {
             Ok((from, came)) => {
@@ -120,7 +120,7 @@ impl Hosts {
         let shared_with_transport = Arc::clone(&shared);
         let transport = move || match net() {
             Ok(net) => {
-                // Other hosts take late heartbeats for silence. Without permission the priority remains normal.
+                // Other hosts take late heartbeats for silence. If the kernel denies the priority, it remains normal.
                 let _ = sys::thread::prefer(Some(TRANSPORT_NICE), None);
                 let _ = to_caller.send(Ok((net.rank(), net.size())));
                 Transport::new(net, to_transport, from_transport, shared_with_transport).run();
@@ -182,7 +182,7 @@ impl Hosts {
     /// Returns the plan that all hosts follow, and the machine with the places of its files.
     ///
     /// # Errors
-    /// Why there is nothing to measure, on this host or another one.
+    /// The failure of this host, or why the hosts cannot measure together.
     pub fn settle(&self, planned: Result<(Plan, Machine), Failure>) -> Result<(Plan, Machine), Failure> {
         let (plan, machine) = planned.map_err(|failure| self.end_all(failure))?;
         let own = Planned { plan, machine };
@@ -215,7 +215,8 @@ impl Hosts {
         all.iter_mut().zip(&settled.plans).for_each(|(own, plan)| settle::places(plan, &mut own.machine));
         state.machines = all.iter().map(|p| p.machine.clone()).collect();
         let machine = all.swap_remove(0).machine;
-        Ok((settled.plans.into_iter().next().ok_or_else(nothing_settled)?, machine))
+        let own = settled.plans.into_iter().next();
+        Ok((own.ok_or_else(|| Failure::Refused("the hosts sent no plan".into()))?, machine))
     }
 
     /// Begins the session of all hosts, on rank 0.
@@ -229,14 +230,14 @@ impl Hosts {
         let state = &mut *self.state();
         let mut header = header.clone();
         if !state.machines.is_empty() {
-            // The place of a test file is known better after the file was made.
+            // The header may know the place of a test file better than the plan: the file exists now.
             let own = header.hosts.first().cloned();
             header.hosts = own.into_iter().chain(state.machines.iter().skip(1).cloned()).collect();
         }
         state.merged_session.begin(header, name, keep)
     }
 
-    /// The number of hosts that run the job. Ranks `0..n` participate.
+    /// Returns the number of hosts that run the job. Ranks `0..n` participate.
     pub(super) fn participants(&self, job: usize) -> usize {
         self.state().steps.as_ref().map_or(self.size, |steps| steps.participants(job, self.size))
     }
@@ -248,7 +249,7 @@ impl Hosts {
         readings.recv().unwrap_or_default()
     }
 
-    /// Sets `stop` from now on if the measurement ends on another host.
+    /// Sets `stop` when the measurement ends on another host.
     pub fn stops(&self, stop: &Arc<AtomicBool>) {
         self.shared.stops(stop);
     }
@@ -264,12 +265,12 @@ impl Hosts {
         self.notice_hung()
     }
 
-    /// The exit code for the reason that ended the measurement early.
+    /// Returns the exit code if the measurement ended early.
     pub fn over_code(&self) -> Option<u8> {
         self.shared.over().map(|(over, _)| over.code)
     }
 
-    /// Why the measurement ended early, with the name of the host.
+    /// Returns why the measurement ended early, with the name of the host.
     pub fn over(&self) -> Option<String> {
         let (EarlyEnd { rank, why, .. }, _) = self.shared.over()?;
         Some(format!("{} {why}", self.name(rank)))
@@ -286,7 +287,7 @@ impl Hosts {
     }
 
     fn order(&self, order: Order) {
-        // If the transport thread has ended, the wait for an answer notices it.
+        // If the transport thread has ended, the caller notices that while it waits for the answer.
         let _ = self.orders.send(order);
     }
 
@@ -328,7 +329,7 @@ impl Hosts {
         self.shared.progress().notice(|rank| self.name(rank), clock::now_ns())
     }
 
-    /// Rank 0: returns a row for each host.
+    /// Rank 0: returns a row of progress for each host.
     pub fn rows(&self) -> Vec<HostRow> {
         let lost = self.shared.over().filter(|(over, _)| over.code == 3).map(|(over, _)| over.rank);
         self.shared.progress().rows(lost, |rank| self.name(rank), clock::now_ns())
@@ -362,7 +363,7 @@ impl Hosts {
                 .enumerate()
                 .find_map(|(rank, waiting)| Some((rank, waiting.pop_front()?)));
             if let Some((rank, came)) = first {
-                // An unreadable message counts as none.
+                // A message that cannot be decoded counts as a farewell.
                 return Some((rank, came.open().unwrap_or(Message::Bye)));
             }
             if Instant::now() >= until || state.take_one().is_err() {
@@ -388,7 +389,7 @@ impl Hosts {
         (1..ranks).map(|rank| Ok((rank, self.receive(rank)?))).collect()
     }
 
-    /// The failure of a measurement that ended early. Rank 0 reports the reason; the other ranks only leave.
+    /// Returns the failure of a measurement that ended early. Rank 0 reports the reason; the other ranks only leave.
     pub(super) fn ended(&self) -> Failure {
         let Some((over, _)) = self.shared.over() else { return Failure::Interrupted };
         if self.rank > 0 {
@@ -440,13 +441,13 @@ impl Hosts {
         self.end_all(Failure::Refused(why))
     }
 
-    /// Leaves MPI. If no host was lost, all hosts leave together.
+    /// Leaves MPI. If no host was lost, all hosts leave at the same time.
     pub fn leave(&self) {
         if self.rank == 0 {
             self.send_each(|_| Message::Bye);
         }
         if self.shared.over().is_some() {
-            // MPI would wait for the lost host. The end of this process also ends its MPI.
+            // MPI would wait for the lost host. When this process exits, its MPI ends too.
             std::thread::sleep(FLUSH_TIME);
             return;
         }
@@ -457,10 +458,6 @@ impl Hosts {
             std::thread::sleep(POLL_INTERVAL);
         }
     }
-}
-
-fn nothing_settled() -> Failure {
-    Failure::Refused("the hosts agreed on no plan".into())
 }
 
 impl Hosts {
@@ -487,7 +484,7 @@ impl Hosts {
     }
 }
 
-/// Time from the choice of the start time to the start: messages travel, and every host reads its counters once more.
+/// Time between choosing the start time and the start. In this time messages travel, and every host reads its counters once more.
 const START_DELAY_NS: u64 = 100_000_000;
 
 impl Hosts {
@@ -572,10 +569,11 @@ impl Hosts {
 }
 
 impl Hosts {
-    /// Waits until all hosts have written, and returns the state of the host `shift` ranks after this one. `own` is the state of this
-    /// host.
+    /// Waits until all hosts have written. Returns the state that the host `shift` ranks after this one has written. `own` is the state of
+    /// this host.
     ///
     /// # Errors
+    ///
     /// If the measurement ended early.
     pub fn written(&self, own: State, shift: usize) -> Result<State, Failure> {
         if self.rank > 0 {
@@ -597,10 +595,11 @@ impl Hosts {
         Ok(read_by(0))
     }
 
-    /// Collects the outcomes of a verification from all hosts; a lost host has the reason instead. On rank 0, while the other ranks wait
-    /// for its report. A host that has lost rank 0 reports its own outcome.
+    /// Collects the outcomes of a verification from all hosts, on rank 0. A lost host has the reason instead. The other ranks wait for rank
+    /// 0's report; a host that has lost rank 0 reports its own outcome.
     ///
     /// # Errors
+    ///
     /// [`Failure::Elsewhere`] on the other ranks if the measurement ended early.
     pub fn verified(&self, own: Verified) -> Result<Option<Vec<OnHost>>, Failure> {
         let interrupted = own.verdict() == Verdict::Interrupted;
@@ -661,10 +660,11 @@ impl Hosts {
 }
 
 impl Hosts {
-    /// Merges a run on all hosts, and returns the summary of all. For a sweep also returns how the last phase ended on all hosts.
-    /// Calls `tell` with reports of hung storage while this host waits.
+    /// Merges a run over all hosts. Returns the summary of all hosts, and for a sweep also how its last phase ended on all hosts. Calls
+    /// `tell` with reports of hung storage while this host waits.
     ///
     /// # Errors
+    ///
     /// If the measurement ended early.
     pub fn agree(
         &self,
@@ -734,7 +734,7 @@ impl Hosts {
         RunParts { phases: runs.iter().enumerate().filter_map(phase).collect(), disturbed: by }
     }
 
-    /// Rank 0: keeps the merged run, and returns what all hosts continue with.
+    /// Rank 0: appends the merged run to its session, and returns the result that all hosts continue with.
     fn all_agree(&self, mut all: RunParts, attempt: u32) -> Result<Agreed, Failure> {
         let after = self.clocks();
         let disturbed = merge::disturbed(attempt, std::mem::take(&mut all.disturbed));
@@ -788,9 +788,10 @@ impl Hosts {
         Ok(Agreed { iops, latency, service, disturbed, ended_ns, end })
     }
 
-    /// Keeps a run that one host could not begin, and so none did. Rank 0 appends it with the reason.
+    /// Keeps a run that one host could not begin, so that no host began it. Rank 0 appends it with the reason.
     ///
     /// # Errors
+    ///
     /// If the session cannot be written.
     pub fn keep_refused(&self, start: &RunStart, end: &RunEnd) -> Result<(), Failure> {
         let state = &mut *self.state();

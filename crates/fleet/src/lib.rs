@@ -41,9 +41,10 @@ pub fn join(
     Hosts::join(network, own_hello(), ranks_per_host)
 }
 
-/// The network over MPI.
+/// Initialises MPI and returns its network.
 ///
 /// # Errors
+///
 /// If MPI was already initialised.
 #[cfg(feature = "mpi")]
 pub fn mpi_network() -> Result<Box<dyn Network>, String> {

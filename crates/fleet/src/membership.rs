@@ -14,7 +14,7 @@ pub(super) fn host_names(all: &[Hello], ranks_per_host: u32) -> Result<Vec<Strin
     }
     if let Some(other) = all.iter().find(|h| h.version != all[0].version) {
         return Err(format!(
-            "{} has fathom {} and {} has fathom {}; install the same one on all hosts",
+            "{} has fathom {} and {} has fathom {}; install the same version on all hosts",
             all[0].host, all[0].version, other.host, other.version
         ));
     }
@@ -33,7 +33,7 @@ pub(super) fn host_names(all: &[Hello], ranks_per_host: u32) -> Result<Vec<Strin
     Ok(all.iter().enumerate().map(name).collect())
 }
 
-/// Numbers the kernels, by rank: ranks with the same number run on the same kernel. `None` if a rank does not know its boot id.
+/// Numbers the kernels, by rank. Ranks with the same number run on the same kernel. `None` for a rank without a boot id.
 pub(super) fn kernels(all: &[Hello]) -> Vec<Option<u32>> {
     let mut boots: Vec<&str> = Vec::new();
     let mut numbers = Vec::with_capacity(all.len());

@@ -1,8 +1,8 @@
 //! Adds up what several hosts measured: phases of a run, reports of hosts, and the session file that rank 0 keeps.
 //!
-//! Hosts are added in the order in which their messages arrive; the result is the same in any order. Values that are not plain sums need
-//! little memory for any number of hosts: notes with the hosts that wrote them, the time in which all loads ran, the spread of the start
-//! times, the largest disturbances.
+//! Hosts are added in the order in which their messages arrive; the result is the same in any order. Values other than sums need little
+//! memory for any number of hosts: notes with the names of their hosts, the time in which all loads ran, the spread of the start times, the
+//! largest disturbances.
 
 use super::clock::Reading;
 use analysis::Judging;
@@ -19,11 +19,11 @@ use output::failure::Failure;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Hosts ran for equally long if all of them ran for this share of the time in which any ran.
+/// Hosts ran equally long if the time in which all of them ran is at least this share of the time in which any ran.
 const EQUALLY_LONG_SHARE: f64 = 0.99;
-/// Notes of workers that are kept per stream, in alphabetical order.
+/// Maximum number of worker notes per stream. The first ones in alphabetical order are kept.
 const WORKER_NOTES_MAX: usize = 16;
-/// Operations that the common time cuts are counted in thousandths.
+/// Operations are counted in thousandths, because an interval may lie only partly in the common time.
 const THOUSANDTHS: f64 = 1_000.0;
 
 /// The phases of a run, added up over some hosts.
@@ -36,7 +36,7 @@ pub(super) struct RunParts {
 
 /// When the load of each stream ran, by phase.
 pub(super) type Times = BTreeMap<usize, Windows>;
-/// First and last ns in which all hosts ran, by phase and stream. Only streams that did not run equally long on all hosts.
+/// First and last ns in which all hosts ran, by phase and stream. Contains only streams that ran longer on some hosts than on others.
 pub(super) type CommonTimes = BTreeMap<usize, BTreeMap<usize, [u64; 2]>>;
 
 impl RunParts {
@@ -51,7 +51,7 @@ impl RunParts {
         add_disturbances(&mut self.disturbed, other.disturbed);
     }
 
-    /// When the load of each phase ran.
+    /// Returns when the load of each phase ran.
     pub(super) fn times(&self) -> Times {
         self.phases.iter().map(|phase| (phase.start.phase, phase.windows.clone())).collect()
     }
@@ -74,7 +74,7 @@ pub(super) fn add_times(all: &mut Times, others: Times) {
     }
 }
 
-/// The times in which all hosts ran.
+/// Returns the times in which all hosts ran.
 pub(super) fn common_times(all: &Times) -> CommonTimes {
     let unequal_windows = |windows: &Windows| -> BTreeMap<usize, [u64; 2]> {
         let unlike = windows.iter().filter(|(_, window)| !ran_equally_long(window));
@@ -91,14 +91,14 @@ fn ran_equally_long(window: &Window) -> bool {
 /// One phase, added up over some hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Phase {
-    /// The lowest rank among them; the start and the times are those of this rank.
+    /// The lowest rank among the hosts. The start of the phase and its times are those of this rank.
     first: u32,
     /// The number of hosts.
     hosts: u32,
     pub(super) start: RunStart,
-    /// The sums. The ending and the notes are kept separately.
+    /// The sums over the hosts. The ending and the notes are kept separately.
     pub(super) end: RunEnd,
-    /// The lowest rank that did not complete the phase, with the reason.
+    /// The lowest rank that did not complete the phase, and why.
     ended: Option<(u32, RunEnding)>,
     notes: Notes,
     windows: Windows,
@@ -114,12 +114,12 @@ pub(super) struct Merged {
     pub(super) common_ns: u64,
     pub(super) longest_ns: u64,
     pub(super) late: StartDelay,
-    /// The number of hosts that measured it.
+    /// Number of hosts that measured the phase.
     pub(super) hosts: u32,
 }
 
 impl Phase {
-    /// The phase of one host, which began `late_ns` after the start time; `None` if the run has no end.
+    /// Returns the phase of one host, which began `late_ns` after the start time; `None` if the run has no end.
     pub(super) fn from_run(
         rank: u32,
         run: &Run,
@@ -135,11 +135,11 @@ impl Phase {
         for worker in std::mem::take(&mut end.workers) {
             add_worker(&mut workers, WorkerEnd { worker: 0, depth: None, error: None, ..worker });
         }
-        // Lanes belong to one host.
+        // Counts per lane mean something only on their host.
         end.streams.iter_mut().for_each(|stream| stream.lanes.clear());
         let window = |stream: usize| {
             let rows = || intervals.iter().filter(|row| row.stream == stream);
-            Some(Window::of_host(rows().map(|r| r.start_ns).min()?, rows().map(|r| r.end_ns).max()?))
+            Some(Window::from_host(rows().map(|r| r.start_ns).min()?, rows().map(|r| r.end_ns).max()?))
         };
         let windows = end.streams.iter().filter_map(|s| Some((s.stream, window(s.stream)?))).collect();
         Some(Self {
@@ -150,7 +150,7 @@ impl Phase {
             ended: (ending != RunEnding::Complete).then_some((rank, ending)),
             notes,
             windows,
-            late: late_ns.map_or_else(StartDelay::default, |ns| StartDelay::of_host(rank, ns)),
+            late: late_ns.map_or_else(StartDelay::default, |ns| StartDelay::from_host(rank, ns)),
             common: None,
         })
     }
@@ -227,7 +227,8 @@ impl Phase {
     }
 }
 
-/// What a stream completed on one host in a time, in thousandths. An interval that the time cuts counts by its share.
+/// Returns what a stream completed on one host in a period, in thousandths. An interval that lies only partly in the period counts in
+/// proportion.
 fn completed_within(
     intervals: &[Interval],
     stream: usize,
@@ -283,7 +284,7 @@ fn add_worker(all: &mut Vec<WorkerEnd>, other: WorkerEnd) {
     }
 }
 
-/// Adds two values. If one is unknown, the sum is unknown; of two reasons the first in alphabetical order is kept.
+/// Adds two values. The sum is unknown if one of them is. Of two reasons it keeps the first in alphabetical order.
 fn combine_known<T: Copy>(
     one: &model::Known<T>,
     other: model::Known<T>,
@@ -326,12 +327,12 @@ fn add(sum: &mut StreamEnd, other: &StreamEnd) {
     }
 }
 
-/// The disturbances on all hosts; `None` without any.
+/// Returns the disturbances on all hosts; `None` if there were none.
 pub(super) fn disturbed(attempt: u32, by: Vec<Disturbance>) -> Option<Disturbed> {
     (!by.is_empty()).then_some(Disturbed { attempt, by })
 }
 
-/// The spread of the start times of a run, from the delay of each host and its clock readings before and after the run.
+/// Returns the spread of the start times of a run, from each host's delay and its clock readings before and after the run.
 pub(super) fn start_spread(
     late: &StartDelay,
     hosts: usize,
@@ -412,22 +413,22 @@ fn run_parts(rank: u32, did: (u64, u64, u64)) -> (RunParts, Vec<Vec<Interval>>) 
     ran(rank, did, RunEnding::Complete, &[])
 }
 
-/// Different notes that are kept per run, in alphabetical order so that all hosts keep the same.
+/// Maximum number of different notes per run. They are kept in alphabetical order, so that all hosts keep the same ones.
 const NOTES_MAX: usize = 64;
-/// Disturbances that are kept per run and kind, the largest ones.
+/// Maximum number of disturbances per run and kind. The largest ones are kept.
 const DISTURBANCES_MAX: usize = 8;
 
 /// Notes of several hosts about a run, each once with the hosts that wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Notes {
-    /// The hosts, and the position of the note on the lowest rank.
+    /// For each note the hosts that wrote it, and its position on the lowest of these ranks.
     notes: BTreeMap<String, (Which, u32)>,
-    /// The number of different notes of each host, in total.
+    /// Number of different notes, summed over all hosts.
     count: u32,
 }
 
 impl Notes {
-    /// The notes of one host, in order.
+    /// Keeps the notes of one host in their order.
     pub(super) fn from_host(rank: u32, notes: impl Iterator<Item = String>) -> Self {
         let mut all = Self::default();
         for (note, at) in notes.zip(0..) {
@@ -461,7 +462,7 @@ impl Notes {
         }
     }
 
-    /// Returns the notes in order, with the names of the hosts unless all hosts wrote the note.
+    /// Returns the notes in order. A note that not all hosts wrote begins with the names of its hosts.
     pub(super) fn merge_in_order(self, names: &[String], hosts: u32) -> Vec<String> {
         let kept: u32 = self.notes.values().map(|(which, _)| which.count).sum();
         let mut all: Vec<(String, (Which, u32))> = self.notes.into_iter().collect();
@@ -475,7 +476,7 @@ impl Notes {
     }
 }
 
-/// `a, b and 30 more`.
+/// Formats names: `a, b and 30 more`.
 pub(super) fn join_names(which: &Which, names: &[String]) -> String {
     let name = |rank: &u32| names.get(*rank as usize).cloned().unwrap_or_else(|| format!("rank {rank}"));
     let first: Vec<String> = which.first.iter().map(name).collect();
@@ -485,7 +486,7 @@ pub(super) fn join_names(which: &Which, names: &[String]) -> String {
     }
 }
 
-/// When the load of a stream ran on some hosts, in ns from the common start.
+/// When the load of a stream ran on some hosts, in ns after the common start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::struct_field_names, reason = "units stand at the end of names")]
 pub(super) struct Window {
@@ -501,7 +502,7 @@ pub(super) struct Window {
 
 impl Window {
     /// The window of one host.
-    pub(super) fn of_host(from_ns: u64, until_ns: u64) -> Self {
+    pub(super) fn from_host(from_ns: u64, until_ns: u64) -> Self {
         Self { begun_ns: from_ns, from_ns, until_ns, ended_ns: until_ns }
     }
 
@@ -545,7 +546,7 @@ pub(super) struct StartDelay {
 }
 
 impl StartDelay {
-    pub(super) fn of_host(rank: u32, ns: u64) -> Self {
+    pub(super) fn from_host(rank: u32, ns: u64) -> Self {
         Self { hosts: 1, first_ns: ns, last: (ns, rank) }
     }
 
@@ -593,7 +594,7 @@ pub(super) struct HostReports {
     pub(super) hosts: Vec<HostSeen>,
     pub(super) asked: Vec<CheckedOnHosts>,
     pub(super) limited: Vec<Limited>,
-    /// Runs that the hosts did not agree on, because they were broken off.
+    /// Runs that the hosts did not agree on because the measurement ended during them.
     pub(super) rest: RunParts,
 }
 
@@ -659,7 +660,7 @@ fn result(measured: Measured) -> (HostResult, Limiter) {
     (row, measured.limiter)
 }
 
-/// The session of all hosts, on rank 0. Runs are appended as they end, so that a lost host does not take its results with it.
+/// The session of all hosts, on rank 0. Each run is appended as soon as it ends, so that the results survive the loss of a host.
 #[derive(Default)]
 pub(super) struct MergedSession {
     session: Option<Session>,
@@ -685,7 +686,7 @@ impl MergedSession {
         session.sync()
     }
 
-    /// Appends that the last run was disturbed.
+    /// Appends a frame that the last run was disturbed.
     pub(super) fn append_disturbed(&mut self, disturbed: &Disturbed) -> Result<(), Failure> {
         let Some(session) = &mut self.session else { return Ok(()) };
         session.append(&Frame::Disturbed(disturbed.clone()))
@@ -736,11 +737,11 @@ fn failure_of_one_host_fails_the_run_and_notes_name_hosts() {
 fn start_spread_is_unknown_if_a_host_is_missing() {
     let reading = |offset_ns, round_trip_ns| Some(Reading { offset_ns, round_trip_ns });
     let (before, after) = ([reading(0, 0), reading(50, 600)], [reading(0, 0), reading(850, 500)]);
-    let mut late = StartDelay::of_host(0, 100);
-    late.add(StartDelay::of_host(1, 700));
+    let mut late = StartDelay::from_host(0, 100);
+    late.add(StartDelay::from_host(1, 700));
     let seen = start_spread(&late, 2, &before, &after);
     assert_eq!((seen.spread_ns, seen.clock_error_ns, seen.last), (Some(600), Some(800), Some(1)));
-    assert_eq!(start_spread(&StartDelay::of_host(0, 100), 2, &before, &after), RunSeen::default());
+    assert_eq!(start_spread(&StartDelay::from_host(0, 100), 2, &before, &after), RunSeen::default());
 }
 
 #[test]

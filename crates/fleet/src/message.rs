@@ -14,16 +14,16 @@ use model::verification::{State, Verified};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// Largest packet in bytes. Every MPI sends packets of this size without asking the receiver, so a packet that has begun to arrive is
-/// complete, and a stalled host blocks no other.
+/// Maximum size of a packet in bytes. Every MPI sends packets of this size without waiting for the receiver. So a packet that has begun to
+/// arrive is complete, and a stalled host does not block another one.
 pub(super) const PACKET_BYTES: usize = 2048;
-/// Longest message in bytes. A longer one does not come from fathom.
+/// Maximum size of a message in bytes. A longer one does not come from fathom.
 const MESSAGE_BYTES_MAX: usize = 256 << 20;
 
 /// One message.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Message {
-    /// Rank to rank 0: who it is.
+    /// Rank to rank 0: the identity of the rank.
     Hello(Hello),
     /// Rank 0 to all: the names of all hosts.
     Welcome(Vec<String>),
@@ -31,42 +31,43 @@ pub(super) enum Message {
     Planned(Box<Planned>),
     /// Rank 0 to each rank: the settled plan.
     Settled(Box<Plan>),
-    /// Rank to rank 0: it has reached a step, with its reason against continuing. Rank 0 to all: every host has, with the first reason.
+    /// Rank to rank 0: the rank has reached a step, with its reason against continuing, if any. Rank 0 to all: every host has reached the
+    /// step, with the first reason.
     Reason(Option<String>),
-    /// Rank to rank 0: it is ready for the phase with these indices (job, phase, repeat of the job, attempt of the run), or why it cannot
-    /// begin it.
+    /// Rank to rank 0: the rank is ready for the phase with these indices (job, phase, repeat of the job, attempt of the run), or cannot
+    /// begin it for this reason.
     Ready([u32; 4], Option<String>),
     /// Rank 0 to a rank: the start time in ns of the receiver's clock.
     Begin(u64),
-    /// Rank 0 to all: a host cannot begin the phase, and so none does.
+    /// Rank 0 to all: one host cannot begin the phase for this reason, so no host begins it.
     Refused(String),
-    /// Rank to rank 0: when the load of a host ran.
+    /// Rank to rank 0: when the load of this host ran.
     Times(Times),
     /// Rank 0 to all: when the load of all hosts ran.
     Common(CommonTimes),
-    /// Rank to rank 0: the result of a run on a host.
+    /// Rank to rank 0: the result of a run on this host.
     RunParts(Box<RunParts>),
     /// Rank 0 to all: the result of a run on all hosts.
     Agreed(Box<Agreed>),
     /// Rank to rank 0: the final report of a host.
     Done(Box<HostReports>),
-    /// Rank to rank 0: the state that it has written. Rank 0 to a rank: the state to read back.
+    /// Rank to rank 0: the state that the rank has written. Rank 0 to a rank: the state to read back.
     Written(Box<State>),
-    /// Rank to rank 0: the outcome of its verification.
+    /// Rank to rank 0: the outcome of the rank's verification.
     Verified(Box<Verified>),
-    /// The measurement ended early.
+    /// Both ways: the measurement ended early.
     EarlyEnd(EarlyEnd),
     /// Rank 0 to all: the measurement is complete, and the rank may leave.
     Bye,
-    /// Both ways: a heartbeat with the progress of the load, if there is one.
+    /// Both ways: a heartbeat with the progress of the load; `None` without load.
     Heartbeat(Option<LoadProgress>),
-    /// Down the tree: read the clocks of all hosts below, for the request with this number.
+    /// Down the tree: request with this number to read the clocks of all hosts below the receiver.
     AskClocks(u32),
     /// Up the tree: the readings for the request with this number.
     Clocks(u32, Readings),
-    /// Down the tree: a ping, with its number.
+    /// Down the tree: a ping with this number.
     Ping(u32),
-    /// The answer to a ping, with the time of the receiver's clock in ns.
+    /// Up the tree: the answer to the ping with this number, with the sender's clock in ns.
     Pong(u32, u64),
 }
 
@@ -75,7 +76,7 @@ pub(super) enum Message {
 pub(super) struct LoadProgress {
     /// Completed operations.
     pub(super) operations: u64,
-    /// 99th percentile of their latency in ns; `None` with too few operations.
+    /// 99th percentile of the latency in ns; `None` with too few operations.
     pub(super) p99_ns: Option<u64>,
 }
 
@@ -104,9 +105,9 @@ pub(super) struct Agreed {
     pub(super) latency: Histogram,
     pub(super) service: Histogram,
     pub(super) disturbed: Option<Disturbed>,
-    /// The end of its last phase, in ns since the start of rank 0's session.
+    /// The end of the run's last phase, in ns after the start of rank 0's session.
     pub(super) ended_ns: u64,
-    /// In a sweep, the end of its last phase, which decides what to measure next.
+    /// In a sweep, the end of the run's last phase, which decides what to measure next.
     pub(super) end: Option<RunEnd>,
 }
 
@@ -119,25 +120,25 @@ pub(super) struct EarlyEnd {
     pub(super) why: String,
     /// The exit code of fathom.
     pub(super) code: u8,
-    /// Rank 0 only noticed silence: the lost host may be another one.
+    /// Whether the reason is only a silence that rank 0 noticed. The lost host may then be another one.
     pub(super) is_silence: bool,
 }
 
 impl EarlyEnd {
-    /// A rank sent something that is not a message.
+    /// Returns the reason for a rank that sent something undecodable.
     pub(super) fn unreadable(rank: usize, why: &str) -> Self {
         Self { rank, why: format!("sent an unreadable message: {why}"), code: 3, is_silence: false }
     }
 }
 
-/// Bits of the first byte of a packet: more packets follow; the message is compressed, and for the measuring thread.
+/// Bits of the first byte of a packet: more packets follow; the message is compressed; the message is for the measuring thread.
 const MORE: u8 = 1;
 const COMPRESSED: u8 = 2;
-/// Bytes of the length before compressed data.
+/// Number of bytes of the length before compressed data.
 const LENGTH_BYTES: usize = 4;
 
 impl Message {
-    /// Whether the transport thread answers it. These messages are frequent or urgent, and not compressed.
+    /// Returns whether the transport thread answers the message. Such messages are frequent or urgent, so they are not compressed.
     fn is_for_transport(&self) -> bool {
         matches!(
             self,
@@ -153,7 +154,7 @@ impl Message {
 
     /// Encodes the message as packets, to be sent in this order.
     pub(super) fn packets(&self) -> Vec<Vec<u8>> {
-        // Every type has a JSON form. Without one the receiver would report damage.
+        // Every type has a JSON form. If one had none, the receiver would report a damaged message.
         let plain = serde_json::to_vec(self).unwrap_or_default();
         let (bytes, kind) =
             if self.is_for_transport() { (plain, 0) } else { (compressed(&plain), COMPRESSED) };
@@ -184,7 +185,7 @@ pub(super) struct Envelope {
 }
 
 impl Envelope {
-    /// Whether the transport thread answers it.
+    /// Returns whether the transport thread answers the message.
     pub(super) fn is_for_transport(&self) -> bool {
         !self.is_compressed
     }
@@ -192,14 +193,14 @@ impl Envelope {
     /// Decodes the message.
     ///
     /// # Errors
-    /// The bytes are not a message.
+    /// Why the bytes are not a message.
     pub(super) fn open(&self) -> Result<Message, String> {
         let plain = if self.is_compressed {
             Cow::Owned(decompressed(&self.bytes).ok_or("it cannot be decompressed")?)
         } else {
             Cow::Borrowed(&self.bytes)
         };
-        // From text, as sessions are: the code that parses a plan is compiled once for both.
+        // Decoded from text like sessions, so that the code that parses a plan is compiled only once.
         let text = std::str::from_utf8(&plain).map_err(|e| e.to_string())?;
         serde_json::from_str(text).map_err(|e| e.to_string())
     }
@@ -213,7 +214,7 @@ impl Inbox {
     /// Adds the next packet, and returns the message that it completes.
     ///
     /// # Errors
-    /// The packets are not a message.
+    /// Why the packets are not a message.
     pub(super) fn take(&mut self, packet: &[u8]) -> Result<Option<Envelope>, String> {
         let (first, rest) = packet.split_first().ok_or("it has an empty packet")?;
         if self.0.len() + rest.len() > MESSAGE_BYTES_MAX {

@@ -1,7 +1,7 @@
 //! The network between hosts over MPI. No other file calls MPI.
 //!
 //! No call waits for another rank: sends are buffered, a receive takes a message that a probe has matched, and each packet is small enough
-//! to be complete when it is probed. Collective operations are not used: they wait, and do not report for which rank.
+//! to be complete when it is probed. It uses no collective operations: they wait, and do not report which rank they wait for.
 
 use crate::message::PACKET_BYTES;
 use crate::transport::Network;
@@ -12,9 +12,9 @@ use mpi::point_to_point::{Destination, Source};
 use mpi::topology::{Communicator, SimpleCommunicator};
 use std::time::Duration;
 
-/// Room for packets that were not received yet. Unused memory costs nothing.
+/// Size of the buffer for packets that were sent but not received yet. Unused memory costs nothing.
 const BUFFER_BYTES: usize = 256 << 20;
-/// How often a pending send is tested.
+/// Interval at which a pending send is tested.
 const ASK_AGAIN: Duration = Duration::from_micros(50);
 
 /// MPI, initialised and finalised on one thread.
@@ -50,7 +50,7 @@ impl Network for Mpi {
         let process = self.world.process_at_rank(to as i32);
         mpi::request::scope(|scope| {
             let mut request = process.immediate_buffered_send(scope, packet);
-            // The packet is copied, and so complete, at once. When it is received is another matter.
+            // A buffered send completes as soon as the packet is copied, whether or not it was received.
             while let Err(not_yet) = request.test() {
                 request = not_yet;
                 std::thread::sleep(ASK_AGAIN);

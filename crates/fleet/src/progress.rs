@@ -8,23 +8,23 @@ use crate::message::LoadProgress;
 use live::{HostRow, HostState};
 use model::units::{show_ns, show_rate};
 
-/// Time without completions after which a host is reported as hung. With the interval of heartbeats that stays below five seconds.
+/// Time without completions after which a host is reported as hung. Including the interval of heartbeats it is less than five seconds.
 const HUNG_AFTER_NS: u64 = 3_000_000_000;
-/// Operations that the host was expected to complete in this time, by its own rate or that of the others: slow loads have longer pauses.
+/// Operations that the host should have completed in this time, by its own rate or that of the other hosts. Slow loads have longer pauses.
 const EXPECTED_OPERATIONS: f64 = 10.0;
-/// Another host must have completed something in this time. What stops all hosts is not the storage of one.
+/// Another host must have completed an operation within this time. If all hosts stop, the cause is not the storage of one host.
 const RECENT_NS: u64 = 1_000_000_000;
 
 /// The period over which the rate of a host is counted.
 const RATE_PERIOD_NS: u64 = 1_000_000_000;
-/// Rows of hosts at most: more than a terminal shows.
+/// Maximum number of rows, more than a terminal shows.
 const ROWS_MAX: usize = 64;
 
 /// The progress of a run on all hosts.
 #[derive(Debug, Default)]
 pub(super) struct RunProgress {
     began_ns: u64,
-    /// By rank.
+    /// Progress by rank.
     hosts: Vec<Host>,
     hung: Vec<String>,
 }
@@ -32,17 +32,17 @@ pub(super) struct RunProgress {
 #[derive(Clone, Debug, Default)]
 struct Host {
     operations: u64,
-    /// When the count last grew, in ns of our clock; `None` without load.
+    /// When the count last grew, in ns of this host's clock; `None` without load.
     grew_ns: Option<u64>,
     is_named: bool,
     p99_ns: Option<u64>,
-    /// The recent rate in operations per second, and the count and time from which the next rate is calculated.
+    /// The recent rate in operations per second, and the count and time at which its next period began.
     iops: Option<f64>,
     counted: (u64, u64),
 }
 
 impl Host {
-    /// The state of the host, unless it is lost.
+    /// Returns the state of the host, which is not lost.
     fn state(&self, now_ns: u64) -> HostState {
         match self.grew_ns {
             None => HostState::Waiting,
@@ -68,7 +68,7 @@ impl RunProgress {
         Self { hosts: vec![Host::default(); size], ..Self::default() }
     }
 
-    /// Begins a run.
+    /// Begins a run on all hosts.
     pub(super) fn begin(&mut self, at_ns: u64) {
         self.began_ns = at_ns;
         self.hosts.iter_mut().for_each(|host| *host = Host { counted: (0, at_ns), ..Host::default() });
@@ -88,7 +88,8 @@ impl RunProgress {
         host.count(at_ns);
     }
 
-    /// A row for each host. Of many hosts, those that need attention first: the lost one, hung ones, the slowest, and those that wait.
+    /// Returns a row for each host. With many hosts, returns the ones that need attention first: the lost host, hung hosts, the slowest,
+    /// waiting hosts.
     pub(super) fn rows(
         &self,
         lost: Option<usize>,
@@ -115,12 +116,12 @@ impl RunProgress {
         all.into_iter().map(row).collect()
     }
 
-    /// The completed operations in the last heartbeat of a host.
+    /// Returns the completed operations in the last heartbeat of a host.
     pub(super) fn operations(&self, rank: usize) -> u64 {
         self.hosts.get(rank).map_or(0, |host| host.operations)
     }
 
-    /// All reports of hung storage so far.
+    /// Returns all reports of hung storage so far.
     pub(super) fn hung(&self) -> &[String] {
         &self.hung
     }
@@ -145,7 +146,7 @@ impl RunProgress {
             }
             host.is_named = true;
             reports.push(format!(
-                "the storage of {} does not answer: no operation has completed for {}, {} into the run, where {} a second are usual; other hosts continue",
+                "the storage of {} does not answer: no operation has completed for {}, {} into the run, at a usual rate of {} a second; other hosts continue",
                 name(rank),
                 show_ns(silent as f64),
                 show_ns(now_ns.saturating_sub(self.began_ns) as f64),

@@ -14,15 +14,15 @@ use model::plan::{MadeFor, Origin, Plan, Role, Target};
 use model::units::show_bytes;
 use std::collections::BTreeMap;
 
-/// The origin of a setting that another host decided.
+/// The origin `fleet`: another host decided the setting.
 const FLEET: &str = "fleet";
-/// The setting that each host keeps.
+/// Name of the setting that each host decides for itself.
 const TARGET: &str = "TARGET";
 
 /// The plans of all hosts.
 #[derive(Debug)]
 pub(super) struct Settled {
-    /// By rank.
+    /// Plans by rank.
     pub(super) plans: Vec<Plan>,
     /// The differences between the hosts, in sentences.
     pub(super) differences: Vec<String>,
@@ -33,18 +33,18 @@ pub(super) struct Settled {
 /// # Errors
 /// Why the hosts cannot measure together.
 pub(super) fn settle(names: &[String], neighbours: &[u32], planned: &[Planned]) -> Result<Settled, String> {
-    let Some(first) = planned.first() else { return Err("no host has planned anything".into()) };
+    let Some(first) = planned.first() else { return Err("no host has sent a plan".into()) };
     let mut streams = first.plan.jobs.iter().flat_map(|job| &job.phases).flat_map(|phase| &phase.streams);
     if let Some(what) = streams.find_map(single_host_feature) {
         return Err(format!(
-            "{what}, and several were started; leave it out, or start fathom on one host without the launcher"
+            "{what}, and the launcher started several; remove that setting, or start fathom on one host without the launcher"
         ));
     }
     if let Some(steps) = first.plan.study.hosts()
         && let Some(most) = steps.hosts.last().filter(|most| **most as usize > planned.len())
     {
         return Err(format!(
-            "--hosts {most}: only {} hosts were started; start {most}, or leave {most} out",
+            "--hosts {most}: only {} hosts were started; start {most} hosts, or remove {most} from --hosts",
             planned.len()
         ));
     }
@@ -81,10 +81,10 @@ pub(super) fn settle(names: &[String], neighbours: &[u32], planned: &[Planned]) 
     Ok(Settled { plans, differences })
 }
 
-/// An option of the stream that only works on one host.
+/// Returns the first setting of the stream that works only on one host.
 fn single_host_feature(stream: &Stream) -> Option<&'static str> {
     let all = [
-        (stream.replay.is_some(), "a capture can be replayed on one host only"),
+        (stream.replay.is_some(), "a capture can be replayed only on one host"),
         (stream.latency_target.is_some(), "latency-target works on one host only"),
         (stream.steady.is_some(), "steady-state works on one host only"),
     ];
@@ -125,7 +125,7 @@ fn same_targets(a: &str, one: &Plan, b: &str, other: &Plan) -> Result<(), String
     Ok(())
 }
 
-/// Narrows the jobs to what another host can do: the size of its targets, and an engine that it has.
+/// Limits the jobs to what another host can do: to the size of its targets, and to an engine that it has.
 fn narrow(
     jobs: &mut [Job],
     others: &[Job],
@@ -152,7 +152,7 @@ fn narrow(
             ));
         }
         if mine.engine != its.engine {
-            // An engine that replaces a denied one works on all hosts, and the denied one does not.
+            // The engine that replaces a denied one works on all hosts; the denied one does not.
             let is_mine = mine.engine_fallback.is_some();
             let on_all = if is_mine { &mine.engine } else { &its.engine };
             note_difference(
@@ -189,7 +189,8 @@ fn note_difference(differences: &mut Vec<String>, sentence: String) {
     }
 }
 
-/// The settings of rank 0, with the targets of this host. Settings that this host would have chosen differently get the origin `fleet`.
+/// Returns the settings of rank 0, with the targets of this host. A setting that this host would have decided differently gets the origin
+/// `fleet`.
 fn origins(first: &Plan, own: &Plan, rank: u32, hosts: u32, name: &str) -> Vec<Origin> {
     let part = Origin {
         setting: "host".into(),
@@ -286,13 +287,14 @@ pub(super) fn planned(engine: &str, span_bytes: u64, kernel: &str) -> Planned {
 
 /// The size option of a made file.
 const SIZE: &str = "--size";
-/// The origin of a setting that the user did not give.
+/// Origin of a setting that has its default.
 const DEFAULT: &str = "default";
 
-/// Assigns in the plans of all hosts, by rank, who makes which file and who opens it.
+/// Assigns in the plans of all hosts which host makes each file and which hosts open it. The plans are by rank.
 ///
 /// # Errors
-/// If a worker would have no part of a file, or a host would open its own files after all.
+///
+/// If a worker would have no part of a file, or a host would read its own files despite `--shift-hosts`.
 pub(super) fn assign_files(plans: &mut [Plan]) -> Result<(), String> {
     size_common_files(plans);
     shift_targets(plans)?;
@@ -302,7 +304,7 @@ pub(super) fn assign_files(plans: &mut [Plan]) -> Result<(), String> {
     Ok(())
 }
 
-/// Assigns files that all hosts share to the first host. A default size is multiplied by the number of hosts.
+/// Makes the first host create the files that all hosts share. Multiplies a default size by the number of hosts.
 fn size_common_files(plans: &mut [Plan]) {
     let hosts = plans.len() as u64;
     let Some(first) = plans.first().map(|plan| plan.targets.clone()) else { return };
@@ -326,7 +328,7 @@ fn size_common_files(plans: &mut [Plan]) {
     }
 }
 
-/// Adds the files of other hosts as targets, after the own ones, for streams that work on them.
+/// For streams that work on files of other hosts, adds these files as targets after the host's own.
 fn shift_targets(plans: &mut [Plan]) -> Result<(), String> {
     let (hosts, made) = (plans.len(), plans.iter().map(|p| p.targets.clone()).collect::<Vec<_>>());
     let (Some(first), Some(own)) = (plans.first(), made.first()) else { return Ok(()) };
@@ -342,7 +344,7 @@ fn shift_targets(plans: &mut [Plan]) -> Result<(), String> {
         }
         if own.iter().any(|t| t.role == Role::None) {
             return Err(
-                "--shift-hosts cannot be combined with a stream that has no target; leave one of them out"
+                "--shift-hosts cannot be combined with a stream that has no target; give every stream a target, or remove --shift-hosts"
                     .into(),
             );
         }
@@ -382,12 +384,12 @@ fn shift_targets(plans: &mut [Plan]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a target is a file that its own host makes, and that other hosts find by its name.
+/// Returns whether a target is a file that its host makes and that other hosts open by name.
 fn is_own_file(target: &Target) -> bool {
     target.role == Role::Made && target.made_for != MadeFor::All && target.common.is_some()
 }
 
-/// Limits streams that share a file to the part of each worker.
+/// Limits streams that share a file to the blocks of each worker.
 fn fit_parts(plan: &mut Plan) -> Result<(), String> {
     let tasks: Vec<(usize, Option<u64>)> = (0..plan.jobs.len())
         .flat_map(|job| {
@@ -412,7 +414,7 @@ fn streams(plan: &mut Plan) -> impl Iterator<Item = &mut Stream> {
     plan.jobs.iter_mut().flat_map(|j| &mut j.phases).flat_map(|p| &mut p.streams)
 }
 
-/// Adds the places of files that other hosts make: the same as those of this host in the same directory.
+/// Adds the places of files that other hosts make. They are the places of this host's files in the same directory.
 pub(super) fn places(plan: &Plan, machine: &mut Machine) {
     for target in plan.targets.iter().skip(machine.places.len()).filter(|t| t.role != Role::None) {
         let same = plan.targets.iter().position(|t| t.path == target.path);

@@ -2,11 +2,11 @@
 //!
 //! - Heartbeats go both ways between rank 0 and every other host. A host that sends none for 3 s is lost, and the measurement ends.
 //! - Clocks: each host reads the clocks of its children in the tree of hosts with pings, and adds the readings that the children report.
-//! - The tree is only for clocks, which take up to 120 pings each: the children of rank `r` are the 16 ranks from `16 r + 1` on.
+//! - Only clock readings use the tree, because each takes up to 120 pings: the children of rank `r` are the 16 ranks from `16 r + 1` on.
 //!
-//! Open MPI 4 does not return from a send to a process that has ended, and then no message is received any more. Therefore rank 0 sends only
-//! to hosts that it heard just now: it answers heartbeats instead of sending its own, and holds messages to a silent host until it is heard
-//! again.
+//! Open MPI 4 does not return from a send to a process that has ended, and then no message is received any more. Therefore rank 0 sends
+//! only to hosts that it has just heard. It answers heartbeats instead of sending its own, and holds messages to a silent host until that
+//! host is heard again.
 
 use crate::clock::{self, PINGS, Reading, Readings, SERIES, SHORT_NS};
 #[cfg(test)]
@@ -22,31 +22,31 @@ use std::time::{Duration, Instant};
 
 /// Time between two heartbeats of a host.
 pub(super) const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
-/// Rank 0 holds messages to a host that has been silent for this long: two heartbeats are missing.
+/// After a host has been silent for this long, rank 0 holds messages to it: two heartbeats are missing.
 const HOLD_MESSAGES_AFTER: Duration = HEARTBEAT_INTERVAL.saturating_mul(2);
 /// A host that has been silent for this long is lost.
 const LOST_HOST_AFTER: Duration = Duration::from_secs(3);
-/// A host stops its load if rank 0 has been silent for this long, because rank 0 no longer measures.
+/// After rank 0 has been silent for this long, a host stops its load, because rank 0 no longer measures.
 const ORPHAN_AFTER: Duration = Duration::from_millis(900);
-/// How often the transport thread polls; less often during a measurement, so that it takes no CPU time from it.
+/// How often the transport thread polls. Less often during a measurement, to take little CPU time from it.
 const POLL_INTERVAL: Duration = Duration::from_micros(500);
 const MEASURING_POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// After a ping the thread polls continuously for this long, because another ping follows.
+/// After a ping the thread polls continuously for this long, because the next ping follows soon.
 const BUSY_POLL_TIME: Duration = Duration::from_millis(10);
 
 /// How long the thread waits for the answer to a ping.
 const PING_TIMEOUT: Duration = Duration::from_millis(50);
-/// How long a host that has never answered is asked: it may be short of CPU time.
+/// Time limit for the first answer of a host, which may be short of CPU time.
 const FIRST_ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long the children may take to read the clocks below them. A lost host is noticed earlier.
+/// Time limit for the children to read the clocks below them. A lost host is noticed earlier.
 const CHILD_CLOCKS_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A request to the transport thread.
 pub(super) enum Order {
     Send(usize, Message),
-    /// Read all clocks, and answer with the readings by rank.
+    /// Read all clocks. The answer has the readings by rank.
     Clocks(Sender<Vec<Option<Reading>>>),
-    /// Leave together with the other hosts: the measurement is complete.
+    /// Leave together with the other hosts, after a complete measurement.
     Leave,
 }
 
@@ -55,26 +55,26 @@ pub(super) enum Order {
 pub(super) struct Shared {
     over: Mutex<Option<(EarlyEnd, Instant)>>,
     stop: Mutex<Option<Arc<AtomicBool>>>,
-    /// Completed operations of the current run, for heartbeats.
+    /// Completed operations of the current run, for the next heartbeat.
     pub(super) operations: AtomicU64,
-    /// 99th percentile of their latency in ns; 0 if unknown.
+    /// 99th percentile of the latency in ns; 0 if unknown.
     pub(super) p99_ns: AtomicU64,
-    /// The next heartbeat needs a newer percentile.
+    /// Whether the next heartbeat needs a newer percentile.
     pub(super) wants_p99: AtomicBool,
-    /// Whether operations are being measured.
+    /// Whether a run measures at the moment.
     pub(super) is_measuring: AtomicBool,
     /// Whether this host is under load.
     pub(super) is_loaded: AtomicBool,
-    /// When each rank was last heard, in ns of our clock; 0 for ranks that send no heartbeats here.
+    /// When each rank was last heard, in ns of this host's clock; 0 for ranks that send no heartbeats to this host.
     heard_ns: Mutex<Vec<u64>>,
     /// The progress of the current run on each host.
     pub(super) progress: Mutex<RunProgress>,
     rank: AtomicUsize,
-    /// Whether silence of other hosts counts.
+    /// Whether this host watches for silent hosts.
     watches: AtomicBool,
-    /// When the transport thread last polled, in ns of our clock.
+    /// When the transport thread last polled, in ns of this host's clock.
     polled_ns: AtomicU64,
-    /// The rank that MPI is sending to, plus 1; 0 outside of a send.
+    /// The rank of the MPI send in progress, plus 1; 0 without one.
     sending_to: AtomicUsize,
 }
 
@@ -88,14 +88,14 @@ impl Shared {
         }
     }
 
-    /// Replaces the reason for the end, when more is known. The time of the end is kept; without one it is `ended`.
+    /// Replaces the reason of an early end when more is known. Keeps the time of the end; if there is none, sets it to `ended`.
     pub(super) fn replace_reason(&self, over: EarlyEnd, ended: Instant) {
         let mut known = self.over.lock().unwrap_or_else(PoisonError::into_inner);
         let ended = known.take().map_or(ended, |(_, at)| at);
         *known = Some((over, ended));
     }
 
-    /// Why and when the measurement ended early.
+    /// Returns why and when the measurement ended early.
     pub(super) fn over(&self) -> Option<(EarlyEnd, Instant)> {
         self.over.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -114,20 +114,20 @@ impl Shared {
         stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
-    /// The progress of the current run on all hosts.
+    /// Locks and returns the progress of the current run on all hosts.
     pub(super) fn progress(&self) -> MutexGuard<'_, RunProgress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The progress of the load on this host; `None` without load.
+    /// Returns the progress of the load on this host; `None` without load.
     fn load_progress(&self) -> Option<LoadProgress> {
         let p99_ns = Some(self.p99_ns.load(Ordering::Relaxed)).filter(|ns| *ns > 0);
         let operations = self.operations.load(Ordering::Relaxed);
         self.is_loaded.load(Ordering::Relaxed).then_some(LoadProgress { operations, p99_ns })
     }
 
-    /// Ends the measurement if a rank has been silent for too long, or if an MPI call does not return, as can happen if the other side
-    /// has ended. Called by the transport thread and by the measuring threads.
+    /// Ends the measurement if a rank has been silent for too long, or if an MPI call does not return because the other process has ended.
+    /// The transport thread and the measuring threads call it.
     pub(super) fn notice_silence(&self) -> Option<EarlyEnd> {
         let own = self.rank.load(Ordering::Relaxed);
         let patience = if own == 0 { LOST_HOST_AFTER } else { ORPHAN_AFTER };
@@ -136,15 +136,15 @@ impl Shared {
         }
         let (stall, in_send) = (self.stall(), self.stalled_send().is_some());
         if !in_send && (HEARTBEAT_INTERVAL..=LOST_HOST_AFTER).contains(&stall) {
-            // This host was paused, or the transport thread had no CPU: there may be messages that it has not read yet.
+            // This host was paused, or the transport thread got no CPU time. There may be messages that it has not read yet.
             return None;
         }
         let over = if !in_send && stall > LOST_HOST_AFTER {
             let stall = stall.as_secs_f64();
             let why = if own == 0 {
-                format!("does not reach the others: MPI has not come back from a call for {stall:.1} s")
+                format!("does not reach the other hosts: an MPI call has not returned for {stall:.1} s")
             } else {
-                format!("is not heard: MPI has not come back from a call for {stall:.1} s")
+                format!("is not heard: an MPI call has not returned for {stall:.1} s")
             };
             EarlyEnd { rank: 0, why, code: 3, is_silence: false }
         } else {
@@ -156,32 +156,32 @@ impl Shared {
         Some(over)
     }
 
-    /// How long the transport thread has not polled.
+    /// Returns how long ago the transport thread last polled.
     fn stall(&self) -> Duration {
         since(self.polled_ns.load(Ordering::Relaxed))
     }
 
-    /// The rank that a send does not return from, and for how long. Meanwhile no other host is heard.
+    /// Returns the rank of a send that does not return, and how long it has taken. No other host is heard during the send.
     fn stalled_send(&self) -> Option<(usize, Duration)> {
         let rank = self.sending_to.load(Ordering::Relaxed).checked_sub(1)?;
         Some((rank, self.stall())).filter(|(_, stall)| *stall > HEARTBEAT_INTERVAL)
     }
 
-    /// For how long each rank that sends heartbeats to this host has been silent.
+    /// Returns how long each rank that sends heartbeats to this host has been silent.
     pub(super) fn silences(&self) -> Vec<(usize, Duration)> {
         let heard = self.heard_ns.lock().unwrap_or_else(PoisonError::into_inner);
         heard.iter().enumerate().filter(|(_, at)| **at > 0).map(|(rank, at)| (rank, since(*at))).collect()
     }
 
-    /// Among the ranks for which `counts` is true, the one that has been silent for longest, and for how long.
+    /// Returns the rank that has been silent for longest, and for how long. Considers only ranks for which `counts` is true.
     pub(super) fn most_silent(&self, counts: impl Fn(usize) -> bool) -> Option<(usize, Duration)> {
         let in_send = self.stalled_send().filter(|(rank, _)| counts(*rank));
         let silences = self.silences().into_iter().filter(|(rank, _)| counts(*rank));
         in_send.or_else(|| silences.max_by_key(|(_, silent)| *silent))
     }
 
-    /// The other ranks that may have fallen silent before this one, and for how long. Heartbeats come a [`HEARTBEAT_INTERVAL`] apart, and
-    /// each may be late by one interval.
+    /// Returns the other ranks that may have fallen silent before `rank`, and for how long. Heartbeats are [`HEARTBEAT_INTERVAL`] apart,
+    /// and each may be late by one interval.
     pub(super) fn silent_for_as_long(
         &self,
         rank: usize,
@@ -196,7 +196,7 @@ impl Shared {
     }
 }
 
-/// The time since `at_ns` of our clock.
+/// Returns the time since `at_ns` of this host's clock.
 fn since(at_ns: u64) -> Duration {
     Duration::from_nanos(clock::now_ns().saturating_sub(at_ns))
 }
@@ -208,17 +208,17 @@ pub(super) struct Transport {
     messages: Sender<(usize, Envelope)>,
     shared: Arc<Shared>,
     inboxes: Vec<Inbox>,
-    /// By rank: messages that are held until the rank is heard again.
+    /// Messages by rank that are held until the rank is heard again.
     waiting: Vec<VecDeque<Message>>,
     heartbeat_at: Instant,
-    /// Until when the thread polls continuously.
+    /// End of the time in which the thread polls continuously.
     busy_poll_until: Instant,
     /// The number of pings sent, and the answer to the last one.
     pings: u32,
     pong: Option<(u32, u64)>,
-    /// How often all clocks were read.
+    /// How many times all clocks were read.
     round: u32,
-    /// The parent that wants the clocks below this host, and the number of its request.
+    /// The parent that requested the clocks below this host, and the number of its request.
     clock_request: Option<(usize, u32)>,
     /// The clock readings that children sent, with the numbers of the requests.
     child_readings: Vec<(usize, u32, Readings)>,
@@ -265,7 +265,7 @@ impl Transport {
     /// Runs until the measuring thread asks to leave or ends.
     pub(super) fn run(mut self) {
         loop {
-            // One request at a time: with a thousand messages to send, this host must still hear the others.
+            // One request per round: with a thousand messages to send, this host must still receive.
             let order = self.orders.try_recv();
             let has_more = order.is_ok();
             match order {
@@ -277,7 +277,7 @@ impl Transport {
                     let _ = answer.send(self.clocks());
                 }
                 Ok(Order::Leave) => {
-                    // No host is lost, so a host that was silent for a moment still receives its messages.
+                    // No host is lost, so even a host that was silent for a moment receives its messages.
                     (0..self.net.size()).for_each(|rank| self.send_waiting(rank));
                     return self.net.leave();
                 }
@@ -297,7 +297,7 @@ impl Transport {
         }
     }
 
-    /// Sends a message after those already held for its rank. Rank 0 holds messages to a silent rank.
+    /// Sends a message after the messages that are already held for its rank. Rank 0 holds all messages to a silent rank.
     fn send(&mut self, to: usize, message: Message) {
         let Some(waiting) = self.waiting.get_mut(to) else { return };
         waiting.push_back(message);
@@ -306,7 +306,7 @@ impl Transport {
         }
     }
 
-    /// Whether a rank had been silent for [`HOLD_MESSAGES_AFTER`] at the last poll.
+    /// Returns whether a rank had been silent for [`HOLD_MESSAGES_AFTER`] at the last poll.
     fn is_silent(&self, rank: usize) -> bool {
         let heard = self.shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner);
         let polled_ns = self.shared.polled_ns.load(Ordering::Relaxed);
@@ -343,12 +343,14 @@ impl Transport {
         let still =
             Duration::from_nanos(now.saturating_sub(self.shared.polled_ns.swap(now, Ordering::Relaxed)));
         if self.net.rank() == 0 && still > ORPHAN_AFTER {
-            let why =
-                format!("stood still for {:.1} s, and the others stopped their load", still.as_secs_f64());
+            let why = format!(
+                "was paused for {:.1} s, and the other hosts stopped their load",
+                still.as_secs_f64()
+            );
             self.shared.end(EarlyEnd { rank: 0, why, code: 3, is_silence: false });
         }
         self.shared.notice_silence();
-        // Rank 0 tells all hosts why the measurement ended, wherever it was noticed.
+        // Rank 0 informs all hosts why the measurement ended, whichever host noticed it.
         if let Some((over, _)) =
             self.shared.over().filter(|_| self.net.rank() == 0 && !self.has_announced_end)
         {
@@ -357,7 +359,7 @@ impl Transport {
         }
     }
 
-    /// Stops watching a host that may leave: it may be gone before its next heartbeat.
+    /// Stops watching a host that may leave after this message: it may be gone before its next heartbeat.
     fn stop_watching_after(&self, message: &Message) {
         if matches!(message, Message::Bye) {
             self.shared.watches.store(false, Ordering::Relaxed);
@@ -367,7 +369,7 @@ impl Transport {
     fn take(&mut self, from: usize, packet: &[u8]) {
         let heard_ns = clock::now_ns();
         let Some(inbox) = self.inboxes.get_mut(from) else { return };
-        // Only ranks that send heartbeats to this host are watched. Tree neighbours send messages rarely.
+        // Only ranks that send heartbeats to this host are watched. Neighbours in the tree send messages rarely.
         let mut heard = self.shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner);
         heard.get_mut(from).filter(|at| **at > 0).into_iter().for_each(|at| *at = heard_ns);
         drop(heard);
@@ -401,12 +403,12 @@ impl Transport {
         }
     }
 
-    /// Hands a message to the measuring thread, which may have ended.
+    /// Hands a message to the measuring thread. That thread may have ended.
     fn deliver(&self, from: usize, came: Envelope) {
         let _ = self.messages.send((from, came));
     }
 
-    /// Rank 0: reads the clocks of all hosts, by rank. `None` for a clock that could not be read.
+    /// Rank 0: reads the clocks of all hosts, by rank; `None` for a clock that could not be read.
     fn clocks(&mut self) -> Vec<Option<Reading>> {
         self.round = self.round.wrapping_add(1);
         let mut all = vec![None; self.net.size()];
@@ -424,7 +426,7 @@ impl Transport {
         let size = self.net.size();
         let below = children(self.net.rank(), size);
         let has_others = |rank: usize| !children(rank, size).is_empty();
-        // The children read their children's clocks at the same time.
+        // Meanwhile the children read the clocks below them.
         below
             .clone()
             .filter(|rank| has_others(*rank))
@@ -440,7 +442,7 @@ impl Transport {
         all
     }
 
-    /// Waits for the readings of a child. Returns none if the measurement ends or the deadline passes.
+    /// Waits for the readings of a child. Returns no readings if the measurement ends or the deadline passes.
     fn wait_for_readings(&mut self, rank: usize, number: u32, until: Instant) -> Readings {
         loop {
             let has_come = |(from, of, _): &(usize, u32, Readings)| (*from, *of) == (rank, number);
@@ -450,7 +452,7 @@ impl Transport {
             if self.shared.over().is_some() || Instant::now() >= until {
                 return Vec::new();
             }
-            // Without a pause: a parent that reads this clock needs the answer at once.
+            // Polls without a pause: a parent that reads this clock needs the answer at once.
             self.poll();
             std::thread::yield_now();
         }
@@ -473,7 +475,7 @@ impl Transport {
     }
 
     fn ping(&mut self, rank: usize) -> Option<Reading> {
-        // Each ping has its own number, so that a late answer is not taken for that of another ping.
+        // Each ping has its own number, so that a late answer is not taken for the answer to a later ping.
         self.pings = self.pings.wrapping_add(1);
         let number = self.pings;
         self.pong = None;
@@ -623,7 +625,8 @@ fn an_mpi_call_that_does_not_return_ends_the_load() {
     let at_ns = now_ns - 3_500_000_000;
     *shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner) = vec![at_ns, 0];
     shared.polled_ns.store(at_ns, Ordering::Relaxed);
-    let over = shared.notice_silence().map(|over| (over.rank, over.why.starts_with("is not heard: MPI")));
+    let over =
+        shared.notice_silence().map(|over| (over.rank, over.why.starts_with("is not heard: an MPI call")));
     assert_eq!(over, Some((0, true)));
 }
 

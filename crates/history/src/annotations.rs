@@ -15,7 +15,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Far above the largest possible file; a larger one is something else.
+/// Maximum size of an annotation file in bytes, far above any real one. A larger file is something else.
 const ANNOTATION_BYTES_MAX: u64 = 16 << 20;
 
 /// Returns the annotations of a session. If they cannot be read, warns and returns none.
@@ -26,7 +26,7 @@ pub fn read_annotations(session: &Path) -> Annotations {
     })
 }
 
-/// Reads the annotations of a session; none without a file.
+/// Reads the annotations of a session; empty without a file.
 ///
 /// # Errors
 /// What is wrong with the file.
@@ -60,7 +60,7 @@ pub(super) fn annotations_path(session: &Path) -> PathBuf {
     session.with_file_name(format!("{}{ANNOTATIONS_SUFFIX}", id(session)))
 }
 
-/// A change of the annotations.
+/// A change to the annotations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Add tags.
@@ -71,9 +71,10 @@ pub enum Change {
     Note(String),
 }
 
-/// Changes the annotations of a session, and prints them.
+/// Changes the annotations of a session and prints them.
 ///
 /// # Errors
+///
 /// [`Failure::Usage`] for an invalid change, [`Failure::Refused`] if the file cannot be written.
 pub fn say(word: &str, change: &Change) -> Result<ExitCode, Failure> {
     let session = find(word)?;
@@ -95,7 +96,7 @@ pub fn say(word: &str, change: &Change) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether the file is a session. Opens only regular files, since others may block.
+/// Returns whether the file is a session. Opens only regular files, because opening other files may block.
 fn is_session(path: &Path) -> bool {
     let mut first = vec![0; MAGIC.len()];
     let begins = |mut file: File| file.read_exact(&mut first).is_ok() && first == MAGIC.as_bytes();
@@ -103,7 +104,7 @@ fn is_session(path: &Path) -> bool {
 }
 
 fn apply_change(session: &Path, change: &Change) -> Result<Annotations, Failure> {
-    // Held until the end, so that concurrent changes are not lost. Not every file system has locks.
+    // Held until the end, so that concurrent changes are not lost. Some file systems have no locks.
     let held = File::open(files::directory(session)).map_err(|e| refuse(session, &e))?;
     let _ = held.lock();
     let usage = |why: String| Failure::Usage(format!("{}: {why}", id(session)));

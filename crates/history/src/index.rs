@@ -1,7 +1,7 @@
 //! The index of the history: an SQLite database with one row per session file.
 //!
-//! 1. Opening creates the newest schema, or upgrades an older one step by step. A damaged database is moved aside and made anew; one of a
-//!    newer fathom is refused.
+//! 1. Opening creates the newest schema, or upgrades an older one step by step. A damaged database is moved aside and rebuilt. A database
+//!    of a newer fathom is refused.
 //! 2. Refreshing compares the rows with the files: removed sessions are forgotten, and new or changed ones are read and judged.
 //! 3. A query selects entries by a [`Filter`], newest first.
 //!
@@ -27,14 +27,14 @@ use std::time::{Duration, Instant};
 
 /// Name of the database, one directory above the sessions.
 const NAME: &str = "history.db";
-/// How long to wait while another fathom holds the index.
+/// How long to wait while another fathom locks the index.
 const BUSY: Duration = Duration::from_secs(5);
-/// Sessions that are read before their entries are written. A kill loses at most one batch.
+/// Number of sessions that are read before their entries are written. A kill loses at most one batch.
 const BATCH: usize = 200;
-/// From this number of new sessions on, the user is told to wait.
+/// If at least this number of sessions is new, fathom prints that the user has to wait.
 const MANY: usize = 200;
 
-/// Newest first. Of two sessions that began in the same second, the file that changed last is newer: their ids end in process ids, which
+/// Newest first. If two sessions began in the same second, the file that changed last counts as newer: their ids end in process ids, which
 /// have no order.
 const NEWEST_FIRST: &str = "ORDER BY started_ns DESC, changed_ns DESC, id DESC";
 
@@ -44,7 +44,7 @@ pub(super) struct Index {
     db: Connection,
 }
 
-/// Queries the index after refreshing it. The index is in the first writable directory, or else in memory.
+/// Queries the index after refreshing it. The index is in the first writable directory, otherwise in memory.
 ///
 /// # Errors
 /// [`Failure::Refused`] if a newer fathom made the index.
@@ -69,12 +69,14 @@ pub(super) fn query<T>(files: &Files, ask: impl Fn(&mut Index) -> rusqlite::Resu
         }
     }
     if let Some(why) = refused.filter(|_| files.by_id.len() >= MANY) {
-        stderr::say(&format!("fathom: no index can be written ({why}), so every session is read each time"));
+        stderr::say(&format!(
+            "fathom: the index cannot be written ({why}), so fathom reads every session each time"
+        ));
     }
     query_index(Path::new(":memory:"), files, &ask).map_err(|trouble| match trouble {
         IndexError::Newer(_) => Failure::Refused("the index in memory has a newer version".into()),
         IndexError::Unusable(why) | IndexError::Damaged(why) => {
-            Failure::Refused(format!("the history cannot be indexed: {why}"))
+            Failure::Refused(format!("the index of the history cannot be made: {why}"))
         }
     })
 }
@@ -95,7 +97,7 @@ pub(super) fn rebuild(files: &Files) -> Result<(), Failure> {
     query(files, |_| Ok(()))
 }
 
-/// Where the index may be: above each directory of sessions.
+/// Returns the paths where the index may be: above each directory of sessions.
 fn index_paths() -> impl Iterator<Item = PathBuf> {
     let dirs = session_directories().into_iter().filter(|d| d.is_dir());
     dirs.filter_map(|d| Some(d.parent()?.join(NAME)))
@@ -136,7 +138,8 @@ fn set_aside(path: &Path, why: &str) -> std::io::Result<PathBuf> {
     Ok(aside)
 }
 
-/// Repeats what SQLite refuses while another fathom holds the index: two that open a new index change its journal mode at the same time.
+/// Repeats an attempt that SQLite refuses because another fathom locks the index: two processes that open a new index change its journal
+/// mode at the same time.
 fn retry_while_busy<T>(mut attempt: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     let begun = Instant::now();
     loop {
@@ -153,9 +156,9 @@ impl Index {
     fn open(path: &Path) -> Result<Self, IndexError> {
         let mut db = Connection::open(path)?;
         db.busy_timeout(BUSY)?;
-        // Some file systems have no shared memory and refuse this. The journal is then slower and as safe.
+        // Some file systems have no shared memory and refuse this mode. The journal is then slower but equally safe.
         retry_while_busy(|| db.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())))?;
-        // A power loss may lose the last entries; they are read again.
+        // A power loss may lose the last entries, but fathom reads these sessions again.
         db.pragma_update(None, "synchronous", "normal")?;
         create_tables(&mut db)?;
         Ok(Self { db })
@@ -173,15 +176,15 @@ impl Index {
             stderr::say(&format!("fathom: reading {} sessions that are not in the index yet", new.len()));
         }
         for batch in new.chunks(BATCH) {
-            // Sessions are read before the transaction, so that no other process waits for the database.
+            // Sessions are read outside of the transaction, so that no other process waits for the database.
             let entries: Vec<(&SessionFile, Entry)> = batch.iter().map(|f| (*f, read(f))).collect();
             self.put(&entries)?;
         }
         Ok(())
     }
 
-    /// Compares the index with the files: ids without a file, and files that are new or changed. Both are sorted by id, so one pass is
-    /// enough.
+    /// Compares the index with the files. Returns ids without a file, and files that are new or changed. Both are sorted by id, so one pass
+    /// is enough.
     fn differences<'f>(&self, files: &'f Files) -> rusqlite::Result<(Vec<String>, Vec<&'f SessionFile>)> {
         let (mut gone, mut new) = (Vec::new(), Vec::new());
         let mut found = files.by_id.values().peekable();
@@ -234,12 +237,12 @@ impl Index {
         writing.commit()
     }
 
-    /// Ids of matching entries, newest first.
+    /// Returns the ids of matching entries, newest first.
     pub(super) fn ids(&self, filter: &Filter) -> rusqlite::Result<Vec<String>> {
         self.select("id", filter, None, |r| r.get(0))
     }
 
-    /// Matching entries, newest first, at most `most`.
+    /// Returns at most `most` matching entries, newest first.
     pub(super) fn entries(&self, filter: &Filter, most: Option<u32>) -> rusqlite::Result<Vec<Entry>> {
         self.select("entry", filter, most, |r| {
             let json: String = r.get(0)?;
@@ -252,7 +255,7 @@ impl Index {
     /// Counts the matching entries.
     pub(super) fn count(&self, filter: &Filter) -> rusqlite::Result<u64> {
         if *filter == Filter::default() {
-            // Without a condition SQLite counts in an index and reads no entry.
+            // Without a condition SQLite counts from an index and reads no entry.
             let all = self.db.query_row("SELECT count(*) FROM session", [], |row| row.get::<_, i64>(0))?;
             return Ok(all.unsigned_abs());
         }
@@ -274,7 +277,7 @@ impl Index {
     }
 }
 
-/// The version of the tables. An index of an earlier version is emptied, and the next refresh reads all sessions again.
+/// Version of the tables. An index of an earlier version is emptied, and the next refresh reads all sessions again.
 const VERSION: i64 = 8;
 const TABLES: &str = "
     DROP TABLE IF EXISTS session;
@@ -295,11 +298,11 @@ const TABLES: &str = "
 /// Why an index cannot be used.
 #[derive(Debug)]
 pub(super) enum IndexError {
-    /// A newer fathom made it; its version.
+    /// A newer fathom made the index, with this version.
     Newer(i64),
-    /// It cannot be read or written here. Another directory may work.
+    /// The index cannot be read or written in this directory. Another one may work.
     Unusable(String),
-    /// It is not a database, or damaged.
+    /// The file is not a database, or is damaged.
     Damaged(String),
 }
 
@@ -314,7 +317,7 @@ fn create_tables(db: &mut Connection) -> Result<(), IndexError> {
         return Ok(());
     }
     let writing = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another fathom may have created them while this one waited.
+    // Another fathom may have created the tables while this one waited.
     if version(&writing)? < VERSION {
         writing.execute_batch(TABLES)?;
         writing.pragma_update(None, "user_version", VERSION)?;
@@ -343,7 +346,7 @@ impl From<rusqlite::Error> for IndexError {
     }
 }
 
-/// The condition of a filter.
+/// The SQL condition of a filter.
 pub(super) const MATCHES: &str = "
     (:target IS NULL OR EXISTS (SELECT 1 FROM json_each(entry, '$.targets') WHERE instr(value, :target) > 0))
     AND (:device IS NULL OR EXISTS (SELECT 1 FROM json_each(entry, '$.devices') WHERE
@@ -357,18 +360,18 @@ pub(super) const MATCHES: &str = "
     AND (:until IS NULL OR started_ns < :until)
 ";
 
-/// Selects entries; `None` matches all.
+/// Selects entries. `None` matches all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// A part of the path of a target.
+    /// Part of the path of a target.
     pub target: Option<String>,
-    /// A part of the name, model or serial number of a device below.
+    /// Part of the name, model or serial number of a device below a target.
     pub device: Option<String>,
-    /// A part of the title or of a job name.
+    /// Part of the title or of a job name.
     pub job: Option<String>,
     /// The verdict of the report.
     pub verdict: Option<Verdict>,
-    /// A label that the user gave the session, spelled exactly.
+    /// A tag of the session, spelled exactly.
     pub tag: Option<String>,
     /// The earliest start, in ns since 1970.
     pub since: Option<i64>,
@@ -377,13 +380,13 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// The verdict as it is stored in entries.
+    /// Returns the verdict as entries store it.
     pub(super) fn verdict_word(&self) -> Option<String> {
         let word = self.verdict.and_then(|v| serde_json::to_value(v).ok());
         word.and_then(|w| w.as_str().map(str::to_owned))
     }
 
-    /// The parameters of [`MATCHES`], with the verdict from [`Self::verdict_word`].
+    /// Returns the parameters of [`MATCHES`]. `verdict` is from [`Self::verdict_word`].
     pub(super) fn bound<'a>(&'a self, verdict: &'a dyn ToSql) -> [(&'static str, &'a dyn ToSql); 7] {
         [
             (":target", &self.target),
@@ -397,12 +400,12 @@ impl Filter {
     }
 }
 
-/// A hash in 16 hexadecimal digits over the machine (host, kernel, CPU), the stack below each target (file system with its options,
+/// Returns a hash with 16 hexadecimal digits of the machine (host, kernel, CPU), the stack below each target (file system with its options,
 /// devices with their queues) and the jobs. Sessions with the same fingerprint may be compared. Paths, times, seeds and repeats do not
 /// count.
 pub(super) fn fingerprint(header: &Header) -> String {
     let machines: Vec<Value> = header.hosts.iter().map(machine).collect();
-    // Names do not change the work.
+    // Job names do not change the work.
     let jobs: Vec<_> = header.plan.jobs.iter().map(|Job { phases, .. }| phases).collect();
     let whole = json!({ "hosts": machines, "jobs": jobs, "cold": header.plan.cold });
     format!("{:016x}", fnv1a(whole.to_string().as_bytes()))
@@ -454,7 +457,7 @@ fn judge(entry: &mut Entry, record: &Record) {
     fill(entry, record, &analysis::judge(record, &judging));
 }
 
-/// The entry of a report. If its results are not comparable, its headline becomes the only figure.
+/// Returns the entry of a report. If the report's results are not comparable, its only figure is the headline.
 pub(super) fn entry_of_report(id: String, record: &Record, report: &Report) -> Entry {
     let mut entry = Entry { id, words: report.words.clone(), ..Entry::default() };
     fill(&mut entry, record, report);
@@ -482,7 +485,7 @@ fn fill(entry: &mut Entry, record: &Record, report: &Report) {
     entry.targets = plan.targets.iter().map(|t| t.path.clone()).collect();
     entry.devices = devices(record);
     entry.jobs = plan.jobs.iter().map(|j| j.name.clone()).collect();
-    // Grids and load curves have tables of their own.
+    // Grids and load curves have their own tables.
     if report.study.shows_results() {
         entry.figures = report.results.iter().map(figure).collect();
     }
@@ -501,7 +504,7 @@ fn figure(result: &Measured) -> Figure {
     Figure { name: result.name.clone(), unit: unit.into(), value, interval, verdict: result.verdict }
 }
 
-/// The start in ns since 1970, from the session or else from the last change of its file.
+/// Returns the start in ns since 1970, from the session or, if unknown there, from the last change of its file.
 pub(super) fn started_ns(entry: &Entry, stamp: &Stamp) -> i64 {
     let started = entry.started.as_ref().and_then(|s| s.parse::<jiff::Timestamp>().ok());
     let ns = started.and_then(|at| i64::try_from(at.as_nanosecond()).ok());
@@ -521,7 +524,7 @@ fn devices(record: &Record) -> Vec<Device> {
     all
 }
 
-/// Only the newest sessions are asked: older ones are no measure of a device today.
+/// Maximum number of sessions to search. Older ones say nothing about a device today.
 const SESSIONS_MAX: u32 = 1000;
 
 /// The measured capacities of devices in all sessions, newest first.

@@ -4,7 +4,7 @@
 //! directory above, indexes both and can be rebuilt from them at any time. Each query compares the index with the files by name, size and
 //! time, so sessions that were copied or removed without fathom are noticed.
 //!
-//! This file scans the directories of sessions and finds the session that a user's word means: a path, an id, `last` or `last~N`, a tag, or a
+//! This file scans the directories of sessions and finds the session that the user names: a path, an id, `last` or `last~N`, a tag, or a
 //! part of an id, in this order. `last` counts back from the newest session that has ended.
 
 #![forbid(unsafe_code)]
@@ -42,13 +42,14 @@ pub fn remember() {
     let _ = index::query(&Files::scan(), |_| Ok(()));
 }
 
-/// Ids that are listed if a word matches several sessions.
+/// Maximum number of ids listed if a word matches several sessions.
 const IDS_SHOWN: usize = 5;
 
-/// Finds the session that a word means: a path; an id; `last`, or `last~2` for the second before; a tag of only one session; or a part of
-/// only one id.
+/// Finds the session that a word names: a path; an id; `last`, or `last~2` for the second one before it; the tag of only one session; or a
+/// part of only one id.
 ///
 /// # Errors
+///
 /// [`Failure::Usage`] if no session or several match, with what to type instead.
 pub fn find(word: &str) -> Result<PathBuf, Failure> {
     let path = Path::new(word);
@@ -62,7 +63,7 @@ pub fn find(word: &str) -> Result<PathBuf, Failure> {
     resolve_id(&files, word).map(|id| files.by_id[&id].path.clone())
 }
 
-/// The newest session that measured exactly this path, with its record.
+/// Returns the newest session that measured exactly this path, with its record.
 ///
 /// # Errors
 /// Why the history or that session cannot be read.
@@ -78,7 +79,7 @@ pub fn last_on(path: &str) -> Result<Option<(String, Record)>, Failure> {
     Ok(Some((entry.id, record)))
 }
 
-/// Finds the id that a word means, among the files.
+/// Finds the id that a word names.
 fn resolve_id(files: &Files, word: &str) -> Result<String, Failure> {
     if files.by_id.contains_key(word) {
         return Ok(word.to_owned());
@@ -102,7 +103,7 @@ fn resolve_id(files: &Files, word: &str) -> Result<String, Failure> {
     single_match(word, "this in their id", parts)
 }
 
-/// The id most similar to a misspelt one. `last` counts as an id.
+/// Returns the id that is most similar to a misspelt one. `last` counts as an id.
 fn nearest<'f>(files: &'f Files, word: &'f str) -> Option<&'f str> {
     const LIKENESS: f64 = 0.75;
     let ids = files.by_id.keys().map(String::as_str).chain(["last"]);
@@ -110,7 +111,7 @@ fn nearest<'f>(files: &'f Files, word: &'f str) -> Option<&'f str> {
     alike.filter(|(likeness, _)| *likeness >= LIKENESS).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, id)| id)
 }
 
-/// The session `back` before the newest one that has ended.
+/// Returns the session that began `back` sessions before the newest one that has ended.
 fn nth_ended(files: &Files, newest_first: Vec<String>, word: &str, back: u32) -> Result<String, Failure> {
     let mut running = Vec::new();
     let mut left = back;
@@ -154,7 +155,7 @@ fn sessions_back(word: &str) -> Result<Option<u32>, Failure> {
     }
 }
 
-/// Returns the only id.
+/// Returns the only id; fails if there are none or several.
 fn single_match(word: &str, what: &str, mut ids: Vec<String>) -> Result<String, Failure> {
     match ids.len() {
         1 => Ok(ids.remove(0)),
@@ -181,7 +182,7 @@ fn usage(word: &str, why: &str) -> Failure {
     Failure::Usage(format!("{word}: {why}"))
 }
 
-/// The end of the name of a file with annotations, after the id.
+/// Suffix of the name of an annotation file, after the id.
 const ANNOTATIONS_SUFFIX: &str = ".words.json";
 /// From this number of files on, two threads read sizes and times.
 const TWO_THREADS_FROM: usize = 2000;
@@ -189,9 +190,9 @@ const TWO_THREADS_FROM: usize = 2000;
 /// All session files, in all directories of sessions.
 #[derive(Debug, Default)]
 struct Files {
-    /// By id. Of two files with the same id, the one in the first directory.
+    /// The files by id. If two have the same id, the one in the first directory counts.
     by_id: BTreeMap<String, SessionFile>,
-    /// Directories that could not be read, with the reason, and sessions that were left out.
+    /// Directories that could not be read, with the reason, and sessions that are not listed.
     problems: Vec<String>,
 }
 
@@ -203,7 +204,7 @@ struct SessionFile {
     stamp: Stamp,
 }
 
-/// Changes when a session or its annotations change.
+/// Values that change when a session or its annotations change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Stamp {
     /// Size of the session file.
@@ -238,7 +239,7 @@ impl Files {
         for (entry, facts) in entries.iter().zip(read_metadata(&entries)) {
             let Ok(name) = entry.file_name().into_string() else { continue };
             let session = name.strip_suffix(EXTENSION).and_then(|n| n.strip_suffix('.'));
-            // A file that was removed during the scan does not exist.
+            // Ignore a file that was removed during the scan.
             let (Some(id), Some(facts)) = (session.or(name.strip_suffix(ANNOTATIONS_SUFFIX)), facts) else {
                 continue;
             };
@@ -270,7 +271,7 @@ impl Files {
         Ok(())
     }
 
-    /// The file of a session, without a scan.
+    /// Returns the file of a session without scanning the directories.
     fn find_file(id: &str) -> Option<PathBuf> {
         let mut paths = session_directories().into_iter().map(|d| d.join(format!("{id}.{EXTENSION}")));
         paths.find(|p| p.symlink_metadata().is_ok_and(|facts| facts.is_file() && session::is_own(&facts)))
@@ -282,7 +283,7 @@ impl Files {
     }
 }
 
-/// Reads size, owner and times of each file; `None` for a file that was removed meanwhile. A second thread reads half of many files.
+/// Reads size, owner and times of each file; `None` for a file that was removed. With many files a second thread reads half of them.
 fn read_metadata(entries: &[DirEntry]) -> Vec<Option<Metadata>> {
     let read = |part: &[DirEntry]| part.iter().map(|entry| entry.metadata().ok()).collect::<Vec<_>>();
     if entries.len() < TWO_THREADS_FROM {
@@ -292,7 +293,7 @@ fn read_metadata(entries: &[DirEntry]) -> Vec<Option<Metadata>> {
     std::thread::scope(|scope| {
         let other = std::thread::Builder::new().spawn_scoped(scope, || read(second));
         let mut all = read(first);
-        // A limit on threads may have refused the second one.
+        // A limit on threads may have refused the second thread.
         let rest = other.ok().and_then(|other| other.join().ok());
         all.extend(rest.unwrap_or_else(|| read(second)));
         all

@@ -1,5 +1,5 @@
-//! `fathom list`: selects sessions from the index and prints them as a list or as a table of results. Also the table of sessions that
-//! `fathom show` prints for several, and the dates of `--since` and `--until`.
+//! `fathom list`: selects sessions from the index and prints them as a list or as a table of results. Also has the table that `fathom show`
+//! prints for several sessions, and parses the dates of `--since` and `--until`.
 
 use super::index;
 use crate::index::{Filter, entry_of_report};
@@ -17,7 +17,7 @@ use report::{Format, Style, TEXT};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Entries that are printed by default.
+/// Number of entries printed by default.
 const ENTRIES_SHOWN: u32 = 40;
 
 /// The request of `fathom list`.
@@ -25,11 +25,11 @@ const ENTRIES_SHOWN: u32 = 40;
 pub struct Request {
     /// Which entries to list.
     pub filter: Filter,
-    /// The number of entries at most; 0 for all, `None` for a number that suits the format.
+    /// Maximum number of entries; 0 for all, `None` for the default of the format.
     pub limit: Option<u32>,
     /// Whether to rebuild the index first.
     pub rebuild: bool,
-    /// Print a table of results instead of a list.
+    /// Whether to print a table of results instead of a list.
     pub table: Option<RowsOf>,
     /// The output format.
     pub format: &'static Format,
@@ -47,7 +47,7 @@ pub fn list(request: &Request) -> Result<ExitCode, Failure> {
     }
     let most = match request.limit {
         Some(0) => None,
-        // The newest session of a disk may be old.
+        // A table of devices has no default limit: the newest session of a device may be old.
         None if request.table == Some(RowsOf::Devices) => None,
         None if request.format.name == TEXT.name => Some(ENTRIES_SHOWN),
         given => given,
@@ -73,7 +73,7 @@ pub fn list(request: &Request) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The table of these entries, newest first. Its columns are the results of the newest entry that has some.
+/// Returns the table of these entries, newest first. Its columns are the results of the newest entry that has some.
 pub(super) fn table_of_latest(entries: &[Entry], rows_of: RowsOf, beyond_limit: u64) -> SessionTable {
     let newest = entries.iter().find(|e| !e.figures.is_empty()).map_or(&[][..], |e| &e.figures);
     let column = |f: &Figure| Column { name: f.name.clone(), unit: f.unit.clone() };
@@ -97,8 +97,8 @@ pub(super) fn table_of_latest(entries: &[Entry], rows_of: RowsOf, beyond_limit: 
     table
 }
 
-/// The table of the named sessions: a row for each, and a column for each result. If each session measured one thing, all of them share
-/// one column, since the user wants to compare them.
+/// Returns the table of the named sessions, with a row for each session and a column for each result. If each session measured only one
+/// thing, all share one column, because the user wants to compare them.
 pub(super) fn table_of_named(entries: &[Entry]) -> SessionTable {
     let figures = || entries.iter().flat_map(|entry| &entry.figures);
     let is_one_each = entries.iter().all(|entry| entry.figures.len() == 1);
@@ -143,7 +143,7 @@ fn row(entry: &Entry, figures: Vec<Option<Figure>>) -> Row {
     }
 }
 
-/// The disks below: devices with a model or serial number, or else the topmost device.
+/// Returns the disks below the targets: devices with a model or serial number, or the topmost device if there are none.
 fn disks(entry: &Entry) -> impl Iterator<Item = &Device> {
     let made = |d: &&Device| d.model.is_some() || d.serial.is_some();
     let any = entry.devices.iter().any(|d| made(&d));
@@ -156,7 +156,8 @@ fn shown(device: &Device) -> String {
     format!("{} {model}", device.name).trim().to_owned()
 }
 
-/// Identifies the disks: by serial number, which is permanent; otherwise by name on this host, and without a device by the targets.
+/// Returns what identifies the disks: their serial numbers, which are permanent, otherwise their names on this host, or the targets if
+/// there is no device.
 fn identity(entry: &Entry) -> Vec<String> {
     let here = |name: &str| format!("{} {name}", entry.hosts.join(","));
     let disk_identity = |d: &Device| d.serial.clone().unwrap_or_else(|| here(&shown(d)));
@@ -205,29 +206,31 @@ pub fn together(
     Ok(SessionTable { reports, ..table_of_named(&entries) })
 }
 
-/// The first ns of a date or time.
+/// Returns the first ns of a date or time.
 ///
 /// # Errors
+///
 /// What to type instead.
 pub fn since(text: &str) -> Result<i64, String> {
     Ok(span(text, &TimeZone::system())?.0)
 }
 
-/// The first ns after a date or time. A day counts as a whole.
+/// Returns the first ns after a date or time. A date includes the whole day.
 ///
 /// # Errors
+///
 /// What to type instead.
 pub fn until(text: &str) -> Result<i64, String> {
     Ok(span(text, &TimeZone::system())?.1)
 }
 
-/// The first ns of a date or time, and the first ns after it.
+/// Returns the first ns of a date or time, and the first ns after it.
 fn span(text: &str, zone: &TimeZone) -> Result<(i64, i64), String> {
     let text = text.trim();
     let read = if text.contains(':') { moment(text, zone) } else { day(text, zone) };
     let ns = |at: Timestamp| i64::try_from(at.as_nanosecond()).ok();
     read.and_then(|(first, end)| Some((ns(first)?, ns(end)?)))
-        .ok_or_else(|| format!("'{text}' is no date; type one such as 2026-11-21, or 2026-11-21T16:00"))
+        .ok_or_else(|| format!("'{text}' is not a date; type for example 2026-11-21, or 2026-11-21T16:00"))
 }
 
 fn day(text: &str, zone: &TimeZone) -> Option<(Timestamp, Timestamp)> {

@@ -1,7 +1,7 @@
 //! The session file: its location, appending frames, reading it back.
 //!
-//! Frames go to a file in the user's data directory, in the directory for temporary files, or to an unnamed file. If a
-//! write fails, the session continues in memory, so that the report still follows. Crate `model` defines the frames.
+//! Frames go to a file in the user's data directory, to one in the directory for temporary files, or to an unnamed file. If a write fails,
+//! the session continues in memory, so that the report still follows. Crate `model` defines the frames.
 
 use model::record::{Frame, MAGIC, MAX_FILE_BYTES, Record, Unreadable};
 use model::{name, record};
@@ -19,7 +19,7 @@ pub(crate) const EXTENSION: &str = "fathom";
 /// always stored.
 const LIMIT_BYTES: u64 = 64 << 20;
 
-/// Most names that are tried for a session.
+/// Maximum number of names that are tried for a session.
 const MAX_TRIES: u32 = 10_000;
 
 /// An open session file.
@@ -29,9 +29,9 @@ pub struct Session {
     path: PathBuf,
     bytes: u64,
     left_out: u64,
-    /// Whether it has a name and remains.
+    /// Whether the file has a name and remains after this process.
     kept: bool,
-    /// Complete runs in it.
+    /// Number of complete runs in the file.
     runs: u32,
 }
 
@@ -39,7 +39,7 @@ pub struct Session {
 #[derive(Debug)]
 enum Store {
     File(File),
-    /// The program's own memory. `ulimit -f` would also limit a file in memory.
+    /// The memory of this process. `ulimit -f` would also limit a file in memory.
     Memory(Vec<u8>),
 }
 
@@ -52,8 +52,8 @@ impl Session {
         if keep { Self::create(started) } else { Self::create_unkept() }
     }
 
-    /// Creates the file of a session that began at `started` (part of the file name), in the user's data directory or else
-    /// in the directory for temporary files. If neither works, prints a warning; the session is then lost when this is
+    /// Creates the file of a session that began at `started`, which is part of the file name. The file is in the user's data directory,
+    /// otherwise in the directory for temporary files. If neither works, prints a warning; the session is then lost when this value is
     /// dropped.
     fn create(started: &str) -> Result<Self, Failure> {
         let mut problems = Vec::new();
@@ -80,8 +80,8 @@ impl Session {
         Self::create_unkept()
     }
 
-    /// Creates the file of a session that is not kept: it has no name and disappears with the process. It is in memory if
-    /// no temporary file can be made.
+    /// Creates the file of a session that is not kept. It has no name and disappears with the process. If no temporary file can be made,
+    /// the session is in memory.
     fn create_unkept() -> Result<Self, Failure> {
         let store = tempfile::tempfile().map_or_else(|_| Store::Memory(Vec::new()), Store::File);
         let unkept = Self { store, path: PathBuf::new(), bytes: 0, left_out: 0, kept: false, runs: 0 };
@@ -91,7 +91,7 @@ impl Session {
     fn create_in(dir: &Path, started: &str) -> io::Result<Self> {
         create_directory(dir)?;
         let (path, file) = create_new(dir, started, std::process::id())?;
-        // The lock only shows others that the file is still being written; not every file system has locks.
+        // The lock only shows other processes that the file is still being written. Some file systems have no locks.
         let _ = file.lock();
         Self { store: Store::File(file), path, bytes: 0, left_out: 0, kept: true, runs: 0 }.begin()
     }
@@ -101,7 +101,7 @@ impl Session {
         Ok(self)
     }
 
-    /// Reads back the appended frames by the descriptor: the file may have no name.
+    /// Reads back the appended frames through the descriptor, because the file may have no name.
     ///
     /// # Errors
     /// As [`read`].
@@ -114,7 +114,7 @@ impl Session {
         Ok(record)
     }
 
-    /// Returns the bytes so far.
+    /// Returns the bytes written so far.
     ///
     /// # Errors
     /// Why they cannot be read.
@@ -129,28 +129,28 @@ impl Session {
         }
     }
 
-    /// Path of the file; empty if it has no name.
+    /// Returns the path of the file; empty if it has no name.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether the file remains.
+    /// Returns whether the file remains after this process.
     pub fn is_kept(&self) -> bool {
         self.kept
     }
 
-    /// Complete runs in the file.
+    /// Returns the number of complete runs in the file.
     pub fn runs(&self) -> u32 {
         self.runs
     }
 
-    /// Frames left out because the file had reached its limit.
+    /// Returns the number of frames that were not stored because the file had reached its size limit.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Appends a frame. The kernel has it when this returns, so a crash of fathom loses nothing. If the file refuses, the
-    /// session continues in memory.
+    /// Appends a frame. The kernel has the frame when this returns, so a crash of fathom loses nothing. If the write fails, the session
+    /// continues in memory.
     ///
     /// # Errors
     /// [`Failure::Refused`] if memory has no room either.
@@ -167,10 +167,10 @@ impl Session {
         Ok(())
     }
 
-    /// Makes the appended frames survive a crash of the machine. Never call it inside a measured window.
+    /// Syncs the appended frames to the disk. Never call it inside a measured window.
     ///
     /// # Errors
-    /// [`Failure::Refused`] if the disk refuses and memory has no room.
+    /// [`Failure::Refused`] if the sync fails and memory has no room.
     pub fn sync(&mut self) -> Result<(), Failure> {
         match &self.store {
             Store::File(file) => match file.sync_data() {
@@ -234,8 +234,8 @@ impl Drop for Session {
     }
 }
 
-/// Creates the file of a session that began at `started`. Its name ends in this process's number or the next free one,
-/// since a process in another PID namespace can have the same number.
+/// Creates the file of a session that began at `started`. Its name ends in this process's id or the next free number, because a process in
+/// another PID namespace can have the same id.
 fn create_new(dir: &Path, started: &str, process: u32) -> io::Result<(PathBuf, File)> {
     let mut number = process;
     loop {
@@ -271,7 +271,7 @@ pub fn read(path: &Path) -> Result<Record, Failure> {
 /// Reads a session.
 ///
 /// # Errors
-/// Why it is invalid.
+/// Why the file is not a valid session.
 pub(crate) fn load(path: &Path) -> Result<Record, Unreadable> {
     let (record, _torn) = record::decode(&bytes(path)?)?;
     Ok(record)
@@ -285,7 +285,7 @@ pub(crate) fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     files::read(path, MAX_FILE_BYTES)
 }
 
-/// Whether a running fathom still writes to it.
+/// Returns whether a running fathom still writes to the session.
 pub(crate) fn is_running(path: &Path) -> bool {
     let locked = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
     files::open(path).is_ok_and(locked)
@@ -325,7 +325,7 @@ pub(crate) fn create_directory(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
-/// Whether a file of the history belongs to the user. Root can read the files of others but did not ask for them.
+/// Returns whether a file of the history belongs to this user. Root can read the files of other users, but does not list them.
 pub(crate) fn is_own(facts: &std::fs::Metadata) -> bool {
     facts.uid() == user()
 }

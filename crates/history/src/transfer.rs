@@ -1,7 +1,7 @@
 //! `fathom export`, `fathom import` and `fathom delete`: copies sessions out of the history and into it, and removes them.
 //!
-//! A session travels with its annotations and is never written over. Import checks each session and creates it complete or not at all.
-//! Delete removes only sessions that the user named; nothing else removes a session.
+//! A session is copied with its annotations, and no copy replaces another session. Import checks each session and creates it complete or
+//! not at all. Delete removes only sessions that the user named; nothing else removes a session.
 
 use crate::session::{self, EXTENSION};
 use crate::{Files, SessionFile, annotations, find, id, remember, resolve_id};
@@ -20,17 +20,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The form that is the session file itself.
+/// Name of the form that is the session file itself.
 pub const FORM: &str = "session";
 
 /// The request of `fathom export`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
-    /// Words that mean sessions.
+    /// Names of the sessions.
     pub sessions: Vec<String>,
     /// [`FORM`], or the name of a report format; `None` to decide by the extension of the file.
     pub form: Option<String>,
-    /// A directory, or a file or stream for one session.
+    /// A directory; or a file or stream for one session.
     pub to: PathBuf,
     /// Whether to replace a file that is not text.
     pub force: bool,
@@ -53,7 +53,7 @@ pub fn export(request: &Export) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes each session under its id. Existing files are not replaced.
+/// Writes each session under its id into a directory. Does not replace existing files.
 fn into_directory(sessions: &[PathBuf], format: Option<&'static Format>, dir: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(dir).map_err(|e| refuse(dir, &e))?;
     for session in sessions {
@@ -67,7 +67,7 @@ fn into_directory(sessions: &[PathBuf], format: Option<&'static Format>, dir: &P
     Ok(())
 }
 
-/// Writes one session like `-o` of a measurement: a file is replaced as a whole, a stream is written to.
+/// Writes one session, like `-o` of a measurement: replaces a file as a whole, writes to a stream.
 fn into_file(session: &Path, format: Option<&'static Format>, request: &Export) -> Result<(), Failure> {
     let mut spared = Spared::default();
     spared.add(session, "the session itself");
@@ -95,7 +95,7 @@ pub fn schema(text: &str) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The requested report format; `None` for the session itself.
+/// Returns the requested report format; `None` for the session file itself.
 fn format(request: &Export) -> Result<Option<&'static Format>, Failure> {
     if let Some(form) = &request.form {
         let known = report::find::<Report>(form);
@@ -148,7 +148,7 @@ fn export_annotations(session: &Path, place: &Path) -> Result<(), Failure> {
 fn create(place: &Path, bytes: &[u8]) -> Result<(), Failure> {
     files::create(place, bytes, Readers::Umask).map_err(|e| match e.kind() {
         io::ErrorKind::AlreadyExists => Failure::Usage(format!(
-            "{} exists already and is not replaced; remove it, or type another -o",
+            "{} exists already, so it is not replaced; remove it, or type another path for -o",
             name::shown(place)
         )),
         _ => refuse(place, &e),
@@ -203,7 +203,7 @@ fn import_one(path: &Path) -> Result<String, Failure> {
     let dir = writable_directory()?;
     let place = dir.join(format!("{id}.{EXTENSION}"));
     let refuse = |e: &io::Error| Failure::Refused(format!("{} cannot be written: {e}", name::shown(&place)));
-    // Annotations first: once the session exists, it is not imported again.
+    // The annotations are written first: an import does not change a session that already exists.
     annotations::write(&place, &annotations_read).map_err(|e| refuse(&e))?;
     match files::create(&place, &bytes, Readers::Owner) {
         Ok(()) if torn => Ok(format!("imported as {id}, without its last frame, which is incomplete")),
@@ -223,7 +223,7 @@ fn compare_with_existing(id: &str, there: &Path, bytes: &[u8]) -> Result<String,
     }
 }
 
-/// The name of the file if it is an id, or else an id made from the start and the checksum of the session.
+/// Returns the name of the file if it is an id. Otherwise makes an id from the start and the checksum of the session.
 fn id_of(path: &Path, record: &Record, bytes: &[u8]) -> String {
     let name = id(path);
     if is_session_id(&name) {
@@ -232,7 +232,7 @@ fn id_of(path: &Path, record: &Record, bytes: &[u8]) -> String {
     let digits: String = record.header.started.chars().take(19).filter(char::is_ascii_digit).collect();
     let begun = if digits.len() == 14 { digits } else { "0".repeat(14) };
     let (day, time) = begun.split_at(8);
-    // The checksum of the header is the same for every copy of a session, whatever its name.
+    // The checksum of the header is the same for every copy of a session, whatever the copy's name is.
     let sum = bytes.strip_prefix(record::MAGIC.as_bytes()).and_then(|rest| rest.get(..8)).unwrap_or_default();
     format!("{day}-{time}-{}", String::from_utf8_lossy(sum))
 }
@@ -263,9 +263,9 @@ fn writable_directory() -> Result<PathBuf, Failure> {
 /// The request of `fathom delete`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removal {
-    /// Words that mean sessions.
+    /// Names of the sessions.
     pub sessions: Vec<String>,
-    /// Whether a word that is not a complete id is enough.
+    /// Whether an incomplete id is enough.
     pub sure: bool,
 }
 
@@ -291,7 +291,7 @@ pub fn delete(request: &Removal) -> Result<ExitCode, Failure> {
 fn resolve<'a>(files: &'a Files, word: &str, sure: bool) -> Result<&'a SessionFile, Failure> {
     if word.contains('/') {
         return Err(Failure::Usage(format!(
-            "{word}: delete takes ids of sessions in the history, as `fathom list` shows them; remove a file elsewhere with rm"
+            "{word}: delete needs the id of a session in the history, as `fathom list` shows it; remove other files with rm"
         )));
     }
     let id = resolve_id(files, word)?;
@@ -309,7 +309,7 @@ fn resolve<'a>(files: &'a Files, word: &str, sure: bool) -> Result<&'a SessionFi
 
 fn remove(found: &SessionFile) -> Result<(), Failure> {
     let annotations_file = annotations::annotations_path(&found.path);
-    // Annotations first: alone they would belong to no session.
+    // The annotations are removed first: without the session they would belong to nothing.
     if found.stamp.words_changed_ns.is_some() {
         std::fs::remove_file(&annotations_file).map_err(|e| {
             Failure::Refused(format!("{} cannot be removed: {e}", name::shown(&annotations_file)))

@@ -1,4 +1,4 @@
-//! Chooses how progress is displayed, from the options and from what standard error is.
+//! Chooses how progress is displayed, from the options and the kind of standard error.
 
 use crate::terminal;
 use crate::terminal::Theme;
@@ -9,15 +9,15 @@ use rustix::fs::FileType;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-/// Shortest measurement for which the view appears by default: a shorter one would end before it could be read.
+/// Minimum expected duration for which the view appears by default. A shorter measurement would end before the user could read it.
 const VIEW_TIME_MIN: Duration = Duration::from_secs(5);
-/// Smallest size of a terminal in columns and rows on which the view appears by default.
+/// Minimum terminal size, in columns and rows, on which the view appears by default.
 const VIEW_SIZE_MIN: (u16, u16) = (40, 10);
 
 /// The progress options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Progress {
-    /// No option: decided by standard error and the duration of the measurement.
+    /// No option: standard error and the expected duration decide.
     #[default]
     Auto,
     /// `--live`.
@@ -39,15 +39,15 @@ pub(super) enum DisplayKind {
     Quiet,
 }
 
-/// What standard error is, as far as the display depends on it.
+/// The properties of standard error that decide the display.
 #[derive(Clone, Copy, Debug)]
 struct Output {
     kind: StandardError,
-    /// fathom is in the foreground of its terminal, and gets its keys.
+    /// Whether fathom is in the foreground of its terminal and receives its keys.
     is_ours: bool,
-    /// Standard output is a pipe: its reader may want the terminal, as `less` does.
+    /// Whether standard output is a pipe. Its reader may use the terminal, as `less` does.
     stdout_is_pipe: bool,
-    /// Continuous integration: no user sees the terminal.
+    /// Whether fathom runs in continuous integration, where no user sees the terminal.
     is_ci: bool,
     /// Columns and rows.
     size: (u16, u16),
@@ -57,7 +57,7 @@ struct Output {
 enum StandardError {
     /// A file, a pipe or another stream.
     Stream,
-    /// A terminal that cannot position text, by its TERM.
+    /// A terminal that cannot position text, according to TERM.
     Dumb,
     Terminal,
 }
@@ -79,11 +79,11 @@ impl Output {
         }
     }
 
-    /// Why a view is impossible.
+    /// Returns why a view is impossible; `None` if it is possible.
     fn view_obstacle(self) -> Option<&'static str> {
         match self.kind {
             StandardError::Stream => Some("standard error is not a terminal"),
-            StandardError::Dumb => Some("TERM is not set, or is dumb"),
+            StandardError::Dumb => Some("TERM is not set or is `dumb`"),
             StandardError::Terminal if !self.is_ours => {
                 Some("fathom was started in the background of its terminal")
             }
@@ -122,22 +122,22 @@ impl Output {
 /// Chooses the display for a measurement of this cost.
 pub(super) fn choose(mode: Progress, cost: &Cost) -> Result<DisplayKind, Failure> {
     Output::detect().choose(mode, cost, Theme::from_environment()).map_err(|why| {
-        Failure::Usage(format!("--live: {why}; leave it out, and progress is printed in plain lines"))
+        Failure::Usage(format!("--live: {why}; without --live progress is printed in plain lines"))
     })
 }
 
-/// The theme for the view of `fathom watch`; `None` unless standard output and standard error are a terminal.
+/// Returns the theme for the view of `fathom watch`; `None` unless standard output and standard error are terminals.
 pub(super) fn watch_theme() -> Option<Theme> {
     let place = Output::detect();
     (std::io::stdout().is_terminal() && place.suits_view()).then(Theme::from_environment)
 }
 
-/// The display without a view: none if `quiet`, otherwise a progress line or a line per step.
+/// Returns the display without a view: nothing if `quiet`, otherwise a progress line or one line per step.
 pub(super) fn plain(quiet: bool) -> DisplayKind {
     if quiet { DisplayKind::Quiet } else { Output::detect().plain() }
 }
 
-/// The least expected duration.
+/// Returns the minimum expected duration.
 fn expected_time(cost: &Cost) -> Duration {
     Duration::from_nanos(cost.time_ns)
 }

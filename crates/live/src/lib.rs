@@ -38,7 +38,7 @@ pub use view::{KeyAction, Watching};
 pub struct Live {
     display: Display,
     begun: Instant,
-    /// The completed part of the measurement, in 1/[`PROGRESS_UNITS`]. It never falls, even if runs are added.
+    /// The completed part of the measurement, in 1/[`PROGRESS_UNITS`]. It never falls, even when runs are added.
     progress_max: AtomicU64,
     /// The findings about each job, for displays without a view.
     found: Mutex<BTreeMap<String, BTreeSet<String>>>,
@@ -58,13 +58,13 @@ enum Display {
     Quiet,
 }
 
-/// Restores the terminal before the process ends abruptly.
+/// Restores the terminal before the process exits abruptly.
 pub fn give_back_now() {
     terminal::give_back_for_good();
 }
 
 impl Live {
-    /// Progress without a view, as it suits standard error.
+    /// Creates progress without a view, as suitable for standard error.
     pub fn plain(quiet: bool) -> Self {
         Self::on(match display_mode::plain(quiet) {
             DisplayKind::Quiet => Display::Quiet,
@@ -86,7 +86,7 @@ impl Live {
     /// Starts the display for a measurement of this cost. A signal sets `stop`.
     ///
     /// # Errors
-    /// A usage failure if the user asked for a view and there can be none.
+    /// [`Failure::Usage`] if the user asked for a view and a view is impossible.
     pub fn start(mode: Progress, cost: &Cost, stop: &Arc<AtomicBool>) -> Result<Self, Failure> {
         let theme = match display_mode::choose(mode, cost)? {
             DisplayKind::View(theme) => theme,
@@ -111,9 +111,9 @@ impl Live {
         self.step_of(name, None);
     }
 
-    /// Begins a step, with the time left if it is known.
+    /// Begins a step. `left` is the time left, if known.
     pub fn step_of(&self, name: &str, left: Option<Left>) {
-        // A step without a known duration does not change the progress.
+        // A step without a known duration does not change the overall progress.
         let done = left.map_or_else(|| self.progress_max.load(Ordering::Relaxed), |left| self.progress(left));
         if let Display::View(view, _) = &self.display {
             view.tell(|state| {
@@ -137,8 +137,8 @@ impl Live {
         self.show((self.progress(left), PROGRESS_UNITS), left);
     }
 
-    /// Shows the progress of a step: `done` of `total`, and the time left of the step. If the progress of the whole measurement is known,
-    /// that is kept.
+    /// Shows the progress of a step: `done` of `total`, and the time left of the step. Keeps the progress of the whole measurement if that
+    /// is known.
     pub fn tick_step(&self, done: u64, total: u64, left: impl Into<Left>) {
         let progress_max = self.progress_max.load(Ordering::Relaxed);
         let shown = if progress_max > 0 { (progress_max, PROGRESS_UNITS) } else { (done.min(total), total) };
@@ -171,7 +171,7 @@ impl Live {
         if matches!(self.display, Display::Quiet) { stderr::say(message) } else { self.say(message) }
     }
 
-    /// The view, while it is shown.
+    /// Returns the view while it is shown.
     fn view(&self) -> Option<&View> {
         match &self.display {
             Display::View(view, _) => Some(view).filter(|v| !v.is_over()),
@@ -179,16 +179,16 @@ impl Live {
         }
     }
 
-    /// Whether a view is shown, which needs more than steps.
+    /// Returns whether a view is shown. The view needs more data than a progress line.
     pub fn is_viewed(&self) -> bool {
         self.view().is_some()
     }
 
     /// Lets the view sample the devices of a plan.
-    pub fn look_at(&self, watch: &Watch, plan: &Plan, machine: &Machine) {
+    pub fn watch_devices(&self, watch: &Watch, plan: &Plan, machine: &Machine) {
         let Some(view) = self.view() else { return };
         view.set_sampler(DeviceSampler::new(watch.clone(), plan, machine));
-        // The number of rows of a load curve depends on its search.
+        // The number of rows of a load curve is unknown until its search ends.
         let rows = (!matches!(plan.strategy, Strategy::Limit(_))).then_some(plan.jobs.len());
         view.tell(|state| state.rows_in_all = rows);
     }
@@ -205,33 +205,33 @@ impl Live {
         self.view().map(|_| Recent::new(interval_ns))
     }
 
-    /// Shows the figures of the recent blocks, when due.
+    /// Shows the figures of the recent blocks if an update is due.
     pub fn pulse(&self, recent: &mut Recent) {
         let Some((view, pulse)) = self.view().zip(recent.take(Instant::now())) else { return };
         view.tell(|state| state.pulse(pulse));
     }
 
-    /// Shows the progress of several hosts: rows for some of them, and the number of all.
+    /// Shows the progress of several hosts: `rows` for some of them, and `all` as their number.
     pub fn hosts(&self, rows: Vec<HostRow>, all: usize) {
         if let Some(view) = self.view() {
             view.tell(|state| (state.hosts, state.hosts_in_all) = (rows, all));
         }
     }
 
-    /// Ends the load of a run.
+    /// Ends the load of a run. The run's result follows.
     pub fn run_rests(&self) {
         if let Some(view) = self.view() {
             view.tell(state::State::rest);
         }
     }
 
-    /// Whether results are shown during the measurement.
+    /// Returns whether this display shows results during the measurement.
     pub fn shows_results(&self) -> bool {
         !matches!(self.display, Display::Quiet)
     }
 
-    /// Shows the result of a run: the row of its job with all runs so far, and findings about this run. Without a view prints a line
-    /// after the last run of the job.
+    /// Shows the result of a run: its job's row over all runs so far, and the findings about this run. A display without a view prints a
+    /// line after the last run of the job.
     pub fn row(&self, named: Named, findings: Vec<Finding>, is_last: bool) {
         if let Some(view) = self.view() {
             view.tell(|state| state.ended(named, findings));
@@ -245,12 +245,12 @@ impl Live {
         }
     }
 
-    /// CPU time of the view in user space and in the kernel, in ns; 0 without a view.
+    /// Returns the CPU time of the view in user space and in the kernel, in ns; 0 without a view.
     pub fn cpu_ns(&self) -> [u64; 2] {
         if let Display::View(view, _) = &self.display { view.cpu_ns() } else { [0; 2] }
     }
 
-    /// Whether the user asked to end after the current run.
+    /// Returns whether the user asked to end after the current run.
     pub fn is_enough(&self) -> bool {
         matches!(&self.display, Display::View(view, _) if view.is_enough())
     }
@@ -264,17 +264,17 @@ impl Drop for Live {
     }
 }
 
-/// The completed part, in 1/[`PROGRESS_UNITS`].
+/// Returns the completed part, in 1/[`PROGRESS_UNITS`].
 fn progress(passed: Duration, left: Duration) -> u64 {
     let whole = passed.as_secs_f64() + left.as_secs_f64();
     if whole > 0.0 { (PROGRESS_UNITS as f64 * passed.as_secs_f64() / whole) as u64 } else { 0 }
 }
 
-/// The maximum number of draws per second while a step progresses.
+/// Maximum number of draws per second while a step progresses.
 const DRAWS_PER_S: u32 = 8;
-/// Half of a narrow terminal, so that the message stays readable.
+/// Columns of the bar: half of a narrow terminal, so that the message fits next to it.
 const BAR_COLUMNS: usize = 24;
-/// Goes to the beginning of the line and clears it.
+/// Escape sequence that clears the current line.
 const CLEAR: &str = "\r\x1b[K";
 
 /// A progress line on standard error.
@@ -284,7 +284,7 @@ struct LineState {
     is_shown: bool,
     drawn: Option<Instant>,
     message: String,
-    /// The time left, where it is known.
+    /// The time left, if known.
     left: Option<Left>,
     /// The completed part and the total.
     done: (u64, u64),
@@ -390,12 +390,12 @@ fn cut(text: &str, columns: usize) -> String {
     text
 }
 
-/// The time left of a step or of the measurement.
+/// The time left of a step or of the whole measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Left {
     /// The expected time.
     pub time: Duration,
-    /// Whether it may end earlier.
+    /// Whether the step may end earlier.
     pub at_most: bool,
 }
 
@@ -406,13 +406,13 @@ impl Left {
         Duration::try_from_secs_f64(since.elapsed().as_secs_f64() * rest).unwrap_or_default().into()
     }
 
-    /// The time left after some time has passed.
+    /// Returns the time left after `passed` more time.
     #[must_use]
     pub fn after(self, passed: Duration) -> Self {
         Self { time: self.time.saturating_sub(passed), ..self }
     }
 
-    /// `at most 4 min left`, `130 s left`.
+    /// Formats the time left: `at most 4 min left`, `130 s left`.
     fn describe(self) -> String {
         let at_most = if self.at_most { "at most " } else { "" };
         match self.time.as_secs_f64().ceil() as u64 {
@@ -421,7 +421,7 @@ impl Left {
         }
     }
 
-    /// `at most 4 min left`, `about 130 s left`.
+    /// Formats the time left: `at most 4 min left`, `about 130 s left`.
     fn sentence(self) -> String {
         if self.at_most { self.describe() } else { format!("about {}", self.describe()) }
     }

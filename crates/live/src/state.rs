@@ -17,11 +17,11 @@ use model::watch::{CpuShares, Processes, Watched, WatchedDevice};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
-/// Points of a time series at most: more than the widest terminal shows.
+/// Maximum number of points of a time series, more than the widest terminal shows.
 pub(super) const POINTS_MAX: usize = 400;
-/// Findings at most.
+/// Maximum number of findings.
 const FINDINGS_MAX: usize = 32;
-/// Notes at most.
+/// Maximum number of notes.
 const NOTES_MAX: usize = 8;
 
 /// The data of the view.
@@ -31,7 +31,7 @@ pub(super) struct State {
     pub(super) step: String,
     /// The time left, if known.
     pub(super) left: Option<Left>,
-    /// The completed part of the step, and the whole.
+    /// The completed part of the step, and its total.
     pub(super) done: (u64, u64),
     /// The current run.
     pub(super) run: Option<Going>,
@@ -41,13 +41,13 @@ pub(super) struct State {
     pub(super) seen: Option<Sample>,
     /// Time series over all runs.
     pub(super) series: TimeSeries,
-    /// The progress of each host, those that need attention first. Of many hosts only some.
+    /// The progress of some hosts, those that need attention first.
     pub(super) hosts: Vec<HostRow>,
-    /// The number of hosts.
+    /// The number of all hosts.
     pub(super) hosts_in_all: usize,
     /// The results so far, a row per job.
     pub(super) rows: Vec<Named>,
-    /// The expected number of rows, if known.
+    /// The expected number of rows; `None` if unknown.
     pub(super) rows_in_all: Option<usize>,
     /// The row that changed last.
     pub(super) last_row: usize,
@@ -55,7 +55,7 @@ pub(super) struct State {
     pub(super) findings: Vec<CountedFinding>,
     /// Lasting messages.
     pub(super) notes: VecDeque<String>,
-    /// Whether the user asked to end, and when.
+    /// Whether and when the measurement should end, as the user asked.
     pub(super) end: End,
     /// Whether help is shown.
     pub(super) help: bool,
@@ -65,16 +65,16 @@ pub(super) struct State {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sample {
     pub(super) counted: Counted,
-    /// CPU share of the busiest worker.
+    /// CPU share of the busiest worker, of one CPU.
     pub(super) busiest: Known<f64>,
-    /// The process that moved most data, if other processes use the disks.
+    /// The process that moved the most data; a reason if none can be named.
     pub(super) culprit: Known<String>,
 }
 
 /// The current run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Going {
-    /// Its queue depth, in operations.
+    /// Queue depth of the run, in operations.
     pub(super) depth: u64,
 }
 
@@ -89,25 +89,25 @@ pub struct HostRow {
     pub iops: Option<f64>,
     /// 99th percentile of latency since the run began, in ns.
     pub p99_ns: Option<u64>,
-    /// What it does.
+    /// What the host does.
     pub state: HostState,
 }
 
 /// The state of a host. Those that need attention come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HostState {
-    /// It sends no heartbeats.
+    /// Lost: the host sends no heartbeats.
     Lost,
     /// Its storage hangs.
     Hung,
-    /// It measures.
+    /// The host measures.
     Measuring,
-    /// It has no load: it prepares, or waits for other hosts.
+    /// The host has no load: it prepares, or waits for other hosts.
     Waiting,
 }
 
 impl HostState {
-    /// The word in the table.
+    /// Returns the word for the table of hosts.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Lost => "lost",
@@ -118,12 +118,12 @@ impl HostState {
     }
 }
 
-/// The result row of a job, with its name.
+/// The result row of a job and the job's name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Named {
     /// The name of the job.
     pub name: String,
-    /// Its result.
+    /// The results of the job.
     pub row: Row,
     /// Mean bytes per operation; `None` for operations without data.
     pub op_bytes: Option<f64>,
@@ -151,7 +151,7 @@ impl Named {
     }
 }
 
-/// A finding, and the number of runs that it is about.
+/// A finding, and the number of runs that have it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct CountedFinding {
     pub(super) finding: Finding,
@@ -194,17 +194,17 @@ impl State {
         (self.done, self.left) = (done, Some(left));
     }
 
-    /// A run begins.
+    /// Begins a run with this queue depth.
     pub(super) fn begin(&mut self, depth: u64) {
         self.run = Some(Going { depth });
         (self.pulse, self.seen) = (Pulse::default(), None);
-        // A gap separates runs.
+        // An empty point separates runs.
         if !self.series.iops.is_empty() {
             self.series.push([None; 4]);
         }
     }
 
-    /// Shows new figures of the workers, or a pause without any.
+    /// Shows new figures of the workers. Without new blocks the series get an empty point.
     pub(super) fn pulse(&mut self, pulse: Pulse) {
         let silent = pulse.rate.is_some_and(|r| r.iops == 0.0);
         let latency_ns = if pulse.is_new || silent { pulse.latency_ns } else { self.pulse.latency_ns };
@@ -273,12 +273,12 @@ impl TimeSeries {
     }
 }
 
-/// How often figures are shown at most.
+/// Minimum time between two updates of the figures.
 const PULSE_INTERVAL: Duration = Duration::from_millis(500);
-/// A worker that has not handed in a block for this long after its interval is idle.
+/// A worker is idle if it hands in no block for this long after its interval.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Blocks of workers that were not shown yet.
+/// Blocks of workers that were not shown yet, and the rates of the workers.
 pub struct Recent {
     patience: Duration,
     workers: BTreeMap<u32, WorkerBlocks>,
@@ -320,16 +320,16 @@ pub(crate) struct Rate {
 pub(crate) struct Pulse {
     /// `None` before the first block.
     pub(crate) rate: Option<Rate>,
-    /// p50, p99 and maximum in ns; `None` with too few operations.
+    /// p50, p99 and maximum of the latency in ns; `None` with too few operations.
     pub(crate) latency_ns: [Option<u64>; 3],
-    /// Whether there were new blocks: the interval of workers may be longer than that of the view.
+    /// Whether there were new blocks. The interval of workers may be longer than that of the view.
     pub(crate) is_new: bool,
     /// Totals since the run began.
     pub(crate) so_far: SoFar,
 }
 
 impl Recent {
-    /// For a run whose blocks have this length.
+    /// Collects blocks of this length.
     pub(crate) fn new(interval_ns: u64) -> Self {
         Self {
             patience: Duration::from_nanos(interval_ns) + PATIENCE,
@@ -352,7 +352,7 @@ impl Recent {
         worker.open.ns += block.end_ns.saturating_sub(block.start_ns);
         worker.open.depth_ns += block.depth_ns;
         let tallies = block.lanes.iter().flat_map(|lane| Kind::ALL.into_iter().zip(&lane.kinds));
-        // As in the rate of a run, flushes do not count as operations.
+        // Syncs do not count as operations, as in the rate of a run.
         for (kind, tally) in tallies.filter(|(kind, _)| *kind != Kind::Sync) {
             worker.open.ops += tally.latency.count();
             worker.open.bytes += tally.bytes;
@@ -362,7 +362,7 @@ impl Recent {
         }
     }
 
-    /// Returns the figures when due.
+    /// Returns the figures if an update is due.
     pub(crate) fn take(&mut self, now: Instant) -> Option<Pulse> {
         if now.duration_since(self.shown) < PULSE_INTERVAL {
             return None;
@@ -401,7 +401,7 @@ fn block(ms: u64, ops: u64) -> Block {
     block
 }
 
-/// Remarks at most.
+/// Maximum number of remarks.
 const REMARKS_MAX: usize = 8;
 
 /// The data of `fathom watch`.
@@ -409,21 +409,21 @@ const REMARKS_MAX: usize = 8;
 pub(super) struct Observed {
     /// Length of an interval.
     pub(super) interval: Duration,
-    /// End of the last interval; empty before the first.
+    /// End of the last interval as text; empty before the first.
     pub(super) time: String,
-    /// How the CPUs spent the last interval; `None` if that is not known.
+    /// How the CPUs spent the last interval; `None` if unknown.
     pub(super) cpu: Option<CpuShares>,
     pub(super) devices: Vec<WatchedDevice>,
     /// Requests per second of each device, by its name.
     pub(super) device_series: BTreeMap<String, Points>,
-    /// The processes of the last interval that listed some.
+    /// Processes of the last interval for which they were listed.
     pub(super) processes: Option<Processes>,
     /// Remarks, newest last.
     pub(super) remarks: Vec<String>,
 }
 
 impl Observed {
-    /// Without an interval yet.
+    /// Creates the data of `fathom watch` before its first interval.
     pub(super) fn every(interval: Duration) -> Self {
         Self { interval, ..Self::default() }
     }

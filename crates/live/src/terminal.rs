@@ -1,8 +1,8 @@
 //! The terminal of a view: takes it, reads its keys, draws on it, and restores it.
 //!
 //! The view uses the alternate screen, so the text on the normal screen is preserved. Keys are read without echo and without waiting for
-//! Enter; Ctrl-C and Ctrl-Z still send signals. The modes to restore are kept for the whole process, so that every exit restores them once:
-//! the normal end, a stop, a panic.
+//! Enter; Ctrl-C and Ctrl-Z still send signals. The process keeps the terminal's original modes, so that every exit restores them once: the
+//! normal end, a stop, a panic.
 
 use output::stream;
 use ratatui::backend::CrosstermBackend;
@@ -29,25 +29,25 @@ use std::time::{Duration, Instant};
 
 /// Switches to the alternate screen and hides the cursor.
 const TAKE: &[u8] = b"\x1b[?1049h\x1b[?25l";
-/// Resets colours, clears a terminal without an alternate screen, shows the cursor and returns to the normal screen.
+/// Resets colours, clears a terminal that has no alternate screen, shows the cursor and returns to the normal screen.
 const GIVE_BACK: &[u8] = b"\x1b[0m\x1b[H\x1b[2J\x1b[?25h\x1b[?1049l";
 /// Clears the screen.
 const EMPTY: &[u8] = b"\x1b[0m\x1b[2J";
-/// How long to wait for a terminal that accepts no output (Ctrl-S) before the program ends.
+/// Maximum wait, before fathom exits, for a terminal whose output the user has stopped (Ctrl-S).
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Whether a view has the terminal.
 static IS_TAKEN: AtomicBool = AtomicBool::new(false);
-/// Whether no view may take the terminal again.
+/// Whether the terminal was restored for good, so that no view may take it.
 static IS_OVER: AtomicBool = AtomicBool::new(false);
-/// Held while writing.
+/// Locked while bytes are written to the terminal.
 static WRITING: Mutex<()> = Mutex::new(());
-/// The terminal modes before the first view.
+/// Terminal modes before the first view.
 static BEFORE: OnceLock<(Keys, Termios)> = OnceLock::new();
 static HOOK: Once = Once::new();
 
-/// Whether this process gets the keys: it is in the foreground of its controlling terminal. Without a controlling terminal there are no
-/// keys, and the view may write to another terminal.
+/// Returns whether this process receives the keys: it is in the foreground of its controlling terminal. A process without a controlling
+/// terminal gets no keys, but its view may write to another terminal.
 pub(super) fn is_ours() -> bool {
     Keys::open().is_none_or(|keys| is_in_foreground(&keys))
 }
@@ -56,7 +56,7 @@ fn is_in_foreground(keys: &Keys) -> bool {
     tcgetpgrp(keys.file()).is_ok_and(|front| front == getpgrp())
 }
 
-/// Columns and rows of standard error; 0 if it is not a terminal.
+/// Returns columns and rows of standard error; 0 if it is not a terminal.
 pub(super) fn size() -> (u16, u16) {
     tcgetwinsize(stderr()).map_or((0, 0), |size| (size.ws_col, size.ws_row))
 }
@@ -89,28 +89,28 @@ pub(super) fn is_taken() -> bool {
     IS_TAKEN.load(Ordering::SeqCst)
 }
 
-/// Whether no view may take the terminal again.
+/// Returns whether the terminal was restored for good.
 pub(super) fn is_over() -> bool {
     IS_OVER.load(Ordering::SeqCst)
 }
 
-/// Writes if a view has the terminal and it accepts output. Returns false otherwise.
+/// Writes to the terminal if a view has it. Returns false if not, or if the terminal accepts no output.
 pub(super) fn write(bytes: &[u8]) -> bool {
     let _turn = lock_writes();
     is_taken() && has_room(Duration::ZERO) && stream::write(stderr(), bytes).is_ok()
 }
 
-/// Clears the screen, as [`write`].
+/// Clears the screen. Returns false like [`write`].
 pub(super) fn clear() -> bool {
     write(EMPTY)
 }
 
-/// Restores the terminal if a view has it. Callable from any thread, also in a panic.
+/// Restores the terminal if a view has it. Any thread may call it, even in a panic.
 pub(super) fn give_back() {
     if !IS_TAKEN.swap(false, Ordering::SeqCst) {
         return;
     }
-    // The lock may be held by this thread, or by one that waits for a terminal that accepts no output.
+    // This thread may hold the lock, or a thread that waits for a terminal that accepts no output.
     let until = Instant::now() + PATIENCE;
     let _turn = loop {
         match WRITING.try_lock() {
@@ -120,8 +120,8 @@ pub(super) fn give_back() {
             Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(5)),
         }
     };
-    // Output that the user has stopped (Ctrl-S) would keep the alternate screen. The kernel resumes only output that a call has
-    // suspended.
+    // Resume output that the user has stopped (Ctrl-S), which would keep the alternate screen. The kernel resumes only output that a call
+    // has suspended.
     for action in [Action::OOff, Action::OOn] {
         let _ = tcflow(stderr(), action);
     }
@@ -133,7 +133,7 @@ pub(super) fn give_back() {
     }
 }
 
-/// Forgets the state of the terminal after the program was stopped and continued.
+/// Forgets the state of the terminal, after the program was stopped and continued.
 fn forget_state() {
     IS_TAKEN.store(false, Ordering::SeqCst);
 }
@@ -141,14 +141,14 @@ fn forget_state() {
 /// Restores the terminal before this process stops at a signal of the terminal (Ctrl-Z), and forgets its state when it continues.
 ///
 /// # Errors
-/// Where the handlers cannot be installed.
+/// If the signal handlers cannot be installed.
 pub(super) fn give_back_around_stops() -> io::Result<()> {
     let mut signals = Signals::new([SIGTSTP, SIGCONT])?;
     std::thread::Builder::new().name("fathom-stops".into()).spawn(move || {
         for signal in signals.forever() {
             if signal != SIGCONT {
                 give_back();
-                // If the kernel refuses, the signal is ignored.
+                // If the kernel refuses the handler, the program ignores the signal.
                 let _ = sys::process::take(signal);
             }
             forget_state();
@@ -157,7 +157,7 @@ pub(super) fn give_back_around_stops() -> io::Result<()> {
     Ok(())
 }
 
-/// Restores the terminal for good: the program is about to end, or prints something that must be read.
+/// Restores the terminal for good, because fathom is about to exit or to print something that the user must read.
 pub(super) fn give_back_for_good() {
     IS_OVER.store(true, Ordering::SeqCst);
     give_back();
@@ -173,7 +173,7 @@ fn has_room(patience: Duration) -> bool {
     poll(&mut room, Some(&limit)).is_ok_and(|ready| ready > 0)
 }
 
-/// Prints a panic on the normal screen, where it can be read.
+/// Makes a panic print on the normal screen, where the user can read it.
 fn give_back_before_a_panic_is_told() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -182,11 +182,11 @@ fn give_back_before_a_panic_is_told() {
     }));
 }
 
-/// The last drawn screen. Only differences are sent.
+/// The last drawn screen. Only changed cells are sent to the terminal.
 #[derive(Default)]
 pub(super) struct Canvas {
     terminal: Option<Terminal<CrosstermBackend<Screen>>>,
-    /// Whether the terminal did not accept the last draw.
+    /// Whether the terminal rejected the last draw.
     missed: Rc<Cell<bool>>,
     size: (u16, u16),
 }
@@ -215,14 +215,14 @@ impl Canvas {
                 CrosstermBackend::new(Screen { bytes: Vec::new(), missed: Rc::clone(&self.missed) }),
                 TerminalOptions { viewport },
             );
-            // Cleared here, because ratatui would ask the terminal for its cursor position and wait for an answer.
+            // Cleared here: ratatui would query the cursor position and wait for the terminal's answer.
             self.terminal = made.ok().filter(|_| clear());
         }
         if let Some(terminal) = &mut self.terminal {
             let _ = terminal.draw(paint);
         }
         if self.missed.replace(false) {
-            // The content of the screen is unknown, so all of it is drawn next.
+            // The content of the screen is unknown, so the next draw sends all of it.
             self.terminal = None;
         }
     }
@@ -231,7 +231,7 @@ impl Canvas {
 /// Collects bytes for the terminal.
 struct Screen {
     bytes: Vec<u8>,
-    /// Set if the terminal did not accept them.
+    /// Set if the terminal rejected the bytes.
     missed: Rc<Cell<bool>>,
 }
 
@@ -244,7 +244,7 @@ impl Write for Screen {
     fn flush(&mut self) -> io::Result<()> {
         let written = write(&self.bytes);
         self.bytes.clear();
-        // Not an error, which ratatui would report.
+        // A rejected write is no error here, because ratatui would report it.
         self.missed.set(self.missed.get() || !written);
         Ok(())
     }
@@ -324,7 +324,7 @@ const PLAIN_BARS: bar::Set<'_> = bar::Set {
 };
 
 impl Theme {
-    /// The theme for standard error, by locale and environment.
+    /// Returns the theme for standard error, by locale and environment.
     pub(super) fn from_environment() -> Self {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(variable);
@@ -334,7 +334,7 @@ impl Theme {
         }
     }
 
-    /// Bar heights. Zero is a line, since a blank means unknown.
+    /// Returns the bar heights. Zero is a line, because a blank means unknown.
     pub(super) fn bars(self) -> bar::Set<'static> {
         if self.unicode { bar::Set { empty: PLAIN_BARS.empty, ..bar::NINE_LEVELS } } else { PLAIN_BARS }
     }
@@ -345,7 +345,7 @@ impl Theme {
     }
 }
 
-/// Whether a locale uses UTF-8: `C.UTF-8`, `de_DE.utf8`.
+/// Returns whether a locale uses UTF-8, such as `C.UTF-8` and `de_DE.utf8`.
 fn is_utf8(locale: &str) -> bool {
     let lower = locale.to_ascii_lowercase();
     lower.contains("utf-8") || lower.contains("utf8")

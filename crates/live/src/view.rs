@@ -31,11 +31,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Shortest time between two draws.
+/// Minimum time between two draws.
 const DRAW_INTERVAL: Duration = Duration::from_millis(250);
-/// Shortest time between two samples of the counters.
+/// Minimum time between two samples of the counters.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(500);
-/// Time per CPU time of the thread: 1 % of a CPU.
+/// Minimum elapsed time per CPU time of the thread: 1 % of a CPU.
 const TIME_PER_CPU_TIME: u32 = 100;
 /// Name of the thread. The kernel cuts it after 15 characters.
 const NAME: &str = "fathom-live";
@@ -51,19 +51,19 @@ struct Shared {
     state: Mutex<State>,
     /// Samples the devices of the plan.
     sampler: Mutex<Option<DeviceSampler>>,
-    /// A run that has begun and was not sampled yet.
+    /// A run that has begun and has no sample yet.
     begun: Mutex<Option<(RunStart, Snapshot)>>,
-    /// Messages that were not printed on the normal screen yet.
+    /// Messages that wait for the normal screen.
     pending_messages: Mutex<Vec<String>>,
-    /// The user asked to end after the run.
+    /// Whether the user asked to end after the run.
     ends_after_run: AtomicBool,
-    /// Set to stop at once, as by a signal.
+    /// The stop flag, which a signal sets too.
     stop: Arc<AtomicBool>,
-    /// The measurement has ended.
+    /// Whether the measurement has ended.
     over: AtomicBool,
-    /// The user switched to plain progress.
+    /// Whether the user switched to plain progress.
     plain: AtomicBool,
-    /// CPU time of the thread in user space and in the kernel, in ns, at the last draw.
+    /// CPU time of the thread at the last draw, in user space and in the kernel, in ns.
     used_ns: [AtomicU64; 2],
     /// Wakes the thread.
     wake: OwnedFd,
@@ -72,7 +72,7 @@ struct Shared {
 }
 
 impl View {
-    /// Takes the terminal. A signal sets `stop`; `line` is the plain progress, hidden while the view is shown.
+    /// Takes the terminal. A signal sets `stop`; `line` is the plain progress line, which stays hidden while the view is shown.
     ///
     /// # Errors
     /// If a thread or signal handler is refused.
@@ -115,7 +115,7 @@ impl View {
         *lock(&self.shared.begun) = Some((start, first));
     }
 
-    /// Prints a lasting message, on the normal screen as soon as that is back.
+    /// Prints a lasting message as soon as the normal screen is back.
     pub(super) fn say(&self, message: &str) {
         if self.is_over() {
             self.shared.line.say(message);
@@ -156,7 +156,7 @@ impl Drop for View {
 }
 
 impl Shared {
-    /// Prints pending messages, when the normal screen is back.
+    /// Prints the pending messages after the normal screen is back.
     fn flush_messages(&self) {
         for message in lock(&self.pending_messages).drain(..) {
             stderr::say(&message);
@@ -191,7 +191,7 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// Runs until the measurement ends, the user switches to plain progress, or the terminal is given back.
+    /// Runs until the measurement ends, the user switches to plain progress, or the terminal is restored.
     fn run(&mut self) {
         while !self.shared.over.load(Ordering::SeqCst) && !terminal::is_over() {
             if !terminal::is_taken() && terminal::take(self.keys.as_ref()) {
@@ -239,7 +239,7 @@ impl<'a> Drawing<'a> {
         self.sampled_at = Instant::now();
         if let Some(seen) = sampler.sample(&so_far) {
             let mut state = lock(&self.shared.state);
-            // The run may have ended meanwhile.
+            // The run may have ended during the sample.
             if state.run.is_some() {
                 state.seen = Some(seen);
             }
@@ -247,7 +247,7 @@ impl<'a> Drawing<'a> {
     }
 
     fn draw(&mut self) {
-        // Drawn from a copy, so that no other thread waits.
+        // Draws a copy of the state, so that no other thread waits for the drawing.
         let state = lock(&self.shared.state).clone();
         let theme = self.shared.theme;
         self.canvas.draw(|frame| draw(frame, &state, theme));
@@ -297,17 +297,17 @@ impl<'a> Drawing<'a> {
     }
 }
 
-/// The time of the next draw, by the draw interval and by the CPU time used so far.
+/// Returns the time of the next draw. The draw interval and the CPU time used so far determine it.
 fn due(began: Instant, drawn: Option<Instant>, used: Duration) -> Instant {
     let by_cost = began + used * TIME_PER_CPU_TIME;
     drawn.map_or(began, |at| by_cost.clamp(at + DRAW_INTERVAL, at + DRAW_INTERVAL_MAX))
 }
 
-/// Shortest time between two scans of all processes.
+/// Minimum time between two scans of all processes.
 const SEARCH_INTERVAL: Duration = Duration::from_secs(1);
-/// Longest time between two draws: a view that does not change for longer seems to hang.
+/// Maximum time between two draws. A view that does not change for longer seems to hang.
 pub(super) const DRAW_INTERVAL_MAX: Duration = Duration::from_secs(5);
-/// A process scan older than this is not compared with the next one. Longer than the longest time between two draws.
+/// Maximum age of a process scan that the next one is compared with. It is longer than the maximum time between two draws.
 const SEARCH_AGE_MAX: Duration = Duration::from_secs(2 * DRAW_INTERVAL_MAX.as_secs());
 /// Prefix of the names of worker threads.
 const WORKER: &str = "fathom-";
@@ -351,7 +351,7 @@ impl DeviceSampler {
         Some(Sample { counted, busiest: self.busiest(), culprit: self.culprit.clone() })
     }
 
-    /// CPU share of the busiest worker since the last sample.
+    /// Returns the CPU share of the busiest worker since the last sample.
     fn busiest(&mut self) -> Known<f64> {
         let root = &self.root;
         let first = || {
@@ -394,18 +394,20 @@ impl DeviceSampler {
     }
 }
 
-/// The process that moved most between two scans: `dd (7)`.
+/// Returns the process that moved the most data between two scans, as `dd (7)`.
 fn busiest_process(now: &Processes, before: &Processes) -> Known<String> {
     let busy = now.busy_since(before);
     let most = busy.iter().filter(|b| b.io_bytes.is_some_and(|n| n > 0)).max_by_key(|b| b.io_bytes);
     match most {
         Some(busy) => Ok(format!("{} ({})", busy.name, busy.pid)),
-        None if now.hidden() > 0 => Err("only root can see the process".into()),
+        None if now.hidden() > 0 => {
+            Err("the process belongs to another user, and only root can see its I/O".into())
+        }
         None => Err("no visible process moves data".into()),
     }
 }
 
-/// The action of the typed keys.
+/// The action that the typed keys request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyAction {
     /// Continue.
@@ -425,10 +427,11 @@ pub struct Watching {
 }
 
 impl Watching {
-    /// Takes the terminal; `None` if there is no suitable one.
+    /// Takes the terminal; `None` if it is not suitable.
     ///
     /// # Errors
-    /// If signal handlers are refused.
+    ///
+    /// If the signal handlers cannot be installed.
     pub fn start(interval: Duration) -> io::Result<Option<Self>> {
         let Some(theme) = display_mode::watch_theme() else { return Ok(None) };
         terminal::give_back_around_stops()?;

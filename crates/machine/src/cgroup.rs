@@ -26,9 +26,9 @@ use std::time::Duration;
 /// A limit that binds no device, in bytes per second. Recent kernels count in version 1 only on devices with
 /// a limit (6.18: "Total 0" after a thousand direct reads without one, exactly a thousand with it).
 pub(crate) const NO_LIMIT: u64 = 1 << 40;
-/// Our directory names begin with this; the process id and a random number follow.
+/// Prefix of the cgroups that fathom creates. The process id and a random number follow.
 const PREFIX: &str = "fathom-";
-/// Attempts to remove a cgroup that a thread of ours is just leaving.
+/// Attempts to remove a cgroup that one of fathom's threads is just leaving.
 const MAX_REMOVALS: u32 = 20;
 const BETWEEN_REMOVALS: Duration = Duration::from_millis(5);
 const V1_IO_FILES: [&str; 2] = ["blkio.throttle.io_service_bytes", "blkio.throttle.io_serviced"];
@@ -36,22 +36,23 @@ const V1_IO_FILES: [&str; 2] = ["blkio.throttle.io_service_bytes", "blkio.thrott
 pub(crate) const V1_LIMITS: [&str; 4] =
     ["read_bps_device", "write_bps_device", "read_iops_device", "write_iops_device"];
 const V2_IO_FILES: [&str; 1] = ["io.stat"];
-/// The cgroup that this process entered. The owner or a forced exit takes it, whichever leaves first.
+/// The cgroup that this process entered. Its owner and a forced exit both take it from here, so only one of
+/// them leaves it.
 static ENTERED: Mutex<Option<Entered>> = Mutex::new(None);
 
 /// The changes that leaving must undo.
 struct Entered {
     dir: PathBuf,
     parent: PathBuf,
-    /// Whether fathom enabled the controller below `parent`, so that it must be disabled first.
+    /// Whether fathom enabled the controller below `parent`. Leaving disables it first.
     delegated: bool,
-    /// The file that moves what was moved.
+    /// The file through which this process was moved, [`PROCESS`] or [`V1_THREAD`].
     members: &'static str,
 }
 
-/// Moves the whole process of the writer. The kernel waits for all CPUs (RCU), 10 ms each time.
+/// File that moves the writer's whole process. The kernel waits for all CPUs (RCU), 10 ms each time.
 const PROCESS: &str = "cgroup.procs";
-/// Moves the writing thread only, in version 1 and without that wait (Linux 5.5).
+/// File that moves only the writing thread, in version 1 and without that wait (Linux 5.5).
 const V1_THREAD: &str = "tasks";
 
 /// A cgroup for this process alone. Dropping it moves the process back and removes the cgroup.
@@ -61,8 +62,9 @@ pub struct OwnCgroup {
 }
 
 impl OwnCgroup {
-    /// Makes the kernel count on these devices (`major:minor` of whole disks). Version 1 counts only on
-    /// devices with a limit. A refused device remains uncounted, which the analysis detects.
+    /// Makes the kernel count the I/O on these devices (`major:minor` of whole disks). Version 1 counts only
+    /// on devices with a limit. If the kernel refuses a device, its I/O stays uncounted; the analysis detects
+    /// this.
     pub fn count_on<'a>(&self, devices: impl Iterator<Item = &'a str>) {
         if self.description.version != 1 {
             return;
@@ -74,7 +76,7 @@ impl OwnCgroup {
         }
     }
 
-    /// Returns where it is and what it counts.
+    /// Returns the cgroup's path and what it counts.
     pub fn describe(&self) -> Cgroup {
         self.description.clone()
     }
@@ -89,15 +91,17 @@ impl Drop for OwnCgroup {
 /// Moves this process into a new cgroup below its present one.
 ///
 /// # Errors
-/// Why not: no such controller, no permission, or other processes in the same cgroup.
+/// Why the process was not moved: the controller is missing, permission is denied, or other processes are in
+/// the same cgroup.
 pub fn enter(root: &Root) -> Known<OwnCgroup> {
     enter_with(root, PROCESS)
 }
 
-/// Moves this thread, and so what it starts, into a new cgroup below its present one; the whole process in version 2,
-/// which cannot separate threads.
+/// Moves this thread, and so the threads and processes that it starts, into a new cgroup below its present
+/// one. Version 2 cannot separate threads, so there the whole process moves.
 ///
 /// # Errors
+///
 /// As [`enter`].
 pub fn enter_with_this_thread(root: &Root) -> Known<OwnCgroup> {
     enter_with(root, V1_THREAD)
@@ -129,7 +133,7 @@ fn enter_with(root: &Root, v1_members: &'static str) -> Known<OwnCgroup> {
     Ok(OwnCgroup { description })
 }
 
-/// Leaves at once, for a forced exit. Does nothing outside a cgroup of ours.
+/// Leaves fathom's cgroup at once, for a forced exit. Does nothing if the process is in none.
 pub fn leave_now() {
     let entered = ENTERED.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(ours) = entered {
@@ -137,8 +141,8 @@ pub fn leave_now() {
     }
 }
 
-/// Copies the limits of version 1: a limit on the present cgroup does not bind the cgroups below it, and the
-/// user's limits must bind. If copying fails, no cgroup is entered.
+/// Copies the limits of version 1, where a limit on a cgroup does not bind the cgroups below it. If copying
+/// fails, fathom enters no cgroup, because the user's limits must bind.
 fn copy_limits(from: &Path, to: &Path) -> Known<()> {
     for limit in V1_LIMITS {
         let name = format!("blkio.throttle.{limit}");
@@ -163,7 +167,7 @@ fn find(root: &Root, present: &str, mounts: &[Mount]) -> Known<(u8, PathBuf)> {
         return Ok((1, root.path(&directory(mount, path)?)));
     }
     let (_, path) =
-        lines().find(|(c, _)| c.is_empty()).ok_or("this process is in no cgroup that counts I/O")?;
+        lines().find(|(c, _)| c.is_empty()).ok_or("this process is not in a cgroup that counts I/O")?;
     let mount = mounts.iter().find(|m| m.kind == "cgroup2").ok_or("cgroup version 2 is not mounted")?;
     let dir = directory(mount, path)?;
     let controllers = root.read(&format!("{dir}/cgroup.controllers"))?;
@@ -173,25 +177,27 @@ fn find(root: &Root, present: &str, mounts: &[Mount]) -> Known<(u8, PathBuf)> {
     Ok((2, root.path(&dir)))
 }
 
-/// Returns the directory of a cgroup path. Perhaps only a part of the hierarchy is mounted.
+/// Returns the directory of a cgroup path, or why the path is not visible: only a part of the hierarchy may
+/// be mounted.
 pub(crate) fn directory(mount: &Mount, path: &str) -> Known<String> {
     let below = path.strip_prefix(mount.root.trim_end_matches('/'));
     let below = below.filter(|b| b.is_empty() || b.starts_with('/'));
     // In a cgroup namespace the path can lead above the mount.
-    let below =
-        below.filter(|b| !b.starts_with("/..")).ok_or("its own cgroup is not visible in this container")?;
+    let below = below
+        .filter(|b| !b.starts_with("/.."))
+        .ok_or("this process's cgroup is not visible in this container")?;
     Ok(format!("{}{}", mount.point, below.trim_end_matches('/')))
 }
 
 fn move_in(ours: &mut Entered, version: u8) -> Known<()> {
-    // "0" means the writer, whatever its number is in this namespace.
+    // "0" stands for the writing process, whatever its id is in this namespace.
     write(&ours.dir.join(ours.members), "0")
         .map_err(|e| format!("cannot move into {} ({})", name::shown(&ours.dir), describe(&e)))?;
     if version == 1 {
         return check_files(&ours.dir, &V1_IO_FILES);
     }
     if check_files(&ours.dir, &V2_IO_FILES).is_err() {
-        // Only after moving, since a cgroup with processes delegates nothing.
+        // The controller is enabled after the move, because a cgroup with processes cannot enable it.
         write(&ours.parent.join("cgroup.subtree_control"), "+io").map_err(|e| {
             format!("cannot enable the io controller below {} ({})", name::shown(&ours.parent), describe(&e))
         })?;
@@ -207,15 +213,15 @@ fn check_files(dir: &Path, files: &[&str]) -> Known<()> {
     }
 }
 
-/// Leaves in the order that the kernel accepts. A failure leaves an empty directory, which the next run
-/// removes.
+/// Undoes [`enter`] in the order that the kernel accepts. If it fails, an empty directory remains, which the
+/// next run removes.
 fn leave(ours: &Entered) {
     if ours.delegated {
         let _ = write(&ours.parent.join("cgroup.subtree_control"), "-io");
     }
     let _ = write(&ours.parent.join(ours.members), "0");
     let back = ours.parent.join(PROCESS);
-    // Processes that a user's command left running return to the cgroup that the command was started in.
+    // Processes that a user's command left running return to the cgroup in which the command was started.
     for pid in fs::read_to_string(ours.dir.join(PROCESS)).unwrap_or_default().lines() {
         let _ = write(&back, pid);
     }
@@ -249,9 +255,10 @@ fn random() -> u32 {
     now.map_or(0, |d| model::payload::split_mix(d.as_nanos() as u64) as u32)
 }
 
-/// Whether [`enter`] is expected to succeed: the version of the hierarchy. Changes nothing.
+/// Returns whether [`enter`] is expected to succeed, as the version of the hierarchy. Changes nothing.
 ///
 /// # Errors
+///
 /// Why it would fail.
 pub fn would_succeed(root: &Root) -> Known<u8> {
     use rustix::fs::{Access, AtFlags, CWD, accessat};
@@ -260,11 +267,12 @@ pub fn would_succeed(root: &Root) -> Known<u8> {
         accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).map_err(|e| describe(&e.into()))
     };
     may(&parent).map_err(|why| format!("cannot create a cgroup in {} ({why})", name::shown(&parent)))?;
-    // The process has to be able to move back.
+    // The process must be able to move back.
     let procs = parent.join("cgroup.procs");
     may(&procs).map_err(|why| format!("{} may not be written ({why})", name::shown(&procs)))?;
     let lines = |file: &str| fs::read_to_string(parent.join(file)).unwrap_or_default();
-    // Only the root cgroup has no type, and it alone may have both processes and cgroups with controllers.
+    // Only the root cgroup has no `cgroup.type`. It alone may have both processes and cgroups with
+    // controllers.
     let is_shared = version == 2
         && parent.join("cgroup.type").exists()
         && !lines("cgroup.subtree_control").split_ascii_whitespace().any(|c| c == "io")
@@ -278,7 +286,7 @@ pub fn would_succeed(root: &Root) -> Known<u8> {
     Ok(version)
 }
 
-/// A memory limit from here on is none: version 1 shows the largest number of whole pages.
+/// Version 1 shows "no limit" as the largest number of whole pages, so a larger value than this is no limit.
 const NO_MEMORY_LIMIT: u64 = 1 << 60;
 /// Limits of version 2.
 const V2_LIMIT_FILES: [&str; 7] =
@@ -287,13 +295,13 @@ const V2_LIMIT_FILES: [&str; 7] =
 /// Returns all limits that are set, one `path: line` each.
 ///
 /// # Errors
-/// If no limit was found and some file could not be read. A limit that was found counts more than a file that
-/// was not.
+/// If no limit was found and a file could not be read. An unreadable file is ignored if another file has a
+/// limit.
 pub(crate) fn read_limits(root: &Root) -> Known<String> {
     let groups = Groups::read(root)?;
     let mut found = LimitTexts::default();
     for limit in V1_LIMITS {
-        // Version 1 applies limits of the present cgroup only.
+        // Version 1 applies only the limits of the present cgroup.
         let own = groups.path("blkio", 1).map(|dirs| dirs.map(|d| d.into_iter().take(1).collect()));
         found.add(root, own, &format!("blkio.throttle.{limit}"));
     }
@@ -308,15 +316,16 @@ pub(crate) fn read_limits(root: &Root) -> Known<String> {
     }
 }
 
-/// Returns the `cpu.stat` with our throttled time: of the nearest cgroup with a limit, else of the nearest
-/// that counts.
+/// Returns the `cpu.stat` that counts the throttled time of this process: that of the nearest cgroup with a
+/// limit, otherwise of the nearest one that has the file.
 ///
 /// # Errors
-/// Why there is none.
+///
+/// Why no file was found.
 pub(crate) fn cpu_stat(root: &Root) -> Known<String> {
     let groups = Groups::read(root)?;
     let dirs = groups.path("cpu", 1).or_else(|| groups.path("", 2));
-    let dirs = dirs.ok_or("this process is in no cgroup that counts CPU time")??;
+    let dirs = dirs.ok_or("this process is not in a cgroup that counts CPU time")??;
     let limited = |dir: &&String| {
         ["cpu.cfs_quota_us", "cpu.max"]
             .iter()
@@ -334,7 +343,7 @@ pub(crate) fn cpu_stat(root: &Root) -> Known<String> {
 /// A limit on the memory of a cgroup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
-    /// The file that sets it.
+    /// Path of the file that sets the limit.
     pub file: String,
     /// Bytes that all processes of the cgroup may use together.
     pub bytes: u64,
@@ -349,8 +358,8 @@ impl MemoryLimit {
     }
 }
 
-/// Returns the memory limit that leaves this process the least room, of its cgroup and those above; `None` if
-/// none is set or readable.
+/// Returns the memory limit that leaves this process the least room, among its cgroup and those above; `None`
+/// if no limit is set or readable.
 pub fn memory(root: &Root) -> Option<MemoryLimit> {
     let groups = Groups::read(root).ok()?;
     let own = anonymous_bytes(root);
@@ -394,8 +403,8 @@ impl Groups {
         Ok(Self { present, mounts: file_systems::read(root)? })
     }
 
-    /// Returns the directories of a hierarchy, from the cgroup of this process up to the top that is mounted
-    /// here; `None` if this machine has no such hierarchy.
+    /// Returns the directories of a hierarchy, from the cgroup of this process up to the topmost mounted one;
+    /// `None` if this machine has no such hierarchy.
     fn path(&self, controller: &str, version: u8) -> Option<Known<Vec<String>>> {
         // Lines are `id:controllers:path`; version 2 has no controllers there.
         let mut lines = self.present.lines().filter_map(|l| l.split_once(':')?.1.split_once(':'));
@@ -444,14 +453,14 @@ impl LimitTexts {
                         self.period(root, &dir, file);
                     }
                 }
-                // Most cgroups lack the controller, and the top has no limits.
+                // Most cgroups lack the controller, and the root has no limits.
                 Err(_) if !root.has(&path) => {}
                 Err(why) => self.refuse(format!("{path}: {why}")),
             }
         }
     }
 
-    /// Adds the period of a CPU quota, which is meaningless without it.
+    /// Adds the period of a CPU quota. The quota means nothing without it.
     fn period(&mut self, root: &Root, dir: &str, file: &str) {
         if file == "cpu.cfs_quota_us"
             && let Some(period) = root.word(&format!("{dir}/cpu.cfs_period_us"))
@@ -465,7 +474,7 @@ impl LimitTexts {
     }
 }
 
-/// Whether a line of a limit file sets a limit.
+/// Returns whether a line of a limit file sets a limit.
 fn is_set(file: &str, line: &str) -> bool {
     let number = || line.split_ascii_whitespace().next_back().and_then(|w| w.parse::<u64>().ok());
     match file {
@@ -475,7 +484,7 @@ fn is_set(file: &str, line: &str) -> bool {
         "cpu.max" | "memory.max" | "memory.high" => !line.is_empty() && !line.starts_with("max"),
         "cpu.cfs_quota_us" => number().is_some(),
         "memory.limit_in_bytes" => number().is_some_and(|bytes| bytes < NO_MEMORY_LIMIT),
-        // Our own rule, which only makes the kernel count, limits nothing.
+        // The rule that fathom sets itself, only to make the kernel count, is no limit.
         _ if file.starts_with("blkio.throttle.") => number().is_some_and(|n| n != NO_LIMIT),
         _ => !line.is_empty(),
     }

@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// Directory of all block devices, partitions included.
 const ALL: &str = "/sys/class/block";
-/// Parts of a device's path in `/sys/devices` that name its bus. The one nearest to the device counts.
+/// Parts of a device's path in `/sys/devices` that name a bus. The one nearest to the device counts.
 const BUSES: [(&str, &str); 9] = [
     ("/usb", "USB"),
     ("/ata", "SATA"),
@@ -26,8 +26,8 @@ const BUSES: [(&str, &str); 9] = [
     ("/vbd-", "Xen"),
     ("/ufshcd", "UFS"),
 ];
-/// Files with the firmware revision for SCSI, NVMe and MMC. An NVMe namespace with native multipath has it in
-/// its controller.
+/// Files with the firmware revision for SCSI, NVMe and MMC. For an NVMe namespace with native multipath the
+/// controller has the file.
 const FIRMWARE: [&str; 4] =
     ["device/rev", "device/firmware_rev", "device/device/firmware_rev", "device/fwrev"];
 
@@ -45,8 +45,8 @@ pub fn list_devices(root: &Root) -> Known<Devices> {
     Ok(Devices { format: FORMAT, devices: devices.collect(), empty })
 }
 
-/// The sort key: disks by name and number, each followed by its partitions: `sda`, `sda1`, `sda2`, `sda10`,
-/// `sdb`.
+/// Returns the sort key that orders disks by name and number, each followed by its partitions: `sda`, `sda1`,
+/// `sda2`, `sda10`, `sdb`.
 fn sort_key(root: &Root, name: &str) -> ((String, u64), Option<(String, u64)>) {
     match stack::disk_of_partition(root, name) {
         Some(disk) => (split_number(&disk), Some(split_number(name))),
@@ -54,7 +54,7 @@ fn sort_key(root: &Root, name: &str) -> ((String, u64), Option<(String, u64)>) {
     }
 }
 
-/// Splits the last number off a name, so that 10 comes after 9.
+/// Splits the last number off a name, so that 10 sorts after 9.
 fn split_number(name: &str) -> (String, u64) {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     (stem.to_owned(), name[stem.len()..].parse().unwrap_or(0))
@@ -64,7 +64,7 @@ fn sectors(root: &Root, name: &str) -> Option<u64> {
     root.word(&format!("{ALL}/{name}/size"))?.parse().ok()
 }
 
-/// Reads a device; `None` if it vanished meanwhile.
+/// Reads a device; `None` if it vanished after it was listed.
 fn device(root: &Root, name: &str, mounts: &Known<Vec<Mount>>) -> Option<BlockDevice> {
     let number = stack::number_of(root, name)?;
     let layer = stack::read_layer(root, name, &number);
@@ -128,9 +128,10 @@ fn mounted(root: &Root, mounts: &[Mount], number: &str) -> Vec<Mounted> {
     here.map(mounted).collect()
 }
 
-/// Returns the bus, from the controller or from the path in `/sys/devices`.
+/// Returns the bus of a disk, from its controller or from its path in `/sys/devices`.
 fn bus(root: &Root, disk: &str) -> Option<String> {
-    // Only the controller of an NVMe disk knows. With native multipath it is next to the disk, not above it.
+    // For an NVMe disk only the controller shows the transport. With native multipath the controller is next
+    // to the disk, not above it.
     let controller = ["device/transport", "device/device/transport"];
     let transport = controller.iter().find_map(|file| root.word(&format!("{ALL}/{disk}/{file}")));
     if let Some(transport) = transport {
@@ -198,11 +199,12 @@ fn read_flag(files: &std::collections::BTreeMap<String, String>, file: &str) -> 
     }
 }
 
-/// Returns the kernel name of the device that a word names; `None` for a path, or if no device has that name.
+/// Returns the kernel name of the device if the user typed a device name; `None` for a path, or if no device
+/// has that name.
 pub fn kernel_name(root: &Root, typed: &Path) -> Option<String> {
     let mut parts = typed.components();
     let (Some(Component::Normal(only)), None) = (parts.next(), parts.next()) else { return None };
-    // `./vda` is a path: its only component would be the same.
+    // `./vda` is a path, although its only component is `vda`.
     let name = typed.to_str().filter(|text| only.to_str() == Some(text))?;
     if stack::number_of(root, name).is_some() {
         return Some(name.to_owned());
@@ -211,7 +213,8 @@ pub fn kernel_name(root: &Root, typed: &Path) -> Option<String> {
     root.list(ALL).ok()?.into_iter().find(is_volume)
 }
 
-/// Returns the path of its node, `/dev/vda`; `None` also if that node is another device.
+/// Returns the path of the device's node, such as `/dev/vda`; `None` if no device has the typed name, or if
+/// that node is another device.
 pub fn node(root: &Root, typed: &Path) -> Option<PathBuf> {
     let name = kernel_name(root, typed)?;
     // The kernel writes `!` for `/` in names such as cciss/c0d0.
@@ -221,9 +224,9 @@ pub fn node(root: &Root, typed: &Path) -> Option<PathBuf> {
     (!is_other).then(|| PathBuf::from(node))
 }
 
-/// Returns the kernel name of the block device at a path, symbolic links included; `None` if there is none. A device whose node is
-/// missing is found by its name.
-pub fn of_node(root: &Root, path: &Path) -> Option<String> {
+/// Returns the kernel name of the block device at a path, following symbolic links; `None` if the path is no
+/// block device. A device without a node is found by its name.
+pub fn name_of_node(root: &Root, path: &Path) -> Option<String> {
     let text = path.to_str()?;
     if let Some(number) = root.device_number(text) {
         return stack::name_of(root, &number);
@@ -242,7 +245,7 @@ pub struct Counted {
     pub name: String,
     /// `major:minor`.
     pub number: String,
-    /// Its counters since it appeared.
+    /// Counters since the device appeared.
     pub counters: DiskCounters,
 }
 
@@ -260,7 +263,8 @@ pub fn read_disk_stats(root: &Root) -> Known<Vec<Counted>> {
     Ok(lines(&text).map(own).collect())
 }
 
-/// Whether this is a disk or volume with a size, not a partition. A loop device without a file has no size.
+/// Returns whether a device is a whole disk or volume with a size, not a partition. An unbound loop device
+/// has size 0.
 pub fn is_whole(root: &Root, name: &str) -> bool {
     let sectors = root.word(&format!("/sys/class/block/{name}/size")).and_then(|w| w.parse::<u64>().ok());
     sectors.is_some_and(|n| n > 0) && stack::disk_of_partition(root, name).is_none()
@@ -273,8 +277,8 @@ pub fn partitions(root: &Root, disk: &str) -> Vec<String> {
     names
 }
 
-/// Returns the disk sequence number (`diskseq`), which the kernel raises for each new disk, medium or file of
-/// a loop device; `None` before Linux 5.15. A partition has that of its disk.
+/// Returns the disk sequence number (`diskseq`). The kernel raises it for each new disk, medium or file of a
+/// loop device. `None` before Linux 5.15. A partition has the number of its disk.
 pub fn sequence(root: &Root, name: &str) -> Option<String> {
     let own = root.word(&format!("/sys/class/block/{name}/diskseq"));
     own.or_else(|| root.word(&format!("/sys/class/block/{}/diskseq", stack::disk_of_partition(root, name)?)))

@@ -1,11 +1,11 @@
-//! Errors that stop fathom: a sentence with what to type instead, and the class that decides the exit code.
+//! Errors that stop fathom: a message with what to type instead, and the class that decides the exit code.
 //!
-//! A value that could not be read is no error; it is a reason inside a result ([`model::Known`]).
+//! A value that could not be read is not an error: it is kept as a reason inside a result ([`model::Known`]).
 
 use std::io;
 use std::path::Path;
 
-/// Who has to change something.
+/// Who has to change something: the class decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// The user: the command makes no sense on any machine. Exit code 2.
@@ -14,7 +14,7 @@ pub enum Class {
     Refused,
 }
 
-/// Why fathom refuses to touch something.
+/// Why fathom refuses a target or a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MachineError {
     /// The command makes no sense on any machine.
@@ -26,7 +26,7 @@ pub enum MachineError {
 }
 
 impl MachineError {
-    /// Who has to change something.
+    /// Returns the class of the error.
     pub fn class(&self) -> Class {
         match self {
             Self::Usage(_) => Class::Usage,
@@ -34,11 +34,12 @@ impl MachineError {
         }
     }
 
-    /// An error about `path`. `what` completes "cannot be ...": "opened for writing", "accessed".
+    /// Builds the error for a failed access to `path`. `what` completes "cannot be ...": "opened for
+    /// writing", "accessed".
     pub(crate) fn at(path: &Path, what: &str, error: &io::Error) -> Self {
         let shown = model::name::shown(path);
         match error.kind() {
-            // `/proc` answers this to the creation of a file.
+            // `/proc` answers "not found" when a file is created in it.
             io::ErrorKind::NotFound if path.is_dir() => Self::Refused(format!(
                 "{shown} cannot be {what}: its file system does not allow new files; name another directory"
             )),
@@ -47,7 +48,7 @@ impl MachineError {
             )),
             io::ErrorKind::PermissionDenied => Self::Refused(format!(
                 "{shown} cannot be {what}: permission denied; {}",
-                sys::error_advice::of_others()
+                sys::error_advice::other_owner_advice()
             )),
             io::ErrorKind::ReadOnlyFilesystem => Self::Refused(format!(
                 "{shown} cannot be {what}: it is mounted read-only; name a path on a writable file system"
@@ -61,7 +62,7 @@ impl MachineError {
     }
 }
 
-/// Returns the reason without the number that `io::Error` adds.
+/// Returns the text of the error without the number that `io::Error` adds.
 pub(crate) fn describe(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file".into(),

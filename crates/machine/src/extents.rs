@@ -24,13 +24,13 @@ use sys::arena::Arena;
 use sys::ioctl;
 use sys::ioctl::Extent;
 
-/// Adds up the extents of a whole file. Dirty pages are written back only if they hide how the file will be
+/// Adds up the extents of a whole file. Writes dirty pages back only if they hide how the file will be
 /// stored.
 pub(crate) fn map_file_extents(file: &File) -> Known<Extents> {
     map_region_extents(file, 0..u64::MAX)
 }
 
-/// Adds up the extents of a region of a file, as far as the file reaches.
+/// Adds up the extents of a region of a file, up to the end of the file.
 pub(crate) fn map_region_extents(file: &File, region: Range<u64>) -> Known<Extents> {
     let metadata = file.metadata().map_err(|e| describe(&e))?;
     if !metadata.is_file() {
@@ -56,7 +56,7 @@ pub(crate) fn map_backing_file(root: &Root, device: &File) -> Option<Known<Exten
 
 fn read(file: &File, region: Range<u64>) -> Known<Extents> {
     let end = region.end;
-    let mut sum = Sum::of_region(region);
+    let mut sum = Sum::for_region(region);
     for extent in ioctl::extents(file, end).map_err(|e| fiemap_reason(&e))? {
         sum.add(&extent);
     }
@@ -74,19 +74,18 @@ fn fiemap_reason(error: &io::Error) -> String {
 
 struct Sum {
     out: Extents,
-    /// End of the region.
+    /// End of the region in the file.
     end: u64,
-    /// End of the last extent. The bytes up to the next one are a hole.
+    /// End of the last extent in the file. The bytes up to the next extent are a hole.
     reached: u64,
-    /// All device offsets combined bit by bit. The lowest bit is their common alignment.
+    /// Bitwise OR of all device offsets. The lowest set bit is their common alignment.
     places: u64,
-    /// The contiguous piece that the last extent belongs to: its bytes, and where it ends in the file and on
-    /// the device.
+    /// The contiguous piece of the last extent: its bytes, and its end in the file and on the device.
     piece: (u64, [u64; 2]),
 }
 
 impl Sum {
-    fn of_region(region: Range<u64>) -> Self {
+    fn for_region(region: Range<u64>) -> Self {
         let span_bytes = region.end.saturating_sub(region.start);
         let out = Extents { span_bytes, ..Extents::default() };
         Self { out, end: region.end, reached: region.start, places: 0, piece: (0, [0; 2]) }
@@ -126,7 +125,8 @@ impl Sum {
         note(Extent::SHARED, |e| &mut e.shared_bytes);
     }
 
-    /// Adds the part of an extent from `start` to `end` to the piece before it, if it continues there.
+    /// Adds an extent's part from `start` to `end` to the previous piece if it continues that piece.
+    /// Otherwise begins a piece.
     fn lengthen(&mut self, extent: &Extent, start: u64, end: u64) {
         let place = extent.physical.saturating_add(start.saturating_sub(extent.logical));
         let before = if self.piece.1 == [start, place] { self.piece.0 } else { 0 };
@@ -137,36 +137,38 @@ impl Sum {
     }
 }
 
-/// Bytes compared at the beginning of a piece; fewer if it is shorter.
+/// Bytes compared at the beginning of a piece, or the whole piece if it is shorter.
 const PROOF_BYTES: u64 = 4096;
-/// Pieces that are compared, evenly spread.
+/// Maximum number of pieces compared. They are evenly spread.
 const MAX_PROVEN_PIECES: usize = 16;
-/// States of an extent whose bytes are not stored unchanged at its place.
+/// Flags of an extent whose bytes are not stored unchanged at its place on the device.
 const NOT_STORED_PLAINLY: u32 = Extent::UNPLACED
     | Extent::DELAYED
     | Extent::ENCODED
     | Extent::ENCRYPTED
     | Extent::INLINE
     | Extent::UNWRITTEN;
-/// `BTRFS_SUPER_MAGIC`, `BCACHEFS_STATFS_MAGIC`: their maps count in an address space of the file system.
+/// `BTRFS_SUPER_MAGIC` and `BCACHEFS_STATFS_MAGIC`. Extents of these file systems have offsets in an internal
+/// address space instead of the device.
 const OWN_ADDRESS_SPACE: [i64; 2] = [0x9123_683E, 0xCA45_1A4E_u32 as i64];
 
-/// A contiguous piece of a target.
+/// A contiguous piece of a target and its place on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// First byte in the target.
+    /// Offset of the first byte in the target.
     pub logical: u64,
-    /// First byte on the device.
+    /// Offset of the first byte on the device.
     pub physical: u64,
-    /// Its length on both.
+    /// Length in bytes, the same on both.
     pub bytes: u64,
 }
 
-/// Finds where the first `bytes` of a target are on the layer with the index `layer` of its place, in the
-/// target's order. Holes and unwritten extents are left out.
+/// Finds where the first `bytes` of a target are on layer `layer` of its place. The pieces are in the
+/// target's order, without holes and unwritten extents.
 ///
 /// # Errors
-/// Why it is unknown.
+///
+/// Why the places are unknown.
 pub fn pieces(root: &Root, place: &Place, target: &File, bytes: u64, layer: usize) -> Known<Vec<Piece>> {
     let [top] = place.tops.as_slice() else {
         return Err(
@@ -177,16 +179,16 @@ pub fn pieces(root: &Root, place: &Place, target: &File, bytes: u64, layer: usiz
     let mut found =
         if place.file_system.is_some() { map_pieces(&[whole], &map_of(target, bytes)?) } else { vec![whole] };
     let mut at = *top;
-    // A stack that contains itself would otherwise never end.
+    // The number of steps is limited: a stack that contains itself would never end.
     for _ in 0..=place.layers.len() {
         if at == layer {
             return if found.is_empty() {
-                Err("no byte of the target is stored there: it was never written".into())
+                Err("no byte of the target is stored on this device: the target was never written".into())
             } else {
                 Ok(merge_pieces(&found))
             };
         }
-        let upper = place.layers.get(at).ok_or("its chain of devices is broken")?;
+        let upper = place.layers.get(at).ok_or("the chain of devices below the target is broken")?;
         let [below] = upper.below.as_slice() else {
             return Err(format!(
                 "{} is on several devices, and the kernel does not report which block is on which",
@@ -196,14 +198,15 @@ pub fn pieces(root: &Root, place: &Place, target: &File, bytes: u64, layer: usiz
         found = step(root, upper, &found)?;
         at = *below;
     }
-    Err("its chain of devices does not end".into())
+    Err("the chain of devices below the target does not end".into())
 }
 
-/// Reads the beginning of some pieces from both sides and compares them, which proves the map. `device` is
-/// open for direct reads in multiples of `align`.
+/// Proves the map: reads the beginning of some pieces from both sides and compares them. `device` is open for
+/// direct reads in multiples of `align`.
 ///
 /// # Errors
-/// That they differ, or why they cannot be read.
+///
+/// The first difference, or why a side cannot be read.
 pub fn prove(target: &File, device: &File, pieces: &[Piece], align: u32) -> Known<()> {
     let align = u64::from(align.max(1));
     let mut arena = Arena::new(2, PROOF_BYTES.max(align) as usize).map_err(|e| describe(&e))?;
@@ -211,7 +214,7 @@ pub fn prove(target: &File, device: &File, pieces: &[Piece], align: u32) -> Know
     for piece in pieces.iter().step_by(every) {
         if !piece.physical.is_multiple_of(align) {
             return Err(format!(
-                "it begins at byte {}, and direct I/O needs multiples of {align}",
+                "a piece begins at byte {}, and direct I/O needs multiples of {align}",
                 piece.physical
             ));
         }
@@ -257,10 +260,11 @@ fn step(root: &Root, upper: &Layer, pieces: &[Piece]) -> Known<Vec<Piece>> {
     }
 }
 
-/// Succeeds if the file system's maps count from the beginning of its device.
+/// Succeeds if the file system's extents have offsets from the beginning of its device.
 ///
 /// # Errors
-/// That they do not, or that it is unknown.
+///
+/// That the offsets have another origin, or that the origin is unknown.
 pub(crate) fn counts_from_device(file: &File) -> Known<()> {
     let kind = fstatfs(file).map_err(|e| describe(&e.into()))?.f_type as i64;
     if OWN_ADDRESS_SPACE.contains(&kind) {
@@ -279,7 +283,7 @@ fn map_of(file: &File, bytes: u64) -> Known<Vec<Piece>> {
     Ok(stored.map(|e| Piece { logical: e.logical, physical: e.physical, bytes: e.length }).collect())
 }
 
-/// Translates pieces of a file to the device, through that file's own pieces (`map`, in order).
+/// Translates pieces of a file to the device. `map` has the pieces of that file itself, in order.
 fn map_pieces(pieces: &[Piece], map: &[Piece]) -> Vec<Piece> {
     let mut out = Vec::new();
     for piece in pieces {
@@ -328,12 +332,12 @@ pub fn show(pieces: &[Piece]) -> String {
     format!("{} in {many} from byte {first} on", show_bytes(bytes))
 }
 
-/// Most files that are read, and most extents that are kept.
+/// Maximum number of files read and of extents kept.
 const MAX_FILES: u64 = 1 << 20;
 const MAX_EXTENTS: usize = 1 << 22;
-/// Most extents of one file.
+/// Maximum number of extents of one file.
 const MAX_EXTENTS_OF_A_FILE: usize = 1 << 20;
-/// States of an extent that has no separate place on the device.
+/// Flags of an extent that has no separate place on the device.
 const WITHOUT_PLACE: u32 = Extent::UNPLACED | Extent::DELAYED | Extent::INLINE;
 
 /// Where files are stored at one moment.
@@ -341,9 +345,10 @@ const WITHOUT_PLACE: u32 = Extent::UNPLACED | Extent::DELAYED | Extent::INLINE;
 pub struct FileExtents {
     /// Number of files.
     pub files: u64,
-    /// First byte on the device and the byte after the last, in order. No two ranges touch.
+    /// Ranges on the device as (first byte, byte after the last), in order. No two ranges touch.
     pub stretches: Vec<(u64, u64)>,
-    /// Bytes of these files without a separate place: inside inodes, or not allocated yet.
+    /// Bytes of these files that have no separate place on the device: stored in inodes, or not allocated
+    /// yet.
     pub unplaced_bytes: u64,
 }
 
@@ -351,7 +356,7 @@ pub struct FileExtents {
 /// written back first.
 ///
 /// # Errors
-/// Why their places are unknown.
+/// Why the places of the files are unknown.
 pub fn locate_file_extents(target: &Path) -> Result<FileExtents, String> {
     let metadata = target.metadata().map_err(|e| describe(&e))?;
     let mut found = FileExtents::default();
@@ -360,7 +365,7 @@ pub fn locate_file_extents(target: &Path) -> Result<FileExtents, String> {
     } else if metadata.is_dir() {
         add_tree(target, metadata.dev(), &mut found)?;
     } else {
-        return Err("it is neither a file nor a directory, and only files have extents".into());
+        return Err("the target is neither a file nor a directory, and only files have extents".into());
     }
     found.stretches = merge_touching(std::mem::take(&mut found.stretches));
     Ok(found)
@@ -373,7 +378,7 @@ fn add_tree(top: &Path, device: u64, found: &mut FileExtents) -> Result<(), Stri
     while let Some(dir) = open.pop() {
         let entries = match std::fs::read_dir(&dir) {
             Ok(entries) => entries,
-            // It was removed meanwhile.
+            // The entry was removed after it was listed.
             Err(e) if e.kind() == ErrorKind::NotFound => continue,
             Err(e) => return Err(why(&dir, &e)),
         };
@@ -403,7 +408,7 @@ impl FileExtents {
                 Err(e) => return Err(why(&describe(&e))),
             };
         counts_from_device(&file).map_err(|e| why(&e))?;
-        // Space allocated beyond its end belongs to it too.
+        // Space allocated beyond the end of a file belongs to the file too.
         let all = ioctl::extents(&file, u64::MAX).map_err(|e| why(&fiemap_reason(&e)))?;
         self.files += 1;
         for extent in &all {
@@ -446,7 +451,7 @@ fn piece(logical: u64, physical: u64, bytes: u64) -> Piece {
 
 #[test]
 fn extents_that_follow_each_other_on_the_device_are_one_piece() {
-    let mut sum = Sum::of_region(0..400);
+    let mut sum = Sum::for_region(0..400);
     for (logical, physical, length) in [(0, 1000, 100), (100, 1100, 50), (150, 5000, 200), (360, 5210, 999)] {
         let mut e = Extent::default();
         (e.logical, e.physical, e.length) = (logical, physical, length);
@@ -457,7 +462,7 @@ fn extents_that_follow_each_other_on_the_device_are_one_piece() {
 
 #[test]
 fn holes_tails_and_states_are_added_up() {
-    let mut sum = Sum::of_region(0..100);
+    let mut sum = Sum::for_region(0..100);
     let piece = |logical, length, flags| {
         let mut e = Extent::default();
         (e.logical, e.physical, e.length, e.flags) = (logical, (logical + 2) << 12, length, flags);
@@ -482,7 +487,7 @@ fn bytes_outside_the_region_count_neither_as_stored_nor_as_a_hole() {
         e
     };
     let sums = |region| {
-        let mut sum = Sum::of_region(region);
+        let mut sum = Sum::for_region(region);
         sum.add(&at(0, 50));
         sum.add(&at(100, 50));
         let e = sum.close();
@@ -494,7 +499,7 @@ fn bytes_outside_the_region_count_neither_as_stored_nor_as_a_hole() {
 
 #[test]
 fn unknown_places_and_those_beyond_the_end_do_not_affect_the_alignment() {
-    let mut sum = Sum::of_region(0..4096);
+    let mut sum = Sum::for_region(0..4096);
     let pieces =
         [(0, 512, Extent::INLINE), (1024, 1, Extent::DELAYED), (2048, 3, Extent::UNPLACED), (8192, 7, 0)];
     for (logical, physical, flags) in pieces {

@@ -21,8 +21,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Synthetic file systems, by their numbers (`include/uapi/linux/magic.h` and the kernel's sources). Reading
-/// and writing their files asks or changes the kernel. Their lengths mean nothing, so an empty file looks
-/// like a full one.
+/// or writing their files queries or changes the kernel. Their file lengths mean nothing: a full file may
+/// look empty.
 const SYNTHETIC: [(u64, &str); 36] = [
     (0x9fa0, "proc"),
     (0x6265_6572, "sysfs"),
@@ -99,19 +99,22 @@ fn kind(file: &File) -> Result<u64, String> {
     Ok(metadata.f_type as u64 & 0xffff_ffff)
 }
 
-/// Whether other machines, or programs that serve the file system, can use and change a file without this kernel seeing it.
+/// Returns whether other machines, or programs that serve the file system, can use and change a file without
+/// this kernel seeing it.
 pub(crate) fn is_shared(file: &File) -> Result<bool, String> {
     Ok(SHARED.contains(&kind(file)?))
 }
 
-/// Whether every change of a file shows in its times. `false` also if the file system cannot be determined.
+/// Returns whether every change of a file moves its times. False also if the file system is unknown.
 pub(crate) fn shows_every_change(file: &File) -> bool {
     kind(file).is_ok_and(|kind| !SHARED.contains(&kind) && !IN_MEMORY.contains(&kind))
 }
 
-/// Returns the name of the synthetic file system that an open file or directory is on; `None` on any other.
+/// Returns the name of the synthetic file system that contains an open file or directory; `None` on any other
+/// file system.
 ///
 /// # Errors
+///
 /// Why the kernel does not report the file system.
 pub fn synthetic(file: &File) -> Result<Option<&'static str>, String> {
     let kind = kind(file)?;
@@ -121,7 +124,8 @@ pub fn synthetic(file: &File) -> Result<Option<&'static str>, String> {
 /// Refuses an open file or directory on a synthetic file system. `path` is its name as the user typed it.
 ///
 /// # Errors
-/// [`MachineError::Usage`] with the file system and what to type instead; refused if the file system cannot be determined.
+/// [`MachineError::Usage`] with the file system and what to type instead; [`MachineError::Refused`] if the
+/// file system cannot be determined.
 pub fn refuse_synthetic(path: &Path, file: &File) -> Result<(), MachineError> {
     let shown = name::shown(path);
     match synthetic(file) {
@@ -134,11 +138,12 @@ pub fn refuse_synthetic(path: &Path, file: &File) -> Result<(), MachineError> {
     }
 }
 
-/// Refuses what a path leads to, as [`refuse_synthetic`] does, without opening it for reading: the
-/// kernel acts when some of these files are opened. `typed` is its name as the user typed it.
+/// Refuses a path on a synthetic file system, like [`refuse_synthetic`], without opening it for reading:
+/// opening some of these files makes the kernel act. `typed` is the path as the user typed it.
 ///
 /// # Errors
-/// As [`refuse_synthetic`], and if nothing is there.
+///
+/// As [`refuse_synthetic`], and if the path does not exist.
 pub fn refuse_synthetic_at(typed: &Path, path: &Path) -> Result<(), MachineError> {
     let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
     let opened = opened.map_err(|e| MachineError::at(typed, "accessed", &e.into()))?;
@@ -148,21 +153,21 @@ pub fn refuse_synthetic_at(typed: &Path, path: &Path) -> Result<(), MachineError
 /// One line of `/proc/PID/mountinfo`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// Its id, as statx gives it.
+    /// Mount id, as statx reports it.
     pub id: u64,
     /// `major:minor` as `stat` shows it for files here.
     pub number: String,
-    /// The directory of the file system that is mounted.
+    /// The mounted directory of the file system.
     pub root: String,
-    /// Path of the directory where it is mounted, with the escapes of the kernel undone.
+    /// Path of the mount point, with the kernel's escapes undone.
     pub point: String,
-    /// Options of the mount, then those of its super block.
+    /// Options of the mount, followed by those of its super block.
     pub options: String,
     /// Options of the super block alone.
     pub super_options: String,
-    /// Type of file system.
+    /// Type of the file system.
     pub kind: String,
-    /// What is mounted.
+    /// Source of the mount, such as a device.
     pub source: String,
 }
 
@@ -174,8 +179,8 @@ pub fn read(root: &Root) -> Known<Vec<Mount>> {
     root.read("/proc/self/mountinfo").map(|text| parse(&text))
 }
 
-/// Returns the mounts of the other visible mount namespaces, as containers have them, each with a process in
-/// it. Processes with a root of their own (chroot) see only what is below it, so each root is read
+/// Returns the mounts of all other visible mount namespaces, such as those of containers, each with one of
+/// its processes. A process with another root (chroot) sees only the mounts below it, so each root is read
 /// separately.
 pub(crate) fn other_namespaces(root: &Root) -> Vec<(u32, Vec<Mount>)> {
     let link = |process: &str, name: &str| root.link(&format!("/proc/{process}/{name}")).ok();
@@ -185,7 +190,7 @@ pub(crate) fn other_namespaces(root: &Root) -> Vec<(u32, Vec<Mount>)> {
     let mut found = Vec::new();
     for process in processes.iter().filter_map(|p| p.parse().ok()) {
         let Some(own) = space(&format!("{process}")).filter(|own| !seen.contains(own)) else { continue };
-        // If the process ends meanwhile, the next one in the same namespace is asked.
+        // If a process ends, the next one in the same namespace is read instead.
         if let Ok(text) = root.read(&format!("/proc/{process}/mountinfo")) {
             seen.insert(own);
             found.push((process, parse(&text)));
@@ -194,13 +199,13 @@ pub(crate) fn other_namespaces(root: &Root) -> Vec<(u32, Vec<Mount>)> {
     found
 }
 
-/// Parses the text of `mountinfo`. Lines that are not mounts are left out.
+/// Parses the text of `mountinfo`. Ignores lines that are not mounts.
 pub fn parse(text: &str) -> Vec<Mount> {
     text.lines().filter_map(parse_line).collect()
 }
 
 fn parse_line(line: &str) -> Option<Mount> {
-    // Any number of optional fields come before a lone dash.
+    // Any number of optional fields precede a lone dash.
     let (before, after) = line.split_once(" - ")?;
     let mut left = before.split(' ');
     let id = left.next()?.parse().ok()?;
@@ -262,8 +267,8 @@ impl Mount {
     }
 }
 
-/// Returns the mount of a file: by the id that statx reported, else the longest mount point above the path
-/// with its device number.
+/// Returns the mount of a file. The mount id from statx decides. Without an id it is the longest mount point
+/// above the path that has the file's device number.
 pub(crate) fn mount_of<'m>(
     mounts: &'m [Mount],
     id: Option<u64>,
@@ -273,8 +278,8 @@ pub(crate) fn mount_of<'m>(
     if let Some(mount) = mounts.iter().find(|m| Some(m.id) == id) {
         return Some(mount);
     }
-    // The last of equals hides the others. A btrfs subvolume has a number that no mount shows, hence the two
-    // further rules.
+    // The last of several equal mounts hides the others. A btrfs subvolume has a device number that no mount
+    // shows, hence the two further rules.
     let longest = |m: &&Mount| m.point.len();
     let same = || mounts.iter().filter(|m| m.number == number);
     let over = || mounts.iter().filter(|m| m.holds(path));
@@ -285,17 +290,19 @@ pub(crate) fn mount_of<'m>(
         .or_else(|| over().max_by_key(longest))
 }
 
-/// Most overlays on top of each other. Deeper ones are not followed.
+/// Maximum number of stacked overlays that are followed.
 pub(crate) const MAX_OVERLAYS: usize = 8;
 /// `OVERLAYFS_SUPER_MAGIC`, `FUSE_SUPER_MAGIC` and `ECRYPTFS_SUPER_MAGIC` (`include/uapi/linux/magic.h`).
 const OVERLAY_MAGIC: u64 = 0x794c_7630;
 const FUSE_MAGIC: u64 = 0x6573_5546;
 const ECRYPTFS_MAGIC: u64 = 0xf15f;
 
-/// Returns the files that hold the data of a path, from the next one down; none if it is in no overlay.
+/// Returns the files that hold the data of a path in an overlay, from the top layer down; empty if the path
+/// is in no overlay.
 ///
 /// # Errors
-/// Why they are not visible, if it is in an overlay.
+///
+/// Why these files are not visible.
 pub fn beneath(root: &Root, path: &Path) -> Known<Vec<PathBuf>> {
     let mut all = Vec::new();
     // The path of an open file is a link to its name.
@@ -304,23 +311,29 @@ pub fn beneath(root: &Root, path: &Path) -> Known<Vec<PathBuf>> {
         if all.len() == MAX_OVERLAYS {
             return Err("too many overlays on top of each other".into());
         }
-        let id = mount_id(&at).ok_or("the kernel does not report its mount")?;
+        let id = mount_id(&at).ok_or("the kernel does not report the mount of the file")?;
         let mounts = read(root).map_err(|why| format!("/proc/self/mountinfo: {why}"))?;
-        let mount = mounts.iter().find(|m| m.id == id).ok_or("its mount is not visible from here")?;
+        let mount = mounts
+            .iter()
+            .find(|m| m.id == id)
+            .ok_or("the mount of the file is not visible to this process")?;
         at = layer_file(root, mount, &at).ok_or_else(|| hidden_reason(mount))?;
         all.push(at.clone());
     }
     Ok(all)
 }
 
-/// Returns the identities of a path: its own, and those of the files that hold its data. Two paths that share
-/// one are the same file.
+/// Returns the identities of a path: that of the path itself, and those of the files that hold its data. Two
+/// paths with a common identity are the same file.
 pub fn identities(root: &Root, path: &Path) -> Vec<Identity> {
     let beneath = beneath(root, path).unwrap_or_default();
-    std::iter::once(path.to_owned()).chain(beneath).filter_map(|path| identity::of_path(&path).ok()).collect()
+    std::iter::once(path.to_owned())
+        .chain(beneath)
+        .filter_map(|path| identity::from_path(&path).ok())
+        .collect()
 }
 
-/// Returns why the directories of an overlay are not found.
+/// Returns why the directories of an overlay cannot be found.
 pub(crate) fn hidden_reason(mount: &Mount) -> String {
     let dirs = directories(&mount.super_options);
     if dirs.iter().any(|dir| !dir.starts_with('/')) {
@@ -329,9 +342,9 @@ pub(crate) fn hidden_reason(mount: &Mount) -> String {
     "overlay: its directories cannot be seen from here (this is a container)".into()
 }
 
-/// Returns the file of the same name in the directory that a FUSE or eCryptfs file system mirrors: most
-/// likely they hold the same data. `None` if there is no such file, as with sshfs. What such a program does
-/// with its files is not visible.
+/// Returns the file of the same name in the directory that a FUSE or eCryptfs file system mirrors. Most
+/// likely both hold the same data, but the program's use of its files is not visible. `None` if there is no
+/// such file, as with sshfs.
 pub(crate) fn mirrored_file(root: &Root, path: &Path) -> Option<PathBuf> {
     let at = path.canonicalize().ok()?;
     if !matches!(magic(&at), Ok(FUSE_MAGIC | ECRYPTFS_MAGIC)) {
@@ -352,8 +365,8 @@ fn mount_id(path: &Path) -> Option<u64> {
     identity::status_by_path(path).ok()?.mount_id
 }
 
-/// Returns a path of an overlay in the first of its directories that has it, the upper one before the lower
-/// ones. `None` if none is visible: in a container the names lead back into the overlay itself.
+/// Returns the path in the first directory of an overlay that has it. The upper directory precedes the lower
+/// ones. `None` if no directory is visible: in a container the names lead back into the overlay itself.
 pub(crate) fn layer_file(root: &Root, mount: &Mount, path: &Path) -> Option<PathBuf> {
     first_existing(root, mount, path, directories(&mount.super_options))
 }
@@ -376,7 +389,7 @@ fn first_existing(root: &Root, mount: &Mount, path: &Path, directories: Vec<Stri
 ///   directory.
 ///
 /// # Errors
-/// Why that path is not visible, or that the file there may be another one than the overlay shows.
+/// Why the path is not visible, or why the file at that path may not be the one that the overlay shows.
 pub(crate) fn data_path(root: &Root, mount: &Mount, path: &Path) -> Known<PathBuf> {
     let upper = directories(&mount.super_options).into_iter().next().filter(|_| has_upper(mount));
     let upper = upper.filter(|dir| dir.starts_with('/')).map(|dir| root.path(&dir));
@@ -396,8 +409,8 @@ pub(crate) fn data_path(root: &Root, mount: &Mount, path: &Path) -> Known<PathBu
     Ok(found_path)
 }
 
-/// Returns why a file of an overlay's directories may not hold the data of the file that the overlay shows
-/// under that name.
+/// Returns why the file in an overlay's directories may not hold the data of the file that the overlay shows
+/// under the same name.
 fn doubt(root: &Root, mount: &Mount, shown: &Metadata, found: &Metadata, in_upper: bool) -> Option<String> {
     let size_and_time = |file: &Metadata| (file.len(), file.mtime(), file.mtime_nsec());
     if size_and_time(shown) != size_and_time(found) {
@@ -421,8 +434,7 @@ fn doubt(root: &Root, mount: &Mount, shown: &Metadata, found: &Metadata, in_uppe
     None
 }
 
-/// Whether an option of an overlay is on, by the mount or by the module's default, which the mount does not
-/// show.
+/// Returns whether an option of an overlay is on. The mount shows it unless it is the module's default.
 fn is_on(root: &Root, mount: &Mount, option: &str) -> bool {
     let typed =
         mount.super_options.split(',').filter_map(|o| o.split_once('=')).find(|(key, _)| *key == option);

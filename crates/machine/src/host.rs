@@ -11,7 +11,7 @@ use model::machine::Machine;
 use model::{Known, evidence};
 use std::collections::BTreeMap;
 
-/// Vendors and products that only virtual machines have, in lower case, with the name to show.
+/// Vendors and products that exist only in virtual machines, in lower case, with the display name.
 const HINTS: [(&str, &str); 13] = [
     ("qemu", "QEMU"),
     ("kvm", "KVM"),
@@ -63,7 +63,7 @@ fn cpu_model(cpuinfo: &str) -> Known<String> {
     if let Some(model) = ["model name", "cpu model", "Model", "cpu", "uarch"].into_iter().find_map(value) {
         return Ok(model.to_owned());
     }
-    // 64-bit ARM has only numbers.
+    // 64-bit ARM shows only numbers.
     match (value("CPU implementer"), value("CPU part")) {
         (Some(maker), Some(part)) => Ok(format!("CPU implementer {maker} part {part}")),
         _ => Err("/proc/cpuinfo does not name the CPU".into()),
@@ -83,7 +83,7 @@ fn virtual_by(root: &Root, cpuinfo: &str) -> Known<Option<String>> {
         (true, Some(hint)) => Ok(Some(format!("unknown hypervisor with {hint}"))),
         (true, None) => Ok(Some("unknown hypervisor".into())),
         (false, Some(hint)) => Ok(Some(hint)),
-        // Only x86 has the flag, so its absence means something there and nothing elsewhere.
+        // Only x86 has the hypervisor flag. Its absence on other architectures means nothing.
         (false, None) if flags.is_some() => Ok(None),
         (false, None) => {
             Err("neither the CPU, nor the firmware, nor the drivers say whether this is a virtual machine"

@@ -1,7 +1,8 @@
-//! Which file or device something is: its [`Identity`] and its status, by name or by descriptor.
+//! The identity of a file or device ([`Identity`]) and its status, by name or by descriptor.
 //!
-//! Device numbers are used again, so [`crate::stack::marked`] adds what distinguishes a device from its successor: serial
-//! number, disk sequence, backing file and first sector. The inode of a file is enough. `in_use` finds the users.
+//! The kernel reuses device numbers. So [`crate::stack::marked`] adds what distinguishes a device from its
+//! successor: serial number, disk sequence, backing file and first sector. A file is identified by its inode
+//! alone. `in_use` finds the users.
 
 use crate::error::describe;
 use crate::root::{Root, number_of};
@@ -17,58 +18,63 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-/// Returns what a path leads to now, following symbolic links. A device has no marks.
+/// Returns the identity of the file or device at a path, following symbolic links. A device has no marks.
 ///
 /// # Errors
-/// Why it cannot be read.
-pub fn of_path(path: &Path) -> io::Result<Identity> {
-    std::fs::metadata(path).map(|metadata| of_facts(&metadata))
+///
+/// Why the path cannot be read.
+pub fn from_path(path: &Path) -> io::Result<Identity> {
+    std::fs::metadata(path).map(|metadata| from_metadata(&metadata))
 }
 
-/// Returns what a path leads to, from the kernel's cache: an unreachable file server would never answer. For
-/// files that other processes have open. A device has no marks.
+/// Returns the identity of the file or device at a path from the kernel's cache, for files that other
+/// processes have open. Without the cache, an unreachable file server would block the call. A device has no
+/// marks.
 ///
 /// # Errors
-/// Why it cannot be read.
-pub(crate) fn of_path_cached(path: &Path) -> io::Result<Identity> {
+///
+/// Why the path cannot be read.
+pub(crate) fn from_path_cached(path: &Path) -> io::Result<Identity> {
     let status = status_from_cache(path)?;
     if status.kind == FileType::BlockDevice {
-        return Ok(of_device(status.node_number));
+        return Ok(from_device_number(status.node_number));
     }
     Ok(Identity::File { device: status.file_system_number, inode: status.inode })
 }
 
-/// Returns what a descriptor leads to. It cannot be exchanged before it is used. A device has no marks.
+/// Returns the identity of an open file or device. Unlike a path, a descriptor cannot be redirected before it
+/// is used. A device has no marks.
 ///
 /// # Errors
-/// Why it cannot be read.
-pub fn of_file(file: &File) -> io::Result<Identity> {
-    file.metadata().map(|metadata| of_facts(&metadata))
+///
+/// Why the status cannot be read.
+pub fn from_file(file: &File) -> io::Result<Identity> {
+    file.metadata().map(|metadata| from_metadata(&metadata))
 }
 
 /// Returns the identity from metadata.
-pub fn of_facts(metadata: &Metadata) -> Identity {
+pub fn from_metadata(metadata: &Metadata) -> Identity {
     if metadata.file_type().is_block_device() {
-        return of_device(number_of(metadata.rdev()));
+        return from_device_number(number_of(metadata.rdev()));
     }
-    of_numbers(metadata.dev(), metadata.ino())
+    from_inode(metadata.dev(), metadata.ino())
 }
 
-/// Returns what a name that the kernel prints leads to, as in `/proc/swaps`.
-pub(crate) fn of_name(root: &Root, name: &str) -> Known<Identity> {
+/// Returns the identity of a path that the kernel prints, as in `/proc/swaps`.
+pub(crate) fn from_name(root: &Root, name: &str) -> Known<Identity> {
     match root.device_number(name) {
-        Some(number) => Ok(of_device(number)),
-        None => of_path(&root.path(name)).map_err(|e| format!("{name}: {}", describe(&e))),
+        Some(number) => Ok(from_device_number(number)),
+        None => from_path(&root.path(name)).map_err(|e| format!("{name}: {}", describe(&e))),
     }
 }
 
 /// Returns the identity of the block device with this `major:minor`.
-pub(crate) fn of_device(number: String) -> Identity {
+pub(crate) fn from_device_number(number: String) -> Identity {
     Identity::Device { number, marks: Vec::new() }
 }
 
 /// Returns the identity of a file: the device number of its file system, and its inode.
-pub(crate) fn of_numbers(device: u64, inode: u64) -> Identity {
+pub(crate) fn from_inode(device: u64, inode: u64) -> Identity {
     Identity::File { device: number_of(device), inode }
 }
 
@@ -80,26 +86,26 @@ pub(crate) fn of_numbers(device: u64, inode: u64) -> Identity {
 /// 3. statx reports mounts since Linux 5.8. Before that, `/proc/self/fdinfo` names the mount of an O_PATH
 ///    descriptor.
 pub(crate) struct FileStatus {
-    /// Regular file, directory, block device ...
+    /// Type: regular file, directory, block device ...
     pub(crate) kind: FileType,
-    /// `major:minor` of a device node itself.
+    /// `major:minor` of the device, if the file is a device node.
     pub(crate) node_number: String,
     /// `major:minor` of the file system that holds the file.
     pub(crate) file_system_number: String,
     /// Number of the file within its file system.
     pub(crate) inode: u64,
-    /// The id of its mount in `mountinfo`.
+    /// Mount id, as in `mountinfo`.
     pub(crate) mount_id: Option<u64>,
-    /// The alignment that direct I/O needs.
+    /// Alignment that direct I/O needs.
     pub(crate) direct: Option<DirectIo>,
-    /// Attributes; empty if the kernel lacks statx.
+    /// Attributes; empty without statx.
     pub(crate) attributes: StatxAttributes,
 }
 
 /// Returns the status of the file at a path, following symbolic links.
 ///
 /// # Errors
-/// Why the kernel refuses it.
+/// Why the kernel refuses the status.
 pub(crate) fn status_by_path(path: &Path) -> io::Result<FileStatus> {
     let mut status = query_status(CWD, path, AtFlags::empty(), all_flags())?;
     if status.mount_id.is_none() {
@@ -112,18 +118,19 @@ pub(crate) fn status_by_path(path: &Path) -> io::Result<FileStatus> {
 /// Returns the status of an open file, which may have lost its name.
 ///
 /// # Errors
-/// Why the kernel refuses it.
+/// Why the kernel refuses the status.
 pub(crate) fn status_by_file(file: &File) -> io::Result<FileStatus> {
     let mut status = query_status(file, Path::new(""), AtFlags::EMPTY_PATH, all_flags())?;
     status.mount_id = status.mount_id.or_else(|| mount_id_of_descriptor(file));
     Ok(status)
 }
 
-/// Returns type, device and inode from the kernel's cache, following symbolic links. With statx, an
-/// unreachable file server is not asked.
+/// Returns type, device and inode of a path from the kernel's cache, following symbolic links. With statx
+/// this does not query an unreachable file server.
 ///
 /// # Errors
-/// Why the kernel refuses it.
+///
+/// Why the kernel refuses the status.
 pub(crate) fn status_from_cache(path: &Path) -> io::Result<FileStatus> {
     let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
     query_status(CWD, path, flags, StatxFlags::TYPE | StatxFlags::INO)
@@ -150,7 +157,8 @@ fn query_status(dir: impl AsFd, path: &Path, flags: AtFlags, wanted: StatxFlags)
                 attributes: found.stx_attributes,
             })
         }
-        // Seccomp filters that are older than statx answer EPERM. If the file itself is forbidden, fstatat reports it.
+        // Seccomp filters that are older than statx answer EPERM. If permission to the file itself is
+        // missing, fstatat reports that.
         Err(Errno::NOSYS | Errno::PERM) => status_by_fstatat(dir, path, flags - AtFlags::STATX_DONT_SYNC),
         Err(why) => Err(why.into()),
     }
@@ -207,11 +215,11 @@ mod tests {
         std::fs::hard_link(at("a"), at("hard"))?;
         std::os::unix::fs::symlink(at("a"), at("soft"))?;
         std::fs::copy(at("a"), at("copy"))?;
-        let identity = |name: &str| of_path(&at(name));
-        let original = of_file(&File::open(at("a"))?)?;
+        let identity = |name: &str| from_path(&at(name));
+        let original = from_file(&File::open(at("a"))?)?;
         assert!(
-            of_path_cached(&at("soft"))?.is_same(&original)
-                && !of_path_cached(&at("copy"))?.is_same(&original)
+            from_path_cached(&at("soft"))?.is_same(&original)
+                && !from_path_cached(&at("copy"))?.is_same(&original)
         );
         assert!(identity("hard")?.is_same(&original) && identity("soft")?.is_same(&original));
         assert!(!identity("copy")?.is_same(&original));

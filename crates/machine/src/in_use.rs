@@ -1,8 +1,9 @@
 //! Who uses a device or file: mounts, swap, volumes, loop devices, and programs that have it open for
 //! writing.
 //!
-//! The answer is [`Use`]: a sentence that names the user, no user, or what could not be seen. Device and
-//! inode decide, not names, which differ between mount namespaces and are linked, bound and removed.
+//! The answer is [`Use`]: a sentence that names the user, no user, or the reason why users may be hidden.
+//! Files are compared by device and inode. Their names differ between mount namespaces, and may be linked,
+//! bound and removed.
 //!
 //! 1. A device: everything that shares bytes with it (its disk, partitions, what is built on it and what it
 //!    is built on) is compared with mounts of all visible namespaces, swap, btrfs members and loop devices.
@@ -14,7 +15,7 @@
 //!    bytes that identify its file system are compared with every block device, and a match in use makes the
 //!    file used.
 //!
-//! Programs that only read are not users. What is stored on an unused device is found in `signature`.
+//! Programs that only read are not users. `signature` finds out what an unused device holds.
 
 use crate::error::describe;
 use crate::file_systems::{Mount, unescape};
@@ -38,11 +39,14 @@ const SWAP: &str = "swap space in use";
 /// File systems that are mounted from a file directly.
 const MOUNTED_FROM_FILES: &[&str] = &["erofs"];
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-/// Longest chain of holders that is followed to find a name for the user.
+/// Maximum length of a chain of holders that is followed to name the user.
 const MAX_HOLDERS: usize = 16;
 
-/// Finds the user of a device, of its parts, of the devices built on it, or of the devices below it. `Err` if this is
-/// unknown.
+/// Finds the user of a device, of its parts, of the devices built on it, or of the devices below it.
+///
+/// # Errors
+///
+/// Why the use is unknown.
 pub(crate) fn device(root: &Root, name: &str) -> Result<Use, String> {
     if let Some(user) = device_except(root, name, None, MAX_HOLDERS)? {
         return Ok(Use::By(user));
@@ -51,7 +55,7 @@ pub(crate) fn device(root: &Root, name: &str) -> Result<Use, String> {
 }
 
 /// Returns everything that a write to a device changes: its relatives, and those of the devices and files
-/// that they are built on.
+/// below it.
 fn below(root: &Root, name: &str) -> Vec<Identity> {
     let mut all = Vec::new();
     let mut left = vec![name.to_owned()];
@@ -61,7 +65,7 @@ fn below(root: &Root, name: &str) -> Vec<Identity> {
             continue;
         }
         let family = relatives(root, &name);
-        all.extend(family.iter().filter_map(|n| stack::number_of(root, n)).map(identity::of_device));
+        all.extend(family.iter().filter_map(|n| stack::number_of(root, n)).map(identity::from_device_number));
         let disk = stack::disk_of_partition(root, &name).unwrap_or(name);
         left.extend(root.list(&format!("/sys/class/block/{disk}/slaves")).unwrap_or_default());
         let Some(own) = crate::loop_devices::find_loop(root, &disk) else { continue };
@@ -83,8 +87,12 @@ fn relatives(root: &Root, name: &str) -> Vec<String> {
     std::iter::once(name.to_owned()).chain(parts).chain(disk.clone()).collect()
 }
 
-/// Finds the user of a device and its relatives, without programs, and without the loop device `above` that
-/// led here; `None` if there is no user. `Err` if this is unknown.
+/// Finds the user of a device and its relatives; `None` if there is no user. Ignores programs, and the loop
+/// device `above` through which the search came here.
+///
+/// # Errors
+///
+/// Why the use is unknown.
 fn device_except(
     root: &Root,
     name: &str,
@@ -101,8 +109,8 @@ fn device_except(
     if depth == 0 { Ok(None) } else { backing_user(root, disk.as_deref().unwrap_or(name), depth) }
 }
 
-/// Finds another user of a loop device's backing file or device: another loop device on other bytes of the same file
-/// may be mounted.
+/// Finds another user of a loop device's backing file or device. For example, another loop device on other
+/// bytes of the same file may be mounted.
 fn backing_user(root: &Root, name: &str, depth: usize) -> Result<Option<String>, String> {
     let Some(own) = crate::loop_devices::find_loop(root, name) else { return Ok(None) };
     let backing = own.backing.map_err(|why| format!("the backing file of {name} is unknown: {why}"))?;
@@ -124,7 +132,7 @@ pub(crate) fn partitions(root: &Root, name: &str) -> Vec<String> {
     names.into_iter().filter(|n| root.has(&format!("{dir}/{n}/partition"))).collect()
 }
 
-/// Whether a partition of the same disk shares bytes with a device; `true` if this is unknown.
+/// Returns whether a partition of the same disk shares bytes with a device. True also if this is unknown.
 fn overlap(root: &Root, device: &str, partition: &str) -> bool {
     let number =
         |name: &str, file: &str| root.word(&format!("/sys/class/block/{name}/{file}"))?.parse::<u64>().ok();
@@ -136,7 +144,7 @@ fn overlap(root: &Root, device: &str, partition: &str) -> bool {
     a.start < b.end && b.start < a.end
 }
 
-/// Returns the devices that are built on a device, and how the last one is used.
+/// Returns the devices that are built on a device, and the use of the topmost one.
 fn holder(root: &Root, name: &str) -> Result<Option<String>, String> {
     let mut at = name.to_owned();
     let mut names = Vec::new();
@@ -173,7 +181,7 @@ fn direct_user(root: &Root, name: &str, above: Option<&str>) -> Result<Option<St
     if let Some(mount) = mounted(root, &number)? {
         return Ok(Some(mount));
     }
-    let ours = identity::of_device(number);
+    let ours = identity::from_device_number(number);
     if swaps(root)?.iter().any(|s| s.is_same(&ours)) {
         return Ok(Some(SWAP.into()));
     }
@@ -190,12 +198,12 @@ fn direct_user(root: &Root, name: &str, above: Option<&str>) -> Result<Option<St
     unknown_backing(&loops, |_| true).map_or(Ok(None), Err)
 }
 
-/// Returns the loop device whose data is in this file or device.
+/// Returns the loop device that has its data in this file or device.
 fn loop_over<'l>(loops: &'l [Loop], what: &Identity) -> Option<&'l Loop> {
     loops.iter().find(|l| l.is_over(what))
 }
 
-/// Returns where and by whom a device is mounted, in all visible mount namespaces.
+/// Returns the mount point of a device and the process that mounted it, in all visible mount namespaces.
 fn mounted(root: &Root, number: &str) -> Result<Option<String>, String> {
     let own = file_systems::read(root).map_err(|why| format!("/proc/self/mountinfo: {why}"))?;
     if let Some(mount) = mount_of_device(root, &own, number, "") {
@@ -208,15 +216,15 @@ fn mounted(root: &Root, number: &str) -> Result<Option<String>, String> {
     }))
 }
 
-/// Returns the mount of a device. `inside` is the root of the mount's namespace.
+/// Returns the mount of the device `number`. `inside` is the root of the mount namespace.
 fn mount_of_device<'m>(root: &Root, mounts: &'m [Mount], number: &str, inside: &str) -> Option<&'m Mount> {
     mounts.iter().find(|m| is_mount_of(root, m, number, inside))
 }
 
-/// Whether a mount is of this device. `inside` is the root of the mount's namespace.
+/// Returns whether a mount is of the device `number`. `inside` is the root of the mount namespace.
 pub(crate) fn is_mount_of(root: &Root, mount: &Mount, number: &str, inside: &str) -> bool {
     let source = || root.device_number(&format!("{inside}{}", mount.source));
-    // File systems of several devices show an anonymous number, and the device as their source.
+    // A file system on several devices shows an anonymous number, and one device as its source.
     mount.number == number || (mount.source.starts_with("/dev/") && source().as_deref() == Some(number))
 }
 
@@ -229,14 +237,14 @@ fn user_of_device(root: &Root, name: &str) -> Result<Option<String>, String> {
     device_except(root, name, None, 0)
 }
 
-/// Finds the user of an open file. `Err` if this is unknown.
+/// Finds the user of an open file. Fails if the use is unknown.
 ///
 /// 1. The file itself: swap, a mount, a loop device, or a program that has it open for writing.
-/// 2. If a program mirrors a directory: what is mounted from the file of that name there. The program itself
-///    opens it for writing as soon as a user writes.
+/// 2. If a program mirrors a directory: mounts of the file of that name there. The program itself opens that
+///    file for writing as soon as a user writes.
 /// 3. If it is in an overlay: the file that holds its data.
-/// 4. `by_content`: devices in use with the same content, if its file system shows files of another one or of
-///    another host.
+/// 4. With `by_content`: devices in use that have the same content, if the file system may show files of
+///    another file system or host.
 pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, String> {
     let own = direct_user_of_file(root, file)?;
     if matches!(own, Use::By(_)) {
@@ -250,7 +258,7 @@ pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, St
     let mut unseen = own;
     let mirrored = file_systems::mirrored_file(root, &path);
     if let Some(mirrored) = &mirrored
-        && let Ok(what) = identity::of_path(mirrored)
+        && let Ok(what) = identity::from_path(mirrored)
         && let Some(user) = kernel_user_of_file(root, &what)?
     {
         return Ok(Use::By(format!("{user} (as {})", name::shown(mirrored))));
@@ -266,7 +274,7 @@ pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, St
             Use::Hidden(_) | Use::Unused => {}
         }
     }
-    // Users of the mirrored file were found above, if it is the same file.
+    // If the mirrored file is the same file, its users were found above.
     let mirrored = mirrored.and_then(|path| open_to_read(&path).ok()).filter(|m| !may_be_shared(m));
     if !by_content || !is_shared || mirrored.is_some_and(|mirrored| is_same(file, &mirrored)) {
         return Ok(unseen);
@@ -283,9 +291,13 @@ fn open_to_read(path: &Path) -> Result<File, String> {
 }
 
 /// Finds the user of an open file itself: swap, a mount, a loop device, or a program that has it open for
-/// writing. `Err` if this is unknown.
+/// writing.
+///
+/// # Errors
+///
+/// Why the use is unknown.
 fn direct_user_of_file(root: &Root, file: &File) -> Result<Use, String> {
-    let ours = identity::of_file(file).map_err(|e| describe(&e))?;
+    let ours = identity::from_file(file).map_err(|e| describe(&e))?;
     let swaps = swaps(root);
     if swaps.as_ref().is_ok_and(|all| all.iter().any(|s| s.is_same(&ours))) {
         return Ok(Use::By(SWAP.into()));
@@ -299,7 +311,7 @@ fn direct_user_of_file(root: &Root, file: &File) -> Result<Use, String> {
         return Ok(Use::By(describe_loop(root, &user.name)));
     }
     let writers = writer_of_file(root, file);
-    // Swap and a writable loop device have their file open for writing.
+    // The kernel has a swap file, and the file of a writable loop device, open for writing.
     let settled = matches!(writers, Use::Unused);
     let unseen_swap = swaps.err().filter(|_| !settled);
     match unseen_swap.or_else(|| unknown_backing(&loops, |l| l.read_only || !settled)) {
@@ -312,7 +324,7 @@ fn direct_user_of_file(root: &Root, file: &File) -> Result<Use, String> {
     }
 }
 
-/// Returns how a file is used as swap, mount or backing file of a loop device, as far as this is known.
+/// Returns how the kernel uses a file, as far as known: as swap, as a mount, or below a loop device.
 fn kernel_user_of_file(root: &Root, what: &Identity) -> Result<Option<String>, String> {
     if swaps(root).is_ok_and(|all| all.iter().any(|s| s.is_same(what))) {
         return Ok(Some(SWAP.into()));
@@ -323,8 +335,11 @@ fn kernel_user_of_file(root: &Root, what: &Identity) -> Result<Option<String>, S
     Ok(loop_over(&crate::loop_devices::bound_loops(root)?, what).map(|user| describe_loop(root, &user.name)))
 }
 
-/// Returns where and by whom a file is mounted without a loop device, as erofs can be, and as FUSE programs
-/// do. `Err` if this is unknown.
+/// Returns where and by whom a file is mounted without a loop device, as with erofs and FUSE programs.
+///
+/// # Errors
+///
+/// Why the mounts are unknown.
 fn mounted_file(root: &Root, ours: &Identity) -> Result<Option<String>, String> {
     let own = file_systems::read(root)
         .map_err(|why| format!("the mounted files are unknown: /proc/self/mountinfo: {why}"))?;
@@ -333,12 +348,12 @@ fn mounted_file(root: &Root, ours: &Identity) -> Result<Option<String>, String> 
     let mut unknown = None;
     for (process, mounts) in spaces {
         let inside = process.map_or_else(String::new, |pid| format!("/proc/{pid}/root"));
-        // Mounts of a device have its number.
+        // Mounts of a device have the device's number instead.
         for mount in mounts.iter().filter(|m| m.number.starts_with("0:") && m.kind != "overlay") {
             let describe_mount = || format!("mounted on {} as {}", mount.point, mount.kind);
             if mount.source.starts_with('/') {
                 let source = root.path(&format!("{inside}{}", mount.source));
-                if identity::of_path_cached(&source).is_ok_and(|it| it.is_same(ours)) {
+                if identity::from_path_cached(&source).is_ok_and(|it| it.is_same(ours)) {
                     return Ok(Some(describe_mount()));
                 }
             } else if MOUNTED_FROM_FILES.contains(&mount.kind.as_str()) {
@@ -352,7 +367,7 @@ fn mounted_file(root: &Root, ours: &Identity) -> Result<Option<String>, String> 
 
 /// Describes a loop device and its use.
 fn describe_loop(root: &Root, name: &str) -> String {
-    // Its use only informs the reader: that it is bound is enough.
+    // The use only informs the reader. That the loop device is bound is enough to refuse.
     let what = stack::number_of(root, name).and_then(|number| mounted(root, &number).ok().flatten());
     format!("the backing file of {name}{}", what.map_or_else(String::new, |u| format!(", which is {u}")))
 }
@@ -364,44 +379,44 @@ fn unknown_backing(loops: &[Loop], counts: impl Fn(&Loop) -> bool) -> Option<Str
     Some(format!("the backing file of {name} is unknown: {why}"))
 }
 
-/// Returns the active swap devices and files that have a name here. The kernel prevents writes to all of
-/// them: it claims the device, and refuses every write to the file.
+/// Returns the active swap devices and files that are visible here. The kernel prevents writes to all of
+/// them: it claims a device, and refuses writes to a file.
 fn swaps(root: &Root) -> Result<Vec<Identity>, String> {
     let text = match root.read("/proc/swaps") {
         Ok(text) => text,
-        // A kernel without swap has no such file.
+        // A kernel without swap support has no such file.
         Err(why) if why == "no such file" && root.has("/proc/self") => return Ok(Vec::new()),
         Err(why) => return Err(format!("/proc/swaps: {why}")),
     };
     let names = text.lines().skip(1).filter_map(|l| l.split_ascii_whitespace().next()).map(unescape);
-    Ok(names.filter_map(|name| identity::of_name(root, &name).ok()).collect())
+    Ok(names.filter_map(|name| identity::from_name(root, &name).ok()).collect())
 }
 
-/// The users that were found.
+/// The result of a search for users.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// A user was found: "it is ...".
+    /// A user was found. The text completes "it is ...".
     By(String),
-    /// No user.
+    /// No user was found, and none can be hidden.
     Unused,
-    /// No user was found, but users may be hidden for this reason.
+    /// No user was found. For this reason users may be hidden.
     Unseen(String),
-    /// No user was found, but one is probably hidden for this reason: only `--unseen-users` allows writing.
+    /// No user was found. For this reason a user is probably hidden, so only `--unseen-users` allows writing.
     Hidden(String),
 }
 
 /// Inode of the initial PID namespace: `PROC_PID_INIT_INO` of the kernel's `include/linux/proc_ns.h`, the
 /// same since Linux 3.8. Every other namespace has another number.
 const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
-/// Wait for files that the kernel is closing, before all processes are searched. Files of a thread or a ring
-/// are closed a moment after it has ended, and fathom checks before every run.
+/// Wait for files that the kernel is closing, before all processes are searched. The kernel closes the files
+/// of a thread or a ring a moment after it has ended, and fathom checks before every run.
 const BRIEF_WAIT: Duration = Duration::from_millis(100);
-/// Longest wait for them if no other process has the file open: a busy machine is slow.
+/// Maximum wait if no other process has the file open. A busy machine closes files slowly.
 const CLOSING_WAIT: Duration = Duration::from_secs(5);
-/// Interval between checks meanwhile.
+/// Interval between two checks during these waits.
 const CHECK_INTERVAL: Duration = Duration::from_millis(5);
-/// How often processes that hide their files are asked again, and the time between. A program that is being
-/// started can have other rights for a moment.
+/// How often processes with hidden files are checked again. A program that is just starting can have other
+/// rights for a moment.
 const HIDDEN_RETRIES: usize = 10;
 const BETWEEN_RETRIES: Duration = Duration::from_millis(20);
 /// Access mode of a descriptor that is open for reading only.
@@ -409,10 +424,10 @@ const READ_ONLY: u32 = 0;
 /// Bits of the access mode.
 const ACCESS_MODE: u32 = 3;
 
-/// Finds a program that has a file open for writing, or a writable mapping of it. All processes are searched
-/// only if the kernel does not rule it out.
+/// Finds a program that has a file open for writing, or a writable mapping of it. Searches all processes only
+/// if the kernel cannot rule out a writer.
 pub(crate) fn writer_of_file(root: &Root, file: &File) -> Use {
-    let ours = match identity::of_file(file) {
+    let ours = match identity::from_file(file) {
         Ok(ours) => [ours],
         Err(e) => return Use::Unseen(describe(&e)),
     };
@@ -427,7 +442,7 @@ pub(crate) fn writer_of_file(root: &Root, file: &File) -> Use {
         return Use::By(format!("open for writing by {who}"));
     }
     if holds_for(is_open, CLOSING_WAIT) {
-        // The descriptor may be our own standard output.
+        // The descriptor may be fathom's own standard output.
         let ourselves = by_ourselves().then(|| processes::name(root, std::process::id()));
         let who =
             ourselves.unwrap_or_else(|| "a program that is not visible from here, or by the kernel".into());
@@ -442,7 +457,7 @@ pub(crate) fn writer_of_file(root: &Root, file: &File) -> Use {
     }
 }
 
-/// Whether a condition holds for all of this time.
+/// Returns whether a condition holds during all of `at_most`.
 fn holds_for(is_so: impl Fn() -> bool, at_most: Duration) -> bool {
     let since = Instant::now();
     while is_so() {
@@ -454,8 +469,8 @@ fn holds_for(is_so: impl Fn() -> bool, at_most: Duration) -> bool {
     false
 }
 
-/// Finds a program that has one of these devices, or a file below them, open for writing. Leaves out this
-/// process, which claims them.
+/// Finds a program that has one of these devices, or a file below them, open for writing. Ignores this
+/// process, which claims the devices.
 pub(crate) fn writer_of_devices(root: &Root, all: &[Identity]) -> Use {
     let mut seen = search_processes(root, all);
     for _ in 0..HIDDEN_RETRIES {
@@ -468,7 +483,7 @@ pub(crate) fn writer_of_devices(root: &Root, all: &[Identity]) -> Use {
     match (seen, sees_all_processes(root)) {
         (Ok(Holders { writer: Some(who), .. }), _) => Use::By(format!("open for writing by {who}")),
         (Ok(Holders { hidden: 0, init_is_hidden: false, .. }), Ok(())) => Use::Unused,
-        // Process 1 uses disks by mounting them, which the kernel shows. Some machines hide its files from
+        // Process 1 uses disks through mounts, which the kernel shows. Some machines hide its files even from
         // root.
         (Ok(Holders { hidden: 0, .. }), Ok(())) => {
             Use::Unseen("the open files of process 1 are hidden from this user".into())
@@ -478,7 +493,8 @@ pub(crate) fn writer_of_devices(root: &Root, all: &[Identity]) -> Use {
     }
 }
 
-/// Whether `/proc` can show the processes of the whole machine. Those outside a PID namespace are not listed inside.
+/// Succeeds if `/proc` shows the processes of the whole machine. In a PID namespace it lists only the
+/// processes inside.
 fn sees_all_processes(root: &Root) -> Result<(), String> {
     let ours = root.link("/proc/self/ns/pid").map_err(|why| format!("/proc/self/ns/pid: {why}"))?;
     if ours == INITIAL_PID_NAMESPACE {
@@ -491,31 +507,35 @@ fn others_files(hidden: usize) -> String {
     format!("the open files of {hidden} or more processes are hidden from this user")
 }
 
-/// Whether a file may be used through other systems than this kernel: through a server, from another host, or
-/// through the program that shows it here.
+/// Returns whether a file may be used outside this kernel: through a server, from another host, or by the
+/// program that serves its file system.
 pub(crate) fn may_be_shared(file: &File) -> bool {
-    // An unknown file system may be one of them.
+    // An unknown file system may be a shared one.
     file_systems::is_shared(file).unwrap_or(true)
 }
 
-/// Whether the kernel knows any descriptor that is open for writing. It cannot know about users outside this
-/// kernel.
+/// Returns whether the kernel knows a descriptor that is open for writing. It cannot know about users outside
+/// this kernel.
+///
+/// # Errors
+///
+/// Why the kernel cannot answer.
 fn lease(file: &File) -> Result<bool, String> {
     if file_systems::is_shared(file)? {
-        return Err("other machines or programs can use its file system too".into());
+        return Err("other machines or programs can use the file's file system too".into());
     }
     sys::file_use::is_open_for_writing(file).map_err(|e| match e.kind() {
-        io::ErrorKind::PermissionDenied => "only its owner may ask the kernel who has it open".into(),
-        io::ErrorKind::InvalidInput => "its file system has no leases".into(),
+        io::ErrorKind::PermissionDenied => "only the file's owner may ask the kernel who has it open".into(),
+        io::ErrorKind::InvalidInput => "the file's file system has no leases".into(),
         _ => describe(&e),
     })
 }
 
 /// The result of searching all processes.
 struct Holders {
-    /// The first process that has it open for writing.
+    /// The first process that has one of the files open for writing.
     writer: Option<String>,
-    /// How many processes hide their files, without process 1.
+    /// Number of processes that hide their files, without process 1.
     hidden: usize,
     /// Whether process 1 is listed and hides its files.
     init_is_hidden: bool,
@@ -529,7 +549,7 @@ fn search_processes(root: &Root, what: &[Identity]) -> Result<Holders, String> {
     if all.is_empty() {
         return Err("/proc shows no processes".into());
     }
-    // If other users' processes are hidden completely (hidepid), process 1 is too.
+    // If other users' processes are hidden completely (hidepid), process 1 is hidden too.
     let mut hidden = usize::from(!all.contains(&1));
     let mut init_is_hidden = false;
     for pid in all.into_iter().filter(|pid| *pid != own) {
@@ -538,7 +558,7 @@ fn search_processes(root: &Root, what: &[Identity]) -> Result<Holders, String> {
                 return Ok(Holders { writer: Some(processes::name(root, pid)), hidden, init_is_hidden });
             }
             Ok(false) => {}
-            // A process that ended meanwhile has nothing open.
+            // A process that ended after it was listed has nothing open.
             Err(_) if !root.has(&format!("/proc/{pid}")) => {}
             Err(_) if pid == 1 => init_is_hidden = true,
             Err(_) => hidden += 1,
@@ -547,13 +567,13 @@ fn search_processes(root: &Root, what: &[Identity]) -> Result<Holders, String> {
     Ok(Holders { writer: None, hidden, init_is_hidden })
 }
 
-/// Whether a process has one of these open for writing, or mapped writable.
+/// Returns whether a process has one of these files open for writing or mapped writable.
 fn writes(root: &Root, pid: u32, what: &[Identity]) -> Result<bool, String> {
     let is_it = |path: &str| {
-        let found = identity::of_path_cached(&root.path(path)).ok();
+        let found = identity::from_path_cached(&root.path(path)).ok();
         found.is_some_and(|found| what.iter().any(|w| w.is_same(&found)))
     };
-    // Threads may have separate files.
+    // Each thread may have its own file table.
     for task in root.list(&format!("/proc/{pid}/task"))? {
         let dir = format!("/proc/{pid}/task/{task}");
         let fds = match root.list(&format!("{dir}/fd")) {
@@ -570,7 +590,7 @@ fn writes(root: &Root, pid: u32, what: &[Identity]) -> Result<bool, String> {
     let maps = root.read(&format!("/proc/{pid}/maps"))?;
     let shared = maps.lines().filter_map(mapping).filter(|m| m.permissions == "rw-s");
     Ok(shared.into_iter().any(|m| {
-        // The line has the numbers of the file system, which btrfs and overlays do not show for their files.
+        // The line has the number of the file system. Files of btrfs and overlays have other numbers.
         is_it(&format!("/proc/{pid}/map_files/{}", m.range)) || what.contains(&m.file)
     }))
 }
@@ -583,7 +603,7 @@ fn can_write(root: &Root, dir: &str, fd: &str) -> bool {
     flags.is_none_or(|f| f & ACCESS_MODE != READ_ONLY)
 }
 
-/// Bytes that are compared if nothing identifies a device, and of two files.
+/// Bytes compared between two files, and between a file and a device that has no identity.
 const BLOCK: usize = 4096;
 const SECTOR: u64 = model::evidence::SECTOR_BYTES;
 
@@ -591,7 +611,7 @@ const SECTOR: u64 = model::evidence::SECTOR_BYTES;
 /// name.
 ///
 /// # Errors
-/// Why the file cannot be read, or why the users of a matching device are unknown.
+/// Why the file cannot be read, or why the use of a matching device is unknown.
 pub(crate) fn user_by_content(
     root: &Root,
     file: &File,
@@ -613,7 +633,7 @@ pub(crate) fn user_by_content(
         return Ok(Use::Unused);
     }
     Ok(Use::Hidden(format!(
-        "it holds {}, and its file system may show it under another name, or to another host, where it is mounted",
+        "it holds {}, and may be mounted under another name or on another host",
         found.join(" and ")
     )))
 }
@@ -655,8 +675,8 @@ fn may_be_image_of(root: &Root, name: &str, file: &File, file_bytes: u64) -> boo
     })
 }
 
-/// Whether a file has the first block of a device at this offset. A block of one value, such as zeros, proves
-/// nothing.
+/// Returns whether a file has the first block of a device at offset `start`. A block of one repeated byte,
+/// such as zeros, proves nothing.
 fn same_block(device: &File, file: &File, start: u64) -> bool {
     let (mut there, mut here) = ([0; BLOCK], [0; BLOCK]);
     device.read_exact_at(&mut there, 0).is_ok()
@@ -796,7 +816,7 @@ mod writers_tests {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         put(dir.path(), "file", "x");
         let file = dir.path().join("file");
-        let what = identity::of_path(&file).unwrap_or_else(|e| panic!("{e}"));
+        let what = identity::from_path(&file).unwrap_or_else(|e| panic!("{e}"));
         for pid in [1, 7] {
             put(dir.path(), &format!("proc/{pid}/maps"), "");
             put(dir.path(), &format!("proc/{pid}/task/{pid}/fd/0"), "");
@@ -871,7 +891,7 @@ mod writers_tests {
         // A visible user is named in every environment.
         let (dir, by) = user("0100002", "");
         std::fs::remove_file(dir.path().join("proc/self/ns/pid")).unwrap_or_else(|e| panic!("{e}"));
-        let what = identity::of_path(&dir.path().join("file")).unwrap_or_else(|e| panic!("{e}"));
+        let what = identity::from_path(&dir.path().join("file")).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(writer_of_devices(&Root::at(dir.path().to_owned()), &[what]), by);
     }
 }

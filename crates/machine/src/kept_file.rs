@@ -1,7 +1,7 @@
 //! Files that fathom creates if they are missing, and keeps.
 //!
-//! A file that is made is written, preallocated or left as a hole, by the plan. Its mark ([`crate::mark`]) lets the next call
-//! write it again without `--destroy`.
+//! The plan decides whether a new file is written, preallocated or left as a hole. Its mark ([`crate::mark`])
+//! lets the next call write it again without `--destroy`.
 
 use crate::error::MachineError;
 use crate::mark::{Writing, is_empty, is_open};
@@ -21,9 +21,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A file that was created or written again.
 #[derive(Debug)]
 pub struct Made {
-    /// Holds the mark while the file is written; `None` if the file gets no mark.
+    /// The mark, held while the file is written; `None` if the file gets no mark.
     pub writing: Option<Writing>,
-    /// Whether another program had created the file, empty. Then fathom must not remove its name.
+    /// Whether another program had created the file, empty. Then fathom must not remove it.
     pub found_empty: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct Made {
 /// and the total.
 ///
 /// # Errors
-/// If the plan did not find the file that is there, if permission or space is missing, or if the stop flag is
+/// If a file exists that the plan did not find, if permission or space is missing, or if the stop flag is
 /// set.
 pub fn make(
     root: &Root,
@@ -48,7 +48,7 @@ pub fn make(
     };
     let made = Made { writing: Writing::begin_on(path, &file), found_empty };
     let written = write(path, &file, create, seed, stop, progress);
-    // Closed in any case, since the mark of a file that is open for writing is not completed.
+    // Closed in any case: the mark cannot be completed while the file is open for writing.
     drop(file);
     written.map(|()| made)
 }
@@ -72,7 +72,7 @@ fn write(
         Filling::Nothing => file.set_len(0).map_err(failed)?,
     }
     file.sync_all().map_err(failed)?;
-    // Reads must come from storage. If pages remain cached, the checks report it.
+    // Reads must come from storage. If pages remain cached, the checks report them.
     let _ = page_cache::evict(file);
     Ok(())
 }
@@ -85,8 +85,8 @@ fn begin(path: &Path) -> Result<File, MachineError> {
     file.map_err(|e| MachineError::at(path, "created", &e))
 }
 
-/// Opens a file of fathom's, or an empty one, to write it again. Returns whether it was another program's
-/// empty file.
+/// Opens a file of fathom's, or an empty file, to write it again. Returns whether the file was another
+/// program's empty file.
 fn recreate(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<(File, bool), MachineError> {
     safety::must_be_at(root, path, planned)?;
     let nonblock = OFlags::NONBLOCK.bits() as i32;
@@ -95,7 +95,7 @@ fn recreate(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<(Fil
         let file = file.map_err(|e| MachineError::at(path, "opened", &e))?;
         safety::must_be_open(root, path, &file, planned).map(|()| file)
     };
-    // Before opening it for writing, which makes fathom itself a user.
+    // Checked before the file is opened for writing, because that makes fathom itself a user.
     safety::users_unseen(root, path, &open(false)?, false)?;
     let file = open(true)?;
     if is_open(&file) {
@@ -105,7 +105,7 @@ fn recreate(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<(Fil
         return Ok((file, true));
     }
     Err(MachineError::Refused(format!(
-        "{} is not the file that fathom made there, and was not written; name another, or remove it",
+        "{} is not the file that fathom made, so it was not written; name another file, or remove this one",
         model::name::shown(path)
     )))
 }
@@ -142,8 +142,8 @@ fn fill(
     file.set_len(bytes.max(length)).map_err(failed)
 }
 
-/// Allocates all blocks of a file. If the file system cannot allocate, writing will grow the file. Does
-/// nothing if the blocks are there, like fio: overwriting takes no new blocks.
+/// Allocates all blocks of a file, or nothing if the blocks exist, like fio. If the file system cannot
+/// allocate, later writes grow the file.
 fn allocate(file: &File, bytes: u64, flags: FallocateFlags) -> io::Result<()> {
     let length = file.metadata()?.len();
     if bytes > 0 && length >= bytes && extents::map_file_extents(file).is_ok_and(|e| e.hole_bytes == 0) {
@@ -162,7 +162,7 @@ mod tests {
     use crate::mark::{is_ours, may_be_made};
 
     fn made(path: &Path, bytes: u64, filling: Filling) -> Result<Made, MachineError> {
-        let planned = crate::identity::of_path(path).ok();
+        let planned = crate::identity::from_path(path).ok();
         let stop = AtomicBool::new(false);
         make(
             &Root::real(),

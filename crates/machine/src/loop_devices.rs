@@ -1,7 +1,8 @@
 //! Loop devices: what each is bound to.
 //!
-//! A loop device reports its backing file itself (`LOOP_GET_STATUS64`), which holds over hard links, removed names, mount
-//! namespaces and a covered `/sys`. The name in `/sys` counts only if the device cannot be opened.
+//! A loop device reports its backing file itself (`LOOP_GET_STATUS64`). Hard links, removed names, mount
+//! namespaces and a covered `/sys` do not affect that report. The name in `/sys` is used only if the device
+//! cannot be opened.
 
 use crate::error::describe;
 use crate::root::{Root, number_of};
@@ -14,15 +15,15 @@ use sys::ioctl::LoopStatus;
 
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 
-/// A loop device that is bound.
+/// A bound loop device.
 pub(crate) struct Loop {
     /// Kernel name: `loop3`.
     pub(crate) name: String,
-    /// The backing file or block device, or why neither the kernel nor a name gives it.
+    /// The backing file or block device, or why it is unknown.
     pub(crate) backing: Known<Identity>,
-    /// Files below an overlay that hold the same bytes under another identity.
+    /// Files below an overlay that hold the same bytes as the backing file.
     pub(crate) beneath: Vec<Identity>,
-    /// Whether it was bound read-only. Only then is its backing file not open for writing.
+    /// Whether the device is bound read-only. Otherwise the kernel has its backing file open for writing.
     pub(crate) read_only: bool,
 }
 
@@ -35,7 +36,7 @@ pub(crate) fn bound_loops(root: &Root) -> Known<Vec<Loop>> {
     Ok(names.iter().filter_map(|name| find_loop(root, name)).collect())
 }
 
-/// Returns a loop device by its kernel name; `None` if it is not one, or not bound.
+/// Returns a loop device by its kernel name; `None` if the device is not a bound loop device.
 pub(crate) fn find_loop(root: &Root, name: &str) -> Option<Loop> {
     let number = name.strip_prefix("loop")?;
     if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
@@ -55,15 +56,15 @@ pub(crate) fn find_loop(root: &Root, name: &str) -> Option<Loop> {
     let backing = status
         .map(|status| backing_identity(&status))
         .or_else(|why| backing_by_name(root, name).map_err(|also| format!("{why}; {also}")));
-    // Another process may have unbound it meanwhile.
+    // Another process may have unbound the device since.
     if backing.is_err() && shown && !root.has(&format!("{dir}/loop")) {
         return None;
     }
     Some(Loop { name: name.to_owned(), backing, beneath: files_beneath(root, name), read_only })
 }
 
-/// Returns the files below an overlay, or of a mirrored directory, that hold the loop device's data, if its
-/// file name leads there. Otherwise a writable loop device has them open for writing.
+/// Returns the files below an overlay, or of a mirrored directory, that hold the loop device's data if its
+/// file name leads there. A writable loop device has these files open for writing.
 fn files_beneath(root: &Root, name: &str) -> Vec<Identity> {
     let Ok(file) = root.read(&format!("/sys/class/block/{name}/loop/backing_file")) else {
         return Vec::new();
@@ -71,31 +72,32 @@ fn files_beneath(root: &Root, name: &str) -> Vec<Identity> {
     let path = root.path(file.trim_end_matches('\n'));
     let mut files = file_systems::beneath(root, &path).unwrap_or_default();
     files.extend(file_systems::mirrored_file(root, &path));
-    files.iter().filter_map(|path| identity::of_path(path).ok()).collect()
+    files.iter().filter_map(|path| identity::from_path(path).ok()).collect()
 }
 
 impl Loop {
-    /// Whether its data is in this file or device.
+    /// Returns whether the device has its data in this file or device.
     pub(crate) fn is_over(&self, what: &Identity) -> bool {
         self.backing.as_ref().is_ok_and(|b| b.is_same(what)) || self.beneath.iter().any(|b| b.is_same(what))
     }
 }
 
-/// Returns the backing file or device of a loop device by its kernel name; `None` if it has none or it is
-/// unknown.
+/// Returns the identity of a loop device's backing file or device; `None` if it has none or it is unknown.
 pub fn backing(root: &Root, name: &str) -> Option<Identity> {
     find_loop(root, name)?.backing.ok()
 }
 
-/// Returns the identity of a loop device's backing file or device, and the first byte of it that is used.
+/// Returns the identity of a loop device's backing file or device, and the offset at which the device begins
+/// in it.
 pub(crate) fn backing_and_offset(root: &Root, name: &str) -> Known<(Identity, u64)> {
     loop_status(root, name).map(|status| (backing_identity(&status), status.offset_bytes))
 }
 
-/// Reads the backing file or device from a loop device. A recorded copy of a machine has no such device.
+/// Reads the status of a loop device, which names its backing file or device. A recorded copy of a machine
+/// has no such device.
 ///
 /// # Errors
-/// Why the device cannot be opened, or does not answer.
+/// Why the device cannot be opened or read.
 pub(crate) fn loop_status(root: &Root, name: &str) -> Known<LoopStatus> {
     let path = root.path(&format!("/dev/{name}"));
     let at = |why: String| format!("{}: {why}", model::name::shown(&path));
@@ -110,16 +112,16 @@ pub(crate) fn loop_status(root: &Root, name: &str) -> Known<LoopStatus> {
 /// Returns the file or block device that a loop device reported.
 pub(crate) fn backing_identity(status: &LoopStatus) -> Identity {
     if status.backing_device == 0 {
-        identity::of_numbers(status.device, status.inode)
+        identity::from_inode(status.device, status.inode)
     } else {
-        identity::of_device(number_of(status.backing_device))
+        identity::from_device_number(number_of(status.backing_device))
     }
 }
 
-/// Returns the file or device at the name of the backing file now.
+/// Returns the identity of the file or device that now has the name of the backing file.
 fn backing_by_name(root: &Root, name: &str) -> Known<Identity> {
     let file = root.read(&format!("/sys/class/block/{name}/loop/backing_file"))?;
-    identity::of_name(root, file.trim_end_matches('\n'))
+    identity::from_name(root, file.trim_end_matches('\n'))
 }
 
 #[test]
@@ -140,7 +142,7 @@ fn the_name_in_sys_counts_without_a_device_node_and_removed_files_are_unknown() 
     let names: Vec<&str> = loops.iter().map(|l| l.name.as_str()).collect();
     assert_eq!(names, ["loop0", "loop1", "loop3"]);
     assert!(loops[2].backing.is_err());
-    assert_eq!(loops[0].backing.as_ref().ok(), identity::of_path(&root.path("/images/a")).ok().as_ref());
+    assert_eq!(loops[0].backing.as_ref().ok(), identity::from_path(&root.path("/images/a")).ok().as_ref());
     assert!(loops[1].read_only && loops[1].backing.as_ref().is_err_and(|why| why.contains("(deleted)")));
     assert!(bound_loops(&Root::at("/nonexistent-prefix".into())).is_err());
 }

@@ -5,7 +5,7 @@
 //! 1. Before the first byte the mark says "being written", with the process id, its start time, its PID
 //!    namespace and the boot id. It counts only for that process.
 //! 2. At the end the mark is completed with the inode, the length and both times (mtime and ctime) of the
-//!    file. They are later compared exactly as the kernel reports them, so any other write invalidates the
+//!    file. The next call compares them with the kernel's present values, so any other write invalidates the
 //!    mark. A write through another name, a truncation and a restored mtime move the ctime; a copy has
 //!    another inode. A foreign write while fathom writes does not show in the times: the kernel reports it
 //!    ([`sys::file_use`]), and then the mark is not completed. If the kernel does not report it (before 5.13
@@ -18,7 +18,8 @@
 //! mark is completed with the present value of that clock, and again at the next tick if the ctime became
 //! another one.
 //!
-//! File systems that do not show every change in these times get no mark, see [`crate::file_systems`].
+//! Files get no mark if their file system does not show every change in these times, see
+//! [`crate::file_systems`].
 
 use crate::in_use::Use;
 use crate::root::Root;
@@ -43,7 +44,7 @@ const WRITING: &str = "2 writing";
 
 const COMPLETE: &str = "2 complete";
 
-/// How long completing a mark is tried. One tick of the kernel's clock is enough on a quiet machine.
+/// Time limit for completing a mark. One tick of the kernel's clock is enough on a quiet machine.
 const COMPLETION_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Pause between two readings of the clock.
@@ -52,25 +53,25 @@ const CLOCK_PAUSE: Duration = Duration::from_micros(200);
 /// The state of a file by its mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
-    /// Fathom made the file, and it holds exactly what fathom wrote.
+    /// Fathom made the file, and it still holds exactly what fathom wrote.
     Ours,
-    /// Fathom made the file, but it may hold other data now; with the reason.
+    /// Fathom made the file, but for this reason it may hold other data now.
     Void(String),
-    /// No mark of this file.
+    /// The file has no mark.
     Unmarked,
 }
 
-/// Whether a path leads to a file that holds exactly what fathom wrote.
+/// Returns whether a path leads to a file of fathom's that still holds exactly what fathom wrote.
 pub fn is_ours(path: &Path) -> bool {
     open(path).is_ok_and(|file| is_open(&file))
 }
 
-/// Whether an open file is fathom's.
+/// Returns whether an open file is one of fathom's.
 pub(crate) fn is_open(file: &File) -> bool {
     state(file) == State::Ours
 }
 
-/// Whether a file may be created or written again here: fathom's own, or an empty one.
+/// Returns whether fathom may create the file, or write it again: the file is its own, or empty.
 pub fn may_be_made(path: &Path) -> bool {
     open(path).is_ok_and(|file| is_open(&file) || is_empty(&file).unwrap_or(false))
 }
@@ -83,11 +84,12 @@ pub fn void_because(path: &Path) -> Option<String> {
     }
 }
 
-/// Whether an open regular file has no content. Only reading decides: some file systems report the length 0
-/// for files with content.
+/// Returns whether an open regular file is empty. Reads from it, because some file systems report the length
+/// 0 for files with content.
 ///
 /// # Errors
-/// Why it cannot be read.
+///
+/// Why the file cannot be read.
 pub fn is_empty(file: &File) -> io::Result<bool> {
     Ok(file.metadata()?.is_file() && file.read_at(&mut [0], 0)? == 0)
 }
@@ -132,7 +134,7 @@ fn state(file: &File) -> State {
     if mark.starts_with(&format!("{COMPLETE} {inode} ")) {
         return State::Void("fathom made this file, and something else has written it since (or renamed it, or changed its attributes)".into());
     }
-    // The first version of the mark had no ctime, so a write with a restored mtime does not show.
+    // The first version of the mark had no ctime, so it does not detect a write that restored the mtime.
     let inode = inode.to_string();
     if mark.strip_prefix("copy ").unwrap_or(&mark).split(' ').next() == Some(inode.as_str()) {
         return State::Void(
@@ -143,7 +145,7 @@ fn state(file: &File) -> State {
     State::Unmarked
 }
 
-/// Formats the mark of a file that is complete and has this ctime.
+/// Formats the mark of a complete file. It contains `ctime`.
 fn complete(metadata: &Metadata, ctime: i64, ctime_nsec: i64) -> String {
     format!(
         "{COMPLETE} {} {} {}.{:09} {ctime}.{ctime_nsec:09}",
@@ -157,7 +159,8 @@ fn complete(metadata: &Metadata, ctime: i64, ctime_nsec: i64) -> String {
 /// Identifies a process uniquely: its id, start time, PID namespace and boot.
 fn process_identity(root: &Root, pid: u32) -> Result<String, String> {
     let stat = root.read(&format!("/proc/{pid}/stat"))?;
-    // The name of the program may contain spaces and parentheses. The start time is field 22, and 3 is the first after the name.
+    // The program's name may contain spaces and parentheses. The first field after it is field 3, and the
+    // start time is field 22.
     let fields = stat.rsplit_once(") ").map(|(_, rest)| rest).ok_or("no fields in /proc/PID/stat")?;
     let start = fields.split(' ').nth(22 - 3).ok_or("no start time in /proc/PID/stat")?;
     let space = std::fs::read_link(root.path(&format!("/proc/{pid}/ns/pid"))).map_err(|e| e.to_string())?;
@@ -165,20 +168,20 @@ fn process_identity(root: &Root, pid: u32) -> Result<String, String> {
     Ok(format!("{pid} {start} {} {boot}", space.display()))
 }
 
-/// A file of fathom's while it is written. Dropping it completes the mark.
+/// A file of fathom's that is being written. Dropping this value completes the mark.
 #[derive(Debug)]
 pub struct Writing {
-    /// Open for reading only: another descriptor for writing would count as another user.
+    /// The file, open for reading only: a descriptor for writing would count as another user.
     file: File,
-    /// The greatest length that fathom gives the file.
+    /// The largest length that fathom's writes give the file.
     max_bytes: u64,
-    /// Reports writes of other processes; `None` where the kernel does not.
+    /// Reports writes of other processes; `None` if the kernel cannot.
     foreign_writes: Option<Watch>,
 }
 
 impl Writing {
-    /// Marks a file of fathom's as being written, before the first byte. `None` if the file is not fathom's,
-    /// or gets no mark.
+    /// Marks a file as being written, before the first byte. `None` if the file is not fathom's, or gets no
+    /// mark.
     pub fn begin(path: &Path) -> Option<Self> {
         let file = open(path).ok()?;
         if is_open(&file) { Self::mark(file) } else { None }
@@ -210,16 +213,16 @@ impl Writing {
         })
     }
 
-    /// Sets the greatest length that fathom's writes give the file. Bytes beyond it are another program's.
+    /// Sets the largest length that fathom's writes give the file. Bytes beyond it are another program's.
     pub fn at_most(&mut self, planned_bytes: u64) {
         self.max_bytes = self.file.metadata().map_or(u64::MAX, |metadata| metadata.len().max(planned_bytes));
     }
 
-    /// Completes the mark. It remains "being written" if another process wrote to the file, has it open for
-    /// writing, or changes it meanwhile.
+    /// Completes the mark. The mark stays "being written" if another process wrote to the file, has it open
+    /// for writing, or changes it now.
     fn complete(&mut self) -> Option<()> {
         let before = self.file.metadata().ok()?;
-        // A removed file needs no mark. Only the holder of a mark completes it.
+        // A removed file needs no mark. Only the process that holds the mark completes it.
         if before.nlink() == 0 || before.len() > self.max_bytes || !is_open(&self.file) {
             return None;
         }
@@ -235,7 +238,7 @@ impl Writing {
         while begun.elapsed() < COMPLETION_TIMEOUT && written(&now) == written(&before) {
             let tick = clock_gettime(ClockId::RealtimeCoarse);
             let tick = (tick.tv_sec, tick.tv_nsec);
-            // After this tick, a later change gets a later time.
+            // From the next tick on, every change gets a later time.
             if tick > (now.ctime(), now.ctime_nsec()) && tick > (now.mtime(), now.mtime_nsec()) {
                 set(&self.file, &complete(&before, tick.0, tick.1));
                 now = self.file.metadata().ok()?;
@@ -246,7 +249,7 @@ impl Writing {
             std::thread::sleep(CLOCK_PAUSE);
         }
         if written(&now) == written(&before) {
-            // The file system has no such precise times, so no mark can hold.
+            // The file system's times are too coarse for a mark, so remove it.
             let _ = fremovexattr(&self.file, MARK);
         }
         None
@@ -259,7 +262,7 @@ impl Drop for Writing {
     }
 }
 
-/// Sets the mark. If this fails, the next call asks before it writes.
+/// Sets the mark. Returns false if this fails; then the file needs `--destroy` the next time.
 fn set(file: &File, mark: &str) -> bool {
     fsetxattr(file, MARK, mark.as_bytes(), XattrFlags::empty()).is_ok()
 }

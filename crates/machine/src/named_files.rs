@@ -1,8 +1,8 @@
 //! Files that a command line names: their length, how they are stored, and how much of them is cached.
 //!
 //! 1. [`find`] takes each argument as a path, and the value of arguments such as `if=PATH` and
-//!    `--output=PATH`. It keeps paths that exist, and those whose directory exists, since the command may
-//!    create them. The caller drops what turned out not to be a path.
+//!    `--output=PATH`. It keeps paths that exist, and paths in an existing directory, because the command may
+//!    create them. The caller drops arguments that turn out not to be paths.
 //! 2. [`state`] adds up a file, a block device, or all files below a directory. Symbolic links below a
 //!    directory are not followed.
 
@@ -16,7 +16,7 @@ use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Most files below a directory. The state of more is unknown.
+/// Maximum number of files below a directory. With more files the state is unknown.
 const MAX_FILES: u64 = 200_000;
 
 /// A path on a command line.
@@ -24,19 +24,19 @@ const MAX_FILES: u64 = 200_000;
 pub struct Named {
     /// The path as it was typed.
     pub path: PathBuf,
-    /// The path itself, or the directory in which it may appear.
+    /// The path, or its directory while the path does not exist.
     existing: PathBuf,
     /// Where `existing` is stored, or why that is unknown.
     pub place: Known<Place>,
 }
 
 impl Named {
-    /// Why it is in memory; `None` for storage.
+    /// Returns why the path is in memory; `None` for storage.
     pub fn memory(&self) -> Option<String> {
         self.place.as_ref().ok()?.ram.clone()
     }
 
-    /// Why no device below it is visible; `None` for memory and for a device.
+    /// Returns why no device below the path is visible; `None` for a path in memory or with a device.
     pub fn blind(&self) -> Option<String> {
         match &self.place {
             Ok(place) if place.ram.is_some() => None,
@@ -113,11 +113,12 @@ pub fn files(path: &Path) -> Known<Vec<PathBuf>> {
     Ok(out)
 }
 
-/// Adds up all files at or below a path. `with_extents` also asks the file system for ranges that were never written, which may
-/// write dirty pages back: so not directly after a run.
+/// Adds up all files at or below a path. `with_extents` also maps the ranges that were never written. That
+/// may write dirty pages back, so do not use it directly after a run.
 ///
 /// # Errors
-/// Returns the reason if a file cannot be opened, so that no sum is too small.
+///
+/// The reason if a file cannot be opened, because the sum would be too small.
 pub fn state(path: &Path, with_extents: bool) -> Known<FilesState> {
     let start = FilesState {
         unwritten_bytes: with_extents.then_some(0),
@@ -152,7 +153,8 @@ fn add(sum: FilesState, path: &Path, with_extents: bool) -> Known<FilesState> {
     })
 }
 
-/// Opens a file, if allowed without changing its access time. Does not block on a FIFO.
+/// Opens a file for reading, without updating its access time if the kernel allows that. Does not block on a
+/// FIFO.
 fn open(path: &Path) -> std::io::Result<File> {
     let flags = |noatime: i32| rustix::fs::OFlags::NONBLOCK.bits() as i32 | noatime;
     let with = |flags| OpenOptions::new().read(true).custom_flags(flags).open(path);

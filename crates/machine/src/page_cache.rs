@@ -18,11 +18,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use sys::page_cache;
 
-/// Attempts of an eviction: pages in a per-CPU list escape the first one.
+/// Attempts to evict a file. Pages in a per-CPU list escape the first one.
 const MAX_EVICTIONS: u32 = 5;
 const BETWEEN_EVICTIONS: Duration = Duration::from_millis(2);
 const POLL: Duration = Duration::from_millis(20);
-/// If dirty bytes do not fall by this much in this time, waiting longer is useless.
+/// If the dirty bytes fall by less than this in one period, waiting longer is useless.
 const MIN_FALL_BYTES: u64 = 1 << 20;
 const PATIENCE: Duration = Duration::from_millis(300);
 
@@ -32,15 +32,15 @@ const PATIENCE: Duration = Duration::from_millis(300);
 /// Why it could not be written back, or why the remaining pages are unknown.
 pub fn evict(file: &File) -> Known<Pages> {
     match file.sync_data() {
-        // A file system mounted read-only has nothing to write back.
+        // A file system that is mounted read-only has nothing to write back.
         Err(e) if !matches!(e.kind(), io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::InvalidInput) => {
-            return Err(format!("it could not be written back: {}", describe(&e)));
+            return Err(format!("writing the file's dirty pages back failed: {}", describe(&e)));
         }
         _ => {}
     }
     for attempt in 1.. {
         fadvise(file, 0, None, Advice::DontNeed)
-            .map_err(|e| format!("it could not be evicted: {}", describe(&e.into())))?;
+            .map_err(|e| format!("evicting the file from the page cache failed: {}", describe(&e.into())))?;
         let seen = count_cached_pages(file)?;
         if seen.cached == 0 || attempt == MAX_EVICTIONS {
             return Ok(seen);
@@ -50,10 +50,11 @@ pub fn evict(file: &File) -> Known<Pages> {
     count_cached_pages(file)
 }
 
-/// Writes all dirty data of a file's file system back, which would otherwise be written during the run.
+/// Writes back all dirty data of a file's file system, so that it does not happen during the run.
 ///
 /// # Errors
-/// Why it could not.
+///
+/// Why the file system could not be synced.
 pub fn write_back(file: &File) -> Known<()> {
     rustix::fs::syncfs(file).map_err(|e| format!("syncfs: {}", describe(&e.into())))
 }
@@ -72,7 +73,7 @@ pub fn fill(file: &File, from: u64, bytes: u64, stop: &AtomicBool) -> Known<()> 
             Ok(0) => break,
             Ok(read) => at = at.saturating_add(read as u64),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(format!("it could not be read into the page cache: {}", describe(&e))),
+            Err(e) => return Err(format!("reading the file into the page cache failed: {}", describe(&e))),
         }
     }
     Ok(())
@@ -81,20 +82,20 @@ pub fn fill(file: &File, from: u64, bytes: u64, stop: &AtomicBool) -> Known<()> 
 /// How waiting for write-back ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settled {
-    /// How long it took.
+    /// Duration of the wait.
     pub waited: Duration,
-    /// Bytes dirty or in write-back on the whole machine at the end.
+    /// Bytes that are dirty or in write-back on the whole machine at the end.
     pub left_bytes: Known<u64>,
 }
 
 impl Settled {
-    /// Returns a note for the report; `None` if the machine is at rest.
+    /// Returns a note for the report if the machine was not at rest.
     pub fn note(&self) -> Option<String> {
         let waited = self.waited.as_secs_f64();
         match &self.left_bytes {
             Ok(left) if *left < BACKLOG_BYTES => None,
             Ok(left) => Some(format!(
-                "{} of other data were still not written back when the run began, after {waited:.1} s of waiting",
+                "{} of dirty data on this machine were not written back when the run began, after {waited:.1} s of waiting",
                 show_bytes(*left)
             )),
             Err(why) => Some(format!("could not check whether write-back had finished: {why}")),
@@ -102,7 +103,8 @@ impl Settled {
     }
 }
 
-/// Waits until dirty pages and write-back are at rest or fall no longer, until `limit` or the stop flag.
+/// Waits until dirty pages and write-back are at rest or no longer fall, at most until `limit` or the stop
+/// flag.
 pub fn settle(root: &Root, limit: Duration, stop: &AtomicBool) -> Settled {
     let start = Instant::now();
     let mut lowest = u64::MAX;

@@ -1,7 +1,7 @@
 //! The probe: reads some blocks of a target one at a time past the page cache, each twice.
 //!
-//! It shows whether the target holds anything but zeros, and whether a second read is faster than the first.
-//! It runs before the first run and outside every measured window, and is not a result.
+//! The probe shows whether the target holds only zeros, and whether a second read is faster than the first.
+//! It runs before the first run, outside every measured window. Its times are not results.
 
 use crate::error::describe;
 use crate::page_cache;
@@ -16,19 +16,19 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use sys::arena::Arena;
 
-/// Number of blocks.
+/// Number of blocks read.
 const BLOCKS: u64 = 64;
-/// Smallest block.
+/// Minimum block size in bytes.
 const MIN_BLOCK_BYTES: u64 = 4096;
-/// Blocks that are read once before the same are read again. Few, so that a slow moment of the machine or its
-/// host slows first and second reads alike: with all first reads before the second ones, one of 200 honest
-/// runs had such a moment in them, and they took four times as long.
+/// Number of blocks that are read once before the same blocks are read again. The number is small, so that a
+/// slow moment of the machine or its host slows first and second reads alike. When all first reads preceded
+/// the second ones, such a moment made the first reads of one in 200 honest runs take four times as long.
 const ROUND: usize = 8;
-/// No further block begins after this time: enough for 64 blocks of a rotating disk.
+/// No further block begins after this time. It is enough for 64 blocks of a rotating disk.
 const PROBE_TIME: Duration = Duration::from_millis(500);
-/// Longest wait for a target that does not answer.
+/// Time limit for a read of a target that does not answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Distinguishes the seed of offsets from all others of the session.
+/// Makes the seed of the offsets different from all other seeds of the session.
 const SALT: u64 = 0x7072_6f62_6500;
 
 /// Reads blocks of `span` from a file opened with `O_DIRECT`, which needs offsets and lengths in multiples of
@@ -41,9 +41,9 @@ pub fn probe_latency(file: File, span: Range<u64>, align: u32, seed: u64) -> Kno
     let block_bytes = MIN_BLOCK_BYTES.max(u64::from(align));
     let offsets = offsets(&span, block_bytes, seed);
     if offsets.is_empty() {
-        return Err(format!("its span contains no aligned block of {block_bytes} bytes"));
+        return Err(format!("the target's span contains no aligned block of {block_bytes} bytes"));
     }
-    // A separate thread, since a target that never answers would block the caller.
+    // Reads run in a separate thread, because a target that never answers would block the caller.
     let (sender, receiver) = mpsc::channel();
     std::thread::Builder::new()
         .name("probe".into())
@@ -73,7 +73,7 @@ fn read(file: &File, offsets: &[u64], block_bytes: u64) -> Known<Probe> {
     }
     match (cached_before, page_cache::count_cached_pages(file).map(|p| p.cached)) {
         (Ok(before), Ok(after)) if after > before => {
-            Err("direct reads of it went through the page cache".into())
+            Err("direct reads of the target went through the page cache".into())
         }
         _ => Ok(probe),
     }
@@ -81,7 +81,8 @@ fn read(file: &File, offsets: &[u64], block_bytes: u64) -> Known<Probe> {
 
 /// Reads a block and returns the time it took in ns.
 fn read_one(file: &File, block: &mut [u8], offset: u64) -> Known<u64> {
-    // Bytes that the kernel does not write must not pass for zeros that it read.
+    // The block is filled with another pattern first, so that bytes that the kernel did not write are not
+    // taken for zeros.
     block.fill(0xA5);
     let start = Instant::now();
     let count = file.read_at(block, offset).map_err(|e| format!("a read at {offset}: {}", describe(&e)))?;
@@ -102,7 +103,7 @@ fn offsets(span: &Range<u64>, block_bytes: u64, seed: u64) -> Vec<u64> {
     }
     let wanted = blocks.min(BLOCKS) as usize;
     let mut seen = BTreeSet::new();
-    // This many draws almost surely find each of up to 64 blocks. One missing block is no loss.
+    // This many draws find each of up to 64 blocks almost certainly. One missing block does no harm.
     let draws = (0..64 * BLOCKS).map(|i| split_mix(seed ^ SALT ^ split_mix(i)) % blocks);
     draws
         .filter(|block| seen.insert(*block))

@@ -11,7 +11,8 @@
 //! 1. The page faults of ended children in `/proc/PID/stat` grow exactly when that happens.
 //! 2. Then the process's own part is the growth of its threads' counters, `/proc/PID/task/*/io`, which
 //!    contain nothing of children.
-//! 3. The rest was done by ended children, less what the earlier snapshot had seen under their own ids.
+//! 3. The rest is the I/O of ended children, minus the part that the earlier snapshot counted under their own
+//!    ids.
 //!
 //! Written bytes count when they are made dirty, for the process that did it. Later write-back is charged to
 //! no process, or to a kernel thread. The I/O of other users' processes is visible to root only.
@@ -39,9 +40,11 @@ pub struct Processes {
 struct Process {
     name: String,
     cpu_ticks: u64,
-    /// Bytes that it and its ended children fetched from and sent to storage; `None` without permission.
+    /// Bytes that the process and its ended children fetched from and sent to storage; `None` without
+    /// permission.
     io_bytes: Option<u64>,
-    /// Grows when the counters of an ended child are added to its own.
+    /// Page faults of ended children. They grow when the kernel adds an ended child's counters to this
+    /// process.
     children_faults: u64,
 }
 
@@ -50,12 +53,13 @@ struct Process {
 pub struct Busy {
     /// Process id.
     pub pid: u32,
-    /// Name, as `ps -o comm` shows it. If its children ended between the samples, the bytes include theirs,
-    /// and the name says so.
+    /// Name, as `ps -o comm` shows it. If children ended between the samples, the bytes include theirs and
+    /// the name says so.
     pub name: String,
-    /// CPU time, ms.
+    /// CPU time in ms.
     pub cpu_ms: u64,
-    /// Bytes that it read and wrote; `None` without permission. Written bytes count when they are made dirty.
+    /// Bytes that the process read and wrote; `None` without permission. Written bytes count when they are
+    /// made dirty.
     pub io_bytes: Option<u64>,
 }
 
@@ -67,7 +71,7 @@ impl Processes {
     pub fn list(root: &Root) -> Known<Self> {
         let names = root.list("/proc").map_err(|why| format!("/proc: {why}"))?;
         let pids = names.iter().filter_map(|n| n.parse::<u32>().ok());
-        // Processes that ended meanwhile are left out.
+        // Processes that ended after they were listed are ignored.
         let all = pids.filter_map(|pid| process(root, pid)).collect();
         Ok(Self { all })
     }
@@ -94,7 +98,7 @@ impl Processes {
         self.all.iter().filter_map(one).collect()
     }
 
-    /// Returns the number of processes whose I/O is hidden from this user.
+    /// Returns the number of processes that hide their I/O from this user.
     pub fn hidden(&self) -> usize {
         self.all.values().filter(|p| p.io_bytes.is_none()).count()
     }
@@ -115,15 +119,15 @@ fn process(root: &Root, pid: u32) -> Option<(Id, Process)> {
     Some(((pid, began), Process { name, cpu_ticks, io_bytes, children_faults }))
 }
 
-/// The fields of `/proc/PID/stat` that are used.
+/// The fields of `/proc/PID/stat` that fathom uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
     /// Name, as `ps -o comm` shows it.
     pub(crate) name: String,
     /// Process id of its parent.
     pub(crate) parent: u32,
-    /// Page faults of its ended children and their children, which are added when their parent waits for
-    /// them.
+    /// Page faults of ended children and of their children. The kernel adds them when a parent waits for an
+    /// ended child.
     pub(crate) children_faults: u64,
     /// CPU time in ticks.
     pub(crate) cpu_ticks: u64,
@@ -131,7 +135,7 @@ pub(crate) struct Stat {
     pub(crate) began: u64,
     /// Whether it is a thread of the kernel.
     pub(crate) kernel: bool,
-    /// Whether it has ended and its parent has not waited for it yet.
+    /// Whether the process has ended but its parent has not waited for it yet.
     pub(crate) ended: bool,
 }
 
@@ -145,7 +149,7 @@ pub(crate) fn parse_stat(text: &str) -> Option<Stat> {
     let name = before.split_once('(')?.1.to_owned();
     let fields: Vec<&str> = after.split_ascii_whitespace().collect();
     let number = |i: usize| fields.get(i)?.parse::<u64>().ok();
-    // Fields 3, 4, 9, 11, 13, 14, 15 and 22 of the line; the first after the name is field 3.
+    // Fields 3, 4, 9, 11, 13, 14, 15 and 22 of the line. The first field after the name is field 3.
     Some(Stat {
         name,
         parent: u32::try_from(number(1)?).ok()?,
@@ -162,7 +166,7 @@ fn parse_storage_bytes(text: &str) -> Option<u64> {
     Some(value("read_bytes:")?.saturating_add(value("write_bytes:")?))
 }
 
-/// `/proc/PID/io`, or a difference of two.
+/// The counters of `/proc/PID/io`, or the difference of two samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IoCounters {
     /// Bytes that calls read, from the page cache or elsewhere.
@@ -194,16 +198,16 @@ pub struct Faults {
 pub fn faults(root: &Root, pid: u32, tid: Option<u32>) -> Option<Faults> {
     let path = tid.map_or_else(|| format!("/proc/{pid}/stat"), |tid| format!("/proc/{pid}/task/{tid}/stat"));
     let text = root.read(&path).ok()?;
-    // The name may contain anything. Field 3 follows it; faults are fields 10 and 12.
+    // The name may contain anything. Field 3 follows it. The faults are fields 10 and 12.
     let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace().skip(7);
     let minor = fields.next()?.parse().ok()?;
     let major = fields.nth(1)?.parse().ok()?;
     Some(Faults { major, minor })
 }
 
-/// Maximum number of descriptors read per process. A process with more is judged by these.
+/// Maximum number of descriptors read per process. The remaining descriptors of a process are ignored.
 const MAX_DESCRIPTORS: usize = 256;
-/// Most threads that are read.
+/// Maximum number of threads read per process.
 const MAX_THREADS: usize = 64;
 /// The link target of an io_uring.
 const IO_URING_LINK: &str = "anon_inode:[io_uring]";
@@ -211,14 +215,15 @@ const IO_URING_LINK: &str = "anon_inode:[io_uring]";
 /// Reads how a process has files on these devices open.
 ///
 /// # Errors
-/// Why its descriptors are not visible.
+/// Why the process's descriptors are not visible.
 pub fn open_flags_of_process(root: &Root, pid: u32, on: &OnDevices) -> Known<Open> {
     let dir = format!("/proc/{pid}");
     let names = root.list(&format!("{dir}/fd"))?;
     let mut open = Open::default();
     let mut left = MAX_DESCRIPTORS;
     read_descriptor_table(root, &dir, &names, on, &mut open, &mut left);
-    // Threads may have separate descriptors. A table with the same numbers is taken for the same one.
+    // Threads may have separate file tables. Two tables with the same descriptor numbers are taken for one
+    // table.
     for task in root.list(&format!("{dir}/task")).unwrap_or_default().iter().take(MAX_THREADS) {
         let task = format!("{dir}/task/{task}");
         let own = root.list(&format!("{task}/fd")).unwrap_or_default();
@@ -258,7 +263,7 @@ fn read_descriptor(root: &Root, dir: &str, name: &str, on: &OnDevices, open: &mu
     if !leads_to.starts_with('/') {
         return;
     }
-    let Ok(what) = identity::of_path_cached(&root.path(&at)) else { return };
+    let Ok(what) = identity::from_path_cached(&root.path(&at)) else { return };
     let info = root.read(&format!("{dir}/fdinfo/{name}")).unwrap_or_default();
     let word = |key: &str| info.lines().find_map(|l| l.strip_prefix(key)).map(str::trim);
     let is_on_device = match &what {
@@ -278,8 +283,8 @@ fn read_descriptor(root: &Root, dir: &str, name: &str, on: &OnDevices, open: &mu
     open.sync |= flags.bits().cast_signed() & O_DSYNC != 0;
 }
 
-/// Whether a file on these devices is mapped that contains no executed code: programs and libraries are
-/// mapped everywhere.
+/// Returns whether a file on these devices is mapped. Ignores files with executable mappings, because
+/// programs and libraries are mapped everywhere.
 fn is_mapped(maps: &str, on: &OnDevices) -> bool {
     let all = || maps.lines().filter_map(mapping);
     let number = |file: &Identity| match file {
@@ -312,7 +317,8 @@ pub struct ProcessIo {
 struct Reading {
     stat: Stat,
     counters: IoCounters,
-    /// Sum of its live threads, without ended threads and children; the whole counters if no child has ended.
+    /// Sum over the live threads, without ended threads and children. If no child has ended, the counters of
+    /// the process.
     threads: IoCounters,
 }
 
@@ -325,17 +331,17 @@ pub struct Moved {
     pub name: String,
     /// Whether it is a thread of the kernel.
     pub kernel: bool,
-    /// Whether its ended children, or ended threads along with them, did the I/O, and not the process itself.
+    /// Whether the process's ended children (or its ended threads) did the I/O instead of the process itself.
     pub by_children: bool,
-    /// Its I/O.
+    /// I/O between the samples.
     pub counters: IoCounters,
 }
 
 impl ProcessIo {
-    /// Takes a sample. `before` saves reading more than one file for processes without I/O since then.
+    /// Takes a sample. For processes without I/O since `before`, it reads only one file.
     ///
     /// # Errors
-    /// Why they cannot be listed. For [`Whose::ThreadsOf`], that there is no such process.
+    /// Why `/proc` cannot be listed, or that the process of [`Whose::ThreadsOf`] does not exist.
     pub fn sample(root: &Root, whose: Whose, before: Option<&Self>) -> Known<Self> {
         let dir = match whose {
             Whose::Processes => "/proc".to_owned(),
@@ -349,13 +355,13 @@ impl ProcessIo {
         {
             return Err(format!("{dir}/{only}: it has ended"));
         }
-        // If other users' processes are hidden completely (hidepid), process 1 is too.
+        // If other users' processes are hidden completely (hidepid), process 1 is hidden too.
         let all_hidden = whose == Whose::Processes && !ids.contains(&1);
         let mut sample = Self { all: BTreeMap::new(), hidden: usize::from(all_hidden) };
         for id in ids {
             let text = root.read(&format!("{dir}/{id}/io"));
             let Some(counters) = text.as_deref().ok().and_then(parse_io_counters) else {
-                // A process that ended meanwhile hides nothing.
+                // A process that ended after it was listed hides nothing.
                 sample.hidden += usize::from(root.has(&format!("{dir}/{id}")));
                 continue;
             };
@@ -363,7 +369,7 @@ impl ProcessIo {
             if let Some(known) = known {
                 sample.all.insert(id, known.clone());
             } else if let Some(stat) = stat(root, &dir, id) {
-                // Without ended children all I/O is the process's own, so the threads need not be read.
+                // Without ended children all I/O is the process's own, so its threads need not be read.
                 let has_children = whose == Whose::Processes && stat.children_faults > 0;
                 let threads = if has_children { sum_of_threads(root, id) } else { counters };
                 sample.all.insert(id, Reading { stat, counters, threads });
@@ -372,7 +378,7 @@ impl ProcessIo {
         Ok(sample)
     }
 
-    /// Returns the processes with I/O since `before`. All I/O of a process that began meanwhile counts.
+    /// Returns the processes with I/O since `before`. All I/O of a process that began since then counts.
     pub fn moved_since(&self, before: &Self) -> Vec<Moved> {
         let mut out = Vec::new();
         for (id, now) in &self.all {
@@ -401,7 +407,7 @@ impl ProcessIo {
         out
     }
 
-    /// Returns the children of a process that are in `before` and not in this sample.
+    /// Returns the children of a process that are in `before` but not in this sample.
     fn gone_since<'b>(&self, before: &'b Self, parent: u32) -> impl Iterator<Item = &'b Reading> {
         let is_gone = |(id, seen): &(&u32, &Reading)| {
             seen.stat.parent == parent && self.all.get(id).is_none_or(|now| now.stat.began != seen.stat.began)
@@ -409,14 +415,14 @@ impl ProcessIo {
         before.all.iter().filter(is_gone).map(|(_, seen)| seen).collect::<Vec<_>>().into_iter()
     }
 
-    /// Returns a process of this sample, without any I/O.
+    /// Returns a process of this sample with zero I/O.
     pub fn still(&self, id: u32) -> Option<Moved> {
         let seen = self.all.get(&id)?;
         let (name, kernel) = (seen.stat.name.clone(), seen.stat.kernel);
         Some(Moved { id, name, kernel, by_children: false, counters: IoCounters::default() })
     }
 
-    /// Returns the least number of processes whose counters are hidden from this user.
+    /// Returns the minimum number of processes that hide their counters from this user.
     pub fn hidden(&self) -> usize {
         self.hidden
     }
@@ -463,11 +469,12 @@ impl IoCounters {
     }
 }
 
-/// Returns the I/O of this process's ended children so far: its counters without those of its threads.
+/// Returns the I/O of this process's ended children so far: the process's counters minus those of its
+/// threads.
 ///
 /// # Errors
 /// Returns why `/proc/self/io` cannot be read.
-pub fn of_this_process(root: &Root) -> Known<IoCounters> {
+pub fn ended_children_io(root: &Root) -> Known<IoCounters> {
     let pid = std::process::id();
     let sum_of_threads = sum_of_threads(root, pid);
     let path = "/proc/self/io";
@@ -480,7 +487,7 @@ fn stat(root: &Root, dir: &str, id: u32) -> Option<Stat> {
     parse_stat(&root.read(&format!("{dir}/{id}/stat")).ok()?)
 }
 
-/// The sum over the threads of a process that are alive. One that ends meanwhile is left out.
+/// Returns the sum over the live threads of a process. Ignores a thread that ends before it is read.
 fn sum_of_threads(root: &Root, pid: u32) -> IoCounters {
     let dir = format!("/proc/{pid}/task");
     let threads = root.list(&dir).unwrap_or_default();
@@ -716,7 +723,7 @@ mod open_files_tests {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         let put = |path: &str, text: &str| put(dir.path(), path, text);
         put("data/file", "x");
-        let number = match identity::of_path(&dir.path().join("data/file")) {
+        let number = match identity::from_path(&dir.path().join("data/file")) {
             Ok(Identity::File { device, .. }) => device,
             other => panic!("{other:?}"),
         };

@@ -21,7 +21,8 @@ use std::path::Path;
 /// Resolves a path.
 ///
 /// # Errors
-/// If its status cannot be read. [`Place::blind`] has the reason if a device could not be followed.
+/// If the status of the path cannot be read. [`Place::blind`] has the reason if a device could not be
+/// followed.
 pub fn resolve(root: &Root, path: &Path) -> Result<Place, MachineError> {
     let status = identity::status_by_path(path).map_err(|e| MachineError::at(path, "accessed", &e))?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
@@ -31,19 +32,21 @@ pub fn resolve(root: &Root, path: &Path) -> Result<Place, MachineError> {
     Ok(place_of(root, path, &status, file.map(File::from).as_ref()))
 }
 
-/// Resolves a block device by its kernel name, with or without a node; `None` if there is no such device.
+/// Resolves a block device by its kernel name. The device needs no node in `/dev`. `None` if there is no such
+/// device.
 pub fn resolve_device(root: &Root, name: &str) -> Option<Place> {
-    // A name in `/sys` is not a path.
+    // Only a name counts here: a path would lead elsewhere in `/sys`.
     let is_name = !name.is_empty() && !name.contains('/') && name != "." && name != "..";
     let number = stack::number_of(root, name).filter(|_| is_name)?;
     let mounts = file_systems::read(root).unwrap_or_default();
     Some(place_of_device(root, &mounts, Path::new(&format!("/dev/{name}")), &number))
 }
 
-/// Resolves an open file, which may have no name. `path` names the place and decides its mount.
+/// Resolves an open file, which may have no name. `path` names its place and decides its mount.
 ///
 /// # Errors
-/// If its status cannot be read.
+///
+/// If the status of the file cannot be read.
 pub fn resolve_open(root: &Root, file: &File, path: &Path) -> Result<Place, MachineError> {
     let status = identity::status_by_file(file).map_err(|e| MachineError::at(path, "accessed", &e))?;
     Ok(place_of(root, path, &status, Some(file)))
@@ -76,7 +79,7 @@ fn place_of(root: &Root, path: &Path, status: &FileStatus, file: Option<&File>) 
     Place { file_system, direct, ..place }
 }
 
-/// Returns the place of a block device that is itself the target.
+/// Returns the place of a block device that is the target itself.
 pub(crate) fn place_of_device(root: &Root, mounts: &[Mount], path: &Path, number: &str) -> Place {
     let mut stack = Stack::new(root, mounts);
     let tops = stack.add(number).into_iter().collect();
@@ -116,14 +119,14 @@ fn attributes(known: StatxAttributes, file: Option<&File>) -> Vec<String> {
 /// The mounts of this process.
 const MOUNTINFO: &str = "/proc/self/mountinfo";
 
-/// Block devices, and the mounts whose files are on them.
+/// Block devices, and the mounts that have their files on them.
 #[derive(Clone, Debug, Default)]
 pub struct OnDevices {
     /// `major:minor` of the devices.
     devices: Vec<String>,
-    /// Text of [`MOUNTINFO`] when the mounts were followed.
+    /// Text of [`MOUNTINFO`] when the mounts were last followed.
     text: String,
-    /// `major:minor` of the files on these devices, and the ids of their mounts in this namespace.
+    /// `major:minor` of files on these devices, and the ids of the mounts in this namespace.
     mounts: Vec<(String, u64)>,
 }
 
@@ -135,7 +138,7 @@ impl OnDevices {
         on_devices
     }
 
-    /// Follows the mounts again if they or the devices changed.
+    /// Follows the mounts again if the mounts or the devices have changed.
     pub fn renew(&mut self, root: &Root, devices: &[String]) {
         let text = root.read(MOUNTINFO).unwrap_or_default();
         if text != self.text || devices != self.devices {
@@ -144,13 +147,13 @@ impl OnDevices {
         }
     }
 
-    /// Whether one of the devices has this number.
+    /// Returns whether one of the devices has this number.
     pub(crate) fn is_device(&self, number: &str) -> bool {
         self.devices.iter().any(|d| d == number)
     }
 
-    /// Whether a file is on one of the devices: its file system shows this number, or it was opened through
-    /// this mount.
+    /// Returns whether a file is on one of the devices. Either its file system has this number, or it was
+    /// opened through this mount.
     pub(crate) fn holds(&self, number: &str, mount: Option<u64>) -> bool {
         self.mounts.iter().any(|(n, id)| n == number || Some(*id) == mount)
     }
@@ -158,7 +161,7 @@ impl OnDevices {
     fn follow(&mut self, text: String, root: &Root) {
         let all = file_systems::parse(&text);
         self.text = text;
-        // One stack for all mounts, so that each device is read once.
+        // One stack for all mounts, so that each device is read only once.
         let mut stack = Stack::new(root, &all);
         let mut below: Vec<(&Mount, Vec<usize>)> = Vec::new();
         for mount in &all {
@@ -172,7 +175,7 @@ impl OnDevices {
     }
 }
 
-/// Whether any of these layers, or a layer below them, is one of the devices.
+/// Returns whether any of the layers `tops`, or a layer below them, is one of the devices.
 fn any_reaches(layers: &[Layer], tops: &[usize], devices: &[String]) -> bool {
     let mut seen = vec![false; layers.len()];
     let mut open = tops.to_vec();

@@ -1,9 +1,9 @@
-//! What this process may do here, found out without doing it: io_uring, libaio, cgroups, tracing, reading
+//! The rights of this process, tested without using them: io_uring, libaio, cgroups, tracing, reading
 //! devices.
 //!
-//! io_uring and libaio are set up at their smallest size and given back. If io_uring is denied, the cause
-//! follows from the errno, from `kernel.io_uring_disabled`, from the seccomp mode in `/proc/self/status` and
-//! from the kernel's release. Whether a target may be written is decided in `safety`.
+//! io_uring and libaio are set up at their smallest size and released again. If io_uring is denied, the cause
+//! follows from the errno, `kernel.io_uring_disabled`, the seccomp mode in `/proc/self/status`, and the
+//! kernel's release. `safety` decides whether a target may be written.
 
 use crate::cgroup;
 use crate::error::describe;
@@ -24,31 +24,32 @@ use sys::ring::{Ring, RingOptions};
 const TRACE_POINT: &str = "events/block/block_rq_issue/enable";
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 
-/// The rights of this process, or why it lacks them.
+/// The rights of this process, with a reason for each missing one.
 #[derive(Clone, Debug)]
 pub struct Rights {
-    /// A ring of io_uring can be set up.
+    /// Whether a ring of io_uring can be set up, or what denies it.
     pub io_uring: Result<(), IoUringDenied>,
-    /// What would allow io_uring; `None` if it is allowed, or if nothing on this machine would help.
+    /// What the user can change to allow io_uring; `None` if it is allowed, or if nothing on this machine
+    /// would help.
     pub io_uring_advice: Option<&'static str>,
-    /// A context of libaio can be set up.
+    /// Whether a context of libaio can be set up.
     pub libaio: Known<()>,
-    /// `/sys` is mounted read-only, as in a container: its settings can only be changed outside.
+    /// Whether `/sys` is mounted read-only, as in a container. Its settings can then be changed only outside.
     pub sys_is_read_only: bool,
-    /// A cgroup can be created: the version of its hierarchy.
+    /// Version of the cgroup hierarchy in which a cgroup can be created, or why none can.
     pub cgroup: Known<u8>,
-    /// Trace points of the block layer can be switched on.
+    /// Whether trace points of the block layer can be switched on.
     pub tracing: Known<()>,
-    /// Devices, by kernel name, that can be opened for reading.
+    /// For each device, by kernel name, whether it can be opened for reading.
     pub devices: Vec<(String, Known<()>)>,
-    /// Files that may be open at once; `None` for no limit.
+    /// Maximum number of open files; `None` for no limit.
     pub open_files: Option<u64>,
-    /// Memory that may be locked, in bytes; `None` for no limit.
+    /// Maximum locked memory in bytes; `None` for no limit.
     pub locked_bytes: Option<u64>,
 }
 
 /// Tests all rights, and whether these devices can be read.
-pub fn look<'a>(root: &Root, devices: impl Iterator<Item = &'a str>) -> Rights {
+pub fn test_rights<'a>(root: &Root, devices: impl Iterator<Item = &'a str>) -> Rights {
     let exempt = rustix::process::geteuid().is_root();
     let io_uring = io_uring(root);
     Rights {
@@ -65,15 +66,16 @@ pub fn look<'a>(root: &Root, devices: impl Iterator<Item = &'a str>) -> Rights {
     }
 }
 
-/// Whether trace points can be switched on, as `capture` and `watch` find tracefs: if it is not mounted, root
-/// gets a private mount.
+/// Tests whether trace points can be switched on. Finds tracefs as `capture` and `watch` do: if it is not
+/// mounted, root gets a private mount.
 fn tracing() -> Known<()> {
     let tracefs = sys::tracefs::directory()?;
     accessat(&tracefs, TRACE_POINT, Access::WRITE_OK, AtFlags::EACCESS)
         .map_err(|e| format!("{TRACE_POINT} of tracefs: {}", describe(&e.into())))
 }
 
-/// Whether a device can be opened for reading. Opening does no I/O, and permission bits alone do not decide.
+/// Tests whether a device can be opened for reading. Opening does no I/O, and the permission bits alone do
+/// not decide.
 fn readable_device(root: &Root, name: &str) -> Known<()> {
     // `/sys` writes `!` for `/` in device names.
     let path = root.path(&format!("/dev/{}", name.replace('!', "/")));
@@ -84,25 +86,25 @@ fn readable_device(root: &Root, name: &str) -> Known<()> {
 const IO_URING_SYSCTL: &str = "/proc/sys/kernel/io_uring_disabled";
 /// `SECCOMP_MODE_FILTER` in the `Seccomp:` line of `/proc/self/status`.
 const SECCOMP_FILTER_MODE: &str = "2";
-/// The first release that has io_uring.
+/// The first kernel release with io_uring.
 const FIRST_IO_URING_RELEASE: (u32, u32) = (5, 1);
 
 /// What denies io_uring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IoUringDenied {
-    /// The sysctl `kernel.io_uring_disabled`, which has this value.
+    /// The sysctl `kernel.io_uring_disabled` with this value.
     Sysctl(String),
-    /// A seccomp filter that answers EPERM, like those of container runtimes.
+    /// A seccomp filter that answers EPERM, as in container runtimes.
     SeccompDenies,
     /// A seccomp filter that answers ENOSYS on a kernel that has io_uring.
     SeccompHides,
-    /// The kernel of this release is older than io_uring.
+    /// A kernel of this release, which is older than io_uring.
     OldKernel(String),
-    /// The kernel of this release is new enough, but answers ENOSYS without a filter.
+    /// A kernel of this release, which is new enough but answers ENOSYS without a filter.
     NotBuiltIn(String),
-    /// EPERM without a filter and without the sysctl.
+    /// EPERM although there is no filter and the sysctl allows io_uring.
     Sandbox,
-    /// Another error, in words.
+    /// Another error, as text.
     Other(String),
 }
 
@@ -128,7 +130,7 @@ impl fmt::Display for IoUringDenied {
 }
 
 impl IoUringDenied {
-    /// What the user can change to allow io_uring; `None` if nothing on this machine would help.
+    /// Returns what the user can change to allow io_uring; `None` if nothing on this machine would help.
     pub fn advice(&self, root: &Root) -> Option<&'static str> {
         match self {
             Self::Sysctl(_) if may_set_sysctl(root) => Some("sysctl kernel.io_uring_disabled=0"),
@@ -141,30 +143,32 @@ impl IoUringDenied {
     }
 }
 
-/// Sets up the smallest ring.
+/// Tests io_uring by setting up the smallest ring.
 ///
 /// # Errors
+///
 /// What denies it.
 pub fn io_uring(root: &Root) -> Result<(), IoUringDenied> {
     let ring = with_memory_file(|arena, files| Ring::new(arena, files, &RingOptions::default()).map(drop));
     ring.map_err(|error| denial_cause(root, &error))
 }
 
-/// Sets up a context for one operation.
+/// Tests libaio by setting up a context for one operation.
 ///
 /// # Errors
-/// The kernel's reason, in words.
+///
+/// The kernel's reason as text.
 pub fn libaio() -> Known<()> {
     with_memory_file(|arena, files| Aio::new(arena, files, false).map(drop)).map_err(|error| describe(&error))
 }
 
-/// Whether this process may change the sysctl.
+/// Returns whether this process may change the sysctl.
 fn may_set_sysctl(root: &Root) -> bool {
     accessat(CWD, root.path(IO_URING_SYSCTL), Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }
 
 fn with_memory_file(set_up: impl FnOnce(Arena, Vec<OpenFile>) -> io::Result<()>) -> io::Result<()> {
-    // A file in memory, since an empty root directory has no /dev.
+    // The test ring uses a file in memory, because an empty root directory has no /dev.
     let file = File::from(memfd_create("fathom", MemfdFlags::CLOEXEC)?);
     set_up(Arena::new(1, rustix::param::page_size())?, vec![OpenFile::new(file, false)])
 }
@@ -201,12 +205,12 @@ fn is_older_than_io_uring(release: &str) -> bool {
 
 #[test]
 fn missing_interfaces_are_reported_as_not_allowed() {
-    let rights = look(&Root::at("/nonexistent-prefix".into()), ["none"].into_iter());
+    let rights = test_rights(&Root::at("/nonexistent-prefix".into()), ["none"].into_iter());
     assert!(rights.cgroup.is_err());
     assert_eq!(rights.tracing.is_ok(), crate::tracer::Tracer::new(1 << 16).is_ok(), "{:?}", rights.tracing);
     assert!(rights.devices[0].1.as_ref().is_err_and(|why| why.contains("no such file")), "{rights:?}");
     assert!(rights.open_files.is_none_or(|n| n > 0));
-    println!("{:?}", look(&Root::real(), ["loop0"].into_iter()));
+    println!("{:?}", test_rights(&Root::real(), ["loop0"].into_iter()));
 }
 
 #[cfg(test)]

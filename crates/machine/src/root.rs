@@ -1,8 +1,8 @@
 //! Reads small files of `/proc`, `/sys` and `/dev`: those of the running machine, or of a recorded copy below
 //! a directory.
 //!
-//! Each failure has a reason in words. On the running machine a path counts only if the kernel's own file
-//! system is mounted there, since anything can be mounted over `/proc` and `/sys`.
+//! Each failure has a reason as text. Anything can be mounted over `/proc` and `/sys`. So on the running
+//! machine a path counts only if the kernel's own file system is mounted there.
 
 use crate::error::describe;
 use model::Known;
@@ -12,41 +12,41 @@ use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Largest kernel file in bytes. `/proc/stat` of the largest machines is smaller.
+/// Maximum size of a kernel file in bytes. `/proc/stat` of the largest machines is smaller.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 /// `PROC_SUPER_MAGIC`.
 const PROCFS: i64 = 0x9fa0;
 /// `SYSFS_MAGIC`.
 const SYSFS: i64 = 0x6265_6572;
-/// Control groups: separate file systems are mounted below this directory, and `mountinfo` names them.
+/// Directory of the cgroups. Other file systems are mounted below it, and `mountinfo` names them.
 const CGROUPS: &str = "/sys/fs/cgroup";
 /// Directories of `/sys` that show devices. The kernel mounts nothing below them.
 const DEVICES: [&str; 5] = ["block", "bus", "class", "dev", "devices"];
 
-/// The directory that paths of the machine start from.
+/// The directory below which all kernel paths are read.
 #[derive(Clone, Debug)]
 pub struct Root {
     prefix: PathBuf,
 }
 
 impl Root {
-    /// This machine.
+    /// Returns the root of the running machine.
     pub fn real() -> Self {
         Self { prefix: PathBuf::from("/") }
     }
 
-    /// A recorded copy of a machine below `prefix`.
+    /// Returns the root of a recorded copy of a machine below `prefix`.
     pub fn at(prefix: PathBuf) -> Self {
         Self { prefix }
     }
 
-    /// Returns where `path` is found. `path` is absolute, as on the machine.
+    /// Returns the path to read for the kernel path `path`, which is absolute.
     pub fn path(&self, path: &str) -> PathBuf {
         self.prefix.join(path.trim_start_matches('/'))
     }
 
-    /// Returns where `path` is found, or an error if the kernel's own file system is not mounted there:
-    /// anything can be mounted over `/proc` and `/sys`, and its content proves nothing.
+    /// Returns the path to read, or an error if the kernel's own file system is not mounted there. Another
+    /// file system mounted over `/proc` or `/sys` proves nothing.
     fn genuine(&self, path: &str) -> Known<PathBuf> {
         let mut names = path.split('/').filter(|n| !n.is_empty());
         let (place, magic, name) = match (self.is_real(), names.next(), names.next()) {
@@ -76,10 +76,10 @@ impl Root {
     /// Returns the text of a file. Bytes that are not UTF-8 are replaced.
     ///
     /// # Errors
-    /// The reason in words: no such file, permission denied, ...
+    /// The reason: no such file, permission denied, ...
     pub fn read(&self, path: &str) -> Known<String> {
-        // Most of these files fit. The kernel reports their size as 0, and an empty vector would grow in many
-        // small steps.
+        // Most of these files fit into this buffer. The kernel reports their size as 0, and an empty vector
+        // would grow in many small steps.
         let mut bytes = Vec::with_capacity(4096);
         let file = File::open(self.genuine(path)?).map_err(|e| describe(&e))?;
         file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).map_err(|e| describe(&e))?;
@@ -96,7 +96,7 @@ impl Root {
     /// Returns the names in a directory, sorted.
     ///
     /// # Errors
-    /// The reason in words.
+    /// Why the directory cannot be listed.
     pub fn list(&self, path: &str) -> Known<Vec<String>> {
         let entries = fs::read_dir(self.genuine(path)?).map_err(|e| describe(&e))?;
         let names = entries.filter_map(|e| e.ok()?.file_name().into_string().ok());
@@ -136,11 +136,12 @@ impl Root {
         Ok(found)
     }
 
-    /// Returns the first line of each file as `path: text`. Files that vanish or cannot be read are left out
-    /// as long as one of them can.
+    /// Returns the first line of each file as `path: text`. Ignores files that vanish or cannot be read, if
+    /// at least one can be read.
     ///
     /// # Errors
-    /// The first reason, if there are files and none of them can be read.
+    ///
+    /// The first reason if files exist and none of them can be read.
     pub fn first_lines(&self, paths: &[String]) -> Known<String> {
         let (mut out, mut refused) = (String::new(), None);
         for path in paths {
@@ -152,7 +153,7 @@ impl Root {
         refused.filter(|_| out.is_empty()).map_or(Ok(out), Err)
     }
 
-    /// Returns the path of a file or directory with all symbolic links resolved, as on the machine.
+    /// Returns the path of a file or directory with all symbolic links resolved, as a path of the machine.
     pub fn canonical(&self, path: &str) -> Option<String> {
         let prefix = self.prefix.canonicalize().ok()?;
         let found = self.genuine(path).ok()?.canonicalize().ok()?;
@@ -162,7 +163,7 @@ impl Root {
     /// Returns the target of a symbolic link as it is written.
     ///
     /// # Errors
-    /// The reason in words.
+    /// Why the link cannot be read.
     pub fn link(&self, path: &str) -> Known<String> {
         let target = fs::read_link(self.genuine(path)?).map_err(|e| describe(&e))?;
         Ok(target.to_string_lossy().into_owned())
@@ -173,8 +174,8 @@ impl Root {
         self.genuine(path).is_ok_and(|path| path.exists())
     }
 
-    /// Returns `major:minor` of the block device at a path such as `/dev/mapper/data`. A copy has no device
-    /// nodes, so its names decide.
+    /// Returns `major:minor` of the block device at a path such as `/dev/mapper/data`. A recorded copy has no
+    /// device nodes, so there its names decide.
     pub fn device_number(&self, device: &str) -> Option<String> {
         if let Ok(metadata) = fs::metadata(self.path(device))
             && metadata.file_type().is_block_device()
@@ -190,8 +191,8 @@ impl Root {
     }
 }
 
-/// Whether a path below `/sys` leads into a foreign mount: a file system, or another part of sysfs, that
-/// covers what the kernel shows there. Kernels before 5.8 do not report it.
+/// Returns whether a path below `/sys` is covered by another mount: a file system, or another part of sysfs.
+/// Kernels before 5.8 do not report this.
 fn is_covered(path: &Path) -> bool {
     let mount = |path: &Path| {
         let metadata = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
@@ -202,7 +203,7 @@ fn is_covered(path: &Path) -> bool {
     expected.filter_map(|dir| mount(&dir)).all(|id| id != there)
 }
 
-/// `major:minor` of a raw device number.
+/// Formats a raw device number as `major:minor`.
 pub(crate) fn number_of(raw: u64) -> String {
     format!("{}:{}", rustix::fs::major(raw), rustix::fs::minor(raw))
 }

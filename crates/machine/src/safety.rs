@@ -1,8 +1,8 @@
-//! The two locks before everything that writes: one while planning, one on the opened file.
+//! The two safety checks before anything is written: one in the plan, one on the opened file.
 //!
-//! A device is written only if `--destroy` names it, and never while it, a part of it or what is built on it
-//! is used, or while it holds anything with a signature. A file of the user's is written only if `--destroy`
-//! names it. Each refusal says what to type instead.
+//! A device is written only if `--destroy` names it. It is never written while the device, a part of it or a
+//! device built on it is in use, or while it holds anything with a signature. An existing file is written
+//! only if `--destroy` names it. Each refusal says what to type instead.
 //!
 //! 1. Planning: [`may_write_device`] and [`may_write_file`].
 //! 2. Opening: [`open_device`] claims the device exclusively, checks everything again and refuses any other
@@ -31,12 +31,12 @@ const O_EXCL: i32 = rustix::fs::OFlags::EXCL.bits() as i32;
 const O_DIRECT: i32 = rustix::fs::OFlags::DIRECT.bits() as i32;
 const O_SYNC: i32 = rustix::fs::OFlags::SYNC.bits() as i32;
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-/// Devices that this process has claimed, each by an `O_EXCL` descriptor that lives as long as the process:
-/// the kernel then allows no mount or swap on them, not even between two runs. Workers open further
-/// descriptors.
+/// Devices that this process has claimed, each by an `O_EXCL` descriptor that stays open until the process
+/// ends. While it is open the kernel allows no mount or swap on the device, not even between two runs.
+/// Workers open further descriptors.
 static CLAIMED: Mutex<BTreeMap<String, File>> = Mutex::new(BTreeMap::new());
 
-/// The first lock of a block device. `destroy` is the value of `--destroy`; `unseen` is whether
+/// The first check of a block device, in the plan. `destroy` is the value of `--destroy`; `unseen` is whether
 /// `--unseen-users` names the device.
 ///
 /// # Errors
@@ -51,7 +51,7 @@ pub fn may_write_device(
     let (name, number) = identify(root, path)?;
     refuse_used(root, path, &name, unseen)?;
     if !claimed().contains_key(&number) {
-        // Reading is enough to ask for exclusive use, and changes nothing.
+        // Opening for reading with `O_EXCL` tests for exclusive use and changes nothing.
         let probe = open(
             path,
             OpenOptions::new().read(true).custom_flags(O_EXCL | O_NONBLOCK),
@@ -67,7 +67,7 @@ pub fn may_write_device(
             name::shown(path)
         )));
     };
-    // The path may be another node of the device.
+    // The typed path may be another node of the same device.
     let names_path = || typed.starts_with('/') && is_same(Path::new(typed), path);
     if serial.as_deref() == Some(typed) || typed == name || Path::new(typed) == path || names_path() {
         return Ok(());
@@ -79,11 +79,12 @@ pub fn may_write_device(
     )))
 }
 
-/// Opens a block device, the second lock: before the first opening for writing everything is checked again on
-/// an exclusive descriptor. `planned` is the device that the plan was made for.
+/// Opens a block device. This is the second check: before the first opening for writing, everything is
+/// checked again on an exclusive descriptor. `planned` is the device that the plan was made for.
 ///
 /// # Errors
-/// As [`may_write_device`], if opening fails, and if it is another device by now.
+///
+/// As [`may_write_device`], if opening fails, and if the path is another device by now.
 pub fn open_device(
     root: &Root,
     path: &Path,
@@ -92,32 +93,34 @@ pub fn open_device(
     cache: Cache,
 ) -> Result<File, MachineError> {
     let (name, number) = identify(root, path)?;
-    must_be(root, path, &identity::of_device(number.clone()), planned)?;
+    must_be(root, path, &identity::from_device_number(number.clone()), planned)?;
     if write {
         claim(root, path, &name, &number)?;
     }
     let file =
         open_for_work(path, write, cache).map_err(|e| MachineError::at(path, opened_for(write), &e))?;
-    // Without a plan it must at least be the same file as a moment ago.
-    must_be_open(root, path, &file, planned.or(Some(&identity::of_device(number))))?;
+    // Without a plan it must at least be the same device as a moment ago.
+    must_be_open(root, path, &file, planned.or(Some(&identity::from_device_number(number))))?;
     Ok(file)
 }
 
-/// Opens a regular file of the user's. The caller asks [`must_be_open`] before any operation.
+/// Opens an existing regular file. The caller calls [`must_be_open`] before any operation.
 ///
 /// # Errors
+///
 /// If opening fails.
 pub fn open_file(path: &Path, write: bool, cache: Cache) -> io::Result<File> {
     open_for_work(path, write, cache)
 }
 
-/// Refuses a path that no longer leads to the file or device of the plan. Opening it might block for ever, as
+/// Refuses a path that no longer leads to the file or device of the plan. Opening it could block forever, as
 /// with a FIFO.
 ///
 /// # Errors
-/// If it cannot be read, or is something else.
+///
+/// If the path cannot be read, or is something else by now.
 pub fn must_be_at(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<(), MachineError> {
-    let now = identity::of_path(path).map_err(|e| match e.kind() {
+    let now = identity::from_path(path).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => MachineError::Refused(format!(
             "{} is no longer there: it was removed or renamed after the plan was made",
             name::shown(path)
@@ -127,18 +130,18 @@ pub fn must_be_at(root: &Root, path: &Path, planned: Option<&Identity>) -> Resul
     must_be(root, path, &now, planned)
 }
 
-/// Refuses an open file or device other than that of the plan. A descriptor cannot be exchanged
-/// any more.
+/// Refuses an open file or device other than that of the plan. Nothing can redirect an open descriptor.
 ///
 /// # Errors
-/// If it cannot be read, is something else, or is on a synthetic file system.
+///
+/// If its status cannot be read, if it is something else, or if it is on a synthetic file system.
 pub fn must_be_open(
     root: &Root,
     path: &Path,
     file: &File,
     planned: Option<&Identity>,
 ) -> Result<(), MachineError> {
-    let now = identity::of_file(file).map_err(|e| MachineError::at(path, "accessed", &e))?;
+    let now = identity::from_file(file).map_err(|e| MachineError::at(path, "accessed", &e))?;
     if matches!(now, Identity::File { .. }) {
         file_systems::refuse_synthetic(path, file)?;
     }
@@ -147,7 +150,7 @@ pub fn must_be_open(
 
 fn must_be(root: &Root, path: &Path, now: &Identity, planned: Option<&Identity>) -> Result<(), MachineError> {
     let Some(planned) = planned else { return Ok(()) };
-    // Only a plan knows marks. A number alone is compared as a number.
+    // Only a plan has marks. A device without marks is compared by its number alone.
     let bare = matches!(planned, Identity::Device { marks, .. } if marks.is_empty());
     let now = if bare { now.clone() } else { crate::stack::marked(root, now.clone()) };
     now.change_from(planned).map_or(Ok(()), |how| {
@@ -159,10 +162,11 @@ fn must_be(root: &Root, path: &Path, now: &Identity, planned: Option<&Identity>)
     })
 }
 
-/// Refuses an open file or device that is in use, before it is written for the first time. Returns what could
-/// not be seen, for the report. `unseen` is whether `--unseen-users` names it.
+/// Refuses an open file or device that is in use, before it is written for the first time. Returns the reason
+/// why users may be hidden, for the report. `unseen` is whether `--unseen-users` names the file or device.
 ///
 /// # Errors
+///
 /// If it is in use, or if its use is unknown.
 pub fn users_unseen(
     root: &Root,
@@ -173,10 +177,11 @@ pub fn users_unseen(
     users(root, path, file, true, unseen)
 }
 
-/// Refuses an open file or device that came into use since [`users_unseen`] allowed it. Its content proves
-/// nothing now: fathom may have written it.
+/// Refuses an open file or device that came into use since [`users_unseen`] allowed it. Ignores its content,
+/// which fathom may have written.
 ///
 /// # Errors
+///
 /// If it is in use, or if its use is unknown.
 pub fn users_since(root: &Root, path: &Path, file: &File, unseen: bool) -> Result<(), MachineError> {
     users(root, path, file, false, unseen).map(|_| ())
@@ -189,7 +194,7 @@ fn users(
     by_content: bool,
     unseen: bool,
 ) -> Result<Option<String>, MachineError> {
-    let what = identity::of_file(file).map_err(|e| MachineError::at(path, "accessed", &e))?;
+    let what = identity::from_file(file).map_err(|e| MachineError::at(path, "accessed", &e))?;
     let is_file = matches!(what, Identity::File { .. });
     let found = match what {
         Identity::File { .. } => in_use::file(root, file, by_content),
@@ -212,12 +217,13 @@ fn users(
     }
 }
 
-/// The lock of a file of the user's. `typed` is the path as typed, `path` the same made absolute and free of
-/// links; `unseen` is whether `--unseen-users` names the file.
+/// The check of an existing file, in the plan. `typed` is the path as typed, and `path` the same path,
+/// absolute and without links. `unseen` is whether `--unseen-users` names the file.
 ///
 /// # Errors
-/// Refuses swap files, files of loop devices and files that may not be written; [`MachineError::Usage`] for
-/// content that `--destroy` does not name, and if it is not a regular file.
+///
+/// Refuses swap files, files of loop devices and files that this user may not write; [`MachineError::Usage`]
+/// if the path is not a regular file, or `--destroy` does not name a file that has content.
 pub fn may_write_file(
     root: &Root,
     typed: &Path,
@@ -228,7 +234,7 @@ pub fn may_write_file(
     let facts = file_metadata(path)?;
     if !facts.is_file() {
         return Err(MachineError::Usage(format!(
-            "{} is not a regular file; name one, or a directory",
+            "{} is not a regular file; name a regular file or a directory",
             name::shown(typed)
         )));
     }
@@ -236,7 +242,8 @@ pub fn may_write_file(
     let file = open(path, OpenOptions::new().read(true).custom_flags(O_NONBLOCK), "opened for reading")?;
     file_systems::refuse_synthetic(typed, &file)?;
     users_unseen(root, typed, &file, unseen)?;
-    // Opening changes nothing, and fails for missing permissions, read-only mounts and running programs.
+    // Opening changes nothing. It fails if permissions are missing, the mount is read-only, or the file is a
+    // running program.
     open(path, OpenOptions::new().write(true).custom_flags(O_NONBLOCK), "opened for writing")?;
     let absolute = std::path::absolute(typed).unwrap_or_else(|_| path.to_owned());
     let named = destroy
@@ -251,7 +258,7 @@ pub fn may_write_file(
     }
     Err(MachineError::Usage(format!(
         "{what}writing would overwrite the content of {}; if you want that, type --destroy '{}', \
-         else name its directory, and fathom makes a file of its own there",
+         otherwise name its directory, and fathom creates its own file there",
         name::shown(typed),
         name::shown(typed)
     )))
@@ -259,19 +266,20 @@ pub fn may_write_file(
 
 /// Whether two paths lead to the same file or device.
 pub fn is_same(a: &Path, b: &Path) -> bool {
-    identity::of_path(a).is_ok_and(|a| identity::of_path(b).is_ok_and(|b| a.is_same(&b)))
+    identity::from_path(a).is_ok_and(|a| identity::from_path(b).is_ok_and(|b| a.is_same(&b)))
 }
 
-/// Claims a device exclusively, once.
+/// Claims a device exclusively, once per process.
 fn claim(root: &Root, path: &Path, name: &str, number: &str) -> Result<(), MachineError> {
     let mut claimed = claimed();
-    // A claimed device cannot have been mounted since. By now our own random data may look like anything.
+    // A claimed device cannot have been mounted since. Its content may look like anything now: fathom wrote
+    // random data.
     if claimed.contains_key(number) {
         return Ok(());
     }
     let file =
         open(path, OpenOptions::new().read(true).write(true).custom_flags(O_EXCL), "opened for writing")?;
-    // Possibly hidden users are a matter of the plan and of `users_unseen`.
+    // The plan and `users_unseen` handle users that may be hidden.
     refuse_used(root, path, name, true)?;
     refuse_signature(path, &file)?;
     claimed.insert(number.to_owned(), file);
@@ -307,7 +315,7 @@ fn refuse_used(root: &Root, path: &Path, name: &str, unseen: bool) -> Result<(),
     }
     if root.word(&format!("/sys/class/block/{name}/ro")).as_deref() == Some("1") {
         return Err(MachineError::Refused(format!(
-            "{} is read-only; name another device",
+            "{} is read-only, so it cannot be written; name another device",
             name::shown(path)
         )));
     }
@@ -324,7 +332,7 @@ fn used(path: &Path, user: &str) -> MachineError {
 fn hidden_use(path: &Path, why: &str, is_file: bool) -> MachineError {
     let shown = name::shown(path);
     let instead = if is_file {
-        "name the file where it is stored"
+        "name the file at the path where it is stored"
     } else {
         "run fathom as root outside containers, where all users can be seen"
     };
@@ -360,10 +368,9 @@ fn refuse_signature(path: &Path, file: &File) -> Result<(), MachineError> {
     )))
 }
 
-/// Opens a target for operations. Never with `O_NONBLOCK`: io_uring takes that as a request to fail instead
-/// of waiting for the device. Reading does not update the access time if the kernel allows that, which it
-/// does for owners: the update is not part of the workload, and takes up to 3 % of a read from the page
-/// cache.
+/// Opens a target for operations. Never with `O_NONBLOCK`: io_uring would fail operations instead of waiting
+/// for the device. With `O_NOATIME`, if the kernel allows it to this user, because updating the access time
+/// is not part of the workload and takes up to 3 % of a read from the page cache.
 pub(crate) fn open_for_work(path: &Path, write: bool, cache: Cache) -> io::Result<File> {
     let sync = match cache {
         Cache::Sync | Cache::DirectSync => O_SYNC,

@@ -1,13 +1,17 @@
-//! Finds out what a device or file holds: file systems, members of RAIDs and volumes, encryption, swap space, partition tables.
+//! Finds out what a device or file holds: file systems, members of RAIDs and volumes, encryption, swap space,
+//! partition tables.
 //!
-//! The tables cover every type that libblkid of util-linux knows, under libblkid's names, without loading that library. Where
-//! libblkid tells variants of one number apart (squashfs 3 and 4, the two devices of scoutfs), one name stands for all.
-//! 1. `MAGICS` has the numbers of four bytes and more. A number at its place is enough.
-//! 2. `CHECKED` has the formats with shorter numbers. They must also hold plausible values, so that random data do not match.
+//! The tables cover every type that libblkid of util-linux knows, under libblkid's names, without loading
+//! that library. Where libblkid tells variants of one number apart (squashfs 3 and 4, the two devices of
+//! scoutfs), one name stands for all.
+//! 1. `MAGICS` has the magic numbers of four bytes and more. One of them at its offset proves the format.
+//! 2. `CHECKED` has the formats with shorter magic numbers. Further fields must be plausible too, so that
+//!    random data do not match.
 //! 3. Offsets below zero count from the end, where some RAIDs and the second copy of GPT lie.
 //! 4. A read that fails is an error, never "nothing found".
 //!
-//! `IDENTITIES` says which bytes tell one file system from another of its type. `in_use` compares a file with mounted devices by them.
+//! `IDENTITIES` has the bytes that distinguish two file systems of one type. `in_use` uses them to compare a
+//! file with mounted devices.
 
 use crate::error::describe;
 use model::Known;
@@ -20,10 +24,10 @@ const SECTOR: u64 = 512;
 const KIB: i64 = 1024;
 const MIB: i64 = 1024 * KIB;
 
-/// Fills the slice with the bytes from an offset on.
+/// Fills a slice with the bytes from an offset on.
 type ReadAt<'r> = Box<dyn Fn(&mut [u8], u64) -> io::Result<()> + 'r>;
 
-/// Bytes that can be read at any offset, with the first failure to read.
+/// A file or device that can be read at any offset. Keeps the first failed read.
 pub(crate) struct Content<'r> {
     bytes: u64,
     read: ReadAt<'r>,
@@ -40,7 +44,7 @@ impl<'r> Content<'r> {
         Self::new(bytes, move |into, at| file.read_exact_at(into, start.saturating_add(at)))
     }
 
-    /// Reads the bytes from an offset on; `None` beyond the end. Keeps a failed read in `failure`.
+    /// Reads the bytes from offset `at` on; `None` beyond the end. Keeps a failed read in `failure`.
     fn fill(&self, at: u64, into: &mut [u8]) -> Option<()> {
         if at.checked_add(into.len() as u64)? > self.bytes {
             return None;
@@ -84,7 +88,7 @@ impl<'r> Content<'r> {
         self.slice(at, magic.len()).is_some_and(|found| found == magic)
     }
 
-    /// An offset of the tables: below zero it counts from the end of the last whole sector.
+    /// Converts an offset of the tables. A negative offset counts from the end of the last whole sector.
     fn offset(&self, at: i64) -> Option<u64> {
         match u64::try_from(at) {
             Ok(at) => Some(at),
@@ -100,7 +104,7 @@ impl<'r> Content<'r> {
     /// Names of all signatures.
     fn names(&self) -> Known<Vec<&'static str>> {
         if self.bytes == 0 {
-            return Err("it has no bytes".into());
+            return Err("it has a size of 0 bytes".into());
         }
         let mut found: Vec<&str> = MAGICS
             .iter()
@@ -115,19 +119,20 @@ impl<'r> Content<'r> {
         Ok(without_doubles(found))
     }
 
-    /// Returns what distinguishes the file system here from any other: its type with its UUID, or with other
+    /// Returns what distinguishes this file system from any other: its type with its UUID, or with other
     /// bytes that never change. Empty without a file system, or if its type has no such bytes.
     pub(crate) fn identities(&self) -> Known<Vec<(&'static str, Vec<u8>)>> {
         let names = self.names()?;
         let rows = IDENTITIES.iter().filter(|(name, _, _)| names.contains(name));
         let all = rows.filter_map(|(name, at, length)| Some((*name, self.slice(*at, *length)?)));
-        // Zeros mean that there is no UUID.
+        // A UUID of zeros means that there is none.
         let all = all.filter(|(_, bytes)| bytes.iter().any(|b| *b != 0)).collect();
         self.failure.take().map_or(Ok(all), Err)
     }
 }
 
-/// Names each signature once. Boot sectors of file systems and protective tables look like DOS partition tables.
+/// Removes signatures that repeat another one. Boot sectors of file systems and protective tables look like
+/// DOS partition tables.
 fn without_doubles(mut found: Vec<&'static str>) -> Vec<&'static str> {
     let has = |found: &[&str], names: &[&str]| names.iter().any(|name| found.contains(name));
     if has(&found, &["vfat", "exfat", "ntfs", "BitLocker", "aix"]) {
@@ -151,10 +156,10 @@ fn without_doubles(mut found: Vec<&'static str>) -> Vec<&'static str> {
     once
 }
 
-/// Returns the names of all formats found in an open device or file of `bytes`; empty without any.
+/// Returns the names of all formats found in an open device or file of `bytes`; empty if no format is found.
 ///
 /// # Errors
-/// Why its content is unknown: a part of it cannot be read, or it has no bytes.
+/// Why the content is unknown: a part of it cannot be read, or its size is 0.
 pub fn signatures(file: &File, bytes: u64) -> Known<Vec<String>> {
     let names = Content::from(file, 0, bytes).names()?;
     Ok(names.into_iter().map(str::to_owned).collect())
@@ -236,7 +241,7 @@ const MAGICS: &[(&str, i64, &[u8])] = &[
     ("crypto_LUKS", 0x20_0000, LUKS_COPY),
     ("crypto_LUKS", 0x40_0000, LUKS_COPY),
     ("BitLocker", 3, b"-FVE-FS-"),
-    // Suspended systems; swap space is in `swap`.
+    // Suspended systems. Swap space is in `swap`.
     ("swsuspend", 0, b"\xed\xc3\x02\xe9\x98\x56\xe5\x0c"),
     // File systems.
     ("xfs", 0, b"XFSB"),
@@ -292,7 +297,7 @@ const MAGICS: &[(&str, i64, &[u8])] = &[
     ("befs", 0x220, b"1SFB"),
     ("VMFS", 2 * MIB, &[0x5e, 0xf1, 0xab, 0x2f]),
     ("zonefs", 0, b"SFOZ"),
-    // Where libblkid looks, and where the kernel has it.
+    // One offset for each: where libblkid searches, and where the kernel has the number.
     ("xenix", 2 * KIB, &[0x44, 0x55, 0x2b, 0x00]),
     ("xenix", 2 * KIB, &[0x00, 0x2b, 0x55, 0x44]),
     ("xenix", 2 * KIB, &[0x2b, 0x55, 0x44, 0x00]),
@@ -315,7 +320,7 @@ const MAGICS: &[(&str, i64, &[u8])] = &[
     ("unixware", 29 * 512 + 4, &[0x0d, 0x60, 0xe5, 0xca]),
 ];
 
-/// Formats whose number is short, or lies in one of several places.
+/// Formats with a short magic number, or with several possible offsets.
 const CHECKED: &[fn(&Content<'_>) -> Option<&'static str>] = &[
     ext, fat, minix, nilfs2, hfs, ufs, sysv, gfs, zfs, xfs_log, old_md, via, silicon, jmicron, lvm1, fvault,
     dos, mac, sun, atari, dasd,
@@ -353,7 +358,8 @@ const IDENTITIES: &[(&str, u64, usize)] = &[
     ("LVM2_member", 0x220, 32),
 ];
 
-/// Swap space and suspended systems: the number ends the first page, whose size depends on the machine.
+/// Swap space and suspended systems. The magic number is at the end of the first page, and the page size
+/// depends on the machine.
 fn swap(content: &Content<'_>) -> Option<&'static str> {
     let magics: [(&str, &[u8]); 6] = [
         ("swap", b"SWAPSPACE2"),
@@ -369,7 +375,7 @@ fn swap(content: &Content<'_>) -> Option<&'static str> {
     })
 }
 
-/// ext2 to ext4 and an external journal: two bytes, and a block size that exists.
+/// ext2 to ext4 and an external journal: two bytes, and a valid block size.
 fn ext(content: &Content<'_>) -> Option<&'static str> {
     if content.le16(0x438)? != 0xef53 || content.le32(0x418)? > 6 {
         return None;
@@ -388,7 +394,7 @@ fn ext(content: &Content<'_>) -> Option<&'static str> {
     })
 }
 
-/// FAT without a name in its boot sector, as MS-DOS up to 3 made it: the sizes must fit one another.
+/// FAT without a name in its boot sector, as in MS-DOS up to 3: the sizes must be consistent.
 fn fat(content: &Content<'_>) -> Option<&'static str> {
     let sector = content.array::<512>(0)?;
     let le16 = |at: usize| u16::from_le_bytes([sector[at], sector[at + 1]]);
@@ -398,12 +404,12 @@ fn fat(content: &Content<'_>) -> Option<&'static str> {
         && le16(14) != 0
         && sector[16] != 0
         && (sector[21] >= 0xf8 || sector[21] == 0xf0);
-    // JFS and HPFS of OS/2 have such a boot sector too.
+    // JFS and HPFS of OS/2 have the same kind of boot sector.
     let other = sector[0x36..].starts_with(b"JFS     ") || sector[0x36..].starts_with(b"HPFS    ");
     (fits && !other).then_some("vfat")
 }
 
-/// Minix of versions 1 to 3, in either byte order: two bytes, and maps that are as large as their contents need.
+/// Minix versions 1 to 3, in either byte order: two bytes, and bitmaps with the size that the contents need.
 fn minix(content: &Content<'_>) -> Option<&'static str> {
     let block = content.array::<32>(1024)?;
     let fits = |big: bool| {
@@ -443,7 +449,7 @@ fn minix(content: &Content<'_>) -> Option<&'static str> {
     (fits(false) || fits(true)).then_some("minix")
 }
 
-/// NILFS2, either copy: two bytes, and the checksum.
+/// NILFS2, either copy of the super block: two bytes, and the checksum.
 fn nilfs2(content: &Content<'_>) -> Option<&'static str> {
     let is_at = |at: u64| -> Option<bool> {
         let block = content.array::<1024>(at)?;
@@ -452,7 +458,8 @@ fn nilfs2(content: &Content<'_>) -> Option<&'static str> {
         if block[6..8] != [0x34, 0x34] || !(20..=1024).contains(&bytes) {
             return Some(false);
         }
-        // Neither inverted before nor after, unlike the usual CRC-32. The sum itself counts as zeros.
+        // Unlike the usual CRC-32, it is inverted neither before nor after. The checksum field counts as
+        // zeros.
         let mut sum = crc32fast::Hasher::new_with_initial(!le32(12));
         for part in [&block[..16], &[0; 4], &block[20..bytes]] {
             sum.update(part);
@@ -463,7 +470,7 @@ fn nilfs2(content: &Content<'_>) -> Option<&'static str> {
     copies.into_iter().flatten().any(|at| is_at(at) == Some(true)).then_some("nilfs2")
 }
 
-/// HFS and HFS+, which may lie in a wrapper of HFS: two bytes, and a block size that exists.
+/// HFS and HFS+, which may be in an HFS wrapper: two bytes, and a valid block size.
 fn hfs(content: &Content<'_>) -> Option<&'static str> {
     match &content.array::<2>(1024)? {
         b"BD" => {
@@ -479,7 +486,7 @@ fn hfs(content: &Content<'_>) -> Option<&'static str> {
     }
 }
 
-/// The UFS of BSD and Solaris, in either byte order, at one of four places.
+/// UFS of BSD and Solaris, in either byte order, at one of four offsets.
 fn ufs(content: &Content<'_>) -> Option<&'static str> {
     let magics = [0x1954_0119_u32, 0x0001_1954, 0x0019_5612, 0x0009_5014, 0x0061_2195, 0x0523_1994];
     let is_at = |kib: u64| {
@@ -489,7 +496,7 @@ fn ufs(content: &Content<'_>) -> Option<&'static str> {
     [0, 8, 64, 256].into_iter().any(is_at).then_some("ufs")
 }
 
-/// System V, in either byte order, at one of four places.
+/// System V, in either byte order, at one of four offsets.
 fn sysv(content: &Content<'_>) -> Option<&'static str> {
     let magic = 0xfd18_7e20_u32;
     let is_at = |kib: u64| {
@@ -499,7 +506,7 @@ fn sysv(content: &Content<'_>) -> Option<&'static str> {
     [0, 9, 15, 18].into_iter().any(is_at).then_some("sysv")
 }
 
-/// GFS and GFS2, which share their number and differ in the number of the format.
+/// GFS and GFS2: the same magic number, and different format numbers.
 fn gfs(content: &Content<'_>) -> Option<&'static str> {
     let at = 64 * 1024;
     if content.be32(at)? != 0x0116_1970 {
@@ -508,14 +515,14 @@ fn gfs(content: &Content<'_>) -> Option<&'static str> {
     Some(if (1800..1900).contains(&content.be32(at + 24)?) { "gfs2" } else { "gfs" })
 }
 
-/// ZFS: any of the four labels has a list of named values, whose header and first name make sense.
+/// ZFS: one of the four labels has a list of named values with a valid header and a valid first name.
 fn zfs(content: &Content<'_>) -> Option<&'static str> {
     const LABEL: u64 = 256 * 1024;
     let end = content.bytes / LABEL * LABEL;
     let labels = [Some(0), Some(LABEL), end.checked_sub(2 * LABEL), end.checked_sub(LABEL)];
     let is_at = |label: u64| -> Option<bool> {
         let list = content.array::<32>(label + 16 * 1024)?;
-        // XDR encoding, byte order of the host, and the version of lists, which is 0.
+        // XDR encoding, the host's byte order, and the list version, which is 0.
         if list[0] != 1 || list[1] > 1 || list[2..8] != [0; 6] {
             return Some(false);
         }
@@ -536,7 +543,7 @@ fn xfs_log(content: &Content<'_>) -> Option<&'static str> {
     (0..512).any(|sector| is_at(sector * SECTOR)).then_some("xfs_external_log")
 }
 
-/// MD of formats 0.90, in either byte order, and 1.0: both lie at the end.
+/// MD formats 0.90 (in either byte order) and 1.0, which are at the end of the device.
 fn old_md(content: &Content<'_>) -> Option<&'static str> {
     let reversed: Vec<u8> = MD.iter().rev().copied().collect();
     let old = (content.bytes & !0xffff).checked_sub(0x1_0000);
@@ -552,12 +559,12 @@ fn via(content: &Content<'_>) -> Option<&'static str> {
     (sector[..2] == [0x55, 0xaa] && sector[2] <= 2 && sum == sector[50]).then_some("via_raid_member")
 }
 
-/// Silicon Image: four bytes that are mostly zeros, the number of the disk and a checksum in the last sector.
+/// Silicon Image: four bytes that are almost all zeros, the disk number and a checksum in the last sector.
 fn silicon(content: &Content<'_>) -> Option<&'static str> {
     let sector = content.array::<0x140>(content.last_sector()?)?;
     let (words, _) = sector.as_chunks::<2>();
     let sum = words.iter().fold(0_u16, |sum, word| sum.wrapping_add(u16::from_le_bytes(*word)));
-    // The checksum makes the sum zero.
+    // The checksum makes the sum of the sector zero.
     (sector[0x60..0x64] == [0, 0, 0, 0x2f] && sector[0x116] < 8 && sum == 0)
         .then_some("silicon_medley_raid_member")
 }
@@ -576,7 +583,7 @@ fn lvm1(content: &Content<'_>) -> Option<&'static str> {
     (head.starts_with(b"HM") && matches!(head[2..], [1 | 2, 0])).then_some("LVM1_member")
 }
 
-/// FileVault 2 of macOS: two bytes and the numbers of the only known version.
+/// FileVault 2 of macOS: two bytes and the fields of the only known version.
 fn fvault(content: &Content<'_>) -> Option<&'static str> {
     let is_known = content.array::<2>(88)? == *b"CS"
         && content.le16(8)? == 1
@@ -585,7 +592,7 @@ fn fvault(content: &Content<'_>) -> Option<&'static str> {
     is_known.then_some("cs_fvault2")
 }
 
-/// A partition table of DOS, with entries or without, and the one that protects GPT.
+/// A DOS partition table, with or without entries, or the one that protects GPT.
 fn dos(content: &Content<'_>) -> Option<&'static str> {
     let sector = content.array::<512>(0)?;
     let (entries, _) = sector[446..510].as_chunks::<16>();
@@ -593,14 +600,14 @@ fn dos(content: &Content<'_>) -> Option<&'static str> {
     is_table.then_some(if entries.iter().any(|entry| entry[4] == 0xee) { "PMBR" } else { "dos" })
 }
 
-/// A partition map of Apple: two bytes, a block size, and two bytes of an entry one block further.
+/// An Apple partition map: two bytes, a block size, and two bytes of an entry one block further.
 fn mac(content: &Content<'_>) -> Option<&'static str> {
     let block_bytes = (content.array::<2>(0)? == *b"ER").then(|| content.be16(2)).flatten()?;
     let entry = content.array::<2>(block_bytes.into())?;
     (block_bytes >= 136 && matches!(&entry, b"PM" | b"TS")).then_some("mac")
 }
 
-/// A label of SunOS: two bytes and a checksum.
+/// A SunOS label: two bytes and a checksum.
 fn sun(content: &Content<'_>) -> Option<&'static str> {
     let sector = content.array::<512>(0)?;
     let (words, _) = sector.as_chunks::<2>();
@@ -608,7 +615,7 @@ fn sun(content: &Content<'_>) -> Option<&'static str> {
     (sector[508..510] == [0xda, 0xbe] && sum == 0).then_some("sun")
 }
 
-/// A root sector of Atari has no magic number: its partitions must lie on the disk.
+/// An Atari root sector. It has no magic number, so its partitions must be within the disk.
 fn atari(content: &Content<'_>) -> Option<&'static str> {
     let sector = content.array::<512>(0)?;
     let be32 = |at: usize| u32::from_be_bytes([sector[at], sector[at + 1], sector[at + 2], sector[at + 3]]);
@@ -631,7 +638,7 @@ fn atari(content: &Content<'_>) -> Option<&'static str> {
     is_table.then_some("atari")
 }
 
-/// A volume label of a DASD of IBM, in the third block: `VOL1` after a key, or `LNX1` or `CMS1`, in EBCDIC.
+/// A volume label of an IBM DASD, in the third block: `VOL1` after a key, or `LNX1` or `CMS1`, in EBCDIC.
 fn dasd(content: &Content<'_>) -> Option<&'static str> {
     let is_at = |at: u64| {
         content.array::<8>(at).is_some_and(|label| {

@@ -34,32 +34,32 @@ const PRESSURE_FILES: [&str; 3] = ["/proc/pressure/io", "/proc/pressure/cpu", "/
 const TEMPERATURE_FILES: [&str; 4] = ["temp1_input", "temp1_max", "temp1_crit", "temp1_alarm"];
 /// File systems whose client keeps statistics for each mount.
 const STATISTICS_KINDS: [&str; 2] = ["nfs", "nfs4"];
-/// Number of readings of two clocks; the best one counts, since this thread may lose its CPU between the two.
+/// Number of readings of two clocks. The closest pair counts, because this thread may lose its CPU between
+/// two readings.
 const CLOCK_READINGS: usize = 4;
 
-/// An open target and its measured region, from its first byte to after its last, which may be beyond the
-/// end.
+/// An open target and its measured region, as a range of bytes that may reach beyond the end of the target.
 pub type Part<'f> = (&'f File, Range<u64>);
 
-/// Which files are read, decided once.
+/// The files to read for each snapshot, selected once.
 #[derive(Clone, Debug)]
 pub struct Watch {
     root: Root,
-    /// `stat` files of all layers, tops first, and the files that switch these counters on.
+    /// `stat` files of all layers, top layers first, and the files that enable these counters.
     devices: Vec<String>,
     cgroup: Vec<String>,
     /// Hardware monitors of the drives below the targets.
     monitors: Vec<String>,
-    /// Mount points of targets whose client keeps statistics.
+    /// Mount points of targets with client statistics, such as NFS.
     mount_statistics: Vec<String>,
-    /// The file that counts our throttled CPU time.
+    /// The file that counts fathom's throttled CPU time.
     cpu_stat: Known<String>,
     ours: Ours,
     epoch: Instant,
 }
 
 impl Watch {
-    /// Selects the files for the devices and the cgroup of a machine. Times count from `epoch`.
+    /// Selects the files for the devices and the cgroup of a machine. Times are relative to `epoch`.
     pub fn new(root: Root, machine: &Machine, epoch: Instant) -> Self {
         let layers = || machine.places.iter().flat_map(|p| &p.layers);
         let systems = machine.places.iter().filter_map(|p| p.file_system.as_ref());
@@ -80,8 +80,8 @@ impl Watch {
         }
     }
 
-    /// Reads everything. `targets` are in the order of the plan, each with the region whose extents are read;
-    /// `None` gives a reason instead of a state.
+    /// Reads all selected files. `targets` are in the order of the plan, each with the region whose extents
+    /// are read. A target that is `None` gets a reason instead of a state.
     pub fn take(&self, moment: Moment, targets: &[Option<Part>], with_extents: bool) -> Snapshot {
         let at_ns = self.now_ns();
         let system = MACHINE_FILES.iter().chain(&RUN_FILES).map(|f| (*f).to_owned());
@@ -92,8 +92,8 @@ impl Watch {
         Snapshot { moment, at_ns, files, targets }
     }
 
-    /// Reads the counters around a user's command, which may end within 1 ms: devices, our cgroup, memory,
-    /// CPUs, pressure, and at the start the limits of the cgroups above.
+    /// Reads the counters before or after a user's command, which may end within 1 ms: devices, fathom's
+    /// cgroup, memory, CPUs, pressure, and at the start the limits of the cgroups above.
     pub fn around_command(&self, moment: Moment) -> Snapshot {
         let at_ns = self.now_ns();
         let system = MACHINE_FILES.iter().map(|f| (*f).to_owned());
@@ -105,7 +105,7 @@ impl Watch {
         Snapshot { moment, at_ns, files, targets: Vec::new() }
     }
 
-    /// Reads the devices, and keeps what differs from `last`, and the names of all our threads.
+    /// Reads the devices and the names of all fathom's threads. Keeps only values that differ from `last`.
     pub fn during(&mut self, last: &Snapshot) -> Snapshot {
         let at_ns = self.now_ns();
         let now = self.devices.iter().map(|path| self.read(path.clone()));
@@ -115,7 +115,8 @@ impl Watch {
         Snapshot { moment: Moment::During, at_ns, files, targets: Vec::new() }
     }
 
-    /// Reads the state of a run for the live view: devices, our cgroup, pressure. Lists no processes.
+    /// Reads the counters of a run for the live view: devices, fathom's cgroup, pressure. Does not list
+    /// processes.
     pub fn glance(&self) -> Snapshot {
         let at_ns = self.now_ns();
         let pressure = PRESSURE_FILES.iter().map(|f| (*f).to_owned());
@@ -124,7 +125,7 @@ impl Watch {
         Snapshot { moment: Moment::During, at_ns, files, targets: Vec::new() }
     }
 
-    /// Reads texts that combine several files, or are a part of one.
+    /// Reads the texts that combine several files, or are a part of one.
     fn combined_texts(&self) -> Vec<(&'static str, Known<String>)> {
         let stat = self.cpu_stat.as_ref().map_err(Clone::clone);
         let mut out = vec![
@@ -162,13 +163,13 @@ impl Watch {
     }
 }
 
-/// Returns the CPU lines of `/proc/stat`, unchanged. The line of interrupts alone can be as long as the rest.
+/// Returns the CPU lines of `/proc/stat`, unchanged. Its line of interrupts alone can be as long as the rest.
 fn cpu_lines(text: &str) -> String {
     text.split_inclusive('\n').filter(|l| l.starts_with("cpu")).collect()
 }
 
 fn state(root: &Root, part: Option<&Part>, with_extents: bool) -> TargetState {
-    let nothing = || "the target is not open".to_owned();
+    let nothing = || "the target is not open in this process".to_owned();
     let target = part.map(|(file, _)| *file);
     let stored = || {
         part.map_or_else(
@@ -186,7 +187,7 @@ fn state(root: &Root, part: Option<&Part>, with_extents: bool) -> TargetState {
     }
 }
 
-/// Returns identity and length of a file.
+/// Returns the identity and length of a file.
 fn file_state(file: &File) -> Known<FileState> {
     let metadata = file.metadata().map_err(|e| describe(&e))?;
     if !metadata.is_file() {
@@ -205,7 +206,7 @@ fn file_state(file: &File) -> Known<FileState> {
     })
 }
 
-/// Returns how full the file system of a file is.
+/// Returns the size and the free space of a file's file system.
 fn room(file: &File) -> Known<Room> {
     let metadata = file.metadata().map_err(|e| describe(&e))?;
     if !metadata.is_file() && !metadata.is_dir() {
@@ -216,7 +217,7 @@ fn room(file: &File) -> Known<Room> {
     Ok(Room { total_bytes: bytes(seen.f_blocks), free_bytes: bytes(seen.f_bavail) })
 }
 
-/// Returns how long the machine was suspended since it started.
+/// Returns how long the machine was suspended since it was booted, in ns.
 fn suspended_ns() -> u64 {
     let ns = |clock| {
         let now = clock_gettime(clock);

@@ -17,15 +17,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Most layers. A longer stack is cut, and `blind` says so.
+/// Maximum number of layers. A longer stack is cut, and `blind` reports that.
 const MAX_LAYERS: usize = 512;
 
-/// A stack that grows while it is followed downwards.
+/// A block stack that is followed downwards from its top devices.
 pub(crate) struct Stack<'a> {
     pub(crate) root: &'a Root,
     pub(crate) mounts: &'a [Mount],
     pub(crate) layers: Vec<Layer>,
-    /// What could not be followed, as sentences.
+    /// Reasons why parts of the stack could not be followed, as sentences.
     pub(crate) blind: Vec<String>,
 }
 
@@ -34,8 +34,8 @@ impl<'a> Stack<'a> {
         Self { root, mounts, layers: Vec::new(), blind: Vec::new() }
     }
 
-    /// Adds the device with this `major:minor` and everything below it. Returns its index, also if it was
-    /// there before.
+    /// Adds the device with this `major:minor` and everything below it. Returns its index, also if the stack
+    /// already had it.
     pub(crate) fn add(&mut self, number: &str) -> Option<usize> {
         if let Some(there) = self.layers.iter().position(|l| l.number == number) {
             return Some(there);
@@ -51,7 +51,7 @@ impl<'a> Stack<'a> {
             return None;
         }
         let index = self.layers.len();
-        // The layer comes first, since a stack that contains itself would otherwise never end.
+        // The layer is added first: a stack that contains itself would never end.
         self.layers.push(read_layer(self.root, &name, number));
         let below = self.below(index, &name);
         self.layers[index].below = below;
@@ -103,8 +103,7 @@ impl<'a> Stack<'a> {
     }
 
     fn below_loop(&mut self, index: usize, name: &str) -> Vec<usize> {
-        // The file may have been removed or replaced, and `/sys` may be covered. The device itself knows its
-        // file.
+        // The name may be outdated or `/sys` may be covered. The loop device itself knows its backing file.
         let status = crate::loop_devices::loop_status(self.root, name);
         if let Ok(status) = &status {
             let layer = &mut self.layers[index];
@@ -119,7 +118,7 @@ impl<'a> Stack<'a> {
             ));
             return Vec::new();
         };
-        let by_name = || identity::of_name(self.root, &file);
+        let by_name = || identity::from_name(self.root, &file);
         let backing =
             status.map(|status| crate::loop_devices::backing_identity(&status)).or_else(|_| by_name());
         if let Ok(what) = &backing {
@@ -140,7 +139,8 @@ impl<'a> Stack<'a> {
             (crate::root::number_of(facts.dev()), facts.ino()) == (number.clone(), inode)
         };
         let path = std::fs::metadata(&path).is_ok_and(|facts| is_it(&facts)).then_some(path);
-        // Without the file's name only the number of its file system remains, which every mount of it shares.
+        // Without the file's name only its file system's number is known, which all mounts of that file
+        // system share.
         let mount = match &path {
             Some(path) => mount_of(self.mounts, None, &number, &path.to_string_lossy()),
             None => self.mounts.iter().rfind(|m| m.number == number),
@@ -155,14 +155,14 @@ impl<'a> Stack<'a> {
         found.tops
     }
 
-    /// Returns why all data is in memory; `None` if any part is not, or nothing is known.
+    /// Returns why all data is in memory; `None` if a part is not in memory, or nothing is known.
     pub(crate) fn memory(&self) -> Option<String> {
         let leaves = || self.layers.iter().filter(|l| l.below.is_empty());
         let names: Vec<&str> = leaves().filter_map(|l| l.ram.as_deref()).collect();
         (!names.is_empty() && names.len() == leaves().count()).then(|| names.join(", "))
     }
 
-    /// Returns the layers, each before those below it, and the new indices of `tops`.
+    /// Returns the layers, each before the layers below it, and the new indices of `tops`.
     pub(crate) fn into_order(self, tops: &[usize]) -> (Vec<Layer>, Vec<usize>) {
         let ranks = ranks(&self.layers);
         let mut order: Vec<usize> = (0..self.layers.len()).collect();
@@ -186,7 +186,7 @@ impl<'a> Stack<'a> {
 /// Returns for each layer its greatest distance from a top.
 fn ranks(layers: &[Layer]) -> Vec<usize> {
     let mut ranks = vec![0; layers.len()];
-    // At most one pass for each layer, so that it ends even if `/sys` contradicts itself.
+    // At most one pass per layer, so that it ends even if `/sys` contradicts itself.
     for _ in 0..layers.len() {
         let mut changed = false;
         for (i, layer) in layers.iter().enumerate() {
@@ -246,7 +246,7 @@ pub(crate) fn read_layer(root: &Root, name: &str, number: &str) -> Layer {
         backing_direct: direct.map(|d| d == "1"),
         // This link exists for disks and partitions alike.
         stat_file: format!("{dir}/stat"),
-        // A partition has no queue; that of its disk counts.
+        // A partition has no queue. The queue of its disk counts.
         queue: queue(root, &disk),
         device: read_device_attributes(root, name, &disk),
         ram: None,
@@ -298,7 +298,7 @@ pub(crate) fn serial(root: &Root, name: &str) -> Option<String> {
     first_word(root, &disk, &["device/serial", "serial"]).or_else(|| scsi_serial(root, &disk))
 }
 
-/// Returns the serial number of a SCSI disk, from a binary page: four bytes of header, then text.
+/// Returns the serial number of a SCSI disk from a binary page: a header of four bytes, then text.
 fn scsi_serial(root: &Root, disk: &str) -> Option<String> {
     let page = std::fs::read(root.path(&format!("/sys/class/block/{disk}/device/vpd_pg80"))).ok()?;
     let text = String::from_utf8_lossy(page.get(4..)?).trim_matches(['\0', ' ']).to_owned();
@@ -328,12 +328,12 @@ const DISK_FILES: [&str; 13] = [
     "dm/name",
     "dm/suspended",
     "dm/uuid",
-    // Stored under this name, from either place.
+    // `dax` is stored under this key, wherever it was found.
     "queue/dax",
     "device/power/pm_qos_latency_tolerance_us",
 ];
 
-/// Files of the nearest directory above that has them, mostly the PCI function.
+/// Files of the nearest parent directory that has them, usually that of the PCI function.
 const PARENT_FILES: [&str; 6] = [
     "numa_node",
     "local_cpulist",
@@ -345,8 +345,8 @@ const PARENT_FILES: [&str; 6] = [
 /// Files of a SATA link, below its port.
 const SATA_LINK_FILES: [&str; 3] = ["sata_spd", "sata_spd_limit", "hw_sata_spd_limit"];
 
-/// Reads what `/sys` shows about the device or partition `name` of the whole device `disk`. Missing files are
-/// left out.
+/// Reads what `/sys` shows about the device or partition `name` of the whole device `disk`. Ignores missing
+/// files.
 pub(crate) fn read_device_attributes(root: &Root, name: &str, disk: &str) -> BTreeMap<String, String> {
     let mut out = BTreeMap::new();
     let mut keep = |key: &str, text: Option<String>| {
@@ -385,11 +385,11 @@ pub(crate) fn read_device_attributes(root: &Root, name: &str, disk: &str) -> BTr
 fn above(root: &Root, disk: &str) -> Vec<String> {
     let Some(mut place) = root.canonical(&format!("/sys/class/block/{disk}")) else { return Vec::new() };
     // With native multipath an NVMe disk is below a subsystem, which names its controllers. Several
-    // controllers have no single link.
+    // controllers have no common link.
     if place.contains("/nvme-subsystem/") {
         let subsystem = place.rsplit_once('/').map_or("", |(dir, _)| dir);
         let names = root.matches(&format!("{subsystem}/nvme*")).unwrap_or_default();
-        // Disks are next to the controllers. Only disks have a size.
+        // The subsystem lists disks and controllers. Only disks have a size.
         let mut controllers = names.iter().filter(|path| !root.has(&format!("{path}/size")));
         let (Some(only), None) = (controllers.next(), controllers.next()) else { return Vec::new() };
         let Some(controller) = root.canonical(only) else { return Vec::new() };
@@ -411,13 +411,13 @@ fn sata_link(root: &Root, port: &str) -> Option<String> {
     root.has(&dir).then_some(dir)
 }
 
-/// Returns the CPUs that serve the I/O interrupts of this PCI function, `0,1,5`; `None` if it has no
+/// Returns the CPUs that serve the I/O interrupts of this PCI function, as `0,1,5`; `None` if it has no
 /// interrupts.
 fn interrupt_cpus(root: &Root, dir: &str) -> Option<String> {
     let irqs: Vec<String> = root.list(&format!("{dir}/msi_irqs")).ok()?;
     let named = |irq: &String| root.word(&format!("/sys/kernel/irq/{irq}/actions")).unwrap_or_default();
     let mut serving: Vec<&String> = irqs.iter().filter(|irq| !is_control_interrupt(&named(irq))).collect();
-    // A device with a single vector uses it for everything.
+    // A device with a single vector uses it for all interrupts.
     if serving.is_empty() {
         serving = irqs.iter().collect();
     }
@@ -431,14 +431,14 @@ fn interrupt_cpus(root: &Root, dir: &str) -> Option<String> {
     (!words.is_empty()).then(|| words.join(","))
 }
 
-/// Whether an interrupt serves no I/O: virtio configuration changes, and the admin queue of NVMe.
+/// Returns whether an interrupt serves no I/O, such as virtio configuration changes and the NVMe admin queue.
 fn is_control_interrupt(name: &str) -> bool {
     name.ends_with("-config") || (name.starts_with("nvme") && name.ends_with("q0"))
 }
 
-/// Returns the CPUs of a list such as `0-3,8`. Invalid parts are left out.
+/// Parses a list of CPUs such as `0-3,8`. Ignores invalid parts.
 fn parse_cpu_list(list: &str) -> Vec<u32> {
-    /// Linux supports no more CPUs.
+    /// Linux supports at most this number of CPUs.
     const MOST: u32 = 8192;
     let part = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -449,7 +449,7 @@ fn parse_cpu_list(list: &str) -> Vec<u32> {
 
 /// Returns the hardware monitor of a drive, `/sys/class/hwmon/hwmon3`.
 fn temperature_monitor(root: &Root, dir: &str) -> Option<String> {
-    // SCSI has a directory of monitors, NVMe the monitor itself.
+    // SCSI has a directory of monitors, NVMe has the monitor itself.
     let monitors = [format!("{dir}/hwmon/hwmon*"), format!("{dir}/hwmon*")];
     let found = monitors.iter().find_map(|p| {
         root.matches(p)
@@ -460,7 +460,7 @@ fn temperature_monitor(root: &Root, dir: &str) -> Option<String> {
     found.rsplit('/').next().map(|name| format!("/sys/class/hwmon/{name}"))
 }
 
-/// Adds the marks that distinguish a device from another one that had its number.
+/// Adds the marks that distinguish a device from an earlier device with the same number.
 pub fn marked(root: &Root, what: Identity) -> Identity {
     match what {
         Identity::Device { number, .. } => {
@@ -474,7 +474,7 @@ pub fn marked(root: &Root, what: Identity) -> Identity {
 fn marks(root: &Root, name: &str) -> Vec<String> {
     let disk = disk_of_partition(root, name).unwrap_or_else(|| name.to_owned());
     let serial = serial(root, name).map(|s| format!("serial number {s}"));
-    // The kernel counts disks as they appear and change their medium, and loop devices as they are bound.
+    // The kernel counts disks when they appear or change their medium, and loop devices when they are bound.
     let sequence =
         root.word(&format!("/sys/class/block/{disk}/diskseq")).map(|n| format!("disk sequence {n}"));
     let start =
@@ -493,11 +493,11 @@ fn marks(root: &Root, name: &str) -> Vec<String> {
 /// The devices below a file system.
 #[derive(Debug, Default)]
 pub(crate) struct Below {
-    /// Indices of its devices in the stack.
+    /// Indices of the devices in the stack.
     pub(crate) tops: Vec<usize>,
-    /// Why its data is in memory.
+    /// Why the data is in memory; `None` for storage.
     pub(crate) ram: Option<String>,
-    /// Why it could not be followed.
+    /// Why the file system could not be followed; `None` if it was.
     pub(crate) blind: Option<String>,
 }
 
@@ -507,8 +507,8 @@ impl Below {
     }
 }
 
-/// Follows a file system to its devices. `path` is a file or directory in it, for file systems that spread
-/// over several devices.
+/// Follows a file system to its devices. `path` is a file or directory in it; overlays need it, because they
+/// combine several file systems.
 pub(crate) fn below_file_system(
     stack: &mut Stack<'_>,
     mount: Option<&Mount>,
@@ -527,7 +527,7 @@ fn follow(
 ) -> Below {
     let Some(mount) = mount else {
         if number.starts_with("0:") {
-            return Below::blind("its file system is not among the mounts of this process");
+            return Below::blind("the file system of this path is not among the mounts of this process");
         }
         return device(stack, number);
     };
@@ -575,7 +575,7 @@ fn sources<'s>(stack: &mut Stack<'_>, mount: &Mount, names: impl Iterator<Item =
     Below { tops, ram: None, blind }
 }
 
-/// Adds all devices of the btrfs that the mount's source belongs to.
+/// Adds all devices of the btrfs that contains the mount's source device.
 fn btrfs(stack: &mut Stack<'_>, mount: &Mount) -> Below {
     let name = stack.root.device_number(&mount.source).and_then(|n| name_of(stack.root, &n));
     let ids = stack.root.list("/sys/fs/btrfs").unwrap_or_default();
@@ -586,8 +586,8 @@ fn btrfs(stack: &mut Stack<'_>, mount: &Mount) -> Below {
     Below { tops: numbers.iter().filter_map(|n| stack.add(n)).collect(), ..Below::default() }
 }
 
-/// Follows the layer of an overlay that holds the path: the upper one for directories and files that were
-/// copied up, else a lower one.
+/// Follows the overlay's layer that holds the path: the upper one for directories and copied-up files,
+/// otherwise a lower one.
 fn overlay(stack: &mut Stack<'_>, mount: &Mount, path: Option<&Path>, more: usize) -> Below {
     let Some(more) = more.checked_sub(1) else {
         return Below::blind("too many overlays on top of each other");
@@ -604,7 +604,7 @@ fn overlay(stack: &mut Stack<'_>, mount: &Mount, path: Option<&Path>, more: usiz
     let number = &status.file_system_number;
     let mounts = stack.mounts;
     let below = mount_of(mounts, status.mount_id, number, &there.to_string_lossy());
-    // In a container its names may lead back into the overlay itself.
+    // In a container the directory names may lead back into the overlay itself.
     if below.is_some_and(|b| b.id == mount.id) {
         return Below::blind(file_systems::hidden_reason(mount));
     }

@@ -2,10 +2,9 @@
 //!
 //! 1. [`TestFile::make`] creates a file, without a name if the file system allows it (`O_TMPFILE`), and locks
 //!    it.
-//! 2. It is filled with unique data, past the page cache where that works. A slow or full file system makes
-//!    it smaller.
-//! 3. Its extents and its cached pages are checked. What cannot be proven is a note, which the checks
-//!    evaluate.
+//! 2. fathom fills it with unique data, with direct I/O if that works. On a slow or full file system the
+//!    file becomes smaller.
+//! 3. Its extents and its cached pages are checked. Each deviation becomes a note, which the checks evaluate.
 //! 4. Dropping it, or a forced exit, removes it. [`leftovers`] finds the files of killed runs.
 //!
 //! Several hosts can share a test file: one host creates it under a name that all of them know, and removes
@@ -34,55 +33,60 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use sys::arena::Arena;
 
-/// Smallest test file. A smaller one would measure caches.
+/// Minimum size of a test file. With a smaller file the run would measure caches.
 pub const LEAST_BYTES: u64 = 16 * MIB;
-/// Share of a file system that remains free: one in twenty.
+/// Free share of a file system that a test file leaves: one in twenty.
 const FREE_SHARE: u64 = 20;
-/// How often free space is checked and buffered data is written to the device while filling.
+/// Interval in bytes at which filling checks the free space and syncs buffered data.
 const CHECK_EVERY: u64 = 16 * MIB;
 pub(crate) const PREFIX: &str = ".fathom-test-";
 pub(crate) const SUFFIX: &str = ".tmp";
 /// `TMPFS_MAGIC`, `RAMFS_MAGIC`.
 const MEMORY_FILE_SYSTEMS: [i64; 2] = [0x0102_1994, 0x8584_58f6];
-/// Test files with a name. Their owner or a forced exit removes them.
+/// Test files of this process that have a name. Their owner or a forced exit removes them.
 static NAMED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// A test file; dropping it removes it.
+/// A test file. Dropping it removes the file.
 #[derive(Debug)]
 pub struct TestFile {
     file: File,
-    /// `None` if the file never had a name, so that no exit can leave it.
+    /// Path of the file; `None` for a file without a name, which disappears by itself.
     name: Option<PathBuf>,
     bytes: u64,
     notes: Vec<String>,
-    /// For a file that another host created and removes: whether that host may be lost, so that this one has
-    /// to remove it.
+    /// Set for a file that another host created. If that host may be lost, the flag is true and this host
+    /// removes the file.
     creator_ended: Option<Arc<AtomicBool>>,
 }
 
 impl TestFile {
-    /// Creates a file in `dir` and fills it with unique data; with less than asked if that takes longer than
-    /// `limit`. `progress` gets the bytes written and the total.
+    /// Creates a file in `dir` and fills it with unique data. Fills less than `asked_bytes` if that takes
+    /// longer than `limit`. A file that several hosts share has the name `common_name`. `progress` gets the
+    /// bytes written and the total.
     ///
     /// # Errors
-    /// [`MachineError::Usage`] for less than 16 MiB; refused without permission or with less space than that,
-    /// and if the stop flag is set.
+    ///
+    /// [`MachineError::Usage`] for less than 16 MiB; [`MachineError::Refused`] without permission, with less
+    /// than 16 MiB of space, and if the stop flag is set.
     pub fn make(
         dir: &Path,
+        common_name: Option<&str>,
         asked_bytes: u64,
-        (seed, limit): (u64, Duration),
+        seed: u64,
+        limit: Duration,
         stop: &AtomicBool,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Self, MachineError> {
         large_enough(asked_bytes)?;
-        let (file, name) = create(dir)?;
+        let (file, name) = common_name.map_or_else(|| create(dir), |name| create_as(dir, name))?;
         Self::from_open(file, name).filled(dir, asked_bytes, seed, limit, stop, progress)
     }
 
-    /// Creates an empty file of this length in `dir`, to find out what its file system can do.
+    /// Creates a sparse file of this length in `dir`, to test what its file system supports.
     ///
     /// # Errors
-    /// As [`Self::make`], without permission or space for a file.
+    ///
+    /// As [`Self::make`], if permission or space for a file is missing.
     pub fn lend(dir: &Path, bytes: u64) -> Result<Self, MachineError> {
         let (file, name) = create(dir)?;
         let lent = Self::from_open(file, name);
@@ -93,7 +97,8 @@ impl TestFile {
     /// Wraps an open file with its name, and locks it.
     fn from_open(file: File, name: Option<PathBuf>) -> Self {
         let mut made = Self { file, name, bytes: 0, notes: Vec::new(), creator_ended: None };
-        // The lock tells later runs that this file is in use. It only matters if the file has a name.
+        // The lock tells later fathom processes that the file is in use. It matters only for a file with a
+        // name.
         let locked = flock(&made.file, FlockOperation::NonBlockingLockExclusive);
         if let (Err(e), Some(name)) = (locked, &made.name) {
             made.notes.push(format!(
@@ -120,38 +125,42 @@ impl TestFile {
         Ok(self)
     }
 
-    /// Returns the length of the file. All bytes are written.
+    /// Returns the length of the file in bytes. All bytes are written.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Returns the open file, for checks, syncing and eviction.
+    /// Returns the open file, for checking, syncing and evicting it.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Returns deviations from the request and what cannot be proven, as sentences.
+    /// Returns all deviations from the request and everything that could not be checked, as sentences.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Opens it once more. A file without a name is opened without rights on the directory.
+    /// Opens the file a second time. For a file without a name this needs no rights on the directory.
     ///
     /// # Errors
-    /// `InvalidInput` if the file system has no direct I/O; not found if its name leads to another file.
+    ///
+    /// `InvalidInput` if the file system has no direct I/O; `NotFound` if the name leads to another file.
     pub fn reopen(&self, cache: Cache, write: bool) -> io::Result<File> {
         let path = self.name.clone().unwrap_or_else(|| by_descriptor(&self.file));
-        // Opening another file there may block for ever, so the path is checked before.
+        // The name is checked first: opening another file, such as a FIFO, could block forever.
         if !is_path_of(&path, &self.file) {
             return Err(io::Error::new(
                 io::ErrorKind::NotFound,
-                format!("{} does not lead to the test file any more", name::shown(&path)),
+                format!(
+                    "{} no longer leads to the test file: it was removed or replaced",
+                    name::shown(&path)
+                ),
             ));
         }
         safety::open_for_work(&path, write, cache)
     }
 
-    /// Returns the largest whole number of MiB that leaves enough space free.
+    /// Returns the largest size in whole MiB that leaves enough free space.
     fn fitting(&mut self, dir: &Path, asked: u64) -> Result<u64, MachineError> {
         let Some(room) = room(&self.file) else {
             self.notes
@@ -172,7 +181,7 @@ impl TestFile {
         Ok(target)
     }
 
-    /// Writes up to `target` bytes, truncates the file to what was written, and makes it stable.
+    /// Writes up to `target` bytes, truncates the file to the written length, and syncs it.
     fn fill(
         &mut self,
         dir: &Path,
@@ -195,7 +204,7 @@ impl TestFile {
             if start.elapsed() > limit && done >= LEAST_BYTES {
                 break Filled::Slow;
             }
-            // Other programs write here too, and free space may shrink.
+            // Other programs write here too, so free space may shrink.
             if done.is_multiple_of(CHECK_EVERY) && room(&self.file).is_some_and(|r| r < MIB) {
                 break Filled::Full;
             }
@@ -213,7 +222,7 @@ impl TestFile {
                 let limit = minutes(limit.as_nanos() as u64);
                 (done, Some(format!("because writing more would have taken longer than {limit}")))
             }
-            // Gives a part back, so that no program is left with a full disk.
+            // Give some space back, so that other programs do not face a full disk.
             Filled::Full => {
                 ((done - done / 16) / MIB * MIB, Some("because the file system or a quota was full".into()))
             }
@@ -234,7 +243,7 @@ impl TestFile {
         Ok(())
     }
 
-    /// Checks the extents and cached pages of the file, and notes every deviation.
+    /// Checks the extents and cached pages of the file, and adds a note for every deviation.
     fn prove(&mut self) {
         match extents::map_file_extents(&self.file) {
             Ok(found) => self.notes.extend(extent_notes(&found)),
@@ -257,13 +266,13 @@ impl Drop for TestFile {
     fn drop(&mut self) {
         let is_ours = self.creator_ended.is_none();
         if is_ours {
-            // A ring may release the file some time after the process has ended. An empty file takes no space
-            // until then.
+            // A ring may release the file some time after the process has ended. Until then an empty file
+            // takes no space.
             let _ = self.file.set_len(0);
         }
         if let Some(name) = self.name.take() {
             named_files().retain(|n| *n != name);
-            // The host that created it may be lost.
+            // The host that created the file may be lost.
             let is_left = self.creator_ended.as_ref().is_some_and(|ended| ended.load(Ordering::Relaxed));
             if is_ours || (is_left && is_path_of(&name, &self.file)) {
                 let _ = std::fs::remove_file(name);
@@ -280,13 +289,13 @@ enum Filled {
     Full,
 }
 
-/// Creates a file without a name, or else with a name of ours.
+/// Creates a file without a name, or with a name if the file system requires one.
 fn create(dir: &Path) -> Result<(File, Option<PathBuf>), MachineError> {
     file_systems::refuse_synthetic_at(dir, dir)?;
     let mode = Mode::RUSR | Mode::WUSR;
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     match rustix::fs::open(dir, flags | OFlags::TMPFILE | OFlags::EXCL, mode) {
-        // It is opened again through /proc. Without /proc it needs a name.
+        // The file is opened again through /proc. Without /proc it needs a name.
         Ok(file) => {
             let file = File::from(file);
             if is_path_of(&by_descriptor(&file), &file) { Ok((file, None)) } else { create_named(dir) }
@@ -296,14 +305,15 @@ fn create(dir: &Path) -> Result<(File, Option<PathBuf>), MachineError> {
     }
 }
 
-/// Returns a path to an open file, if `/proc` is mounted.
+/// Returns a path in `/proc` to an open file.
 fn by_descriptor(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 /// Whether a path leads to this open file.
 fn is_path_of(path: &Path, file: &File) -> bool {
-    identity::of_path(path).is_ok_and(|there| identity::of_file(file).is_ok_and(|open| there.is_same(&open)))
+    identity::from_path(path)
+        .is_ok_and(|there| identity::from_file(file).is_ok_and(|open| there.is_same(&open)))
 }
 
 fn create_named(dir: &Path) -> Result<(File, Option<PathBuf>), MachineError> {
@@ -315,7 +325,7 @@ fn create_as(dir: &Path, name: &str) -> Result<(File, Option<PathBuf>), MachineE
     // The working directory may change before the file is removed.
     let dir = std::path::absolute(dir).map_err(|e| MachineError::at(dir, "accessed", &e))?;
     let path = dir.join(name);
-    // Locked over both steps, so that a forced exit between them knows the name.
+    // The lock is held over both steps, so that a forced exit between them knows the name.
     let mut names = named_files();
     let mut options = File::options();
     options.read(true).write(true).create_new(true);
@@ -341,8 +351,8 @@ fn random() -> u64 {
     split_mix(now.map_or(0, |d| d.as_nanos() as u64))
 }
 
-/// Returns the bytes that may be written so that enough space remains free; `None` if the file system does
-/// not report it.
+/// Returns the bytes that may be written while enough space remains free; `None` if the file system does not
+/// report it.
 fn room(file: &File) -> Option<u64> {
     let space = fstatvfs(file).ok()?;
     let memory = fstatfs(file).is_ok_and(|s| MEMORY_FILE_SYSTEMS.contains(&s.f_type));
@@ -354,15 +364,16 @@ fn room(file: &File) -> Option<u64> {
     if !memory {
         return on_disk;
     }
-    // Data here takes memory from every process, whatever size the mount claims.
+    // Data in a file system in memory takes memory from every process, whatever size the mount claims.
     let text = Root::real().read("/proc/meminfo").ok()?;
     let half = meminfo_bytes(&text, "MemAvailable").ok()? / 2;
     Some(on_disk.map_or(half, |d| d.min(half)))
 }
 
-/// Checks that a file of a typed size fits in a directory, without writing.
+/// Checks without writing that a file of the typed size fits in a directory.
 ///
 /// # Errors
+///
 /// A refusal that names the largest size that fits.
 pub fn fits(dir: &Path, asked_bytes: u64) -> Result<(), MachineError> {
     let Some(room) = File::open(dir).ok().and_then(|d| room(&d)).filter(|r| *r < asked_bytes) else {
@@ -385,14 +396,14 @@ fn large_enough(asked_bytes: u64) -> Result<(), MachineError> {
         return Ok(());
     }
     Err(MachineError::Usage(format!(
-        "a test file of {} is too small to say anything about storage; type --size 16m or more",
+        "a test file of {} would measure caches instead of storage; type --size 16m or more",
         show_bytes(asked_bytes)
     )))
 }
 
 fn no_room(dir: &Path, room: u64) -> MachineError {
     MachineError::Refused(format!(
-        "{} has room for {} only (5 % of its file system stay free), and a test file needs {}; make room, or name another \
+        "{} has room for only {} (5 % of its file system stay free), and a test file needs {}; make room, or name another \
          directory",
         name::shown(dir),
         show_bytes(room),
@@ -417,10 +428,10 @@ fn extent_notes(found: &Extents) -> Vec<String> {
     some.map(|(bytes, what)| format!("{} of the test file {what}", show_bytes(bytes))).collect()
 }
 
-/// Distinguishes the data of test files from what workers write with the same seed.
+/// Makes the data of test files different from what workers write with the same seed.
 const DATA_SALT: u64 = 0x7465_7374_2066_696c;
 
-/// Writes one MiB after another, past the page cache where that works.
+/// Writes a file in pieces of 1 MiB, with direct I/O if that works.
 pub(crate) struct Writer {
     file: File,
     direct: bool,
@@ -436,12 +447,12 @@ impl Writer {
         }
     }
 
-    /// Writes to a file, past the page cache if `direct`.
+    /// Writes to a file, with direct I/O if `direct`.
     pub(crate) fn over(file: File, direct: bool, seed: u64) -> io::Result<Self> {
         Ok(Self { file, direct, arena: Arena::new(1, MIB as usize)?, key: split_mix(seed ^ DATA_SALT) })
     }
 
-    /// Writes up to 1 MiB at an offset. No other call has this offset.
+    /// Writes up to 1 MiB at an offset. Each offset is written once.
     fn part(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
         let buffer = &mut self.arena.slot_mut(0)[..bytes.min(MIB) as usize];
         fill(buffer, self.key.wrapping_add(offset));
@@ -451,7 +462,7 @@ impl Writer {
     /// Writes 1 MiB at an offset.
     pub(crate) fn next(&mut self, offset: u64) -> io::Result<()> {
         let buffer = self.arena.slot_mut(0);
-        // Every MiB has its own key, so no two are alike in the file.
+        // Every MiB has its own key, so no two MiB of the file are alike.
         fill(buffer, self.key.wrapping_add(offset / MIB));
         let written = self.file.write_all_at(buffer, offset);
         if self.direct && written.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::InvalidInput) {
@@ -463,52 +474,38 @@ impl Writer {
         }
         written?;
         if !self.direct && offset.is_multiple_of(CHECK_EVERY) {
-            // Otherwise the time limit would only measure memory, and the sync after it would take minutes.
+            // Without this sync the time limit would measure memory, and the sync after it would take
+            // minutes.
             self.file.sync_data()?;
         }
         Ok(())
     }
 }
 
-/// How long a file of another host may take to become visible here: longer than caches usually keep a missing
-/// name.
+/// Maximum time until a file of another host becomes visible here. It is longer than caches usually keep a
+/// missing name.
 const VISIBLE_WITHIN: Duration = Duration::from_secs(10);
 const BETWEEN_CHECKS: Duration = Duration::from_millis(20);
 
-/// Returns a unique name for a file of this process. It contains the host name, since a process id means
-/// nothing on other hosts.
+/// Returns a unique name for a file that several hosts share. It contains the host name, because process ids
+/// repeat on other hosts.
 pub fn common_name() -> String {
     format!("{PREFIX}{}-{:016x}-{}{SUFFIX}", std::process::id(), random(), host_name())
 }
 
-/// Returns the host name for file names.
+/// Returns the host name in the form that file names use.
 pub(crate) fn host_name() -> String {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     host.chars().filter(|c| c.is_ascii_alphanumeric() || "-._".contains(*c)).take(64).collect()
 }
 
 impl TestFile {
-    /// Creates a file under this name and fills it, as [`Self::make`] does.
+    /// Creates a file of this name and length, which all hosts fill.
     ///
     /// # Errors
-    /// As [`Self::make`].
-    pub fn make_common(
-        (dir, file_name): (&Path, &str),
-        asked_bytes: u64,
-        (seed, limit): (u64, Duration),
-        stop: &AtomicBool,
-        progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<Self, MachineError> {
-        large_enough(asked_bytes)?;
-        let (file, name) = create_as(dir, file_name)?;
-        Self::from_open(file, name).filled(dir, asked_bytes, seed, limit, stop, progress)
-    }
-
-    /// Creates a file of this length under this name, for all hosts to fill.
     ///
-    /// # Errors
-    /// Without permission, or without that much space.
-    pub fn begin_common((dir, file_name): (&Path, &str), bytes: u64) -> Result<Self, MachineError> {
+    /// If permission or space is missing.
+    pub fn begin_common(dir: &Path, file_name: &str, bytes: u64) -> Result<Self, MachineError> {
         large_enough(bytes)?;
         fits(dir, bytes)?;
         let (file, name) = create_as(dir, file_name)?;
@@ -518,12 +515,16 @@ impl TestFile {
         Ok(made)
     }
 
-    /// Opens a file that another host has created under this name. `ended` is whether all is over early.
+    /// Opens a file that another host has created under this name. `ended` becomes true if the run ends
+    /// early.
     ///
     /// # Errors
-    /// If it does not become visible here, so that the directory is not shared; if this user may not open it.
-    pub fn of_another(
-        (dir, file_name): (&Path, &str),
+    ///
+    /// If the file does not become visible here, so that the directory is not shared, or if this user may not
+    /// open it.
+    pub fn open_common(
+        dir: &Path,
+        file_name: &str,
         maker: &str,
         ended: &Arc<AtomicBool>,
     ) -> Result<Self, MachineError> {
@@ -537,11 +538,13 @@ impl TestFile {
                     return Err(MachineError::at(&path, "opened", &e));
                 }
                 Err(_) if ended.load(Ordering::Relaxed) => {
-                    return Err(MachineError::Refused("interrupted while a test file was waited for".into()));
+                    return Err(MachineError::Refused(
+                        "interrupted while waiting for the test file of another host".into(),
+                    ));
                 }
                 Err(_) if Instant::now() >= until => {
                     return Err(MachineError::Refused(format!(
-                        "{} is not shared with {maker}: the test file that it created did not appear here within {1} s ({file_name}); name a directory on storage that all hosts share, or leave --shared and --shift-hosts out",
+                        "{} is not shared with {maker}: the test file that it created did not appear here within {1} s ({file_name}); name a directory on storage that all hosts share, or remove --shared and --shift-hosts",
                         name::shown(dir),
                         VISIBLE_WITHIN.as_secs()
                     )));
@@ -554,14 +557,16 @@ impl TestFile {
         Ok(Self { file, name: Some(path), bytes, notes: Vec::new(), creator_ended: Some(Arc::clone(ended)) })
     }
 
-    /// Writes this host's parts, `total` bytes together, and makes them stable.
+    /// Writes this host's parts, `total` bytes altogether, and syncs them.
     ///
     /// # Errors
-    /// If this fails, and if the stop flag is set.
+    ///
+    /// If a write fails, and if the stop flag is set.
     pub fn fill_parts(
         &mut self,
         parts: impl Iterator<Item = Range<u64>>,
-        (total, seed): (u64, u64),
+        total: u64,
+        seed: u64,
         stop: &AtomicBool,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), MachineError> {
@@ -583,7 +588,7 @@ impl TestFile {
                 writer.part(at, bytes).map_err(failed)?;
                 done += bytes;
                 if done - synced >= CHECK_EVERY {
-                    // Otherwise write-back would take long at the end, without progress.
+                    // Without this sync, write-back would take long at the end and show no progress.
                     self.file.sync_data().map_err(failed)?;
                     synced = done;
                     progress(done.min(total), total);
@@ -593,16 +598,16 @@ impl TestFile {
         self.file.sync_all().map_err(failed)
     }
 
-    /// Checks the whole file once all hosts have written their parts, and notes every deviation.
+    /// Checks the whole file after all hosts have written their parts, and adds a note for every deviation.
     pub fn prove_common(&mut self) {
         self.prove();
     }
 }
 
-/// A test file of a killed run.
+/// A test file that a killed run left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftover {
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
     /// Allocated bytes.
     pub bytes: u64,
@@ -611,15 +616,16 @@ pub struct Leftover {
 }
 
 impl Leftover {
-    /// Removes it, if it is still unused.
+    /// Removes the file if it is still unused.
     ///
     /// # Errors
-    /// If it is in use by now, or may not be removed.
+    ///
+    /// If the file is in use by now, or may not be removed.
     pub fn remove(&self) -> Result<(), MachineError> {
         // The lock is held until the name is removed.
         let Some(_lock) = lock_stale(&self.path) else {
             return Err(MachineError::Refused(format!(
-                "{} is in use or not yours, so it is kept",
+                "{} was not removed: it is in use, or belongs to another user",
                 name::shown(&self.path)
             )));
         };
@@ -642,30 +648,31 @@ fn leftover(path: &Path) -> Option<Leftover> {
     Some(Leftover { path: path.to_owned(), bytes: metadata.blocks().saturating_mul(512), age })
 }
 
-/// Locks a file that is certainly a test file of an ended fathom process, and unused; `None` for any other.
+/// Locks a file if it is a test file of an ended fathom process and unused; `None` for any other file.
 fn lock_stale(path: &Path) -> Option<File> {
     let unique_part = path.file_name()?.to_str()?.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
     let (pid, random) = unique_part.split_once('-')?;
-    // A shared test file names its host, and only there its process is known.
+    // The name of a shared test file contains its host. Only on that host the process id means something.
     let (random, host) = random.split_once('-').map_or((random, None), |(random, host)| (random, Some(host)));
     let is_our_name = random.len() == 16
         && random.bytes().all(|b| b.is_ascii_hexdigit())
         && host.is_none_or(|host| host == host_name());
     let pid: u32 = pid.parse().ok()?;
-    // A live run's file is not locked between its creation and its lock.
+    // A live run's file has no lock for a moment after its creation, so its process is checked too.
     if !is_our_name || Path::new(&format!("/proc/{pid}")).exists() {
         return None;
     }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
-    // As fathom created it: of this user, under one name. A file that was changed since is not fathom's.
+    // The file must be as fathom created it: owned by this user, with one name. Any other file is not
+    // fathom's.
     let user = rustix::process::geteuid().as_raw();
     let is_as_made = file.metadata().is_ok_and(|m| m.is_file() && m.uid() == user && m.nlink() == 1);
-    // The lock of another machine or container may be invisible on a shared file system. Only there the name
+    // On a shared file system the lock of another machine or container may be invisible. Only there the name
     // contains the host.
     let is_seen = host.is_some() || file_systems::is_shared(&file) == Ok(false);
     let is_free = is_as_made && is_seen && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
-    // If users are not visible, as on FUSE or in a container, the lock and the end of its process decide.
+    // If users are not visible, as on FUSE or in a container, the lock and the end of the process decide.
     let users = in_use::file(&Root::real(), &file, false);
     (is_free && matches!(users, Ok(Use::Unused | Use::Unseen(_) | Use::Hidden(_)))).then_some(file)
 }
@@ -677,7 +684,7 @@ mod tests {
 
     fn made(dir: &Path, bytes: u64) -> Result<TestFile, MachineError> {
         let limit = Duration::from_secs(15);
-        TestFile::make(dir, bytes, (7, limit), &AtomicBool::new(false), &mut |_, _| {})
+        TestFile::make(dir, None, bytes, 7, limit, &AtomicBool::new(false), &mut |_, _| {})
     }
 
     #[test]
@@ -705,7 +712,7 @@ mod tests {
         let dir = tempfile::tempdir()?;
         assert!(made(dir.path(), MIB).is_err_and(|e| e.class() == crate::error::Class::Usage));
         let stop = AtomicBool::new(true);
-        assert!(TestFile::make(dir.path(), 64 * MIB, (7, Duration::MAX), &stop, &mut |_, _| {}).is_err());
+        assert!(TestFile::make(dir.path(), None, 64 * MIB, 7, Duration::MAX, &stop, &mut |_, _| {}).is_err());
         assert!(
             made(&dir.path().join("absent"), 64 * MIB)
                 .is_err_and(|e| e.class() == crate::error::Class::Usage)
@@ -736,10 +743,10 @@ mod common_tests {
         let dir = tempfile::tempdir()?;
         let (at, ended) = (common_name(), Arc::new(AtomicBool::new(false)));
         let at = (dir.path(), at.as_str());
-        let mut ours = TestFile::begin_common(at, 16 * MIB)?;
-        let mut theirs = TestFile::of_another(at, "a", &ended)?;
+        let mut ours = TestFile::begin_common(at.0, at.1, 16 * MIB)?;
+        let mut theirs = TestFile::open_common(at.0, at.1, "a", &ended)?;
         let half = |file: &mut TestFile, part: Range<u64>, seed| {
-            file.fill_parts(std::iter::once(part), (8 * MIB, seed), &AtomicBool::new(false), &mut |_, _| {})
+            file.fill_parts(std::iter::once(part), 8 * MIB, seed, &AtomicBool::new(false), &mut |_, _| {})
         };
         half(&mut ours, 0..8 * MIB, 1)?;
         half(&mut theirs, 8 * MIB..16 * MIB, 2)?;
@@ -762,13 +769,14 @@ mod common_tests {
         let dir = tempfile::tempdir()?;
         let (at, ended) = (common_name(), Arc::new(AtomicBool::new(false)));
         let at = (dir.path(), at.as_str());
-        let ours = TestFile::begin_common(at, 16 * MIB)?;
-        let theirs = TestFile::of_another(at, "a", &ended)?;
+        let ours = TestFile::begin_common(at.0, at.1, 16 * MIB)?;
+        let theirs = TestFile::open_common(at.0, at.1, "a", &ended)?;
         ended.store(true, Ordering::Relaxed);
         drop(theirs);
         assert_eq!(std::fs::read_dir(dir.path())?.count(), 0);
         drop(ours);
-        let missing = TestFile::of_another(at, "a", &ended).err().map(|e| e.to_string()).unwrap_or_default();
+        let missing =
+            TestFile::open_common(at.0, at.1, "a", &ended).err().map(|e| e.to_string()).unwrap_or_default();
         assert!(missing.contains("interrupted"), "it is no longer waited for: {missing}");
         Ok(())
     }

@@ -4,8 +4,8 @@ use crate::root::Root;
 use model::Known;
 use std::collections::BTreeMap;
 
-/// Prefixes of kernel threads that read or write a file system or device for no process. Those of btrfs, f2fs
-/// and bcache exist as long as the file system; the others only while they work.
+/// Name prefixes of kernel threads that do I/O on a file system or device for no process. The threads of
+/// btrfs, f2fs and bcache exist as long as the file system does, the others only while they work.
 const HOUSEKEEPERS: [&str; 10] = [
     "ext4lazyinit",
     "btrfs-cleaner",
@@ -19,11 +19,11 @@ const HOUSEKEEPERS: [&str; 10] = [
     "bcache_writebac",
 ];
 
-/// Suffixes of an array's threads, after its name.
+/// Name suffixes of the threads of an array, after the array's name.
 const ARRAY_SUFFIXES: [&str; 3] = ["_resync", "_reshape", "_recovery"];
 /// `PF_KTHREAD` of the kernel's `include/linux/sched.h`.
 const KERNEL_THREAD: u64 = 0x0020_0000;
-/// Unchanged lists of thread names longer than this are not repeated.
+/// A list of thread names that is longer and unchanged is not recorded again.
 const MAX_REPEATED_BYTES: usize = 4096;
 
 /// Returns the housekeeping threads that exist now, as `pid: name` lines.
@@ -31,7 +31,8 @@ const MAX_REPEATED_BYTES: usize = 4096;
 /// # Errors
 /// If the kernel's threads are not visible.
 pub(crate) fn housekeepers(root: &Root) -> Known<String> {
-    // Every kernel names its second process this way. If it is not visible, others are not either.
+    // On every kernel the second process has this name. If it is not visible, other kernel threads are not
+    // visible either.
     if root.word("/proc/2/comm").as_deref() != Some("kthreadd") {
         return Err(
             "the kernel's threads are not visible from here (a container, or /proc hides them)".into()
@@ -42,7 +43,7 @@ pub(crate) fn housekeepers(root: &Root) -> Known<String> {
         let Some(name) = root.word(&format!("/proc/{pid}/comm")).filter(|n| is_housekeeper(n)) else {
             continue;
         };
-        // Any process may take this name.
+        // Any process may take such a name, so check that it is a kernel thread.
         if root.read(&format!("/proc/{pid}/stat")).is_ok_and(|text| is_kernel_thread(&text)) {
             out += &format!("{pid}: {name}\n");
         }
@@ -50,8 +51,9 @@ pub(crate) fn housekeepers(root: &Root) -> Known<String> {
     Ok(out)
 }
 
-/// Returns the ids of possible kernel threads: the children of `kthreadd`, so that a sample does not read the names of
-/// thousands of processes; all processes if the kernel keeps no lists of children (`CONFIG_PROC_CHILDREN`).
+/// Returns the ids of the children of `kthreadd`, which include all kernel threads. So a sample does not read
+/// the names of thousands of processes. Returns all processes if the kernel keeps no lists of children
+/// (`CONFIG_PROC_CHILDREN`).
 fn kernel_threads(root: &Root) -> Known<Vec<String>> {
     if let Ok(children) = root.read("/proc/2/task/2/children") {
         return Ok(children.split_ascii_whitespace().map(str::to_owned).collect());
@@ -66,25 +68,27 @@ fn is_housekeeper(name: &str) -> bool {
     HOUSEKEEPERS.iter().any(|begin| name.starts_with(begin)) || array()
 }
 
-/// Checks the flags in `/proc/PID/stat`: the seventh field after the name, which may contain anything.
+/// Returns whether the flags in `/proc/PID/stat` mark a kernel thread. They are the seventh field after the
+/// name, which may contain anything.
 fn is_kernel_thread(stat: &str) -> bool {
     let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let flags = after_name.split_ascii_whitespace().nth(6).and_then(|w| w.parse::<u64>().ok());
     flags.is_some_and(|f| f & KERNEL_THREAD != 0)
 }
 
-/// Our threads and their names. A name is read when a thread is first seen and once more in the next sample,
-/// since a thread sets its name a moment after its start. Then it is remembered, so that many workers cost
-/// nothing.
+/// The threads of this process and their names. A thread sets its name a moment after its start. So a name is
+/// read when the thread is first seen and again in the next sample, and then remembered. Many workers then
+/// cost nothing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ours {
-    /// Name, and how often it was read, by thread id.
+    /// By thread id, the name and how often it was read.
     known: BTreeMap<String, (String, u32)>,
     last: String,
 }
 
 impl Ours {
-    /// Returns all our threads as `tid: name` lines. `None` if there are very many and nothing has changed.
+    /// Returns all threads of this process as `tid: name` lines; `None` if the list is very long and
+    /// unchanged.
     pub(crate) fn list_threads(&mut self, root: &Root) -> Option<Known<String>> {
         let ids = match root.list("/proc/self/task") {
             Ok(ids) => ids,
@@ -110,10 +114,11 @@ impl Ours {
     }
 }
 
-/// Returns the ids of our threads whose name is `name` and a number: the workers of a run.
+/// Returns the ids of this process's threads that are called `name` and a number: the workers of a run.
 ///
 /// # Errors
-/// Why our threads cannot be listed.
+///
+/// Why the threads cannot be listed.
 pub fn numbered(root: &Root, name: &str) -> Known<Vec<u32>> {
     let is_number = |rest: &str| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit());
     let ids = root.list("/proc/self/task")?.into_iter();

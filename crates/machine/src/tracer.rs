@@ -1,4 +1,4 @@
-//! The kernel's tracer, in a private instance: created, read, and removed in any case.
+//! The kernel's tracer, in a private instance: created, read, and always removed.
 //!
 //! An instance (kernel `Documentation/trace/ftrace.rst`) has its own buffers, events and filters, so other
 //! tracing is not disturbed. Its name contains the process, so that the instance of a killed process is
@@ -15,11 +15,11 @@ use std::io::{self, Read, Write};
 
 /// Prefix of an instance's name, before the process id.
 const PREFIX: &str = "fathom-";
-/// Separates that name and the word of a further instance.
+/// Separates the instance's name from the word that distinguishes a further instance.
 const WORD_SEPARATOR: char = '.';
 /// Directory of instances.
 const INSTANCES: &str = "instances";
-/// Most bytes of the text about a page's header.
+/// Maximum size in bytes of the text about a page's header.
 const MAX_HEADER_BYTES: usize = 4096;
 /// `PF_KTHREAD` of the kernel's `include/linux/sched.h`, in the ninth field of `/proc/*/stat`.
 const KERNEL_THREAD: u64 = 0x0020_0000;
@@ -37,9 +37,9 @@ pub struct Tracer {
 /// Records that the kernel lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// Overwritten before they were read.
+    /// Records that were overwritten before they were read.
     pub overrun: u64,
-    /// Not written at all.
+    /// Records that were not written at all.
     pub dropped: u64,
 }
 
@@ -47,7 +47,7 @@ impl Tracer {
     /// Creates an instance that traces nothing yet, with `buffer_bytes` for each CPU.
     ///
     /// # Errors
-    /// Why this user may not, or the kernel cannot.
+    /// Why this user may not create one, or the kernel cannot.
     pub fn new(buffer_bytes: u64) -> Result<Self, MachineError> {
         Self::named(buffer_bytes, name_of(std::process::id()))
     }
@@ -99,14 +99,15 @@ impl Tracer {
     /// Records an event of block I/O that passes this filter. Returns the text of its format.
     ///
     /// # Errors
-    /// Why not; a kernel may not have it.
+    /// Why the event cannot be recorded; the kernel may not have it.
     pub fn record(&mut self, event: &str, filter: &str) -> Result<String, MachineError> {
         self.record_of("block", event, filter)
     }
 
-    /// Records an event of this group that passes this filter. Returns the text of its format.
+    /// Records an event of `group` that passes this filter. Returns the text of its format.
     ///
     /// # Errors
+    ///
     /// As [`Self::record`].
     pub fn record_of(&mut self, group: &str, event: &str, filter: &str) -> Result<String, MachineError> {
         let dir = format!("events/{group}/{event}");
@@ -118,12 +119,13 @@ impl Tracer {
         Ok(format)
     }
 
-    /// Starts tracing these threads and the threads that they start; none if the list is empty. Returns
-    /// whether anything changed: then the kernel recorded nothing for some time (30 ms and more), and before
-    /// that perhaps all threads.
+    /// Traces only these threads and the threads that they start; nothing if the list is empty. Returns whether
+    /// anything changed. In that case the kernel recorded nothing for 30 ms or more, and before that perhaps
+    /// all threads.
     ///
     /// # Errors
-    /// Why not.
+    ///
+    /// Why the filter cannot be set.
     pub fn follow(&self, threads: &[u32]) -> Result<bool, MachineError> {
         if threads.is_empty() {
             self.events.iter().try_for_each(|dir| self.set(&format!("{dir}/enable"), "0"))?;
@@ -146,7 +148,7 @@ impl Tracer {
     /// Starts tracing.
     ///
     /// # Errors
-    /// Why not.
+    /// Why tracing cannot be started.
     pub fn begin(&self) -> Result<(), MachineError> {
         self.events.iter().try_for_each(|dir| self.set(&format!("{dir}/enable"), "1"))?;
         self.set("tracing_on", "1")
@@ -155,15 +157,16 @@ impl Tracer {
     /// Stops tracing. Recorded events can still be read.
     ///
     /// # Errors
-    /// Why not.
+    /// Why tracing cannot be stopped.
     pub fn end(&self) -> Result<(), MachineError> {
         self.set("tracing_on", "0")
     }
 
-    /// Reads all pages that are available now, one after another.
+    /// Reads all available pages one after another.
     ///
     /// # Errors
-    /// Why one cannot be read.
+    ///
+    /// Why a page cannot be read.
     pub fn drain(&mut self, page: &mut [u8], mut each: impl FnMut(&[u8])) -> Result<(), MachineError> {
         for pipe in &mut self.pipes {
             loop {
@@ -179,10 +182,11 @@ impl Tracer {
         Ok(())
     }
 
-    /// Returns what the kernel lost, by its own count of all CPUs.
+    /// Returns how many records the kernel lost, as it counts them on all CPUs.
     ///
     /// # Errors
-    /// Why that cannot be read.
+    ///
+    /// Why the counts cannot be read.
     pub fn lost(&self) -> Result<Lost, MachineError> {
         let mut lost = Lost::default();
         for cpu in self.cpus()? {
@@ -195,7 +199,7 @@ impl Tracer {
         Ok(lost)
     }
 
-    /// `cpu0`, `cpu1`, ...
+    /// Returns the names of the CPU directories: `cpu0`, `cpu1`, ...
     fn cpus(&self) -> Result<Vec<String>, MachineError> {
         list(&self.dir, "per_cpu").map_err(|e| cannot("read", "per_cpu", &e))
     }
@@ -230,7 +234,7 @@ pub fn remove_leftovers() -> Vec<String> {
         .collect()
 }
 
-/// Returns the process of a thread, if it still exists, and whether it is a kernel thread.
+/// Returns the process of a thread, if it still exists, and whether the thread is a kernel thread.
 pub fn process_of(root: &Root, tid: u32) -> (Option<u32>, bool) {
     let status = root.read(&format!("/proc/{tid}/status")).unwrap_or_default();
     let pid = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
@@ -248,7 +252,7 @@ fn flags_of(root: &Root, tid: u32) -> Option<u64> {
     stat_of(root, tid)?.get(6).copied()
 }
 
-/// Returns the instance name of a process, with its start time, since process ids are reused.
+/// Returns the instance name for a process. It contains the start time, because process ids are reused.
 fn name_of(pid: u32) -> String {
     let started = stat_of(&Root::real(), pid).and_then(|fields| fields.get(19).copied());
     format!("{PREFIX}{pid}-{}", started.unwrap_or(0))

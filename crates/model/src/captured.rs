@@ -12,23 +12,23 @@ use std::collections::BTreeMap;
 /// The version of the file and of the JSON.
 pub const FORMAT: u32 = 1;
 
-/// A capture file in the form that `fathom show` presents.
+/// A capture file, as `fathom show` presents it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Captured {
-    /// Of this JSON: [`FORMAT`].
+    /// Version of this JSON: [`FORMAT`].
     pub format: u32,
-    /// Path as typed.
+    /// Path of the file, as typed.
     pub file: String,
     /// The captured device or file, and the conditions.
     pub origin: Origin,
-    /// How it ended; `None` if the file ends before its ending was written.
+    /// How the capture ended; `None` if the file has no trailer.
     pub ending: Option<Ending>,
     /// Why the file could not be read to its end: cut off or damaged, and at which byte. `None` if it was read
     /// completely.
     pub damage: Option<String>,
-    /// Whether the capture holds all that the device completed.
+    /// Whether the capture has all requests that the device completed.
     pub completeness: Completeness,
-    /// The part of its requests that the profile covers; `None` for all.
+    /// The part of the requests that the profile covers; `None` for all.
     pub restricted: Option<Restriction>,
     /// The profile of its requests.
     pub profile: Profile,
@@ -39,7 +39,7 @@ pub struct Captured {
 pub struct Origin {
     /// Start time, RFC 3339; empty if a foreign trace does not state it.
     pub started: String,
-    /// The named path; for an imported trace, its file.
+    /// The path that the user named; for an imported trace, its file.
     pub asked: String,
     /// The format of an imported trace, such as `fio iolog v3`; `None` for a capture made by fathom.
     pub imported: Option<String>,
@@ -51,9 +51,9 @@ pub struct Origin {
     pub unit: Unit,
     /// Clock of the stamps: `mono`, CLOCK_MONOTONIC.
     pub clock: String,
-    /// Whether rows contain the time before the issue.
+    /// Whether rows contain the time in the scheduler before the issue.
     pub queue: bool,
-    /// The only process whose requests were kept.
+    /// The only process whose requests were kept; `None` for all.
     pub pid: Option<u32>,
     /// Bytes of each CPU's buffer in the kernel; 0 for an imported trace.
     pub buffer_bytes: u64,
@@ -76,7 +76,7 @@ pub struct Partition {
     pub name: String,
     /// First sector of 512 bytes. The rows count from here.
     pub first_sector: u64,
-    /// Length, in units of 512 bytes.
+    /// Length in sectors of 512 bytes.
     pub sectors: u64,
 }
 
@@ -96,15 +96,15 @@ pub enum Unit {
 /// The trailer of a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ending {
-    /// The reason for its end: `--time`, `a signal`, or the end of an imported trace.
+    /// Why the capture ended: `--time`, `a signal`, or the end of an imported trace.
     pub why: String,
     /// Time from the start to the last reading of counters in ns; of an imported trace, to the last completion.
     pub duration_ns: u64,
     /// Events that were read from the kernel.
     pub events: u64,
-    /// Events that the kernel overwrote before they were read, by its own count.
+    /// Events that the kernel overwrote before fathom read them, according to the kernel's count.
     pub lost_events: u64,
-    /// Rows of the file.
+    /// Number of rows in the file.
     pub rows: u64,
     /// Requests with a completion but no issue: in flight at the beginning, or with a lost issue event.
     pub without_issue: u64,
@@ -120,15 +120,15 @@ pub struct Ending {
     pub completed: Completed,
     /// The device's counters at the end.
     pub stat: Option<Known<String>>,
-    /// Operations of a program that began or ended within a sector; they count as whole sectors.
+    /// Number of a program's operations that began or ended within a sector. They count as whole sectors.
     #[serde(default)]
     pub within_sectors: u64,
-    /// Requests of selected files; `None` if all requests were kept.
+    /// Counts for selected files; `None` if all requests were kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_files: Option<OfFiles>,
 }
 
-/// Requests that completed between two readings of the counters, by the events.
+/// Requests that completed between two readings of the device's counters, according to the events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completed {
     /// Requests that the kernel counts as reads.
@@ -139,18 +139,18 @@ pub struct Completed {
     pub empty_flushes: u64,
     /// Requests that the kernel counts as discards.
     pub discards: u64,
-    /// Flushes that the device got.
+    /// Flushes that the device received.
     pub flushes: u64,
-    /// Requests that completed during one of the readings and may be counted on either side.
+    /// Requests that completed during one of the two readings, so that either side may count them.
     pub at_edges: u64,
 }
 
-/// Whether the capture holds all that the device completed.
+/// Whether the capture has all requests that the device completed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Completeness {
     /// `complete`, `incomplete` or `unknown`.
     pub word: String,
-    /// Whether the capture holds all that the device completed, in a sentence with the figures.
+    /// The same answer as a sentence with the figures.
     pub sentence: String,
     /// Kernel count and captured count for each kind of request. Empty if nothing could be compared with counters.
     pub counters: Vec<Counter>,
@@ -161,9 +161,9 @@ pub struct Completeness {
 pub struct Counter {
     /// `reads`, `writes`, `discards`, `flushes`.
     pub name: String,
-    /// By the device's own counters.
+    /// Count of the device.
     pub counted: u64,
-    /// By the events.
+    /// Count of the captured events.
     pub captured: u64,
 }
 
@@ -172,13 +172,13 @@ pub struct Counter {
 pub struct Restriction {
     /// Start of the range, in ns since the capture began.
     pub from_ns: Option<u64>,
-    /// Until this time.
+    /// End of the range, in ns since the capture began.
     pub to_ns: Option<u64>,
-    /// Of tasks with this name, or this number of a thread or process.
+    /// Name of the tasks, or the id of a thread or process.
     pub task: Option<String>,
 }
 
-/// The effect of a request.
+/// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Op {
@@ -186,13 +186,13 @@ pub enum Op {
     Read,
     /// Moves data to the device.
     Write,
-    /// Tells the device that data are no longer needed (trim).
+    /// Informs the device that data is no longer needed (trim).
     Discard,
-    /// Writes zeroes without their bytes.
+    /// Writes zeroes without transferring them.
     Zeroes,
     /// Flushes the device's cache.
     Flush,
-    /// Anything else: commands to the device, zones.
+    /// Other requests: commands to the device, operations on zones.
     Other,
 }
 
@@ -201,7 +201,7 @@ impl Op {
     pub const ALL: [Self; 6] =
         [Self::Read, Self::Write, Self::Discard, Self::Zeroes, Self::Flush, Self::Other];
 
-    /// The displayed word.
+    /// Returns the displayed word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -223,11 +223,11 @@ pub struct Profile {
     pub duration_ns: u64,
     /// One entry for each kind of request that occurs.
     pub operations: Vec<Operation>,
-    /// Distinct bytes.
+    /// Distinct bytes that were touched.
     pub footprint: Footprint,
     /// When requests were issued.
     pub arrivals: Vec<Arrivals>,
-    /// Requests in flight; `None` without any known completion.
+    /// Requests in flight; `None` if no completion is known.
     pub depth: Option<Depth>,
     /// Flushes that reached the device, and the tasks that requested them.
     pub flushes: Flushes,
@@ -235,20 +235,20 @@ pub struct Profile {
     pub course: Option<Course>,
     /// Tasks with the most requests first; at most [`TASKS`].
     pub tasks: Vec<Task>,
-    /// Tasks left out of that list, with their requests.
+    /// Tasks that are not in that list, and their requests.
     pub other_tasks: OtherTasks,
-    /// Requests of kernel workers: the owner of the data they write back is not known.
+    /// Requests of kernel workers, for which the owner of the written data is unknown.
     pub of_kernel_workers: u64,
     /// Requests that failed.
     pub failed: u64,
-    /// Requests whose completion is not in the file.
+    /// Requests without a completion in the file.
     pub without_completion: u64,
-    /// Requests that come after later ones in the file because they took so long; excluded from arrivals, depth and
-    /// sequences.
+    /// Requests that took so long that they follow later ones in the file. They are excluded from arrivals, depth
+    /// and sequences.
     pub late: u64,
 }
 
-/// Most tasks that are listed.
+/// Maximum number of listed tasks.
 pub const TASKS: usize = 20;
 
 /// Requests of one kind.
@@ -256,31 +256,31 @@ pub const TASKS: usize = 20;
 pub struct Operation {
     /// Kind.
     pub op: Op,
-    /// How many.
+    /// Number of requests.
     pub requests: u64,
     /// Share of all requests.
     pub share: f64,
-    /// Sum of sizes; for discards, the discarded bytes.
+    /// Sum of the sizes; for discards, of the discarded bytes.
     pub bytes: u64,
-    /// Per second.
+    /// Requests per second.
     pub iops: f64,
     /// 10^6 bytes per second.
     pub mb_per_s: f64,
-    /// With FUA: stable when completed.
+    /// Requests with FUA, which are stable when they complete.
     pub fua: u64,
-    /// Marked as read ahead.
+    /// Requests marked as read-ahead.
     pub read_ahead: u64,
-    /// Marked as metadata.
+    /// Requests marked as metadata.
     pub metadata: u64,
     /// Requests marked as synchronous: a process waits for them.
     pub synchronous: u64,
     /// Sizes; `None` for kinds without a size.
     pub sizes: Option<Sizes>,
-    /// Sequential and random; of reads and writes.
+    /// Sequential and random requests; `None` unless these are reads or writes.
     pub sequence: Option<Sequence>,
-    /// From issue to completion.
+    /// Time from issue to completion; `None` if no completion is known.
     pub latency_ns: Option<Latency>,
-    /// Time from insertion into the scheduler to the issue, for inserted requests, if the capture recorded it.
+    /// Time from insertion into the scheduler to the issue; `None` if the capture did not record it.
     pub queued_ns: Option<Latency>,
 }
 
@@ -308,33 +308,34 @@ pub struct Share {
     pub share: f64,
 }
 
-/// Sequences of requests. A request is sequential if it starts at the end of one of the last 64 of its direction.
+/// Sequences of requests. A request is sequential if it begins where one of the last 64 requests of its direction
+/// ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Sequence {
     /// Share of the requests that are sequential.
     pub share: f64,
-    /// Share that sequential requests have of all bytes.
+    /// Share of all bytes that sequential requests moved.
     pub byte_share: f64,
-    /// Runs of two requests or more.
+    /// Number of runs of two or more requests.
     pub runs: u64,
-    /// Requests of a run: mean, median and most.
+    /// Requests per run: mean, median and maximum.
     pub run_requests: [f64; 3],
-    /// Bytes of a run: mean, median and most.
+    /// Bytes per run: mean, median and maximum.
     pub run_bytes: [f64; 3],
-    /// Runs of three or more that went on at once: mean over the requests, and most.
+    /// Concurrent runs of three or more requests: mean over the requests, and maximum.
     pub streams: [f64; 2],
 }
 
 /// Latencies or gaps in ns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Latency {
-    /// How many.
+    /// Number of values.
     pub count: u64,
     /// Smallest.
     pub min: u64,
     /// Arithmetic mean, exact.
     pub mean: f64,
-    /// By percentile: 50, 99, 99.9. `None` if fewer than ten lie beyond.
+    /// Values by percentile: 50, 99, 99.9. `None` if fewer than ten values are above it.
     pub percentiles: BTreeMap<String, Option<u64>>,
     /// Largest.
     pub max: u64,
@@ -343,9 +344,9 @@ pub struct Latency {
 /// Distinct bytes that were touched by reads and writes, in blocks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Footprint {
-    /// Bytes of a block: a partly touched block counts completely.
+    /// Bytes per block. A partly touched block counts completely.
     pub block_bytes: u64,
-    /// Whether there are too many blocks to keep apart: then the distinct bytes are a lower bound.
+    /// Whether there were too many blocks to distinguish, so that the byte counts are lower bounds.
     pub is_least: bool,
     /// Distinct bytes of reads and writes together.
     pub bytes: u64,
@@ -353,39 +354,40 @@ pub struct Footprint {
     pub read_bytes: u64,
     /// Distinct bytes that were written.
     pub write_bytes: u64,
-    /// From the first to the last byte that was touched.
+    /// Bytes from the first to the last touched byte.
     pub span_bytes: u64,
-    /// How often a touched block was touched, in the mean.
+    /// Mean number of requests that touched a touched block.
     pub reuse: f64,
-    /// Share of the device, in 1024 equal zones, that got half of the reads and writes; `None` if its size is not
-    /// known.
+    /// Smallest share of the device, in 1024 equal zones, that received half of the reads and writes; `None` if the
+    /// device's size is unknown.
     pub half_in: Option<f64>,
 }
 
 /// When requests were issued.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Arrivals {
-    /// The requests: `all`, `read`, `write`.
+    /// The counted requests: `all`, `read`, `write`.
     pub of: String,
-    /// Time between successive requests.
+    /// Time between consecutive requests.
     pub gap_ns: Latency,
-    /// Index of dispersion of counts, Var N(t) / E N(t), at 10 ms: 1 for random arrivals, higher for bursts, lower
-    /// for even ones. `None` with fewer than ten intervals.
+    /// Index of dispersion of counts, Var N(t) / E N(t), in intervals of 10 ms: 1 for random arrivals, higher for
+    /// bursts, lower for even arrivals. `None` with fewer than ten intervals.
     pub idc_10ms: Option<f64>,
-    /// Index of dispersion of counts, Var N(t) / E N(t), at 100 ms; `None` with fewer than ten intervals.
+    /// Index of dispersion of counts, Var N(t) / E N(t), in intervals of 100 ms; `None` with fewer than ten
+    /// intervals.
     pub idc_100ms: Option<f64>,
 }
 
 /// Requests in flight at the device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Depth {
-    /// Mean over the time.
+    /// Mean over the whole time.
     pub mean: f64,
-    /// Mean over the time with any request in flight.
+    /// Mean over the time with at least one request in flight.
     pub busy_mean: f64,
-    /// Most.
+    /// Maximum.
     pub max: u64,
-    /// Shares of the time.
+    /// Shares of the time at each depth.
     pub shares: Vec<DepthShare>,
 }
 
@@ -400,17 +402,17 @@ pub struct DepthShare {
     pub share: f64,
 }
 
-/// Flushes: those that reached the device, and the tasks that requested them. Concurrent requests may be merged
+/// Flushes that reached the device, and the tasks that requested them. The kernel may merge concurrent requests
 /// into one flush.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Flushes {
-    /// That the device got.
+    /// Flushes that the device received.
     pub at_device: u64,
     /// Requested flushes without data.
     pub asked: u64,
     /// Writes that requested a flush before or after them.
     pub with_data: u64,
-    /// Duration of requested flushes, from queued to done.
+    /// Time from queueing a requested flush to its completion.
     pub asked_ns: Option<Latency>,
     /// Tasks that requested flushes, the most frequent first.
     pub owners: Vec<Owner>,
@@ -425,7 +427,7 @@ pub struct Owner {
     pub tid: u32,
     /// Requested flushes.
     pub asked: u64,
-    /// Writes with data of the same task for each.
+    /// Writes with data by the same task, per requested flush.
     pub writes_each: f64,
 }
 
@@ -436,7 +438,7 @@ pub struct Task {
     pub name: String,
     /// Number of the thread.
     pub tid: u32,
-    /// Its process, if it still existed when queried.
+    /// Process id; `None` if the process had ended when fathom looked it up.
     pub pid: Option<u32>,
     /// Whether it is a kernel thread.
     pub kernel: bool,
@@ -452,20 +454,20 @@ pub struct Task {
     pub writes: u64,
     /// Bytes written.
     pub write_bytes: u64,
-    /// Share of its requests that were issued while another one of the task was in flight; `None` if fewer than two
-    /// completions are known.
+    /// Share of the requests that were issued while another request of the task was in flight; `None` if fewer than
+    /// two completions are known.
     pub overlapping: Option<f64>,
-    /// Time from the completion of a request to the issue of the next one; only for tasks with fewer than one
-    /// overlapping request in twenty.
+    /// Time from the completion of a request to the issue of the next one; `None` unless fewer than one in twenty
+    /// requests overlap.
     pub think_ns: Option<Latency>,
 }
 
 /// Tasks that are not listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OtherTasks {
-    /// How many.
+    /// Number of tasks.
     pub tasks: u64,
-    /// Their requests.
+    /// Requests of these tasks.
     pub requests: u64,
 }
 
@@ -474,9 +476,9 @@ pub struct OtherTasks {
 pub struct Course {
     /// Length of an interval in ns.
     pub step_ns: u64,
-    /// How many there are, 256 at most.
+    /// Number of intervals, at most 256.
     pub steps: usize,
-    /// Of each kind of request that there is.
+    /// Time series for each kind of request that occurs.
     pub of: Vec<CourseOf>,
     /// Offsets of reads and writes over time; `None` without either. Not in the JSON: `--events` has every offset.
     #[serde(skip)]
@@ -488,22 +490,22 @@ pub struct Course {
 pub struct CourseOf {
     /// Kind.
     pub op: Op,
-    /// How many.
+    /// Number of requests.
     pub requests: Vec<u64>,
     /// Bytes; for discards, the discarded bytes.
     pub bytes: Vec<u64>,
-    /// Mean latency; `None` if none is known.
+    /// Mean latency in ns; `None` if no latency is known.
     pub latency_mean_ns: Vec<Option<f64>>,
 }
 
-/// Start offsets of requests: rows of equal size, from the first touched to the last.
+/// Offsets at which requests began, in rows of equal size from the first touched byte to the last.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Places {
     /// Offset of the first row.
     pub first_byte: u64,
     /// Bytes covered by a row.
     pub row_bytes: u64,
-    /// How many there are, 96 at most.
+    /// Number of rows, at most 96.
     pub rows: usize,
     /// Reads and writes, if any: ordered by interval, then by row.
     pub of: Vec<(Op, Vec<Place>)>,
@@ -516,30 +518,30 @@ pub struct Place {
     pub step: usize,
     /// Index of the row.
     pub row: usize,
-    /// How many; never 0.
+    /// Number of requests; never 0.
     pub requests: u64,
 }
 
-/// The requests kept from a device capture: those of selected files, by the position of the files at the beginning
-/// and at the end of the capture.
+/// The requests that were kept from a capture of a device: those of selected files, according to the files' places
+/// at the beginning and at the end of the capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfFiles {
     /// Number of files at the end.
     pub files: u64,
-    /// Number and bytes of their extents at the end.
+    /// Number of contiguous ranges of the files at the end.
     pub stretches: u64,
-    /// Bytes of the device that are theirs then.
+    /// Bytes of the device that belonged to the files at the end.
     pub bytes: u64,
-    /// Bytes of the files at the end without their own position on the device: inside inodes, or not allocated yet.
+    /// Bytes of the files at the end without a separate place on the device: inside inodes, or not allocated yet.
     pub unplaced_bytes: u64,
-    /// Kept requests that touch an area that belonged to the files at only one of the two times: another file may
-    /// have had it at the other.
+    /// Kept requests that touch a range that belonged to the files at only one of the two times. At the other time
+    /// it may have belonged to another file.
     pub moved: u64,
     /// Excluded requests that touch none of the files.
     pub elsewhere: u64,
-    /// Excluded requests that touch both the files and something else.
+    /// Excluded requests that touch the files and also another range.
     pub partly: u64,
-    /// Excluded requests without a position: flushes.
+    /// Excluded requests without an offset: flushes.
     pub without_place: u64,
 }
 
@@ -550,7 +552,7 @@ impl OfFiles {
         let noun =
             |n: u64, one: &str, many: &str| format!("{} {}", count(n), if n == 1 { one } else { many });
         let mut out = format!(
-            "Of {} alone ({} in {}): {} elsewhere, {} partly elsewhere and {} without a place (flushes) were left out",
+            "Of {} alone ({} in {}): excluded {} elsewhere, {} partly elsewhere and {} without an offset (flushes)",
             noun(self.files, "file", "files"),
             show_bytes(self.bytes),
             noun(self.stretches, "stretch", "stretches"),
@@ -560,12 +562,12 @@ impl OfFiles {
         );
         if self.moved > 0 {
             out += &format!(
-                "; {} that were kept touch what was theirs only when the capture began or only when it ended",
+                "; {} kept requests touch a range that belonged to the files only at the beginning or only at the end",
                 count(self.moved)
             );
         }
         if self.unplaced_bytes > 0 {
-            out += &format!("; {} of them have no place on the device", show_bytes(self.unplaced_bytes));
+            out += &format!("; {} of the files have no place on the device", show_bytes(self.unplaced_bytes));
         }
         out
     }

@@ -15,11 +15,11 @@ use std::collections::BTreeMap;
 /// The commands of a session and how they are run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandStudy {
-    /// The commands. Each is run as often as the plan states, in turns if there are several.
+    /// The commands. Each runs as often as the plan states. Several commands alternate.
     pub commands: Vec<Command>,
     /// Files that are evicted from the page cache before each run.
     pub cold: Cold,
-    /// Whether dirty data in the page cache are made stable after each run.
+    /// Whether dirty data in the page cache is synced after each run.
     pub final_sync: bool,
     /// Shell command before each run, outside of the measured time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,12 +66,12 @@ pub enum Cold {
     Everything,
 }
 
-/// What the parent process knows about a command that has ended.
+/// What only the parent process knows about a command that has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CommandEnd {
-    /// From just before its start to just after its end, in ns.
+    /// Time from just before the start to just after the end, in ns.
     pub wall_ns: u64,
-    /// How it ended.
+    /// How the command ended.
     pub exit: Exit,
     /// CPU time in user space, in ns, of the command and of all descendants that have ended.
     pub user_ns: u64,
@@ -79,33 +79,33 @@ pub struct CommandEnd {
     pub system_ns: u64,
     /// Largest resident memory of one of these processes, in bytes.
     pub peak_bytes: u64,
-    /// Resident memory of fathom when it started the command, in bytes. The kernel counts it as the command's, so a
-    /// smaller peak is not visible.
+    /// Resident memory of fathom when it started the command, in bytes. The kernel counts this memory as the
+    /// command's, so a smaller peak is not visible.
     pub peak_floor_bytes: u64,
     /// Bytes and calls of these processes, by the kernel's accounting of tasks (`/proc/PID/io`).
     pub moved: Known<Moved>,
-    /// Processes of the command that still run: `postgres (4711)`. Their bytes are not in `moved`.
+    /// Processes of the command that still run, such as `postgres (4711)`. `moved` does not include their bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub still_running: Vec<String>,
     /// Size of a page of memory in bytes.
     #[serde(default = "usual_page_bytes")]
     pub page_bytes: u64,
-    /// Whether no other process or thread was started on the machine during the run, which makes the command a
+    /// Whether no other process or thread was started on the machine during the run, so that the command was a
     /// single process.
     pub single_process: Known<bool>,
-    /// Type of its standard input.
+    /// Type of the command's standard input.
     pub stdin: Stream,
-    /// Type of its standard output.
+    /// Type of the command's standard output.
     pub stdout: Stream,
-    /// Files and devices that its command line names.
+    /// Files and devices on the command line.
     pub named: Vec<NamedFiles>,
-    /// Devices on its command line that generate their bytes: `/dev/zero`. Reads from them count as reads, and
+    /// Devices on the command line that generate bytes, such as `/dev/zero`. Reads from them count as reads but
     /// touch no storage.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub byte_sources: Vec<String>,
-    /// What programs in the kernel counted of it.
+    /// Counts of the BPF programs in the kernel.
     pub traced: Known<Traced>,
-    /// The sync of the dirty data that it left in the page cache.
+    /// The sync of the dirty data that the command left in the page cache.
     pub final_sync: FinalSync,
     /// Other processes that were busy during the run, busiest first.
     pub neighbours: Vec<Neighbour>,
@@ -120,14 +120,14 @@ fn usual_page_bytes() -> u64 {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
-    /// With this exit code.
+    /// It ended with this exit code.
     Code(i32),
-    /// A signal killed it; the number of the signal.
+    /// This signal killed it.
     Signal(i32),
 }
 
 impl Exit {
-    /// The exit code of a shell: 128 and the number after a signal.
+    /// Returns the exit code as a shell reports it: 128 plus the number after a signal.
     pub fn code(self) -> u8 {
         match self {
             Self::Code(code) => (code & 0xff) as u8,
@@ -145,19 +145,19 @@ impl Exit {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Moved {
-    /// Bytes that calls read, from files, pipes and terminals alike (`rchar`).
+    /// Bytes that read calls returned, from files, pipes and terminals (`rchar`).
     pub read_call_bytes: u64,
-    /// Calls that read (`syscr`).
+    /// Number of read calls (`syscr`).
     pub read_calls: u64,
-    /// Bytes that calls wrote (`wchar`).
+    /// Bytes that write calls accepted (`wchar`).
     pub write_call_bytes: u64,
-    /// Calls that wrote (`syscw`).
+    /// Number of write calls (`syscw`).
     pub write_calls: u64,
     /// Bytes fetched from storage, read-ahead included (`read_bytes`).
     pub fetched_bytes: u64,
     /// Bytes made dirty in the page cache or sent to storage directly (`write_bytes`).
     pub dirtied_bytes: u64,
-    /// Bytes that were truncated while dirty, and so never reach storage (`cancelled_write_bytes`).
+    /// Dirty bytes that were truncated, and so never reach storage (`cancelled_write_bytes`).
     pub cancelled_bytes: u64,
 }
 
@@ -168,11 +168,11 @@ pub struct Moved {
 pub enum Stream {
     /// A regular file.
     File,
-    /// A pipe or a socket: its other end may set the pace.
+    /// A pipe or a socket, whose other end may limit the speed.
     Pipe,
-    /// A terminal, which shows each byte before it takes the next.
+    /// A terminal, which shows each byte before it accepts the next one.
     Terminal,
-    /// A device that takes or gives bytes at no cost: `/dev/null`, `/dev/zero`.
+    /// A device that accepts or supplies bytes at no cost: `/dev/null`, `/dev/zero`.
     Null,
     /// A block device.
     Disk,
@@ -188,13 +188,13 @@ pub struct NamedFiles {
     pub path: String,
     /// State before the run, or why it could not be read.
     pub before: Known<FilesState>,
-    /// After the run, before the final sync.
+    /// State after the run, before the final sync, or why it could not be read.
     pub after: Known<FilesState>,
-    /// Why the device below is memory and no disk: `tmpfs`; `None` for storage.
+    /// Why the path is in memory instead of on a disk, such as `tmpfs`; `None` for storage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
-    /// Why no device is visible below it: a network or FUSE file system. The kernel does not count bytes that a
-    /// process fetches from there.
+    /// Why no device below the path is visible, such as a network or FUSE file system; `None` if one is. The kernel
+    /// does not count bytes that a process fetches from such a path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blind: Option<String>,
 }
@@ -205,33 +205,34 @@ pub struct NamedFiles {
 pub struct FilesState {
     /// Number of files; 0 for a path that does not exist.
     pub files: u64,
-    /// Their length.
+    /// Total length of the files.
     pub bytes: u64,
     /// Bytes in holes: no storage is allocated for them.
     pub hole_bytes: u64,
-    /// Bytes that are allocated and were never written: reads return zeros without the device. `None` if the file
+    /// Allocated bytes that were never written, for which reads return zeros without the device. `None` if the file
     /// system does not report them.
     pub unwritten_bytes: Option<u64>,
-    /// Bytes of them in the page cache; `None` if the kernel does not report them.
+    /// Bytes of the files in the page cache; `None` if the kernel does not report them.
     pub cached_bytes: Option<u64>,
-    /// Of these, dirty or being written back; `None` if the kernel does not report them.
+    /// Bytes of the files that are dirty or in write-back; `None` if the kernel does not report them.
     pub dirty_bytes: Option<u64>,
 }
 
-/// What programs in the kernel counted of a command and its descendants.
+/// Counts of a command and its descendants by BPF programs in the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traced {
-    /// Processes and threads that it started.
+    /// Number of processes and threads that the command started.
     pub started: u64,
     /// Calls that make data stable, by name.
     pub syncs: BTreeMap<String, u64>,
-    /// Their median in ns; `None` without a completed call.
+    /// Median latency of these calls in ns; `None` without a completed call.
     pub sync_median_ns: Option<u64>,
-    /// Their 99th percentile in ns; `None` with fewer than 1,000 calls, so that ten lie beyond it.
+    /// 99th percentile of their latency in ns; `None` with fewer than 1,000 calls, because fewer than ten would be
+    /// above it.
     pub sync_p99_ns: Option<u64>,
-    /// Their maximum in ns, to within 0.4 %.
+    /// Maximum latency of these calls in ns, to within 0.4 %; `None` without a completed call.
     pub sync_max_ns: Option<u64>,
-    /// Their total in ns.
+    /// Total latency of these calls in ns.
     pub sync_total_ns: u64,
     /// Files opened with `O_DIRECT`.
     pub direct_opens: u64,
@@ -239,21 +240,21 @@ pub struct Traced {
     pub sync_opens: u64,
     /// Rings and contexts of asynchronous I/O that were set up (io_uring, libaio).
     pub async_contexts: u64,
-    /// Pipes and sockets between its processes.
+    /// Pipes and sockets that the command's processes created.
     pub pipes: u64,
-    /// Requests that the devices below got, reads and writes.
+    /// Requests that the devices below received, reads and then writes.
     pub requests: [Requests; 2],
-    /// Why these are not known.
+    /// Why these requests are unknown; `None` if they are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_unknown: Option<String>,
 }
 
-/// Requests in the order in which a device got them.
+/// Requests in the order in which a device received them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requests {
     /// How many.
     pub count: u64,
-    /// Number of them that began at the end of an earlier one.
+    /// Number of these requests that began at the end of an earlier one.
     pub sequential: u64,
 }
 
@@ -267,9 +268,9 @@ pub enum FinalSync {
     Off,
     /// Ctrl-C ended the wait.
     Skipped,
-    /// The data are stable after this many ns.
+    /// The data was stable after this many ns.
     Done(u64),
-    /// The data could not be made stable.
+    /// The sync failed, for this reason.
     Failed(String),
 }
 
@@ -291,7 +292,7 @@ pub struct Neighbour {
 pub struct CommandResults {
     /// In the order of the command line.
     pub commands: Vec<CommandResult>,
-    /// The time of each command except the first, compared with the first.
+    /// The time of each command except the first one, compared with that of the first one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compared: Vec<Pair>,
 }
@@ -302,11 +303,11 @@ pub struct CommandResults {
 pub struct CommandResult {
     /// The command as a shell line.
     pub command: String,
-    /// A summary in one or two sentences.
+    /// A summary of the command in one or two sentences.
     pub sentence: String,
     /// Geometric mean of the time of its complete runs, in seconds; `None` if none is complete.
     pub seconds: Option<f64>,
-    /// 95 % interval over the runs; `None` with fewer than three.
+    /// 95 % interval of the time over the runs; `None` with fewer than three.
     pub seconds_interval: Option<[f64; 2]>,
     /// The resource that its time depends on most.
     pub limiter: Limiter,
@@ -314,48 +315,48 @@ pub struct CommandResult {
     pub runs: Vec<CommandRun>,
 }
 
-/// A run of a command. `Err` holds why a figure is not known.
+/// One run of a command. `Err` has the reason why a figure is unknown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommandRun {
     /// Wall time in seconds.
     pub seconds: f64,
-    /// How it ended.
+    /// How the command ended.
     pub exit: Exit,
     /// CPU seconds in user space, of the command and its ended descendants.
     pub user_seconds: f64,
     /// CPU seconds in the kernel, of the same processes.
     pub system_seconds: f64,
-    /// Largest resident memory of one of its processes, in bytes; not known if it is smaller than fathom's own.
+    /// Largest resident memory of one process, in bytes; unknown if it is smaller than fathom's.
     pub peak_bytes: Known<u64>,
-    /// Bytes of its calls, and bytes that the kernel charged to it.
+    /// Bytes of the command's calls, and bytes that the kernel charged to the command.
     pub moved: Known<Moved>,
-    /// Bytes of its reads that the page cache served.
+    /// Bytes of the command's reads that the page cache served.
     pub cached_read_bytes: Known<u64>,
-    /// Bytes that were read ahead for it and that it did not read.
+    /// Bytes that the kernel read ahead and the command did not read.
     pub unused_read_ahead_bytes: Known<u64>,
-    /// Bytes written by it that had reached storage when it ended.
+    /// Bytes that the command wrote and that had reached storage at its end.
     pub written_at_end_bytes: Known<u64>,
-    /// Bytes written by it that were still in memory when it ended.
+    /// Bytes that the command wrote and that were still in memory at its end.
     pub dirty_at_end_bytes: Known<u64>,
-    /// Seconds from its end until these were stable; 0 if there were none.
+    /// Seconds from the command's end until its dirty data was stable; 0 if it left none.
     pub sync_seconds: Known<f64>,
-    /// Bytes that it wrote divided by the time until all of them were stable, in 10^6 bytes per second.
+    /// Bytes that the command wrote, divided by the time until all of them were stable, in 10^6 bytes per second.
     pub stable_mb_per_s: Known<f64>,
-    /// Dirty bytes of the whole machine before it, at its end, and after the final sync.
+    /// Dirty bytes of the whole machine: before the run, at the command's end, and after the final sync.
     pub machine_dirty_bytes: [Known<u64>; 3],
     /// Calls that make data stable.
     pub syncs: Known<Syncs>,
-    /// How it reads and writes.
+    /// How the command reads and writes.
     pub interface: Interface,
-    /// Devices below that did something, topmost first.
+    /// Devices below that read or wrote, topmost first.
     pub devices: Known<Vec<DeviceUse>>,
-    /// Bytes that the kernel charged to the command's cgroup, read and written, all devices together.
+    /// Bytes that the kernel charged to the command's cgroup on all devices: read and written.
     pub charged_bytes: Known<[u64; 2]>,
     /// Bytes that other processes read from these devices during the run.
     pub foreign_read_bytes: Known<u64>,
-    /// Bytes written to these devices during the run that were not the command's data: those of other processes, and
-    /// the journal of the file system. The kernel does not separate the two.
+    /// Bytes written to these devices during the run that were not the command's data: those of other processes,
+    /// and the journal of the file system. The kernel does not separate the two.
     pub foreign_written_bytes: Known<u64>,
     /// Other processes that were busy during the run.
     pub neighbours: Vec<Neighbour>,
@@ -372,22 +373,23 @@ pub struct CommandRun {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Syncs {
-    /// How many of each: fsync, fdatasync, sync_file_range, syncfs, sync, msync.
+    /// Number of each: fsync, fdatasync, sync_file_range, syncfs, sync, msync.
     pub calls: BTreeMap<String, u64>,
     /// Files opened with `O_SYNC` or `O_DSYNC`: each of their writes is also a sync.
     pub sync_opens: u64,
-    /// Their median, in ns; `None` without such calls.
+    /// Median latency of these calls in ns; `None` without such calls.
     pub median_ns: Option<u64>,
-    /// Their 99th percentile, in ns; `None` with fewer than 1,000 calls, so that ten lie beyond it.
+    /// 99th percentile of their latency in ns; `None` with fewer than 1,000 calls, because fewer than ten would be
+    /// above it.
     pub p99_ns: Option<u64>,
-    /// Their maximum in ns, to within 0.4 %.
+    /// Maximum latency of these calls in ns, to within 0.4 %; `None` without such calls.
     pub max_ns: Option<u64>,
-    /// Their total in ns.
+    /// Total latency of these calls in ns.
     pub total_ns: u64,
 }
 
 impl Syncs {
-    /// All calls together.
+    /// Returns the number of all calls.
     pub fn count(&self) -> u64 {
         self.calls.values().sum()
     }
@@ -429,16 +431,16 @@ pub struct DeviceUse {
     pub write_requests: u64,
     /// Write requests that were merged into these.
     pub write_merges: u64,
-    /// Mean number of requests in flight, over the whole time.
+    /// Mean number of requests in flight over the whole run.
     pub mean_depth: f64,
     /// Share of the time with at least one request in flight.
     pub busy_share: f64,
-    /// Bytes written to it from the end of the command until its data were stable.
+    /// Bytes written to the device from the end of the command until its data was stable.
     pub synced_bytes: u64,
 }
 
 impl DeviceUse {
-    /// From the difference of a device's counters over `seconds`.
+    /// Computes the figures from the difference of a device's counters over `seconds`.
     pub fn new(name: String, did: &BlockStat, synced_bytes: u64, seconds: f64) -> Self {
         let per_time = |ms: u64| if seconds > 0.0 { ms as f64 / 1e3 / seconds } else { 0.0 };
         Self {

@@ -1,6 +1,6 @@
 //! The comparison of two sides of results. Its JSON form is a contract, like the report's.
 //!
-//! Ratios and intervals are B divided by A: 0.9 is a tenth less. `null` means not known; zero means zero.
+//! Ratios and intervals are B divided by A, so 0.9 is a tenth less. `null` means unknown. Zero is a measured zero.
 
 use crate::finding::{CheckId, Finding};
 use crate::units::show_share;
@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 pub struct Comparison {
     /// The program and contract that made this comparison.
     pub fathom: Producer,
-    /// The first word: the answer for the headline of A.
+    /// The answer for the headline of A.
     pub answer: Answer,
-    /// The answer for the headline of A with its numbers, in one or two sentences.
+    /// The same answer with its numbers, in one or two sentences.
     pub sentence: String,
     /// The reference side.
     pub a: Side,
@@ -29,7 +29,7 @@ pub struct Comparison {
     pub only_in_b: Vec<String>,
     /// Results of the checks of comparisons, findings first.
     pub findings: Vec<Finding>,
-    /// Whether B is slower by more than allowed; `None` without a limit.
+    /// Whether B is slower by more than the limit; `None` without a limit.
     pub gate: Option<Gate>,
 }
 
@@ -39,13 +39,13 @@ pub struct Comparison {
 pub struct Comparisons {
     /// The program and contract that made these comparisons.
     pub fathom: Producer,
-    /// Whether any side is slower by more than allowed, decided by the worst; `None` without a limit.
+    /// Whether any side is slower than A by more than the limit; the worst side decides. `None` without a limit.
     pub gate: Option<Gate>,
-    /// One for each side except the first, in the order in which they were named.
+    /// One comparison for each side except the first, in the order in which the user named them.
     pub others: Vec<Other>,
 }
 
-/// A side that is compared with the first. Its sentences use its name; in the comparison it is `b`.
+/// A side that is compared with the first one. Its sentences use its name, but in the comparison it is `b`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Other {
@@ -60,35 +60,35 @@ pub struct Other {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Answer {
-    /// Surely better by more than the margin: more operations, or less time.
+    /// The whole interval is better by more than the margin: more operations, or less time.
     #[serde(rename = "FASTER")]
     Faster,
-    /// Surely worse by more than the margin.
+    /// The whole interval is worse by more than the margin.
     #[serde(rename = "SLOWER")]
     Slower,
-    /// Surely within the tolerance.
+    /// The whole interval is within the tolerance.
     #[serde(rename = "SAME")]
     Same,
-    /// None of these could be shown; the interval gives the largest possible difference.
+    /// The interval fits none of the answers above. It shows the largest possible difference.
     #[serde(rename = "NO DIFFERENCE SEEN")]
     NoDifferenceSeen,
-    /// The runs are not conclusive: they have no interval, the interval is wider than half the value, or the ranks
-    /// contradict it.
+    /// The runs do not decide: there is no interval, the interval is wider than half the value, or the rank test
+    /// contradicts it.
     #[serde(rename = "CANNOT TELL")]
     CannotTell,
-    /// The two are numbers of different things.
+    /// The two numbers measure different things.
     #[serde(rename = "INCOMPARABLE")]
     Incomparable,
-    /// A side has no number, because a finding invalidates it or nothing was measured.
+    /// A side has no number: a finding invalidates it, or nothing was measured.
     #[serde(rename = "INVALID")]
     Invalid,
 }
 
-/// The content of one side.
+/// The sessions of one side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Side {
-    /// One entry for each session: their runs count as runs of one session.
+    /// The sessions. Their runs count as runs of one session.
     pub sessions: Vec<Source>,
 }
 
@@ -96,15 +96,15 @@ pub struct Side {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Source {
-    /// The session file that its report was judged from; `None` if it is not known.
+    /// The session file that was judged; `None` if unknown.
     pub session: Option<String>,
     /// Title of the measurement, such as `bench cdm`.
     pub title: String,
     /// Start of the session, RFC 3339.
     pub started: String,
-    /// Its own verdict.
+    /// Verdict on the session.
     pub verdict: Verdict,
-    /// Version of the program that judged it.
+    /// Version of the program that judged the session.
     pub judged_by: String,
 }
 
@@ -126,21 +126,21 @@ pub struct Pair {
     pub headline: bool,
     /// Why the numbers are not compared; `None` if they are.
     pub refused: Option<String>,
-    /// Whether a side has no number, so that measuring again may give one.
+    /// Whether a side has no number, so that another measurement may give one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_number: bool,
-    /// Whether the conditions of the two sides differ in a way that may change the number, so that the answer is
+    /// Whether the conditions of the two sides differ in a way that may change the number. The answer is then
     /// `CANNOT TELL`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cannot_tell: bool,
-    /// Ids of the accepted findings that the number rests on, of either side.
+    /// Ids of the accepted findings on either side that affect the number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accepted: Vec<CheckId>,
     /// Differences between the two sides other than the numbers.
     pub differences: Vec<Difference>,
-    /// Numbers that both have. In the pair of the headline its own number is the first.
+    /// Numbers that both sides have. For the headline, the number of the headline comes first.
     pub metrics: Vec<Metric>,
-    /// Numbers that only some runs have, and why they are left out.
+    /// Numbers that only some runs have, and why they are not compared.
     pub left_out: Vec<String>,
 }
 
@@ -154,8 +154,8 @@ pub struct Difference {
     pub a: String,
     /// Its value on side B.
     pub b: String,
-    /// Whether the difference makes the numbers those of different work. Otherwise it may be the subject of the
-    /// comparison.
+    /// Whether the difference means that the two numbers measure different work. Otherwise it may be what the user
+    /// wants to compare.
     pub refuses: bool,
 }
 
@@ -171,7 +171,8 @@ pub struct Metric {
     pub more_is_better: bool,
     /// The answer for this number.
     pub answer: Answer,
-    /// Why it is `CANNOT TELL`, or why an interval beyond the margin is `NO DIFFERENCE SEEN`; otherwise empty.
+    /// Why the answer is `CANNOT TELL`, or why an interval beyond the margin is `NO DIFFERENCE SEEN`; otherwise
+    /// empty.
     pub why: String,
     /// Geometric mean over the runs of A; for a percentile, the percentile of a typical run.
     pub a: f64,
@@ -181,55 +182,56 @@ pub struct Metric {
     pub a_runs: Vec<f64>,
     /// One value for each run of B.
     pub b_runs: Vec<f64>,
-    /// B by A.
+    /// B divided by A.
     pub ratio: f64,
     /// 95 % interval of the ratio; `None` with fewer than three runs on a side.
     pub interval: Option<[f64; 2]>,
-    /// One-sided bounds, each with 95 % confidence: a gate compares one of them with its limit. `None` with fewer
-    /// than three runs on a side, and in older reports.
+    /// One-sided bounds of the ratio, each with 95 % confidence. A gate compares one of them with its limit. `None`
+    /// with fewer than three runs on a side, and in older reports.
     #[serde(default)]
     pub bounds: Option<[f64; 2]>,
-    /// Share beyond which the interval must lie for `FASTER` and `SLOWER`.
+    /// The margin as a share. For `FASTER` and `SLOWER` the interval must be beyond it.
     pub margin: f64,
-    /// Share within which the interval must lie for `SAME`. `None` in older reports, where it was the margin.
+    /// The tolerance as a share. For `SAME` the interval must be within it. `None` in older reports, where it was
+    /// the margin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
-    /// Largest difference between sessions of one side, as a share: the difference that occurs here without any
-    /// change. `None` if each side is one session.
+    /// Largest difference between sessions of one side, as a share: such a difference occurs without any change.
+    /// `None` if each side has one session.
     pub floor: Option<f64>,
-    /// Smallest difference, as a share, that four of five such comparisons would call `FASTER` or `SLOWER`.
+    /// Smallest difference, as a share, for which four of five such comparisons would answer `FASTER` or `SLOWER`.
     pub could_have_seen: Option<f64>,
-    /// Runs on each side with which four of five such comparisons would end with `FASTER`, `SLOWER` or `SAME`; only
-    /// for `NO DIFFERENCE SEEN` and `CANNOT TELL`, and `None` if it would take more than a thousand.
+    /// Runs on each side with which four of five such comparisons would answer `FASTER`, `SLOWER` or `SAME`. Only
+    /// for `NO DIFFERENCE SEEN` and `CANNOT TELL`, and `None` above a thousand runs.
     pub runs_needed: Option<u32>,
-    /// Runs on each side with which the interval would be half as wide; only for `NO DIFFERENCE SEEN`, and `None`
-    /// if it would take more than a thousand.
+    /// Runs on each side with which the interval would be half as wide. Only for `NO DIFFERENCE SEEN`, and `None`
+    /// above a thousand runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs_to_halve: Option<u32>,
-    /// Probability of a difference this far beyond the margin if there is none, corrected for the number of
-    /// compared values (Welch, Holm).
+    /// Probability of a difference this far beyond the margin without a true difference, corrected for the number
+    /// of compared values (Welch, Holm).
     pub p: Option<f64>,
-    /// Probability of ranks this uneven if there is no difference (Mann and Whitney, exact).
+    /// Probability of ranks this uneven without a true difference (Mann and Whitney, exact).
     pub p_ranks: Option<f64>,
-    /// B by A by the median of all pairs of runs (Hodges and Lehmann).
+    /// B divided by A, as the median of all pairs of runs (Hodges and Lehmann).
     pub ratio_by_ranks: f64,
 }
 
-/// Whether B is slower by more than is allowed.
+/// The gate on B: whether it is slower than A by more than the limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gate {
-    /// Allowed slowdown as a share: 0.05.
+    /// Allowed slowdown as a share, such as 0.05.
     pub limit: f64,
-    /// Passed, failed or undecided; invalid if a side has no number.
+    /// Passed, failed or undecided. Invalid if a side has no number.
     pub outcome: Passing,
-    /// The deciding numbers, in one sentence.
+    /// The numbers that decide, in one sentence.
     pub sentence: String,
-    /// Runs in all on each side that would decide it four times of five, if it cannot be decided and a thousand
-    /// would.
+    /// Total runs on each side that would decide the gate four times of five; `None` if it is decided, or above a
+    /// thousand runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs_needed: Option<u32>,
-    /// What an undecided gate counts as for the exit code, if `--inconclusive` was given.
+    /// The outcome that an undecided gate counts as for the exit code; `None` without `--inconclusive`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts_as: Option<CountsAs>,
     /// Whether the outcome is `invalid`.
@@ -242,18 +244,18 @@ pub struct Gate {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Passing {
-    /// Surely within the limit.
+    /// The whole interval is within the limit.
     Passed,
-    /// Neither could be shown.
+    /// The interval includes the limit.
     Undecided,
-    /// A side has no number, or its number rests on a finding that this command line does not accept.
+    /// A side has no number, or a finding that this command line does not accept affects its number.
     Invalid,
-    /// Surely slower by more than the limit.
+    /// The whole interval is slower by more than the limit.
     Failed,
 }
 
 impl Passing {
-    /// The word of every gate.
+    /// Returns the word that all gates use.
     pub fn word(self) -> AnswerWord {
         match self {
             Self::Passed => AnswerWord::Pass,
@@ -264,7 +266,7 @@ impl Passing {
     }
 }
 
-/// The name of a side by its index: `A`, `B`, ..., `Z`, `A2`, ...
+/// Returns the name of a side by its index: `A`, `B`, ..., `Z`, `A2`, ...
 pub fn side_name(at: usize) -> String {
     let letter = char::from(b'A' + (at % 26) as u8);
     match at / 26 {
@@ -289,7 +291,7 @@ impl Answer {
 }
 
 impl Pair {
-    /// The word for a pair that is not compared.
+    /// Returns the answer for a pair that is not compared.
     pub fn refusal(&self) -> Answer {
         if self.no_number {
             Answer::Invalid
@@ -302,14 +304,14 @@ impl Pair {
 }
 
 impl Comparison {
-    /// The pair whose number is the answer; `None` if the two sides have no pair in common.
+    /// Returns the pair whose number is the answer; `None` if the two sides have no common pair.
     pub fn headline(&self) -> Option<&Pair> {
         self.pairs.iter().find(|p| p.headline)
     }
 }
 
 impl Metric {
-    /// A value with its unit: `78,912 IOPS`, `1.20 ms`.
+    /// Formats a value with its unit: `78,912 IOPS`, `1.20 ms`.
     pub fn show(&self, value: f64) -> String {
         match self.unit.as_str() {
             "ns" => crate::units::show_ns(value),
@@ -317,14 +319,14 @@ impl Metric {
         }
     }
 
-    /// How much faster and how much slower B may be at most, as shares; negative if B is certainly not. `None`
-    /// without an interval.
+    /// Returns how much faster and how much slower B may be at most, as shares. A value is negative if B is
+    /// certainly not faster or slower. `None` without an interval.
     pub fn at_most(&self) -> Option<[f64; 2]> {
         let [low, high] = self.interval?;
         Some(if self.more_is_better { [high - 1.0, 1.0 - low] } else { [1.0 - low, high - 1.0] })
     }
 
-    /// The size of the change with its 95 % interval, without its direction: `7.4 % (3.1 to 12 %)`.
+    /// Formats the size of the change with its 95 % interval, without the direction: `7.4 % (3.1 to 12 %)`.
     pub fn size(&self) -> String {
         let grows = self.ratio >= 1.0;
         let share = |ratio: f64| show_share(if grows { ratio - 1.0 } else { 1.0 - ratio });
@@ -335,7 +337,8 @@ impl Metric {
         format!("{}{interval}", share(self.ratio))
     }
 
-    /// `at most 7.0 % faster and at most 4.1 % slower`; `None` without an interval.
+    /// Formats the largest possible changes: `at most 7.0 % faster and at most 4.1 % slower`; `None` without an
+    /// interval.
     pub fn bound(&self) -> Option<String> {
         let at_most = |share: f64| format!("at most {}", show_share(share));
         Some(match self.at_most()? {

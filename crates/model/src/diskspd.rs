@@ -19,11 +19,11 @@ pub struct Profile {
     pub verbose: bool,
     /// `-P`: operations of a thread after which progress is shown; 0 for none.
     pub progress: u32,
-    /// `-Rxml`: results as XML; as text otherwise.
+    /// `-Rxml`: whether results are XML instead of text.
     pub xml: bool,
     /// `PrecreateFiles` of its XML: files are made before the first time span, by this rule.
     pub precreate: Option<String>,
-    /// At least one.
+    /// The time spans; at least one.
     pub spans: Vec<TimeSpan>,
 }
 
@@ -49,7 +49,7 @@ pub struct TimeSpan {
     pub disable_affinity: bool,
     /// `-a`: processor group and CPU for each thread in turn.
     pub affinity: Vec<(u32, u32)>,
-    /// `-L`.
+    /// `-D`: whether IOPS are recorded over time.
     pub latency: bool,
     /// `-D`.
     pub iops: bool,
@@ -59,7 +59,7 @@ pub struct TimeSpan {
     pub completion_routines: bool,
     /// `-Zr`.
     pub random_writes: bool,
-    /// At least one.
+    /// The targets; at least one.
     pub targets: Vec<Target>,
 }
 
@@ -68,7 +68,7 @@ pub struct TimeSpan {
 #[serde(default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Target {
-    /// Its path; `*1` in an XML profile stands for the first target of the command line.
+    /// Path of the target. `*1` in an XML profile is the first target of the command line.
     pub path: String,
     /// `-b`.
     pub block: u32,
@@ -173,7 +173,7 @@ impl Flush {
     }
 }
 
-/// The most that each thread does on each target.
+/// The limit on what each thread does on each target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Throughput {
@@ -184,7 +184,7 @@ pub enum Throughput {
 }
 
 impl Throughput {
-    /// Bytes per millisecond with this block size, computed like DISKSPD does.
+    /// Returns the limit in bytes per millisecond with this block size, computed like DISKSPD.
     pub fn bytes_per_ms(self, block: u32) -> u64 {
         match self {
             Self::BytesPerMs(bytes) => bytes.into(),
@@ -207,12 +207,12 @@ pub struct Distribution {
 pub struct Range {
     /// Percent of the operations; 0 for none.
     pub io: u32,
-    /// Its length; 0 bytes for the rest of the target.
+    /// Length of the part; 0 for the rest of the target.
     pub length: u64,
 }
 
 impl Distribution {
-    /// Makes a distribution from these parts and adds the remaining operations on the remaining target.
+    /// Makes a distribution from these parts. The rest of the target gets the rest of the operations.
     pub fn from_ranges(percent: bool, mut ranges: Vec<Range>) -> Self {
         let given: u64 = ranges.iter().map(|r| u64::from(r.io)).sum();
         let length = ranges.iter().fold(0_u64, |sum, r| sum.saturating_add(r.length));
@@ -291,15 +291,16 @@ impl Default for Target {
 /// Threads that work on the same targets with the same weights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pool {
-    /// Their numbers in the time span, rising.
+    /// Indices of the threads in the time span, ascending.
     pub threads: Vec<u32>,
     /// Indices of the targets, each with its share of the operations.
     pub targets: Vec<(usize, u32)>,
 }
 
 impl TimeSpan {
-    /// Groups threads by targets: the threads of `-t` for each target, or, with `-F`, those with the same targets,
-    /// in the order of the first of them. Stops at the largest number of threads of a stream.
+    /// Groups the threads by their targets. Without `-F` a group has the `-t` threads of one target. With `-F` it
+    /// has the threads with the same targets, in the order of the first of them. Stops at the maximum number of
+    /// threads of a stream.
     pub fn pools(&self) -> Vec<Pool> {
         let mut pools: Vec<Pool> = Vec::new();
         if self.threads == 0 {
@@ -322,7 +323,7 @@ impl TimeSpan {
         pools
     }
 
-    /// Threads of all targets together.
+    /// Returns the number of threads of all targets.
     pub fn thread_count(&self) -> u64 {
         match self.threads {
             0 => self.targets.iter().map(|t| u64::from(t.threads)).sum(),
@@ -332,7 +333,8 @@ impl TimeSpan {
 }
 
 impl Target {
-    /// Its share among the targets of a thread of `-F`; `None` if that thread does not work on it.
+    /// Returns the target's share among the targets of a thread of `-F`; `None` if that thread does not use the
+    /// target.
     fn weight_for(&self, thread: u32) -> Option<u32> {
         if self.thread_targets.is_empty() {
             return Some(self.weight);
@@ -341,7 +343,7 @@ impl Target {
         Some(if *weight > 0 { *weight } else { self.weight })
     }
 
-    /// The alignment of random offsets, or the stride of sequential ones.
+    /// Returns the alignment of random offsets, or the stride of sequential ones.
     pub fn step(&self) -> u64 {
         self.alignment.unwrap_or_else(|| self.block.into())
     }

@@ -67,29 +67,29 @@ pub fn describe_errno(errno: i32) -> String {
     }
 }
 
-/// The typed form: `EIO`, or the number if it has no name here.
+/// Returns the name to type, such as `EIO`, or the number if it has no name here.
 pub fn name(errno: i32) -> String {
     let named = NAMES.iter().find(|(number, ..)| *number == errno);
     named.map_or_else(|| errno.to_string(), |(_, name, _)| (*name).into())
 }
 
-/// Parses a name or a number; `None` for anything else.
+/// Parses a name or a number; `None` for other text.
 pub fn number(text: &str) -> Option<i32> {
     let named = NAMES.iter().find(|(_, name, _)| name.eq_ignore_ascii_case(text));
     let typed = || text.parse().ok().filter(|number| (1..=MOST).contains(number));
     named.map(|(number, ..)| *number).or_else(typed)
 }
 
-/// The largest number that the kernel answers with (`MAX_ERRNO`).
+/// The largest error number that the kernel returns (`MAX_ERRNO`).
 const MOST: i32 = 4095;
 
-/// Every error.
+/// The word that stands for every error.
 const ALL: &str = "all";
 
 /// Parses errors, each for all operations or for one kind.
 ///
 /// # Errors
-/// What is wrong and what to type.
+/// What is wrong in the text, and what to type instead.
 pub fn ignored_errors(text: &str) -> Result<Vec<IgnoredError>, String> {
     text.split(',').map(|word| parse_ignored_error(word.trim())).collect()
 }
@@ -130,7 +130,7 @@ pub fn by_direction(text: &str) -> String {
 }
 
 /// Formats errors for [`ignored_errors`].
-pub fn of_ignored_errors(errors: &[IgnoredError]) -> String {
+pub fn format_ignored_errors(errors: &[IgnoredError]) -> String {
     let word = |error: &IgnoredError| {
         let kind = error.kind.map_or(String::new(), |kind| format!("{}:", kind.word()));
         format!("{kind}{}", error.errno.map_or_else(|| ALL.into(), name))
@@ -142,16 +142,17 @@ pub fn of_ignored_errors(errors: &[IgnoredError]) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IgnoredError {
-    /// Kind of operation; `None` for all.
+    /// Kind of operation; `None` for all kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
-    /// Error number; `None` for all, including operations that moved too little.
+    /// Error number; `None` for all errors, including operations that moved fewer bytes than requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errno: Option<i32>,
 }
 
 impl IgnoredError {
-    /// Whether it matches an error of an operation; an `errno` of `None` is an operation that moved too little.
+    /// Returns whether an error matches. An `errno` of `None` stands for an operation that moved fewer bytes than
+    /// requested.
     pub fn is(&self, kind: Kind, errno: Option<i32>) -> bool {
         self.kind.is_none_or(|of| of == kind) && (self.errno.is_none() || self.errno == errno)
     }
@@ -178,7 +179,7 @@ fn error_names_and_numbers_are_converted() {
 #[test]
 fn ignored_errors_are_parsed_from_their_formatted_form() {
     for text in ["EIO", "write:ENOSPC", "read:all,trim:EOPNOTSUPP", "all", "250"] {
-        assert_eq!(ignored_errors(text).map(|errors| of_ignored_errors(&errors)).as_deref(), Ok(text));
+        assert_eq!(ignored_errors(text).map(|errors| format_ignored_errors(&errors)).as_deref(), Ok(text));
     }
     for (text, why) in [
         ("", "is not an error"),

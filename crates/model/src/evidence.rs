@@ -1,8 +1,8 @@
 //! Evidence: snapshots of kernel text, kept word for word, and the parsers that read numbers from it.
 //!
-//! The crate `machine` reads the kernel files and the crate `analysis` draws conclusions. Every parser returns a
-//! reason if it cannot return a figure. Constants such as [`LIMITS`] are the names under which a snapshot keeps
-//! text that has no single path.
+//! The crate `machine` reads the kernel files and the crate `analysis` draws conclusions. A parser that cannot
+//! return a figure returns the reason. Constants such as [`LIMITS`] are the names under which a snapshot keeps text
+//! that has no single path.
 //!
 //! Formats: kernel `Documentation/block/stat.rst`, `admin-guide/iostats.rst`,
 //! `admin-guide/cgroup-v1/blkio-controller.rst`, `admin-guide/cgroup-v2.rst`, `filesystems/proc.rst`.
@@ -19,7 +19,7 @@ pub const SECTOR_BYTES: u64 = 512;
 pub struct Snapshot {
     /// The moment within the session.
     pub moment: Moment,
-    /// ns since the session began.
+    /// Time since the session began, in ns.
     pub at_ns: u64,
     /// Kernel files by path, each with its text or why it could not be read.
     pub files: BTreeMap<String, Known<String>>,
@@ -32,7 +32,7 @@ pub struct Snapshot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Moment {
-    /// Before a test file is made.
+    /// Before a test file is created.
     BeforePrepare,
     /// After the target was written, synced, evicted, and verified as evicted.
     AfterPrepare,
@@ -40,11 +40,11 @@ pub enum Moment {
     IdleStart,
     /// End of the idle watch.
     IdleEnd,
-    /// All workers are ready and none has begun.
+    /// When all workers are ready and none has begun.
     Start,
-    /// While they run.
+    /// While the workers run.
     During,
-    /// The last operation has completed; nothing was synced yet.
+    /// After the last operation has completed and before the final sync.
     Stop,
     /// After the final sync.
     Synced,
@@ -55,39 +55,39 @@ pub enum Moment {
 pub struct TargetState {
     /// Pages of the target in the page cache.
     pub pages: Known<Pages>,
-    /// Extents of its data; not read directly after the last operation, because reading them would flush.
+    /// Extents of the target's data. Not read directly after the last operation, because reading them would flush.
     pub extents: Option<Known<Extents>>,
     /// Extents of the file below a loop device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backing: Option<Known<Extents>>,
-    /// Identity and length of the file, at every moment; `None` in records from before it was read.
+    /// Identity and length of the file, read at every moment; `None` in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<Known<FileState>>,
-    /// How full its file system is; read together with the extents.
+    /// Free space of the file system; read together with the extents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<Known<Room>>,
-    /// Single reads before the first run that show the stored data; `None` if none were made.
+    /// Single reads before the first run, which show the stored data; `None` if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Known<Probe>>,
 }
 
-/// Identity and length of a file (fstat). The kernel does not expose the change cookies of file systems; the time
-/// of the last change of data is the substitute, with the resolution of the file system.
+/// Identity and length of a file (fstat). The kernel does not expose the change cookies of file systems, so the
+/// time of the last change stands in for them, with the resolution of the file system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileState {
     /// Device number of its file system.
     pub device: u64,
-    /// Its number there.
+    /// Inode number in that file system.
     pub inode: u64,
-    /// Number of its names.
+    /// Number of hard links.
     pub links: u64,
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u64,
-    /// Space that it takes in the file system: `st_blocks` times 512.
+    /// Allocated space in bytes: `st_blocks` times 512.
     pub allocated_bytes: u64,
-    /// When its data were last changed, in ns since 1970.
+    /// Time of the last change of the data, in ns since 1970.
     pub modified_ns: i64,
-    /// Time of the last change of anything, including names, in ns since 1970; missing in sessions of earlier
+    /// Time of the last change of the data, names or attributes, in ns since 1970; `None` in sessions of earlier
     /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_ns: Option<i64>,
@@ -96,23 +96,23 @@ pub struct FileState {
 /// How full a file system is (statvfs).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Room {
-    /// Its size.
+    /// Total size in bytes.
     pub total_bytes: u64,
     /// Free space for users other than root.
     pub free_bytes: u64,
 }
 
-/// Blocks read one at a time with direct I/O, each twice: all of them first, then all again in the same order. Done
-/// before the first run and outside every measured window.
+/// Blocks read one at a time with direct I/O before the first run and outside every measured window. Each block is
+/// read twice: first all blocks once, then all blocks again in the same order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {
-    /// Length of each read; at least what direct I/O needs.
+    /// Length of each read in bytes; at least what direct I/O requires.
     pub block_bytes: u64,
     /// Number of blocks that contain only zeros.
     pub zero_blocks: u64,
-    /// ns of the first read of each block.
+    /// Duration of the first read of each block in ns.
     pub first_ns: Vec<u64>,
-    /// ns of the second.
+    /// Duration of the second read of each block in ns.
     pub again_ns: Vec<u64>,
 }
 
@@ -121,9 +121,9 @@ pub struct Probe {
 pub struct Pages {
     /// Size of a memory page on this machine.
     pub page_bytes: u64,
-    /// Pages resident.
+    /// Number of pages in the page cache.
     pub cached: u64,
-    /// Of these, dirty or in writeback; `None` if only mincore was available.
+    /// Number of these pages that are dirty or in write-back; `None` if only mincore was available.
     pub dirty: Option<u64>,
 }
 
@@ -135,29 +135,29 @@ pub struct Extents {
     pub span_bytes: u64,
     /// Number of extents.
     pub count: u64,
-    /// Bytes without any extent.
+    /// Bytes in holes, without an extent.
     pub hole_bytes: u64,
-    /// Bytes allocated and never written: reads are answered with zeros, without the device.
+    /// Allocated bytes that were never written. Reads return zeros without the device.
     pub unwritten_bytes: u64,
-    /// Bytes not allocated yet.
+    /// Bytes whose allocation is delayed.
     pub delayed_bytes: u64,
-    /// Bytes inside the inode or packed with others.
+    /// Bytes inside the inode, or packed with other data.
     pub inline_bytes: u64,
     /// Bytes stored compressed or encrypted.
     pub encoded_bytes: u64,
     /// Bytes shared with another file.
     pub shared_bytes: u64,
-    /// Largest power of two that the start of every extent is aligned to on its device; `None` if no position is
+    /// Largest power of two to which the start of every extent is aligned on its device; `None` if no place is
     /// known.
     #[serde(default)]
     pub physical_align: Option<u64>,
-    /// Largest contiguous piece on the device, across neighbouring extents; `None` if no position is known.
+    /// Largest contiguous piece on the device in bytes, across adjacent extents; `None` if no place is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest_piece_bytes: Option<u64>,
 }
 
 impl Extents {
-    /// Share of the file in its largest piece; `None` if no position is known.
+    /// Returns the share of the file in its largest piece; `None` if no place is known.
     pub fn largest_share(&self) -> Option<f64> {
         let largest = self.largest_piece_bytes.filter(|_| self.span_bytes > 0)?;
         Some(largest as f64 / self.span_bytes as f64)
@@ -171,15 +171,15 @@ pub struct BlockStat {
     pub read: BlockFlow,
     /// Requests, bytes, merges and time of writes.
     pub write: BlockFlow,
-    /// Requests in flight at the moment of reading.
+    /// Requests in flight when the counters were read.
     pub in_flight: u64,
-    /// ms during which any request was in flight.
+    /// Time with at least one request in flight, in ms.
     pub busy_ms: u64,
-    /// ms summed over requests in flight: the integral of the queue.
+    /// Sum of the times of all requests in flight, in ms: the integral of the queue length.
     pub queue_ms: u64,
     /// Flushes completed; 0 if the kernel has no such field (before 5.5).
     pub flushes: u64,
-    /// ms spent in them.
+    /// Total time of these flushes in ms.
     pub flush_ms: u64,
 }
 
@@ -188,11 +188,11 @@ pub struct BlockStat {
 pub struct BlockFlow {
     /// Requests completed.
     pub ios: u64,
-    /// Requests merged before.
+    /// Requests that were merged into others.
     pub merges: u64,
     /// Bytes completed.
     pub bytes: u64,
-    /// ms that all requests together took.
+    /// Total time of all requests in ms.
     pub ms: u64,
 }
 
@@ -201,7 +201,7 @@ pub struct BlockFlow {
 pub struct CgroupIo {
     /// Bytes read and written.
     pub bytes: [u64; 2],
-    /// Requests read and written.
+    /// Read and write requests.
     pub ios: [u64; 2],
 }
 
@@ -209,7 +209,7 @@ impl Snapshot {
     /// The text of a file.
     ///
     /// # Errors
-    /// The reason why it could not be read, or that it was not read.
+    /// Why the file could not be read, or that it was not read.
     pub fn text(&self, path: &str) -> Known<&str> {
         match self.files.get(path) {
             Some(Ok(text)) => Ok(text),
@@ -223,7 +223,7 @@ impl BlockStat {
     /// Parses the text of a `stat` file (11, 15 or 17 numbers).
     ///
     /// # Errors
-    /// The field that is not a number, or that there are too few.
+    /// The field that is not a number, or that fields are missing.
     pub fn parse(text: &str) -> Known<Self> {
         let fields: Vec<u64> = text
             .split_ascii_whitespace()
@@ -252,17 +252,18 @@ impl BlockStat {
         })
     }
 
-    /// The difference of two snapshots for the layer with this `stat` file.
+    /// Returns the difference of two snapshots for the layer with this `stat` file.
     ///
     /// # Errors
-    /// Why one of the two could not be read, or that the counters went backwards.
+    ///
+    /// Why a snapshot has no counters, or that the counters went backwards.
     pub fn between(before: &Snapshot, after: &Snapshot, stat_file: &str) -> Known<Self> {
         let a = Self::parse(before.text(stat_file)?)?;
         let b = Self::parse(after.text(stat_file)?)?;
         b.since(&a).ok_or_else(|| format!("{stat_file}: the counters went backwards"))
     }
 
-    /// `self - earlier`; `in_flight` is unchanged. `None` if a counter went backwards.
+    /// Returns `self - earlier`. `in_flight` keeps its value. `None` if a counter went backwards.
     pub fn since(&self, earlier: &Self) -> Option<Self> {
         Some(Self {
             read: self.read.since(&earlier.read)?,
@@ -332,10 +333,11 @@ impl BlockFlow {
 /// check D02 reports more.
 pub const BACKLOG_BYTES: u64 = 64 << 20;
 
-/// A figure in bytes from `/proc/meminfo` text, by its key without the colon.
+/// Returns a figure in bytes from the text of `/proc/meminfo`. `key` has no colon.
 ///
 /// # Errors
-/// That the key is missing or its value no number.
+///
+/// That the key is missing, or its value is not a number.
 pub fn meminfo_bytes(text: &str, key: &str) -> Known<u64> {
     let line = text.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix(':'));
     let words = line.ok_or_else(|| format!("meminfo has no {key}"))?;
@@ -385,7 +387,7 @@ pub fn cgroup_v2(text: &str) -> BTreeMap<String, CgroupIo> {
     out
 }
 
-/// Counters since the device is there.
+/// Counters of a device since it appeared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskCounters {
     /// Requests, bytes, merges and time of reads.
@@ -394,22 +396,22 @@ pub struct DiskCounters {
     pub write: BlockFlow,
     /// Requests, bytes, merges and time of discards; `None` before Linux 4.18.
     pub discard: Option<BlockFlow>,
-    /// Flushes; `None` before Linux 5.5.
+    /// Completed flushes; `None` before Linux 5.5.
     pub flush: Option<Flushes>,
-    /// Requests in flight at the moment of reading.
+    /// Requests in flight when the counters were read.
     pub in_flight: u64,
-    /// ms during which any request was in flight.
+    /// Time with at least one request in flight, in ms.
     pub busy_ms: u64,
-    /// ms that requests were in flight, each counted: the integral of the queue.
+    /// Sum of the times of all requests in flight, in ms: the integral of the queue length.
     pub queue_ms: u64,
 }
 
 /// Flushes that a device completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flushes {
-    /// How many.
+    /// Number of flushes.
     pub ios: u64,
-    /// ms that all together took.
+    /// Total time of all flushes in ms.
     pub ms: u64,
 }
 
@@ -428,7 +430,7 @@ impl DiskCounters {
     /// Parses the fields of a `stat` file, which are also those after the name in `/proc/diskstats`.
     ///
     /// # Errors
-    /// The field that is not a number, or that there are too few.
+    /// The field that is not a number, or that fields are missing.
     pub fn parse(text: &str) -> Known<Self> {
         let base = BlockStat::parse(text)?;
         // All fields are numbers, or the parser above would have failed.
@@ -454,67 +456,70 @@ impl DiskCounters {
         })
     }
 
-    /// Whether the device has read, written, discarded or flushed anything since it appeared.
+    /// Returns whether the device has read, written, discarded or flushed anything since it appeared.
     pub fn was_used(&self) -> bool {
         let ios = [Some(self.read), Some(self.write), self.discard].into_iter().flatten().map(|f| f.ios);
         ios.chain(self.flush.map(|f| f.ios)).any(|n| n > 0)
     }
 }
 
-/// The devices of `/proc/diskstats`, in its order. Unreadable lines are skipped: an unknown kernel format shows no
-/// devices.
+/// Parses the devices of `/proc/diskstats`, in its order. Skips unreadable lines, so a text in an unknown format
+/// has no devices.
 pub fn lines(text: &str) -> impl Iterator<Item = DiskLine<'_>> {
     text.lines().filter_map(|line| {
         let mut words = line.split_ascii_whitespace();
         let (major, minor): (u32, u32) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
         let name = words.next()?;
         let at = line.find(name)? + name.len();
-        // A name of only digits would be found among the numbers before it; the kernel assigns none.
+        // A name of only digits would also match one of the numbers before it, but the kernel assigns no such name.
         let counters = DiskCounters::parse(line.get(at..)?).ok()?;
         Some(DiskLine { number: format!("{major}:{minor}"), name, counters })
     })
 }
 
-/// Fact, also in snapshots: every limit that is set on the cgroups above fathom, one line each, `path: line`:
-/// `io.max`, `io.latency`, `io.weight` other than its default, `io.cost.qos` that is on, `blkio.throttle.*_device`,
+/// Fact, also in snapshots: the limits that are set on the cgroups above fathom, as lines `path: line`: `io.max`,
+/// `io.latency`, `io.weight` other than its default, `io.cost.qos` that is on, `blkio.throttle.*_device`,
 /// `cpu.max`, `cpu.cfs_quota_us` with `cpu.cfs_period_us`, `memory.max`, `memory.high`, `memory.limit_in_bytes`.
 pub const LIMITS: &str = "limits of the cgroups above us";
-/// A fact: how CPUs choose their frequency.
+/// Fact: how the CPUs choose their frequency.
 pub const GOVERNORS: &str = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";
-/// A fact: depths of sleep of the first CPU that are not disabled, and how long waking takes, us.
+/// Fact: the enabled sleep states of the first CPU, with their wake-up latency in us.
 pub const SLEEPS: &str = "/sys/devices/system/cpu/cpu0/cpuidle/state*/latency";
 /// Fact: vendor of the machine or the hypervisor.
 pub const VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
 /// Fact: product name of the machine or the hypervisor.
 pub const PRODUCT: &str = "/sys/class/dmi/id/product_name";
-/// Fact: smallest order of free pages that are reported to the host, which then takes them; no file if the kernel
-/// does not support it.
+/// Fact: smallest order of free pages that the kernel reports to the host, which then takes these pages. The file
+/// is missing if the kernel does not support reporting.
 pub const PAGE_REPORTING: &str = "/sys/module/*/parameters/page_reporting_order";
 /// Fact: the component that denies io_uring here; empty text if io_uring can be used.
 pub const IO_URING: &str = "what denies io_uring";
 /// Fact: libraries mapped into fathom, one path per line, after a line `LD_PRELOAD: ...` if that is set.
 pub const LIBRARIES: &str = "libraries of /proc/self/maps";
-/// At the end of the idle watch: processes that moved data meanwhile, most first, a line for each, `name (pid): bytes`.
+/// At the end of the idle watch: other processes that moved data during it, as lines `name (pid): bytes`, largest
+/// first.
 pub const NEIGHBOURS: &str = "/proc/*/io of other processes";
-/// In snapshots: the names of the kernel's own threads that do housekeeping, a line for each, `pid: name`.
+/// In snapshots: the kernel's housekeeping threads, as lines `pid: name`.
 pub const HOUSEKEEPERS: &str = "/proc/*/comm of kernel threads";
-/// In snapshots while workers run: the names of all threads of fathom, one line each, `tid: name`. With some
-/// hundred threads it is left out if unchanged.
+/// In snapshots while workers run: all threads of fathom, as lines `tid: name`. A long list is omitted if it is
+/// unchanged.
 pub const THREADS: &str = "/proc/self/task/*/comm";
 /// In snapshots: temperatures of the drives below the targets in thousandths of a degree, with their limits:
-/// `temp1_input`, `temp1_max`, `temp1_crit`, `temp1_alarm`. Empty if the kernel shows no thermometer for them.
+/// `temp1_input`, `temp1_max`, `temp1_crit`, `temp1_alarm`. Empty if the kernel shows no temperature of these
+/// drives.
 pub const TEMPERATURES: &str = "/sys/class/hwmon/hwmon*/temp1_*";
 /// In snapshots: the part of `/proc/self/mountstats` about the targets' mounts, if one is a network mount.
 pub const MOUNT_STATS: &str = "/proc/self/mountstats";
 /// In snapshots: state of software RAID.
 pub const RAID: &str = "/proc/mdstat";
-/// In snapshots: CPU time and throttling of the nearest cgroup, ours or above, that has a quota, or else that counts.
+/// In snapshots: CPU time and throttling of the nearest cgroup with a quota, fathom's or one above it. Without a
+/// quota, of the nearest cgroup that counts CPU time.
 pub const CPU_STAT: &str = "cpu.stat of our cgroup";
 /// In snapshots: `CLOCK_BOOTTIME` minus `CLOCK_MONOTONIC` in ns, which grows while the machine is suspended.
 pub const SUSPENDED: &str = "CLOCK_BOOTTIME - CLOCK_MONOTONIC";
 /// Fact: the core number of each CPU, which is unique within its package.
 pub const CORES: &str = "/sys/devices/system/cpu/cpu*/topology/core_id";
-/// A fact: the number of the package of each CPU.
+/// Fact: the package number of each CPU.
 pub const PACKAGES: &str = "/sys/devices/system/cpu/cpu*/topology/physical_package_id";
 /// Fact: the CPUs of each memory node, as lists such as `0-3,8`.
 pub const NODES: &str = "/sys/devices/system/node/node*/cpulist";

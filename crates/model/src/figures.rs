@@ -18,7 +18,7 @@ use std::fmt;
 /// Observations of one result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observed {
-    /// Targets of the stream; empty if it touches none.
+    /// Targets of the stream; empty if it has none.
     pub targets: Vec<ObservedTarget>,
     /// Length of the measured windows in ns.
     pub window_ns: u64,
@@ -26,30 +26,30 @@ pub struct Observed {
     pub ended_ns: u64,
     /// Whether none of its runs failed: all are complete, or a signal ended them.
     pub in_order: bool,
-    /// Whether this run ended early and no run is complete. It gives no result.
+    /// Whether all runs are complete, or a signal ended them.
     pub is_cut: bool,
-    /// Operations completed in the windows; kinds without operations are left out.
+    /// Completed operations in the windows, by kind; only kinds with operations.
     pub kinds: BTreeMap<Kind, ObservedKind>,
-    /// Errors by errno, of all its runs.
+    /// Number of errors of all runs, by errno.
     pub errors: BTreeMap<i32, u64>,
-    /// Errors that the stream was configured to ignore.
+    /// Number of errors that the stream ignores.
     pub ignored_errors: u64,
-    /// Error number of the first failed sync or close after its writes, if the user of another tool asked for that
-    /// sync.
+    /// Error number of the first failed sync or close after the stream's writes. Set only if the user of another
+    /// tool requested that sync.
     pub sync_error: Option<i32>,
-    /// Costs of its workers, warm-up and drain included.
+    /// Costs of the workers, including warm-up and drain.
     pub workers: ObservedWorkers,
-    /// Counters of the disks below the phase, for all its streams; empty if they were not counted.
+    /// Counters of the disks below the phase, for all its streams; empty if they were not read.
     pub disks: Vec<ObservedDisk>,
-    /// The depth that its first worker found in the last run, if the depth was searched for.
+    /// The depth that the first worker found in the last run; `None` without a search.
     pub found_depth: Option<u32>,
     /// The steadiness rule that ends the stream, and its last values.
     pub steadied: Option<(Steady, Steadied)>,
-    /// Options that were typed in the language of another tool.
+    /// Options that the user typed in the language of another tool.
     pub typed: Option<TypedResult>,
     /// Operations of each worker on each target, if the plan requests them.
     pub lanes: Vec<ObservedLane>,
-    /// CPU times during the runs, for all streams of the phase; empty if they were not counted.
+    /// CPU times during the runs, for all streams of the phase; empty if they were not read.
     pub cpus: Vec<ObservedCpu>,
 }
 
@@ -60,7 +60,7 @@ pub struct ObservedLane {
     pub worker: u32,
     /// Index of the target in [`Observed::targets`].
     pub target: usize,
-    /// Completed operations; kinds without operations are left out.
+    /// Completed operations by kind; only kinds with operations.
     pub kinds: BTreeMap<Kind, ObservedLaneKind>,
 }
 
@@ -75,27 +75,27 @@ pub struct ObservedLaneKind {
     pub course: Vec<Bucket>,
 }
 
-/// Times of a CPU between the snapshots around the runs, in ticks of the kernel.
+/// Times of a CPU between the snapshots around the runs, in kernel ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ObservedCpu {
-    /// Its number.
+    /// Number of the CPU.
     pub cpu: u32,
-    /// In programs.
+    /// Time in programs.
     pub user: u64,
-    /// In the kernel, interrupts included.
+    /// Time in the kernel, including interrupts.
     pub kernel: u64,
-    /// Without work, or waiting for I/O.
+    /// Idle time, including waiting for I/O.
     pub idle: u64,
 }
 
 /// A file or device that was touched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObservedTarget {
-    /// Path; for a file that fathom made, its directory.
+    /// Path; for a file that fathom created, its directory.
     pub path: String,
     /// Whether fathom made the file.
     pub is_made: bool,
-    /// Bytes that may be touched.
+    /// Size of the region that operations may touch, in bytes.
     pub bytes: u64,
 }
 
@@ -106,9 +106,9 @@ pub struct ObservedKind {
     pub bytes: u64,
     /// Operations that moved fewer bytes than requested, including warm-up and drain.
     pub short: u64,
-    /// From the intended start in an open loop, from the submission otherwise.
+    /// Latency: in an open loop from the intended start, otherwise from the submission.
     pub latency: Distribution,
-    /// In an open loop: from the submission to the completion.
+    /// Service time, from the submission to the completion; `None` unless the loop is open.
     pub service: Option<Distribution>,
     /// Time series of the completed operations.
     pub course: Vec<Stretch>,
@@ -120,11 +120,11 @@ pub struct ObservedKind {
 /// Operations completed in an interval of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stretch {
-    /// ns of measured time before it, with the runs one after another.
+    /// Measured time before the interval, with the runs concatenated, in ns.
     pub start_ns: u64,
-    /// Its length in ns.
+    /// Length of the interval in ns.
     pub ns: u64,
-    /// Operations.
+    /// Completed operations.
     pub ops: u64,
     /// Bytes moved.
     pub bytes: u64,
@@ -133,11 +133,11 @@ pub struct Stretch {
 /// Costs of workers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ObservedWorkers {
-    /// ns between first and last stamp, of all together.
+    /// Sum over the workers of the time between their first and last timestamp, in ns.
     pub wall_ns: u64,
-    /// CPU time in user space.
+    /// CPU time in user space in ns.
     pub user_ns: u64,
-    /// CPU time in the kernel.
+    /// CPU time in the kernel in ns.
     pub system_ns: u64,
     /// Context switches.
     pub switches: u64,
@@ -148,7 +148,7 @@ pub struct ObservedWorkers {
 }
 
 impl ObservedWorkers {
-    /// Of no workers.
+    /// The costs of no workers.
     pub const NONE: Self = Self {
         wall_ns: 0,
         user_ns: 0,
@@ -179,13 +179,13 @@ pub struct ObservedDisk {
     pub name: String,
     /// Its counters.
     pub stat: BlockStat,
-    /// ns between the snapshots.
+    /// Time between the snapshots in ns.
     pub ns: u64,
 }
 
-/// Operations issued, charged and completed in all complete runs of a result, each from the snapshot before the
-/// first operation to the one after the last; includes warm-up and drain. Streams that run at once share one
-/// ledger, because devices do not know streams.
+/// Operations issued, charged and completed in all complete runs of a result. Counters are taken from the snapshot
+/// before the first operation to the one after the last, so they include warm-up and drain. Streams that run at the
+/// same time share one ledger, because devices do not distinguish streams.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ledger {
@@ -213,20 +213,20 @@ pub struct Account {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Entry {
-    /// Owner of the counter: `fathom's cgroup`, `vda`.
+    /// The owner of the counter, such as `fathom's cgroup` or `vda`.
     pub name: String,
-    /// Steps from the top, which is 0. Layers of one step are next to each other.
+    /// Steps below the top, which is 0. Layers of the same step are next to each other.
     pub step: u32,
-    /// Counted from start to stop; `None` if it was not counted.
+    /// Count from the start to the stop; `None` if unknown.
     pub counted: Option<Moved>,
-    /// Counted from start to the end of the final sync; `None` if nothing was written or it was not counted.
+    /// Count from the start to the end of the final sync; `None` if nothing was written, or if unknown.
     pub with_sync: Option<Moved>,
-    /// Bytes of all layers of this step minus those issued, as a share of the issued bytes; negative if fewer.
-    /// `None` if not counted.
+    /// Bytes of all layers of this step minus the issued bytes, as a share of the issued bytes. `None` if not
+    /// counted.
     pub difference: Option<f64>,
-    /// Bytes that may differ for requests in flight at the snapshots.
+    /// Bytes by which the counts may differ, because requests were in flight at the snapshots.
     pub tolerance_bytes: u64,
-    /// `agrees`, `0.3 % more`, `72 % less`, or `not counted: ` and why.
+    /// `agrees`, `0.3 % more`, `72 % less`, or `not counted: ` and the reason.
     pub word: String,
 }
 
@@ -234,13 +234,13 @@ pub struct Entry {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Moved {
-    /// Operations, or requests of a device.
+    /// Number of operations, or of a device's requests.
     pub ios: u64,
     /// Sum of their lengths.
     pub bytes: u64,
-    /// Requests that were merged into others first; `None` if this layer does not merge.
+    /// Requests that were merged into others; `None` if this layer does not merge.
     pub merges: Option<u64>,
-    /// Total time of all of them in ms; `None` if it is not counted.
+    /// Total time of all requests in ms; `None` if unknown.
     pub ms: Option<u64>,
 }
 
@@ -248,14 +248,14 @@ pub struct Moved {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Layers {
-    /// One row for each layer and cache mode, in the order of the table: from the lowest layer up, one work after
-    /// another.
+    /// One row for each layer and cache mode, in the order of the table: from the lowest layer up, for one kind of
+    /// work after another.
     pub rows: Vec<LayerRow>,
     /// Layers that could not be measured, each with the reason: `vda, 8K random write: ...`.
     pub missing: Vec<String>,
 }
 
-/// Figures of one layer for one work, and of the device below it.
+/// Figures of one layer for one kind of work, and of the device below it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LayerRow {
@@ -265,35 +265,34 @@ pub struct LayerRow {
     pub work: String,
     /// Index of its result.
     pub result: usize,
-    /// Figures that the tool counted; `None` if a finding invalidates them or there is no number.
+    /// Figures that fathom counted; `None` if a finding invalidates them, or there is no number.
     pub tool: Option<Pace>,
     /// 95 % interval of the tool's operations per second; `None` with fewer than three runs.
     pub iops_interval: Option<[f64; 2]>,
     /// 95 % interval of the tool's mean latency in ns; `None` with fewer than three runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_interval_ns: Option<[f64; 2]>,
-    /// Figures that the topmost device below counted in the same time for the same directions; `None` if not
-    /// counted.
+    /// Figures of the topmost device below in the same time, for the same directions; `None` if not counted.
     pub device: Option<Pace>,
-    /// Requests that this device completed from the first operation to the end of the final sync, all runs
-    /// together; `None` if nothing was written or it was not counted.
+    /// Requests that this device completed in all runs, from the first operation to the end of the final sync;
+    /// `None` if nothing was written or they were not counted.
     pub device_with_sync: Option<Moved>,
-    /// Its rate compared with the layer below; `None` for the lowest layer.
+    /// The rate compared with that of the layer below; `None` for the lowest layer.
     pub against: Option<Difference>,
-    /// Ids of findings that invalidate, relabel or bias this row and are not its purpose. A comparison with this
-    /// row compares something else.
+    /// Ids of findings that invalidate, relabel or bias this row, although they are not its purpose. A comparison
+    /// with this row is not about the layer alone.
     pub findings: Vec<CheckId>,
 }
 
-/// How often, how large and how long.
+/// Rate, size and latency of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pace {
     /// Operations or requests per second.
     pub iops: f64,
-    /// Mean bytes of one operation; `None` without operations.
+    /// Mean bytes per operation; `None` without operations.
     pub bytes: Option<f64>,
-    /// Mean latency of one operation in ns; `None` without operations, or if a device counted less than 1 ms in
+    /// Mean latency of an operation in ns; `None` without operations, or if a device counted less than 1 ms in
     /// total.
     pub latency_ns: Option<f64>,
 }
@@ -302,11 +301,11 @@ pub struct Pace {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
-    /// Name of the layer it is compared with.
+    /// Name of the layer that it is compared with.
     pub name: String,
-    /// Its result's index.
+    /// Index of that layer's result.
     pub result: usize,
-    /// Rate by rate: geometric mean over rounds. 0.97 costs 3 %.
+    /// Ratio of the rates, as a geometric mean over rounds. 0.97 means a cost of 3 %.
     pub factor: f64,
     /// 95 % interval of the factor over rounds; `None` with fewer than three.
     pub interval: Option<[f64; 2]>,
@@ -315,7 +314,7 @@ pub struct Difference {
 /// The part of a plan that compares the same work at the layers of one place, from the device up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayerComparison {
-    /// One layer for each job that participates, in the order of the table.
+    /// The compared layers, one per job, in the order of the table.
     #[serde(rename = "rungs")]
     pub layers: Vec<ComparedLayer>,
     /// Layers that could not be measured.
@@ -331,16 +330,16 @@ pub struct ComparedLayer {
     pub name: String,
     /// Work of the job, the heading of its rows: `8K random read`.
     pub work: String,
-    /// Index of the layer that it is compared with; `None` for the lowest.
+    /// Index of the layer that it is compared with; `None` for the lowest layer.
     pub below: Option<usize>,
     /// Whether its target is read into the page cache before each run, to show the effect of the cache.
     pub warm: bool,
-    /// Whether it reads a device below the place, at the blocks that store the place's own target.
+    /// Whether it reads a device below the place, in the blocks that store the place's own target.
     #[serde(default)]
     pub stored: bool,
 }
 
-/// A second of a run, or several in a run of more than an hour.
+/// One second of a run. In a run of more than an hour, several seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Second {
@@ -354,10 +353,10 @@ pub struct Second {
     pub iops: f64,
     /// 10^6 bytes per second, all directions.
     pub mb_per_s: f64,
-    /// The largest 99th percentile of its intervals in ns, an upper bound for the second. `None` if nothing
-    /// completed.
+    /// The largest 99th percentile of the second's intervals in ns: an upper bound for the second. `None` if
+    /// nothing completed.
     pub p99_at_most_ns: Option<u64>,
-    /// The topmost device in the same time, interpolated between samples of its counters; `None` if not counted.
+    /// The topmost device in the same second, interpolated between samples of its counters; `None` if not counted.
     pub device: Option<DeviceSecond>,
 }
 
@@ -369,9 +368,9 @@ pub struct DeviceSecond {
     pub iops: f64,
     /// 10^6 bytes per second.
     pub mb_per_s: f64,
-    /// Mean time of a request in ns; `None` where none completed.
+    /// Mean latency of a request in ns; `None` if none completed.
     pub latency_ns: Option<f64>,
-    /// Mean requests in its queue.
+    /// Mean number of requests in the queue.
     pub in_flight: f64,
 }
 
@@ -386,13 +385,13 @@ pub struct Course {
     pub start_s: Vec<f64>,
     /// Length in seconds.
     pub seconds: Vec<f64>,
-    /// Mean operations in flight, all directions.
+    /// Mean number of operations in flight in all directions.
     pub depth_mean: Vec<f64>,
     /// Completed operations by direction (`read`).
     pub directions: BTreeMap<String, CourseOf>,
-    /// The most neighbouring intervals that an entry joins; more than 1 if there were too many. The median of
-    /// joined intervals is their mean weighted by operations, and the 99th percentile is the largest, an upper
-    /// bound.
+    /// Maximum number of adjacent intervals that an entry joins; more than 1 if there were too many intervals. The
+    /// median of joined intervals is their mean weighted by operations. Their 99th percentile is the largest one,
+    /// an upper bound.
     pub joined: u32,
 }
 
@@ -404,11 +403,11 @@ pub struct CourseOf {
     pub iops: Vec<f64>,
     /// 10^6 bytes per second.
     pub mb_per_s: Vec<f64>,
-    /// Median of latency in ns; `None` if nothing completed, as in the next two.
+    /// Median latency in ns; `None` if nothing completed.
     pub p50_ns: Vec<Option<u64>>,
-    /// 99th percentile of latency in ns, however few operations there were.
+    /// 99th percentile of the latency in ns, even from few operations; `None` if nothing completed.
     pub p99_ns: Vec<Option<u64>>,
-    /// Largest latency in ns.
+    /// Maximum latency in ns; `None` if nothing completed.
     pub max_ns: Vec<Option<u64>>,
 }
 
@@ -417,22 +416,22 @@ pub struct CourseOf {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyBuckets {
     /// Start of each bucket in ns, ascending: 10^(k/50) for a whole k. The bucket ends at 10^((k+1)/50). Empty
-    /// buckets are left out.
+    /// buckets are omitted.
     pub from_ns: Vec<f64>,
-    /// Operations in each.
+    /// Operations in each bucket.
     pub ops: Vec<u64>,
 }
 
 impl LatencyBuckets {
-    /// Buckets to a power of ten.
+    /// Number of buckets per power of ten.
     pub const PER_DECADE: f64 = 50.0;
 
-    /// The end of the bucket that starts at `from_ns`.
+    /// Returns the end of the bucket that starts at `from_ns`.
     pub fn end_ns(from_ns: f64) -> f64 {
         from_ns * 10_f64.powf(1.0 / Self::PER_DECADE)
     }
 
-    /// How many operations there are.
+    /// Returns the number of operations.
     pub fn count(&self) -> u64 {
         self.ops.iter().fold(0, |sum, ops| sum.saturating_add(*ops))
     }
@@ -456,7 +455,7 @@ impl From<&Distribution> for LatencyBuckets {
     }
 }
 
-/// How the rate of a result behaved.
+/// Whether the rate of a result was steady.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steadiness {
@@ -464,7 +463,7 @@ pub struct Steadiness {
     pub state: State,
     /// The reason in one sentence with its numbers.
     pub sentence: String,
-    /// Seconds at the beginning of the window that were still warm-up (MSER-5), the most of all runs.
+    /// Longest warm-up within a measured window of any run, in seconds (MSER-5).
     pub warm_up_s: f64,
     /// Change of the rate per minute as a share of its mean, with its 95 % interval; `None` if too few intervals
     /// are independent, or if the run is too short to extrapolate to minutes.
@@ -473,25 +472,25 @@ pub struct Steadiness {
     pub snia: Option<Snia>,
 }
 
-/// The five answers.
+/// How steady a rate was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING-KEBAB-CASE")]
 pub enum State {
-    /// The drift is certainly within the allowed limit.
+    /// The interval of the drift is within the limit.
     Steady,
-    /// Surely a drift larger than allowed.
+    /// The interval of the drift is beyond the limit.
     Drifting,
     /// A step from one level to another.
     Cliff,
-    /// No steady part was reached.
+    /// The rate did not reach a steady part.
     WarmUp,
-    /// Neither could be shown: this needs longer runs.
+    /// The runs show neither of these. Longer runs are needed.
     Unproven,
 }
 
 impl State {
-    /// The meaning of the word, for a reader who sees it for the first time.
+    /// Returns the meaning of the word, for a reader who sees it for the first time.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Steady => "no drift above the limit",
@@ -513,19 +512,19 @@ pub struct Estimate {
     pub interval: [f64; 2],
 }
 
-/// The steady state criterion of the SNIA Solid State Storage Performance Test Specification 2.0 over five rounds:
-/// the largest and smallest value differ by at most 20 % of the mean, and the fitted line rises or falls by at most
+/// The steady-state criterion of the SNIA Solid State Storage Performance Test Specification 2.0 over five rounds.
+/// The largest and smallest value differ by at most 20 % of the mean, and the fitted line rises or falls by at most
 /// 10 %.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Snia {
-    /// Whether the last five rounds meet it.
+    /// Whether the last five rounds meet the criterion.
     pub met: bool,
-    /// Rounds that there were; a round is a run, or in a single run a fifth or more of its window.
+    /// Number of rounds. A round is a run. If there is a single run, a round is a fifth of its window or more.
     pub rounds: u32,
-    /// Largest less smallest of the last five, as a share of their mean.
+    /// Largest minus smallest value of the last five rounds, as a share of their mean.
     pub excursion: f64,
-    /// Largest less smallest value of the line fitted to the last five, as a share of their mean.
+    /// Largest minus smallest value of the line fitted to the last five rounds, as a share of their mean.
     pub slope: f64,
 }
 
@@ -546,7 +545,7 @@ impl State {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceFigures {
-    /// Operations that fathom issued, warm-up and drain included, to be compared with `ios`.
+    /// Operations that fathom issued, including warm-up and drain, for comparison with `ios`.
     pub issued_ops: u64,
     /// Bytes that fathom issued.
     pub issued_bytes: u64,
@@ -554,17 +553,17 @@ pub struct DeviceFigures {
     pub ios: u64,
     /// Bytes completed.
     pub bytes: u64,
-    /// Mean requests in its queue: its time in queue over the time.
+    /// Mean number of requests in the queue.
     pub depth_mean: f64,
     /// Total time of all requests in ms, including waiting.
     pub busy_ms: u64,
 }
 
 /// Requests of the topmost device for the operations of a result, over all runs with both counts. The counters
-/// include warm-up and drain, as the issued operations do; the ratio of the two applies to the window.
+/// include warm-up and drain, and so do the issued operations. Their ratio applies to the window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AtDevice {
-    /// Operations per second in the window, the mean of these runs.
+    /// Mean operations per second in the windows of these runs.
     pub iops: f64,
     issued_ops: u64,
     ios: u64,
@@ -608,16 +607,17 @@ impl AtDevice {
 pub struct HostFigures {
     /// CPU time of the busiest worker, as a share of one CPU.
     pub worker_cpu: Option<f64>,
-    /// Time in which CPUs worked, neither idle nor waiting for I/O, as a share of all CPUs (`/proc/stat`).
+    /// Time in which CPUs worked, neither idle nor waiting for I/O, as a share of the time of all CPUs
+    /// (`/proc/stat`).
     pub cpu: Option<f64>,
-    /// Time in which some task waited for I/O (`/proc/pressure/io`, `some`).
+    /// Time in which at least one task waited for I/O (`/proc/pressure/io`, `some`).
     pub io_pressure: Option<f64>,
-    /// Time in which some task waited for a CPU (`/proc/pressure/cpu`, `some`).
+    /// Time in which at least one task waited for a CPU (`/proc/pressure/cpu`, `some`).
     pub cpu_pressure: Option<f64>,
-    /// Time in which some task waited for memory (`/proc/pressure/memory`, `some`).
+    /// Time in which at least one task waited for memory (`/proc/pressure/memory`, `some`).
     pub memory_pressure: Option<f64>,
-    /// Time for which a CPU quota paused threads of fathom's cgroup (`cpu.stat`), all of them added up: may exceed
-    /// 1.
+    /// Total time for which a CPU quota paused threads of fathom's cgroup (`cpu.stat`). Several threads may exceed
+    /// 1 together.
     pub quota_paused: Option<f64>,
 }
 
@@ -628,7 +628,7 @@ impl HostFigures {
     }
 }
 
-/// The most memory for all logs of a measurement: people and their tools cannot read longer ones.
+/// Maximum memory for all logs of a measurement. Neither people nor tools can read longer logs.
 pub const MAX_BYTES: usize = 1 << 30;
 
 /// An operation that was counted in a measured window.
@@ -636,19 +636,19 @@ pub const MAX_BYTES: usize = 1 << 30;
 pub struct Operation {
     /// When its completion was seen, in ns since the phase began.
     pub end_ns: u64,
-    /// From the submission to the completion, in ns; in an open loop from the intended start.
+    /// Latency in ns: in an open loop from the intended start, otherwise from the submission.
     pub latency_ns: u64,
     /// The part of the latency after the submission, in ns.
     pub service_ns: u64,
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub length: u32,
     /// Index of its target among the worker's targets.
     pub file: u16,
     /// Whether it is a read, write, trim or sync.
     pub kind: Kind,
-    /// Number of its share in the stream's `op_priorities`, from 1; 0 for none.
+    /// Number of its share in the stream's `op_priorities`, from 1; 0 if it has none.
     pub share: u8,
 }
 
@@ -659,11 +659,11 @@ pub struct Interval {
     pub end_ns: u64,
     /// Kind of the operations.
     pub kind: Kind,
-    /// How many completed.
+    /// Number of completed operations.
     pub operations: u64,
     /// Bytes moved.
     pub bytes: u64,
-    /// The sum of their latencies in ns.
+    /// Sum of their latencies in ns.
     pub latency_ns: u64,
     /// Largest latency in ns.
     pub max_ns: u64,
@@ -694,7 +694,7 @@ pub struct Intervals {
 /// The log of one worker, with its place in the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerLog {
-    /// Number of the run, attempts counted, from 1.
+    /// Number of the run, counting attempts, from 1.
     pub run: usize,
     /// Index of the job.
     pub job: usize,
@@ -711,14 +711,14 @@ pub struct WorkerLog {
 }
 
 impl Rows {
-    /// An empty log. With a `length_ns` it sums over intervals that count from `from_ns`; with 0 it keeps each
-    /// operation.
+    /// Creates an empty log. With `length_ns` above 0 it sums over intervals that begin at `from_ns`. With 0 it
+    /// keeps each operation.
     pub fn new(from_ns: u64, length_ns: u64) -> Self {
         let intervals = Intervals { from_ns, length_ns, ..Intervals::default() };
         if length_ns == 0 { Self::Each(Vec::new()) } else { Self::Intervals(intervals) }
     }
 
-    /// Adds operations that follow the earlier ones. Returns the bytes of memory that the log grew by.
+    /// Adds operations that follow the earlier ones. Returns the growth of the log's memory in bytes.
     pub fn take(&mut self, operations: &[Operation]) -> usize {
         match self {
             Self::Each(all) => {
@@ -735,7 +735,7 @@ impl Rows {
         }
     }
 
-    /// The log as intervals of `length_ns` from `from_ns` on. A log that has intervals already is unchanged.
+    /// Returns the log as intervals of `length_ns` from `from_ns` on. A log of intervals is returned unchanged.
     pub fn intervals(&self, from_ns: u64, length_ns: u64) -> Intervals {
         match self {
             Self::Each(operations) => {
@@ -778,7 +778,7 @@ impl Intervals {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NotMeasured {
     /// Name in the table and work: `vda, 8K random write`. Empty if an old session has only a sentence, which is
-    /// then the reason.
+    /// then in `why`.
     pub name: String,
     /// The reason.
     pub why: String,
@@ -791,7 +791,7 @@ impl fmt::Display for NotMeasured {
     }
 }
 
-/// Each reason once, with the names of everything that it prevents from being measured.
+/// Returns each reason once, with the names of everything that it prevents from being measured.
 pub fn by_reason(all: &[NotMeasured]) -> Vec<(Vec<&str>, &str)> {
     let mut reasons: Vec<(Vec<&str>, &str)> = Vec::new();
     for NotMeasured { name, why } in all {

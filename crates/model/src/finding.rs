@@ -14,38 +14,38 @@ use std::str::FromStr;
 pub struct Finding {
     /// The check.
     pub id: CheckId,
-    /// Its name: `CACHE_SERVED`.
+    /// Name of the check, such as `CACHE_SERVED`.
     pub name: String,
-    /// Whether the false belief is true here, is ruled out, or could not be checked.
+    /// Whether the false belief is true here, does not hold, or could not be checked.
     pub outcome: Outcome,
     /// The effect on the number; `None` unless the outcome is a finding.
     pub severity: Option<Severity>,
-    /// Names of the results that it is about.
+    /// Names of the results that the finding is about.
     pub about: Vec<String>,
-    /// A sentence for people; for `NotChecked` the reason.
+    /// The finding as a sentence; for `NotChecked` the reason.
     pub sentence: String,
     /// How to fix it; empty if nothing needs to be fixed.
     pub cure: String,
-    /// The numbers that support it.
+    /// The numbers that support the finding.
     pub evidence: BTreeMap<String, f64>,
     /// Whether the user accepted it with `--accept`.
     pub accepted: bool,
 }
 
-/// The three outcomes of a check. Not checked is never a pass.
+/// The three outcomes of a check. A check that could not run is never a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The false belief is true here.
     Finding,
-    /// Could not be checked.
+    /// The check could not be done.
     NotChecked,
-    /// The belief holds.
+    /// The number means what the user believes.
     Holds,
 }
 
-/// How far a finding acts on the number, worst first.
+/// How much a finding affects a number, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -54,9 +54,9 @@ pub enum Severity {
     Void,
     /// The number is about something else and gets that name.
     Rename,
-    /// The number is off by a known direction or size.
+    /// The number is wrong in a known direction or by a known size.
     Biased,
-    /// Worth knowing.
+    /// The number is unaffected; the finding is information.
     Note,
 }
 
@@ -112,7 +112,7 @@ ids! {
     F01 F02 F03 F04 F05
 }
 
-/// An id that this version does not have, from a file of a newer version.
+/// The id of a check that this version does not know, from a file of a newer version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Newer([u8; 3]);
 
@@ -131,12 +131,12 @@ impl Newer {
 }
 
 impl CheckId {
-    /// The letter of its group: `A`.
+    /// Returns the letter of the check's group, such as `A`.
     pub fn group(self) -> char {
         self.text().chars().next().unwrap_or_default()
     }
 
-    /// `A01, B05`.
+    /// Formats ids with `between` as separator: `A01, B05`.
     pub fn list(ids: &[Self], between: &str) -> String {
         ids.iter().map(Self::to_string).collect::<Vec<_>>().join(between)
     }
@@ -217,30 +217,30 @@ impl schemars::JsonSchema for CheckId {
 pub struct CheckPage {
     /// Catalogue id.
     pub id: CheckId,
-    /// Its name: `CACHE_SERVED`.
+    /// Name of the check, such as `CACHE_SERVED`.
     pub name: &'static str,
-    /// The question of its group.
+    /// The question that the check's group asks.
     pub group: &'static str,
-    /// The assumption that it tests.
+    /// The belief that the check tests.
     pub belief: &'static str,
-    /// The evidence that it reads.
+    /// The evidence that the check reads.
     pub reads: &'static str,
-    /// The formula for a finding.
+    /// The formula that decides whether there is a finding.
     pub formula: String,
-    /// How to trigger it, mostly with commands.
+    /// How to trigger the finding, usually with commands.
     pub provoke: &'static str,
     /// How to fix the cause.
     pub repair: String,
-    /// The flag that accepts it for the exit code; `None` if none does.
+    /// The flag that accepts the finding for the exit code; `None` if no flag does.
     pub accept: Option<String>,
 }
 
 /// Pages in the requested order. Their JSON is a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pages {
-    /// The pages, grouped by letter.
+    /// The pages, grouped by the letter of their id.
     pub pages: Vec<CheckPage>,
-    /// Whether these are all pages, so that an overview may be better.
+    /// Whether these are all pages. A format may then print an overview.
     pub all: bool,
 }
 
@@ -260,7 +260,7 @@ impl Serialize for Pages {
 /// Version of this form.
 pub const FORMAT: u32 = 1;
 
-/// Observations about a target and its machine.
+/// What `fathom doctor` found about a target and its machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Diagnosis {
     /// Version of this form, always [`FORMAT`].
@@ -269,7 +269,7 @@ pub struct Diagnosis {
     pub target: String,
     /// Its file system and block stack in one line.
     pub chain: String,
-    /// Time in ms during which other load was watched.
+    /// Time in ms during which doctor watched for other load.
     pub watched_ms: u64,
     /// The observations, under headings.
     pub groups: Vec<Group>,
@@ -299,7 +299,7 @@ pub struct Look {
     pub sentence: String,
     /// How to fix it, with the command if one exists; empty if it cannot be fixed.
     pub cure: String,
-    /// The corresponding check of a measurement, if any; in JSON its id, or an empty text.
+    /// The id of the check that tests the same on a measurement; in JSON an empty text if there is none.
     #[serde(serialize_with = "id_or_empty")]
     pub check: Option<CheckId>,
 }
@@ -333,7 +333,7 @@ impl Look {
         Self { cure: cure.into(), ..self }
     }
 
-    /// With the check that asks the same of a measurement.
+    /// Adds the check that tests the same on a measurement.
     #[must_use]
     pub fn check(self, id: CheckId) -> Self {
         Self { check: Some(id), ..self }
@@ -341,7 +341,7 @@ impl Look {
 }
 
 impl Diagnosis {
-    /// Every finding, worst first; equals stay in their order.
+    /// Returns all findings, worst first. Findings of equal severity keep their order.
     pub fn worst_first(&self) -> Vec<&Look> {
         let looks = self.groups.iter().flat_map(|g| &g.looks);
         let mut found: Vec<&Look> = looks.filter(|l| l.outcome == Outcome::Finding).collect();
@@ -350,7 +350,7 @@ impl Diagnosis {
     }
 }
 
-/// The form of [`Look::check`] in JSON.
+/// Writes [`Look::check`] to JSON: its id, or an empty text.
 #[allow(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn id_or_empty<S: Serializer>(id: &Option<CheckId>, to: S) -> Result<S::Ok, S::Error> {
     id.map_or_else(String::new, |id| id.to_string()).serialize(to)

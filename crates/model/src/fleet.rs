@@ -18,7 +18,7 @@ pub struct Part {
     pub rank: u32,
     /// Number of hosts.
     pub hosts: u32,
-    /// Number of other hosts of the fleet on the same kernel, whose requests are in the same counters.
+    /// Number of other hosts of the fleet on the same kernel. Their requests are in the same counters.
     #[serde(default)]
     pub neighbours: u32,
 }
@@ -26,7 +26,7 @@ pub struct Part {
 /// Observations of a measurement on several hosts, in addition to the merged runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Fleet {
-    /// By rank.
+    /// One entry per host, by rank.
     pub hosts: Vec<HostSeen>,
     /// Results of the checks on the hosts, by check and result.
     #[serde(default)]
@@ -34,11 +34,11 @@ pub struct Fleet {
     /// Limiters on the hosts, by result and limiter.
     #[serde(default)]
     pub limited: Vec<Limited>,
-    /// How each run began and ended, in the order of happening.
+    /// How each run began and ended, in order of time.
     pub runs: Vec<RunSeen>,
     /// Differences between the hosts, in sentences.
     pub differences: Vec<String>,
-    /// The incident that ended the measurement early, with its host.
+    /// Why the measurement ended early, with the host; `None` if it did not.
     pub lost: Option<Lost>,
 }
 
@@ -48,36 +48,36 @@ pub struct Fleet {
 pub struct Lost {
     /// Its name.
     pub host: String,
-    /// The incident, in words that follow the name: `has been silent for more than 3 s`.
+    /// The reason, as text that follows the host's name: `has been silent for more than 3 s`.
     pub why: String,
-    /// When that was noticed, in seconds since the session began.
+    /// When the loss was noticed, in seconds since the session began.
     pub at_s: f64,
 }
 
-/// The data kept for each host; rank 0 has them for thousands. Facts that many hosts share are stored once
+/// The data that rank 0 keeps for each of possibly thousands of hosts. Facts that many hosts share are stored once
 /// ([`CheckedOnHosts`], [`Limited`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostSeen {
-    /// Number among the hosts, from 0.
+    /// Rank of the host, from 0.
     #[serde(default)]
     pub rank: u32,
     /// Name, including the rank if several ranks are on the host.
     pub name: String,
-    /// Its session file; `None` if it kept none, or was lost.
+    /// Session file of the host; `None` if it kept none or was lost.
     pub session: Option<String>,
-    /// The verdict on its results; `None` if it was lost before judging them.
+    /// Verdict on the host's results; `None` if it was lost before judging them.
     pub verdict: Option<Verdict>,
     /// The reason for the verdict.
     pub reason: String,
     /// One entry for each result of the report.
     pub results: Vec<HostResult>,
-    /// Number of findings of its checks, and number of checks that could not be done.
+    /// Number of findings, and number of checks that could not be done.
     #[serde(default)]
     pub findings: [u32; 2],
-    /// Number of its kernel: hosts with the same number are one machine. `None` if it is not known.
+    /// Number of the host's kernel. Hosts with the same number are one machine. `None` if unknown.
     #[serde(default)]
     pub kernel: Option<u32>,
-    /// Bytes of each target as made there, in the last run; empty without a run.
+    /// Size of each target on the host in the last run; empty without a run.
     #[serde(default)]
     pub target_bytes: Vec<u64>,
 }
@@ -87,10 +87,10 @@ pub struct HostSeen {
 pub struct HostResult {
     /// Name of the result, as in the report.
     pub name: String,
-    /// The true name of the measurement, if it differs from the plain name.
+    /// The true name of the measurement; `None` if it is the plain name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed: Option<String>,
-    /// Whether the number is valid, by the findings of this host alone.
+    /// Verdict on the number by the findings of this host alone.
     pub verdict: Verdict,
     /// Operations per second; `None` if there is no number.
     pub iops: Option<f64>,
@@ -107,20 +107,21 @@ pub struct HostResult {
 /// How a run began and ended on all hosts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunSeen {
-    /// Index of the job, of its phase, how many times the job was measured before, and this very run.
+    /// Index of the job, index of its phase, number of earlier repeats of the job, and number of earlier attempts
+    /// at this run.
     pub which: [u32; 4],
-    /// Offered operations per second, if the strategy chose them: only these distinguish the loads of a curve.
+    /// Offered operations per second, if the strategy chose them. Only they distinguish the loads of a curve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_iops: Option<u64>,
-    /// ns between the first operations of the first and of the last host, by corrected clocks.
+    /// Time between the first operations of the first and of the last host in ns, by corrected clocks.
     pub spread_ns: Option<u64>,
-    /// Possible error of a host's clock in ns: half of the round trip that set it, of the worst host.
+    /// Largest possible clock error of a host in ns: half of the round trip that measured it.
     pub clock_error_ns: Option<u64>,
     /// Rank of the host that began last.
     pub last: Option<u32>,
-    /// ns in which the load of all hosts ran.
+    /// Time in which the load of all hosts ran, in ns.
     pub common_ns: u64,
-    /// ns from the first to the last operation of any host.
+    /// Time from the first to the last operation of any host, in ns.
     pub longest_ns: u64,
 }
 
@@ -130,13 +131,13 @@ pub struct RunSeen {
 pub struct FleetFigures {
     /// By rank.
     pub hosts: Vec<HostFigures>,
-    /// One entry for each result with a rate on two hosts or more.
+    /// One entry for each result that has a rate on at least two hosts.
     pub fairness: Vec<Fairness>,
     /// How runs began; `None` without runs.
     pub start: Option<StartFigures>,
     /// Differences between the hosts, in sentences.
     pub differences: Vec<String>,
-    /// The incident that ended the measurement early.
+    /// Why the measurement ended early, with the host; `None` if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<Lost>,
 }
@@ -147,15 +148,15 @@ pub struct FleetFigures {
 pub struct HostFigures {
     /// Name, including the rank if several ranks are on the host.
     pub name: String,
-    /// Number among the hosts, from 0.
+    /// Rank of the host, from 0.
     pub rank: u32,
-    /// Its session file, on that host; `None` if there is none.
+    /// Session file on that host; `None` if it kept none or was lost.
     pub session: Option<String>,
-    /// The verdict on its results; `None` if it was lost before judging them.
+    /// Verdict on the host's results; `None` if it was lost before judging them.
     pub verdict: Option<Verdict>,
     /// The reason for the verdict.
     pub reason: String,
-    /// Number of findings of its checks, and number of checks that could not be done.
+    /// Number of findings, and number of checks that could not be done.
     #[serde(default)]
     pub findings: [u32; 2],
     /// One entry for each result of the report.
@@ -168,13 +169,13 @@ pub struct HostFigures {
 pub struct HostRate {
     /// Name of the result.
     pub name: String,
-    /// The verdict on the result there.
+    /// Verdict on the result on this host.
     pub verdict: Verdict,
     /// Operations per second: geometric mean over runs; `None` if there is no number.
     pub iops: Option<f64>,
     /// 10^6 bytes per second.
     pub mb_per_s: Option<f64>,
-    /// Its share of the operations of all hosts.
+    /// Share of the operations of all hosts; `None` without a number.
     pub share: Option<f64>,
     /// Median of latency in ns, by direction (`read`).
     pub p50_ns: BTreeMap<String, Option<u64>>,
@@ -192,11 +193,11 @@ pub struct HostRate {
 pub struct Fairness {
     /// Name of the result.
     pub name: String,
-    /// The lowest rate of a host divided by the mean rate; 1 if all are equal.
+    /// The lowest rate of a host divided by the mean rate; 1 if all rates are equal.
     pub least_by_mean: f64,
-    /// The host that is far slower than the others; `None` without one.
+    /// The host that is far slower than the others; `None` if there is none.
     pub straggler: Option<String>,
-    /// One sentence about it, with its evidence; empty without one.
+    /// One sentence about that host, with its evidence; empty if there is none.
     pub sentence: String,
 }
 
@@ -204,21 +205,21 @@ pub struct Fairness {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StartFigures {
-    /// Runs that began on all hosts.
+    /// Number of runs that began on all hosts.
     pub runs: u32,
-    /// Median over runs of the ns between the first operations of the first and of the last host.
+    /// Median over the runs of the time between the first operations of the first and of the last host, in ns.
     pub spread_ns: u64,
-    /// The largest.
+    /// The largest of these times in ns.
     pub spread_most_ns: u64,
-    /// Possible error of a host's clock in ns, in the worst run.
+    /// Largest possible clock error of a host in ns, in the worst run.
     pub clock_error_ns: u64,
-    /// Runs in which the last host began later than the clock error explains.
+    /// Number of runs in which the last host began later than the clock error explains.
     pub outside: u32,
     /// Lowest share of a run's time in which the load of all hosts ran.
     pub common_share: f64,
 }
 
-/// Most hosts that are listed by rank in a group with the same finding.
+/// Maximum number of ranks that are listed in a group of hosts.
 const MOST_NAMED: usize = 8;
 
 /// A group of hosts with the same finding or limiter.
@@ -226,7 +227,7 @@ const MOST_NAMED: usize = 8;
 pub struct Which {
     /// Number of hosts.
     pub count: u32,
-    /// Their ranks, of many the lowest.
+    /// Ranks of the hosts. Of many hosts only the lowest.
     pub first: Vec<u32>,
 }
 
@@ -237,7 +238,7 @@ impl Which {
     }
 
     /// A group of several hosts.
-    pub fn of_all(ranks: impl IntoIterator<Item = u32>) -> Self {
+    pub fn from_ranks(ranks: impl IntoIterator<Item = u32>) -> Self {
         let mut all = Self::default();
         ranks.into_iter().for_each(|rank| all.add(&Self::only(rank)));
         all
@@ -257,10 +258,10 @@ impl Which {
     }
 }
 
-/// The same finding on several hosts, in the words of the lowest rank.
+/// The same finding on several hosts, with the sentence of the lowest rank.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HostsFinding {
-    /// How many have it, and the lowest ranks among them.
+    /// The hosts with this finding.
     pub hosts: Which,
     /// The result of the check on the host of the lowest rank.
     pub finding: Finding,
@@ -288,13 +289,13 @@ pub struct CheckedOnHosts {
     /// The worst finding, with the hosts that have one of this severity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<HostsFinding>,
-    /// The hosts on which it could not be done.
+    /// The hosts on which the check could not be done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_checked: Option<HostsFinding>,
 }
 
 impl CheckedOnHosts {
-    /// The findings of one host's checks, in the order required by [`CheckedOnHosts::add`].
+    /// Converts the findings of one host, in the order that [`CheckedOnHosts::add`] requires.
     pub fn on(rank: u32, findings: &[Finding]) -> Vec<Self> {
         let mut all = Vec::new();
         for finding in findings {
@@ -346,16 +347,16 @@ fn merge_findings(one: Option<HostsFinding>, other: Option<HostsFinding>) -> Opt
     }
 }
 
-/// Hosts with the same limiter, in the words of the slowest.
+/// Hosts with the same limiter, with the sentence of the slowest host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limited {
     /// Name of the result.
     pub result: String,
     /// Number of hosts.
     pub hosts: u32,
-    /// Rank of the slowest, and its operations per second.
+    /// Rank of the slowest host, and its operations per second.
     pub slowest: (u32, f64),
-    /// What sets the pace, with the evidence of the slowest host.
+    /// The limiter, with the evidence of the slowest host.
     pub limiter: Limiter,
 }
 
@@ -378,7 +379,7 @@ impl Limited {
         }
     }
 
-    /// The order of two groups by their slowest hosts, the slower one first.
+    /// Orders two groups by their slowest hosts, the slower one first.
     pub fn by_slowness(&self, other: &Self) -> Ordering {
         self.slowest.1.total_cmp(&other.slowest.1).then(self.slowest.0.cmp(&other.slowest.0))
     }

@@ -1,5 +1,5 @@
-//! Latency histograms: recording in the hot loop, merging, quantiles, their sparse form in files, and distributions
-//! without empty buckets.
+//! Latency histograms: recording in the hot loop, merging, quantiles, their sparse form in files, and
+//! distributions, which omit empty buckets.
 //!
 //! Buckets are those of the crate `histogram` with grouping power 7: each is at most 1/128 of its value wide.
 
@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 /// log2 of the buckets per power of two; 7 keeps the error of a quantile below 1/128 = 0.8 %.
 const GROUPING_POWER: u8 = 7;
-/// log2 of the largest latency kept apart, in ns: 2^42 ns = 73 min. Longer ones land in the last bucket.
+/// log2 of the largest latency with its own bucket, in ns: 2^42 ns = 73 min. Longer latencies count in the last
+/// bucket.
 const MAX_VALUE_POWER: u8 = 42;
 const MAX_VALUE_NS: u64 = (1 << MAX_VALUE_POWER) - 1;
 
@@ -50,12 +51,12 @@ impl Histogram {
         self.max_ns = self.max_ns.max(ns);
     }
 
-    /// Operations recorded.
+    /// Returns the number of recorded operations.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Whether nothing was recorded.
+    /// Returns whether nothing was recorded.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -95,7 +96,7 @@ impl Histogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// Forgets everything, keeps the memory.
+    /// Discards all latencies and keeps the memory.
     pub fn clear(&mut self) {
         if self.count > 0 {
             self.buckets.reset();
@@ -103,8 +104,8 @@ impl Histogram {
         }
     }
 
-    /// The latency in ns that the share `q` (0 to 1) of operations did not exceed: the middle of its bucket, kept within
-    /// the exact minimum and maximum. `None` when empty.
+    /// Returns the latency in ns that the share `q` (0 to 1) of the operations did not exceed: the middle of its
+    /// bucket, limited to the exact minimum and maximum. `None` if nothing was recorded.
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
         if self.count == 0 {
             return None;
@@ -114,22 +115,23 @@ impl Histogram {
         Some(middle.clamp(self.min_ns, self.max_ns))
     }
 
-    /// The latency in ns that the share `q` (0 to 1) of operations did not exceed; `None` if fewer than ten
-    /// operations lie beyond it, because such a figure depends on single operations.
+    /// Returns the latency in ns that the share `q` (0 to 1) of the operations did not exceed. `None` if fewer than
+    /// ten operations are above it, because the result would depend on single operations.
     pub fn supported_quantile_ns(&self, q: f64) -> Option<u64> {
         // Rule n(1-p) >= 10 of the reference on tails; the small slack only absorbs binary fractions of 1 - q.
         (self.count as f64 * (1.0 - q) >= 10.0 - 1e-6).then(|| self.quantile_ns(q)).flatten()
     }
 
-    /// Operations between two latencies in ns, excluding the upper one; both are rounded to a bucket.
+    /// Returns the number of operations between two latencies in ns, without the upper one. Both are rounded to a
+    /// bucket.
     pub fn count_between(&self, from_ns: u64, to_ns: u64) -> u64 {
         let bucket = |ns: u64| bucket_of(ns.min(MAX_VALUE_NS));
         let part = self.buckets.as_slice().get(bucket(from_ns)..bucket(to_ns));
         part.map_or(0, |counts| counts.iter().fold(0, |sum: u64, n| sum.saturating_add(*n)))
     }
 
-    /// The recorded latencies in ascending order: the middle of each non-empty bucket in ns, limited to the exact
-    /// minimum and maximum, with its count.
+    /// Returns the recorded latencies in ascending order, each with its count: the middle of every non-empty bucket
+    /// in ns, limited to the exact minimum and maximum.
     pub fn counts(&self) -> impl Iterator<Item = (u64, u64)> {
         let filled = self.buckets.as_slice().iter().enumerate().filter(|(_, count)| **count > 0);
         filled.map(|(index, count)| {
@@ -149,14 +151,14 @@ fn bucket_of(ns: u64) -> usize {
     ((u64::from(shift) << GROUPING_POWER) + (ns >> shift)) as usize
 }
 
-/// First ns of a bucket, and its width in ns.
+/// Returns the first ns of a bucket, and its width in ns.
 fn bucket_at(index: usize) -> (u64, u64) {
     const LINEAR: usize = 1 << GROUPING_POWER;
     let shift = (index / LINEAR).saturating_sub(1);
     (((index - shift * LINEAR) as u64) << shift, 1 << shift)
 }
 
-/// The form in files: only buckets that hold something, indices as differences.
+/// The form in files: only non-empty buckets, with their indices as differences.
 #[derive(Serialize, Deserialize)]
 struct Sparse {
     count: u64,
@@ -222,15 +224,15 @@ impl<'de> Deserialize<'de> for Histogram {
 /// Latencies in ns without empty buckets, each to within 1/256 of its value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Distribution {
-    /// How many there are.
+    /// Number of latencies.
     pub count: u64,
-    /// The smallest in ns, exact; 0 without latencies.
+    /// Smallest latency in ns, exact; 0 without latencies.
     pub min_ns: u64,
-    /// The largest in ns, exact; 0 without latencies.
+    /// Largest latency in ns, exact; 0 without latencies.
     pub max_ns: u64,
-    /// The mean in ns, exact; 0 without latencies.
+    /// Mean latency in ns, exact; 0 without latencies.
     pub mean_ns: f64,
-    /// Latency in ns and its count, ascending.
+    /// Pairs of a latency in ns and its count, ascending.
     pub bins: Vec<(u64, u64)>,
 }
 
@@ -246,7 +248,7 @@ impl From<&Histogram> for Distribution {
     }
 }
 
-/// The sum of several distributions.
+/// Adds up several distributions.
 impl<'d> FromIterator<&'d Distribution> for Distribution {
     fn from_iter<I: IntoIterator<Item = &'d Distribution>>(all: I) -> Self {
         let mut sum = Self::default();
@@ -288,7 +290,7 @@ impl Distribution {
         (self.bins.iter().map(square).sum::<f64>() / (self.count - 1) as f64).sqrt()
     }
 
-    /// How many are at least `from_ns` and below `to_ns`.
+    /// Returns the number of latencies from `from_ns` to below `to_ns`.
     pub fn between(&self, from_ns: u64, to_ns: u64) -> u64 {
         let within = self.bins.iter().filter(|(ns, _)| (from_ns..to_ns).contains(ns));
         within.fold(0, |sum, (_, count)| sum.saturating_add(*count))

@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 pub struct Listing {
     /// The listed sessions.
     pub entries: Vec<Entry>,
-    /// Number of sessions that match the request.
+    /// Number of sessions that match the request, including those beyond its limit.
     pub asked_for: u64,
     /// Sessions in the whole history.
     pub sessions: u64,
-    /// Bytes that their files take.
+    /// Total size of the session files in bytes.
     pub bytes: u64,
 }
 
@@ -23,23 +23,23 @@ pub struct Listing {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Entry {
-    /// The name of its file without the extension.
+    /// Name of the session file without its extension.
     pub id: String,
-    /// Its file.
+    /// Path of the session file.
     pub path: String,
-    /// Size of the file.
+    /// Size of the session file in bytes.
     pub bytes: u64,
     /// Start time, RFC 3339.
     pub started: Option<String>,
     /// Title of the measurement, such as `bench cdm`.
     pub title: Option<String>,
-    /// The verdict of its report, without accepted findings.
+    /// Verdict of the report, ignoring accepted findings.
     pub verdict: Option<Verdict>,
-    /// The number that would be quoted.
+    /// The number to quote.
     pub headline: Option<Headline>,
-    /// How it ended.
+    /// How the session ended.
     pub ending: Option<Ending>,
-    /// Whether it is being measured now.
+    /// Whether the session is being measured now.
     #[serde(default)]
     pub running: bool,
     /// Paths of its targets.
@@ -51,24 +51,24 @@ pub struct Entry {
     /// The figure of each result, for jobs and profiles, whose results are listed together.
     #[serde(default)]
     pub figures: Vec<Figure>,
-    /// Capacities of devices from its valid results that consist of one kind of request.
+    /// Measured capacities of devices, from valid results with a single kind of request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capacities: Vec<Capacity>,
     /// Complete runs of all jobs.
     pub runs: u64,
     /// Names of the hosts.
     pub hosts: Vec<String>,
-    /// Equal for sessions with the same work at the same place.
+    /// A hash that is equal for sessions with the same work at the same place.
     pub fingerprint: Option<String>,
-    /// Checks that found something, with their severity; sorted, each pair once.
+    /// Checks with a finding, and the severity; sorted, each pair once.
     pub findings: Vec<Mark>,
-    /// Version of fathom that measured.
+    /// Version of fathom that measured the session.
     pub version: Option<String>,
-    /// Version of fathom that judged.
+    /// Version of fathom that judged the session.
     pub judged_by: String,
     /// The user's tags and notes.
     pub words: Annotations,
-    /// Why the session or its tags and notes cannot be read.
+    /// Why the session, its tags or its notes cannot be read; `None` if they can.
     pub problem: Option<String>,
 }
 
@@ -80,7 +80,7 @@ pub struct Figure {
     pub name: String,
     /// `IOPS`, or `MB/s` for sequential access.
     pub unit: String,
-    /// The rate; `None` if a finding invalidates it or there is none.
+    /// The rate; `None` if a finding invalidates it, or there is no rate.
     pub value: Option<f64>,
     /// Its 95 % interval over runs; `None` with fewer than three.
     pub interval: Option<[f64; 2]>,
@@ -92,9 +92,9 @@ pub struct Figure {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Device {
-    /// Of the kernel: `vda`.
+    /// Kernel name, such as `vda`.
     pub name: String,
-    /// Of the maker.
+    /// Model name.
     pub model: Option<String>,
     /// Its serial number.
     pub serial: Option<String>,
@@ -111,17 +111,18 @@ pub struct Mark {
 }
 
 impl Entry {
-    /// One word, or two if it did not end as planned: `VALID`, `SUSPECT, interrupted`, `cut`, `unreadable`.
+    /// Returns one word, or two if the session did not end as planned: `VALID`, `SUSPECT, interrupted`, `cut`,
+    /// `unreadable`.
     pub fn word(&self) -> String {
         self.verdict_word().into_iter().chain(self.unplanned()).collect::<Vec<_>>().join(", ")
     }
 
-    /// `VALID`; `None` if nothing was concluded.
+    /// Returns the verdict's word, such as `VALID`; `None` without a verdict.
     pub fn verdict_word(&self) -> Option<&'static str> {
         self.verdict.map(Verdict::word)
     }
 
-    /// The unplanned ending: `interrupted`.
+    /// Returns how the session ended if it did not end as planned, such as `interrupted`.
     pub fn unplanned(&self) -> Option<&'static str> {
         match &self.ending {
             _ if self.running => Some("running"),
@@ -135,12 +136,12 @@ impl Entry {
     }
 }
 
-/// What the rows of a table are.
+/// What each row of a table stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RowsOf {
-    /// Each is a session.
+    /// One row for each session.
     #[default]
     Sessions,
     /// One row for each device, from its newest session.
@@ -153,21 +154,22 @@ pub enum RowsOf {
 pub struct SessionTable {
     /// What the rows are.
     pub rows_of: RowsOf,
-    /// The results of the newest session that has any; if sessions were named, the results of all of them.
+    /// The results of the newest session that has any. If the user named sessions, the results of all of them.
     pub columns: Vec<Column>,
-    /// Sessions with at least one of these results, newest first; named sessions in the order of naming.
+    /// Sessions with at least one of these results, newest first. If the user named sessions, in the order of
+    /// naming.
     pub rows: Vec<Row>,
     /// Sessions without any of these results, by title.
     pub other_work: Vec<OtherWork>,
     /// Whether the user chose the work (`--job`).
     #[serde(skip)]
     pub is_job_chosen: bool,
-    /// Number of sessions of devices that have a newer one.
+    /// Number of sessions that are omitted because their device has a newer one.
     pub older: u64,
-    /// Number of matching sessions that are too old for the shown number.
+    /// Number of matching sessions that are omitted because of the limit.
     pub beyond_limit: u64,
-    /// The report of each row, in the same order, if sessions were named and therefore judged again; empty if the
-    /// rows come from the index.
+    /// The report of each row, in the same order, if the user named sessions, which are then judged again. Empty if
+    /// the rows come from the index.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(
         feature = "schema",
@@ -187,7 +189,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// Name of a column if each row has one result, but not the same one.
+    /// Name of the column if each row has one result, but different rows have different ones.
     pub const MAIN: &'static str = "main result";
 }
 
@@ -217,6 +219,6 @@ pub struct Row {
 pub struct OtherWork {
     /// Title: `bench six`.
     pub title: String,
-    /// How many.
+    /// Number of sessions.
     pub sessions: u64,
 }

@@ -34,5 +34,5 @@ pub mod verdict;
 pub mod verification;
 pub mod watch;
 
-/// A value, or the reason why it could not be determined. A missing value is never zero.
+/// A value, or the reason why it is unknown. An unknown value is never zero.
 pub type Known<T> = Result<T, String>;

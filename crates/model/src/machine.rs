@@ -1,8 +1,8 @@
-//! The machine: host, file systems, the block stack below each target, its block devices, and how a file or device
-//! is recognised again.
+//! The machine: host, file systems, the block stack below each target, its block devices, and the identity of files
+//! and devices.
 //!
-//! A name may refer to another file or device later, so [`Identity`] holds numbers and serial numbers. [`Capacity`]
-//! is what a device was measured to do, and [`KnownBy`] finds the same device in later sessions.
+//! A name may refer to another file or device later, so [`Identity`] consists of device numbers and serial numbers.
+//! [`Capacity`] is the measured capacity of a device, and [`KnownBy`] finds the same device in later sessions.
 
 use crate::Known;
 use crate::units::show_bytes;
@@ -23,7 +23,7 @@ pub struct Machine {
     pub cpus: u32,
     /// `MemTotal` in bytes.
     pub memory_bytes: Known<u64>,
-    /// The hypervisor's name or hint, `None` if nothing indicates a virtual machine.
+    /// Name of the hypervisor, or a hint of it; `None` if nothing indicates a virtual machine.
     pub virtual_by: Known<Option<String>>,
     /// The kernel's current clock source.
     pub clocksource: Known<String>,
@@ -40,7 +40,7 @@ pub struct Machine {
     pub places: Vec<Place>,
 }
 
-/// A cgroup made for fathom, below the one it was started in.
+/// A cgroup that fathom created for itself, below the one in which it was started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cgroup {
@@ -48,7 +48,7 @@ pub struct Cgroup {
     pub version: u8,
     /// Its directory.
     pub dir: String,
-    /// Files in it that count fathom's I/O per device.
+    /// Files in that directory that count fathom's I/O per device.
     pub files: Vec<String>,
 }
 
@@ -60,15 +60,15 @@ pub struct Place {
     pub path: String,
     /// The mounted file system; `None` for a block device.
     pub file_system: Option<FileSystem>,
-    /// Block devices: the tops first, each before those below it. Empty if no block device backs the target.
+    /// Block devices. Each comes before the devices below it. Empty if no block device stores the target.
     pub layers: Vec<Layer>,
-    /// Indices of the layers that the file system (or the caller, for a device) talks to.
+    /// Indices of the layers directly below the file system; of the device itself if the target is a device.
     pub tops: Vec<usize>,
-    /// Whether and how direct I/O works, by statx.
+    /// Whether direct I/O works, and its alignment, according to statx.
     pub direct: Option<DirectIo>,
-    /// Why all of this is memory: `tmpfs`, `zram0`, `loop0 on tmpfs`.
+    /// Why the target is in memory: `tmpfs`, `zram0`, `loop0 on tmpfs`; `None` for storage.
     pub ram: Option<String>,
-    /// The part of the stack that could not be resolved, in a sentence.
+    /// Why a part of the stack could not be resolved, as a sentence; `None` if all was.
     pub blind: Option<String>,
 }
 
@@ -80,11 +80,11 @@ pub struct FileSystem {
     pub kind: String,
     /// The mounted source: `/dev/vda1`, `tmpfs`, `server:/export`.
     pub source: String,
-    /// Directory where it is mounted, as in mountinfo.
+    /// The mount point, as in mountinfo.
     pub mount_point: String,
     /// Mount options and super-block options, as in mountinfo.
     pub options: String,
-    /// Attributes that change how this file's data are stored: `journal_data`, `compressed`, `encrypted`, `nocow`.
+    /// Attributes that change how the file's data is stored: `journal_data`, `compressed`, `encrypted`, `nocow`.
     pub attributes: Vec<String>,
     /// The mounted directory of the file system: `/` for the whole file system; empty in older records.
     #[serde(default)]
@@ -103,17 +103,17 @@ pub struct Layer {
     pub kind: LayerKind,
     /// Driver of the hardware or virtual hardware: `virtio_blk`, `nvme`, `sd`.
     pub driver: Option<String>,
-    /// Model as the device names itself.
+    /// Model name that the device reports.
     pub model: Option<String>,
     /// Serial number.
     pub serial: Option<String>,
-    /// Capacity.
+    /// Capacity in bytes.
     pub bytes: u64,
     /// For a loop device: the backing file.
     pub backing_file: Option<String>,
-    /// For a loop device: whether it reads its file with direct I/O.
+    /// For a loop device: whether it accesses its file with direct I/O.
     pub backing_direct: Option<bool>,
-    /// The counters of this layer: path of its `stat` file.
+    /// Path of the `stat` file with the counters of this layer.
     pub stat_file: String,
     /// Every readable file of its `queue/` directory, word for word.
     pub queue: BTreeMap<String, String>,
@@ -128,7 +128,7 @@ pub struct Layer {
     /// (the allowed speed) and `hw_sata_spd_limit` (the possible one).
     #[serde(default)]
     pub device: BTreeMap<String, String>,
-    /// Why this layer is memory, for a layer without others below: `zram0`, `loop0 on tmpfs`.
+    /// Why this layer is in memory, if it has no layer below: `zram0`, `loop0 on tmpfs`; `None` for storage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ram: Option<String>,
     /// Indices of the layers below.
@@ -140,12 +140,12 @@ pub struct Layer {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LayerKind {
-    /// A whole device without kernel devices below it.
+    /// A whole device, with no device of the kernel below it.
     #[default]
     Disk,
     /// A part of a disk.
     Partition,
-    /// A file as a device.
+    /// A file that is used as a device.
     Loop,
     /// Compressed memory.
     Zram,
@@ -163,9 +163,9 @@ pub enum LayerKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DirectIo {
-    /// Alignment of buffers; 0 with `offset_align` 0: direct I/O is not supported.
+    /// Alignment of buffers in bytes. If both alignments are 0, direct I/O is not supported.
     pub memory_align: u32,
-    /// Alignment of offsets and lengths.
+    /// Alignment of offsets and lengths in bytes.
     pub offset_align: u32,
 }
 
@@ -173,7 +173,7 @@ impl Machine {
     /// A fact's text.
     ///
     /// # Errors
-    /// Why it could not be read, or that it was not read.
+    /// Why the fact could not be read, or that it was not read.
     pub fn fact(&self, path: &str) -> Known<&str> {
         match self.facts.get(path) {
             Some(Ok(text)) => Ok(text.trim()),
@@ -183,12 +183,12 @@ impl Machine {
     }
 }
 
-/// File systems that are the page cache and nothing else.
+/// File systems whose files exist only in the page cache.
 const ALL_CACHE: &[&str] = &["tmpfs", "ramfs"];
 
 impl Place {
-    /// Why direct I/O goes through the page cache here, or is refused, according to the file system; `None` if it
-    /// works or the file system does not report it.
+    /// Returns why direct I/O uses the page cache here, or is refused, according to the file system. `None` if it
+    /// works, or the file system does not report it.
     pub fn without_direct(&self) -> Option<String> {
         if let Some(fs) = &self.file_system {
             if ALL_CACHE.contains(&fs.kind.as_str()) {
@@ -206,17 +206,17 @@ impl Place {
         (memory_align == 0 && offset_align == 0).then(|| "statx says so".into())
     }
 
-    /// The file system's type, or `block device`.
+    /// Returns the type of the file system, or `block device`.
     pub fn kind(&self) -> &str {
         self.file_system.as_ref().map_or("block device", |f| f.kind.as_str())
     }
 
-    /// Layers without others below them.
+    /// Returns the layers that have no layer below.
     pub fn leaves(&self) -> impl Iterator<Item = &Layer> {
         self.layers.iter().filter(|l| l.below.is_empty())
     }
 
-    /// The chain in one line: `/data ext4 (rw,relatime) on vda1 on vda (virtio_blk)`.
+    /// Formats the chain in one line: `/data ext4 (rw,relatime) on vda1 on vda (virtio_blk)`.
     pub fn chain(&self) -> String {
         let mut out = self.path.clone();
         if let Some(fs) = &self.file_system {
@@ -242,7 +242,8 @@ impl Place {
 }
 
 impl Place {
-    /// The chain without mount options and drivers: `/data (ext4) > nvme0n1p2 > nvme0n1 (SAMSUNG MZQL21T9HCJR-00A07)`.
+    /// Formats the chain without mount options and drivers: `/data (ext4) > nvme0n1p2 > nvme0n1 (SAMSUNG
+    /// MZQL21T9HCJR-00A07)`.
     pub fn short_chain(&self) -> String {
         let mut out = self.path.clone();
         if let Some(fs) = &self.file_system {
@@ -260,32 +261,34 @@ impl Place {
 }
 
 impl Layer {
-    /// A number from the `queue/` directory.
+    /// Reads a number from the `queue/` directory.
     ///
     /// # Errors
-    /// That the file is missing, or contains no number.
+    ///
+    /// That the file is missing, or does not contain a number.
     pub fn queue_number(&self, file: &str) -> Known<u64> {
         parse_number(&self.name, "queue/", &self.queue, file)
     }
 
-    /// A number from another file of the device.
+    /// Reads a number from another file of the device.
     ///
     /// # Errors
-    /// That the file is missing, or contains no number.
+    ///
+    /// That the file is missing, or does not contain a number.
     pub fn device_number(&self, file: &str) -> Known<u64> {
         parse_number(&self.name, "", &self.device, file)
     }
 
-    /// The file that switches this disk's counters on and off, possibly during a run. `None` for a partition, which
-    /// follows its disk.
+    /// Returns the file that switches this disk's counters on and off. `None` for a partition, which follows its
+    /// disk.
     pub fn iostats_file(&self) -> Option<String> {
         let dir = self.stat_file.strip_suffix("/stat").filter(|_| self.kind != LayerKind::Partition)?;
         Some(format!("{dir}/queue/iostats"))
     }
 
-    /// Why this layer's counters are meaningless; `None` if they count.
+    /// Returns why this layer's counters are meaningless; `None` if they count.
     pub fn blind(&self) -> Option<String> {
-        // zram counts by itself and ignores the switch.
+        // zram counts its requests itself and ignores the switch.
         let off = self.queue.get("iostats").is_some_and(|v| v.trim() == "0") && self.kind != LayerKind::Zram;
         off.then(|| format!("{}/queue/iostats is 0, so the kernel does not count its I/O", self.name))
     }
@@ -296,7 +299,7 @@ fn parse_number(layer: &str, dir: &str, files: &BTreeMap<String, String>, file: 
     text.trim().parse().map_err(|_| format!("{layer}/{dir}{file} is not a number: '{}'", text.trim()))
 }
 
-/// Version of this form.
+/// Version of this JSON.
 pub const FORMAT: u32 = 1;
 
 /// Every block device that the kernel shows.
@@ -317,9 +320,9 @@ pub struct BlockDevice {
     pub name: String,
     /// `major:minor`.
     pub number: String,
-    /// Disk, partition or virtual, by its name and `/sys/class/block`.
+    /// Disk, partition or virtual device, according to its name and `/sys/class/block`.
     pub kind: LayerKind,
-    /// The name of the volume, `vg-root`; `None` for other devices.
+    /// Name of the volume, such as `vg-root`; `None` for other devices.
     pub label: Option<String>,
     /// Capacity.
     pub bytes: u64,
@@ -333,60 +336,60 @@ pub struct BlockDevice {
     pub serial: Option<String>,
     /// World wide name: `naa.5000c500a1b2c3d4`, `eui.0025385b71b0a1c2`.
     pub wwid: Option<String>,
-    /// Its connection: `NVMe over PCIe`, `SATA`, `USB`, `virtio`; `None` for virtual devices and unknown
-    /// connections.
+    /// Bus or link of the device: `NVMe over PCIe`, `SATA`, `USB`, `virtio`; `None` for virtual devices and unknown
+    /// buses.
     pub bus: Option<String>,
     /// Speed of that link: `8.0 GT/s PCIe x4`, `6.0 Gbps`.
     pub link: Option<String>,
     /// Its driver: `nvme`, `sd`, `virtio_blk`.
     pub driver: Option<String>,
-    /// The disk of a partition; `None` for all others.
+    /// Disk of a partition; `None` for other devices.
     pub disk: Option<String>,
-    /// First byte of a partition on its disk; `None` for all others, and if it is not known.
+    /// Offset of a partition on its disk in bytes; `None` for other devices, and if unknown.
     pub start_bytes: Option<u64>,
     /// Whether writes are refused.
     pub read_only: Known<bool>,
-    /// Whether its medium can be taken out.
+    /// Whether the medium is removable.
     pub removable: Known<bool>,
     /// Its queue; a partition has the queue of its disk.
     pub queue: Queue,
-    /// For a loop device: its file, and whether it is read with direct I/O.
+    /// For a loop device: its backing file.
     pub backing_file: Option<String>,
-    /// See there.
+    /// For a loop device: whether it accesses its file with direct I/O.
     pub backing_direct: Option<bool>,
     /// Devices directly below.
     pub below: Vec<String>,
-    /// Kernel names of the parts that it is divided into; empty for anything but a divided disk.
+    /// Kernel names of the partitions; empty without partitions.
     pub partitions: Vec<String>,
-    /// Devices built on it.
+    /// Devices that are built on this one.
     pub holders: Vec<String>,
     /// Where it is mounted in this mount namespace.
     pub mounts: Known<Vec<Mounted>>,
-    /// The users of the device, of its partitions, and of devices built on it; `None` if it is unused. The reason
-    /// if they cannot be determined.
+    /// The users of the device, of its partitions, and of the devices built on it; `None` if it is unused. The
+    /// reason if the users cannot be determined.
     pub used_by: Known<Option<String>>,
 }
 
-/// How a device takes requests. A missing value is kept as the reason.
+/// Properties of a device's request queue. A missing value has a reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Queue {
     /// Smallest request in bytes.
     pub logical_block_bytes: Known<u64>,
-    /// Unit that the medium writes at once.
+    /// Unit in which the medium writes, in bytes.
     pub physical_block_bytes: Known<u64>,
-    /// Largest request that the kernel sends.
+    /// Largest request that the kernel sends, in bytes.
     pub max_request_bytes: Known<u64>,
-    /// Largest that the device takes.
+    /// Largest request that the device accepts, in bytes.
     pub max_hardware_request_bytes: Known<u64>,
-    /// Requests that one hardware queue of it holds (`nr_requests`).
+    /// Number of requests in one hardware queue (`nr_requests`).
     pub requests: Known<u64>,
     /// Number of hardware queues that the driver uses.
     pub hardware_queues: Known<u64>,
-    /// Requests that the device takes at once; most devices do not report it.
+    /// Number of requests that the device accepts at once; most devices do not report it.
     pub device_depth: Known<u64>,
     /// The active scheduler.
     pub scheduler: Known<String>,
-    /// `write back` if a flush is needed to make writes stable, or `write through`.
+    /// `write back` if writes need a flush to become stable, otherwise `write through`.
     pub write_cache: Known<String>,
     /// Whether single writes can bypass the write cache (FUA).
     pub fua: Known<bool>,
@@ -394,11 +397,11 @@ pub struct Queue {
     pub rotational: Known<bool>,
     /// Bytes that are read ahead.
     pub read_ahead_bytes: Known<u64>,
-    /// Largest discard; 0 if it supports none.
+    /// Largest discard in bytes; 0 if discards are not supported.
     pub max_discard_bytes: Known<u64>,
-    /// Smallest discard.
+    /// Smallest discard in bytes.
     pub discard_granularity_bytes: Known<u64>,
-    /// Smallest efficient request according to the device; 0 if it does not report it.
+    /// Smallest efficient request in bytes, as the device reports it; 0 if it does not.
     pub optimal_request_bytes: Known<u64>,
     /// `none`, `host-aware` or `host-managed`.
     pub zoned: Known<String>,
@@ -417,31 +420,31 @@ pub struct Mounted {
     pub options: String,
 }
 
-/// The identity of a file or device. It is independent of names: one thing has many through links, bind mounts and
-/// device nodes, and a name may refer to another thing a moment later.
+/// The identity of a file or device, independent of its names. A file or device may have many names through links,
+/// bind mounts and device nodes, and a name may refer to another one a moment later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Identity {
-    /// Anything stored in a file system: a file, a directory, a FIFO.
+    /// An entry of a file system: a file, a directory, a FIFO.
     File {
         /// `major:minor` of its file system, as `stat` shows it.
         device: String,
-        /// Its number there.
+        /// Inode number in that file system.
         inode: u64,
     },
-    /// A block device, through whichever node.
+    /// A block device, through any node.
     Device {
         /// `major:minor`.
         number: String,
-        /// Marks that distinguish this device from another one with the same number: serial number, sequence number
-        /// of its disk, the file below a loop device. Each as displayed text.
+        /// Marks that distinguish this device from another one with the same number, as displayed text: serial
+        /// number, disk sequence number, the file below a loop device.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         marks: Vec<String>,
     },
 }
 
 impl Identity {
-    /// Whether both are the same file or the same device at this moment.
+    /// Returns whether both are the same file or device at this moment.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Device { number: a, .. }, Self::Device { number: b, .. }) => a == b,
@@ -449,7 +452,7 @@ impl Identity {
         }
     }
 
-    /// `inode 42 of 8:1`, `device 8:1`.
+    /// Formats the identity: `inode 42 of 8:1`, `device 8:1`.
     pub fn describe(&self) -> String {
         match self {
             Self::Device { number, .. } => format!("device {number}"),
@@ -515,7 +518,7 @@ pub struct Capacity {
     pub requests_per_s: f64,
     /// Operations that the measurement kept in flight.
     pub in_flight: u64,
-    /// Whether a cgroup's limit throttled the requests; the capacity is then that of the cgroup.
+    /// Whether a cgroup limit throttled the requests. The capacity is then that of the cgroup.
     #[serde(default)]
     pub throttled: bool,
 }
@@ -524,19 +527,19 @@ pub struct Capacity {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KnownBy {
-    /// Its kernel name in that session.
+    /// Kernel name in that session.
     pub name: String,
-    /// Serial number of its hardware, or the kernel's id of a volume (`dm/uuid`).
+    /// Serial number of the hardware, or the kernel's id of a volume (`dm/uuid`).
     pub serial: Option<String>,
-    /// For a loop device: device, inode and first byte of the file below it.
+    /// For a loop device: device, inode and offset of the file below it.
     pub backing: Option<String>,
-    /// Its model, else its driver.
+    /// Model, or the driver if the model is unknown.
     pub model: Option<String>,
     /// Capacity.
     pub bytes: u64,
 }
 
-/// How a device was matched with a measured one.
+/// How a device was matched with a device of an earlier session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -550,7 +553,7 @@ pub enum SameBy {
 }
 
 impl SameBy {
-    /// The phrase after "known by".
+    /// Returns the phrase that follows "known by".
     pub fn phrase(self) -> &'static str {
         match self {
             Self::Serial => "serial number",
@@ -562,11 +565,11 @@ impl SameBy {
 
 /// Key of [`Layer::device`] for the file or device below a loop device.
 pub const BACKING: &str = "loop_backing";
-/// Key of the identity of a volume there.
+/// Key of [`Layer::device`] for the identity of a volume.
 const VOLUME: &str = "dm/uuid";
 
 impl KnownBy {
-    /// The properties of a layer of the block stack; for a partition the caller passes its disk.
+    /// Takes the properties from a layer of the block stack. For a partition the caller passes its disk.
     pub fn from_layer(layer: &Layer) -> Self {
         let is_loop = layer.kind == LayerKind::Loop;
         let device_fact = |key: &str| layer.device.get(key).cloned();
@@ -579,7 +582,7 @@ impl KnownBy {
         }
     }
 
-    /// How both are the same device; `None` if they differ, or if it cannot be determined.
+    /// Returns how the two match as one device; `None` if they differ, or if this cannot be determined.
     pub fn same_as(&self, other: &Self) -> Option<SameBy> {
         if self.bytes != other.bytes || self.bytes == 0 {
             return None;
@@ -594,7 +597,7 @@ impl KnownBy {
         both(&self.model, &other.model).then_some(SameBy::ModelAndSize)
     }
 
-    /// `virtio_blk of 252 GiB`, used if model and size are the only match.
+    /// Describes the device by driver or model and size, such as `virtio_blk of 252 GiB`.
     pub fn kind(&self) -> String {
         format!("{} of {}", self.model.as_deref().unwrap_or("device"), show_bytes(self.bytes))
     }

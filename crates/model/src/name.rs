@@ -1,16 +1,16 @@
-//! Names and other foreign text: file names as text and back, text that is safe to print on a terminal, and words
-//! quoted for a shell.
+//! File names as text and other text from outside: converts file names to text and back, makes text safe for a
+//! terminal, and quotes words for a shell.
 //!
-//! Control characters move the cursor or clear the screen, and direction marks let a name read as another one. Both
-//! are shown by number, as `\u{1b}`. A byte of a file name that is not part of a character becomes a private
-//! character in text and records, and `\xff` on the terminal.
+//! Control characters can move the cursor or clear the screen, and direction marks can make one name look like
+//! another. Both are shown by their number, as `\u{1b}`. A byte of a file name that is not part of a character
+//! becomes a private character in text and records, and `\xff` on the terminal.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// A name as text.
+/// Converts a file name to text.
 pub fn text(name: impl AsRef<OsStr>) -> String {
     let mut out = String::new();
     for chunk in name.as_ref().as_bytes().utf8_chunks() {
@@ -26,8 +26,8 @@ pub fn text(name: impl AsRef<OsStr>) -> String {
     out
 }
 
-/// The file name of a text made by [`text`].
-pub fn of_text(text: &str) -> OsString {
+/// Converts a text made by [`text`] back to the file name.
+pub fn from_text(text: &str) -> OsString {
     let mut bytes = Vec::with_capacity(text.len());
     for c in text.chars() {
         match byte_of_stand_in(c) {
@@ -38,12 +38,12 @@ pub fn of_text(text: &str) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// The path of a text made by [`text`].
+/// Converts a text made by [`text`] back to a path.
 pub fn path(text: &str) -> PathBuf {
-    PathBuf::from(of_text(text))
+    PathBuf::from(from_text(text))
 }
 
-/// A path for people, in one line.
+/// Formats a path for people, in one line.
 pub fn shown(path: &Path) -> String {
     visible(&text(path)).into_owned()
 }
@@ -52,23 +52,23 @@ fn is_plain(c: char) -> bool {
     byte_of_stand_in(c).is_none() && !c.is_control() && !changes_direction(c)
 }
 
-/// The character for the byte 0; the other bytes follow it.
+/// The private character for the byte 0. Those for the other bytes follow it.
 const FIRST_STAND_IN: u32 = 0x10_ff00;
 
-/// The character for a byte that is not part of a valid character.
+/// Returns the private character for a byte that is not part of a valid character.
 pub(crate) fn stand_in(byte: u8) -> char {
     char::from_u32(FIRST_STAND_IN + u32::from(byte)).unwrap_or_default()
 }
 
-/// The byte for such a character.
+/// Returns the byte that a private character stands for.
 pub(crate) fn byte_of_stand_in(c: char) -> Option<u8> {
     u32::from(c).checked_sub(FIRST_STAND_IN).and_then(|b| u8::try_from(b).ok())
 }
 
-/// Longest piece of foreign text that a message repeats, in characters.
+/// Maximum length of foreign text in a message, in characters.
 const MAX_EXCERPT: usize = 40;
 
-/// Quotes foreign text in a message: short, and without characters that a terminal would obey.
+/// Quotes foreign text in a message: short, and without characters that control the terminal.
 pub(crate) fn quoted_excerpt(text: &str) -> String {
     let mut words: String = text.chars().take(MAX_EXCERPT).flat_map(char::escape_debug).collect();
     if text.chars().nth(MAX_EXCERPT).is_some() {
@@ -77,7 +77,7 @@ pub(crate) fn quoted_excerpt(text: &str) -> String {
     format!("'{words}'")
 }
 
-/// Text with every control character but line feeds and tabs shown by its number.
+/// Replaces every control character except line feeds and tabs by its number.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let acts = |c: char| affects_terminal(c) || byte_of_stand_in(c).is_some();
     escape(text, acts, |out, c| match byte_of_stand_in(c) {
@@ -86,18 +86,18 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// The same JSON, with control characters only between its parts.
+/// Escapes the control characters in JSON, except those between its parts.
 pub fn visible_json(json: &str) -> Cow<'_, str> {
     // All of them are in the plane that four digits cover.
     escape(json, affects_terminal, |out, c| out.push_str(&format!("\\u{:04x}", u32::from(c))))
 }
 
-/// Whether a character affects a terminal, or the order of shown text.
+/// Returns whether a character controls the terminal or the order of the shown text.
 fn affects_terminal(c: char) -> bool {
     changes_direction(c) || (c.is_control() && c != '\n' && c != '\t')
 }
 
-/// Whether a character changes the writing direction of later ones.
+/// Returns whether a character changes the writing direction of later characters.
 pub(crate) fn changes_direction(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -123,7 +123,7 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-/// Joins quoted words to one line.
+/// Joins words to one line, each quoted if necessary.
 pub fn line(words: &[String]) -> String {
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
@@ -141,9 +141,9 @@ fn file_names_survive_a_round_trip() {
     for name in names {
         let shown_form = text(OsStr::from_bytes(name));
         assert!(!shown_form.contains(char::is_control), "{shown_form:?}");
-        assert_eq!(of_text(&shown_form).as_bytes(), name);
+        assert_eq!(from_text(&shown_form).as_bytes(), name);
         // A stand-in character in a name must survive the round trip too.
-        assert_eq!(of_text(&text(&shown_form)), OsStr::new(&shown_form));
+        assert_eq!(from_text(&text(&shown_form)), OsStr::new(&shown_form));
     }
     assert_eq!(text("/data/plain é"), "/data/plain é");
     assert_eq!(shown(Path::new(OsStr::from_bytes(b"a\xff\n"))), r"a\xff\x0a");

@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 /// The block size of most compressors and deduplicators in storage.
 const BLOCK_BYTES: usize = 4096;
-/// Bytes at the beginning of each block that are unique even in fully compressible data: otherwise the block would
-/// be a copy too.
+/// Number of bytes at the beginning of each block that are unique even in fully compressible data. Without them the
+/// block would be a copy too.
 const UNIQUE_BYTES: usize = 16;
-/// Earlier blocks that a copy may be of.
+/// Number of earlier blocks that can be copied.
 const POOL: usize = 64;
-/// Amount of data that [`measure`] inspects: 4096 blocks give the shares to within a percent or two.
+/// Number of bytes that [`measure`] inspects. 4096 blocks give the shares to within one or two percent.
 const MEASURED_BYTES: usize = 4096 * BLOCK_BYTES;
 
 /// Fills the write buffers of one worker.
@@ -35,11 +35,11 @@ enum Recipe {
 
 impl Maker {
     /// Selects the recipe for `data`. `file_bytes` is the content of the file that [`Data::File`] names. Makers
-    /// with unrelated `seed`s (hashes of different things) make different data; a key is counted up from the seed
-    /// for each write.
+    /// with unrelated `seed`s, such as hashes, make different data. The key of each write is the seed plus a
+    /// counter.
     ///
     /// # Errors
-    /// A sentence: a share above 100 %, or a file that is missing or empty.
+    /// A message if a share is above 100 %, or a file is missing or empty.
     pub fn new(data: &Data, file_bytes: Option<Arc<[u8]>>, seed: u64) -> Result<Self, String> {
         let key = split_mix(seed);
         let recipe = match data {
@@ -59,13 +59,13 @@ impl Maker {
         Ok(Self { recipe })
     }
 
-    /// The sets that its copies are drawn from, if any.
+    /// Returns the sets from which the maker draws copies.
     pub fn sets(&self) -> &[Set] {
         if let Recipe::Shaped(shaped) = &self.recipe { &shaped.sets } else { &[] }
     }
 
-    /// Draws its copies from these sets, its own and those of other workers. Changes nothing for data without
-    /// copies.
+    /// Makes the maker draw its copies from these sets, which may be those of several workers. Has no effect on
+    /// data without copies.
     pub fn copy_of(&mut self, sets: &Arc<[Set]>) {
         if let Recipe::Shaped(shaped) = &mut self.recipe {
             shaped.sets = Arc::clone(sets);
@@ -99,16 +99,16 @@ fn copy_repeatedly(bytes: &[u8], mut next: usize, mut buffer: &mut [u8]) -> usiz
     next
 }
 
-/// Blocks that copies are of: the first that a worker writes.
+/// Blocks that can be copied: the first ones that a worker writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Set {
-    /// Key of the first block; the others have the keys after it.
+    /// Key of the first block. The other blocks have the following keys.
     first: u64,
     blocks: u64,
 }
 
 impl Set {
-    /// The key of one block of all sets, each equally likely; `None` without sets.
+    /// Returns the key of one block of all sets, each with equal probability; `None` without sets.
     fn draw(sets: &[Self], draw: u64) -> Option<u64> {
         let all = sets.iter().fold(0_u64, |sum, set| sum.saturating_add(set.blocks));
         let mut at = draw.checked_rem(all)?;
@@ -127,13 +127,13 @@ impl Set {
 struct Shaped {
     compress_percent: u8,
     dedup_percent: u8,
-    /// The sets that copies are drawn from; without sets, copies are drawn from the pool.
+    /// The sets from which copies are drawn; if empty, copies are drawn from the pool.
     sets: Arc<[Set]>,
-    /// Keys of earlier blocks; `made` of them are valid.
+    /// Keys of earlier blocks. The first `made` of them are valid.
     pool: [u64; POOL],
     made: usize,
     key: u64,
-    /// State of the draws: splitmix64's counter.
+    /// State of the random draws: the counter of splitmix64.
     draws: u64,
 }
 
@@ -146,7 +146,7 @@ impl Shaped {
     ) -> Result<Self, String> {
         for (share, word) in [(compress_percent, "compressible"), (dedup_percent, "copies")] {
             if share > 100 {
-                return Err(format!("data cannot be {share} % {word}; give 0 to 100"));
+                return Err(format!("{share} % {word} is not possible; give 0 to 100"));
             }
         }
         let draws = split_mix(!key);
@@ -165,8 +165,8 @@ impl Shaped {
         constant.fill(key as u8 | 1);
     }
 
-    /// Returns the key of an existing block with the chance of a copy, otherwise a new key. A block of the set may
-    /// be copied before its turn; then the later one is the copy.
+    /// Returns the key of an existing block with the probability of a copy, otherwise a new key. A block of the set
+    /// may be copied before it is written. The later block is then the copy.
     #[inline]
     fn next_key(&mut self) -> u64 {
         if self.dedup_percent > 0 && (self.made > 0 || !self.sets.is_empty()) {
@@ -174,23 +174,24 @@ impl Shaped {
             let draw = split_mix(self.draws);
             // Two draws from one word: its lower half decides, its upper half chooses.
             if ((draw & 0xffff_ffff) * 100) >> 32 < u64::from(self.dedup_percent) {
-                // Drawn anew, since the upper half does not reach all blocks of a large set alike.
+                // Drawn again, because the upper half does not select all blocks of a large set with equal
+                // probability.
                 return Set::draw(&self.sets, split_mix(draw))
                     .unwrap_or_else(|| self.pool[(draw >> 32) as usize % self.made.min(POOL)]);
             }
         }
         self.key = self.key.wrapping_add(1);
         self.pool[self.made % POOL] = self.key;
-        // Beyond the pool's size only its place in the ring matters.
+        // Above the pool's size only the position in the ring matters.
         self.made = if self.made == 2 * POOL - 1 { POOL } else { self.made + 1 };
         self.key
     }
 }
-/// Makes 16 MiB like a [`Maker`] with these settings, and measures them. Takes some tens of ms; not for the hot
-/// loop.
+/// Makes 16 MiB of data with these settings and measures it. Takes some tens of ms, so it is not for the hot loop.
 ///
 /// # Errors
-/// Those of [`Maker::new`].
+///
+/// As [`Maker::new`].
 pub fn measure(data: &Data, file_bytes: Option<Arc<[u8]>>, seed: u64) -> Result<Written, String> {
     let mut maker = Maker::new(data, file_bytes, seed)?;
     let mut made = vec![0_u8; MEASURED_BYTES];
@@ -199,7 +200,7 @@ pub fn measure(data: &Data, file_bytes: Option<Arc<[u8]>>, seed: u64) -> Result<
     let mut packed = vec![0_u8; lz4_flex::block::get_maximum_output_size(BLOCK_BYTES)];
     let mut kept = 0;
     for block in blocks {
-        // The output has the room that the library requires. If the library still refused it, the block would
+        // The output has the room that the library requires. If the library refused it anyway, the block would
         // count as incompressible.
         kept += lz4_flex::block::compress_into(block, &mut packed).unwrap_or(BLOCK_BYTES).min(BLOCK_BYTES);
     }
@@ -208,34 +209,35 @@ pub fn measure(data: &Data, file_bytes: Option<Arc<[u8]>>, seed: u64) -> Result<
     Ok(Written { compress_percent: saved(kept, made.len()), dedup_percent: saved(distinct, blocks.len()) })
 }
 
-/// The data that are written.
+/// The data that a stream writes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Data {
-    /// Unique and incompressible except for these shares.
+    /// Random data that is unique and incompressible except for these shares.
     Random {
         /// How much a compressor can save, in percent of each 4 KiB.
         compress_percent: u8,
         /// Share of 4 KiB blocks that are copies of others, in percent.
         dedup_percent: u8,
-        /// Copies repeat the first bytes that a worker writes, this many; if `None`, recently written blocks.
+        /// Size in bytes of the set that copies repeat: the first bytes that a worker writes. `None` if copies
+        /// repeat recently written blocks.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         dedup_set_bytes: Option<u64>,
-        /// Copies repeat blocks of all workers of the phase with this setting, not only of the worker itself.
+        /// Whether copies repeat the sets of all workers of the phase with this setting.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         dedup_shared: bool,
     },
     /// Only bytes of value 0.
     Zeros,
-    /// The bytes 0 to 255, over and over: as compressible as zeros, and no zeros.
+    /// The bytes 0 to 255, repeated: as compressible as zeros, but not zeros.
     Counting,
-    /// The bytes of a file, over and over.
+    /// The bytes of this file, repeated.
     File(String),
 }
 
 impl Data {
-    /// The source of copies, with a leading blank; empty if copies repeat recent blocks.
+    /// Describes the source of copies, beginning with a blank; empty if copies repeat recent blocks.
     pub fn copies_of(&self) -> String {
         match self {
             Self::Random { dedup_set_bytes: Some(bytes), dedup_shared, .. } => {
@@ -253,21 +255,21 @@ impl Default for Data {
     }
 }
 
-/// Bytes that share their content, aligned to multiples of this size.
+/// Size of the units that the content is made of, in bytes. They are aligned to this size.
 const UNIT_BYTES: usize = 512;
-/// Bytes of an offset inside a pattern.
+/// Size of an offset within a pattern, in bytes.
 const OFFSET_BYTES: usize = 8;
 
-/// The content that a stream writes for verification, and which reads it compares.
+/// What a stream writes for verification, and which of its reads it compares.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verify {
     /// The content of the blocks.
     pub content: Content,
-    /// Whether its reads are checked.
+    /// Whether the stream's reads are checked.
     pub checks: bool,
-    /// The stream of this index wrote the blocks in the previous phase; this stream reads each of them as often.
-    /// `None` if it does its own work.
+    /// Index of the stream of the previous phase whose writes this stream reads back, each as often as it was
+    /// written. `None` if this stream has its own work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back: Option<usize>,
     /// Whether the first difference ends the run.
@@ -285,7 +287,7 @@ pub enum Content {
         /// Different seeds give different data.
         seed: u64,
     },
-    /// The same bytes over and over, from the beginning of each operation.
+    /// The same bytes, repeated from the beginning of each operation.
     Pattern {
         /// One period, which is repeated to fill each operation.
         bytes: Vec<u8>,
@@ -312,7 +314,7 @@ impl Content {
         }
     }
 
-    /// Compares data that were read at this offset. Returns the position of the first difference.
+    /// Compares data that was read at this offset. Returns the position of the first difference.
     pub fn difference(&self, offset: u64, data: &[u8]) -> Option<usize> {
         let mut first: Option<usize> = None;
         let mut note = |at: usize, are: &[u8], should: &[u8]| {
@@ -370,7 +372,7 @@ fn pattern(bytes: &[u8], offsets: &[usize], offset: u64) -> Vec<u8> {
     once
 }
 
-/// The data as a compressor and a deduplicator see them.
+/// How compressible and repetitive the data are.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Written {

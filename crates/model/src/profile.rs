@@ -14,7 +14,7 @@ use crate::units::{GIB, MIB};
 use crate::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
-/// One line of a profile; measured once for each direction of the profile.
+/// One line of a profile. It is measured once for each direction of the profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Test {
     /// Order of offsets.
@@ -25,35 +25,35 @@ pub struct Test {
     pub depth: u32,
     /// Threads.
     pub workers: u32,
-    /// Its name in the tool; empty if that is the field's name.
+    /// Name of the test in the tool; empty if it is the field's usual name.
     pub called: &'static str,
-    /// Its only direction, as a read share; `None` for all directions of the profile.
+    /// The only direction, as a read share; `None` for all directions of the profile.
     pub only: Option<u8>,
-    /// Bytes from the beginning of the target that it uses, unless `--size` is given; `None` for all of it.
+    /// Number of bytes from the beginning of the target that the test uses unless `--size` is given; `None` for the
+    /// whole target.
     pub span_bytes: Option<u64>,
-    /// Whether its block size is raised if direct I/O does not support blocks this small. Otherwise the test is
-    /// left out.
+    /// Whether a block size that is too small for direct I/O is raised. Otherwise such a test is omitted.
     pub raised: bool,
-    /// Whether its tool shows its mean latency, and not its rate.
+    /// Whether the tool shows the mean latency instead of the rate.
     pub latency: bool,
     /// The files of its workers.
     pub files: Files,
-    /// Cache mode, if it is not the default of the engine.
+    /// Cache mode; `None` for the default of the engine.
     pub cache: Option<Cache>,
-    /// A test with both directions: writes the whole span once with data that can be compressed by this many
-    /// percent, then reads it once. This is the only way to know which data are read.
+    /// For a test that writes and reads: it writes the whole span once with data of this compressibility in
+    /// percent, then reads the span once. Only then is the read data known. `None` for other tests.
     pub rewrites: Option<u8>,
 }
 
 /// The files of the workers of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Files {
-    /// One for all workers of a host.
+    /// One file for all workers of a host.
     Host,
-    /// One for each task of all hosts, like IOR: a task is a worker, and `--workers` is their number per host. Each
-    /// host reads files that another host wrote.
+    /// One file for each task of all hosts, like IOR. A task is a worker, and `--workers` is their number per host.
+    /// Each host reads files that another host wrote.
     Own,
-    /// One for all tasks of all hosts, with this layout. Each host reads parts that another host wrote.
+    /// One file for all tasks of all hosts, with this layout. Each host reads parts that another host wrote.
     Shared(Layout),
 }
 
@@ -70,16 +70,16 @@ pub struct Profile {
     pub read_percents: &'static [u8],
     /// Index of the test whose first direction is the headline.
     pub headline: usize,
-    /// The tool's layout of the results; `None` if the table has the same content.
+    /// The tool's layout of the results; `None` if fathom's table has the same content.
     pub card: Option<ToolStyle>,
 }
 
 /// How a tool shows its results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToolStyle {
-    /// Product that it imitates: `ATTO Disk Benchmark`.
+    /// The imitated product, such as `ATTO Disk Benchmark`.
     pub tool: &'static str,
-    /// How.
+    /// Whether the layout has bars or a score.
     pub look: Look,
     /// Differences from the tool, in sentences.
     pub differs: &'static [&'static str],
@@ -102,20 +102,20 @@ const fn test(pattern: Pattern, block_kib: u32, depth: u32, workers: u32) -> Tes
     }
 }
 
-/// A test like IOR's: sequential transfers, one at a time by each task.
+/// A test like IOR's: each task makes sequential transfers, one at a time.
 const fn ior(called: &'static str, files: Files) -> Test {
     Test { called, files, ..test(Sequential, 2048, 1, 1) }
 }
 
-/// Bytes of a transfer of IO500's ior-hard: no multiple of anything.
+/// Bytes per transfer of IO500's ior-hard, which is deliberately not aligned.
 const IOR_HARD_BYTES: u32 = 47_008;
 
-/// A transfer size of ATTO: 512 bytes, doubled this many times.
+/// A transfer size of ATTO: 512 bytes, doubled `doubled` times.
 const fn atto(doubled: u32) -> Test {
     Test { block_bytes: 512 << doubled, span_bytes: Some(256 * MIB), ..test(Sequential, 0, 4, 1) }
 }
 
-/// A test of AS SSD, in the first GiB.
+/// Limits a test to the first GiB, as in AS SSD.
 const fn asssd(called: &'static str, test: Test) -> Test {
     Test { called, span_bytes: Some(GIB), ..test }
 }
@@ -126,9 +126,9 @@ const fn rewrite(called: &'static str, percent: u8) -> Test {
 }
 
 const READ_WRITE: &[u8] = &[100, 0];
-/// Of tests that do both at once.
+/// Directions of tests that write and read in one pass.
 const BOTH: &[u8] = &[50];
-/// The part of AS SSD that is left out.
+/// Note about the part of AS SSD that fathom omits.
 const NO_COPIES: &str = "AS SSD's copy benchmark (ISO, program, game) is left out: it measures how Windows copies files through its cache.";
 const CDM: &[Test] = &[
     test(Sequential, 1024, 8, 1),
@@ -137,7 +137,7 @@ const CDM: &[Test] = &[
     test(Random, 4, 1, 1),
 ];
 
-/// Every profile there is.
+/// All profiles.
 pub const PROFILES: &[Profile] = &[
     Profile {
         name: "cdm",
@@ -317,13 +317,13 @@ pub fn find(name: &str) -> Option<&'static Profile> {
 }
 
 impl Test {
-    /// The measured directions, from those of the profile.
+    /// Returns the directions to measure, out of those of the profile.
     pub fn directions(&self, of_profile: &'static [u8]) -> impl Iterator<Item = u8> {
         let only = self.only;
         of_profile.iter().copied().filter(move |p| only.is_none_or(|o| o == *p))
     }
 
-    /// The name of one direction: `RND4K Q32T1 read`.
+    /// Returns the name of one direction: `RND4K Q32T1 read`.
     pub fn name_of(&self, read_percent: u8) -> String {
         if let Some(percent) = self.rewrites {
             return format!("compress {percent}");
@@ -332,7 +332,7 @@ impl Test {
         format!("{} {}", self.name(), mix.describe())
     }
 
-    /// The name of its row in the tool's layout: `4K-64Thrd`, or its block size.
+    /// Returns the name of the row in the tool's layout, such as `4K-64Thrd`, or the block size.
     pub fn row_name(&self) -> String {
         if self.called.is_empty() {
             crate::units::show_block(self.block_bytes.into())
@@ -390,7 +390,7 @@ impl Test {
         stream.resolved.shift_hosts = u32::from(read_percent == 100);
     }
 
-    /// The tool's name of the test, or the field's: `RND4K Q32T1`.
+    /// Returns the tool's name of the test, or the field's name: `RND4K Q32T1`.
     pub fn name(&self) -> String {
         if !self.called.is_empty() {
             return self.called.into();
@@ -409,7 +409,7 @@ impl Test {
 }
 
 impl Profile {
-    /// Whether `--workers` sets the number of workers per host.
+    /// Returns whether `--workers` sets the number of workers per host.
     pub fn takes_workers(&self) -> bool {
         self.tests.iter().any(|t| t.files != Files::Host)
     }
@@ -427,7 +427,7 @@ impl Profile {
 pub struct ToolLayout {
     /// The tool that shows its results like this.
     pub tool: String,
-    /// The appearance of the results.
+    /// Whether the layout has bars or a score.
     pub look: Look,
     /// Its rows, in their order.
     pub rows: Vec<LayoutRow>,
@@ -439,7 +439,7 @@ pub struct ToolLayout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Look {
-    /// A bar per number.
+    /// Bars, one per number.
     Bars,
     /// Numbers, and a score computed from them.
     Score,
@@ -452,13 +452,13 @@ pub struct LayoutRow {
     pub name: String,
     /// Whether the tool shows the mean latency instead of the rate.
     pub latency: bool,
-    /// The read; `None` without one.
+    /// Source of the read figure; `None` without one.
     pub read: Option<CellSource>,
-    /// The write; `None` without one.
+    /// Source of the write figure; `None` without one.
     pub write: Option<CellSource>,
 }
 
-/// The source of a number: the first stream of a phase.
+/// The source of a figure: the first stream of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellSource {
     /// Index of the job.
@@ -489,9 +489,9 @@ pub struct ToolRow {
     pub name: String,
     /// `MB/s` of 10^6 bytes, or `ms` for a mean latency.
     pub unit: String,
-    /// The read; `None` without one.
+    /// The read figure; `None` without one.
     pub read: Option<ToolCell>,
-    /// The write; `None` without one.
+    /// The write figure; `None` without one.
     pub write: Option<ToolCell>,
 }
 
@@ -501,9 +501,10 @@ pub struct ToolRow {
 pub struct ToolCell {
     /// Index of the result that it repeats.
     pub result: usize,
-    /// Median over runs of a rate, mean of a latency; `None` if a finding invalidates it or nothing completed.
+    /// Median over the runs of a rate, or mean of a latency. `None` if a finding invalidates it, or nothing
+    /// completed.
     pub value: Option<f64>,
-    /// The smallest and largest value of a run; `None` for a latency, or with fewer than two runs.
+    /// Smallest and largest value of a run; `None` for a latency, or with fewer than two runs.
     pub range: Option<[f64; 2]>,
     /// The verdict of the findings about it.
     pub verdict: Verdict,
@@ -527,11 +528,12 @@ pub struct Score {
 pub struct Points {
     /// The points; `None` if they are withheld.
     pub value: Option<f64>,
-    /// The points from the slowest runs of all numbers, and from the fastest; `None` if a number has only one run.
+    /// The points from the slowest runs of all numbers, and the points from the fastest runs; `None` if a number
+    /// has only one run.
     pub range: Option<[f64; 2]>,
-    /// The worst verdict of the numbers that they summarize.
+    /// The worst verdict of the numbers in the score.
     pub verdict: Verdict,
-    /// Why there are none.
+    /// Why the points are withheld; `None` if they are not.
     pub withheld: Option<String>,
 }
 

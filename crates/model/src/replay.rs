@@ -1,4 +1,4 @@
-//! Replays: the replay of a captured load in a job, its comparison with the original, and the check of a fitted
+//! Replays: a captured load as a job, the comparison of its replay with the original, and the check of a fitted
 //! job.
 
 use crate::job::Kind;
@@ -14,15 +14,16 @@ pub struct ReplayComparison {
     pub pace: String,
     /// The factor by which the replay is faster than the capture.
     pub speed: f64,
-    /// Where latencies and depth of the replay are measured: `driver`, like its capture, or `program`, which
+    /// Where the replay's latencies and depth are measured: `driver`, like its capture, or `program`, which
     /// includes system calls and wake-ups. Reports without this field mean `program`.
     #[serde(default = "by_program")]
     pub seen_at: String,
-    /// Figures of both. With several runs, the replay's are means, and its latencies cover all runs.
+    /// Figures of the capture and the replay. With several runs, the replay's figures are means, and its latencies
+    /// cover all runs.
     pub figures: Vec<Compared>,
-    /// Reasons why it could not follow its capture, over all runs; `None` if they were not counted.
+    /// Reasons why the replay could not follow its capture, over all runs; `None` if they were not counted.
     pub counted: Option<Replayed>,
-    /// Where latencies are measured, how the two differ, and why, in sentences.
+    /// Sentences about where latencies are measured, and how and why capture and replay differ.
     pub differs: Vec<String>,
 }
 
@@ -30,20 +31,20 @@ fn by_program() -> String {
     "program".into()
 }
 
-/// A figure of both.
+/// One figure of the capture and of the replay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Compared {
     /// Name of the figure: `elapsed`, `operations`, `IOPS`, `MB/s`, `depth`, `read share`, `read size`, `read p50`,
     /// `read p99` ...
     pub name: String,
-    /// `ns`, `bytes`, `share`, or empty of plain numbers.
+    /// `ns`, `bytes`, `share`, or empty for plain numbers.
     pub unit: String,
-    /// Figure of the capture, at its own speed; `None` if it is not known.
+    /// Figure of the capture at its original speed; `None` if unknown.
     pub original: Option<f64>,
-    /// Figure of the replay; `None` if it is not known or withheld.
+    /// Figure of the replay; `None` if unknown or withheld.
     pub replay: Option<f64>,
-    /// The difference as a share of the original; `None` if either is not known.
+    /// The difference as a share of the original; `None` if a figure is unknown.
     pub change: Option<f64>,
 }
 
@@ -56,17 +57,17 @@ impl Compared {
     }
 }
 
-/// When captured requests are submitted again.
+/// When the operations of a capture are submitted again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayPace {
-    /// Each operation as long after the last completed one of its task as in the capture.
+    /// As long after the task's last completed operation as in the capture.
     #[default]
     Dependent,
-    /// At the times of the capture, regardless of the target: an open loop.
+    /// At the times of the capture, independent of the target: an open loop.
     Timed,
-    /// As soon as there is room.
+    /// As soon as there is room in the queue.
     Fast,
 }
 
@@ -93,9 +94,9 @@ pub struct Replay {
     pub file: String,
     /// When its requests are submitted.
     pub pace: ReplayPace,
-    /// The factor that times of the capture are divided by.
+    /// Divisor of all times of the capture.
     pub speed: f64,
-    /// Changes of its operations.
+    /// Changes to the captured operations.
     #[serde(default, skip_serializing_if = "Changes::is_none")]
     pub changes: Changes,
     /// Whether the touched bytes are moved together, because the target is smaller than the captured device.
@@ -109,21 +110,21 @@ pub struct Replay {
     pub original: Original,
 }
 
-/// Changes of captured operations before they are run.
+/// Changes to captured operations before they run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Changes {
-    /// Divisor of offsets, in whole sectors of 512 bytes; 0 leaves them unchanged.
+    /// Divisor of offsets, which stay multiples of 512 bytes; 0 leaves offsets unchanged.
     pub divide: u64,
-    /// Multiple in bytes, a power of two, to which offsets are rounded down and sizes of requests up; 0 leaves them
-    /// unchanged. Operations of programs keep their sizes.
+    /// A power of two in bytes. Offsets are rounded down to its multiples, and sizes of requests up. Operations of
+    /// programs keep their sizes. 0 leaves both unchanged.
     pub align_bytes: u64,
     /// Kinds that are skipped.
     pub skip: Vec<Kind>,
 }
 
 impl Changes {
-    /// Whether there are none.
+    /// Returns whether nothing is changed.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
@@ -137,28 +138,28 @@ pub struct Original {
     pub device: String,
     /// `complete`, `incomplete` or `unknown`, as in `fathom show`.
     pub completeness: String,
-    /// Why the file could not be read to its end; `None` if it was.
+    /// Why the file could not be read to its end; `None` if it was read completely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damage: Option<String>,
     /// From the first issue to the last completion, in ns.
     pub elapsed_ns: u64,
-    /// Mean number in flight over that time; `None` without any known completion.
+    /// Mean number of operations in flight over that time; `None` if no completion is known.
     pub depth_mean: Option<f64>,
-    /// Most in flight.
+    /// Maximum number of operations in flight.
     pub depth_max: u32,
-    /// Tasks that are kept apart.
+    /// Number of tasks that have their own lane.
     pub tasks: u32,
     /// Distinct bytes read or written, in whole blocks of 4 KiB.
     pub footprint_bytes: u64,
-    /// End of the touched bytes.
+    /// End of the touched range in bytes.
     pub end_bytes: u64,
-    /// Bytes that all offsets and sizes of reads and writes are multiples of.
+    /// Common divisor of all offsets and sizes of reads and writes, in bytes.
     pub align_bytes: u32,
-    /// Share of reads and writes that begin at the end of the previous one of their direction, in percent.
+    /// Share of reads and writes that begin where the previous one of their direction ended, in percent.
     pub sequential_percent: f64,
     /// Figures of each kind of operation.
     pub kinds: Vec<OriginalKind>,
-    /// Requests that have no counterpart here: commands to the device, operations on zones.
+    /// Requests that a replay cannot issue, such as commands to the device and operations on zones.
     pub left_out: u64,
 }
 
@@ -168,20 +169,20 @@ pub struct Original {
 pub struct OriginalKind {
     /// Whether these are reads, writes, trims or syncs.
     pub kind: Kind,
-    /// How many.
+    /// Number of operations.
     pub operations: u64,
     /// Sum of their sizes.
     pub bytes: u64,
-    /// Smallest and largest, in bytes.
+    /// Smallest and largest size in bytes.
     pub sizes: [u64; 2],
-    /// Median latency in ns from issue to completion; `None` if fewer than ten lie beyond.
+    /// Median latency in ns from issue to completion; `None` if fewer than ten operations are above it.
     pub p50_ns: Option<u64>,
-    /// 99th percentile in ns; `None` if fewer than ten lie beyond.
+    /// 99th percentile of the latency in ns; `None` if fewer than ten operations are above it.
     pub p99_ns: Option<u64>,
 }
 
 impl Original {
-    /// Operations of all kinds.
+    /// Returns the number of operations of all kinds.
     pub fn operations(&self) -> u64 {
         self.kinds.iter().map(|k| k.operations).sum()
     }
@@ -191,7 +192,7 @@ impl Original {
         self.kinds.iter().find(|k| k.kind == kind)
     }
 
-    /// How many of a kind.
+    /// Returns the number of operations of a kind.
     pub fn count(&self, kind: Kind) -> u64 {
         self.for_kind(kind).map_or(0, |k| k.operations)
     }
@@ -203,7 +204,7 @@ impl Replay {
         self.file.rsplit('/').next().unwrap_or(&self.file)
     }
 
-    /// The name: `replay of db.capture, dependent`, `replay of db.capture, timed, speed 2`.
+    /// Describes the replay: `replay of db.capture, dependent`, `replay of db.capture, timed, speed 2`.
     pub fn describe(&self) -> String {
         let speed = if (self.speed - 1.0).abs() < f64::EPSILON {
             String::new()
@@ -213,7 +214,7 @@ impl Replay {
         format!("replay of {}, {}{speed}", self.file_name(), self.pace.word())
     }
 
-    /// Expected duration in ns from the capture and the speed; `None` if it runs as fast as possible.
+    /// Returns the expected duration in ns, from the capture and the speed; `None` if it runs as fast as possible.
     pub fn expected_ns(&self) -> Option<u64> {
         (self.pace != ReplayPace::Fast).then_some((self.original.elapsed_ns as f64 / self.speed) as u64)
     }
@@ -225,7 +226,7 @@ pub const FORMAT: u32 = 1;
 /// The result of running a fitted job, compared with its capture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FitCheck {
-    /// Of this JSON: [`FORMAT`].
+    /// Version of this JSON: [`FORMAT`].
     pub format: u32,
     /// The capture as typed.
     pub capture: String,
@@ -235,9 +236,9 @@ pub struct FitCheck {
     pub target: String,
     /// Whether all goals are met.
     pub word: Word,
-    /// Whether all goals are met, in a sentence.
+    /// The same answer as a sentence.
     pub sentence: String,
-    /// Figures of both.
+    /// Figures of the capture and the fitted job.
     pub figures: Vec<Figure>,
     /// Notes about the figures.
     pub notes: Vec<String>,
@@ -257,29 +258,29 @@ pub enum Word {
     CannotTell,
 }
 
-/// A figure of both.
+/// One figure of the capture and of the fitted job.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
     /// What is compared: `operations`, `depth`.
     pub name: String,
     /// `per_s`, `bytes_per_s`, `ns`, `in_flight`, `ks`.
     pub unit: String,
-    /// Figure of the capture; `None` if it is not known, and for a distance.
+    /// Figure of the capture; `None` if unknown, or if this is a distance.
     pub original: Option<f64>,
-    /// Of the job.
+    /// Figure of the fitted job; `None` if unknown, or if this is a distance.
     pub fit: Option<f64>,
     /// The difference: a share of the original, or a distance (Kolmogorov-Smirnov) from 0 to 1.
     pub difference: Option<f64>,
     /// The largest allowed difference.
     pub goal: f64,
-    /// Whether the difference is within the goal; `None` if that cannot be decided.
+    /// Whether the difference is within the goal; `None` if undecided.
     pub met: Option<bool>,
-    /// Why it cannot be decided.
+    /// Why it is undecided.
     pub why: Option<String>,
 }
 
 impl Figure {
-    /// A figure of two values: the second may differ from the first by the share `goal`.
+    /// Creates a figure of two values. `goal` is the allowed difference as a share of the first one.
     pub fn share(name: &str, unit: &str, [original, fit]: [Option<f64>; 2], goal: f64) -> Self {
         let difference = match (original, fit) {
             (Some(original), Some(fit)) if original > 0.0 => Some(fit / original - 1.0),
@@ -295,7 +296,7 @@ impl Figure {
         Self { name: name.into(), unit: unit.into(), original, fit, difference, goal, met, why }
     }
 
-    /// A distance of two distributions.
+    /// Creates the figure of a distance between two distributions.
     pub fn distance(name: &str, distance: Result<f64, String>, goal: f64) -> Self {
         let (difference, why) = match distance {
             Ok(distance) => (Some(distance), None),
@@ -307,7 +308,7 @@ impl Figure {
 }
 
 impl FitCheck {
-    /// The answer of all figures, as a word and as a sentence.
+    /// Returns the answer over all figures, as a word and as a sentence.
     pub fn answer(figures: &[Figure]) -> (Word, String) {
         let names = |met: Option<bool>| -> Vec<&str> {
             figures.iter().filter(|figure| figure.met == met).map(|figure| figure.name.as_str()).collect()
@@ -337,23 +338,22 @@ impl Word {
     }
 }
 
-/// How far a replay could follow its capture.
+/// How closely a replay followed its capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Replayed {
-    /// Operations that were read from the capture after their time of submission.
+    /// Operations that were read from the capture after their submission time.
     pub starved: u64,
-    /// The longest delay of these, in ns.
+    /// Longest delay of such an operation in ns.
     pub starved_ns: u64,
-    /// Times that an operation was due and none could be in flight any more.
+    /// Number of times that an operation was due while the queue was full.
     pub held_by_depth: u64,
-    /// Operations that were late because earlier ones of the capture, which wait for others, filled the table of
-    /// operations.
+    /// Operations that were late because the table of operations was full of earlier ones that waited for others.
     pub held_by_order: u64,
-    /// Discards completely outside the area that is read or written, which have no place on a smaller target.
+    /// Discards completely outside of the read and written range. A smaller target has no place for them.
     #[serde(default)]
     pub outside: u64,
-    /// Whether all of the capture was submitted.
+    /// Whether the whole capture was submitted.
     pub is_whole: bool,
 }
 

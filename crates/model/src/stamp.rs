@@ -1,19 +1,20 @@
-//! Stamps: blocks that record which write put them where, so that a later read can tell what became of that write.
+//! Stamps: each block records which write put it where. A later read can determine what happened to that write.
 //!
 //! Storage keeps sectors of 512 bytes as a unit, so every sector is stamped separately: magic, id of the
 //! verification, byte offset of the sector, sequence of the write, CRC-32 of the sector, then data derived from
-//! these numbers. So each bit of a block is known, and an intact sector that is not the expected one still
+//! these numbers. So every bit of a block is known in advance, and an intact sector at the wrong place still
 //! identifies its write.
 
 use crate::payload::{fill, split_mix};
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a sector: the smallest unit that storage is trusted to write as a whole.
+/// Bytes per sector, the smallest unit that storage is trusted to write as a whole.
 pub const SECTOR: usize = 512;
 const MAGIC: u64 = u64::from_le_bytes(*b"fathomV1");
-/// Position of the checksum; it is computed with zeros in its own place.
+/// Position of the checksum. It is computed with zeros at this position.
 const CRC: std::ops::Range<usize> = 32..36;
-/// A sector with more wrong bits than this is not taken for a damaged stamp: an eighth, where chance gives half.
+/// Maximum number of wrong bits in a sector that counts as a damaged stamp: an eighth of them. Random data has half
+/// of them wrong.
 const MOST_FLIPPED_BITS: u32 = SECTOR as u32;
 
 /// The content of a stamp.
@@ -34,35 +35,36 @@ pub struct Expected {
     pub id: u64,
     /// Byte offset of the block.
     pub offset: u64,
-    /// The last write that must be there; 0 if none must, and the earlier content is not known.
+    /// Number of the last write that the block must contain; 0 if there is none, so that the earlier content is
+    /// unknown.
     pub synced: u64,
-    /// A later write that was begun and may be there, completely or partly.
+    /// Number of a later write that was begun. The block may contain it completely or partly.
     pub begun: Option<u64>,
 }
 
 /// The content of a correct block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sound {
-    /// All sectors are of this write; 0 for the content from before the first write.
+    /// All sectors are from this write; 0 for the content before the first write.
     Whole(u64),
-    /// Some sectors are of the write that was begun, the others are older.
+    /// Some sectors are from the write that was begun, the others are older.
     PartOfBegun {
-        /// How many are.
+        /// Number of sectors from the write that was begun.
         sectors: u32,
     },
 }
 
-/// The damage of a block, and its position.
+/// The damage of a block, and where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Damage {
     /// Index of the first damaged sector in the block.
     pub sector: u32,
-    /// Damaged sectors; all sectors if the whole block is of the wrong write.
+    /// Number of damaged sectors; all sectors if the whole block is from the wrong write.
     pub sectors: u32,
-    /// The size of the block, in sectors.
+    /// Number of sectors of the block.
     #[serde(rename = "of")]
     pub block_sectors: u32,
-    /// The damage of the first sector.
+    /// The damage of the first damaged sector.
     #[serde(flatten)]
     pub kind: DamageKind,
 }
@@ -71,51 +73,51 @@ pub struct Damage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum DamageKind {
-    /// Bits of the right sector differ.
+    /// Bits of the expected sector differ.
     Flipped {
-        /// First byte that differs, from the beginning of the block.
+        /// First byte that differs, counted from the beginning of the block.
         byte: u32,
-        /// Bits that differ in this sector.
+        /// Number of bits that differ in this sector.
         bits: u32,
     },
     /// An intact sector of this verification at the wrong place.
     Misplaced {
-        /// Its proper offset in bytes.
+        /// Offset in bytes where the sector belongs.
         belongs: u64,
-        /// Its write.
+        /// Number of the sector's write.
         sequence: u64,
     },
-    /// The whole block is of an older write: the later one was lost.
+    /// The whole block is from an older write, so the later one was lost.
     Stale {
-        /// The write found.
+        /// Number of the write that was found.
         sequence: u64,
-        /// The write that must be there.
+        /// Number of the write that the block must contain.
         expected: u64,
     },
-    /// Sectors of the block are of different writes.
+    /// Sectors of the block are from different writes.
     Torn {
-        /// Sectors of the newest write.
+        /// Number of sectors from the newest write.
         newest_sectors: u32,
-        /// First of them.
+        /// Index of the first of these sectors.
         newest_first: u32,
-        /// The newest write.
+        /// Number of the newest write.
         newest: u64,
-        /// The write of the first other sector.
+        /// Number of the write of the first other sector.
         other: u64,
     },
-    /// An intact sector of a write that was never begun here.
+    /// An intact sector from a write that was never begun at this place.
     Future {
-        /// The write in its stamp.
+        /// Number of the write in its stamp.
         sequence: u64,
     },
     /// An intact sector of another verification.
     Foreign {
-        /// The id in the foreign stamp.
+        /// The verification's id in the stamp.
         id: u64,
     },
-    /// Only zeros.
+    /// All bytes are zero.
     Zeros,
-    /// Bytes that no verification wrote.
+    /// Bytes that no verification writes.
     Strange,
 }
 
@@ -148,7 +150,7 @@ fn checksum(sector: &[u8; SECTOR]) -> u32 {
 /// Examines every bit of a block that was read.
 ///
 /// # Errors
-/// The damage. Sectors that are not intact stamps of this place take precedence over sectors of the wrong write.
+/// The damage. Sectors without an intact stamp of this place take precedence over sectors from the wrong write.
 pub fn examine(block: &[u8], expected: &Expected) -> Result<Sound, Damage> {
     let (sectors, _) = block.as_chunks::<SECTOR>();
     let block_sectors = sectors.len() as u32;
@@ -170,8 +172,8 @@ pub fn examine(block: &[u8], expected: &Expected) -> Result<Sound, Damage> {
     }
 }
 
-/// The write of an intact sector; 0 if no write has to be here yet, and none is. `within` is its distance from the
-/// beginning of the block.
+/// Returns the write of an intact sector; 0 if no write has to be here yet, and none is. `within` is the sector's
+/// offset in the block.
 fn check_sector(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Result<u64, DamageKind> {
     let word = |at: usize| u64::from_le_bytes(sector.as_chunks::<8>().0[at]);
     let [magic, id, offset, sequence] = [word(0), word(1), word(2), word(3)];
@@ -183,7 +185,7 @@ fn check_sector(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Resu
         return Err(DamageKind::Misplaced { belongs: offset, sequence });
     }
     let here = magic == MAGIC && id == expected.id && offset == expected.offset;
-    // A checksum has 32 bits; the data themselves leave nothing to chance.
+    // A checksum has only 32 bits, so a match may be chance. The data itself leaves no doubt.
     if here && count_differences(sector, expected, sequence).0 == 0 {
         return Ok(sequence);
     }
@@ -220,7 +222,7 @@ struct Tally {
     newest: u64,
     newest_sectors: u32,
     newest_first: u32,
-    /// Index and write of the first sector that may not be there, or is older than the newest.
+    /// Index and write of the first sector that must not be there, or is older than the newest one.
     first_other: Option<(u32, u64)>,
     first: u64,
     forbidden: bool,
@@ -247,11 +249,11 @@ impl Tally {
         let Some((at, sequence)) = self.first_other else {
             return self.classify_uniform(expected, block_sectors);
         };
-        // Only the write that was begun may be there partly, and only over the last one that must be there.
+        // Only the write that was begun may be there partly, and only over the last write that must be there.
         if !self.forbidden {
             return Ok(Sound::PartOfBegun { sectors: newest_sectors });
         }
-        // The first sector is of one write and this one of another; one of them is older than the newest.
+        // The first sector is from one write and this one from another. One of them is older than the newest.
         let (sector, other) = if self.first == newest { (at, sequence) } else { (0, self.first) };
         let kind = DamageKind::Torn { newest_sectors, newest_first, newest, other };
         Err(Damage { sector, sectors: block_sectors - newest_sectors, block_sectors, kind })
@@ -288,20 +290,20 @@ impl DamageKind {
 }
 
 impl std::fmt::Display for Damage {
-    /// A sentence without the offset of the block, which the caller prints first.
+    /// Writes a sentence without the offset of the block, which the caller prints before it.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: ", self.kind.word())?;
         match self.kind {
             DamageKind::Flipped { byte, bits: 1 } => write!(f, "one bit differs, in byte {byte}")?,
             DamageKind::Flipped { byte, bits } => write!(f, "{bits} bits differ, the first in byte {byte}")?,
             DamageKind::Misplaced { belongs, sequence } => {
-                write!(f, "these are the data that write {sequence} put at offset {belongs}")?;
+                write!(f, "this is the data that write {sequence} put at offset {belongs}")?;
             }
             DamageKind::Stale { sequence, expected } => {
                 let lag = expected.saturating_sub(sequence);
                 write!(
                     f,
-                    "these are the data of write {sequence}; write {expected}, {lag} writes later, was lost"
+                    "this is the data of write {sequence}; write {expected}, {lag} writes later, was lost"
                 )?;
             }
             DamageKind::Torn { newest_sectors, newest_first, newest, other } => {
@@ -314,13 +316,13 @@ impl std::fmt::Display for Damage {
                 );
             }
             DamageKind::Future { sequence } => {
-                write!(f, "these are the data of write {sequence}, which was never begun")?;
+                write!(f, "this is the data of write {sequence}, which was never begun")?;
             }
             DamageKind::Foreign { id } => {
-                write!(f, "another verification wrote these data, with id {id:016x}")?;
+                write!(f, "another verification, with id {id:016x}, wrote this data")?;
             }
             DamageKind::Zeros => f.write_str("only zeros")?,
-            DamageKind::Strange => f.write_str("no verification wrote these data")?,
+            DamageKind::Strange => f.write_str("no verification wrote this data")?,
         }
         if self.sectors == self.block_sectors {
             return Ok(());

@@ -8,33 +8,33 @@ use crate::units::{show_bytes, show_count, show_ns, show_rate};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// By how much a setting may be faster than the winner unless `--tolerance` is given, as a share.
+/// Default of `--tolerance`: how much faster than the winner a setting may be, as a share.
 pub const TOLERANCE: f64 = 0.05;
 
-/// The tolerance of sessions that have none in their grid.
+/// The tolerance of sessions without one in their grid.
 fn earlier_tolerance() -> f64 {
     0.03
 }
 
-/// Name of a sweep that measures cells in their order.
+/// Word for a sweep that measures its cells in order.
 pub const IN_ORDER: &str = "in order";
 
 /// The grid of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Grid {
-    /// Name of its preset.
+    /// Name of the preset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
-    /// Settings that are measured. Two may share a job if this system makes no difference between them.
+    /// Settings that are measured. Two settings share a job if this system does not distinguish them.
     pub cells: Vec<Cell>,
-    /// Settings that are not.
+    /// Settings that are not measured.
     pub skipped: Vec<Skipped>,
-    /// Settings of well-known programs, to compare the best one with.
+    /// Settings of well-known programs that the best setting is compared with.
     #[serde(rename = "yardsticks")]
     pub baselines: Vec<Baseline>,
     /// The rule for the next cell.
     pub search: Search,
-    /// How much faster than the winner a cell may be and still count as equally fast, as a share.
+    /// How much faster than the winner a cell may be while it still counts as equally fast, as a share.
     #[serde(default = "earlier_tolerance")]
     pub tolerance: f64,
     /// The measure that ranks the cells of each work; bytes per second if absent.
@@ -45,7 +45,7 @@ pub struct Grid {
 /// A setting that is measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Its block size, depth, threads and other axes.
+    /// Block size, depth, threads and other axes of the cell.
     pub setting: Setting,
     /// Index of its job.
     pub job: usize,
@@ -55,7 +55,7 @@ pub struct Cell {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Skipped {
-    /// Block size, depth, threads and other axes of the cell that is left out.
+    /// Block size, depth, threads and other axes of the cell.
     #[serde(flatten)]
     pub setting: Setting,
     /// The reason, without a final period.
@@ -77,38 +77,38 @@ pub struct Baseline {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Search {
-    /// Every cell as often as the plan states.
+    /// Measures every cell as often as the plan states.
     Exhaustive,
-    /// Every cell once or twice, briefly, then the candidates for the best, until no cell may be faster by more
-    /// than the tolerance or the time is up.
+    /// Measures every cell once or twice, briefly. Then measures the candidates for the best cell, until no cell
+    /// may be faster than the winner by more than the tolerance, or the time is up.
     Adaptive {
         /// Total time from the start of the session, in ns.
         budget_ns: u64,
     },
-    /// The cells in the order of the grid, and nothing else.
+    /// Measures only the cells, in the order of the grid.
     InOrder(Until),
 }
 
-/// When cells in order are over.
+/// When cells in order are complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
-    /// Each cell was measured once, or one did no more operations a second than [`least_iops`].
+    /// When each cell was measured once, or one cell completed at most [`least_iops`] operations per second.
     Slow,
-    /// Rounds of all cells, until the tracked cell has settled.
+    /// After rounds of all cells, when the tracked cell has settled.
     Rounds {
-        /// Index of the job that the rule is applied to.
+        /// Index of the job with the tracked value.
         tracked: usize,
-        /// Its tracked value.
+        /// The tracked value.
         variable: Variable,
-        /// Bytes after which the rounds end regardless of the rule; `None` if only the rule ends them.
+        /// Number of bytes after which the rounds end, settled or not; `None` for no limit.
         bytes: Option<u64>,
-        /// Rounds after which measuring ends, settled or not.
+        /// Number of rounds after which the rounds end, settled or not.
         rounds_at_most: u32,
     },
 }
 
-/// A value of a cell that is tracked over rounds.
+/// The value of a cell that is tracked over rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -117,45 +117,45 @@ pub enum Variable {
     Iops,
     /// 10^6 bytes per second.
     MbPerS,
-    /// Average time of an operation in ns.
+    /// Mean latency of an operation in ns.
     LatencyMeanNs,
 }
 
-/// Rate at which `iops` stops making larger blocks: at most one of four threads completes an operation within a
-/// second. Source: `iops` by Benjamin Schweizer, <https://github.com/cxcv/iops>.
+/// Returns the rate at which the tool `iops` stops enlarging blocks: at most one of four threads completes an
+/// operation within a second. Source: `iops` by Benjamin Schweizer, <https://github.com/cxcv/iops>.
 pub fn least_iops(workers: u32) -> u32 {
     (workers / 4).max(1)
 }
 
 impl Grid {
-    /// The measure that ranks the cells of a work.
+    /// Returns the measure that ranks the cells of a work.
     pub fn measure(&self, work: &str) -> Measure {
         self.measures.get(work).copied().unwrap_or_default()
     }
 
-    /// The works, in the order of the grid.
+    /// Returns the works in the order of the grid.
     pub fn works(&self) -> Vec<String> {
         works(&self.cells)
     }
 
-    /// Jobs of a work, each once.
+    /// Returns the jobs of a work, each once.
     pub fn jobs_of(&self, work: &str) -> Vec<usize> {
         distinct(self.cells.iter().filter(|c| c.setting.work() == work).map(|c| c.job))
     }
 
-    /// All jobs of its cells in order, each once.
+    /// Returns the jobs of all cells in order, each once.
     pub fn jobs(&self) -> Vec<usize> {
         distinct(self.cells.iter().map(|c| c.job))
     }
 
-    /// The setting of a job: the first of its cells, or a baseline's.
+    /// Returns the setting of a job: that of its first cell, or of a baseline.
     pub fn setting(&self, job: usize) -> Option<&Setting> {
         let cell = self.cells.iter().find(|c| c.job == job).map(|c| &c.setting);
         cell.or_else(|| self.baselines.iter().find(|y| y.job == job).map(|y| &y.setting))
     }
 }
 
-/// The works of some cells, in their order, each once.
+/// Returns the works of some cells in their order, each once.
 pub fn works(cells: &[Cell]) -> Vec<String> {
     distinct(cells.iter().map(|c| c.setting.work()))
 }
@@ -170,7 +170,7 @@ fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     out
 }
 
-/// The result of a sweep: the part of a report's JSON with the name `sweep`.
+/// The result of a sweep: `sweep` in the JSON of a report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sweep {
@@ -182,22 +182,22 @@ pub struct Sweep {
     pub seconds: f64,
     /// Time budget of an adaptive search, from its start to its report; `None` for an exhaustive one.
     pub budget_seconds: Option<f64>,
-    /// By how much a cell may be faster than the winner, as a share.
+    /// How much faster than the winner a cell may be, as a share.
     #[serde(default = "earlier_tolerance")]
     pub tolerance: f64,
     /// Every cell.
     pub cells: Vec<CellFigures>,
     /// Settings that were not measured, with the reason.
     pub skipped: Vec<Skipped>,
-    /// The fastest cell of each work (`read`, `write`, ...), from runs that were made after it had won.
+    /// The fastest cell of each work (`read`, `write`, ...), with figures from runs after it had won.
     pub winner: BTreeMap<String, CellFigures>,
-    /// The cheapest equally fast cell of each work: least memory, then least CPU time.
+    /// The cheapest cell of each work that is equally fast: the least memory, and then the least CPU time.
     pub cheapest: BTreeMap<String, CellFigures>,
-    /// How each work was decided, and the conclusions.
+    /// For each work, how it was decided and the conclusions.
     pub works: Vec<Work>,
-    /// The cell that was measured again and again, to see whether the target changed meanwhile.
+    /// A cell that was measured repeatedly, to find out whether the target changed during the sweep.
     pub reference: Option<Reference>,
-    /// The target; `None` if nothing stores data.
+    /// The target; `None` if no cell stores data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<SweptTarget>,
     /// The rounds; `None` if the sweep had none.
@@ -209,9 +209,9 @@ pub struct Sweep {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweptTarget {
-    /// Path of the file or device; of a made file the directory.
+    /// Path of the file or device; for a file that fathom created, its directory.
     pub path: String,
-    /// Size when measured; of a made file, the size that it reached.
+    /// Size in bytes when measured; for a file that fathom created, the size that it reached.
     pub bytes: u64,
 }
 
@@ -219,20 +219,20 @@ pub struct SweptTarget {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rounds {
-    /// The cell that the rule is applied to.
+    /// The cell with the tracked value.
     pub tracked: Setting,
-    /// Its tracked value.
+    /// The tracked value.
     pub variable: Variable,
-    /// The tracked value in each complete round; `None` if the run failed or the value is not known.
+    /// The tracked value in each complete round; `None` if the run failed, or the value is unknown.
     pub by_round: Vec<Option<f64>>,
-    /// Rounds after which measuring ends, settled or not.
+    /// Number of rounds after which the rounds end, settled or not.
     pub at_most: u32,
-    /// Bytes after which the rounds end regardless of the rule; `None` if only the rule ends them.
+    /// Number of bytes after which the rounds end, settled or not; `None` for no limit.
     #[serde(default)]
     pub bytes_wanted: Option<u64>,
     /// Bytes written in all rounds.
     pub bytes_written: u64,
-    /// First and last round of the window, from 1; figures of cells are means over it. `None` with fewer than five
+    /// First and last round of the window, from 1. Figures of cells are means over it. `None` with fewer than five
     /// rounds.
     pub window: Option<[u32; 2]>,
     /// Mean of the tracked value in the window.
@@ -242,12 +242,12 @@ pub struct Rounds {
 }
 
 impl Sweep {
-    /// Whether cells were measured in their order, and none was sought.
+    /// Returns whether the cells were measured in order, without a search.
     pub fn is_in_order(&self) -> bool {
         self.search == IN_ORDER
     }
 
-    /// The cell of a work that has only one.
+    /// Returns the cell of a work that has only one.
     pub fn only_cell(&self, work: &str) -> Option<&CellFigures> {
         let mut mine = self.cells.iter().filter(|c| c.setting.work() == work);
         mine.next().filter(|c| mine.next().is_none() && c.mib_per_s.is_some())
@@ -261,35 +261,35 @@ pub struct CellFigures {
     /// Block size, depth, threads and other axes of the cell.
     #[serde(flatten)]
     pub setting: Setting,
-    /// 2^20 bytes per second: geometric mean over runs, arithmetic mean over rounds. Each run counts everything
-    /// that was submitted, divided by the time until the last completion, or until the end of the final sync if
-    /// writes went to memory. `None` if no run was complete.
+    /// Rate in 2^20 bytes per second: geometric mean over runs, or arithmetic mean over rounds. A run counts all
+    /// submitted bytes and the time until the last completion, or until the end of the final sync if writes went to
+    /// memory. `None` if no run was complete.
     pub mib_per_s: Option<f64>,
-    /// 10^6 bytes per second of the same.
+    /// The same rate in 10^6 bytes per second.
     pub mb_per_s: Option<f64>,
-    /// Operations per second of the same.
+    /// The same rate in operations per second.
     pub iops: Option<f64>,
-    /// 95 % interval of `mib_per_s`; `None` with fewer than three runs, and over rounds, which depend on each
-    /// other.
+    /// 95 % interval of `mib_per_s`; `None` with fewer than three runs, and over rounds, because they depend on
+    /// each other.
     pub interval: Option<[f64; 2]>,
     /// 99th percentile of the latency of a typical run in ns; `None` if there are too few operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_p99_ns: Option<f64>,
-    /// 95 % interval of that; `None` with fewer than three runs.
+    /// 95 % interval of the 99th percentile in ns; `None` with fewer than three runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_p99_interval_ns: Option<[f64; 2]>,
-    /// 95 % interval of the latency that ranks the cells; `None` if a rate ranks them.
+    /// 95 % interval of the latency that ranks the cells, in ns; `None` if a rate ranks them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_interval_ns: Option<[f64; 2]>,
-    /// Mean latency of the same runs in ns; `None` if it is not known.
+    /// Mean latency of the same runs in ns; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_mean_ns: Option<f64>,
-    /// Longest latency of the same runs in ns, likewise.
+    /// Maximum latency of the same runs in ns; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_max_ns: Option<u64>,
-    /// Number of runs that these figures come from.
+    /// Number of runs in these figures.
     pub runs: usize,
-    /// Bytes of its buffers.
+    /// Total size of the buffers in bytes.
     pub memory_bytes: u64,
     /// CPU time of the workers per MiB in ns; `None` if no worker reported it.
     pub cpu_ns_per_mib: Option<f64>,
@@ -298,7 +298,7 @@ pub struct CellFigures {
 }
 
 impl CellFigures {
-    /// The value of this measure.
+    /// Returns the value of a measure.
     pub fn value(&self, by: Measure) -> Option<f64> {
         match by {
             Measure::Iops => self.iops,
@@ -308,7 +308,7 @@ impl CellFigures {
         }
     }
 
-    /// The 95 % interval of that number.
+    /// Returns the 95 % interval of the value of a measure.
     pub fn interval_of(&self, by: Measure) -> Option<[f64; 2]> {
         if by.is_latency() {
             return self.latency_interval_ns;
@@ -318,7 +318,7 @@ impl CellFigures {
         self.interval.map(|ends| ends.map(|end| end * scale))
     }
 
-    /// CPU time of the workers divided by elapsed time: 1 is one CPU all the time.
+    /// Returns the CPU time of the workers divided by elapsed time. 1 is one CPU all the time.
     pub fn cpus(&self) -> Option<f64> {
         Some(self.cpu_ns_per_mib? * self.mib_per_s? / 1e9)
     }
@@ -330,36 +330,36 @@ impl CellFigures {
 pub struct Work {
     /// `read`, `randrw 70/30`.
     pub name: String,
-    /// The measure that ranks its cells.
+    /// The measure that ranks the cells.
     #[serde(default)]
     pub by: Measure,
-    /// How certain the winner is.
+    /// What the search has shown about the winner.
     #[serde(default)]
     pub chosen: Chosen,
-    /// Whether every other cell was shown not to be faster than the winner by more than the tolerance, and the
-    /// winner could repeat its result.
+    /// Whether no other cell can be faster than the winner by more than the tolerance, and the winner repeated its
+    /// result.
     pub decided: bool,
-    /// Upper bound on how much faster any other cell is than the winner (95 % confidence), as a share; for a
+    /// Upper bound on how much faster any other cell is than the winner, as a share (95 % confidence). For a
     /// latency, how much lower. `None` without a winner, or if the noise between runs is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faster_at_most: Option<f64>,
     /// How the search ended, in a sentence.
     pub sentence: String,
-    /// Cells that cannot be distinguished from the winner, the most likely to beat it first.
+    /// Cells that cannot be distinguished from the winner. The one most likely to beat it comes first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rivals: Vec<Setting>,
-    /// Runs of its cells.
+    /// Number of runs of these cells.
     pub runs: usize,
-    /// Noise between runs of one cell: the standard deviation of their logarithms over all cells, without effects
-    /// common to a round and without single stalls; `None` if no cell was repeated.
+    /// Noise between runs of one cell: the standard deviation of the logarithms over all cells. It excludes effects
+    /// that are common to a round, and single stalls. `None` if no cell was repeated.
     pub spread: Option<f64>,
     /// The cheapest cell's rate divided by the winner's, with its 95 % interval; `None` if they are the same cell.
     pub cheapest_by_winner: Option<Estimate>,
     /// Settings of well-known programs.
     #[serde(rename = "yardsticks")]
     pub baselines: Vec<Loss>,
-    /// Values from which an axis gains less than the tolerance; empty if runs of one cell differ by more than a
-    /// tenth, or the winner could not repeat its result.
+    /// For each axis, the value from which larger ones gain less than the tolerance. Empty if runs of one cell
+    /// differ by more than a tenth, or the winner did not repeat its result.
     pub knees: Vec<Knee>,
 }
 
@@ -372,10 +372,10 @@ pub enum Chosen {
     Fastest,
     /// The best of the measured cells; others may be faster by more than the tolerance.
     Tied,
-    /// Too few runs, or a target that changed meanwhile.
+    /// The runs do not decide: there are too few, or the target changed during the sweep.
     #[default]
     CannotTell,
-    /// No search: one cell, or cells in order.
+    /// There was no search: the work has one cell, or the cells were measured in order.
     NoChoice,
 }
 
@@ -391,7 +391,7 @@ pub struct Loss {
     pub by_winner: Option<Estimate>,
 }
 
-/// The value from which an axis gains nothing.
+/// The value of an axis from which larger values gain nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Knee {
@@ -403,7 +403,7 @@ pub struct Knee {
     pub sentence: String,
 }
 
-/// The cell that was measured again and again.
+/// The cell that was measured repeatedly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reference {
@@ -411,10 +411,10 @@ pub struct Reference {
     pub setting: Setting,
     /// Number of its runs.
     pub runs: usize,
-    /// Change of its rate over the whole sweep as a share, from a line through the logarithms, with its 95 %
-    /// interval.
+    /// Change of its rate over the whole sweep as a share, with its 95 % interval. The change is that of a line
+    /// through the logarithms.
     pub change: Estimate,
-    /// Whether the target surely changed by more than the tolerance meanwhile.
+    /// Whether the interval of the change is beyond the tolerance, so that the target changed during the sweep.
     pub drifted: bool,
 }
 
@@ -422,9 +422,9 @@ pub struct Reference {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Setting {
-    /// Bytes per operation; the largest if `spec` names the work.
+    /// Bytes per operation; the largest size if `spec` names the work.
     pub block_bytes: u32,
-    /// Operations in flight per worker, and on each target.
+    /// Operations in flight per worker on each target.
     pub depth: u32,
     /// Threads.
     pub workers: u32,
@@ -443,28 +443,28 @@ pub struct Setting {
     /// The preset's name for its cache mode: `unbuffered-sequential`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// Name of the access specification: `File Server`.
+    /// Name of the access specification, such as `File Server`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<String>,
-    /// Number of targets that each worker uses, if there are several.
+    /// Number of targets of each worker; `None` for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targets: Option<u32>,
-    /// Number of targets of the last worker, if it uses fewer.
+    /// Number of targets of the last worker; `None` if it has as many as the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targets_of_last: Option<u32>,
-    /// The only target that is used, if the grid iterates over targets.
+    /// The only target; `None` unless the grid has targets as an axis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// First byte of the tested region, if the grid sets it.
+    /// Offset of the tested region in bytes, if the grid sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset_bytes: Option<u64>,
-    /// First byte of the tested region, in percent of the target, if the grid sets it in percent.
+    /// Offset of the tested region in percent of the target, if the grid sets it in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset_percent: Option<u32>,
 }
 
 impl Setting {
-    /// One worker with io_uring and direct I/O on one target.
+    /// Creates the setting of one worker with io_uring and direct I/O on one target.
     pub fn plain(rw: &str, block_bytes: u32, depth: u32) -> Self {
         Self {
             block_bytes,
@@ -485,7 +485,7 @@ impl Setting {
         }
     }
 
-    /// The work, apart from the setting: cells of one work compete. `read`, `randrw 70/30`, `File Server`.
+    /// Returns the work without the setting: `read`, `randrw 70/30`, `File Server`. Cells of one work compete.
     pub fn work(&self) -> String {
         match (&self.spec, &self.mix) {
             (Some(spec), _) => spec.clone(),
@@ -494,7 +494,7 @@ impl Setting {
         }
     }
 
-    /// Whether offsets are random; `false` for an access specification, which has its own lines.
+    /// Returns whether offsets are random; false for an access specification, which decides this for each line.
     pub fn is_random(&self) -> bool {
         self.spec.is_none() && self.rw.starts_with("rand")
     }
@@ -505,19 +505,19 @@ impl Setting {
         self.spec.is_none() && matches!(word.as_str(), "write" | "randwrite")
     }
 
-    /// Queues of `depth` operations: one for each target of each worker.
+    /// Returns the number of queues of `depth` operations: one for each target of each worker.
     pub fn queues(&self) -> u64 {
         let each = u64::from(self.targets.unwrap_or(1));
         let last = self.targets_of_last.map_or(each, u64::from);
         u64::from(self.workers.saturating_sub(1)).saturating_mul(each).saturating_add(last)
     }
 
-    /// Bytes of its buffers.
+    /// Returns the total size of the buffers in bytes.
     pub fn memory_bytes(&self) -> u64 {
         u64::from(self.block_bytes).saturating_mul(u64::from(self.depth)).saturating_mul(self.queues())
     }
 
-    /// `8 x 512K`: operations in flight and their size; `depth 8` if sizes differ.
+    /// Formats the operations in flight and their size: `8 x 512K`, or `depth 8` if sizes differ.
     pub fn shape(&self) -> String {
         if self.spec.is_some() {
             return format!("depth {}", self.depth);
@@ -525,7 +525,7 @@ impl Setting {
         format!("{} x {}", self.depth, Sizes::Fixed(self.block_bytes).in_a_name())
     }
 
-    /// The remaining settings: `direct, io_uring, 4 workers`.
+    /// Formats the remaining settings: `direct, io_uring, 4 workers`.
     pub fn way(&self) -> String {
         let mut words =
             vec![self.mode.clone().unwrap_or_else(|| self.cache.word().into()), self.engine.clone()];
@@ -538,19 +538,19 @@ impl Setting {
         words.join(", ")
     }
 
-    /// The position on the target, as typed: `25 %`, `4 GiB`.
+    /// Formats the offset on the target as typed: `25 %`, `4 GiB`.
     pub fn position(&self) -> Option<String> {
         let percent = self.offset_percent.map(|p| format!("{p} %"));
         percent.or_else(|| self.offset_bytes.map(show_bytes))
     }
 
-    /// The setting without a position on the target.
+    /// Returns the setting without an offset on the target.
     #[must_use]
     pub fn at_no_position(&self) -> Self {
         Self { offset_bytes: None, offset_percent: None, ..self.clone() }
     }
 
-    /// The setting in one line: `read 8 x 512K direct, io_uring`.
+    /// Formats the setting in one line: `read 8 x 512K direct, io_uring`.
     pub fn describe(&self) -> String {
         format!("{} {} {}", self.work(), self.shape(), self.way())
     }
@@ -566,7 +566,7 @@ pub enum Measure {
     /// Bytes per second.
     #[default]
     Bandwidth,
-    /// Latency that 99 of a hundred operations do not exceed.
+    /// 99th percentile of the latency.
     P99,
     /// Mean latency.
     Latency,
@@ -606,7 +606,7 @@ impl Measure {
         matches!(self, Self::P99 | Self::Latency)
     }
 
-    /// The comparison with a better cell: `more than 3.0 % faster`.
+    /// Formats a comparison with a better cell: `more than 3.0 % faster`.
     pub fn better_by(self, share: &str) -> String {
         if self.is_latency() {
             format!("lower by more than {share} in {}", self.heading())
@@ -615,12 +615,12 @@ impl Measure {
         }
     }
 
-    /// A value with its unit: operations, 10^6 bytes, or ns.
+    /// Formats a value with its unit: operations, 10^6 bytes, or ns.
     pub fn show(self, value: f64) -> String {
         if self.is_latency() { show_ns(value) } else { show_rate(value) }
     }
 
-    /// A value in the short form for tables.
+    /// Formats a value in the short form of tables.
     pub fn show_short(self, value: f64) -> String {
         if self.is_latency() { show_ns(value) } else { show_count(value) }
     }

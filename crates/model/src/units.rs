@@ -62,17 +62,18 @@ fn not_a_duration(text: &str) -> String {
     format!("{} {fault}; type a number with ms, s, m or h, such as 3s or 500ms", quoted_excerpt(text))
 }
 
-/// `number * factor` as an integer; `None` if it does not fit.
+/// Returns `number * factor` as an integer; `None` if it does not fit.
 fn scale(number: &str, factor: f64) -> Option<u64> {
     if let Ok(whole) = number.parse::<u64>() {
-        // Exact above 2^53 too, where a double is not.
+        // Exact above 2^53 too, unlike a double.
         return whole.checked_mul(factor as u64);
     }
     let value = number.parse::<f64>().ok()? * factor;
     (value.is_finite() && value >= 0.0 && value < u64::MAX as f64).then_some(value as u64)
 }
 
-/// A size in the largest unit that divides it exactly, otherwise with two decimals: `4 KiB`, `1 GiB`, `1.50 GiB`.
+/// Formats a size in the largest unit that divides it exactly, otherwise with two decimals: `4 KiB`, `1 GiB`, `1.50
+/// GiB`.
 pub fn show_bytes(bytes: u64) -> String {
     const UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     for (name, unit) in UNITS {
@@ -87,7 +88,7 @@ pub fn show_bytes(bytes: u64) -> String {
     format!("{bytes} B")
 }
 
-/// A size in the short form that tools of the field use in names: `4K`, `1M`, `512`.
+/// Formats a size in the short form that other tools use in names: `4K`, `1M`, `512`.
 pub fn show_block(bytes: u64) -> String {
     match bytes {
         b if b >= GIB && b.is_multiple_of(GIB) => format!("{}G", b / GIB),
@@ -97,7 +98,7 @@ pub fn show_block(bytes: u64) -> String {
     }
 }
 
-/// A time in the unit that reads best, with three significant digits: `85.3 us`, `1.20 ms`.
+/// Formats a time in the most readable unit, with three significant digits: `85.3 us`, `1.20 ms`.
 pub fn show_ns(ns: f64) -> String {
     let (value, unit) = match ns {
         n if n < 1e3 => (n, "ns"),
@@ -108,7 +109,7 @@ pub fn show_ns(ns: f64) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
-/// A number with three significant digits below a thousand and none after the point above.
+/// Formats a number with three significant digits below a thousand, and without decimals above.
 fn three_digits(value: f64) -> String {
     match value.abs() {
         v if v >= 100.0 => format!("{value:.0}"),
@@ -117,7 +118,7 @@ fn three_digits(value: f64) -> String {
     }
 }
 
-/// A whole number with thousands separated by commas: `78,912`.
+/// Formats a whole number with thousands separated by commas: `78,912`.
 pub fn show_count(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut out = String::new();
@@ -130,18 +131,18 @@ pub fn show_count(value: f64) -> String {
     if value < -0.5 { format!("-{out}") } else { out }
 }
 
-/// A rate that keeps its meaning when small: commas above a hundred, decimals below.
+/// Formats a rate: with commas above a hundred, with decimals below.
 pub fn show_rate(value: f64) -> String {
     if value.abs() >= 100.0 { show_count(value) } else { three_digits(value) }
 }
 
-/// A share as a percentage, two significant digits below 10 %: `0.4 %`, `96 %`.
+/// Formats a share as a percentage, with two significant digits below 10 %: `0.4 %`, `96 %`.
 pub fn show_share(share: f64) -> String {
     let percent = share * 100.0;
     if percent.abs() >= 9.95 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
 }
 
-/// A ratio as a change: `+5.2 %`, `-10.3 %`, and from a doubling on `x 3.10`.
+/// Formats a ratio as a change: `+5.2 %`, `-10.3 %`, and as a factor from a doubling on, `x 3.10`.
 pub fn show_change(ratio: f64) -> String {
     if ratio >= 2.0 {
         format!("x {}", three_digits(ratio))
@@ -150,7 +151,7 @@ pub fn show_change(ratio: f64) -> String {
     }
 }
 
-/// A duration in rough units: `45 s`, `5 min`.
+/// Formats a duration roughly: `45 s`, `5 min`.
 pub fn minutes(ns: u64) -> String {
     match ns.div_ceil(1_000_000_000) {
         s if s >= 120 => format!("{} min", (s + 30) / 60),

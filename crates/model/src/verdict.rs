@@ -20,7 +20,7 @@ pub struct Answer {
     pub sentence: String,
 }
 
-/// What `INCONCLUSIVE` counts as for the exit code.
+/// The outcome that `INCONCLUSIVE` counts as for the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum CountsAs {
@@ -33,7 +33,7 @@ pub enum CountsAs {
 }
 
 impl CountsAs {
-    /// The remark printed after the word.
+    /// Returns the remark that follows the word.
     pub fn remark(self) -> &'static str {
         match self {
             Self::Pass => " (counts as PASS)",
@@ -55,28 +55,28 @@ pub enum AnswerWord {
     /// A load meets the latency target.
     #[serde(rename = "MET")]
     Met,
-    /// No load that was offered does.
+    /// No offered load meets the latency target.
     #[serde(rename = "MISSED")]
     Missed,
-    /// From some number of hosts on, more hosts bring less than they add in latency.
+    /// From some number of hosts on, more hosts add more latency than rate.
     #[serde(rename = "KNEE")]
     Knee,
-    /// No such number of hosts was reached.
+    /// No knee was reached: more hosts still add more than they cost.
     #[serde(rename = "SCALES")]
     Scales,
-    /// No target is shown to be faster; the sentence gives the largest possible difference.
+    /// No target is shown to be faster. The sentence has the largest possible difference.
     #[serde(rename = "NO DIFFERENCE SEEN")]
     NoDifferenceSeen,
     /// The measurements do not answer the question.
     #[serde(rename = "CANNOT TELL")]
     CannotTell,
-    /// Every condition is surely kept.
+    /// Every condition is met, with 95 % confidence.
     #[serde(rename = "PASS")]
     Pass,
-    /// A condition is surely broken.
+    /// A condition is broken, with 95 % confidence.
     #[serde(rename = "FAIL")]
     Fail,
-    /// Neither could be shown: there are too few runs, or they differ too much.
+    /// The runs show neither: there are too few, or they differ too much.
     #[serde(rename = "INCONCLUSIVE")]
     Inconclusive,
     /// A finding that the user did not accept invalidates or relabels the number that a condition is about.
@@ -104,16 +104,16 @@ impl AnswerWord {
     }
 }
 
-/// The first word of every report.
+/// The verdict on a report or result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Verdict {
-    /// Nothing was found that changes the meaning of a number.
+    /// No finding changes the meaning of a number.
     Valid,
-    /// Something was found that relabels or biases a number, or the ledger could not be checked.
+    /// A finding relabels or biases a number, or the ledger could not be checked.
     Suspect,
-    /// Something was found that invalidates a number, or there is none.
+    /// A finding invalidates a number, or there is no number.
     Invalid,
 }
 
@@ -127,7 +127,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict of a result in a file from before results had a verdict: nothing was shown.
+    /// Returns the verdict for results in files of versions that stored none.
     pub(crate) fn unknown() -> Self {
         Self::Suspect
     }
@@ -155,10 +155,10 @@ pub struct Limiter {
     pub evidence: BTreeMap<String, f64>,
 }
 
-/// How much slower the other side of a comparison may be.
+/// The limit on how much slower the other side of a comparison may be.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Slower {
-    /// As a share: 0.05.
+    /// The limit as a share, such as 0.05.
     pub by: f64,
     /// Whether every number counts, not only the headline.
     #[serde(default)]
@@ -166,7 +166,7 @@ pub struct Slower {
 }
 
 impl Slower {
-    /// As typed: `5% --fail-on all`.
+    /// Returns the options to type: `5% --fail-on all`.
     pub fn to_flags(&self) -> String {
         let on = if self.all { " --fail-on all" } else { "" };
         format!("{}%{on}", (self.by * 1e6).round() / 1e4)
@@ -179,7 +179,7 @@ pub struct Condition {
     /// Name of the result; `None` for every result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
-    /// The percentile, rate or time, and its bound.
+    /// The limited number and its bound.
     pub limit: Limit,
 }
 
@@ -187,9 +187,9 @@ pub struct Condition {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// The latency of this rank is at most this long.
+    /// Upper limit of a latency percentile.
     Latency {
-        /// Kind of operation; `None` for all reads, writes and trims separately.
+        /// Kind of operation; `None` for reads, writes and trims, each separately.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<Kind>,
         /// The percentile as named in reports: `99.9`.
@@ -202,7 +202,7 @@ pub enum Limit {
         /// Operations per second.
         at_least: f64,
     },
-    /// The wall time of a command is at most this.
+    /// Upper limit of the wall time of a command.
     Time {
         /// The largest allowed time in ns.
         at_most_ns: u64,
@@ -215,12 +215,12 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Whether it is about a percentile, which needs more runs than a rate.
+    /// Returns whether it limits a percentile, which needs more runs than a rate.
     pub fn is_of_percentile(&self) -> bool {
         matches!(self, Self::Latency { .. })
     }
 
-    /// The name of the limited number: `sync p99`.
+    /// Returns the name of the limited number, such as `sync p99`.
     pub fn number(&self) -> String {
         match self {
             Self::Latency { kind: Some(kind), percentile, .. } => format!("{} p{percentile}", kind.word()),
@@ -231,7 +231,7 @@ impl Limit {
         }
     }
 
-    /// A value of that number with its unit.
+    /// Formats a value of the limited number with its unit.
     pub fn show(&self, value: f64) -> String {
         match self {
             Self::Latency { .. } | Self::Time { .. } => show_ns(value),
@@ -255,7 +255,7 @@ impl Limit {
 pub struct Gate {
     /// The condition as typed.
     pub condition: String,
-    /// Name of the result; the typed name if there is no such result.
+    /// Name of the result; the typed name if no result has it.
     pub result: String,
     /// The limited number: `sync p99`, `IOPS`.
     pub number: String,
@@ -263,24 +263,24 @@ pub struct Gate {
     pub unit: String,
     /// The bound of the number, in `unit`.
     pub limit: f64,
-    /// The measured value: the mean of the runs on a logarithmic scale; `None` if there are too few operations.
+    /// The measured value, as a geometric mean of the runs; `None` with too few operations.
     pub value: Option<f64>,
-    /// Bounds of the value, each with 95 % confidence; with `--settle`, over both decisions together. `None` with
-    /// too few runs or operations.
+    /// Bounds of the value, each with 95 % confidence. With `--settle` the confidence holds for both decisions
+    /// together. `None` with too few runs or operations.
     pub bounds: Option<[f64; 2]>,
-    /// Number of runs that it comes from.
+    /// Number of runs in the value.
     pub runs: u32,
-    /// Runs in all that would decide it four times of five, if it is too near to the limit to decide and a thousand
-    /// would.
+    /// Total number of runs that would decide the condition four times of five; `None` if it is decided, or above a
+    /// thousand.
     pub runs_needed: Option<u32>,
     /// `PASS`, `FAIL`, `INCONCLUSIVE` or `INVALID`.
     pub word: AnswerWord,
-    /// Why, in a sentence.
+    /// The reason as a sentence.
     pub sentence: String,
 }
 
 impl Gate {
-    /// Whether it is undecided because the number is too near to its limit, so that more runs would decide it.
+    /// Returns whether it is undecided because the value is close to the limit, so that more runs would decide it.
     pub fn is_near(&self) -> bool {
         let between = self.bounds.is_some_and(|[low, high]| low <= self.limit && self.limit <= high);
         self.word == AnswerWord::Inconclusive && between
@@ -288,7 +288,7 @@ impl Gate {
 }
 
 impl Condition {
-    /// As typed: `sync.p99>10ms`.
+    /// Returns the condition to type: `sync.p99>10ms`.
     pub fn to_flag(&self) -> String {
         let result = self.result.as_ref().map_or_else(String::new, |name| format!("{name}: "));
         let limit = match &self.limit {
@@ -304,7 +304,7 @@ impl Condition {
     }
 }
 
-/// A duration in the largest unit that represents it exactly.
+/// Formats a duration in the largest unit that represents it exactly.
 fn format_duration(ns: u64) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     let exact = units.into_iter().find(|(unit, _)| ns > 0 && ns.is_multiple_of(*unit));

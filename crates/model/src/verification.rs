@@ -1,9 +1,9 @@
-//! Verification: which write puts which data where, how far the writer had got, and the outcome of reading
-//! everything back.
+//! Verification: which data each write puts where, how far the writer got, and the result of reading everything
+//! back.
 //!
 //! Positions are computed, so that no table can be lost with the machine. Writes are numbered from 1. A pass writes
 //! every block of the span once, in its own order. After every `sync_every` writes, and at the end of each pass,
-//! nothing is in flight and everything is made stable; only then the [`Mark`] moves on.
+//! nothing is in flight and a sync makes everything stable. Only then the [`Mark`] advances.
 
 use crate::Known;
 use crate::job::Kind;
@@ -41,13 +41,13 @@ pub struct Verification {
     pub sync_every: u64,
 }
 
-/// How far the writer had got.
+/// How far the writer got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mark {
-    /// All writes up to this one are stable.
+    /// Number of the last write that is stable, with all earlier ones.
     pub synced: u64,
-    /// No write after this one was begun.
+    /// Number of the last write that may have begun.
     pub begun: u64,
 }
 
@@ -59,47 +59,47 @@ pub struct State {
     pub fathom_verify: u32,
     /// Path of the target when it was written.
     pub target: String,
-    /// The written data.
+    /// What is written where.
     pub verification: Verification,
-    /// How far.
+    /// How far the writer got.
     pub mark: Mark,
 }
 
 impl Verification {
-    /// Writes in all.
+    /// Returns the total number of writes.
     pub fn writes(&self) -> u64 {
         self.blocks.saturating_mul(u64::from(self.passes))
     }
 
-    /// Number of blocks times their size.
+    /// Returns the size of the span in bytes.
     pub fn span_bytes(&self) -> u64 {
         self.blocks.saturating_mul(u64::from(self.block_bytes))
     }
 
-    /// The next write after `synced` at which nothing is in flight and everything is made stable.
+    /// Returns the number of the next write after `synced` that a sync follows.
     pub fn next_sync(&self, synced: u64) -> u64 {
         let end_of_pass = (synced / self.blocks).saturating_add(1).saturating_mul(self.blocks);
         synced.saturating_add(self.sync_every).min(end_of_pass).min(self.writes())
     }
 
-    /// How far a writer may have got that last reported all writes up to `synced` as stable.
+    /// Returns the mark of a writer that last reported all writes up to `synced` as stable.
     pub fn mark(&self, synced: u64) -> Mark {
         Mark { synced, begun: self.next_sync(synced) }
     }
 
-    /// The data and place of a write, numbered from 1 to [`Verification::writes`].
+    /// Returns the data and place of a write. Writes are numbered from 1 to [`Verification::writes`].
     pub fn stamp(&self, sequence: u64) -> Stamp {
         let (pass, place) = ((sequence - 1) / self.blocks, (sequence - 1) % self.blocks);
         Stamp { id: self.id, offset: self.offset_of(self.order(pass).block(place)), sequence }
     }
 
-    /// The required and the allowed content of the block that is read back at this turn, from 0; `None` if no write
-    /// to it was begun.
+    /// Returns the required and the allowed content of the block that is read back at turn `turn`, from 0; `None`
+    /// if no write to that block was begun.
     pub fn expected(&self, turn: u64, mark: Mark) -> Option<Expected> {
         let block = self.order(READING).block(turn);
         let pass = mark.synced / self.blocks;
         let first = pass * self.blocks;
-        // No pass ends between two marks, so at most one write to each block was under way.
+        // No pass ends between two marks, so at most one write to each block was in flight.
         let here = first + self.order(pass).place(block) + 1;
         let before = || (first - self.blocks) + self.order(pass - 1).place(block) + 1;
         let synced = match here {
@@ -119,7 +119,7 @@ impl Verification {
     /// Checks that the numbers are consistent.
     ///
     /// # Errors
-    /// The inconsistent number.
+    /// Which numbers are inconsistent.
     pub fn check(&self) -> Result<(), String> {
         let Self { block_bytes, blocks, passes, sync_every, .. } = *self;
         if block_bytes == 0 || block_bytes > MAX_BLOCK_BYTES || !(block_bytes as usize).is_multiple_of(SECTOR)
@@ -158,13 +158,13 @@ impl State {
     /// Parses the text made by [`State::text`].
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// Why the text is not a state.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let state: Self =
-            serde_json::from_str(text).map_err(|e| format!("it is not the state of a verification: {e}"))?;
+        let state: Self = serde_json::from_str(text)
+            .map_err(|e| format!("the file is not the state of a verification: {e}"))?;
         if state.fathom_verify != FORMAT {
             return Err(format!(
-                "its format is {}, and this fathom reads {FORMAT}; use the fathom that wrote it",
+                "the format of the state is {}, but this fathom reads {FORMAT}; use the fathom that wrote it",
                 state.fathom_verify
             ));
         }
@@ -177,7 +177,7 @@ impl State {
         Ok(state)
     }
 
-    /// As text: JSON on several lines.
+    /// Formats the state as JSON on several lines.
     pub fn text(&self) -> String {
         // Numbers and a string always have a text.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
@@ -238,7 +238,7 @@ impl Order {
     }
 }
 
-/// Most failures and damaged blocks that are listed; the others are only counted.
+/// Maximum number of failures, and of damaged blocks, that are listed. Further ones are only counted.
 pub const LISTED: usize = 100;
 
 /// The result of a verification, on one host or on several that verified together.
@@ -246,7 +246,7 @@ pub const LISTED: usize = 100;
 pub struct Verifications {
     /// The program that verified.
     pub fathom: Producer,
-    /// By rank.
+    /// The results by rank.
     pub hosts: Vec<OnHost>,
 }
 
@@ -255,7 +255,7 @@ pub struct Verifications {
 pub struct OnHost {
     /// Name of the host; `None` if it verified alone.
     pub host: Option<String>,
-    /// The result, or why it is not known.
+    /// The result, or why it is unknown.
     pub outcome: Known<Verified>,
 }
 
@@ -264,7 +264,7 @@ pub struct OnHost {
 pub struct Verified {
     /// The verification that was requested.
     pub verification: Verification,
-    /// How far the writer had got.
+    /// How far the writer got.
     pub mark: Mark,
     /// Path of the target.
     pub target: String,
@@ -274,24 +274,24 @@ pub struct Verified {
     pub written: Option<(Written, Duration)>,
     /// The reads and their duration; `None` if writing was interrupted.
     pub read: Option<(ReadBack, Duration)>,
-    /// Describes the source of the reads.
+    /// Where the reads came from, as text.
     pub source: String,
     /// Notes for the reader.
     pub notes: Vec<String>,
     /// The file of the state, as [`crate::name::text`] of the path.
     pub state: Option<String>,
-    /// The host whose data were read back; `None` for its own.
+    /// Name of the host whose data was read back; `None` if it was this host.
     pub read_of: Option<String>,
 }
 
-/// The verdict. Ordered by severity over several hosts: damage on one host decides, regardless of the others.
+/// The verdict on a verification, ordered by severity. Over several hosts the worst one decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// All blocks that were read back are correct.
+    /// All blocks that were read back are correct, and nothing failed.
     Verified,
-    /// Not all was read back.
+    /// Not all blocks were read back.
     Interrupted,
-    /// Something is not, or could not be written or read.
+    /// A block is damaged, or a write or read failed.
     Damaged,
 }
 
@@ -334,7 +334,7 @@ impl Verifications {
 }
 
 impl OnHost {
-    /// The verdict on this host: an unknown result counts as not read back.
+    /// Returns the verdict on this host. An unknown result counts as not read back.
     pub fn verdict(&self) -> Verdict {
         self.outcome.as_ref().map_or(Verdict::Interrupted, Verified::verdict)
     }
@@ -350,7 +350,7 @@ impl Verified {
         if self.damaged() == 0 && self.failed_writes() == 0 { Verdict::Verified } else { Verdict::Damaged }
     }
 
-    /// Number of blocks that are damaged or cannot be read.
+    /// Returns the number of blocks that are damaged or cannot be read.
     pub fn damaged(&self) -> u64 {
         self.read.as_ref().map_or(0, |(r, _)| r.damaged + r.failures.count())
     }
@@ -360,7 +360,7 @@ impl Verified {
         self.written.as_ref().map_or(0, |(w, _)| w.failures.count())
     }
 
-    /// Bytes of this many blocks.
+    /// Returns the size of `blocks` blocks in bytes.
     pub fn bytes_of(&self, blocks: u64) -> u64 {
         blocks.saturating_mul(u64::from(self.verification.block_bytes))
     }
@@ -372,22 +372,22 @@ impl Verified {
 pub enum Ending {
     /// All was written.
     Complete,
-    /// The time was over.
+    /// The time was up.
     Time,
-    /// The stop flag came up.
+    /// The stop flag was set.
     Interrupted,
-    /// A write or a sync failed. Writes begun since the last mark may or may not be there.
+    /// A write or a sync failed. Writes begun since the last mark may or may not be stored.
     Failed,
 }
 
 /// The result of writing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
-    /// How far it got.
+    /// How far the writer got.
     pub mark: Mark,
-    /// Why no further.
+    /// Why the writing ended.
     pub ending: Ending,
-    /// Failed operations. After the first failure nothing more is begun.
+    /// Failed operations. After the first failure no further operation begins.
     pub failures: Failures,
 }
 
@@ -396,26 +396,26 @@ pub struct Written {
 pub struct ReadBack {
     /// Blocks that were read and examined.
     pub blocks: u64,
-    /// Blocks without any begun write: they are not read.
+    /// Blocks without a begun write, which are not read.
     pub unwritten: u64,
-    /// Blocks that must contain a write. If there are none, nothing is verified.
+    /// Blocks that must contain a write. If there are none, the verification proves nothing.
     pub must: u64,
-    /// Blocks that contain a complete write that was begun and not made stable.
+    /// Blocks that contain a complete write that was begun but not made stable.
     pub newer: u64,
-    /// Offsets of the first blocks that contain part of such a write.
+    /// Offsets of the first blocks that contain a part of such a write.
     pub partial: Vec<u64>,
-    /// How many there are.
+    /// Number of blocks that contain a part of such a write.
     pub partials: u64,
     /// Blocks that are damaged, lost ones included.
     pub damaged: u64,
-    /// The part of the written area that the target no longer has.
+    /// The part of the written range that the target no longer has; `None` if it has all of it.
     #[serde(default)]
     pub lost: Option<Lost>,
-    /// The first damaged blocks, by offset.
+    /// The first damaged blocks, as offset and damage.
     pub damage: Vec<(u64, Damage)>,
     /// Reads that failed.
     pub failures: Failures,
-    /// The stop flag came up before all was read.
+    /// Whether the stop flag was set before everything was read.
     pub interrupted: bool,
 }
 
@@ -424,13 +424,13 @@ pub struct ReadBack {
 pub struct Lost {
     /// End of the target.
     pub from_bytes: u64,
-    /// End of the written area.
+    /// End of the written range.
     pub to_bytes: u64,
-    /// Blocks that are lost partly or completely.
+    /// Number of blocks that are lost partly or completely.
     pub blocks: u64,
 }
 
-/// Operations that failed or moved too little.
+/// Operations that failed or moved fewer bytes than requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failures {
     /// Number of failures by kind and errno, in this order.
@@ -444,25 +444,25 @@ pub struct Failures {
 pub struct FailureCount {
     /// Kind of operation.
     pub kind: Kind,
-    /// Error number; 0 for operations that moved too little.
+    /// Error number; 0 for operations that moved fewer bytes than requested.
     pub errno: i32,
-    /// How many.
+    /// Number of these failures.
     pub count: u64,
 }
 
-/// An operation that failed or moved too little.
+/// An operation that failed or moved fewer bytes than requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
     /// Kind of operation.
     pub kind: Kind,
     /// Offset in bytes; for a sync the number of the last write before it.
     pub at: u64,
-    /// Bytes moved, or minus errno.
+    /// Bytes moved, or a negative errno.
     pub result: i32,
 }
 
 impl Failures {
-    /// How many, of every kind.
+    /// Returns the number of failures of all kinds.
     pub fn count(&self) -> u64 {
         self.counts.iter().map(|c| c.count).sum()
     }
@@ -554,7 +554,7 @@ mod tests {
             change(&mut state);
             State::parse(&state.text()).expect_err("it is broken")
         };
-        assert!(broken(|s| s.fathom_verify = 2).contains("format is 2"));
+        assert!(broken(|s| s.fathom_verify = 2).contains("format of the state is 2"));
         assert!(broken(|s| s.verification.blocks = 0).contains("0 blocks"));
         assert!(broken(|s| s.verification.blocks = u64::MAX).contains("not possible"));
         assert!(broken(|s| s.verification.offset_bytes = u64::MAX).contains("not possible"));

@@ -1,25 +1,25 @@
 //! One interval of `fathom watch`: devices, their load, and processes. `docs/reference/watch.md` documents the JSON
 //! keys.
 //!
-//! `None` means not known, or nothing to divide by; zero means zero.
+//! `None` means that a value is unknown, or that its divisor is zero. Zero is a measured zero.
 
 use crate::Known;
 use crate::evidence::DiskCounters;
 use crate::machine::{Direction, LayerKind, SameBy};
 use serde::Serialize;
 
-/// One interval.
+/// One interval of `fathom watch`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Watched {
     /// Whether it is the first interval of this call.
     pub first: bool,
-    /// Whether the text has column headings above it.
+    /// Whether column headings precede it in the text output.
     pub headed: bool,
     /// End of the interval, RFC 3339.
     pub time: String,
-    /// Devices, those of a target from the top down.
+    /// The devices. Those of a target are ordered from the top down.
     pub devices: Vec<WatchedDevice>,
-    /// How the CPUs spent the interval; `None` if it is not shown or not known.
+    /// How the CPUs spent the interval; `None` if this is not shown or unknown.
     pub cpu: Option<CpuShares>,
     /// Processes that moved the most data; `None` if they were not sampled in this interval.
     pub processes: Option<Processes>,
@@ -29,21 +29,21 @@ pub struct Watched {
     pub layout: Layout,
 }
 
-/// Content of an interval's text output; iostat's options set it.
+/// What the text output of an interval contains. The options of iostat set it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Layout {
-    /// Every column, in several tables if the width is too small for one (`-x`).
+    /// Whether to print every column, in several tables if the width is too small for one (`-x`).
     pub all_columns: bool,
-    /// The time above each interval (`-t`).
+    /// Whether to print the time above each interval (`-t`).
     pub time: bool,
-    /// The names of device mapper volumes instead of `dm-0` (`-N`).
+    /// Whether to print the names of device mapper volumes instead of `dm-0` (`-N`).
     pub volume_names: bool,
-    /// Only devices that completed a request in the interval (`-z`).
+    /// Whether to print only devices that completed a request in the interval (`-z`).
     pub active_only: bool,
     /// The unit of throughput (`-k`, `-m`).
     pub unit: RateUnit,
-    /// The rule and the figures of each conclusion (`--explain`).
+    /// Whether to print the rule and the figures of each conclusion (`--explain`).
     pub explain: bool,
 }
 
@@ -52,15 +52,15 @@ pub struct Layout {
 pub struct LoadOverTime {
     /// Targets as typed; empty for all disks in use.
     pub targets: Vec<String>,
-    /// When the first interval ended, RFC 3339; empty before.
+    /// End of the first interval, RFC 3339; empty before it.
     pub started: String,
-    /// When the last interval ended, RFC 3339.
+    /// End of the last interval, RFC 3339.
     pub ended: String,
-    /// How many intervals each point is the mean of.
+    /// Number of intervals in the mean of each point.
     pub intervals_per_point: u32,
     /// Each device with its points.
     pub devices: Vec<DeviceOverTime>,
-    /// Conclusions with the time at which each was first drawn.
+    /// Conclusions, each with the time at which it was first drawn.
     pub conclusions: Vec<(String, String)>,
 }
 
@@ -71,7 +71,7 @@ pub struct DeviceOverTime {
     pub name: String,
     /// Its points, in order.
     pub points: Vec<LoadPoint>,
-    /// Why its load cannot be compared with measured capacities; `None` if it can, or if the device has no limit of
+    /// Why the load cannot be compared with measured capacities; `None` if it can, or if the device has no limit of
     /// its own.
     pub limit_unknown: Option<String>,
 }
@@ -79,15 +79,15 @@ pub struct DeviceOverTime {
 /// One point of a load over time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LoadPoint {
-    /// Start and end in s since watching began.
+    /// Start and end in seconds since watching began.
     pub span_s: [f64; 2],
-    /// Reads and writes per second; `None` if they are not known.
+    /// Reads and writes per second; `None` if unknown.
     pub per_s: Option<[f64; 2]>,
-    /// 10^6 bytes per second read and written; `None` if they are not known.
+    /// 10^6 bytes per second read and written; `None` if unknown.
     pub mb_per_s: Option<[f64; 2]>,
-    /// Lower bound of the load in percent of the measured capacity; `None` if it is not known.
+    /// Lower bound of the load in percent of the measured capacity; `None` if unknown.
     pub at_least_percent: Option<f64>,
-    /// Upper bound of the load; `None` if it is not known.
+    /// Upper bound of the load in percent of the measured capacity; `None` if unknown.
     pub at_most_percent: Option<f64>,
 }
 
@@ -113,7 +113,7 @@ impl RateUnit {
         }
     }
 
-    /// The throughput of these requests in this unit.
+    /// Returns the throughput of these requests in this unit.
     pub fn throughput(self, requests: &Requests) -> f64 {
         match self {
             Self::Mb => requests.mb_per_s,
@@ -123,25 +123,25 @@ impl RateUnit {
     }
 }
 
-/// Percent of the time of all CPUs in an interval, from `/proc/stat`. All six add up to 100.
+/// Shares of the time of all CPUs in an interval, in percent, from `/proc/stat`. The six shares add up to 100.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuShares {
-    /// Programs, guests included.
+    /// Running programs, including guests.
     pub user_percent: f64,
-    /// Programs with a lowered priority.
+    /// Running programs with a lowered priority.
     pub nice_percent: f64,
-    /// The kernel, interrupts included.
+    /// Running the kernel, including interrupts.
     pub system_percent: f64,
-    /// Idle, while a program of this CPU waited for storage.
+    /// Idle while a program on this CPU waited for storage.
     pub iowait_percent: f64,
-    /// Taken by the hypervisor.
+    /// Time that the hypervisor took.
     pub steal_percent: f64,
-    /// Idle, and no program waited for storage.
+    /// Idle, with no program waiting for storage.
     pub idle_percent: f64,
 }
 
-/// The state of a device in one interval, as its user would describe it.
+/// A conclusion about a device in one interval, as its user would describe the state of the device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Conclusion {
@@ -151,21 +151,21 @@ pub struct Conclusion {
     pub text: String,
     /// The rule as a sentence, with the figures that it was applied to.
     pub basis: String,
-    /// Whether the rule did not apply in the interval before.
+    /// Whether the rule did not apply in the previous interval.
     #[serde(skip)]
     pub is_new: bool,
 }
 
-/// The rules that conclusions are drawn by.
+/// The rules that lead to conclusions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
     /// The load is at the measured capacity of the device.
     AtLimit,
-    /// The load is at the measured IOPS and far below the measured throughput.
+    /// The load is at the measured IOPS but far below the measured throughput.
     IopsNotThroughput,
-    /// Twice the load would be more than was measured on the device.
+    /// Twice the load would exceed the measured capacity of the device.
     TwiceDoesNotFit,
     /// Requests are as large as the kernel's limit, which may be raised.
     AtRequestSizeLimit,
@@ -182,20 +182,21 @@ pub struct WatchedDevice {
     pub number: String,
     /// Disk, partition, RAID or another layer, by its name and `/sys/class/block`.
     pub kind: LayerKind,
-    /// Number of layers of the target above it; 0 if it was not watched for a target.
+    /// Number of layers of the target above the device; 0 if it was not watched for a target.
     pub level: usize,
     /// Kernel names of the devices below it.
     pub below: Vec<String>,
-    /// Its figures, or why they are not known.
+    /// Figures of the interval, or why they are unknown.
     pub figures: Known<DeviceInterval>,
-    /// Its load as a share of measured capacities; `None` for kinds of device without a load, such as partitions.
+    /// Load as a share of measured capacities, or why it is unknown; `None` for kinds of device without a load,
+    /// such as partitions.
     pub load: Option<Known<Load>>,
-    /// Conclusions from the figures; empty if they support none.
+    /// Conclusions from the figures; may be empty.
     pub conclusions: Vec<Conclusion>,
     /// The counters at the end of the interval; `None` if the device is gone.
     pub counters: Option<DiskCounters>,
-    /// Latencies of its requests from the kernel's block events, or why they are not known; `None` if this device
-    /// was not traced.
+    /// Latencies of the requests from the kernel's block events, or why they are unknown; `None` if the device was
+    /// not traced.
     pub latency: Option<Known<Latencies>>,
 }
 
@@ -213,7 +214,7 @@ impl WatchedDevice {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceInterval {
-    /// Length of the interval in s.
+    /// Length of the interval in seconds.
     pub seconds: f64,
     /// Requests that fetched data.
     pub read: Requests,
@@ -223,9 +224,9 @@ pub struct DeviceInterval {
     pub discard: Option<Requests>,
     /// Flushes; `None` if the kernel does not count them.
     pub flush: Option<FlushRequests>,
-    /// Mean requests in flight, including waiting ones.
+    /// Mean number of requests in flight, including waiting ones.
     pub depth_mean: f64,
-    /// Requests in flight at its end.
+    /// Requests in flight at the end of the interval.
     pub in_flight: u64,
     /// Percent of the time with at least one request in flight. Not a measure of load for a device that serves
     /// several requests at once.
@@ -236,7 +237,7 @@ pub struct DeviceInterval {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Requests {
-    /// Completed per second.
+    /// Completed requests per second.
     pub per_s: f64,
     /// 10^6 bytes per second.
     pub mb_per_s: f64,
@@ -256,7 +257,7 @@ pub struct Requests {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlushRequests {
-    /// Completed per second.
+    /// Completed flushes per second.
     pub per_s: f64,
     /// Mean time in ms; `None` if none completed.
     pub await_ms: Option<f64>,
@@ -270,14 +271,14 @@ pub struct Latencies {
     pub read: Option<Latency>,
     /// Requests that move data to the device.
     pub write: Option<Latency>,
-    /// Requests that tell the device which blocks are unused (trim).
+    /// Requests that inform the device which blocks are unused (trim).
     pub discard: Option<Latency>,
     /// Flushes that reached the device.
     pub flush: Option<Latency>,
 }
 
 impl Latencies {
-    /// All that there are, with their names.
+    /// Returns the latencies that are known, with their names.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, Latency)> {
         let all =
             [("read", self.read), ("write", self.write), ("discard", self.discard), ("flush", self.flush)];
@@ -285,18 +286,18 @@ impl Latencies {
     }
 }
 
-/// Time from a request's insertion into the scheduler to its completion. Without an insertion it starts at the
-/// issue to the driver.
+/// Time from a request's insertion into the scheduler to its completion. If a request was not inserted, the time
+/// starts at its issue to the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Latency {
-    /// How many completed.
+    /// Number of completed requests.
     pub requests: u64,
-    /// Median in ms; `None` if fewer than 10 requests took longer, too few for a reliable value.
+    /// Median in ms; `None` if fewer than 10 requests took longer, which is too few for a reliable value.
     pub p50_ms: Option<f64>,
-    /// 99 of 100 took no longer, in ms; `None` as above.
+    /// 99th percentile in ms; `None` if fewer than 10 requests took longer.
     pub p99_ms: Option<f64>,
-    /// The longest, in ms.
+    /// Maximum in ms.
     pub max_ms: f64,
 }
 
@@ -314,11 +315,11 @@ pub struct ProcessRequests {
     pub depth_mean: f64,
 }
 
-/// System calls of a process that move data or make them stable.
+/// System calls of a process that move data or make it stable.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessCalls {
-    /// Length of the counted time in s.
+    /// Length of the counted time in seconds.
     pub seconds: f64,
     /// Calls that it made, the most frequent first.
     pub calls: Vec<Call>,
@@ -332,13 +333,13 @@ pub struct ProcessCalls {
 pub struct Call {
     /// Name in its manual page.
     pub name: String,
-    /// How often.
+    /// Number of calls.
     pub count: u64,
     /// Calls per second.
     pub per_s: f64,
 }
 
-/// Page faults, of mapped files and of all other memory.
+/// Page faults of mapped files and of all other memory.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultRates {
@@ -358,11 +359,12 @@ pub struct SomeRequests {
     pub mb_per_s: f64,
     /// Median size in bytes.
     pub p50_bytes: u64,
-    /// The smallest.
+    /// Smallest size in bytes.
     pub min_bytes: u64,
-    /// The largest.
+    /// Largest size in bytes.
     pub max_bytes: u64,
-    /// Percent that began at the end of one of its last 64 requests of this direction on this device.
+    /// Share of requests that began where one of the last 64 requests of the process in this direction on this
+    /// device ended, in percent.
     pub sequential_percent: f64,
 }
 
@@ -370,13 +372,14 @@ pub struct SomeRequests {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Load {
-    /// Lower bound in percent of the measured capacity.
+    /// Lower bound of the load in percent of the measured capacity.
     pub at_least_percent: f64,
-    /// Upper bound; `None` if a direction in use was never measured.
+    /// Upper bound of the load in percent of the measured capacity; `None` if a direction in use was never
+    /// measured.
     pub at_most_percent: Option<f64>,
     /// Directions in use without a measured capacity.
     pub not_measured: Vec<Direction>,
-    /// Whether the measured capacity was a cgroup's limit.
+    /// Whether the measured capacity was the limit of a cgroup.
     pub throttled: bool,
     /// How the device was matched with the measured one.
     pub same_by: SameBy,
@@ -388,7 +391,7 @@ pub struct Load {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MeasuredIn {
-    /// Its id.
+    /// Id of the session.
     pub session: String,
     /// Start of that session, RFC 3339.
     pub started: Option<String>,
@@ -404,15 +407,15 @@ impl MeasuredIn {
 /// Processes that did I/O.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Processes {
-    /// Time in s that their figures are of.
+    /// Length of the time that the figures cover, in seconds.
     pub seconds: f64,
     /// Processes that moved the most data, in descending order.
     pub most: Vec<WatchedProcess>,
-    /// How many more moved something.
+    /// Number of further processes that moved data.
     pub more: usize,
     /// Number of processes whose I/O this user may not read.
     pub hidden: usize,
-    /// Why the calls that were to be counted are not known.
+    /// Why the requested call counts are unknown; `None` if they are known.
     pub calls_not_known: Option<String>,
 }
 
@@ -426,57 +429,59 @@ pub struct WatchedProcess {
     pub tid: Option<u32>,
     /// Name, as `ps -o comm` shows it.
     pub name: String,
-    /// Whether it is a kernel thread, which moves data for others.
+    /// Whether it is a kernel thread, which moves data for other processes.
     pub kernel: bool,
-    /// The name of the parent process if this entry sums its ended children; `pid` is the parent's id. `None` for a
-    /// process or a thread.
+    /// Name of the parent process if this entry sums up its ended children; `pid` is then the parent's id. `None`
+    /// for a process or a thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub children_of: Option<String>,
-    /// 10^6 bytes per second fetched from storage for it, on all devices (`read_bytes`).
+    /// 10^6 bytes per second fetched from storage for the process, on all devices (`read_bytes`).
     pub read_mb_per_s: f64,
-    /// 10^6 bytes per second that it made dirty or sent to storage, on all devices (`write_bytes`).
+    /// 10^6 bytes per second that the process made dirty or sent to storage, on all devices (`write_bytes`).
     pub write_mb_per_s: f64,
-    /// 10^6 bytes per second that its calls read, including page cache and pipes (`rchar`), without io_uring.
+    /// 10^6 bytes per second that the process's calls read, including page cache and pipes (`rchar`), without
+    /// io_uring.
     pub rchar_mb_per_s: f64,
-    /// 10^6 bytes per second that its calls wrote, including page cache and pipes (`wchar`), without io_uring.
+    /// 10^6 bytes per second that the process's calls wrote, including page cache and pipes (`wchar`), without
+    /// io_uring.
     pub wchar_mb_per_s: f64,
-    /// Calls per second that read (`syscr`).
+    /// Read calls per second (`syscr`).
     pub read_calls_per_s: f64,
-    /// Calls per second that write (`syscw`).
+    /// Write calls per second (`syscw`).
     pub write_calls_per_s: f64,
-    /// How it has files on the watched devices open, or why that is not known.
+    /// How the process has files on the watched devices open, or why this is unknown.
     #[serde(serialize_with = "known")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<Open>"))]
     pub open: Known<Open>,
-    /// Its requests to the watched devices; `None` if they are not known.
+    /// Requests of the process to the watched devices; `None` if unknown.
     pub requests: Option<ProcessRequests>,
-    /// Its system calls that move data; `None` if they were not counted over the whole time.
+    /// System calls of the process that move data; `None` if they were not counted over the whole time.
     pub calls: Option<ProcessCalls>,
 }
 
-/// How a process has files on the watched devices open: each flag is true if it applies to at least one file.
+/// How a process has files on the watched devices open. Each flag is true if it applies to at least one file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a word of its own, and a key of JSON")]
 pub struct Open {
-    /// Descriptors of files or devices there.
+    /// Number of open files and devices.
     pub files: usize,
-    /// Opened past the page cache (`O_DIRECT`).
+    /// Whether a file was opened with direct I/O (`O_DIRECT`).
     pub direct: bool,
-    /// Opened without `O_DIRECT`.
+    /// Whether a file was opened without `O_DIRECT`.
     pub buffered: bool,
-    /// Writes wait until they are stable (`O_SYNC`, `O_DSYNC`).
+    /// Whether writes to a file wait until they are stable (`O_SYNC`, `O_DSYNC`).
     pub sync: bool,
-    /// A file there is mapped, other than for executing it.
+    /// Whether a file is mapped for anything but execution.
     pub mmap: bool,
-    /// The process has an io_uring; its files cannot be determined.
+    /// Whether the process has an io_uring, whose files cannot be determined.
     pub io_uring: bool,
-    /// Whether the process has more descriptors than were read.
+    /// Whether the process has more descriptors than fathom read.
     pub cut: bool,
 }
 
 impl Open {
-    /// `direct, sync, io_uring`.
+    /// Formats the flags: `direct, sync, io_uring`.
     pub fn describe(self) -> String {
         let all = [
             (self.direct, "direct"),

@@ -4,31 +4,31 @@ use crate::stderr;
 use std::process::ExitCode;
 pub use sys::cause;
 
-/// Exit code after a signal that ended the call: 128 + SIGINT.
+/// Exit code after a signal that ended the program: 128 + SIGINT.
 pub const INTERRUPTED: u8 = 130;
 
 /// Why there is no report.
 #[derive(Debug)]
 pub enum Failure {
-    /// The request is impossible on any machine: exit 2.
+    /// The command is impossible on any machine: exit code 2.
     Usage(String),
-    /// A typed text is invalid. The message points at the place, in colours on a terminal: exit 2.
+    /// A text that the user typed is invalid: exit code 2. The message points at the place, in colours on a terminal.
     Pointed {
         /// The message.
         plain: String,
-        /// The message in colours.
+        /// The same message in colours.
         coloured: String,
     },
-    /// The machine or its settings do not allow it: exit 3.
+    /// The machine or its settings do not allow the command: exit code 3.
     Refused(String),
-    /// A signal ended the call before it measured anything: exit 130.
+    /// A signal ended the program before it measured anything: exit code 130.
     Interrupted,
-    /// Another process of the same measurement prints the reason; this one only sets the exit code.
+    /// Another host prints the reason. This process only sets the exit code.
     Elsewhere(u8),
 }
 
 impl Failure {
-    /// The message without the prefix.
+    /// Returns the message without the prefix.
     pub fn message(&self) -> &str {
         match self {
             Self::Usage(text) | Self::Refused(text) | Self::Pointed { plain: text, .. } => text,
@@ -47,7 +47,7 @@ impl Failure {
         }
     }
 
-    /// Prints the message and returns the exit code.
+    /// Prints the message to standard error, and returns the exit code.
     pub fn tell(&self) -> ExitCode {
         match self {
             Self::Elsewhere(_) => {}

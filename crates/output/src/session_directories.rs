@@ -1,4 +1,4 @@
-//! Where sessions are kept. Only sessions may be written there, so the rules for output files need to know it too.
+//! The directories of sessions. Only sessions may be written there, so the rules for output files use this list too.
 
 use rustix::fs::{Access, AtFlags, CWD, accessat, statfs};
 use std::os::unix::fs::MetadataExt;
@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 
 /// Path of the sessions below a data directory.
 const BELOW: &str = "fathom/sessions";
-/// Mode bits that let others than the owner write.
+/// Mode bits that let users other than the owner write.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Directories that may hold sessions, best first. The shared directory among the temporary files is included only if the
-/// user's own is not writable: its name is public, and other users may have put files there.
+/// Returns the directories that may hold sessions, best first. Includes the shared one among the temporary files only if the user's own is
+/// not writable: its name is public, so other users may have put files there.
 pub fn session_directories() -> Vec<PathBuf> {
     let home = user_directory();
     let usable = home.as_deref().is_some_and(is_usable);
     home.into_iter().chain(shared().filter(|_| !usable)).collect()
 }
 
-/// The directory of sessions in the user's own data.
+/// Returns the session directory in the user's own data directory.
 pub fn user_directory() -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
     let home = absolute("XDG_DATA_HOME").or_else(|| absolute("HOME").map(|h| h.join(".local/share")));
@@ -28,17 +28,17 @@ pub fn user_directory() -> Option<PathBuf> {
 const PROC_SUPER_MAGIC: u64 = 0x9fa0;
 const SYSFS_MAGIC: u64 = 0x6265_6572;
 
-/// Whether a directory can be made and written, as far as this can be determined without doing it.
+/// Returns whether a directory can be made and written, as far as this can be determined without doing it.
 fn is_usable(dir: &Path) -> bool {
     let there = dir.ancestors().find(|d| d.symlink_metadata().is_ok());
     let writable = |d: &Path| accessat(CWD, d, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_ok();
-    // Root has write permission everywhere in /proc and /sys, but cannot make files there.
+    // Root has write permission everywhere in /proc and /sys, but cannot create files there.
     let makes_files =
         |d: &Path| statfs(d).is_ok_and(|fs| ![PROC_SUPER_MAGIC, SYSFS_MAGIC].contains(&(fs.f_type as u64)));
     there.is_some_and(|d| d.is_dir() && writable(d) && makes_files(d))
 }
 
-/// The session directory among the temporary files; `None` if another user made it or may write to it.
+/// Returns the session directory among the temporary files; `None` if another user made it or may write to it.
 fn shared() -> Option<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let dir = std::env::temp_dir().join(format!("fathom-{user}"));

@@ -1,4 +1,5 @@
-//! Standard error: messages about progress and failures. They cannot control the terminal and never end the program.
+//! Standard error: messages about progress and failures. Foreign text in them cannot control the terminal, and a failed write never ends
+//! the program.
 
 use crate::stream;
 use model::name::visible;
@@ -7,8 +8,7 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::os::fd::BorrowedFd;
 
-/// Redirects standard error to standard output because its destination must not be written; discards it if standard output
-/// is a disk too.
+/// Redirects standard error to standard output, because its destination must not be written. Discards it if standard output is a disk too.
 pub fn divert() {
     let sent = if is_disk(rustix::stdio::stdout()) {
         let null = File::options().write(true).open("/dev/null");

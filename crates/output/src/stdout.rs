@@ -1,6 +1,6 @@
-//! Standard output: prints text, reports and bytes completely or returns an error.
+//! Standard output: prints text, reports and bytes completely, or returns an error.
 //!
-//! Text cannot control the terminal: escape sequences that fathom did not make are replaced.
+//! Text cannot control the terminal, because escape sequences from other sources are replaced.
 
 use crate::failure::{Failure, cause};
 use crate::stream;
@@ -18,7 +18,7 @@ const NUMBER: i32 = 1;
 /// Prints text without colours.
 ///
 /// # Errors
-/// [`Failure::Refused`] if it cannot be written. A closed pipe is not an error.
+/// [`Failure::Refused`] if standard output cannot be written. A closed pipe is not an error.
 pub fn text(text: &str) -> Result<(), Failure> {
     bytes(&harmless(text.as_bytes(), Content::Text))
 }
@@ -34,7 +34,7 @@ pub fn report<K: ReportKind + ?Sized>(format: &Format, report: &K, style: Style)
 /// Renders a report for standard output, fitted to its width and colours.
 ///
 /// # Errors
-/// Returns a failure if the format cannot write this kind of report.
+/// A failure if the format cannot write this kind of report.
 pub fn fitted<K: ReportKind + ?Sized>(
     format: &Format,
     report: &K,
@@ -64,7 +64,7 @@ pub fn rendered<K: ReportKind + ?Sized>(
     Ok(harmless(&render(format, report, style)?, format.content))
 }
 
-/// Renders a report for an error message, if it cannot be printed: in this format if that is text.
+/// Renders a report for an error message after a failed print. Uses this format if it is text.
 pub fn as_text<K: ReportKind + ?Sized>(format: &Format, report: &K, style: Style) -> String {
     let format = if format.content == Content::Bytes { TEXT } else { format };
     let bytes = render(format, report, style).unwrap_or_else(|why| why.message().as_bytes().to_vec());
@@ -102,9 +102,10 @@ pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     piece(bytes).map(|_| ())
 }
 
-/// Prints one part of a continuing output. Returns its line count, or `None` if the pipe is closed.
+/// Prints one part of a continuing output. Returns the number of its lines; `None` if the pipe is closed.
 ///
 /// # Errors
+///
 /// As [`report()`].
 pub fn part<K: ReportKind + ?Sized>(format: &Format, part: &K) -> Result<Option<usize>, Failure> {
     let style = Style { width: stream::columns(Some(rustix::stdio::stdout())), ..Style::default() };
@@ -113,7 +114,7 @@ pub fn part<K: ReportKind + ?Sized>(format: &Format, part: &K) -> Result<Option<
     Ok(piece(&shown)?.then_some(lines))
 }
 
-/// Lines of the terminal; `None` if standard output is not a terminal.
+/// Returns the number of lines of the terminal; `None` if standard output is not a terminal.
 pub fn screen_rows() -> Option<usize> {
     if !io::stdout().is_terminal() {
         return None;
@@ -121,9 +122,10 @@ pub fn screen_rows() -> Option<usize> {
     stream::rows(rustix::stdio::stdout())
 }
 
-/// Prints a piece of a long output. Returns whether the reader is still there.
+/// Prints a piece of a long output. Returns whether the reader still reads.
 ///
 /// # Errors
+///
 /// As [`text`].
 pub fn piece(bytes: &[u8]) -> Result<bool, Failure> {
     let written = match () {
@@ -165,7 +167,7 @@ fn closed() -> io::Error {
     io::Error::other("it was closed when fathom was started")
 }
 
-/// Whether the terminal can position text, according to `TERM`. A terminal without a name cannot.
+/// Returns whether the terminal can position text, according to `TERM`. If `TERM` is not set, it cannot.
 pub fn places_text() -> bool {
     std::env::var_os("TERM").is_some_and(|kind| !kind.is_empty() && kind != "dumb")
 }

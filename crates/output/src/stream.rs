@@ -6,16 +6,16 @@ use rustix::termios::tcgetwinsize;
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Narrowest layout.
+/// Minimum columns of a layout.
 const NARROWEST: usize = 20;
 
-/// Whether to use colours on a stream: it is a terminal with colours, and `NO_COLOR` is unset.
+/// Returns whether to use colours on a stream: it is a terminal with colours, and `NO_COLOR` is not set.
 pub fn has_colours(stream: &impl IsTerminal) -> bool {
     let is_dumb = std::env::var_os("TERM").is_some_and(|kind| kind == "dumb");
     stream.is_terminal() && !is_dumb && std::env::var_os("NO_COLOR").is_none()
 }
 
-/// Columns of a stream: `COLUMNS`, else the terminal's width, else the default width.
+/// Returns the columns of a stream: those of `COLUMNS`, otherwise the terminal's width, otherwise the default.
 pub fn columns(stream: Option<BorrowedFd<'_>>) -> usize {
     let given = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
     let of_terminal = || Some(usize::from(tcgetwinsize(stream?).ok()?.ws_col));
@@ -23,7 +23,7 @@ pub fn columns(stream: Option<BorrowedFd<'_>>) -> usize {
     known.unwrap_or(report::WIDTH).max(NARROWEST)
 }
 
-/// Lines of a terminal, if it reports them.
+/// Returns the number of lines of a terminal; `None` if it does not report them.
 pub fn rows(terminal: BorrowedFd<'_>) -> Option<usize> {
     tcgetwinsize(terminal).ok().map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0)
 }
@@ -31,7 +31,7 @@ pub fn rows(terminal: BorrowedFd<'_>) -> Option<usize> {
 /// Writes all bytes to a file of any kind. Waits if it is non-blocking.
 ///
 /// # Errors
-/// Why they cannot be written.
+/// Why the bytes cannot be written.
 pub fn write(file: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
     let file: BorrowedFd<'_> = file.as_fd();
     while !bytes.is_empty() {

@@ -3,12 +3,13 @@
 //!
 //! A crate of its own, so that it is optimized in debug builds too: it generates every byte that is written.
 
-/// Words that are made at a time: as many as fill half of the vector registers that every x86-64 has, so that the compiler uses them.
+/// Number of words that are generated together. They fill half of the vector registers of every x86-64, so that the compiler uses these
+/// registers.
 const LANES: usize = 16;
-/// Bytes of these.
+/// Size of these words in bytes.
 const CHUNK_BYTES: usize = LANES * 8;
 
-/// Fills `buffer` with data that no other `key` gives. About 80 GB/s on one core, where the buffer is in its cache.
+/// Fills `buffer` with data that is unique for `key`. About 80 GB/s on one core if the buffer is in its cache.
 ///
 /// Keys that differ in any bit give unrelated data; use (seed + position of the data in the session) as the key.
 pub fn fill(buffer: &mut [u8], key: u64) {
@@ -21,8 +22,9 @@ pub fn fill(buffer: &mut [u8], key: u64) {
     }
 }
 
-/// Each lane has a counter, to which all add the same number: one addition, which vector registers do side by side. A word of xorshift,
-/// the same for all lanes of a chunk, takes away what is regular about that.
+/// Each lane has a counter, and all lanes add the same number to it: one addition in vector registers. A word of xorshift, the same for all
+/// lanes of a chunk, hides the regularity of the counters. Code after the loop must not use the counters: the compiler would move them out
+/// of vector registers, at half the speed.
 // Code after the loop must not use its counters: the compiler would move them out of vector registers, at half the speed.
 fn fill_chunks(chunks: &mut [[u8; CHUNK_BYTES]], key: u64) {
     let base = split_mix(key);
@@ -31,7 +33,7 @@ fn fill_chunks(chunks: &mut [[u8; CHUNK_BYTES]], key: u64) {
         *counter = split_mix(base.wrapping_add(lane));
     }
     let other = |n: usize| split_mix(base.wrapping_add((LANES + n) as u64));
-    // Odd, so that a counter comes round after 2^64 chunks; and xorshift must not start at zero.
+    // The step is odd, so that a counter repeats only after 2^64 chunks. Xorshift must not start at zero.
     let (step, mut common) = (other(0) | 1, other(1) | 1);
     for chunk in chunks {
         common ^= common << 13;

@@ -8,15 +8,15 @@
 
 use model::histogram::Histogram;
 
-/// Classes per octave: fine enough for a valley, wide enough to contain several operations each.
+/// Classes per octave: narrow enough to show a valley, and wide enough to contain several operations each.
 const PER_DOUBLING: f64 = 4.0;
-/// Fewest operations: with fewer the shape is random.
+/// Minimum number of operations. With fewer the shape is random.
 pub const FEWEST_OPS: u64 = 1_000;
-/// Smallest share of the operations in each group.
+/// Minimum share of the operations in each group.
 pub const SHARE_FROM: f64 = 0.10;
-/// Smallest ratio of the medians.
+/// Minimum ratio of the medians.
 pub const RATIO_FROM: f64 = 2.0;
-/// Largest height of the valley relative to the lower peak. Queues make lumpy distributions, so the valley must be clear.
+/// Maximum height of the valley relative to the lower peak. Queues make distributions uneven, so the valley must be clear.
 pub const VALLEY_TO: f64 = 0.25;
 
 /// Two groups of latencies.
@@ -30,7 +30,7 @@ pub struct Modes {
     pub slow_share: f64,
 }
 
-/// Finds two groups in a histogram; `None` if there is one group, or too few operations.
+/// Finds two groups in a histogram; `None` if there is only one group, or too few operations.
 pub fn modes(latencies: &Histogram) -> Option<Modes> {
     if latencies.count() < FEWEST_OPS {
         return None;

@@ -10,17 +10,18 @@
 
 use crate::sample::{mean, median};
 
-/// Fewest values on each side, and their smallest share of the series: fewer are a stall, not a level.
+/// Minimum number of values on each side of a split, and their minimum share of the series. A shorter side is a stall instead of a level.
 const SIDE: (usize, f64) = (4, 0.125);
-/// Standard errors between the levels: a constant, plus a number that is divided by the length. The split is the best of many, and the
-/// error of a short series is uncertain. In simulations of noise this keeps false alarms below 1 % from 16 values on.
+/// Required difference between the levels in standard errors: a constant, plus a number divided by the length. It is high because the split
+/// is the best of many, and because the error of a short series is uncertain. In simulations of noise it keeps false alarms below 1 % from
+/// 16 values on.
 pub const SURELY: (f64, f64) = (5.0, 100.0);
-/// Additional standard errors for a second cut: a pair is the best of many more.
+/// Additional standard errors for a second cut, because a pair of cuts is the best of many more.
 const FOR_ANOTHER: f64 = 1.0;
-/// Smallest share of the difference that happens at the step itself, measured over the nearest part ([`NEAR`]) of the shorter level. A
-/// step has all of it there, a straight line a third, an exponential decay less.
+/// Minimum share of the difference that happens at the step itself, measured over the nearest part ([`NEAR`]) of the shorter level. A step
+/// has the whole difference there, a straight line a third, an exponential decay less.
 const AT_ONCE: f64 = 0.5;
-/// See [`AT_ONCE`]: the part is the length of the shorter level divided by this.
+/// Divisor for [`AT_ONCE`]: the measured part is the length of the shorter level divided by this.
 const NEAR: usize = 3;
 /// Rates below this share of the mean count as this share.
 const FLOOR: f64 = 0.01;
@@ -28,7 +29,7 @@ const FLOOR: f64 = 0.01;
 /// Result of the search.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// No step of that size.
+    /// No step of the wanted size.
     None,
     /// The levels differ, but correlated noise or a drift could explain it.
     Unclear,
@@ -61,7 +62,7 @@ impl Change {
     }
 }
 
-/// Returns the share by which the lower of two values is below the higher one.
+/// Returns by which share the lower of two values is below the higher one.
 fn relative_difference(a: f64, b: f64) -> f64 {
     let (low, high) = (a.min(b), a.max(b));
     if high > 0.0 { 1.0 - low / high } else { 0.0 }
@@ -77,7 +78,7 @@ pub fn change(values: &[f64], smallest: f64) -> Change {
     }
 }
 
-/// Where a series is cut into levels: the first index of each level but the first.
+/// The cuts of a series: the first index of each level except the first one.
 #[derive(Clone, Debug, PartialEq)]
 enum Cuts {
     None,
@@ -85,8 +86,8 @@ enum Cuts {
     Sure(Vec<usize>),
 }
 
-/// Cuts a series at one significant split, or at two that are significant together: a third level counts as noise until it is separated.
-/// Then continues within each level.
+/// Cuts a series at one significant split, or at two splits that are significant together, because a third level counts as noise until it
+/// is cut off. Then searches within each level.
 fn search(values: &[f64], side: usize, smallest: f64) -> Cuts {
     let logs = logarithms(values);
     let Some((first, _)) = best_split(&logs, side) else { return Cuts::None };
@@ -108,7 +109,8 @@ fn search(values: &[f64], side: usize, smallest: f64) -> Cuts {
     Cuts::Sure(all)
 }
 
-/// Cuts at the best split and the best second one, if both are significant. A series that returns to its level had a stall, not a step.
+/// Cuts at the best split and the best second one if both are significant. A series that returns to its first level had a stall instead of
+/// a step.
 fn cut_twice(values: &[f64], logs: &[f64], first: usize, side: usize, smallest: f64) -> Option<Cuts> {
     let (head, tail) = logs.split_at(first);
     let seconds = [best_split(head, side), best_split(tail, side).map(|(at, s)| (at + first, s))];
@@ -123,7 +125,7 @@ fn cut_twice(values: &[f64], logs: &[f64], first: usize, side: usize, smallest: 
 fn check_cuts(values: &[f64], logs: &[f64], cuts: Vec<usize>, smallest: f64) -> Cuts {
     let found = steps(values, &cuts);
     let parts = levels(&cuts, values.len());
-    // Medians too: a stall of a few values moves the mean far.
+    // Medians must differ too, because a stall of a few values moves the mean far.
     let middle = |(from, to): (usize, usize)| median(&values[from..to]);
     let large = |(step, sides): (&Step, &[(usize, usize)])| {
         step.size() >= smallest && relative_difference(middle(sides[0]), middle(sides[1])) >= smallest
@@ -158,7 +160,7 @@ fn steps(values: &[f64], cuts: &[usize]) -> Vec<Step> {
     cuts.iter().zip(means.windows(2)).map(step).collect()
 }
 
-/// Returns the difference close to a step.
+/// Returns the difference directly around a step.
 fn at_once(logs: &[f64], at: usize, lengths: [usize; 2]) -> f64 {
     let near = (lengths[0].min(lengths[1]) / NEAR).max(1);
     mean(&logs[at..at + near]) - mean(&logs[at - near..at])
@@ -179,7 +181,7 @@ pub fn without_levels(values: &[f64], steps: &[Step]) -> Vec<f64> {
 
 /// Noise around the levels.
 struct Noise {
-    /// Variance of one value times the correlation time.
+    /// Variance of one value, multiplied by the correlation time.
     variance: f64,
 }
 
@@ -218,7 +220,7 @@ fn best_split(values: &[f64], side: usize) -> Option<(usize, f64)> {
             continue;
         }
         let (n1, n2) = (at as f64, (n - at) as f64);
-        // The sums within a side count each pair once, the formula twice.
+        // The sums within a side count each pair once, but the formula counts it twice.
         let energy = 2.0 * between / (n1 * n2) - 2.0 * head / (n1 * n1) - 2.0 * tail / (n2 * n2);
         let strength = n1 * n2 / (n1 + n2) * energy;
         if best.is_none_or(|(_, s)| strength > s) {

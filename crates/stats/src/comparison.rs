@@ -14,23 +14,23 @@ use crate::sample::{self, mean, variance};
 use statrs::distribution::{ContinuousCDF, Normal};
 use std::collections::BTreeMap;
 
-/// Allowed probability of error: both tails of a 95 % interval together.
+/// Allowed probability of error, for both tails of a 95 % interval together.
 pub const ALLOWED: f64 = 0.05;
 /// Share of the comparisons that should find a true difference.
 pub const POWER: f64 = 0.80;
-/// Power of each end of an interval, so that both ends are inside the margin in [`POWER`] of the comparisons.
+/// Power of each end of an interval. With it, both ends are inside the margin in [`POWER`] of the comparisons.
 const POWER_OF_AN_END: f64 = 0.90;
-/// Most runs that are reported as needed.
+/// Maximum number of runs that is reported as needed.
 pub const MOST_RUNS: u32 = 1000;
-/// Fewest runs on each side for a significant rank test: the smallest p of 4 against 4 is 2.9 %.
+/// Minimum number of runs on each side for a significant rank test. The smallest p of 4 against 4 is 2.9 %.
 const RUNS_FOR_RANKS: u32 = 4;
 
 /// Difference of the means of logarithms, B minus A.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shift {
-    /// The difference.
+    /// The difference of the means.
     pub delta: f64,
-    /// Its standard error.
+    /// Standard error of the difference.
     error: f64,
     /// Degrees of freedom by Welch and Satterthwaite; NaN if nothing varies.
     degrees: f64,
@@ -39,7 +39,7 @@ pub struct Shift {
 }
 
 impl Shift {
-    /// Compares two lists of logarithms; `None` with fewer than three on a side.
+    /// Compares two lists of logarithms; `None` if a side has fewer than three.
     pub fn new(a: &[f64], b: &[f64]) -> Option<Self> {
         if a.len().min(b.len()) < FEWEST_RUNS {
             return None;
@@ -78,8 +78,8 @@ impl Shift {
         self.degrees.is_finite().then_some(self.degrees)
     }
 
-    /// Returns the two-sided p of the difference if the true difference equals the margin. It is below 5 % exactly if the 95 % interval is
-    /// beyond the margin.
+    /// Returns the two-sided p of the difference if the true difference equals the margin. It is below 5 % exactly if the whole 95 %
+    /// interval is beyond the margin.
     pub fn chance_beyond(&self, margin: f64) -> f64 {
         let beyond = self.delta.abs() - margin;
         if beyond <= 0.0 {
@@ -91,14 +91,15 @@ impl Shift {
         sample::beyond(beyond / self.error, self.degrees).map_or(1.0, |one_tail| 2.0 * one_tail)
     }
 
-    /// Returns the smallest true difference that [`POWER`] of such comparisons would find, corrected for the number of comparisons.
-    /// The interval must be beyond the margin, so the margin is included.
+    /// Returns the smallest true difference that [`POWER`] of such comparisons would find, corrected for the number of comparisons. It
+    /// includes the margin, because the interval must be beyond it.
     pub fn visible(&self, margin: f64, comparisons: usize) -> f64 {
         margin + self.times_error(tail(comparisons)) + self.times_error(POWER)
     }
 
-    /// Returns the runs on each side with which [`POWER`] of such comparisons would be decided, assuming the observed difference and
-    /// variance: the interval is beyond the margin or within the tolerance, whichever takes fewer runs. `None` above [`MOST_RUNS`].
+    /// Returns the number of runs on each side with which [`POWER`] of such comparisons would be decided, assuming the observed difference
+    /// and variance. Decided means that the interval is beyond the margin or within the tolerance, whichever needs fewer runs. `None` above
+    /// [`MOST_RUNS`].
     pub fn runs_needed(&self, [margin, tolerance]: [f64; 2], comparisons: usize) -> Option<u32> {
         let (beyond, within) = (self.delta.abs() - margin, tolerance - self.delta.abs());
         let differs = || self.runs_for(beyond, tail(comparisons), POWER, RUNS_FOR_RANKS);
@@ -107,8 +108,8 @@ impl Shift {
         ways.into_iter().flatten().flatten().min()
     }
 
-    /// Returns the runs on each side that halve the 95 % interval, assuming the observed variance; `None` above [`MOST_RUNS`] or if nothing
-    /// varies.
+    /// Returns the number of runs on each side that would halve the 95 % interval, assuming the observed variance; `None` above
+    /// [`MOST_RUNS`], or if nothing varies.
     pub fn runs_to_halve(&self) -> Option<u32> {
         let half = self.times_error(tail(1));
         let narrow = |runs: u32| {
@@ -118,13 +119,13 @@ impl Shift {
         (half > 0.0).then(|| fewest(FEWEST_RUNS as u32, MOST_RUNS, narrow)).flatten()
     }
 
-    /// Returns the runs on each side with which a one-sided bound of the probability `tail` would be on one side of a limit in [`POWER`] of
-    /// such comparisons, assuming the observed difference and variance; `None` above [`MOST_RUNS`].
+    /// Returns the number of runs on each side with which [`POWER`] of such comparisons would decide on which side of a limit the value is.
+    /// Assumes a one-sided bound of probability `tail`, and the observed difference and variance. `None` above [`MOST_RUNS`].
     pub fn runs_to_tell(&self, limit: f64, tail: f64) -> Option<u32> {
         self.runs_for((self.delta - limit).abs(), 1.0 - tail, POWER, RUNS_FOR_RANKS)
     }
 
-    /// Returns the fewest runs on each side, at least `least`, with which both quantiles fit into a gap.
+    /// Returns the smallest number of runs on each side, at least `least`, with which both quantiles fit into a gap.
     fn runs_for(&self, gap: f64, q: f64, power: f64, least: u32) -> Option<u32> {
         let enough = |runs: u32| {
             let degrees = 2.0 * f64::from(runs) - 2.0;
@@ -181,9 +182,9 @@ impl Ratio {
     }
 }
 
-/// Fewest times on each side: the normal approximation of the test is good from about eight.
+/// Minimum number of times on each side. The normal approximation of the test is good from about eight.
 pub const FEWEST: usize = 8;
-/// Most values of a list that are used. All pairs are formed, so a forged list must not take forever.
+/// Maximum number of values of a list that are used. All pairs are formed, so a forged list must not take forever.
 const MOST: usize = 256;
 
 /// The times of `b` compared with those of `a`.
@@ -191,11 +192,11 @@ const MOST: usize = 256;
 pub struct Compared {
     /// Factor from `a` to `b`: the median ratio of all pairs.
     pub ratio: f64,
-    /// p of the rank test: the probability of ranks at least this uneven if both lists have one distribution.
+    /// The p of the rank test: the probability of ranks at least this uneven if both lists have the same distribution.
     pub p: f64,
 }
 
-/// Compares two lists of times; `None` if one has fewer than [`FEWEST`].
+/// Compares two lists of times; `None` if a list has fewer than [`FEWEST`].
 pub fn compare(a: &[u64], b: &[u64]) -> Option<Compared> {
     let (a, b) = (logs(a)?, logs(b)?);
     Some(Compared { ratio: shift(&a, &b)?.exp(), p: mann_whitney(&a, &b)? })
@@ -245,7 +246,7 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
     Some((2.0 * normal.sf(z)).clamp(0.0, 1.0))
 }
 
-/// Most values for the exact test: about 30 runs on each side.
+/// Maximum number of values for the exact test: about 30 runs on each side.
 const COUNTED_UP_TO: usize = 60;
 
 /// Returns the two-sided p of the exact rank test. Every assignment of the values to the two sides counts as equally likely, so ties need
@@ -265,7 +266,7 @@ pub fn chance(a: &[f64], b: &[f64]) -> Option<f64> {
     Some((2.0 * below.min(above) / all).min(1.0))
 }
 
-/// Returns the smallest possible p of the exact rank test with this many values.
+/// Returns the smallest possible p of the exact rank test with these numbers of values.
 pub fn least(size_a: usize, size_b: usize) -> f64 {
     let ways = (1..=size_a).fold(1.0, |ways, i| ways * (size_b + i) as f64 / i as f64);
     (2.0 / ways).min(1.0)
@@ -285,7 +286,7 @@ fn doubled_ranks(a: &[f64], b: &[f64]) -> (Vec<usize>, usize) {
     (ranks, of_a)
 }
 
-/// Counts for each sum the ways to choose `chosen` ranks with that sum.
+/// Counts for each sum of ranks in how many ways `chosen` ranks have that sum.
 fn ways(ranks: &[usize], chosen: usize) -> Vec<f64> {
     let most: usize = ranks.iter().sum();
     let mut ways = vec![vec![0.0; most + 1]; chosen + 1];
@@ -304,9 +305,9 @@ fn ways(ranks: &[usize], chosen: usize) -> Vec<f64> {
 /// The gap between a candidate and the best one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gap {
-    /// The best is larger by at most this share of the candidate: 0.04 for 4 %. Infinite if too few rounds have both of a pair.
+    /// Maximum share by which the best candidate is larger: 0.04 for 4 %. Infinite if too few rounds have both values of a pair.
     pub at_most: f64,
-    /// Whether another candidate is larger beyond chance.
+    /// Whether another candidate is larger with 95 % confidence.
     pub is_sure: bool,
 }
 
@@ -343,15 +344,15 @@ pub fn gaps(candidates: &[Vec<Option<f64>>]) -> Vec<Gap> {
     (0..candidates.len()).map(&mut gap_of).collect()
 }
 
-/// Returns how much larger the rival's logarithm is in each round that has both.
+/// Returns for each round that has both values how much larger the rival's logarithm is.
 fn differences(own: &[Option<f64>], rival: &[Option<f64>]) -> Vec<f64> {
     let usable = |value: Option<f64>| value.filter(|v| v.is_finite() && *v > 0.0);
     let both = own.iter().zip(rival).filter_map(|(own, rival)| usable(*own).zip(usable(*rival)));
     both.map(|(own, rival)| (rival / own).ln()).collect()
 }
 
-/// Corrects the p of several comparisons (Holm), in the same order: if each is compared with 5 %, the probability of any false finding
-/// stays below 5 %.
+/// Corrects the p of several comparisons (Holm), in the same order. If each corrected p is compared with 5 %, the probability of any false
+/// finding stays below 5 %.
 pub fn adjusted(chances: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..chances.len()).collect();
     order.sort_by(|x, y| chances[*x].total_cmp(&chances[*y]));

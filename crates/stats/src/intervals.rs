@@ -1,7 +1,7 @@
 //! Confidence intervals of means, medians, percentiles and proportions, and the number of runs that they need.
 //!
 //! - [`mean`]: geometric mean over runs with a t-interval on logarithms, since runs vary by factors (Maricq et al., OSDI 2018).
-//! - [`of_runs`]: median over runs with an interval from order statistics, without assuming a distribution.
+//! - [`median_of_runs`]: median over runs with an interval from order statistics, without assuming a distribution.
 //! - [`half_width`]: interval of a mean within one run, which accounts for the correlation of neighbours. The next run may be on another
 //!   level.
 //! - [`interval`]: bootstrap interval of a difference of percentiles. It resamples whole runs, since a percentile varies by its operations
@@ -16,7 +16,7 @@ use model::figures::Estimate;
 use model::payload::split_mix;
 use statrs::distribution::{Beta, Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
-/// Fewest runs for an interval: with two runs it would span a factor of ten.
+/// Minimum number of runs for an interval. With two runs it would span a factor of ten.
 pub const FEWEST_RUNS: usize = 3;
 
 /// A mean over runs with its 95 % interval, in the unit of the values.
@@ -28,14 +28,14 @@ pub struct Mean {
     pub interval: Option<[f64; 2]>,
 }
 
-/// Returns the geometric mean of one value per run. `None` without values, or if one is negative or not finite.
+/// Returns the geometric mean of one value per run; `None` without values, or if a value is negative or not finite.
 pub fn mean(values: &[f64]) -> Option<Mean> {
     if values.is_empty() || values.iter().any(|v| !v.is_finite() || *v < 0.0) {
         return None;
     }
     let n = values.len() as f64;
     if values.contains(&0.0) {
-        // Zero has no logarithm. Runs have equal windows, so this is operations over time.
+        // Zero has no logarithm, so use the arithmetic mean. Runs have equal windows, so it is operations over time.
         return finite(values.iter().sum::<f64>() / n, None);
     }
     let logs: Vec<f64> = values.iter().map(|v| v.ln()).collect();
@@ -52,11 +52,11 @@ fn finite(value: f64, interval: Option<[f64; 2]>) -> Option<Mean> {
 /// Coverage of the interval of a median. Five runs reach at most 93.75 %.
 const LEVEL: f64 = 0.95;
 
-/// Returns the median of one value per run with its interval; `None` with fewer than six runs, or if a value is not finite.
+/// Returns the median of one value per run, with its interval. `None` with fewer than six runs, or if a value is not finite.
 ///
-/// The median is between the k-th smallest and the k-th largest of n runs unless fewer than k runs are on one side of it, and each run
-/// is on either side with probability 1/2.
-pub fn of_runs(values: &[f64]) -> Option<Estimate> {
+/// The median is between the k-th smallest and the k-th largest of n runs unless fewer than k runs are on one side of it, and each run is
+/// on either side with probability 1/2.
+pub fn median_of_runs(values: &[f64]) -> Option<Estimate> {
     if values.iter().any(|v| !v.is_finite()) {
         return None;
     }
@@ -73,7 +73,8 @@ fn rank(runs: usize) -> Option<usize> {
     (1..=runs / 2).take_while(|k| 1.0 - 2.0 * coin.cdf(*k as u64 - 1) >= LEVEL).last()
 }
 
-/// Batches whose means count as independent. In simulations of correlated series five batches cover the true mean more often than ten.
+/// Number of batches of a series. Their means count as independent. In simulations of correlated series five batches cover the true mean
+/// more often than ten.
 const BATCHES: usize = 5;
 
 /// Returns half the 95 % interval of the mean of a series: the wider of two intervals that account for the correlation of neighbours.
@@ -99,11 +100,11 @@ fn half_width_of_mean(variance: f64, count: f64) -> Option<f64> {
     Some(sample::factor(count - 1.0)? * (variance / count).sqrt())
 }
 
-/// Fewest runs on each side for the bootstrap.
+/// Minimum number of runs on each side for the bootstrap.
 pub const FEWEST: usize = 6;
-/// Resamples of both sides.
+/// Number of resamples of both sides.
 const DRAWS: usize = 2000;
-/// Fixed, so that the same runs always give the same interval.
+/// Seed of the resamples. It is fixed, so that the same runs always give the same interval.
 const SEED: u64 = 0x5eed;
 
 /// Returns the bootstrap interval of the mean of `b` minus the mean of `a`, with the probability `tail` at each end. `degrees` are the
@@ -125,7 +126,7 @@ pub fn interval(a: &[f64], b: &[f64], degrees: Option<f64>, tail: f64) -> Option
     Some([*draws.get(at)?, *draws.get(DRAWS - 1 - at)?])
 }
 
-/// Returns the deviation of a resampled mean, scaled to the spread of the mean of as many new runs.
+/// Returns the deviation of a resampled mean, scaled to the spread of the mean of the same number of new runs.
 fn deviation(runs: &[f64], state: &mut u64) -> f64 {
     let n = runs.len();
     let mut sum = 0.0;
@@ -137,19 +138,19 @@ fn deviation(runs: &[f64], state: &mut u64) -> f64 {
     (sum / n as f64 - sample::mean(runs)) * (n as f64 / (n as f64 - 1.0)).sqrt()
 }
 
-/// The operations of a run, and those slower than the target.
+/// The operations of a run, and how many of them were slower than the target.
 pub struct Part {
-    /// Operations that took longer than the target.
+    /// Number of operations that took longer than the target.
     pub beyond: u64,
-    /// Operations that completed.
+    /// Number of completed operations.
     pub all: u64,
 }
 
-/// Whether the true share is at most `allowed`, with a one-sided `confidence` for either answer. `None` if the runs do not decide it, or
-/// there are fewer than two.
+/// Returns whether the true share is at most `allowed`, with a one-sided `confidence` for either answer. `None` if the runs do not decide
+/// it, or if there are fewer than two.
 ///
-/// Student's bound takes a run as the unit, since slow operations come in bursts. The exact bound (Clopper and Pearson, Biometrika
-/// 1934) is wider if runs without a single slow operation agree by luck.
+/// Student's bound takes a run as the unit, since slow operations come in bursts. The exact bound (Clopper and Pearson, Biometrika 1934) is
+/// wider if runs without a single slow operation agree by luck.
 pub fn is_within(parts: &[Part], allowed: f64, confidence: f64) -> Option<bool> {
     let shares: Vec<f64> =
         parts.iter().filter(|p| p.all > 0).map(|p| p.beyond as f64 / p.all as f64).collect();
@@ -178,19 +179,19 @@ pub fn exact(beyond: u64, all: u64, confidence: f64) -> (f64, f64) {
 
 /// Half width of the recommended interval, relative to the value.
 pub const ASKED: f64 = 0.025;
-/// Most runs that are recommended.
+/// Maximum number of runs that is recommended.
 pub const MOST_RUNS: u32 = 100;
 
-/// How the rates of runs vary, relative to their mean.
+/// How much the rates of runs vary, relative to their mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Variability {
     /// Variance of the runs' rates.
     pub variance: f64,
-    /// The part that comes from within the runs and shrinks with their length.
+    /// The part of the variance that arises within the runs and shrinks with their length.
     pub within: f64,
     /// Length of a run's window in seconds.
     pub seconds: f64,
-    /// Seconds that a run takes in addition to its window: preparation, warm-up, rest.
+    /// Seconds that a run takes in addition to its window, for preparation, warm-up and rest.
     pub beside_s: f64,
 }
 
@@ -279,8 +280,8 @@ fn ranks_match_published_tables() {
 #[test]
 fn the_interval_of_a_median_needs_six_runs() {
     let nine = [9.0, 1.0, 8.0, 2.0, 7.0, 3.0, 6.0, 4.0, 5.0];
-    assert_eq!(of_runs(&nine), Some(Estimate { value: 5.0, interval: [2.0, 8.0] }));
-    assert_eq!((of_runs(&nine[..5]), of_runs(&[f64::NAN; 9])), (None, None));
+    assert_eq!(median_of_runs(&nine), Some(Estimate { value: 5.0, interval: [2.0, 8.0] }));
+    assert_eq!((median_of_runs(&nine[..5]), median_of_runs(&[f64::NAN; 9])), (None, None));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The knee of a load curve: the load with the greatest power.
 //!
 //! Power is load divided by mean latency (L. Kleinrock, "Power and deterministic rules of thumb for probabilistic problems in computer
-//! communications", ICC 1979). At its maximum one percent more load costs one percent more latency: less below, more above. It needs no
-//! scaled axis and no chosen end of the curve, unlike the distance from a chord (Kneedle).
+//! communications", ICC 1979). At its maximum one percent more load costs one percent more latency: less below, more above. Unlike the
+//! distance from a chord (Kneedle), it needs no scaled axis and no chosen end of the curve.
 //!
 //! 1. [`knee`] fits a parabola to the logarithms of the greatest powers and returns its vertex.
 //! 2. [`next_load`] returns the load that would narrow the knee down most.
@@ -15,23 +15,23 @@
 pub struct Cost {
     /// Operations per second.
     pub iops: f64,
-    /// Mean latency from the intended start in ns; above 0.
+    /// Mean latency from the intended start, in ns; above 0.
     pub mean_ns: f64,
 }
 
 /// The knee of a load curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Knee {
-    /// Operations per second.
+    /// Load at the knee in operations per second.
     pub iops: f64,
     /// Whether a higher load with less power was measured.
     pub reached: bool,
 }
 
-/// Fewest loads of a curve.
+/// Minimum number of loads of a curve.
 const FEWEST: usize = 3;
-/// Loads with at least this share of the greatest power are fitted by the parabola, and no further load is measured between them. A wider
-/// range is biased to the side that falls more slowly; a narrower one is dominated by noise.
+/// Minimum share of the greatest power for a load to be fitted by the parabola. No further load is measured between such loads. A lower
+/// value biases the knee to the side that falls more slowly, and a higher value lets noise dominate.
 const TOP: f64 = 0.9;
 
 /// Returns the knee of costs in ascending order of load; `None` with fewer than three loads, or if a value is not finite.
@@ -59,7 +59,7 @@ fn greatest(powers: &[f64]) -> Option<usize> {
     Some(powers.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1))?.0)
 }
 
-/// Returns the vertex of the least-squares parabola through some points; `None` if it has none or is a minimum.
+/// Returns the vertex of the least-squares parabola through some points; `None` if there is no vertex, or if it is a minimum.
 fn vertex(points: &[(f64, f64)]) -> Option<f64> {
     let n = points.len() as f64;
     let mean = |term: &dyn Fn(f64, f64) -> f64| points.iter().map(|(x, y)| term(*x, *y)).sum::<f64>() / n;
@@ -75,8 +75,8 @@ fn vertex(points: &[(f64, f64)]) -> Option<f64> {
     (points.len() >= FEWEST && bend < 0.0 && at.is_finite()).then_some(at)
 }
 
-/// Returns the load to measure next: the middle of the wider falling side of the knee if that is wider than `step`; two steps further, up
-/// to `most`, if the knee is the highest measured load. `None` if the knee is known.
+/// Returns the load to measure next; `None` if the knee is known. It is the middle of the wider falling side of the knee if that side is
+/// wider than `step`. If the knee is the highest measured load, it is two steps further, but at most `most`.
 pub fn next_load(costs: &[Cost], step: f64, most: f64) -> Option<f64> {
     let powers = powers(costs)?;
     let best = greatest(&powers)?;

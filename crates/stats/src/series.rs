@@ -13,7 +13,7 @@
 use crate::sample::{self, mean, variance};
 use model::payload::split_mix;
 
-/// Fewest steps of a series that is analysed: every rule here needs ten observations.
+/// Minimum number of steps of a series that is analysed. Every rule here needs ten observations.
 pub const FEWEST_STEPS: usize = 10;
 
 /// Operations per second during the measured window of a run.
@@ -65,12 +65,12 @@ impl ByLength {
     }
 }
 
-/// Fewest independent observations for the interval of a mean or the fit of a line: the rule n_eff < 10 of the literature on steady
-/// states.
+/// Minimum number of independent observations for the interval of a mean, or for the fit of a line. The literature on steady states uses
+/// the same limit, n_eff < 10.
 pub const FEWEST: f64 = 10.0;
-/// Standard errors above which the correlation of neighbours is significant.
+/// Number of standard errors above which the correlation of neighbours is significant.
 const SURE_CORRELATION: f64 = 2.0;
-/// Largest correlation of neighbours that is assumed: above it a series cannot be distinguished from a random walk.
+/// Maximum correlation of neighbours that is assumed. Above it a series cannot be distinguished from a random walk.
 const MOST_CORRELATION: f64 = 0.99;
 
 /// Returns how many neighbouring values carry as much information as one independent value; at least 1.
@@ -84,7 +84,7 @@ pub fn correlation_time(values: &[f64]) -> f64 {
     let deviations: Vec<f64> = values.iter().map(|v| v - centre).collect();
     let power: f64 = deviations.iter().map(|o| o * o).sum();
     let n = values.len().max(1) as f64;
-    // Equal values differ by rounding only.
+    // Equal values differ only by rounding.
     if power <= 1e-18 * centre * centre * n {
         return 1.0;
     }
@@ -115,9 +115,9 @@ pub fn observations(values: &[f64]) -> f64 {
     values.len() as f64 / correlation_time(values)
 }
 
-/// Values per batch, if the series is long enough: MSER-5 of the literature.
+/// Number of values per batch if the series is long enough: MSER-5 of the literature.
 const MSER_BATCH: usize = 5;
-/// Batches wanted; a short series gets smaller batches.
+/// Wanted number of batches. A short series gets smaller batches.
 const MSER_BATCHES: usize = 24;
 
 /// Returns the number of values at the start that are warm-up; `None` if MSER finds no steady part. MSER keeps the part whose mean has
@@ -134,12 +134,12 @@ pub fn warm_up(values: &[f64]) -> Option<usize> {
     (best == 0 || best < half).then_some(best * batch)
 }
 
-/// Change of the mean above which the warm-up matters.
+/// Minimum change of the mean, as a share, for which the warm-up matters.
 pub const MATTERS_FROM: ByLength = ByLength { minute: 0.01, ten_seconds: 0.02, shorter: 0.05 };
-/// Standard errors of the rest that the change must exceed, so that noise at the start is not taken for a warm-up.
+/// Minimum change of the mean in standard errors of the rest, so that noise at the start is not taken for a warm-up.
 pub const SURELY: f64 = 3.0;
 
-/// The warm-ups of all runs that reach a steady part, together.
+/// The warm-ups of all runs that reach a steady part.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WarmUps {
     /// Mean rate with the warm-up.
@@ -150,7 +150,7 @@ pub struct WarmUps {
     pub seconds: f64,
     /// Longest warm-up in seconds.
     pub longest_s: f64,
-    /// Whether most runs have a warm-up, it differs significantly from the rest, and it moves the mean.
+    /// Whether most runs have a warm-up that differs significantly from the rest and moves the mean.
     pub matters: bool,
 }
 
@@ -197,7 +197,7 @@ fn cut(course: &Series) -> Option<Cut> {
     })
 }
 
-/// Fewest runs for a line from run to run: any two runs lie on one.
+/// Minimum number of runs for a line from run to run, because any two runs are on a line.
 pub const FEWEST_RUNS: usize = 3;
 
 /// A drift over a whole series.
@@ -205,7 +205,7 @@ pub const FEWEST_RUNS: usize = 3;
 pub struct Drift {
     /// Change along the line from the first value to the last, as a share of the mean.
     pub share: f64,
-    /// Half width of its 95 % interval.
+    /// Half width of the 95 % interval of `share`.
     pub half: f64,
 }
 
@@ -289,7 +289,7 @@ pub fn over_runs(rates: &[f64]) -> Option<Drift> {
 
 /// Generates uniform and normal random numbers from a seed (Box and Muller).
 pub struct Noise(
-    /// The seed; after each number the state.
+    /// The seed, and after each number the state.
     pub u64,
 );
 

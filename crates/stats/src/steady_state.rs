@@ -6,24 +6,24 @@
 //!    through the logarithms is within that. Quiet rounds prove it after five rounds, noisy ones need a longer tail.
 //! 2. The line through the last five rounds alone is no steeper, so that a fall that has just begun is not outvoted.
 //!
-//! Without proof the state is not steady, so noise that hides a drift does not pass. The rule is asked after every round about every tail,
-//! so the error allowed per session is divided by the number of questions (Bonferroni). Rounds count as independent: their residuals are
-//! too few to prove correlation.
+//! Without proof the state is not steady, so noise that hides a drift does not pass. The rule is applied to every tail after every round,
+//! so the allowed error per session is divided by the number of applications (Bonferroni). Rounds count as independent, because their
+//! residuals are too few to prove correlation.
 //!
 //! [`rule`] is the criterion of the SNIA, word for word (Solid State Storage Performance Test Specification 2.0): within five rounds the
-//! largest and the smallest value differ by at most 20 % of the average, and the ends of the fitted line by at most 10 %. It takes a decay
-//! of 2 % per round for steady, and the noise of a shared disk for unsteady. [`is_settled`] ends the preconditioning by it.
+//! largest and the smallest value differ by at most 20 % of the average, and the ends of the fitted line by at most 10 %. It accepts a
+//! decay of 2 % per round as steady, and rejects the noise of a shared disk as unsteady. [`is_settled`] ends the preconditioning by it.
 
 use crate::sample::{self, mean};
 use crate::series::{Line, Series};
 use model::figures::Snia;
 use model::spec::number::{FEWEST_ROUNDS, MAX_RUNS};
 
-/// Rounds that must be steady.
+/// Number of rounds that must be steady.
 pub const WINDOW: usize = FEWEST_ROUNDS as usize;
-/// Largest drift over [`WINDOW`] rounds that is still steady, as in check E01 for a minute.
+/// Maximum drift over [`WINDOW`] rounds of a steady state, as in check E01 for a minute.
 pub const DRIFT: f64 = 0.05;
-/// Probability that a session calls a drift of exactly that size steady.
+/// Probability that a session reports a drift of exactly [`DRIFT`] as steady.
 const ERROR: f64 = 0.01;
 
 /// Whether the last five rates are steady, in a session of `at_most` rounds.
@@ -39,7 +39,7 @@ pub fn is_steady(rates: &[f64], at_most: u32) -> bool {
         && (WINDOW..=logs.len()).any(|rounds| tail(rounds).is_some_and(|l| l.is_within(allowed, rank)))
 }
 
-/// Returns the number of questions of a session: one per round and tail.
+/// Returns how often the rule is applied in a session: once per round and tail.
 fn questions(at_most: u32) -> f64 {
     // A forged limit is clamped.
     let rounds_asked = f64::from(at_most.clamp(FEWEST_ROUNDS, MAX_RUNS) - FEWEST_ROUNDS + 1);
@@ -50,7 +50,7 @@ fn questions(at_most: u32) -> f64 {
 struct RoundLine {
     /// Change per round.
     slope: f64,
-    /// Standard error of that.
+    /// Standard error of the change.
     error: f64,
     /// Degrees of freedom.
     freedom: f64,
@@ -68,20 +68,20 @@ impl RoundLine {
         (freedom > 0.0).then(|| Self { slope, error: (rest / freedom / spread).sqrt(), freedom })
     }
 
-    /// Whether the interval of the slope is within `slope` in either direction. `rank` is that of the upper end of the interval.
+    /// Returns whether the interval of the slope is within `slope` in either direction. `rank` is the rank of the interval's upper end.
     fn is_within(&self, slope: f64, rank: f64) -> bool {
-        // Avoid the expensive quantile: it is never below 1 for such a small error.
+        // The expensive quantile is skipped: it is never below 1 for such a small error.
         self.slope.abs() + self.error <= slope
             && sample::quantile(rank, self.freedom)
                 .is_some_and(|t| self.slope.abs() + t * self.error <= slope)
     }
 }
 
-/// Rounds that the SNIA criterion uses: the last five.
+/// Number of rounds that the SNIA criterion uses: the last five.
 const SNIA_WINDOW: usize = 5;
-/// Largest difference between two rounds, relative to the average.
+/// Maximum difference between two rounds, relative to the average.
 const EXCURSION_TO: f64 = 0.20;
-/// Largest change along the fitted line, relative to the average.
+/// Maximum change along the fitted line, relative to the average.
 const SLOPE_TO: f64 = 0.10;
 /// Length of a round in the specification, in seconds.
 const ROUND_S: f64 = 60.0;
@@ -101,7 +101,7 @@ pub fn rule(rounds: &[f64]) -> Option<Snia> {
     })
 }
 
-/// Divides a run into rounds: minutes if it has five, else fifths.
+/// Divides a run into rounds: minutes if the run has at least five, otherwise fifths.
 pub fn rounds_of(course: &Series) -> Vec<f64> {
     let steps = course.rates.len();
     let rounds = ((course.seconds() / ROUND_S) as usize).clamp(SNIA_WINDOW, steps.max(SNIA_WINDOW));
@@ -109,8 +109,8 @@ pub fn rounds_of(course: &Series) -> Vec<f64> {
     (0..rounds).filter_map(|i| Some(mean(course.rates.get(edge(i)..edge(i + 1))?))).collect()
 }
 
-/// Whether preconditioning may end: the rates of the rounds meet the SNIA criterion, by which other tools precondition too. False with
-/// fewer than five rounds.
+/// Returns whether preconditioning may end: the rates of the rounds meet the SNIA criterion, which other tools use for preconditioning too.
+/// False with fewer than five rounds.
 pub fn is_settled(rates: &[f64]) -> bool {
     rule(rates).is_some_and(|s| s.met)
 }

@@ -53,7 +53,7 @@ fn ratios_of_hodges_and_lehmann_and_the_ranks_of_mann_and_whitney() {
 fn ranks_around_the_median() {
     for row in reference("order") {
         let values: Vec<f64> = (1..=row["runs"].as_u64().unwrap()).map(|v| v as f64).collect();
-        let got = intervals::of_runs(&values).map(|e| e.interval[0]);
+        let got = intervals::median_of_runs(&values).map(|e| e.interval[0]);
         assert_eq!(got, row["rank"].as_f64(), "{row}");
     }
 }

@@ -1,8 +1,8 @@
-//! The kernel's asynchronous I/O of 2002 (`io_submit(2)`, known by its library libaio) with the files and buffers of its operations, used by
-//! one thread.
+//! The kernel's asynchronous I/O of 2002 (`io_submit(2)`, known by its library libaio) with the files and buffers of its operations, used
+//! by one thread.
 //!
 //! 1. Completions are read from the ring that the kernel maps into the process, if its header has the layout of `struct aio_ring` in the
-//!    kernel's `fs/aio.c`; else by system call.
+//!    kernel's `fs/aio.c`. Otherwise a system call returns them.
 //! 2. As in [`crate::ring`], a slot in flight cannot be borrowed, and operations that are still in flight five seconds after a drop are
 //!    leaked with their files and buffers.
 //!
@@ -23,7 +23,7 @@ const IOCB_CMD_PWRITE: u16 = 1;
 const IOCB_CMD_FSYNC: u16 = 2;
 const IOCB_CMD_FDSYNC: u16 = 3;
 
-/// Flag of an operation with its own priority, `linux/aio_abi.h`.
+/// Flag of an operation that has its own priority, `linux/aio_abi.h`.
 const IOCB_FLAG_IOPRIO: u32 = 1 << 1;
 
 /// First word of a mapped ring with the known layout.
@@ -34,7 +34,7 @@ const RING_MAGIC: u32 = 0xa10a_10a1;
 #[derive(Clone, Copy, Debug, Default)]
 struct Control {
     data: u64,
-    /// The key, which is zero, and flags (`RWF_...`) in the upper half.
+    /// The key, which is zero, and the flags (`RWF_...`) in the upper half.
     key_and_flags: u64,
     command: u16,
     priority: i16,
@@ -75,7 +75,7 @@ struct MappedRing {
 pub struct Aio {
     context: libc::c_ulong,
     slots: ManuallyDrop<Slots>,
-    /// One per slot, accessed only by address: the queue holds addresses too.
+    /// One control per slot. Controls are accessed only by address, because the queue holds their addresses.
     controls: ManuallyDrop<Vec<Control>>,
     /// Addresses of controls that are not submitted yet, in order.
     queued: Vec<*mut Control>,
@@ -89,7 +89,7 @@ pub struct Aio {
 }
 
 impl Aio {
-    /// Sets up a context with an operation per slot of the arena. `atomic_writes` sets `RWF_ATOMIC` (6.11).
+    /// Sets up a context for one operation per slot of the arena. `atomic_writes` sets `RWF_ATOMIC` (6.11).
     ///
     /// # Errors
     /// `EAGAIN` if the system's limit of operations (sysctl `fs.aio-max-nr`) is reached, `ENOSYS` if the kernel was built without
@@ -152,10 +152,11 @@ impl Aio {
         self.queue(slot, IOCB_CMD_PWRITE, self.write_flags, file, offset, bytes);
     }
 
-    /// Queues a sync of the completed writes to a file. This interface lacks [`Flush::Range`] and does an fdatasync instead; callers refuse it
-    /// earlier.
+    /// Queues a sync of the completed writes to a file. This interface has no [`Flush::Range`] and does an fdatasync instead, so callers
+    /// refuse it earlier.
     ///
     /// # Panics
+    ///
     /// As [`Aio::read`].
     #[inline]
     pub fn flush(&mut self, slot: u32, file: u32, flush: Flush) {
@@ -202,7 +203,7 @@ impl Aio {
     /// refuses complete with their errno.
     ///
     /// # Errors
-    /// `EAGAIN` if the kernel accepts nothing although nothing is in flight; or an error of the wait.
+    /// `EAGAIN` if the kernel accepts no operation although none is in flight, or an error of the wait.
     #[inline]
     pub fn submit(&mut self, wait: u32) -> io::Result<()> {
         if !self.queued.is_empty() {
@@ -266,11 +267,11 @@ impl Aio {
         self.fetch(1, Duration::from_nanos(ns).min(WAIT_LIMIT).as_nanos() as libc::c_long)
     }
 
-    /// Takes available completions and returns how many of `done` were filled. Makes a system call only without a mapped ring.
+    /// Takes available completions and returns how many of `done` were filled. Makes a system call only if there is no mapped ring.
     #[inline]
     pub fn reap(&mut self, done: &mut [Done]) -> usize {
         if !self.mapped && self.ready.is_empty() && self.slots.in_flight() > 0 {
-            // An error appears again at the next wait, which reports it.
+            // The next wait meets the same error and reports it.
             let _ = self.fetch(0, 0);
         }
         let mut taken = self.ready.len().min(done.len());
@@ -321,7 +322,7 @@ impl Aio {
         unsafe { &*(self.context as *const MappedRing) }
     }
 
-    /// Fetches events by system call, at least `least` of them unless the time limit is reached.
+    /// Fetches events by a system call: at least `least` of them, unless the time limit is reached first.
     fn fetch(&mut self, least: usize, limit_ns: libc::c_long) -> io::Result<()> {
         let mut limit = libc::timespec { tv_sec: 0, tv_nsec: limit_ns };
         // SAFETY: the kernel writes at most as many events as the box has, and reads the time; both outlive the call.
@@ -345,11 +346,12 @@ impl Aio {
         Ok(())
     }
 
-    /// Waits for all submitted operations. Returns whether none is left. Operations on files cannot be cancelled (`io_cancel(2)`: `EINVAL`).
+    /// Waits for all submitted operations. Returns whether none remains. Operations on files cannot be cancelled (`io_cancel(2)` returns
+    /// `EINVAL`).
     fn drain(&mut self) -> bool {
         let limit = Instant::now() + DRAIN_LIMIT;
         let mut done = [Done::default(); 64];
-        // These were never submitted.
+        // These operations were never submitted.
         for control in std::mem::take(&mut self.queued) {
             // SAFETY: a control of this value, and no reference to it exists.
             let slot = unsafe { (*control).data };
@@ -379,8 +381,8 @@ impl Drop for Aio {
     }
 }
 
-/// Whether a context is a mapped ring of the known layout, as in every kernel since 2.6. Then it can be read without system calls, as
-/// libaio does.
+/// Returns whether a context is a mapped ring of the known layout, as in every kernel since 2.6. Such a ring can be read without system
+/// calls, as libaio does.
 fn is_known_ring(context: libc::c_ulong) -> bool {
     let head = context as *const MappedRing;
     if head.is_null() || !head.is_aligned() {

@@ -1,4 +1,4 @@
-//! The allocator of the program: ends the program with a message if memory runs out (`ulimit -v`), instead of the abort of Rust.
+//! The program's allocator. If memory runs out (`ulimit -v`), it ends the program with a message instead of Rust's abort.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
@@ -7,7 +7,7 @@ const REFUSED: i32 = 3;
 const MESSAGE: &[u8] = b"fathom: no memory is left for this process (`ulimit -v` shows its limit); give it more, or use a smaller \
 --depth, --workers or --bs\n";
 
-/// The system allocator, but it ends the program instead of returning null.
+/// The system allocator, except that it ends the program instead of returning null.
 #[derive(Debug)]
 pub struct OrEnd;
 

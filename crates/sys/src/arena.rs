@@ -11,7 +11,7 @@ use std::{io, ptr};
 
 /// Alignment of slots, which is enough for direct I/O on any device.
 pub(crate) const SLOT_ALIGN: usize = 4096;
-/// Size and alignment of a huge page on x86-64 and most other architectures; elsewhere the kernel ignores the advice.
+/// Size and alignment of a huge page on x86-64 and most other architectures. On the others the kernel ignores the advice.
 const HUGE: usize = 2 << 20;
 
 /// Memory of `slots` buffers of `slot_bytes`.
@@ -43,7 +43,7 @@ impl Arena {
             slot_bytes.checked_next_multiple_of(SLOT_ALIGN).filter(|s| *s > 0).ok_or_else(too_big)?;
         let wanted = stride.checked_mul(slots).filter(|b| *b > 0).ok_or_else(too_big)?;
         let mapped = wanted.checked_next_multiple_of(HUGE).ok_or_else(too_big)?;
-        // One extra huge page, so that an aligned part of the wanted size is inside; the rest is unmapped below.
+        // One extra huge page, so that the mapping has an aligned part of the wanted size. The rest is unmapped below.
         let total = mapped.checked_add(HUGE).filter(|t| isize::try_from(*t).is_ok()).ok_or_else(too_big)?;
         // SAFETY: a new private anonymous mapping overlaps no memory in use.
         let raw = unsafe {

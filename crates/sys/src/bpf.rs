@@ -1,8 +1,8 @@
-//! Counts what a command asks of the kernel: syncs with their latencies, how files are opened, pipes, and the order of block requests.
+//! Counts the system calls of a command: syncs with their latencies, how it opens files, pipes. Also counts the order of block requests.
 //!
 //! 1. Six small programs are assembled here and loaded with `bpf(2)`. They need no compiler, and the kernel verifies them.
-//! 2. The thread that starts the command becomes the parent of all followed threads. A thread that a followed thread starts is followed
-//!    too (`sched_process_fork`), until it ends (`sched_process_exit`). A thread is identified by the address of its `task_struct`.
+//! 2. The thread that starts the command becomes the parent of all followed threads. A thread that a followed thread starts is followed too
+//!    (`sched_process_fork`), until it ends (`sched_process_exit`). A thread is identified by the address of its `task_struct`.
 //! 3. `sys_enter` looks up the number of the call in a table, so other calls cost a few instructions. `sys_exit` runs to its end only while
 //!    a followed thread is in a sync.
 //! 4. `block_rq_issue` counts the requests of the given disks. The offsets in the kernel's structures are in `/sys/kernel/btf/vmlinux`.
@@ -18,34 +18,33 @@ use std::os::fd::{AsRawFd, FromRawFd};
 /// Counts of a command and its descendants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Processes and threads that it started, itself included.
+    /// Number of processes and threads that the command started, including itself.
     pub started: u64,
-    /// Calls that make data stable, by name, without those it did not make.
+    /// Number of calls that make data stable, by name; only calls that were made.
     pub syncs: Vec<(&'static str, u64)>,
-    /// Latencies of completed syncs: the middle of a bucket in ns and its count. A bucket is at most 1/128 of its value wide.
+    /// Latencies of completed syncs, as the middle of a bucket in ns and the bucket's count. A bucket is at most 1/128 of its value wide.
     pub sync_latencies: Vec<(u64, u64)>,
-    /// Sum of these latencies in ns, exact.
+    /// Exact sum of the sync latencies in ns.
     pub sync_total_ns: u64,
-    /// Files opened with `O_DIRECT`.
+    /// Number of files opened with `O_DIRECT`.
     pub direct_opens: u64,
-    /// Files opened with `O_SYNC` or `O_DSYNC`.
+    /// Number of files opened with `O_SYNC` or `O_DSYNC`.
     pub sync_opens: u64,
-    /// Rings and contexts of asynchronous I/O.
+    /// Number of io_uring rings and contexts of asynchronous I/O.
     pub async_contexts: u64,
-    /// Pipes and sockets.
+    /// Number of pipes and sockets.
     pub pipes: u64,
-    /// Requests of all processes to the disks, reads and then writes: their number, and how many began where one of the previous 16
-    /// requests ended.
+    /// Requests of all processes to the disks, for reads and then writes: their number, and how many of them began where one of the
+    /// previous 16 requests ended.
     pub requests: [[u64; 2]; 2],
 }
 
-/// Counters, which are also the entries of the table of system calls: the syncs of [`SYNCS`] from 1 on, contexts of asynchronous I/O, and
-/// pipes.
+/// Counters that are also entries of the table of system calls: the syncs of [`SYNCS`] from 1 on, contexts of asynchronous I/O, and pipes.
 const FIRST_SYNC: u8 = 1;
 const ASYNC: u8 = 10;
 const PIPES: u8 = 11;
-/// Entries whose arguments decide: `open`, `openat` and `openat2`. The last is a call that hardly any 64-bit program makes: every 32-bit
-/// program ends with its number.
+/// Table entries of calls that count by their arguments: `open`, `openat` and `openat2`. The last entry is a call that hardly any 64-bit
+/// program makes, but that ends every 32-bit program.
 const OPEN: u8 = 12;
 const OPENAT: u8 = 13;
 const OPENAT2: u8 = 14;
@@ -54,11 +53,11 @@ const END_32: u8 = 15;
 const STARTED: u8 = 20;
 const DIRECT_OPENS: u8 = 21;
 const SYNC_OPENS: u8 = 22;
-/// What makes the counts incomplete: too many threads at once, calls of 32-bit programs, opens whose flags could not be read.
+/// Counters of events that make the counts incomplete: too many threads at once, calls of 32-bit programs, opens with unreadable flags.
 const UNFOLLOWED: u8 = 23;
 const CALLS_32: u8 = 24;
 const UNREAD_OPENS: u8 = 25;
-/// Four counters: reads, writes, reads in sequence, writes in sequence.
+/// Four counters: reads, writes, sequential reads, sequential writes.
 const REQUESTS: u8 = 26;
 
 const SYNCS: [(libc::c_long, &str); 6] = [
@@ -85,8 +84,8 @@ const CALLS: &[(libc::c_long, u8)] = &[
     (EXIT_32, END_32),
 ];
 
-/// `struct pt_regs`: the offsets of the second and the third argument, and of the register that shows a 32-bit program with its bits and
-/// their value. Then the number of `exit_group` in the 32-bit interface.
+/// Layout of `struct pt_regs`: offsets of the second argument, of the third argument, and of the register that shows a 32-bit program, then
+/// that register's mask and value. The last constant is the number of `exit_group` in the 32-bit interface.
 #[cfg(target_arch = "x86_64")]
 const REGISTERS: [i32; 5] = [104, 96, 136, 0xffff, 0x23];
 #[cfg(target_arch = "x86_64")]
@@ -96,8 +95,8 @@ const REGISTERS: [i32; 5] = [8, 16, 264, 0x10, 0x10];
 #[cfg(target_arch = "aarch64")]
 const EXIT_32: libc::c_long = 248;
 
-/// The value of the array, in bytes: address of the parent's `task_struct`, threads that are in a sync, counters, ends of the last
-/// requests (16 and a cursor for each direction), sum of latencies, buckets of latencies, and the call of each system call number.
+/// Offsets in the array's value, in bytes: address of the parent's `task_struct`, threads that are in a sync, counters, ends of the last
+/// requests (16 and a cursor for each direction), sum of latencies, buckets of latencies, and the table entry of each system call number.
 const PARENT: i32 = 0;
 const IN_SYNC: i32 = 8;
 const COUNTERS: i32 = 16;
@@ -108,13 +107,13 @@ const TOTAL_NS: i32 = ENDS + 2 * END_BYTES;
 const BUCKETS: i32 = TOTAL_NS + 8;
 const TABLE: i32 = BUCKETS + 8 * MAX_BUCKETS;
 const STATE_BYTES: i32 = TABLE + MAX_NUMBER;
-/// System calls from this number on are not counted.
+/// System calls with this number or a higher one are not counted.
 const MAX_NUMBER: i32 = 512;
-/// log2 of the buckets for each power of two, and of the longest latency that is kept apart, 73 minutes.
+/// log2 of the number of buckets per power of two, and log2 of the longest latency with its own bucket, 73 minutes.
 const GROUPING_POWER: i32 = 7;
 const MAX_LATENCY_POWER: i32 = 42;
 const MAX_BUCKETS: i32 = (MAX_LATENCY_POWER - GROUPING_POWER + 1) << GROUPING_POWER;
-/// Most threads of the command at one moment.
+/// Maximum number of threads of the command at one moment.
 const MAX_THREADS: u64 = 16_384;
 
 /// Commands, types and flags of `bpf(2)`.
@@ -127,10 +126,10 @@ const RAW_TRACEPOINT_OPEN: libc::c_long = 17;
 const HASH_MAP: u64 = 1;
 const ARRAY_MAP: u64 = 2;
 const RAW_TRACEPOINT: u64 = 17;
-/// The kernel offers the time and its memory only to programs whose licence is compatible with its own.
+/// The kernel offers the time and its memory only to programs with a licence that is compatible with its own.
 const LICENCE: &[u8] = b"Dual MIT/GPL\0";
 
-/// Two 32-bit fields of `union bpf_attr`.
+/// Combines two 32-bit fields of `union bpf_attr`.
 const fn fields(first: u64, second: u64) -> u64 {
     first | second << 32
 }
@@ -176,11 +175,11 @@ pub struct Counting {
 }
 
 impl Counting {
-    /// Counts from now on the calls of the processes that this thread starts. If `layout` is known, counts the requests of these disks
-    /// (major and minor number) by all processes, too.
+    /// Starts counting the calls of the processes that this thread starts. If `layout` is known, also counts the requests of all processes
+    /// to these disks (major and minor number).
     ///
     /// # Errors
-    /// A message: this user may not, or this kernel cannot.
+    /// A message if this user may not count, or this kernel cannot.
     pub fn start(disks: &[(u32, u32)], layout: Option<&RequestLayout>) -> Result<Self, String> {
         let state = create_map(ARRAY_MAP, 4, STATE_BYTES as u64, 1)?;
         let threads = create_map(HASH_MAP, 8, 8, MAX_THREADS)?;
@@ -230,7 +229,7 @@ impl Counting {
     /// Ends the count and returns it.
     ///
     /// # Errors
-    /// A message: the count is not complete.
+    /// A message if the count is incomplete.
     pub fn end(self) -> Result<Counts, String> {
         drop(self.attached);
         let mut state = vec![0_u8; STATE_BYTES as usize];
@@ -247,7 +246,7 @@ impl Counting {
     }
 }
 
-/// Sorts the words of the array into counts.
+/// Converts the words of the array to counts.
 fn counts(state: &[[u8; 8]]) -> Result<Counts, String> {
     let word = |offset: i32| state.get(offset as usize / 8).map_or(0, |bytes| u64::from_ne_bytes(*bytes));
     let counter = |which: u8| word(COUNTERS + 8 * i32::from(which));
@@ -279,7 +278,7 @@ fn counts(state: &[[u8; 8]]) -> Result<Counts, String> {
     })
 }
 
-/// Loads a program, and returns what the kernel's verifier says if it rejects it.
+/// Loads a program. If the kernel's verifier rejects it, returns the verifier's reason.
 fn load(code: &[u64]) -> Result<File, String> {
     let name = u64::from_le_bytes(*b"fathom\0\0");
     let code_at = code.as_ptr().expose_provenance() as u64;
@@ -312,14 +311,15 @@ fn refused(error: &io::Error) -> String {
     }
 }
 
-/// A register of the machine that runs BPF. 0 has the result of a call, 1 to 5 its arguments; calls keep 6 to 9. 10 is the frame.
+/// A register of the BPF machine. Register 0 has the result of a call, 1 to 5 its arguments. Calls preserve 6 to 9. Register 10 is the
+/// frame.
 type Register = u64;
 const FRAME: Register = 10;
-/// Places in the frame: a key or a value that a call reads or writes.
+/// Offsets in the frame of a key or value that a call reads or writes.
 const KEY: i32 = -8;
 const VALUE: i32 = -16;
 
-/// Operations.
+/// Codes of instructions.
 const LOAD_64: u64 = 0x79;
 const LOAD_8: u64 = 0x71;
 const STORE: u64 = 0x7b;
@@ -333,7 +333,7 @@ const COPY: u64 = 0xbf;
 const ADD: u64 = 0x0f;
 const SUBTRACT: u64 = 0x1f;
 const SHIFT_RIGHT_BY: u64 = 0x7f;
-/// With a constant.
+/// Codes of instructions with a constant.
 const SET: u64 = 0xb7;
 const ADD_CONSTANT: u64 = 0x07;
 const MULTIPLY: u64 = 0x27;
@@ -341,7 +341,7 @@ const AND: u64 = 0x57;
 const OR: u64 = 0x47;
 const SHIFT_LEFT: u64 = 0x67;
 const SHIFT_RIGHT: u64 = 0x77;
-/// Conditions of jumps: compare with a constant, or with a register.
+/// Conditions of jumps, which compare with a constant or a register.
 const EQUAL: u64 = 0x15;
 const NOT_EQUAL: u64 = 0x55;
 const LESS: u64 = 0xa5;
@@ -350,7 +350,7 @@ const HAS_BITS: u64 = 0x45;
 const EQUAL_REGISTERS: u64 = 0x1d;
 const NOT_EQUAL_REGISTERS: u64 = 0x5d;
 
-/// Functions of the kernel.
+/// Numbers of the kernel's helper functions.
 const LOOKUP: i32 = 1;
 const UPDATE: i32 = 2;
 const DELETE: i32 = 3;
@@ -359,13 +359,13 @@ const CURRENT_TASK: i32 = 35;
 const READ_USER: i32 = 112;
 const READ_KERNEL: i32 = 113;
 
-/// The descriptors of the maps.
+/// Descriptors of the maps.
 struct Maps {
     state: i32,
     threads: i32,
 }
 
-/// A program under construction.
+/// A program being assembled.
 struct Code<'m> {
     maps: &'m Maps,
     code: Vec<u64>,
@@ -377,12 +377,12 @@ impl Code<'_> {
         self.code.push(operation | to << 8 | from << 12 | offset << 16 | u64::from(constant as u32) << 32);
     }
 
-    /// An operation on a register with a constant.
+    /// Adds an operation on a register and a constant.
     fn constant(&mut self, operation: u64, to: Register, constant: i32) {
         self.push(operation, to, 0, 0, constant);
     }
 
-    /// An operation on a register with another one.
+    /// Adds an operation on two registers.
     fn registers(&mut self, operation: u64, to: Register, from: Register) {
         self.push(operation, to, from, 0, 0);
     }
@@ -395,7 +395,7 @@ impl Code<'_> {
         self.push(STORE, to, from, offset, 0);
     }
 
-    /// Stores 64-bit zero.
+    /// Stores a 64-bit zero.
     fn store_zero(&mut self, to: Register, offset: i32) {
         self.push(STORE_CONSTANT, to, 0, offset, 0);
     }
@@ -412,7 +412,7 @@ impl Code<'_> {
         self.exit();
     }
 
-    /// Jumps over the following instructions up to [`Self::land`] if the condition holds. Returns the place of the jump.
+    /// Jumps over the following instructions up to [`Self::land`] if the condition holds. Returns the position of the jump.
     fn skip_if(&mut self, condition: u64, register: Register, other: Register, constant: i32) -> usize {
         self.push(condition, register, other, 0, constant);
         self.code.len() - 1
@@ -427,14 +427,14 @@ impl Code<'_> {
         self.constant(CALL, 0, function);
     }
 
-    /// The address of a field of the array.
+    /// Puts the address of a field of the array into a register.
     fn state(&mut self, to: Register, offset: i32) {
         const PLACE_IN_MAP: Register = 2;
         self.push(LOAD_ADDRESS, to, PLACE_IN_MAP, 0, self.maps.state);
         self.push(0, 0, 0, 0, offset);
     }
 
-    /// Calls a function of the map of threads with the key in the frame.
+    /// Calls a helper function on the map of threads. The key is in the frame.
     fn threads(&mut self, function: i32) {
         const MAP: Register = 1;
         self.push(LOAD_ADDRESS, 1, MAP, 0, self.maps.threads);
@@ -444,7 +444,7 @@ impl Code<'_> {
         self.call(function);
     }
 
-    /// Leaves the value of the current thread in register 0, and ends the program if it is not followed.
+    /// Puts the address of the current thread's value into register 0. Ends the program if the thread is not followed.
     fn followed_thread(&mut self) {
         self.call(CURRENT_TASK);
         self.store(FRAME, KEY, 0);
@@ -511,7 +511,7 @@ impl Maps {
         Self::end(code)
     }
 
-    /// Arguments: the thread that starts another one, and that one.
+    /// Program for the start of a thread. Its arguments are the thread that starts another one, and the new thread.
     fn start_of_thread(&self) -> Vec<u64> {
         let mut code = self.begin();
         code.registers(COPY, 6, 1);
@@ -536,7 +536,7 @@ impl Maps {
         Self::end(code)
     }
 
-    /// Argument: the thread.
+    /// Program for the end of a thread. Its argument is the thread.
     fn end_of_thread(&self) -> Vec<u64> {
         let mut code = self.begin();
         code.load(LOAD_64, 6, 1, 0);
@@ -545,7 +545,7 @@ impl Maps {
         Self::end(code)
     }
 
-    /// Arguments: the registers of the thread, and the number of the call.
+    /// Program for the start of a system call. Its arguments are the registers of the thread and the number of the call.
     fn start_of_call(&self) -> Vec<u64> {
         let [second, third, mode, mode_bits, mode_32] = REGISTERS;
         let mut code = self.begin();
@@ -558,7 +558,7 @@ impl Maps {
         code.stop_unless(NOT_EQUAL, 8, 0);
         code.followed_thread();
         code.registers(COPY, 9, 0);
-        // The numbers have another meaning in 32-bit programs.
+        // 32-bit programs use other call numbers.
         code.load(LOAD_64, 7, 6, 0);
         code.read_kernel(1, 7, mode);
         code.constant(AND, 1, mode_bits);
@@ -607,7 +607,7 @@ impl Maps {
         Self::end(code)
     }
 
-    /// Finds the latency of a sync.
+    /// Program for the end of a system call: computes the latency of a sync.
     fn end_of_call(&self) -> Vec<u64> {
         let mut code = self.begin();
         code.state(1, IN_SYNC);
@@ -653,7 +653,7 @@ impl Maps {
         Self::end(code)
     }
 
-    /// Argument: the request.
+    /// Program for a block request. Its argument is the request.
     fn request(&self, layout: &RequestLayout, disks: &[(u32, u32)]) -> Vec<u64> {
         let [flags, sector, bytes, queue, disk, major, minor] = layout.0;
         let mut code = self.begin();
@@ -695,7 +695,7 @@ impl Maps {
         code.registers(COPY, 3, 7);
         code.add_index(1, 3);
         code.add_one();
-        // It is in sequence if one of the last requests of its direction ended where it begins.
+        // The request is sequential if one of the last requests of its direction ended where it begins.
         code.state(4, ENDS);
         code.registers(COPY, 3, 7);
         code.constant(MULTIPLY, 3, END_BYTES);
@@ -726,11 +726,11 @@ impl Maps {
     }
 }
 
-/// Where the kernel of this machine keeps the fields of a block request that are counted, in bytes.
+/// Offsets in bytes of the fields of a block request in this machine's kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestLayout([i32; FIELDS.len()]);
 
-/// Structures and fields.
+/// Structures and their fields that the program reads.
 const FIELDS: [(&str, &str); 7] = [
     ("request", "cmd_flags"),
     ("request", "__sector"),
@@ -748,7 +748,7 @@ impl RequestLayout {
     /// Reads the layout from 5 MB of types and names. Takes less than 1 ms from Linux 6.16 on, and 4 ms before.
     ///
     /// # Errors
-    /// A message: the kernel has no description of its types, or a request has other fields.
+    /// A message if the kernel does not describe its types, or a request has other fields.
     pub fn read() -> Result<Self, String> {
         let cannot = |e: io::Error| format!("{BTF}: {e}");
         let file = File::open(BTF).map_err(cannot)?;
@@ -789,12 +789,12 @@ impl RequestLayout {
                 let mut members = (0..count).map(|index| at + 12 * index);
                 (kind == STRUCT && is_named(name, structure)).then(|| {
                     let member = members.find(|at| half(*at).is_some_and(|name| is_named(name, field)))?;
-                    // With the flag, the upper byte is the width of a bit field.
+                    // If the flag is set, the upper byte is the width of a bit field.
                     let bits = half(member + 8)? & if info >> 31 == 1 { 0x00ff_ffff } else { u32::MAX };
                     Some((bits / 8) as i32)
                 })
             };
-            // Another structure of this name lacks fields.
+            // Another structure of the same name lacks these fields.
             let found = FIELDS.map(offset);
             if !found.contains(&Some(None)) {
                 offsets
@@ -815,7 +815,7 @@ impl RequestLayout {
     }
 }
 
-/// Kinds of types that have more than the common 12 bytes.
+/// Kinds of types that are longer than the common 12 bytes.
 const INTEGER: u32 = 1;
 const ARRAY: u32 = 3;
 const STRUCT: u32 = 4;

@@ -15,7 +15,7 @@ const COST_READS: u32 = 20_000;
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     tsc: bool,
-    /// ns per tick, times 2^32.
+    /// ns per tick, multiplied by 2^32.
     factor: u64,
     cost_ps: u64,
     /// Ticks and ns at calibration, to measure the drift.
@@ -69,8 +69,8 @@ impl Clock {
         ((u128::from(ns) << 32) / u128::from(self.factor.max(1))) as u64
     }
 
-    /// Returns the drift of the counter against the kernel's raw clock since calibration, in parts per million. `None` if the kernel's clock
-    /// is used, or less than a second has passed.
+    /// Returns the drift of the counter since calibration, relative to the kernel's raw clock, in parts per million. `None` if the kernel's
+    /// clock is used, or if less than a second has passed.
     pub fn drift_ppm(&self) -> Option<f64> {
         let (ticks, ns) = pair();
         let kernel = (ns - self.anchor.1) as f64;
@@ -90,7 +90,7 @@ impl Clock {
     }
 }
 
-/// Reads the counter and the kernel's raw clock at the same time: the shortest of several tries.
+/// Reads the counter and the kernel's raw clock at the same moment. Of several tries the shortest one counts.
 fn pair() -> (u64, u64) {
     let tries = (0..8).map(|_| {
         let before = read_tsc();
@@ -134,13 +134,13 @@ fn tsc_usable(steady: bool) -> Result<(), String> {
     if invariant || steady {
         Ok(())
     } else {
-        Err("the CPU does not promise a steady time stamp counter, and the kernel does not use it".into())
+        Err("the CPU does not report a steady time stamp counter, and the kernel does not use it".into())
     }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 fn tsc_usable(_: bool) -> Result<(), String> {
-    Err("no time stamp counter is known for this CPU".into())
+    Err("fathom knows no time stamp counter of this CPU".into())
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Advice after an error: the likely cause of an errno, and what a user without permission can do. Root is never advised to become root.
+//! Advice after an error: the likely cause of an errno, and what a user without permission can do. It never advises root to become root.
 
 use std::io;
 
@@ -7,7 +7,7 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Returns what to do if a user with this id has no permission: become root, or for root, find what forbids it.
+/// Returns the advice for a user with this id who lacks permission: become root, or if already root, find the cause of the denial.
 pub fn advice(user_id: u32) -> &'static str {
     if user_id == 0 {
         "find out what denies it to root: the host, the container runtime or a security module"
@@ -16,13 +16,13 @@ pub fn advice(user_id: u32) -> &'static str {
     }
 }
 
-/// Returns what to do if the effective user has no permission.
+/// Returns the advice for the effective user who lacks permission.
 pub fn own_advice() -> &'static str {
     advice(rustix::process::geteuid().as_raw())
 }
 
-/// Returns what to do with a file of another user.
-pub fn of_others() -> String {
+/// Returns the advice for a file of another user.
+pub fn other_owner_advice() -> String {
     if is_root() {
         own_advice().into()
     } else {
@@ -30,8 +30,8 @@ pub fn of_others() -> String {
     }
 }
 
-/// Returns the likely cause of an error after a semicolon, such as a limit of this process and how to see it; empty if the error itself
-/// explains it.
+/// Returns the likely cause of an error, after a semicolon: for example a limit of this process, and how to see it. Empty if the error is
+/// clear without it.
 pub fn cause(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::EFBIG) => "; files may not become that large here (`ulimit -f` shows the limit)",

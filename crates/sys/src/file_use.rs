@@ -3,8 +3,8 @@
 //! [`is_open_for_writing`] takes a read lease and gives it back at once: the kernel refuses the lease if any process has the file open for
 //! writing.
 //!
-//! [`Watch`] reports whether another process opened a file and wrote to it. The kernel reports each open and each close of a descriptor that
-//! could write, with the process. Without privileges the process id is 0 for every process but the caller. A kernel thread may do the last
+//! [`Watch`] reports whether another process opened a file and wrote to it. For each open, and each close of a writable descriptor, the
+//! kernel reports the process. Without privileges the process id is 0 for every process but the caller. A kernel thread may do the last
 //! close of a file, also for the caller's own descriptors, so a close by another process counts only if another process also opened the
 //! file.
 
@@ -84,10 +84,11 @@ impl Watch {
         if answer == 0 { Ok(Self { group }) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Whether another process opened the file and closed a writable descriptor since the watch began. Consumes the watch, since each event
-    /// is reported once.
+    /// Returns whether another process opened the file and closed a writable descriptor since the watch began. Consumes the watch, because
+    /// the kernel reports each event once.
     ///
     /// # Errors
+    ///
     /// An error of reading the events.
     pub fn others_wrote(mut self) -> io::Result<bool> {
         let own = std::process::id();
@@ -105,7 +106,7 @@ impl Watch {
                 let number =
                     |at: usize| header[at..].first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes));
                 let mask = header[8..].first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
-                // A lost event may be one of another process.
+                // A lost event may be from another process.
                 let lost = mask & libc::FAN_Q_OVERFLOW != 0;
                 let other = number(20) != own;
                 opened |= lost || (other && mask & libc::FAN_OPEN != 0);

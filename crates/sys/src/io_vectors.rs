@@ -5,9 +5,9 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// Most vectors per call: `UIO_MAXIOV` of `linux/uio.h`.
+/// Maximum number of vectors per call: `UIO_MAXIOV` of `linux/uio.h`.
 pub const MOST_VECTORS: usize = 1024;
-/// Most bytes that one call moves: `MAX_RW_COUNT` of `linux/fs.h`.
+/// Maximum bytes per call: `MAX_RW_COUNT` of `linux/fs.h`.
 pub const MOST_BYTES: u64 = 0x7fff_f000;
 
 /// Preallocated vectors of a call.
@@ -20,7 +20,7 @@ impl Vectors {
         Self(Vec::with_capacity(count))
     }
 
-    /// Reads from an offset into slots. `parts` are slots with the number of bytes for each.
+    /// Reads from an offset into slots. `parts` are pairs of a slot and its number of bytes.
     ///
     /// # Errors
     /// An error of `preadv(2)`.
@@ -41,7 +41,7 @@ impl Vectors {
         usize::try_from(moved).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Writes slots at an offset. `parts` are slots with the number of bytes from each.
+    /// Writes slots at an offset. `parts` are pairs of a slot and its number of bytes.
     ///
     /// # Errors
     /// An error of `pwritev(2)`.
@@ -68,7 +68,7 @@ impl Vectors {
     /// # Safety
     /// The memory of the vectors must outlive the call. A call that reads into it needs exclusive access.
     unsafe fn call(&self, number: libc::c_long, file: &File, offset: u64) -> libc::c_long {
-        // The kernel takes the offset as two words; the first holds all 64 bits, the second is ignored.
+        // The kernel takes the offset as two words. The first word has all 64 bits, and the kernel ignores the second.
         let (low, high) = (offset as libc::c_ulong, (offset >> 32) as libc::c_ulong);
         // SAFETY: by the contract of the caller; the arguments have the size of words, and the length is that of the vectors.
         unsafe { libc::syscall(number, file.as_raw_fd(), self.0.as_ptr(), self.0.len(), low, high) }

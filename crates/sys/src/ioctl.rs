@@ -46,9 +46,9 @@ pub struct LoopStatus {
     pub device: u64,
     /// Inode of the backing file.
     pub inode: u64,
-    /// Number of the backing device; 0 for a backing file.
+    /// Number of the backing device; 0 if the backing is a file.
     pub backing_device: u64,
-    /// First byte of the backing file that is used.
+    /// Offset at which the loop device begins in its backing file.
     pub offset_bytes: u64,
     /// Whether the loop device is read-only.
     pub read_only: bool,
@@ -74,10 +74,10 @@ struct LoopInfo {
     rest: [u8; 64 + 32 + 16],
 }
 
-/// Returns the backing file of a loop device, in any mount namespace and also if the file was deleted.
+/// Returns the backing file of a loop device, even if the file was deleted or is in another mount namespace.
 ///
 /// # Errors
-/// `ENXIO` if it is not bound, `ENOTTY` for any other file.
+/// `ENXIO` if the loop device is not bound, `ENOTTY` for any other file.
 pub fn loop_status(file: &File) -> io::Result<LoopStatus> {
     let mut info = LoopInfo {
         device: 0,
@@ -112,7 +112,7 @@ pub fn loop_status(file: &File) -> io::Result<LoopStatus> {
 /// # Errors
 /// `ENOTTY` or `EOPNOTSUPP` on file systems without attributes.
 pub fn attributes(file: &File) -> io::Result<u32> {
-    // The request is declared with a long, but file systems write an int: zeroed memory for a long works for both.
+    // The request is declared with a long, but file systems write an int. Zeroed memory for a long works for both.
     let mut flags = 0_u64;
     // SAFETY: the kernel writes at most the eight bytes that the pointer is to; the descriptor is open.
     let answer = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_GETFLAGS, &raw mut flags) };
@@ -125,7 +125,7 @@ const FS_IOC_FIEMAP: libc::c_ulong = 0xC020_660B;
 const FIEMAP_FLAG_SYNC: u32 = 1;
 /// Extents per call: 14 KiB of memory.
 const EXTENTS_PER_CALL: usize = 256;
-/// Most extents read of one file.
+/// Maximum number of extents read per file.
 const MAX_EXTENTS: usize = 1 << 20;
 /// `FIEMAP_EXTENT_LAST`: the last extent of a file.
 const LAST_EXTENT: u32 = 0x1;
@@ -134,11 +134,11 @@ const LAST_EXTENT: u32 = 0x1;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
-    /// First byte in the file.
+    /// Offset of the first byte in the file.
     pub logical: u64,
-    /// First byte on the device.
+    /// Offset of the first byte on the device.
     pub physical: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub length: u64,
     reserved64: [u64; 2],
     /// `FIEMAP_EXTENT_*`.

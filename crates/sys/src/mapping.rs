@@ -1,6 +1,6 @@
 //! A file mapped into memory: every byte of a range is loaded or stored by copying.
 //!
-//! There are no references into the mapping, since other processes may change the file at any time. Accesses behave like read and write if a
+//! No reference points into the mapping, because other processes may change the file at any time. Accesses behave like read and write if a
 //! page is missing, because the file was truncated or the device failed:
 //!
 //! 1. The kernel sends SIGBUS. The handler maps a page of zeros at the failed address and notes the failure. It uses only a thread-local
@@ -38,12 +38,12 @@ pub enum Advice {
 pub struct Mapping {
     base: NonNull<u8>,
     bytes: usize,
-    /// Its own descriptor, to map a range again.
+    /// A duplicate of the descriptor, to map a range again.
     file: File,
     writable: bool,
     /// `MAP_SHARED` or `MAP_PRIVATE`.
     sharing: libc::c_int,
-    /// A range could not be mapped again and holds zeros.
+    /// Whether a range could not be mapped again, so that it holds zeros.
     broken: bool,
 }
 
@@ -90,9 +90,10 @@ impl Mapping {
         ok(unsafe { libc::madvise(self.base.as_ptr().cast(), self.bytes, number) })
     }
 
-    /// Copies bytes of the file; fewer at its end. All loads are complete when it returns.
+    /// Copies bytes from the file, fewer at its end. All loads are complete when this returns.
     ///
     /// # Errors
+    ///
     /// `EIO` if pages could not be read.
     #[inline]
     pub fn load(&mut self, offset: u64, to: &mut [u8]) -> io::Result<usize> {
@@ -107,7 +108,7 @@ impl Mapping {
         if hit { self.remap_after_fault(offset, bytes) } else { Ok(bytes) }
     }
 
-    /// Copies bytes into the file; fewer at its end. All stores are visible when it returns.
+    /// Copies bytes into the file, fewer at its end. All stores are visible when this returns.
     ///
     /// # Errors
     /// `EIO` if pages could not be mapped.
@@ -160,7 +161,7 @@ impl Mapping {
         Ok(Some((address, bytes.min(left))).filter(|p| p.1 > 0))
     }
 
-    /// Maps the file again after a failed access, and returns the result that read would have returned.
+    /// Maps the file again after a failed access. Returns the result that `read` would have returned.
     #[cold]
     fn remap_after_fault(&mut self, offset: u64, bytes: usize) -> io::Result<usize> {
         let address = self.base.as_ptr().wrapping_add(offset as usize) as usize;
@@ -180,7 +181,7 @@ impl Mapping {
         };
         self.broken = remapped == libc::MAP_FAILED;
         let remaining = length(&self.file).unwrap_or(0).saturating_sub(offset);
-        // A truncated file still has the bytes before its end, which were copied completely.
+        // A truncated file still has the bytes before its end. These were copied completely.
         if remaining < bytes as u64 {
             Ok(remaining as usize)
         } else {
@@ -216,7 +217,7 @@ fn ok(answer: libc::c_int) -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Waits for all loads, so that the next timestamp is after them: rdtsc does not wait for earlier loads, lfence does.
+/// Waits for all loads, so that the next timestamp is later than them. `rdtsc` does not wait for earlier loads, but `lfence` does.
 #[inline]
 fn settle_loads() {
     fence(Ordering::Acquire);
@@ -228,14 +229,14 @@ fn settle_loads() {
     }
 }
 
-/// Waits until all stores are visible to other CPUs, so that the next timestamp is after them.
+/// Waits until all stores are visible to other CPUs, so that the next timestamp is later than them.
 #[inline]
 fn settle_stores() {
     fence(Ordering::SeqCst);
     settle_loads();
 }
 
-/// The address range that a thread watches, and whether an access to it failed.
+/// The address range that a thread watches, and whether an access to it has failed.
 #[derive(Clone, Copy)]
 struct Watch {
     from: usize,
@@ -285,13 +286,13 @@ fn install_bus_handler() -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Runs `access` and returns whether a page between the addresses was missing. If so, pages of zeros are mapped there, and stores to them
-/// are lost.
+/// Runs `access` and returns whether a page in the address range was missing. In that case pages of zeros are mapped there, and stores to
+/// them are lost.
 #[inline]
 fn hits_missing_page(from: usize, to: usize, access: impl FnOnce()) -> bool {
     WATCH.with(|watch| {
         watch.set(Watch { from, to, hit: false });
-        // The handler runs on this thread, so only the compiler must not move accesses.
+        // The handler runs on this thread, so it is enough that the compiler does not move the accesses.
         compiler_fence(Ordering::SeqCst);
         access();
         compiler_fence(Ordering::SeqCst);

@@ -15,9 +15,9 @@ const SYS_CACHESTAT: libc::c_long = 451;
 pub struct CacheStat {
     /// Resident pages.
     pub cached: u64,
-    /// Dirty ones among the resident pages.
+    /// Dirty pages among the resident ones.
     pub dirty: u64,
-    /// Resident pages under write back.
+    /// Resident pages under write-back.
     pub writeback: u64,
     /// Evicted pages.
     pub evicted: u64,
@@ -34,7 +34,7 @@ struct Range {
 /// Counts the pages of a whole file.
 ///
 /// # Errors
-/// `EPERM` for a file that the caller neither owns nor may write, `ENOSYS` before kernel 6.5, `EOPNOTSUPP` on other file systems.
+/// `EPERM` for a file that the caller neither owns nor may write, `ENOSYS` before kernel 6.5, `EOPNOTSUPP` on file systems without support.
 pub fn cachestat(file: &File) -> io::Result<CacheStat> {
     // A length of zero extends to the end of the file.
     let range = Range { offset: 0, length: 0 };
@@ -45,10 +45,11 @@ pub fn cachestat(file: &File) -> io::Result<CacheStat> {
     if answer == 0 { Ok(stat) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Counts the resident pages of the first `bytes` of a file by mapping it. For files that the caller does not own the kernel reports all
-/// pages as resident, so call this only for own files.
+/// Counts the resident pages of the first `bytes` of a file, by mapping it. Call it only for files that the caller owns: for other files
+/// the kernel reports all pages as resident.
 ///
 /// # Errors
+///
 /// An error of `mmap(2)` or `mincore(2)`.
 pub fn mincore(file: &File, bytes: u64) -> io::Result<u64> {
     let page = rustix::param::page_size();
@@ -85,7 +86,7 @@ pub fn readahead(file: &File, offset: u64, bytes: usize) -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The call that makes writes durable.
+/// The call that makes written data durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Flush {
     /// `fsync(2)`.
@@ -97,7 +98,7 @@ pub enum Flush {
     Range,
 }
 
-/// Waits for running write back, starts write back of dirty pages, and waits for it.
+/// Waits for write-back in progress, starts write-back of dirty pages, and waits for it.
 pub const RANGE_FLAGS: u32 =
     libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
 

@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 pub struct Counted {
     /// Processor cycles in user space and kernel.
     pub cycles: u64,
-    /// Instructions in user space and kernel.
+    /// Instructions in user space and in the kernel.
     pub instructions: u64,
 }
 
@@ -42,22 +42,23 @@ struct Attributes {
     breakpoint_address: u64,
 }
 
-/// `PERF_TYPE_TRACEPOINT`: the number of a tracepoint is its event.
+/// `PERF_TYPE_TRACEPOINT`: the event is the number of a tracepoint.
 const TRACEPOINT: u32 = 2;
 /// `PERF_TYPE_HARDWARE`, and two of its events.
 const HARDWARE: u32 = 0;
 const CPU_CYCLES: u64 = 0;
 const INSTRUCTIONS: u64 = 1;
-/// `PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING`: they differ if the counter was shared.
+/// `PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING`. The two times differ if the counter was shared.
 const WITH_TIMES: u64 = 3;
 /// `exclude_hv`: do not count the hypervisor.
 const WITHOUT_HYPERVISOR: u64 = 1 << 6;
 
 impl Counters {
-    /// Opens both and starts counting.
+    /// Opens both counters and starts counting.
     ///
     /// # Errors
-    /// A message: the machine, usually a virtual one, has no such counters, or the user may not read them.
+    ///
+    /// A message if this machine, usually a virtual one, has no such counters, or if the user may not read them.
     pub fn start() -> Result<Self, String> {
         let (cycles, instructions) = (hardware(CPU_CYCLES)?, hardware(INSTRUCTIONS)?);
         let mut counters = Self { cycles, instructions, start: Counted { cycles: 0, instructions: 0 } };
@@ -68,7 +69,7 @@ impl Counters {
     /// Returns the counts since the start.
     ///
     /// # Errors
-    /// A message: the counters were shared with other users, or cannot be read.
+    /// A message if the counters were shared with other users, or cannot be read.
     pub fn end(&mut self) -> Result<Counted, String> {
         let now = self.now()?;
         Ok(Counted {
@@ -86,7 +87,7 @@ fn hardware(config: u64) -> Result<File, String> {
     open(HARDWARE, config).map_err(|e| explain(&e))
 }
 
-/// Starts a counter of a tracepoint in the calling thread, by the number of the tracepoint.
+/// Starts counting a tracepoint in the calling thread. `number` is the tracepoint's number.
 pub(crate) fn tracepoint(number: u64) -> Result<File, String> {
     open(TRACEPOINT, number).map_err(|e| match e.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => format!(
@@ -132,7 +133,9 @@ pub(crate) fn read(counter: &mut File) -> Result<u64, String> {
     let word = |i: usize| u64::from_le_bytes(words.as_chunks::<8>().0[i]);
     let (count, enabled, running) = (word(0), word(1), word(2));
     if running < enabled {
-        return Err("others used the processor's counters too, so they did not count all the time".into());
+        return Err(
+            "other programs used the processor's counters too, so they did not count all the time".into()
+        );
     }
     Ok(count)
 }
@@ -165,7 +168,7 @@ impl Calls {
     /// Starts counting.
     ///
     /// # Errors
-    /// A message: the kernel has no such tracepoint, or the user may not count it.
+    /// A message if the kernel has no such tracepoint, or the user may not count it.
     pub fn start() -> Result<Self, String> {
         let mut counter = tracepoint(sys_enter_number()?)?;
         let start = read(&mut counter)?;
@@ -175,14 +178,14 @@ impl Calls {
     /// Returns the calls since the start.
     ///
     /// # Errors
-    /// A message: the counter cannot be read.
+    /// A message if the counter cannot be read.
     pub fn end(&mut self) -> Result<u64, String> {
-        // Reading the counter is one call itself.
+        // Reading the counter is a system call itself.
         Ok(read(&mut self.counter)?.saturating_sub(self.start + 1))
     }
 }
 
-/// Reads the number of the tracepoint once: it is constant until the next boot.
+/// Reads the number of the tracepoint once. It does not change until the next boot.
 fn sys_enter_number() -> Result<u64, String> {
     static NUMBER: OnceLock<u64> = OnceLock::new();
     if let Some(number) = NUMBER.get() {

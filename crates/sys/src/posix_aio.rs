@@ -27,10 +27,10 @@ enum Command {
 /// Controls with the files and buffers of their operations.
 pub struct PosixAio {
     slots: ManuallyDrop<Slots>,
-    /// One per slot, accessed only by address: the library writes to those in flight.
+    /// One control per slot. Controls are accessed only by address, because the library writes to those in flight.
     controls: ManuallyDrop<Vec<aiocb>>,
     queued: Vec<(u32, Command)>,
-    /// Slots in flight, and in the same order their controls for `aio_suspend`.
+    /// Slots in flight, and their controls in the same order for `aio_suspend`.
     flying: Vec<u32>,
     list: Vec<*const aiocb>,
     /// Completions that have not been reaped.
@@ -85,9 +85,10 @@ impl PosixAio {
         self.queue(slot, Command::Write, file, offset, bytes);
     }
 
-    /// Queues a sync of a file. This interface lacks [`Flush::Range`] and does an fdatasync instead; callers refuse it earlier.
+    /// Queues a sync of a file. This interface has no [`Flush::Range`] and does an fdatasync instead, so callers refuse it earlier.
     ///
     /// # Panics
+    ///
     /// As [`PosixAio::read`].
     pub fn flush(&mut self, slot: u32, file: u32, flush: Flush) {
         let call = if flush == Flush::All { libc::O_SYNC } else { libc::O_DSYNC };
@@ -108,7 +109,7 @@ impl PosixAio {
         self.queued.push((slot, command));
     }
 
-    /// Returns the address of a slot's control. A slot that does not exist is never queued.
+    /// Returns the address of a slot's control. The caller ensures that the slot exists.
     fn control(&mut self, slot: u32) -> *mut aiocb {
         self.controls.as_mut_ptr().wrapping_add(slot as usize)
     }
@@ -194,7 +195,7 @@ impl PosixAio {
         taken
     }
 
-    /// Checks every operation in flight; the interface has no other way.
+    /// Checks every operation in flight, because the interface cannot list the completed ones.
     fn collect(&mut self) {
         let mut index = 0;
         while let Some(&slot) = self.flying.get(index) {
@@ -214,10 +215,10 @@ impl PosixAio {
         }
     }
 
-    /// Cancels operations that have not begun and waits for the others. Returns whether none is left.
+    /// Cancels operations that have not begun, and waits for the others. Returns whether none remains.
     fn drain(&mut self) -> bool {
         let end = Instant::now() + DRAIN_LIMIT;
-        // These were never submitted.
+        // These operations were never submitted.
         for (slot, _) in std::mem::take(&mut self.queued) {
             self.slots.release(slot, -libc::ECANCELED);
         }

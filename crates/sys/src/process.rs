@@ -1,7 +1,7 @@
 //! The process: its standard streams at start, its children (`wait4(2)`), and the default action of a signal.
 //!
-//! Rust opens `/dev/null` in place of closed standard streams before `main`. A function in `.init_array` runs earlier and notes which ones
-//! were closed.
+//! Rust opens `/dev/null` in place of closed standard streams before `main`. A function in `.init_array` runs earlier and notes which
+//! streams were closed.
 
 use rustix::io::Errno;
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// A bit for each of the first three descriptors that was closed at start.
+/// One bit for each of the first three descriptors, set if it was closed at start.
 static CLOSED: AtomicU8 = AtomicU8::new(0);
 
 // SAFETY: the loader calls every function of this section once, before `main` and before any other thread; the signature is one
@@ -28,7 +28,7 @@ extern "C" fn note_closed_streams() {
     }
 }
 
-/// Whether standard input (0), output (1) or error (2) was closed when the program was started.
+/// Returns whether standard input (0), output (1) or error (2) was closed when the program was started.
 pub fn was_closed(descriptor: RawFd) -> bool {
     (0..3).contains(&descriptor) && CLOSED.load(Ordering::Relaxed) & (1 << descriptor) != 0
 }
@@ -56,11 +56,11 @@ pub struct Ended {
     pub code: Option<i32>,
     /// The signal that ended it; 0 if none did.
     pub signal: i32,
-    /// CPU time in user space in ns, including children it waited for.
+    /// CPU time in user space in ns, including children that the child waited for.
     pub user_ns: u64,
-    /// CPU time in the kernel in ns, including children it waited for.
+    /// CPU time in the kernel in ns, including children that the child waited for.
     pub system_ns: u64,
-    /// Largest resident memory of one of these processes, in bytes.
+    /// Largest resident memory of the child or one of its children, in bytes.
     pub peak_bytes: u64,
 }
 
@@ -94,13 +94,13 @@ pub fn wait(block: bool) -> io::Result<Option<Ended>> {
             signal: if libc::WIFSIGNALED(status) { libc::WTERMSIG(status) } else { 0 },
             user_ns: ns(usage.ru_utime),
             system_ns: ns(usage.ru_stime),
-            // Linux counts it in KiB.
+            // Linux reports KiB.
             peak_bytes: (usage.ru_maxrss as u64) << 10,
         }));
     }
 }
 
-/// Lets the default action of a signal happen, such as a stop at Ctrl-Z, and returns when the process continues. Does nothing if the kernel
+/// Runs the default action of a signal, such as the stop at Ctrl-Z, and returns when the process continues. Does nothing if the kernel
 /// suppresses the action, such as a stop in an orphaned process group.
 ///
 /// # Errors

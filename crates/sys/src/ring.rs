@@ -1,11 +1,11 @@
 //! An io_uring with the files and buffers of its operations, used by one thread.
 //!
 //! 1. [`RingOptions`] select the set-up. If an older kernel refuses a flag, the next simpler set-up is tried.
-//! 2. The ring owns its files and its arena, and a slot in flight cannot be borrowed: that makes it safe.
-//! 3. The submission and completion queues are borrowed from the ring once. Queueing an operation is plain stores, and a call exchanges heads
-//!    and tails with the kernel. Only the handle that registered the ring can use the registration.
-//! 4. A drop with operations in flight cancels and reaps them. After five seconds ring, files and arena are leaked: memory that a device may
-//!    still write to must never be freed.
+//! 2. The ring owns its files and its arena, and a slot in flight cannot be borrowed. This makes it safe.
+//! 3. The submission and completion queues are borrowed from the ring once. Queueing an operation is plain stores, and a call exchanges
+//!    heads and tails with the kernel. Only the handle that registered the ring can use the registration.
+//! 4. A drop with operations in flight cancels and reaps them. After five seconds ring, files and arena are leaked: memory that a device
+//!    may still write to must never be freed.
 
 #[cfg(test)]
 mod tests;
@@ -22,9 +22,9 @@ use std::mem::ManuallyDrop;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
-/// Most registered files; far above any number of targets.
+/// Maximum number of registered files, far above any number of targets.
 const MAX_FILES: usize = 1 << 12;
-/// Most registered buffers of the kernel.
+/// Maximum number of buffers that the kernel registers.
 const MAX_BUFFERS: usize = 1 << 14;
 /// Discard command to a block device (`BLOCK_URING_CMD_DISCARD`, `_IO(0x12, 0)`; Linux 6.12).
 const DISCARD: u32 = 0x1200;
@@ -38,11 +38,11 @@ pub struct Ring {
     #[allow(clippy::struct_field_names)] // It is the ring itself.
     ring: *mut IoUring,
     slots: ManuallyDrop<Slots>,
-    /// By file: its index if files are registered, else its descriptor.
+    /// For each file its index if files are registered, otherwise its descriptor.
     numbers: Box<[RawFd]>,
     /// `FIXED_FILE` if files are registered.
     file_flags: squeue::Flags,
-    /// By file: whether trims are discards of a block device.
+    /// For each file whether a trim is a discard of a block device.
     discards: Box<[bool]>,
     rw_flags: i32,
     write_flags: i32,
@@ -107,13 +107,13 @@ impl Ring {
         Ok((this, granted))
     }
 
-    /// Registers buffers, files and the ring, so that the kernel need not look them up for each operation.
+    /// Registers buffers, files and the ring, so that the kernel does not look them up for each operation.
     fn register(&mut self, options: &RingOptions, granted: &mut Granted) {
         self.numbers = (0..self.slots.files().len()).map(|file| self.slots.number(file as u32)).collect();
         if options.plain_buffers {
             granted.used.push("plain buffers".into());
         } else if self.slots.arena().slots() > MAX_BUFFERS {
-            granted.fallbacks.push(format!("registered buffers: the kernel takes {MAX_BUFFERS} at most"));
+            granted.fallbacks.push(format!("registered buffers: the kernel registers at most {MAX_BUFFERS}"));
         } else {
             let vectors = self.slots.arena().io_vectors();
             // SAFETY: the memory belongs to the arena, which is part of the same value as the ring and is freed only if nothing is
@@ -212,8 +212,8 @@ impl Ring {
         self.push(slot, entry);
     }
 
-    /// Queues a trim: punches a hole in a file. On a block device it discards if [`Ring::trim_by_discards`] was called, else it zeroes the
-    /// range without writing, which most devices with discard support do by discarding.
+    /// Queues a trim: punches a hole in a file. On a block device it discards if [`Ring::trim_by_discards`] was called. Otherwise it
+    /// requests zeroes without writing; most devices that support discards then discard.
     ///
     /// # Panics
     /// As [`Ring::write`].
@@ -230,7 +230,8 @@ impl Ring {
         self.push(slot, entry);
     }
 
-    /// Queues a discard of a block device. A discard of 0 bytes probes for support: `EINVAL` means yes, `EOPNOTSUPP` no.
+    /// Queues a discard of a block device. A discard of 0 bytes probes for support: `EINVAL` means that discards are supported,
+    /// `EOPNOTSUPP` that they are not.
     ///
     /// # Panics
     /// As [`Ring::write`].
@@ -280,7 +281,7 @@ impl Ring {
     /// nothing is queued and `wait` is 0.
     ///
     /// # Errors
-    /// An error of the kernel, except those that only need another try: a signal, the time limit, a full queue.
+    /// An error of the kernel. A signal, the time limit and a full queue are no errors, because the next call tries again.
     #[inline]
     pub fn submit(&mut self, wait: u32) -> io::Result<()> {
         self.submission.sync();
@@ -309,7 +310,7 @@ impl Ring {
     }
 
     /// Takes available completions and returns how many of `done` were filled. Makes a system call only if the kernel needs one to publish
-    /// completions, and none directly after a submission: the next submission publishes them.
+    /// completions. Makes none directly after a submission, because the next submission publishes them.
     #[inline]
     pub fn reap(&mut self, done: &mut [Done]) -> usize {
         self.completion.sync();
@@ -319,14 +320,14 @@ impl Ring {
             && self.needs_kernel_entry()
             && (self.polls || !entered)
         {
-            // An error appears again at the next submission, which reports it.
+            // The next submission meets the same error and reports it.
             let _ = self.submitter.submit();
             self.completion.sync();
         }
         let mut taken = 0;
         while taken < done.len() {
             let Some(entry) = self.completion.next() else { break };
-            // The completion of a cancellation has a slot that does not exist.
+            // The completion of a cancellation names a slot that does not exist.
             let Some(finished) = self.slots.release(entry.user_data() as u32, entry.result()) else {
                 continue;
             };
@@ -354,7 +355,7 @@ impl Ring {
     #[inline]
     fn enqueue(&mut self, entry: &squeue::Entry) {
         if self.submission.is_full() {
-            // This is the state at the last submission; the kernel has taken entries since.
+            // This position is from the last submission. The kernel has taken entries since.
             self.submission.sync();
         }
         // SAFETY: address and length lie in a slot of the arena that `claim` marked as in flight, so no other code reads or writes it
@@ -365,13 +366,13 @@ impl Ring {
         assert!(pushed.is_ok(), "a full submission queue");
     }
 
-    /// Cancels all operations in flight and waits for their completions. Returns whether none is left.
+    /// Cancels all operations in flight and waits for their completions. Returns whether none remains.
     fn drain(&mut self) -> bool {
         let limit = Instant::now() + DRAIN_LIMIT;
         let mut done = [Done::default(); 64];
         let _ = self.submit(0);
         if self.slots.in_flight() > 0 {
-            // Kernels before 6.0 lack this call; then only waiting is left.
+            // Kernels before 6.0 lack this call. For them the only way is to wait.
             let soon = types::Timespec::from(WAIT_LIMIT);
             let _ = self.submitter.register_sync_cancel(Some(soon), types::CancelBuilder::any());
         }
@@ -404,7 +405,7 @@ impl Drop for Ring {
     }
 }
 
-/// Ignores errors that only need another try: a signal, the time limit, a full queue.
+/// Ignores errors after which the next call tries again: a signal, the time limit, a full queue.
 #[inline]
 fn ignore_retryable(answer: io::Result<usize>) -> io::Result<()> {
     match answer {
@@ -426,7 +427,7 @@ fn note_step(granted: &mut Granted, what: &str, outcome: io::Result<()>) -> bool
     refused.is_none()
 }
 
-/// Milliseconds without work before the kernel's submission thread sleeps; pauses within a run are shorter.
+/// Time in ms without work after which the kernel's submission thread sleeps. Pauses within a run are shorter.
 const THREAD_IDLE_MS: u32 = 1000;
 
 /// Options of a ring. The default is the fastest one.
@@ -438,57 +439,57 @@ pub struct RingOptions {
     pub thread: Thread,
     /// When the kernel finishes operations.
     pub task_work: TaskWork,
-    /// What happens to pages that operations bring into the page cache.
+    /// Whether pages that operations bring into the page cache remain in it.
     pub pages: Pages,
-    /// What happens to a write that a power failure interrupts.
+    /// Whether a write that a power failure interrupts may be partial.
     pub writes: Writes,
-    /// Does not register buffers.
+    /// Whether to leave buffers unregistered.
     pub plain_buffers: bool,
-    /// Does not register files.
+    /// Whether to leave files unregistered.
     pub plain_files: bool,
 }
 
 /// The kernel's submission thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Thread {
-    /// None: submission is a system call.
+    /// No thread: each submission is a system call.
     #[default]
     None,
-    /// On any CPU.
+    /// A thread on any CPU.
     Anywhere,
-    /// On this CPU.
+    /// A thread on this CPU.
     On(u32),
 }
 
 /// When the kernel finishes an operation on the submitting thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TaskWork {
-    /// At the next system call of any kind (5.19).
+    /// At the next system call of any kind (Linux 5.19).
     #[default]
     Cooperative,
-    /// Only in a call that waits (6.1).
+    /// Only in a call that waits (Linux 6.1).
     Deferred,
-    /// At once, by interrupting the thread; every kernel supports it.
+    /// At once, by interrupting the thread, on every kernel.
     Interrupt,
 }
 
-/// What happens to pages that operations bring into the page cache.
+/// Whether pages that operations bring into the page cache remain in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pages {
-    /// They remain.
+    /// The pages remain.
     #[default]
     Stay,
-    /// They are dropped after the operation (`RWF_DONTCACHE`, 6.14).
+    /// The kernel drops the pages after the operation (`RWF_DONTCACHE`, Linux 6.14).
     Drop,
 }
 
-/// What happens to a write that a power failure interrupts.
+/// Whether a write that a power failure interrupts may be partial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Writes {
-    /// A part of it may be written.
+    /// The write may be partial.
     #[default]
     Plain,
-    /// It is written completely or not at all (`RWF_ATOMIC`, 6.11).
+    /// The write is complete or absent (`RWF_ATOMIC`, Linux 6.11).
     Atomic,
 }
 
@@ -512,7 +513,7 @@ const DEFERRED: &[SetUp] = &[("deferred task work, single issuer", |b| {
     b.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag();
 })];
 
-/// With a submission thread the kernel refuses flags about task work: the thread does it.
+/// With a submission thread the kernel refuses flags about task work, because the thread does that work.
 const THREAD: &[SetUp] = &[
     ("submission thread, single issuer", |b| {
         b.setup_single_issuer();

@@ -1,7 +1,7 @@
-//! Slots in flight: what every asynchronous interface here shares.
+//! Slots in flight, the common part of all asynchronous interfaces in this crate.
 //!
-//! 1. `Slots` owns the buffers and files of the operations. A slot in flight cannot be borrowed, and a file opened for reading is never
-//!    written.
+//! 1. `Slots` owns the buffers and files of the operations. A slot in flight cannot be borrowed, and a file that was opened for reading is
+//!    never written.
 //! 2. [`Done`] is a completion. A wait stays in the kernel for at most [`WAIT_LIMIT`].
 //! 3. [`Granted`] lists the features that the kernel granted and refused at set-up.
 
@@ -15,11 +15,11 @@ use std::time::Duration;
 pub struct Done {
     /// Slot of the operation.
     pub slot: u32,
-    /// Bytes moved, or minus errno.
+    /// Bytes moved, or a negative errno.
     pub result: i32,
 }
 
-/// Longest time a wait stays in the kernel, so that a stop is seen.
+/// Maximum time that a wait stays in the kernel, so that a stop is noticed.
 pub const WAIT_LIMIT: Duration = Duration::from_millis(100);
 /// How long a drop waits for operations in flight before it leaks their buffers and files.
 pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(5);
@@ -75,8 +75,8 @@ impl Slots {
         self.arena.slot_mut(slot as usize)
     }
 
-    /// Marks a slot as in flight and returns its address. `credit` is the number of bytes to report if the kernel returns 0 for success, as
-    /// for a trim.
+    /// Marks a slot as in flight and returns its address. The kernel returns 0 for the success of some operations, such as trims; `credit`
+    /// is the number of bytes to report for them.
     ///
     /// # Panics
     /// If the slot is in flight, too small or does not exist: defects of the caller.
@@ -99,9 +99,10 @@ impl Slots {
         Some(Done { slot, result: if result == 0 { credit as i32 } else { result } })
     }
 
-    /// The last check before a write reaches the kernel.
+    /// Asserts that a file may be written. This is the last check before a write reaches the kernel.
     ///
     /// # Panics
+    ///
     /// If the file may not be written or does not exist: defects of the caller.
     #[inline]
     pub(crate) fn assert_writable(&self, file: u32) {

@@ -43,11 +43,11 @@ unsafe extern "C" {
 /// The functions that move bytes between a stream and its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calls {
-    /// `fread` and `fwrite`: one call per operation.
+    /// `fread` and `fwrite`: one call for each operation.
     Blocks,
-    /// `fgetc` and `fputc`: one call with the stream's lock per byte.
+    /// `fgetc` and `fputc`: one call for each byte, with the stream's lock.
     Bytes,
-    /// `getc_unlocked` and `putc_unlocked`, as function calls; a C compiler would inline them.
+    /// `getc_unlocked` and `putc_unlocked`: one call for each byte. A C compiler would inline these calls.
     BytesUnlocked,
 }
 
@@ -141,7 +141,8 @@ impl Buffered for Stream {
 }
 
 impl Stream {
-    /// Fewer bytes than requested mean the end of the file or an error; the stream keeps both states until they are cleared.
+    /// Returns the result of a call. Fewer bytes than requested mean the end of the file or an error. The stream keeps both states until
+    /// they are cleared.
     #[inline]
     fn answer(&mut self, moved: usize, asked: usize) -> io::Result<usize> {
         if moved == asked {
@@ -192,7 +193,7 @@ pub mod cxx {
     use std::os::fd::IntoRawFd;
     use std::ptr::NonNull;
 
-    /// The shim's opaque object.
+    /// The C++ stream, opaque to Rust.
     #[repr(C)]
     struct Raw {
         _opaque: [u8; 0],
@@ -269,7 +270,7 @@ pub mod cxx {
         }
     }
 
-    /// Converts a count, or minus errno.
+    /// Converts a count, or a negative errno.
     fn answer(value: c_long) -> io::Result<usize> {
         usize::try_from(value).map_err(|_| io::Error::from_raw_os_error(-value as i32))
     }

@@ -9,15 +9,15 @@ use std::{fs, io};
 /// Resources that a thread or process has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// CPU time in user space, ns.
+    /// CPU time in user space in ns.
     pub user_ns: u64,
-    /// CPU time in the kernel, ns.
+    /// CPU time in the kernel in ns.
     pub system_ns: u64,
     /// Voluntary context switches.
     pub voluntary_switches: u64,
     /// Involuntary context switches.
     pub forced_switches: u64,
-    /// Page faults without I/O.
+    /// Page faults that needed no I/O.
     pub minor_faults: u64,
     /// Page faults that waited for I/O.
     pub major_faults: u64,
@@ -74,7 +74,7 @@ pub fn cpu_ns_of(thread: u32) -> io::Result<u64> {
     Ok((time.tv_sec as u64) * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// Time that the calling thread was ready to run and waited for a CPU (`/proc/thread-self/schedstat`).
+/// Reads how long the calling thread was ready to run but waited for a CPU (`/proc/thread-self/schedstat`).
 #[derive(Debug)]
 pub struct RunQueue(File);
 
@@ -90,16 +90,18 @@ impl RunQueue {
     /// Returns the waiting time since the thread began, in ns.
     ///
     /// # Errors
-    /// If the file cannot be read, or the kernel does not count.
+    /// If the file cannot be read, or the kernel does not count the waiting time.
     pub fn waited_ns(&self) -> io::Result<u64> {
         let mut text = [0_u8; 80];
         let count = self.0.read_at(&mut text, 0)?;
-        parse_schedstat(text.get(..count).unwrap_or_default())
-            .ok_or_else(|| io::Error::other("the kernel keeps no account of waiting for a CPU (schedstat)"))
+        parse_schedstat(text.get(..count).unwrap_or_default()).ok_or_else(|| {
+            io::Error::other("the kernel does not count the time that threads wait for a CPU (schedstat)")
+        })
     }
 }
 
-/// Parses time on a CPU, time waiting for one, and time slices; returns the waiting time. All are 0 if the kernel does not count.
+/// Parses the times on a CPU and waiting for one, and the number of time slices. Returns the waiting time. All three are 0 if the kernel
+/// does not count them.
 fn parse_schedstat(text: &[u8]) -> Option<u64> {
     let numbers: Option<Vec<u64>> =
         std::str::from_utf8(text).ok()?.split_ascii_whitespace().map(|w| w.parse().ok()).collect();
@@ -110,8 +112,8 @@ fn parse_schedstat(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// Returns the signals that end a process by default and that another process may send: all except `SIGKILL`, program faults, and signals
-/// that fathom uses (`SIGUSR1`, `SIGXFSZ`, `SIGPIPE`).
+/// Returns the signals that end a process by default and that another process may send: all except `SIGKILL`, faults of the program, and
+/// signals that fathom uses (`SIGUSR1`, `SIGXFSZ`, `SIGPIPE`).
 pub fn ending_signals() -> Vec<i32> {
     let named = [
         libc::SIGHUP,
@@ -148,9 +150,10 @@ pub fn block_signals() -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(answer)) }
 }
 
-/// Binds the calling thread to CPUs, or without CPUs to those of a NUMA node. Does nothing without both.
+/// Binds the calling thread to CPUs. Without CPUs, binds it to the CPUs of a NUMA node. Does nothing if neither is given.
 ///
 /// # Errors
+///
 /// A message if a CPU or node does not exist, or the kernel does not allow it.
 pub fn place(cpus: &[u32], node: Option<u32>) -> io::Result<()> {
     let node_cpus = match node {
@@ -172,7 +175,7 @@ pub fn place(cpus: &[u32], node: Option<u32>) -> io::Result<()> {
         .map_err(|e| refused(&format!("CPUs {wanted:?} cannot be used"), Some(e.into())))
 }
 
-/// `which` argument of `ioprio_set(2)`: the id is that of a process or thread, 0 for the caller.
+/// Value of `which` in `ioprio_set(2)`: the id is that of a process or thread, and 0 is the caller.
 const IOPRIO_WHO_PROCESS: libc::c_int = 1;
 
 /// Sets the nice value (`setpriority(2)`) and the I/O priority (class and level as in `ioprio_set(2)`) of the calling thread; `None` keeps
@@ -217,10 +220,10 @@ pub fn cpus_of(node: u32) -> io::Result<Vec<u32>> {
 fn refused(what: &str, why: Option<io::Error>) -> io::Error {
     let kind = why.as_ref().map_or(io::ErrorKind::InvalidInput, io::Error::kind);
     let why = why.map(|e| format!(" ({e})")).unwrap_or_default();
-    io::Error::new(kind, format!("{what} by this process{why}; type others, or leave them out"))
+    io::Error::new(kind, format!("{what} by this process{why}; type other values, or remove the option"))
 }
 
-/// Lists of the nodes with memory, or on older kernels of the online nodes.
+/// Files that list the nodes with memory, or on older kernels the online nodes.
 const NODE_LISTS: [&str; 2] = ["/sys/devices/system/node/has_memory", "/sys/devices/system/node/online"];
 /// Bits of a node mask: the kernel's largest `MAX_NUMNODES`.
 const MAX_NODES: usize = 1024;
@@ -229,13 +232,13 @@ const WORD_BITS: usize = libc::c_ulong::BITS as usize;
 /// How memory is allocated from NUMA nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryPolicy {
-    /// From the node of the CPU that touches it.
+    /// From the node of the CPU that touches the memory.
     Local,
     /// Only from these nodes.
     Bind,
     /// Preferably from this node.
     Prefer,
-    /// From these nodes in turn, page by page.
+    /// From these nodes in turn, one page each.
     Interleave,
 }
 
@@ -256,13 +259,13 @@ impl MemoryPolicy {
 /// A message if a node does not exist, or the kernel does not allow it.
 pub fn set_memory_policy(policy: MemoryPolicy, nodes: &[u32]) -> io::Result<()> {
     let mut mask = [0 as libc::c_ulong; MAX_NODES / WORD_BITS];
-    // Check the nodes, since the kernel silently ignores missing ones.
+    // The nodes are checked here because the kernel silently ignores missing ones.
     let existing = if nodes.is_empty() { Vec::new() } else { nodes_with_memory()? };
     for &node in nodes {
         let word = mask.get_mut(node as usize / WORD_BITS).filter(|_| existing.contains(&node));
         *word.ok_or_else(|| missing_node(node, &existing))? |= 1 << (node as usize % WORD_BITS);
     }
-    // Pass one bit more: the kernel ignores the highest bit.
+    // One more bit than the mask has: the kernel ignores the highest bit.
     let (mask, bits) = if nodes.is_empty() { (std::ptr::null(), 0) } else { (mask.as_ptr(), MAX_NODES + 1) };
     // SAFETY: the mask lives in this frame and is as long as the number of bits says, or is null with none; the call changes nothing
     // but the policy of this thread.
@@ -271,11 +274,13 @@ pub fn set_memory_policy(policy: MemoryPolicy, nodes: &[u32]) -> io::Result<()> 
         return Ok(());
     }
     let e = io::Error::last_os_error();
-    let why = format!("this process may not choose NUMA nodes for its memory ({e}); leave them out");
+    let why = format!(
+        "this process may not choose NUMA nodes for its memory ({e}); remove the option that names them"
+    );
     Err(io::Error::new(e.kind(), why))
 }
 
-/// Builds the error for a missing node, with the existing ones.
+/// Builds the error for a missing node, which lists the existing ones.
 fn missing_node(node: u32, existing: &[u32]) -> io::Error {
     let list: Vec<String> = existing.iter().map(u32::to_string).collect();
     let why = format!("there is no NUMA node {node} with memory; type one of {}", list.join(", "));
@@ -287,7 +292,8 @@ fn nodes_with_memory() -> io::Result<Vec<u32>> {
     let text = NODE_LISTS.iter().find_map(|path| fs::read_to_string(path).ok());
     let nodes = text.as_deref().and_then(parse_node_list);
     nodes.ok_or_else(|| {
-        let why = "the kernel shows no NUMA nodes in /sys/devices/system/node; leave them out";
+        let why =
+            "the kernel shows no NUMA nodes in /sys/devices/system/node; remove the option that names them";
         io::Error::new(io::ErrorKind::Unsupported, why)
     })
 }
@@ -302,9 +308,9 @@ fn parse_node_list(list: &str) -> Option<Vec<u32>> {
     Some(all)
 }
 
-/// Gives the calling thread its own copy of the file table (`unshare(CLONE_FILES)`). The kernel then looks up descriptors without
-/// reference counts, which saves 80 ns of a cached pread on the reference machine. Later opens and closes affect one table only; the copy
-/// is freed with the thread.
+/// Gives the calling thread its own copy of the file table (`unshare(CLONE_FILES)`). The kernel then looks up descriptors without reference
+/// counts, which saves 80 ns of a cached pread on the reference machine. Later opens and closes affect only one of the tables. The copy is
+/// freed with the thread.
 ///
 /// # Errors
 /// An error of the kernel or of a system call filter; then nothing has changed.
@@ -353,7 +359,7 @@ fn a_thread_stays_on_its_cpu_and_a_missing_cpu_is_named() {
                 .err()
                 .unwrap_or_else(|| panic!("{cpus:?} {node:?} was accepted"))
                 .to_string();
-            assert!(why.contains("type others"), "{why}");
+            assert!(why.contains("type other values"), "{why}");
         }
         place(&[], None).unwrap_or_else(|e| panic!("{e}"));
         precise_timers().unwrap_or_else(|e| panic!("{e}"));

@@ -16,20 +16,21 @@ const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// Reads a file, by its path below tracefs.
 ///
 /// # Errors
-/// A message with the path: the user may not read it, or the kernel has no such file.
+/// A message with the path if the user may not read it, or the kernel has no such file.
 pub(crate) fn read(path: &str) -> Result<String, String> {
     read_below(&directory()?, path).map_err(|e| format!("{path} of tracefs: {e}"))
 }
 
-/// Opens the directory of tracefs, of a detached mount if necessary.
+/// Opens the directory of tracefs. Mounts tracefs detached if necessary.
 ///
 /// # Errors
-/// A message: the user may not open it, or the kernel has no tracefs.
+///
+/// A message if the user may not open it, or the kernel has no tracefs.
 pub fn directory() -> Result<OwnedFd, String> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let open = |place: &str| {
         let dir = openat(rustix::fs::CWD, place, flags, Mode::empty())?;
-        // Without a mount this is an empty directory of sysfs.
+        // If tracefs is not mounted, this is an empty directory of sysfs.
         openat(&dir, "instances", flags, Mode::empty()).map(|_| dir)
     };
     let refused = match open(MOUNTED[0]) {
@@ -56,7 +57,7 @@ fn not_allowed(what: &str, why: &io::Error) -> String {
     format!("{what}: this user may not read tracefs ({why}); {advice}{outside}")
 }
 
-/// Creates a detached mount.
+/// Mounts tracefs detached from every namespace.
 fn mount() -> Result<OwnedFd, Errno> {
     let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_create(&context)?;

@@ -13,7 +13,7 @@ pub struct Calls {
     thread: Field,
     number: Field,
     counts: BTreeMap<(u32, u64), u64>,
-    /// Records that the kernel overwrote, from the pages.
+    /// Number of records that the kernel overwrote, according to the pages.
     pub lost: u64,
 }
 
@@ -21,7 +21,7 @@ impl Calls {
     /// Creates a counter from the text of `events/header_page` and of the event's format.
     ///
     /// # Errors
-    /// What differs on this kernel.
+    /// Which part of the kernel's text has an unknown form.
     pub fn new(header_page: &str, format: &str) -> Result<Self, Foreign> {
         let format = Format::parse(format)?;
         Ok(Self {
@@ -58,7 +58,7 @@ impl Calls {
         self.counts.keys().map(|(thread, _)| *thread).filter(move |one| last.replace(*one) != Some(*one))
     }
 
-    /// Returns how often each thread made each call, and starts anew.
+    /// Returns how often each thread made each call, and resets the counts.
     pub fn take(&mut self) -> BTreeMap<(u32, u64), u64> {
         std::mem::take(&mut self.counts)
     }

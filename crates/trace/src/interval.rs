@@ -1,5 +1,4 @@
-//! Sums over an interval for `fathom watch`: how long requests took on each device, and what each process
-//! requested.
+//! Sums over an interval for `fathom watch`: how long requests took on each device, and the requests of each process.
 
 use crate::recent_ends::Ends;
 use crate::row::{Flags, Names, Row, RowKind};
@@ -17,7 +16,7 @@ const HALF: f64 = 0.5;
 /// Requests of the current interval.
 #[derive(Debug, Default)]
 pub struct Interval {
-    /// Whether the sums are for threads, not for processes.
+    /// Whether the sums are for threads instead of processes.
     by_thread: bool,
     devices: Vec<Times>,
     processes: BTreeMap<u32, Process>,
@@ -38,7 +37,7 @@ struct Process {
     read: DirectionCounts,
     write: DirectionCounts,
     flushes: u64,
-    /// Sum of the times in flight.
+    /// Sum of the requests' times in flight, in ns.
     in_flight_ns: u64,
 }
 
@@ -48,9 +47,9 @@ struct DirectionCounts {
     requests: u64,
     bytes: u64,
     sequential: u64,
-    /// Requests of each size in bytes.
+    /// Number of requests of each size in bytes.
     sizes: BTreeMap<u64, u64>,
-    /// Where the last requests ended, by device.
+    /// Where the most recent requests ended, by device.
     ends: BTreeMap<usize, Ends>,
 }
 
@@ -61,7 +60,7 @@ impl Interval {
         Self { by_thread, devices, processes: BTreeMap::new() }
     }
 
-    /// Adds a request of a device. Requests without a known completion are left out.
+    /// Adds a request of a device. Ignores requests without a known completion.
     pub fn add(&mut self, device: usize, row: &Row, names: &Names) {
         let (Some(flags), Some(ns)) = (names.flags_at(row.flags), row.latency_ns) else { return };
         // Includes waiting in the scheduler, like the device's own mean times.
@@ -76,14 +75,14 @@ impl Interval {
         }
     }
 
-    /// Returns the latencies of each device since the last call.
+    /// Returns the latencies of each device since the last call, and resets them.
     pub fn latencies(&mut self) -> Vec<Latencies> {
         self.devices.iter_mut().map(Times::take).collect()
     }
 
-    /// Returns the requests of processes since the last call `seconds` ago.
+    /// Returns the requests of each process since the last call, which was `seconds` ago.
     pub fn processes(&mut self, seconds: f64) -> BTreeMap<u32, ProcessRequests> {
-        // Idle processes are dropped, along with where their last request ended.
+        // An idle process is forgotten, and with it where its last requests ended.
         self.processes.retain(|_, process| !process.is_idle());
         self.processes.iter_mut().map(|(id, process)| (*id, process.take(seconds))).collect()
     }
@@ -125,7 +124,7 @@ impl Process {
     fn add(&mut self, device: usize, row: &Row, flags: &Flags, ns: u64) {
         let op = flags.op(row.sectors);
         if flags.kind == RowKind::Asked || op == Op::Flush {
-            // The data of a write with a flush is a separate row.
+            // The data of a write with a flush is a separate row, so count only the flush.
             self.flushes += 1;
             return;
         }

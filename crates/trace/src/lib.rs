@@ -1,16 +1,13 @@
 //! The kernel's trace of block I/O: from the pages of its ring buffers to events.
 //!
-//! 1. [`Format`] parses `events/GROUP/NAME/format` and `events/header_page`: offset and size of each field on
-//!    this kernel.
-//! 2. [`Records`] splits a page, as `trace_pipe_raw` returns it, into records with their times. A page begins
-//!    with the time of its first record and a commit word: the bytes in use, and two bits for lost records,
-//!    whose number may follow the records. Each record has a 32-bit word before it: five bits of type or
-//!    length, 27 bits of time since the last record.
-//! 3. [`Decoder`] turns records into events, and asks for each task once.
+//! 1. [`Format`] parses `events/GROUP/NAME/format` and `events/header_page`: offset and size of each field on this kernel.
+//! 2. [`Records`] splits a page, as `trace_pipe_raw` returns it, into records with their times. A page begins with the time of its first
+//!    record and a commit word: the bytes in use, and two bits for lost records, whose number may follow the records. Each record has a
+//!    32-bit word before it: five bits of type or length, 27 bits of time since the last record.
+//! 3. [`Decoder`] turns records into events, and looks up each task once.
 //!
-//! `pairing` turns events into rows, `calls` counts system calls. Formats: kernel
-//! `Documentation/trace/ring-buffer-map.rst`, `events.rst`, and each event's own `format` file. The crate
-//! `machine` reads tracefs.
+//! `pairing` turns events into rows, `calls` counts system calls. Formats: kernel `Documentation/trace/ring-buffer-map.rst`, `events.rst`,
+//! and each event's own `format` file. The crate `machine` reads tracefs.
 
 #![forbid(unsafe_code)]
 
@@ -20,14 +17,14 @@ pub mod pairing;
 pub mod recent_ends;
 pub mod row;
 
-/// Bytes of the kernel's sectors, whatever the device's own are.
+/// Bytes per sector in the kernel's events, whatever the device's own sector size is.
 pub const SECTOR: u64 = 512;
 
 use crate::row::{Flags, Names, Task, op};
 use model::captured::Op;
 use std::collections::HashMap;
 
-/// Why the kernel's text or bytes are not understood.
+/// Why the kernel's text or bytes cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Foreign(pub String);
@@ -35,19 +32,19 @@ pub struct Foreign(pub String);
 /// A field of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Field {
-    /// First byte.
+    /// Offset of the first byte in the record.
     pub offset: usize,
-    /// Bytes.
+    /// Size in bytes.
     pub size: usize,
 }
 
 impl Field {
-    /// Returns its bytes; `None` if the record is too short.
+    /// Returns the bytes of the field; `None` if the record is too short.
     pub fn bytes<'r>(&self, record: &'r [u8]) -> Option<&'r [u8]> {
         record.get(self.offset..self.offset.checked_add(self.size)?)
     }
 
-    /// Returns its value as an unsigned number in the machine's byte order; 0 if the record is too short.
+    /// Returns the field as an unsigned number in the machine's byte order; 0 if the record is too short.
     pub fn number(&self, record: &[u8]) -> u64 {
         let Some(bytes) = self.bytes(record) else { return 0 };
         if let Ok(eight) = <[u8; 8]>::try_from(bytes) {
@@ -61,7 +58,7 @@ impl Field {
         }
     }
 
-    /// Returns its value as a signed 32-bit number; 0 if the record is too short.
+    /// Returns the field as a signed 32-bit number; 0 if the record is too short.
     pub fn signed(&self, record: &[u8]) -> i32 {
         self.number(record) as u32 as i32
     }
@@ -70,7 +67,7 @@ impl Field {
 /// The format of a record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Format {
-    /// Its number in records; 0 for the page's header.
+    /// Number of the format in records; 0 for the header of a page.
     pub id: u16,
     fields: Vec<(String, Field)>,
 }
@@ -96,7 +93,7 @@ impl Format {
     /// Returns the field of this name.
     ///
     /// # Errors
-    /// That there is none.
+    /// That the format has no such field.
     pub fn field(&self, name: &str) -> Result<Field, Foreign> {
         let found = self.fields.iter().find(|(known, _)| known == name);
         found
@@ -104,7 +101,7 @@ impl Format {
             .ok_or_else(|| Foreign(format!("the kernel's event has no field {name}")))
     }
 
-    /// Returns the field of this name, if there is one.
+    /// Returns the field of this name; `None` if there is none.
     pub fn has(&self, name: &str) -> Option<Field> {
         self.field(name).ok()
     }
@@ -124,15 +121,15 @@ fn foreign(line: &str) -> Foreign {
     Foreign(format!("the kernel's format has an unknown line: {line}"))
 }
 
-/// Records were lost before this page.
+/// Flag of the commit word: records were lost before this page.
 const MISSED: u64 = 1 << 31;
-/// Flag: the number of lost records is stored after the records.
+/// Flag of the commit word: the number of lost records is stored after the records.
 const STORED: u64 = 1 << 30;
-/// The bits of the commit word with the number of bytes in use.
+/// Mask of the commit word for the number of bytes in use.
 const IN_USE: u64 = STORED - 1;
-/// Bits of the time in a record's word.
+/// Number of bits of the time in a record's word.
 const DELTA_BITS: u32 = 27;
-/// Bits of an absolute time in a separate record. Higher bits are those of the last time.
+/// Number of bits of an absolute time, which is a separate record. The higher bits are those of the last time.
 const STAMP_BITS: u32 = 59;
 /// Record types without data.
 const PADDING: u32 = 29;
@@ -145,7 +142,7 @@ pub struct Layout {
     time: Field,
     commit: Field,
     data: usize,
-    /// Bytes of a page.
+    /// Size of a page in bytes.
     pub bytes: usize,
 }
 
@@ -153,7 +150,7 @@ impl Layout {
     /// Parses the text of `events/header_page`.
     ///
     /// # Errors
-    /// Which part is missing.
+    /// Which part of the text is missing.
     pub fn parse(text: &str) -> Result<Self, Foreign> {
         let format = Format::parse(text)?;
         let data = format.field("data")?;
@@ -173,9 +170,9 @@ pub struct Records<'p> {
     data: &'p [u8],
     at: usize,
     time: u64,
-    /// Records that were overwritten before this page.
+    /// Number of records that were overwritten before this page.
     pub missed: u64,
-    /// The time of the page.
+    /// Time at the beginning of the page.
     pub begins: u64,
 }
 
@@ -190,7 +187,7 @@ impl<'p> Records<'p> {
         let stored = Field { offset: 0, size: layout.commit.size }.number(rest);
         let missed = match (commit & MISSED != 0, commit & STORED != 0) {
             (false, _) => 0,
-            // Without space for their number, at least one is lost.
+            // If the page has no space for the number, at least one record is lost.
             (true, stored_too) => if stored_too { stored } else { 1 }.max(1),
         };
         Self { data, at: 0, time, missed, begins: time }
@@ -210,8 +207,7 @@ impl<'p> Records<'p> {
     }
 }
 
-/// Splits a record's word into type and time. Compilers place the first bit field in the low bits on a
-/// little-endian machine.
+/// Splits a record's word into type and time. On a little-endian machine compilers place the first bit field in the low bits.
 fn split_word(word: u32) -> (u32, u64) {
     if cfg!(target_endian = "little") {
         (word & 31, u64::from(word >> 5))
@@ -230,7 +226,7 @@ impl<'p> Iterator for Records<'p> {
             match kind {
                 // Nothing follows on this page.
                 PADDING if delta == 0 => return None,
-                // A record that a filter dropped: its length follows the word, and it has its time.
+                // A record that a filter dropped. Its length follows the word, and its time counts.
                 PADDING => {
                     let length = self.word()? as usize;
                     self.take(length.saturating_sub(4))?;
@@ -248,7 +244,7 @@ impl<'p> Iterator for Records<'p> {
                 0 => {
                     let length = self.word()? as usize;
                     self.time = self.time.wrapping_add(delta);
-                    // The length includes its own word. What follows is aligned to four bytes.
+                    // The length includes the word of the length. The data is padded to four bytes.
                     let data = self.take(length.saturating_sub(4))?;
                     self.at = self.at.next_multiple_of(4);
                     return Some((self.time, data));
@@ -262,24 +258,24 @@ impl<'p> Iterator for Records<'p> {
     }
 }
 
-/// What happened to a request.
+/// What happened to a request in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A request was put into the scheduler (`block_rq_insert`).
+    /// The request was put into the scheduler (`block_rq_insert`).
     Inserted,
-    /// A request was issued to the driver, or a bio queued on a device without requests.
+    /// The request was issued to the driver. On a device without requests, a bio was queued.
     Issued,
-    /// It completed, whole or in part.
+    /// The request completed, wholly or in part.
     Completed,
-    /// The driver returned it (`block_rq_requeue`).
+    /// The driver returned the request (`block_rq_requeue`).
     Requeued,
-    /// A flush, or a write with one, was requested (`block_bio_queue`).
+    /// A task requested a flush, or a write with a flush (`block_bio_queue`).
     Asked,
-    /// The kernel overwrote records before they were read; `sectors` is their number.
+    /// The kernel overwrote records before they were read. `sectors` is the number of records.
     Lost,
 }
 
-/// The kernel's events and their meaning, for devices with requests.
+/// The kernel's events for devices with requests, and what each means.
 pub const OF_REQUESTS: [(&str, Step); 5] = [
     ("block_rq_issue", Step::Issued),
     ("block_rq_complete", Step::Completed),
@@ -287,14 +283,14 @@ pub const OF_REQUESTS: [(&str, Step); 5] = [
     ("block_bio_queue", Step::Asked),
     ("block_rq_insert", Step::Inserted),
 ];
-/// The kernel's events and their meaning, for devices with bios only.
+/// The kernel's events for devices with bios only, and what each means.
 pub const OF_BIOS: [(&str, Step); 2] =
     [("block_bio_queue", Step::Issued), ("block_bio_complete", Step::Completed)];
 
 /// An event of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When, by the clock of the trace, in ns.
+    /// Time of the event by the clock of the trace, in ns.
     pub at_ns: u64,
     /// What happened to the request.
     pub step: Step,
@@ -302,13 +298,13 @@ pub struct Event {
     pub op: Op,
     /// First sector of 512 bytes, on the whole device.
     pub sector: u64,
-    /// Sectors; for lost records their number.
+    /// Number of sectors; for lost records, the number of records.
     pub sectors: u32,
-    /// Index of its flags among the names.
+    /// Index of the request's flags among the names.
     pub flags: u32,
-    /// Index of the task that it happened in; 0 for completions.
+    /// Index of the task in which the event happened; 0 for completions.
     pub task: u32,
-    /// Number of the device, 12 bits and 20; 0 if the event does not contain it.
+    /// Device number (12 bits major, 20 bits minor); 0 if the event does not contain it.
     pub device: u32,
 }
 
@@ -328,7 +324,7 @@ struct EventFields {
     comm: Option<Field>,
 }
 
-/// Decodes pages, and remembers every task and flags.
+/// Decodes pages, and remembers every task and every combination of flags.
 #[derive(Debug)]
 pub struct Decoder {
     layout: Layout,
@@ -336,11 +332,11 @@ pub struct Decoder {
     event_fields: Vec<(u16, EventFields)>,
     tasks: HashMap<(u32, [u8; 16]), u32>,
     flags: HashMap<([u8; 12], i32), u32>,
-    /// Tasks and flags.
+    /// The tasks and flags so far.
     pub names: Names,
-    /// Events that were decoded.
+    /// Number of decoded events.
     pub events: u64,
-    /// Records that the kernel overwrote, from the pages.
+    /// Number of records that the kernel overwrote, according to the pages.
     pub lost: u64,
 }
 
@@ -348,7 +344,7 @@ impl Decoder {
     /// Creates a decoder from the text of `events/header_page` and of the `format` of each event.
     ///
     /// # Errors
-    /// What differs on this kernel.
+    /// Which part of the kernel's text has an unknown form.
     pub fn new(header_page: &str, formats: &[(Step, String)]) -> Result<Self, Foreign> {
         let mut id = Field { offset: 0, size: 2 };
         let mut event_fields = Vec::new();
@@ -372,7 +368,7 @@ impl Decoder {
         Ok(Self { layout, id, event_fields, tasks, flags: HashMap::new(), names, events: 0, lost: 0 })
     }
 
-    /// Returns the bytes of a page of the kernel's own size. Pages may be larger if they were configured so.
+    /// Returns the number of bytes to read per page. Pages may be larger than the kernel's own if they were configured so.
     pub fn page_bytes(&self) -> usize {
         self.layout.bytes
     }

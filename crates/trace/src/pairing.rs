@@ -21,8 +21,7 @@ use std::collections::{HashMap, VecDeque};
 
 /// How long to wait for requests in flight after events were lost.
 pub const PATIENCE_NS: u64 = 5_000_000_000;
-/// How much later than the completion event the kernel may count a request, unless a task is stopped in
-/// between.
+/// Maximum delay between the completion event and the kernel's counting of the request, unless a task is stopped in between.
 const COUNTING_DELAY_NS: u64 = 1_000_000;
 
 /// Place and kind of a request in flight.
@@ -40,7 +39,7 @@ struct InFlightAtPlace {
 pub struct Scope {
     /// Requests or bios.
     pub unit: Unit,
-    /// First sector and number of sectors. Rows count from the first.
+    /// First sector and number of sectors; `None` for the whole device. Rows count sectors from the first one.
     pub span: Option<(u64, u64)>,
     /// When the capture began, by the clock of the trace.
     pub start_ns: u64,
@@ -65,19 +64,19 @@ pub struct Pairing {
     scope: Scope,
     slots: Slots,
     in_flight: HashMap<Place, InFlightAtPlace>,
-    /// When and by which task requests were inserted that are not issued yet.
+    /// Requests that were inserted and not issued yet: the time of insertion, and the task.
     inserted: HashMap<Place, (u64, u32)>,
     /// Requests that the driver returned.
     requeued: HashMap<Place, u64>,
-    /// Requested writes with a flush that are not issued yet, by their sector.
+    /// By sector: writes with a flush that were requested and not issued yet.
     asked: HashMap<u64, VecDeque<u64>>,
-    /// Issued writes with a flush that have not ended yet, by their sector.
+    /// By sector: writes with a flush that were issued and have not ended yet.
     ending: HashMap<u64, VecDeque<u64>>,
-    /// Flushes without data.
+    /// Requested flushes without data that have not ended yet.
     empty: VecDeque<u64>,
-    /// Requests below this number may miss events; and when waiting for them ends.
+    /// Requests below this number may miss events because events were lost. The second number is when waiting for them ends.
     lossy_until: Option<(u64, u64)>,
-    /// Times before and after reading the counters, at the beginning and at the end.
+    /// Times before and after reading the device's counters, at the beginning and at the end.
     counters_read_at: [Option<(u64, u64)>; 2],
     /// Counts so far.
     pub counts: Counts,
@@ -106,8 +105,7 @@ impl Pairing {
         self.counters_read_at[0] = Some((before_ns, after_ns));
     }
 
-    /// Sets the times before and after the counters were read at the end. To be called before events of that
-    /// time.
+    /// Sets the times before and after the counters were read at the end. Call it before taking events of that time.
     pub fn counters_read_last(&mut self, before_ns: u64, after_ns: u64) {
         self.counters_read_at[1] = Some((before_ns, after_ns));
     }
@@ -139,7 +137,7 @@ impl Pairing {
         self.slots.wait_at_most(ns);
     }
 
-    /// Releases the rows that have waited long enough at this time, even without a new event.
+    /// Releases the rows that have waited long enough at `at_ns`, even without a new event.
     pub fn pass_on(&mut self, at_ns: u64, each: &mut dyn FnMut(&Row)) {
         self.slots.release(at_ns.saturating_sub(self.scope.start_ns), each);
     }
@@ -152,11 +150,10 @@ impl Pairing {
         self.slots.release(u64::MAX, each);
     }
 
-    /// Returns the event with sectors counted from the beginning of the span; `None` outside of it. Events
-    /// without sectors have no place.
+    /// Returns the event with sectors relative to the span; `None` if it is outside. Events without sectors are never outside.
     fn relative_to_span(&self, event: &Event) -> Option<Event> {
         let Some((first, sectors)) = self.scope.span else { return Some(*event) };
-        // The end of a write with a flush has a sector, and no length.
+        // The end event of a write with a flush has a sector but no length.
         let has_place = event.sectors > 0 || (event.op == Op::Write && event.sector > 0);
         if event.step == Step::Lost || !has_place {
             return Some(*event);
@@ -220,7 +217,7 @@ impl Pairing {
         let asked = names.flags_at(slot.row.flags).cloned().unwrap_or_default();
         row.flags = names.flags(&Flags::parse(&asked.rwbs));
         if issued_with_fua && !asked.has_preflush() {
-            // The device does both at once, so no separate end follows.
+            // The device flushes and writes in one operation, so no separate end follows.
             slot.state = State::Dropped;
         } else {
             self.ending.entry(event.sector).or_default().push_back(number);
@@ -300,7 +297,7 @@ impl Pairing {
         }
     }
 
-    /// Whether a time is between the two readings of the counters. Counts completions during a reading.
+    /// Returns whether a time is between the two readings of the counters. Counts completions during a reading.
     fn is_between(&mut self, at_ns: u64) -> bool {
         let mut readings = self.counters_read_at.into_iter().flatten();
         let at_edge = readings
@@ -322,7 +319,7 @@ impl Pairing {
         let newest = std::mem::replace(&mut queue.newest, number);
         match self.slots.pending(newest) {
             Some(slot) => slot.next = Some(number),
-            // It was given up meanwhile.
+            // The request was given up in between.
             None => queue.oldest = number,
         }
     }
@@ -344,7 +341,7 @@ impl Pairing {
         }
     }
 
-    /// Gives up requests at this place that may miss their completion: a new request proves it.
+    /// Gives up requests at this place that may have missed their completion, because a new request at the place proves it.
     fn give_up_at(&mut self, place: Place) {
         let Some((below, _)) = self.lossy_until else { return };
         while self.in_flight.get(&place).is_some_and(|queue| queue.oldest < below) {
@@ -418,21 +415,21 @@ impl Merge {
     }
 }
 
-/// Maximum number of requests that wait for an older one to complete. With more, the older one is released after them.
+/// Maximum number of requests that wait for an older one to complete. Beyond it, the older one is released later.
 const MAX_WAITING_REQUESTS: usize = 1 << 20;
 
 /// The state of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// In flight, or queued again.
+    /// In flight, or back in the queue.
     Pending,
     /// Finished, to be released.
     Done,
-    /// Left out.
+    /// Omitted: it gives no row.
     Dropped,
 }
 
-/// A request under way.
+/// A request that was issued and not released yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     pub(super) row: Row,
@@ -447,11 +444,11 @@ pub(super) struct Slot {
 #[derive(Debug)]
 pub(super) struct Slots {
     queue: VecDeque<Slot>,
-    /// Number of the first in the queue.
+    /// Number of the first request in the queue.
     first: u64,
-    /// Requests that the others no longer wait for.
+    /// Requests that later ones no longer wait for.
     late: HashMap<u64, Slot>,
-    /// How long the others wait for one, in ns.
+    /// How long requests wait for an older one, in ns.
     patience_ns: u64,
 }
 
@@ -462,7 +459,7 @@ impl Default for Slots {
 }
 
 impl Slots {
-    /// Limits how long the others wait for one.
+    /// Limits how long requests wait for an older one.
     pub(super) fn wait_at_most(&mut self, ns: u64) {
         self.patience_ns = ns;
     }
@@ -479,7 +476,7 @@ impl Slots {
         number
     }
 
-    /// Returns a request while it is pending.
+    /// Returns a request if it is pending.
     pub(super) fn pending(&mut self, number: u64) -> Option<&mut Slot> {
         let slot = match number.checked_sub(self.first) {
             Some(at) => self.queue.get_mut(usize::try_from(at).ok()?),
@@ -507,8 +504,7 @@ impl Slots {
         self.late.keys().copied().filter(|at| *at < number).chain(queued).collect()
     }
 
-    /// Releases finished requests up to the first pending one that is not too old, and every late one that is
-    /// finished.
+    /// Releases finished requests up to the first pending one that others still wait for, and every finished late one.
     pub(super) fn release(&mut self, now_ns: u64, each: &mut dyn FnMut(&Row)) {
         loop {
             match self.queue.front() {

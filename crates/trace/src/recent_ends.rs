@@ -1,9 +1,9 @@
-//! Where recent requests ended. A request that begins at one of these sectors is sequential.
+//! Where recent requests ended. A request that begins at such a sector is sequential.
 
-/// Recent requests that a sequential one may follow. Up to this many interleaved streams are recognised.
+/// Number of recent requests that a sequential one may follow, and so of interleaved streams that are recognised.
 pub const RECENT_ENDS: usize = 64;
 
-/// Recent ends, in sectors, and the index of the oldest.
+/// Sectors at which recent requests ended, and the index of the oldest.
 #[derive(Debug)]
 pub struct Ends {
     sectors: [u64; RECENT_ENDS],
@@ -12,7 +12,7 @@ pub struct Ends {
 
 impl Default for Ends {
     fn default() -> Self {
-        // No request starts there.
+        // No request begins at this sector.
         Self { sectors: [u64::MAX; RECENT_ENDS], oldest: 0 }
     }
 }
@@ -21,12 +21,12 @@ impl Ends {
     /// Returns the index of a recent request that ended at this sector.
     #[inline]
     pub fn find(&self, sector: u64) -> Option<usize> {
-        // Mostly there is none, so all are compared first, several at once.
+        // Usually none matches, so all are compared first, several at once.
         let found: u64 = self.sectors.iter().map(|end| u64::from(*end == sector)).sum();
         if found > 0 { self.sectors.iter().position(|end| *end == sector) } else { None }
     }
 
-    /// Returns how many requests ago the one at this index ended: 1 for the last.
+    /// Returns how many requests ago the request at this index ended: 1 for the last one.
     #[inline]
     pub fn requests_ago(&self, at: usize) -> u64 {
         ((self.oldest + RECENT_ENDS - at - 1) % RECENT_ENDS) as u64 + 1

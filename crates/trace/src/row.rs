@@ -1,5 +1,4 @@
-//! A row: one captured request, with the kernel's letters for its operation, and the tasks and flags that
-//! rows refer to by number.
+//! A row: one captured request with the kernel's letters for its operation. Rows refer to tasks and flags by number.
 
 use model::captured::Op;
 use std::collections::HashMap;
@@ -7,16 +6,15 @@ use std::collections::HashMap;
 /// A captured request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    /// When it was issued, ns since the capture began.
+    /// When the request was issued, in ns since the capture began.
     pub issue_ns: u64,
-    /// From issue to completion; `None` if the completion was not seen.
+    /// Time from issue to completion in ns; `None` if the completion was not seen.
     pub latency_ns: Option<u64>,
-    /// From insertion into the scheduler to issue; `None` if it was not inserted, or insertions were not
-    /// traced.
+    /// Time from insertion into the scheduler to issue, in ns; `None` if the request was not inserted, or insertions were not traced.
     pub queued_ns: Option<u64>,
     /// First sector of 512 bytes; 0 for a request without sectors.
     pub sector: u64,
-    /// Sectors of 512 bytes.
+    /// Number of sectors of 512 bytes.
     pub sectors: u32,
     /// Index of its [`Flags`] among the names.
     pub flags: u32,
@@ -25,12 +23,12 @@ pub struct Row {
 }
 
 impl Row {
-    /// Returns the sector after its last.
+    /// Returns the sector after the request's last one.
     pub fn end(&self) -> u64 {
         self.sector.saturating_add(u64::from(self.sectors))
     }
 
-    /// Returns the bytes that it moves or discards.
+    /// Returns the bytes that the request moves or discards.
     pub fn bytes(&self) -> u64 {
         u64::from(self.sectors) * crate::SECTOR
     }
@@ -42,8 +40,8 @@ pub enum RowKind {
     /// A request or bio of the device.
     #[default]
     Request,
-    /// A flush as its owner requested it, alone or with a write, from being queued until all parts are done.
-    /// The device's own requests for it are separate rows.
+    /// A flush as its owner requested it, alone or with a write. Its time lasts from being queued until all parts are done. The device's
+    /// own requests for it are separate rows.
     Asked,
 }
 
@@ -54,7 +52,7 @@ pub struct Flags {
     pub kind: RowKind,
     /// The kernel's letters, such as `WS` or `FWFSM` (`blk_fill_rwbs`).
     pub rwbs: String,
-    /// The error it completed with, as a negative `errno`; 0 for none.
+    /// Error with which the request completed, as a negative `errno`; 0 for none.
     pub error: i32,
 }
 
@@ -69,12 +67,12 @@ impl Flags {
         op(self.rwbs.as_bytes(), sectors)
     }
 
-    /// Whether it flushes the cache first.
+    /// Returns whether the request flushes the cache first.
     pub fn has_preflush(&self) -> bool {
         split(self.rwbs.as_bytes()).0
     }
 
-    /// Whether it must be stable at completion (FUA).
+    /// Returns whether the request must be stable at completion (FUA).
     pub fn has_fua(&self) -> bool {
         self.has(b'F')
     }
@@ -86,7 +84,7 @@ impl Flags {
     }
 }
 
-/// Splits off the leading flush: whether there is one, and the letters from the operation on.
+/// Splits off the leading flush. Returns whether there is one, and the letters from the operation on.
 fn split(letters: &[u8]) -> (bool, &[u8]) {
     match letters {
         [b'F', rest @ ..] if !rest.is_empty() => (true, rest),
@@ -94,8 +92,7 @@ fn split(letters: &[u8]) -> (bool, &[u8]) {
     }
 }
 
-/// Returns the operation for the kernel's letters. A request without a letter of its own (`N`) and with
-/// sectors writes zeroes.
+/// Returns the operation for the kernel's letters. A request with sectors and without an operation's letter (`N`) writes zeroes.
 pub fn op(letters: &[u8], sectors: u32) -> Op {
     match split(letters) {
         (true, [b'W', ..]) if sectors == 0 => Op::Flush,
@@ -109,8 +106,8 @@ pub fn op(letters: &[u8], sectors: u32) -> Op {
     }
 }
 
-/// Maximum number of distinct tasks, and of distinct flags. Further ones count as the last. Limits the memory that a
-/// hostile file can take.
+/// Maximum number of distinct tasks, and of distinct flags. Further ones count as the last one. Limits the memory that a hostile file can
+/// use.
 const MAX_NAMES: usize = 1 << 18;
 
 /// A task that issued requests.
@@ -122,24 +119,24 @@ pub struct Task {
     pub pid: Option<u32>,
     /// Whether it is a kernel thread.
     pub kernel: bool,
-    /// Its name (comm), or the name in a foreign trace.
+    /// Name of the task (comm), or the name in a foreign trace.
     pub name: String,
 }
 
 impl Task {
-    /// Whether it is a kernel worker, which works for other tasks.
+    /// Returns whether it is a kernel worker, which works for other tasks.
     pub fn is_worker(&self) -> bool {
         self.name.starts_with("kworker/")
     }
 
-    /// Whether a word is its name, thread id or process id.
+    /// Returns whether `word` is the task's name, thread id or process id.
     pub fn is(&self, word: &str) -> bool {
         let number = word.parse().ok();
         self.name == word || number.is_some_and(|n| n == self.tid || Some(n) == self.pid)
     }
 }
 
-/// All tasks and flags, each once.
+/// All tasks and flags of a capture, each once.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     tasks: Vec<Task>,

@@ -659,7 +659,7 @@ mod tests {
             };
             [
                 covers(&|values| stats::intervals::mean(values)?.interval),
-                covers(&|values| Some(intervals::of_runs(values)?.interval)),
+                covers(&|values| Some(intervals::median_of_runs(values)?.interval)),
             ]
         }
 

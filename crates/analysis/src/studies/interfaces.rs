@@ -627,10 +627,7 @@ fn issued_bytes(run: &model::record::Run) -> f64 {
 fn refused_interfaces_are_named_and_have_no_findings() {
     let report = judge(&compared(|_| {}), &Judging::default());
     assert_eq!(report.results.len(), 3);
-    assert_eq!(
-        api_of(&report).missing,
-        ["late, reads: it is late", "polled, reads: it does not poll"]
-    );
+    assert_eq!(api_of(&report).missing, ["late, reads: it is late", "polled, reads: it does not poll"]);
     assert_eq!(report.verdict, model::report::Verdict::Valid, "{}", report.verdict_reason);
     let mut refused = compared(|_| {});
     refused.header.self_test.trials[3].refusal = Some("no: none, here".into());

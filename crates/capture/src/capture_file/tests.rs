@@ -105,9 +105,9 @@ fn a_truncated_file_has_all_its_complete_blocks() {
 #[test]
 fn other_files_and_other_versions_are_distinguished() {
     let why = |bytes: &[u8]| read(bytes).map_or_else(|why| why.to_string(), |_| "read".into());
-    assert_eq!(why(b"fathom session 1\n"), "it is not a capture of fathom");
+    assert_eq!(why(b"fathom session 1\n"), "it is not a fathom capture");
     assert!(why(b"fathom capture 2\n").contains("format 2"));
-    assert!(why(b"").contains("not a capture") && why(b"\x7fELF").contains("not a capture"));
+    assert!(why(b"").contains("not a fathom capture") && why(b"\x7fELF").contains("not a fathom capture"));
     // An impossible length, as the other byte order gives.
     let mut hostile = file(&[], false);
     let at = MAGIC.len();

@@ -13,17 +13,17 @@ use model::histogram::Histogram;
 use model::job::{Arrivals, Quantile, Think, ThinkLaw};
 use model::spec::number::MAX_TIME_NS;
 
-/// Largest distance of an accepted distribution with one or two parameters.
+/// Maximum distance for accepting a distribution with one or two parameters.
 const MAX_DISTANCE: f64 = 0.03;
-/// Half width of equal times, as a share of the mean.
+/// Half width of the interval in which times count as equal, as a share of the mean.
 const EQUAL_HALF_WIDTH: f64 = 0.1;
 /// Half width of a histogram bucket, as a share of its middle.
 const BUCKET_HALF_WIDTH: f64 = 1.0 / 128.0;
 
 const QUANTILE_PERCENTAGES: [f64; 17] =
     [0.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 98.0, 99.0, 99.5, 99.9, 100.0];
-/// The overhead of any program between a completion and its next operation, which the job has as well:
-/// this quantile of the pauses, and at most this many ns.
+/// Overhead of any program between a completion and its next operation: this quantile of the pauses, and at
+/// most this many ns. The fitted job has such overhead too.
 const OVERHEAD_QUANTILE: f64 = 0.01;
 const MAX_OVERHEAD_NS: u64 = 10_000;
 
@@ -31,14 +31,14 @@ const MAX_OVERHEAD_NS: u64 = 10_000;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Law {
     pub(super) think: Think,
-    /// Largest difference of the two distribution functions; `None` for a fixed time.
+    /// Maximum difference of the two distribution functions; `None` for a fixed time.
     pub(super) distance: Option<f64>,
-    /// The subtracted overhead in ns.
+    /// Overhead that was subtracted from the pauses, in ns.
     pub(super) overhead_ns: u64,
 }
 
-/// Fits pauses observed between completions and operations at the driver, without the overhead; `None`
-/// without pauses.
+/// Fits the pauses between completions and operations that were observed at the driver, minus the overhead;
+/// `None` without pauses.
 pub(super) fn fit_observed_pauses(observed: &Histogram) -> Option<Law> {
     let overhead_ns = observed.quantile_ns(OVERHEAD_QUANTILE)?.min(MAX_OVERHEAD_NS);
     let mut own = Histogram::new();
@@ -77,8 +77,8 @@ pub(super) fn fit_think_law(observed: &Histogram) -> Option<Law> {
     Some(quantiles(observed, mean))
 }
 
-/// Fits quantiles. The last one is set so that the mean is the observed one: a straight line to the longest
-/// pause would give a longer mean.
+/// Fits quantiles. The last quantile is chosen so that the mean is the observed one. A straight line to the
+/// longest pause would give a longer mean.
 fn quantiles(observed: &Histogram, mean: f64) -> Law {
     let at = |percent: f64| Quantile { percent, ns: observed.quantile_ns(percent / 100.0).unwrap_or(0) };
     let mut all: Vec<Quantile> = QUANTILE_PERCENTAGES.into_iter().map(at).collect();
@@ -114,8 +114,8 @@ fn quantiles(observed: &Histogram, mean: f64) -> Law {
     Law { think: Think::quantiles(all), distance: Some(distance(observed, &share, 0.0)), overhead_ns: 0 }
 }
 
-/// Returns the largest difference between observation and a distribution function, from a time in ns on.
-/// Shorter times count as one.
+/// Returns the maximum difference between the observation and the distribution function `at`. Times below
+/// `from_ns` count as one time.
 pub(super) fn distance(observed: &Histogram, at: &dyn Fn(f64) -> f64, from_ns: f64) -> f64 {
     let all = observed.count().max(1) as f64;
     let (mut before, mut worst) = (0.0, 0.0_f64);
@@ -125,7 +125,7 @@ pub(super) fn distance(observed: &Histogram, at: &dyn Fn(f64) -> f64, from_ns: f
             before = after;
             continue;
         }
-        // Inside a bucket the distribution is unknown; this is its middle.
+        // The distribution within a bucket is unknown, so use the middle of the bucket.
         let [low, high] =
             [1.0 - BUCKET_HALF_WIDTH, 1.0 + BUCKET_HALF_WIDTH].map(|factor| at(ns as f64 * factor));
         worst = worst.max(low - before).max((before - high).max(after - high));
@@ -144,32 +144,32 @@ fn normal(x: f64) -> f64 {
     if x < 0.0 { upper } else { 1.0 - upper }
 }
 
-/// The two lengths of time in seconds.
+/// The two interval lengths of the dispersion, in seconds.
 const LENGTHS_S: [f64; 2] = [0.01, 0.1];
-/// Largest dispersion of independent arrivals, at each length.
+/// Maximum dispersion of independent arrivals, at each length.
 const MAX_INDEPENDENT_IDC: [f64; 2] = [1.5, 2.0];
-/// Largest dispersion of even arrivals.
+/// Maximum dispersion of even arrivals.
 const MAX_EVEN_IDC: f64 = 0.3;
-/// Minimum growth of the dispersion from the short to the long length with times off: if gaps confirm it, and
-/// if they do not.
+/// Minimum growth of the dispersion from the short to the long interval for on-off arrivals: if the gaps
+/// confirm them, and if they do not.
 const MIN_CONFIRMED_GROWTH: f64 = 1.02;
 const MIN_GROWTH: f64 = 1.1;
 /// Gaps in ns below which arrivals count as simultaneous.
 const SIMULTANEOUS_NS: f64 = 20_000.0;
-/// Range of changes per short length that can be estimated.
+/// Range of the changes per short interval that can be estimated.
 const CHANGES_RANGE: (f64, f64) = (0.02, 50.0);
 
 /// Arrivals and their fit.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Fit {
     pub(super) arrivals: Arrivals,
-    /// Largest difference of the distribution functions of gaps.
+    /// Maximum difference of the distribution functions of the gaps.
     pub(super) distance: Option<f64>,
-    /// Index of dispersion of the fit at both lengths.
+    /// Index of dispersion of the fitted arrivals at both lengths.
     pub(super) idc: [f64; 2],
 }
 
-/// Fits arrivals with this rate per second, these gaps and dispersions.
+/// Fits arrivals to a rate per second, to gaps, and to the dispersion at both lengths.
 pub(super) fn fit_bursts(rate: f64, gaps: &Histogram, idc: [Option<f64>; 2]) -> Fit {
     let fit = match idc {
         [Some(short), long] => {
@@ -198,7 +198,7 @@ fn choose(rate: f64, gaps: &Histogram, short: f64, long: f64) -> Fit {
     if is_nearer { times_off } else { batches }
 }
 
-/// Prefers independent arrivals if bursts do not fit the gaps better.
+/// Returns independent arrivals if the fitted bursts do not match the gaps better.
 fn prefer_independent(fit: Fit, rate: f64, gaps: &Histogram) -> Fit {
     let plain = Fit::new(Arrivals::Poisson, rate, gaps);
     match (plain.distance, fit.distance) {
@@ -208,7 +208,7 @@ fn prefer_independent(fit: Fit, rate: f64, gaps: &Histogram) -> Fit {
 }
 
 fn times_off(rate: f64, short: f64, long: f64) -> Arrivals {
-    // The growth of g from the short to the long length falls from 10 to 1 with the rate of changes.
+    // The growth of g from the short to the long length falls from 10 to 1 as the rate of changes rises.
     let growth = (long - 1.0) / (short - 1.0).max(0.05);
     let (mut low, mut high) = CHANGES_RANGE;
     for _ in 0..60 {
@@ -217,7 +217,7 @@ fn times_off(rate: f64, short: f64, long: f64) -> Arrivals {
         if grows > growth { low = middle } else { high = middle }
     }
     let changes = (low * high).sqrt() / LENGTHS_S[0];
-    // If both cannot be met, the long one counts: it determines queues.
+    // If no arrivals match both dispersions, match the long one, because it determines queues.
     let amount = (long - 1.0) / growth_factor(changes * LENGTHS_S[1]);
     let on = 1.0 / (1.0 + amount * changes / (2.0 * rate));
     let ns = |seconds: f64| ((seconds * 1e9).round() as u64).clamp(1, MAX_TIME_NS);
@@ -255,7 +255,7 @@ impl Fit {
     }
 }
 
-/// Returns the theoretical dispersion.
+/// Returns the theoretical dispersion of arrivals in intervals of `length`.
 fn dispersion(arrivals: Arrivals, rate: f64, length: f64) -> f64 {
     match arrivals {
         Arrivals::Poisson => 1.0,
@@ -269,7 +269,7 @@ fn dispersion(arrivals: Arrivals, rate: f64, length: f64) -> f64 {
     }
 }
 
-/// Returns the dispersion of a random share of arrivals.
+/// Returns the dispersion of a random share of the arrivals.
 pub(super) fn dispersion_of_share(idc: Option<f64>, share: f64) -> Option<f64> {
     idc.map(|idc| 1.0 + share * (idc - 1.0))
 }

@@ -1,17 +1,17 @@
 //! Histograms of a load: how often each size occurs, and how many operations fall on each part of the device.
 //!
 //! 1. [`SizeCounts`] counts sizes exactly, and reduces them to a few classes that keep the bytes.
-//! 2. [`Bins`] counts operations by offset, and splits the device into zones of even density where the distribution differs
-//!    most, until it is near enough.
+//! 2. [`Bins`] counts operations by offset, and splits the device into zones of even density where the
+//!    distribution differs most, until the distance is small enough.
 
 use crate::profile::count_size;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Maximum number of size classes of a job; enough to keep the distribution close.
+/// Maximum number of size classes of a job. It is large enough to keep the distribution close.
 const MAX_SIZE_CLASSES: usize = 98;
 
-/// Shares count in millionths.
+/// Shares are counted in millionths.
 pub(super) const MILLION: u64 = 1_000_000;
 
 /// How often each size occurred, in sectors.
@@ -24,7 +24,7 @@ pub(super) struct SizeCounts {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Shares {
     pub(super) all: Vec<(u32, u64)>,
-    /// Largest difference of the two distribution functions.
+    /// Maximum difference of the two distribution functions.
     pub(super) distance: f64,
 }
 
@@ -54,8 +54,8 @@ impl SizeCounts {
         self.counts.keys().next_back().copied().unwrap_or(0)
     }
 
-    /// Returns a few sizes that represent all, in multiples of `align` sectors. Frequent sizes are kept.
-    /// Sizes between two of them become one, with their mean.
+    /// Reduces the sizes to a few classes, in multiples of `align` sectors. Keeps frequent sizes. The sizes
+    /// between two frequent ones become one class with their mean.
     pub(super) fn shares(&self, align: u32) -> Shares {
         let operations = self.operations().max(1);
         let few = self.counts.len() <= MAX_SIZE_CLASSES;
@@ -108,8 +108,8 @@ fn merge(classes: &mut Vec<(u32, u64)>, size: u32, count: u64) {
     }
 }
 
-/// Returns shares that sum to the whole: rounded down, and the rest given to those that lost most (Hamilton).
-/// Shares of 0 are left out.
+/// Returns shares that sum to the whole. They are rounded down, and the remainder goes to the classes that
+/// lost most (Hamilton). Omits shares of 0.
 pub(super) fn to_parts(classes: &[(u32, u64)], operations: u64) -> Vec<(u32, u64)> {
     let exact = |count: u64| u128::from(count) * u128::from(MILLION);
     let all = u128::from(operations.max(1));
@@ -133,8 +133,9 @@ const MIN_BIN_SECTORS: u64 = 8;
 const MAX_SPAN_SECTORS: u64 = 1 << 52;
 /// Maximum number of zones of a stream.
 const MAX_ZONES: usize = 48;
-/// Distances (Kolmogorov-Smirnov) that are near enough: the first, or the 95 % quantile of random differences
-/// (the second, divided by the root of the number of operations), and at most the third.
+/// Distances (Kolmogorov-Smirnov) that are small enough. A distance up to the first value is always small
+/// enough. Otherwise the limit is the 95 % quantile of random differences (the second value, divided by the
+/// root of the number of operations), but at most the third value.
 const NEAR_DISTANCE: f64 = 0.004;
 const CHANCE_FACTOR: f64 = 1.36;
 const FAR_DISTANCE: f64 = 0.1;
@@ -144,7 +145,7 @@ const FAR_DISTANCE: f64 = 0.1;
 pub(super) struct Bins {
     /// First sector of the first bin.
     pub(super) first: u64,
-    /// Sectors of a bin.
+    /// Sectors per bin.
     pub(super) width: u64,
     counts: Vec<u64>,
 }
@@ -152,15 +153,14 @@ pub(super) struct Bins {
 /// A range of even density.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Zone {
-    /// Number of bins.
+    /// Number of bins in the zone.
     pub(super) bins: u64,
-    /// Operations that begin in it.
+    /// Operations that begin in the zone.
     pub(super) operations: u64,
 }
 
 impl Bins {
-    /// Creates bins over the sectors from the first to the one after the last, aligned to multiples of
-    /// `align`.
+    /// Creates bins over the sectors from `first` to `after_last`, aligned to multiples of `align`.
     pub(super) fn over(first: u64, after_last: u64, align: u64) -> Self {
         let unit = align.max(MIN_BIN_SECTORS);
         let first = first / unit * unit;
@@ -180,14 +180,14 @@ impl Bins {
         self.counts.iter_mut().zip(&other.counts).for_each(|(mine, theirs)| *mine += theirs);
     }
 
-    /// Returns the range of bins with operations; all bins if there are none.
+    /// Returns the smallest range of bins that has all operations; all bins if there are none.
     pub(super) fn filled(&self) -> Range<usize> {
         let first = self.counts.iter().position(|count| *count > 0).unwrap_or(0);
         let last = self.counts.iter().rposition(|count| *count > 0);
         first..last.map_or(self.counts.len(), |last| last + 1)
     }
 
-    /// Returns the zones of a range of bins, and the largest difference of the two distribution functions.
+    /// Returns the zones of a range of bins, and the maximum difference of the two distribution functions.
     pub(super) fn zones(&self, range: Range<usize>) -> (Vec<Zone>, f64) {
         let counts = self.counts.get(range).unwrap_or_default();
         let mut sums = vec![0_u64];
@@ -215,7 +215,7 @@ impl Bins {
     }
 }
 
-/// Returns the bin where a straight line between two bins is furthest from the sums, and the distance.
+/// Returns the bin at which the sums differ most from a straight line between two bins, and the difference.
 fn furthest(sums: &[u64], from: usize, after_last: usize) -> (usize, f64) {
     let (low, high) = (sums[from] as f64, sums[after_last] as f64);
     let off = |at: usize| {

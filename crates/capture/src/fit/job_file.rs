@@ -20,41 +20,41 @@ use model::spec::parsers::of_arrivals;
 use model::units::{show_bytes, show_count, show_ns};
 use std::fmt::Write as _;
 
-/// Minimum number of operations for a dispersion.
+/// Minimum number of operations for computing a dispersion.
 const MIN_OPERATIONS: u64 = 50;
-/// Shares of a part's operations and bytes below which a direction has no stream of its own.
+/// A direction with lower shares of its part's operations and bytes has no separate stream.
 const RARE_SHARE: f64 = 0.02;
-/// A part that begins later or ends earlier than the span by less than a slack counts as active in all of it.
-/// The slack is the last factor times its mean gap, within these shares of the span: chance leaves that much
-/// empty.
+/// Slack in time: a part that begins later or ends earlier than the span by less than the slack counts as
+/// active in the whole span. The slack is the last value times the part's mean gap, limited to these shares
+/// of the span. Chance leaves that much empty.
 const MIN_SLACK: f64 = 0.005;
 const MAX_SLACK: f64 = 0.05;
 const SLACK_GAPS: f64 = 10.0;
-/// Shortest active time of a part.
+/// Minimum active time of a part.
 const MIN_ACTIVE_NS: u64 = 1_000_000;
-/// Shares of operations and bytes below which one kind of runs is not separate.
+/// A kind of runs with lower shares of operations and bytes has no separate stream.
 const FEW_SHARE: f64 = 0.05;
-/// Share of operations in long runs, beyond that of runs of one mean length, from which there are two kinds
-/// of runs.
+/// Minimum share of operations in long runs, above the share that runs of one mean length would have, for two
+/// kinds of runs.
 const EXTRA_LONG_SHARE: f64 = 0.15;
-/// Share of operations in long runs from which the order may be sequential.
+/// Minimum share of operations in long runs for a sequential order.
 pub(super) const MOSTLY_LONG_SHARE: f64 = 0.8;
-/// Depth of an open loop: this multiple of the operations in flight, at least the second, and with at most
+/// Depth of an open loop: this multiple of the operations in flight, but at least the second value and within
 /// this much memory.
 const DEPTH_FACTOR: u32 = 2;
 const MIN_DEPTH: u32 = 32;
 const MAX_DEPTH_BYTES: u64 = 256 << 20;
-/// Share of stable writes, with as many flushes, from which all writes are stable.
+/// Minimum share of stable writes, with as many flushes, for treating all writes as stable.
 const STABLE_SHARE: f64 = 0.9;
 
 /// A stream of the job file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct StreamText {
     pub(super) name: String,
-    /// Comments on its origin.
+    /// Comments on the origin of the stream.
     pub(super) about: Vec<String>,
     pub(super) entries: Vec<Entry>,
-    /// Its turns, each with its keys.
+    /// The turns of the stream, each with its keys.
     pub(super) turns: Vec<Vec<Entry>>,
 }
 
@@ -62,13 +62,13 @@ pub(super) struct StreamText {
 #[derive(Clone, Debug, Default)]
 pub struct Fitted {
     pub(super) streams: Vec<StreamText>,
-    /// Remarks on what the streams leave out.
+    /// Remarks on operations that no stream has.
     pub(super) remarks: Vec<String>,
     pub(super) operations: u64,
     pub(super) tasks: u32,
     pub(super) span_ns: u64,
     pub(super) writes: bool,
-    /// The byte after the last touched one.
+    /// The byte after the last byte that operations touched.
     pub(super) end_bytes: u64,
 }
 
@@ -77,19 +77,19 @@ struct Flow<'a> {
     kind: Kind,
     figures: &'a KindFigures,
     class: Class,
-    /// Whether they are in long runs.
+    /// Whether the operations are in long runs.
     long: bool,
 }
 
-/// Properties common to the streams of a part.
+/// A load of a part, with the properties that all its streams share.
 pub(super) struct LoadOfPart<'a> {
     part: &'a Part,
     pub(super) load: &'a Load,
-    /// Distinguishes it from the rest of its part.
+    /// Text that distinguishes this load from the rest of its part.
     what: &'static str,
     pub(super) active_ns: u64,
     pub(super) times: Vec<Entry>,
-    /// Syncs, and those that other tasks requested.
+    /// Number of syncs, and how many of them other tasks requested.
     syncs: u64,
     of_others: u64,
 }
@@ -103,12 +103,12 @@ impl Gathering {
 }
 
 impl Fitted {
-    /// Returns the sector after the last touched one.
+    /// Returns the sector after the last sector that operations touched.
     pub fn end_sector(&self) -> u64 {
         self.end_bytes / trace::SECTOR
     }
 
-    /// Whether any stream waits for its own operations, without a clock.
+    /// Returns whether any stream waits for its own operations and not for a clock.
     pub fn has_closed_loops(&self) -> bool {
         let is_held = |entry: &Entry| ["rate", "limit-iops"].contains(&entry.key);
         self.streams.iter().any(|stream| !stream.entries.iter().any(is_held))
@@ -134,7 +134,7 @@ impl Fitted {
         for (at, (part, gathered)) in surveyed.parts.iter().zip(gathered).enumerate() {
             let (active_ns, times) = active(part, first_ns, span_ns);
             let loads = gathered.loads(part.tasks);
-            // Flushes of the task's other load, without writes, too.
+            // Include the flushes of the task's other load if that load has no writes.
             let bare: u64 =
                 loads.iter().filter(|(load, _)| load.kinds[1].count() == 0).map(|(load, _)| load.syncs).sum();
             let by_syncs = |at: &usize| (loads[*at].0.syncs, loads[*at].0.kinds[1].count());
@@ -161,7 +161,7 @@ impl Fitted {
         let more = fitted.streams.len().saturating_sub(MAX_STREAMS);
         fitted.streams.truncate(MAX_STREAMS);
         if more > 0 {
-            fitted.remarks.push(format!("{more} streams are left out: a job has {MAX_STREAMS} at most."));
+            fitted.remarks.push(format!("{more} streams are omitted: a job has at most {MAX_STREAMS}."));
         }
         fitted.remark(surveyed, if writer.is_none() { foreign_syncs } else { 0 });
         fitted
@@ -173,8 +173,8 @@ impl Fitted {
                 self.remarks.push(format!("{} {what}", show_count(count as f64)));
             }
         };
-        add(surveyed.left_out, "requests are left out: a job has no operation for them.");
-        add(lost_syncs, "flushes are left out: there are no writes to flush.");
+        add(surveyed.left_out, "requests are omitted: a job has no operation for them.");
+        add(lost_syncs, "flushes are omitted: there are no writes to flush.");
         add(surveyed.large, "operations larger than 1 GiB count as 1 GiB.");
         add(
             surveyed.unfinished,
@@ -183,13 +183,13 @@ impl Fitted {
     }
 }
 
-/// Returns how long a part is active, and the keys for it if that is not the whole time.
+/// Returns how long a part is active, and the keys for that time unless it is the whole span.
 fn active(part: &Part, first_ns: u64, span_ns: u64) -> (u64, Vec<Entry>) {
     let begin = part.seen.first_ns.unwrap_or(first_ns).saturating_sub(first_ns);
     let end = part.seen.last_ns.saturating_sub(first_ns).min(span_ns);
     let operations = (part.seen.data + part.seen.syncs).max(1) as f64;
     let slack = (span_ns as f64 * (SLACK_GAPS / operations).clamp(MIN_SLACK, MAX_SLACK)) as u64;
-    // A part of the last moment begins early enough to run.
+    // A part that begins in the last moment is moved to an earlier time, so that it can run.
     let latest = span_ns.saturating_sub(MIN_ACTIVE_NS);
     let delay = if begin > slack { begin.min(latest) } else { 0 };
     let stops = end + slack < span_ns;
@@ -215,18 +215,18 @@ impl KindFigures {
         self.classes.iter().map(Class::operations).sum()
     }
 
-    /// Returns all operations as one class.
+    /// Returns all operations of a direction as one class.
     pub(super) fn whole(&self) -> Class {
         let [scattered, long] = &self.classes;
         let mut both = scattered.clone();
         both.join(long);
-        // Long runs begin as short ones.
+        // Every long run begins as a short one, so count only the beginnings of the short runs.
         both.begun = scattered.begun;
         both
     }
 
-    /// Returns its operations as one class, or as two if there are enough both inside and outside of long
-    /// runs.
+    /// Returns the operations of a direction as one class, or as two classes if there are enough inside and
+    /// outside of long runs.
     fn divided(&self) -> Vec<(Class, bool)> {
         let [scattered, long] = &self.classes;
         let both = self.whole();
@@ -236,7 +236,7 @@ impl KindFigures {
                 && class.sizes.bytes() < FEW_SHARE * both.sizes.bytes()
         };
         let share = long.operations() as f64 / operations;
-        // The share of operations after seven others, if all runs are alike.
+        // The expected share of operations that follow seven others of their run if all runs are alike.
         let expected = (1.0 - 1.0 / both.mean_run_operations()).powi(LONG_RUN as i32 - 1);
         if share <= expected + EXTRA_LONG_SHARE || is_few(long) || is_few(scattered) {
             return vec![(both, share >= MOSTLY_LONG_SHARE)];
@@ -250,7 +250,7 @@ impl LoadOfPart<'_> {
         let pacing = &self.load.pacing;
         let signs = pacing.signs(self.active_ns);
         match pacing.choose(self.part.tasks, self.active_ns) {
-            // If a task does two things, neither waits for itself alone.
+            // If a task does two things, neither waits only for itself.
             _ if !self.what.is_empty() => self.open(),
             Loop::Open => self.open(),
             chosen => vec![self.closed(&chosen, signs)],
@@ -278,7 +278,7 @@ impl LoadOfPart<'_> {
         StreamText { name: full, about, entries: Vec::new(), turns: Vec::new() }
     }
 
-    /// Returns a stream for each direction, and a separate one for long runs.
+    /// Returns the streams of an open loop: one for each direction, and separate ones for long runs.
     fn open(&self) -> Vec<StreamText> {
         let sectors = alignment_sectors(self.load.kinds.iter().fold(0, |bits, kind| bits | kind.bits));
         let (flows, rare) = self.flows();
@@ -325,8 +325,8 @@ impl LoadOfPart<'_> {
         out
     }
 
-    /// Returns the directions and kinds of runs with a stream each, and rare directions, which join the
-    /// largest stream.
+    /// Returns the operations that get their own stream, by direction and kind of runs, and the rare
+    /// directions, which join the largest stream.
     fn flows(&self) -> (Vec<Flow<'_>>, Vec<(Kind, Class)>) {
         let (mut flows, mut rare) = (Vec::new(), Vec::new());
         let (data, bytes) = (self.load.data() as f64, self.load.bytes());
@@ -355,7 +355,7 @@ impl LoadOfPart<'_> {
         let rate = count as f64 / (self.active_ns as f64 / 1e9);
         let seen = figures.arriving.dispersion(self.active_ns);
         let share = (flow.class.operations() as f64 / figures.count().max(1) as f64).min(1.0);
-        // Few operations do not determine their arrivals.
+        // A few operations do not determine their arrivals.
         let idc = seen
             .map(|idc| distributions::dispersion_of_share(idc, share).filter(|_| count >= MIN_OPERATIONS));
         let fit = distributions::fit_bursts(rate, &figures.arriving.gaps, idc);
@@ -391,8 +391,8 @@ impl LoadOfPart<'_> {
             .min(max_depth_in_memory(shape))
     }
 
-    /// Returns `batch`, the operations of one call, if they came that way and none continues another: the
-    /// kernel would merge those into one request.
+    /// Returns the key `batch` with the number of operations per call. Returns `None` if operations were
+    /// issued one by one, or if one continues another: the kernel would merge those into one request.
     pub(super) fn calls(pacing: &Pacing, shape: &Shape<'_>, depth: u32) -> Option<Entry> {
         let mean = pacing.in_a_call().filter(|_| !shape.is_in_runs())?;
         let comment = format!("{} were issued at once on average", format_number(mean));
@@ -404,14 +404,14 @@ impl LoadOfPart<'_> {
         if self.syncs == 0 || writes == 0 {
             return Vec::new();
         }
-        // A stable write has its own flush.
+        // A stable write has a flush of its own.
         let syncs =
             if self.is_stable() { self.syncs.saturating_sub(self.load.kinds[1].count()) } else { self.syncs };
         if (syncs as f64) < FEW_SHARE * writes as f64 && self.is_stable() {
             return Vec::new();
         }
         let every = writes as f64 / syncs.max(1) as f64;
-        // One more or less at the edges is not a fraction.
+        // A difference of one at the edges is not a fraction.
         let whole = every.round();
         let every = if (writes as f64 - whole * syncs as f64).abs() <= 1.0 { whole } else { every };
         let mut comment =
@@ -429,12 +429,16 @@ impl LoadOfPart<'_> {
         };
         let mut out = vec![Entry::bare("fdatasync", &text, comment)];
         if drain {
-            out.push(Entry { key: "drain", value: "true".into(), comment: "it waits for its writes".into() });
+            out.push(Entry {
+                key: "drain",
+                value: "true".into(),
+                comment: "the sync waits for its writes".into(),
+            });
         }
         out
     }
 
-    /// Returns the key that makes single writes stable.
+    /// Returns the key that makes a share of the writes stable.
     pub(super) fn stable_entry(&self) -> Option<Entry> {
         let (stable, writes) = (self.load.stable, self.load.kinds[1].count());
         let comment = format!(
@@ -452,7 +456,7 @@ impl LoadOfPart<'_> {
     }
 }
 
-/// Returns the most operations within the memory limit.
+/// Returns the maximum number of operations within the memory limit.
 pub(super) fn max_depth_in_memory(shape: &Shape<'_>) -> u32 {
     (MAX_DEPTH_BYTES / shape.largest().max(1)).clamp(1, u64::from(MAX_DEPTH)) as u32
 }
@@ -515,12 +519,12 @@ impl LoadOfPart<'_> {
         )
     }
 
-    /// Returns the most operations in flight within the memory limit.
+    /// Returns the maximum number of operations in flight within the memory limit.
     pub(super) fn max_depth(&self) -> u32 {
         max_depth_in_memory(&self.shape(&self.classes()))
     }
 
-    /// Adds the keys for what it waits for. Returns the operations of a burst.
+    /// Adds the keys for what the stream waits for. Returns the operations per burst.
     fn wait(&self, chosen: &Loop, signs: Signs, shape: &Shape<'_>, stream: &mut StreamText) -> u32 {
         let why = format!(
             "closed loop: {:.1} % overlap, IDC {} in 10 ms",
@@ -541,7 +545,7 @@ impl LoadOfPart<'_> {
                 push(Entry::bare(
                     "limit-iops",
                     &format_number(rate.min(MAX_RATE)),
-                    "at even times, by a clock: delays are made up for".into(),
+                    "at even times, by a clock; the task makes up for delays".into(),
                 ));
                 1
             }
@@ -565,12 +569,12 @@ impl LoadOfPart<'_> {
     }
 }
 
-/// Formats a think time and a comment. `factor` adjusts for bursts that are longer or shorter than observed.
+/// Formats a think time and a comment. `factor` corrects for bursts that are longer or shorter than observed.
 fn format_think(law: &Law, factor: f64) -> (String, String) {
     let (text, fits) = format_law(law, factor);
     let mean = show_ns((law.think.mean_ns + law.overhead_ns) as f64);
     let taken = show_ns(law.overhead_ns as f64);
-    (text, format!("mean {mean}, less {taken} of overhead that any program has; {fits}"))
+    (text, format!("mean {mean} minus {taken} of overhead, which any program has; {fits}"))
 }
 
 /// Formats a distribution of times, multiplied by `factor`, and how well it fits.
@@ -589,14 +593,14 @@ pub(super) fn format_law(law: &Law, factor: f64) -> (String, String) {
     }
     let near = law.distance.map_or_else(|| "all within 10 %".into(), |distance| format!("KS {distance:.3}"));
     let scaled = if (factor - 1.0).abs() > 0.005 {
-        format!(", times {factor:.3}, since a burst is a whole number")
+        format!(", times {factor:.3}, because a burst is a whole number")
     } else {
         String::new()
     };
     (shorten_times(&of_think(&think)), format!("{near}{scaled}"))
 }
 
-/// Rewrites times of 1 ms and more in us, where these are exact to a thousandth.
+/// Rewrites times of 1 ms and more in us if that is exact to a thousandth.
 fn shorten_times(text: &str) -> String {
     let piece = |piece: &str| {
         let (before, time) = piece
@@ -610,11 +614,11 @@ fn shorten_times(text: &str) -> String {
     text.split(',').map(piece).collect::<Vec<_>>().join(",")
 }
 
-/// Mean share of a turn from which a burst is the whole turn.
+/// Minimum mean share of a turn that a burst has if the burst is the whole turn.
 const WHOLE_TURN_SHARE: f64 = 0.6;
 
-/// Returns the mean number of bursts of a turn. Turn lengths are the two whole numbers next to `length`, in
-/// the proportion of its fraction.
+/// Returns the mean number of bursts per turn. The turn lengths are the two whole numbers next to `length`,
+/// in proportion to its fraction.
 fn bursts(length: f64, burst: f64) -> f64 {
     let (below, above) = (length.floor(), length.ceil());
     let share = length - below;
@@ -622,7 +626,7 @@ fn bursts(length: f64, burst: f64) -> f64 {
 }
 
 impl LoadOfPart<'_> {
-    /// Returns a stream that does both sides in turn.
+    /// Returns a stream that alternates between both sides.
     pub(super) fn by_turns(&self, sides: [(&LoadOfPart<'_>, &Side); 2]) -> StreamText {
         let cycles = sides.iter().map(|(_, side)| side.turns).min().unwrap_or(1).max(1);
         let mut stream = self.named("");
@@ -664,13 +668,13 @@ impl LoadOfPart<'_> {
             mean => mean.round().max(1.0),
         };
         if let Some(law) = distributions::fit_think_law(&side.periods) {
-            // All turns together take as long as in the capture.
+            // The turns together take as long as in the capture.
             let factor = side.periods.count() as f64 / cycles as f64 / bursts(length.max(1.0), burst);
             let (period, fits) = format_law(&law, factor);
             let [mean, think] = [&side.periods, &side.pacing.think]
                 .map(|histogram| show_ns(histogram.mean_ns().unwrap_or(0.0)));
             let comment = format!(
-                "mean {mean}, {think} of it idle (`think` instead would follow the speed of the target); {fits}"
+                "mean {mean}, idle for {think} (`think` instead would follow the speed of the target); {fits}"
             );
             out.push(Entry::text("period", &period, comment));
         }
@@ -683,21 +687,21 @@ impl LoadOfPart<'_> {
     }
 }
 
-/// Column of comments. For longer values the comment is on the line before.
+/// Column at which comments begin. The comment of a longer value is on the line before it.
 const COMMENT_COLUMN: usize = 40;
 
 /// The origin of a job file, for its comments.
 #[derive(Clone, Debug, Default)]
 pub struct Head {
-    /// The capture file, as it was typed.
+    /// The capture file, as the user typed it.
     pub capture: String,
     /// The captured device.
     pub device: String,
-    /// The sentence on its completeness.
+    /// The sentence about the completeness of the capture.
     pub completeness: String,
-    /// Why the capture ends early, if it does.
+    /// Why the capture ends early; `None` if it does not.
     pub damage: Option<String>,
-    /// The job file, as it was typed.
+    /// The job file, as the user typed it.
     pub file: String,
 }
 

@@ -30,7 +30,7 @@ use trace::row::{Names, Row, Task};
 
 /// Bins of offsets.
 const BINS: usize = 1 << 16;
-/// One in this many operations may have an unknown completion.
+/// Completions count as known if at most one in this many operations lacks one.
 const MIN_PER_UNFINISHED: u64 = 1000;
 
 /// Observes the operations of a capture.
@@ -47,17 +47,17 @@ pub struct Observed {
 /// Figures of the observed operations.
 #[derive(Clone, Debug)]
 pub struct Figures {
-    /// From the first issue to the last completion, in ns.
+    /// Time from the first issue to the last completion, in ns.
     pub elapsed_ns: u64,
     /// Reads, writes, trims and requested flushes.
     pub counts: [u64; Kind::ALL.len()],
-    /// Bytes that were read and written.
+    /// Bytes read and written.
     pub bytes: u64,
     /// Mean operations in flight; `None` if completions are unknown.
     pub depth: Option<f64>,
     /// Latencies by kind.
     pub latencies: [Histogram; Kind::ALL.len()],
-    /// Operations of other tasks.
+    /// Number of operations of other tasks.
     pub of_others: u64,
     sizes: BTreeMap<u32, u64>,
     offsets: Vec<u64>,
@@ -66,7 +66,7 @@ pub struct Figures {
 }
 
 impl Observed {
-    /// Starts for a capture with this header, with offsets up to this sector.
+    /// Starts the observation of a capture with this header. Offsets are counted up to `end_sector`.
     pub fn new(origin: &Origin, end_sector: u64) -> Self {
         Self {
             operations: Operations::from_origin(origin, &Changes::default()),
@@ -88,7 +88,7 @@ impl Observed {
         }
     }
 
-    /// Adds the rows of a block. Counts those of other tasks separately.
+    /// Adds the rows of a block. Operations of tasks that are not selected are only counted.
     pub fn add(&mut self, rows: &[Row], names: &Names, is_selected: &dyn Fn(&Task) -> bool) {
         for row in rows {
             let mut all = Vec::new();
@@ -130,7 +130,7 @@ impl Observed {
     pub fn finish(self) -> Figures {
         let elapsed_ns = self.last_ns.saturating_sub(self.first_ns.unwrap_or(0));
         let all: u64 = self.figures.counts.iter().sum();
-        // A few may have been in flight when the capture ended.
+        // A few operations may have been in flight when the capture ended.
         let known = self.in_flight_ns > 0 && elapsed_ns > 0 && self.unfinished <= all / MIN_PER_UNFINISHED;
         let depth = known.then(|| self.in_flight_ns as f64 / elapsed_ns as f64);
         Figures { elapsed_ns, depth, ..self.figures }
@@ -138,12 +138,13 @@ impl Observed {
 }
 
 impl Figures {
-    /// Returns the rate of `count` per second.
+    /// Returns `count` per second of the elapsed time.
     pub fn rate(&self, count: u64) -> Option<f64> {
         (self.elapsed_ns > 0).then(|| count as f64 / (self.elapsed_ns as f64 / 1e9))
     }
 
-    /// Returns the distance (Kolmogorov-Smirnov) of the sizes of reads and writes; `None` without any.
+    /// Returns the distance (Kolmogorov-Smirnov) between the sizes of reads and writes in both loads; `None`
+    /// without operations.
     pub fn distance_of_sizes(&self, other: &Self) -> Option<f64> {
         let all = self.sizes.keys().chain(other.sizes.keys());
         let mut keys: Vec<u32> = all.copied().collect();

@@ -14,34 +14,34 @@ use crate::replay::{InFlight, Operation};
 use model::histogram::Histogram;
 use model::job::Kind;
 
-/// Share of overlapping operations below which a part is serial.
+/// A part with a lower share of overlapping operations is serial.
 const MAX_SERIAL_OVERLAP: f64 = 0.05;
-/// Index of dispersion in 10 ms below which arrivals are not independent.
+/// Arrivals with a lower index of dispersion in 10 ms are not independent.
 const MAX_REGULAR_IDC: f64 = 0.7;
-/// Minimum share of time with operations in flight, and minimum mean depth as a share of the deepest queue, of a
-/// queue that is kept full.
+/// Minimum share of time with operations in flight, and minimum mean depth as a share of the maximum depth,
+/// for a queue that is kept full.
 const MIN_BUSY_SHARE: f64 = 0.9;
 const MIN_FULL_DEPTH: f64 = 0.75;
-/// Squared coefficient of variation of gaps below which they are even.
+/// Gaps with a lower squared coefficient of variation are even.
 const MAX_EVEN_VARIATION: f64 = 0.05;
-/// Largest dispersion in 100 ms under a clock, and the share of that variation that a clock leaves.
+/// Maximum dispersion in 100 ms under a clock: the larger of this value and a share of the gaps' variation.
 const MAX_CLOCK_IDC: f64 = 0.15;
 const CLOCK_VARIATION_SHARE: f64 = 0.25;
-/// Largest deviation of half of the gaps from their mean, and of their median, under a clock.
+/// Maximum deviation from the mean under a clock: of half of the gaps, and of the median.
 const MAX_CLOCK_DEVIATION: f64 = 0.15;
 const MAX_CLOCK_MEDIAN_DEVIATION: f64 = 0.03;
-/// Largest mean delay of the other operations of a busy interval, in latencies of the first one, if all are
-/// issued at once.
+/// Maximum mean delay of the later operations of a busy interval if all are issued at once, in latencies of
+/// the first one.
 const MAX_AT_ONCE_DELAY: f64 = 0.25;
-/// Minimum mean depth while busy, as a share of the deepest queue, of a task that refills its queue.
+/// Minimum mean depth of a task that refills its queue, while it is busy, as a share of the maximum depth.
 const MIN_FILLING_DEPTH: f64 = 0.25;
-/// Share of the overlap of independent arrivals below which operations wait for each other; and the least
-/// expected overlaps for this test.
+/// If operations overlap less than this share of what independent arrivals would, they wait for each other.
+/// The second value is the minimum number of expected overlaps for this test.
 const MAX_WAITING_OVERLAP: f64 = 0.25;
 const MIN_EXPECTED_OVERLAPS: f64 = 20.0;
-/// Largest gap in ns between operations that one call submitted: a separate call takes longer.
+/// Maximum gap in ns between operations of one submitting call. Separate calls are further apart.
 const MAX_CALL_GAP_NS: u64 = 3_000;
-/// Minimum mean number of operations of a call that count as several.
+/// Minimum mean number of operations per call for submitting several at once.
 const MIN_CALL_OPERATIONS: f64 = 1.5;
 /// Minimum number of operations for a decision.
 const MIN_OPERATIONS: u64 = 20;
@@ -55,7 +55,7 @@ pub(super) struct Pacing {
     /// When the first operation of the busy interval completes.
     first_end_ns: u64,
     has_data: bool,
-    /// Idle time since the last busy interval with data.
+    /// Idle time since the last busy interval with data, in ns.
     idle_ns: u64,
     pub(super) think: Histogram,
     /// Arrivals of data operations, and of busy intervals with data.
@@ -63,12 +63,12 @@ pub(super) struct Pacing {
     busy_intervals: ArrivalCounter,
     busy_interval_count: u64,
     data: u64,
-    /// When the last data operation was issued, and the number of calls.
+    /// When the last data operation was issued, and the number of submitting calls.
     issued_ns: Option<u64>,
     calls: u64,
     overlapping: u64,
-    /// Sum of the delays of overlapping operations after the first one of their busy interval, in its
-    /// latencies.
+    /// Sum of the delays of overlapping operations after the first one of their busy interval, in latencies
+    /// of the first one.
     delay_sum: f64,
     unfinished: u64,
     busy_ns: u128,
@@ -77,29 +77,29 @@ pub(super) struct Pacing {
 /// How operations of a part are submitted.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Loop {
-    /// Independently of completions.
+    /// Operations do not depend on completions.
     Open,
-    /// As soon as the queue has room.
+    /// An operation begins as soon as the queue has room.
     Full,
-    /// By a clock.
+    /// Operations begin by a clock.
     Paced,
-    /// A burst, then a pause.
+    /// A burst of operations, then a pause.
     Thinking {
         /// The pause.
         law: Law,
-        /// Operations of a burst.
+        /// Operations per burst.
         burst: u32,
-        /// Observed mean of the burst.
+        /// Observed mean number of operations per burst.
         mean_burst: f64,
     },
 }
 
-/// The figures that a decision is based on.
+/// The figures on which a decision is based.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Signs {
     /// Share of operations that overlap others of the part.
     pub(super) overlapping: f64,
-    /// Index of dispersion of its operations, or of its busy intervals if operations overlap.
+    /// Index of dispersion of the operations, or of the busy intervals if operations overlap.
     pub(super) idc: [Option<f64>; 2],
 }
 
@@ -154,7 +154,7 @@ impl Pacing {
         self.has_data = false;
     }
 
-    /// Returns the most operations in flight at once.
+    /// Returns the maximum number of operations in flight.
     pub(super) fn depth_max(&self) -> u32 {
         self.in_flight.depth_max as u32
     }
@@ -175,7 +175,7 @@ impl Pacing {
         self.overlaps() < MAX_SERIAL_OVERLAP
     }
 
-    /// Returns the loop of a part with this many tasks and this active time.
+    /// Returns the kind of loop of a part with this many tasks and this active time.
     pub(super) fn choose(&self, tasks: u32, active_ns: u64) -> Loop {
         if tasks != 1 || self.unfinished > 0 || self.data < MIN_OPERATIONS {
             return Loop::Open;
@@ -210,8 +210,9 @@ impl Pacing {
         }
     }
 
-    /// Whether operations wait for earlier ones: independent arrivals find something in flight as often as
-    /// something is (Wolff, "Poisson arrivals see time averages", 1982).
+    /// Returns whether operations wait for earlier ones. Independent arrivals would find an operation in
+    /// flight for the same share as the time that one is in flight (Wolff, "Poisson arrivals see time
+    /// averages", 1982).
     pub(super) fn waits(&self, active_ns: u64) -> bool {
         let busy = self.busy_ns() / active_ns.max(1) as f64;
         self.overlaps() < MAX_WAITING_OVERLAP * busy && busy * self.data as f64 >= MIN_EXPECTED_OVERLAPS
@@ -232,12 +233,12 @@ impl Pacing {
         self.in_flight.total_ns as f64 >= MIN_FILLING_DEPTH * f64::from(self.depth_max()) * self.busy_ns()
     }
 
-    /// Returns the mean data operations of a busy interval.
+    /// Returns the mean number of data operations per busy interval.
     pub(super) fn at_once(&self) -> f64 {
         self.data as f64 / self.busy_interval_count.max(1) as f64
     }
 
-    /// Returns the mean data operations of a call; `None` if they come one by one.
+    /// Returns the mean number of data operations per call; `None` if they come one by one.
     pub(super) fn in_a_call(&self) -> Option<f64> {
         Some(self.data as f64 / self.calls.max(1) as f64).filter(|mean| *mean >= MIN_CALL_OPERATIONS)
     }
@@ -248,7 +249,8 @@ impl Pacing {
         (self.busy_ns + u128::from(last)) as f64
     }
 
-    /// Whether it waits for a clock and not for completions: it is mostly idle, and makes up for delays.
+    /// Returns whether the part waits for a clock instead of completions: it is mostly idle, and makes up for
+    /// delays.
     fn has_a_clock(&self, idc_100ms: Option<f64>) -> bool {
         let gaps = &self.all.gaps;
         let (Some(mean), Some(think)) = (gaps.mean_ns(), self.think.mean_ns()) else { return false };
@@ -256,7 +258,7 @@ impl Pacing {
         let variation = squares / gaps.count().max(1) as f64 / (mean * mean);
         let is_bound =
             idc_100ms.is_some_and(|idc| idc < MAX_CLOCK_IDC.max(CLOCK_VARIATION_SHARE * variation));
-        // Delays are made up for, so most gaps remain near the mean.
+        // A clock makes up for delays, so most gaps remain near the mean.
         let [from, to] =
             [mean * (1.0 - MAX_CLOCK_DEVIATION), mean * (1.0 + MAX_CLOCK_DEVIATION)].map(|ns| ns as u64);
         let is_near = gaps.count_between(from, to) * 2 >= gaps.count();
@@ -266,7 +268,7 @@ impl Pacing {
     }
 }
 
-/// Minimum number of turns of a known length.
+/// Minimum number of turns for a known turn length.
 const MIN_TURNS: u64 = 3;
 
 /// One of the two things that a task does in turn.
@@ -274,9 +276,11 @@ const MIN_TURNS: u64 = 3;
 pub(super) struct Side {
     pub(super) pacing: Pacing,
     clock_ns: u64,
-    /// Times between the beginnings of a busy interval of either side and the next one of this side.
+    /// Times from the beginning of a busy interval of either side to the beginning of the next one of this
+    /// side.
     pub(super) periods: Histogram,
-    /// Number of turns, operations of the current one, and those of the shortest and the longest before.
+    /// Number of turns, operations of the current turn, and operations of the shortest and the longest
+    /// earlier turn.
     pub(super) turns: u64,
     turn_operations: u64,
     pub(super) lengths: Option<(u64, u64)>,
@@ -302,7 +306,7 @@ impl Side {
         self.periods.record(ns);
     }
 
-    /// Adds a busy interval with the times of its operations in ns, its idle time before, and its end.
+    /// Adds a busy interval: its operations with their times in ns, the idle time before it, and its end.
     pub(super) fn add(&mut self, busy_interval: &[(Operation, u64)], idle_ns: u64, until_ns: u64) {
         let Some((_, since_ns)) = busy_interval.first() else { return };
         let begin_ns = self.clock_ns.saturating_add(idle_ns);
@@ -313,12 +317,12 @@ impl Side {
         self.clock_ns = begin_ns.saturating_add(until_ns.saturating_sub(*since_ns));
     }
 
-    /// Whether its operations come one by one and wait for earlier ones.
+    /// Returns whether the operations of this side come one by one and wait for earlier ones.
     pub(super) fn waits(&self) -> bool {
         self.pacing.is_serial() && self.pacing.waits(self.clock_ns)
     }
 
-    /// Whether there are enough turns, and all completions are known.
+    /// Returns whether there are enough turns and all completions are known.
     pub(super) fn is_known_enough(&self) -> bool {
         self.turns >= MIN_TURNS && self.pacing.is_known()
     }

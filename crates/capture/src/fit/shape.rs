@@ -10,28 +10,28 @@ use model::job::Kind;
 use model::units::{show_bytes, show_count};
 use trace::SECTOR;
 
-/// Minimum mean length of runs for `run-length`, and for `interleaved`.
+/// Minimum mean run length for the key `run-length`, and for `interleaved`.
 const MIN_RUN_LENGTH: f64 = 1.1;
 const MIN_INTERLEAVED_RUN_LENGTH: f64 = 1.3;
-/// Minimum mean share of the region that one of many sequential runs covers.
+/// Minimum mean share of the region that each of several sequential runs covers.
 const MIN_RUN_COVERAGE: f64 = 0.5;
 
 /// The operations of one stream.
 pub(super) struct Shape<'a> {
-    /// The figures of its reads, writes and trims.
+    /// The figures of reads, writes and trims.
     pub(super) kinds: Vec<(Kind, &'a Class)>,
     /// All operations together.
     all: Class,
     /// Alignment of offsets and sizes, in sectors.
     align: u64,
-    /// Whether its runs follow each other through the region.
+    /// Whether runs follow each other through the region.
     pub(super) is_sequential: bool,
 }
 
 impl<'a> Shape<'a> {
     pub(super) fn from_classes(kinds: Vec<(Kind, &'a Class)>, align: u64, may_be_sequential: bool) -> Self {
         let sum: u64 = kinds.iter().map(|(_, class)| class.operations()).sum();
-        // Kinds below the resolution of a share are left out.
+        // Omit kinds with a share below the resolution of a share.
         let is_representable =
             |count: u64| count > 0 && u128::from(count) * u128::from(MILLION) >= u128::from(sum);
         let kinds: Vec<_> =
@@ -154,8 +154,8 @@ impl<'a> Shape<'a> {
         let offset = bins.first.saturating_add(filled.start as u64 * bins.width).saturating_mul(SECTOR);
         let width = bins.width * SECTOR;
         let all: u64 = filled.len() as u64 * width;
-        // Zones count offsets where the largest operation fits. It may extend beyond the last one, but not
-        // beyond what was touched.
+        // Zones count the offsets at which the largest operation fits. It may extend beyond the last zone,
+        // but not beyond the touched bytes.
         let left = end.saturating_mul(SECTOR).saturating_sub(offset);
         let room = left.min(all + most - align).max(most);
         let places = room - most + align;
@@ -249,9 +249,9 @@ pub(super) fn format_number(number: f64) -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) key: &'static str,
-    /// As it is in the file.
+    /// The value as text of the job file.
     pub(super) value: String,
-    /// Its origin, and how well it fits.
+    /// The origin of the value, and how well it fits.
     pub(super) comment: String,
 }
 

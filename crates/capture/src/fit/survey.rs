@@ -16,15 +16,16 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use trace::row::{Names, Row};
 
-/// Shares of all operations, bytes and syncs from which a task has a stream of its own.
+/// A task with higher shares of all operations, bytes or syncs has its own stream.
 const OWN_OPERATIONS: f64 = 0.01;
 const OWN_BYTES: f64 = 0.02;
 const OWN_SYNCS: f64 = 0.05;
-/// Maximum number of parts. Each may become several streams, which are threads.
+/// Maximum number of parts. Each part may become several streams, which are threads.
 const MAX_PARTS: usize = 16;
-/// Minimum number of tasks of one name that become one part: the workers of one program.
+/// Minimum number of tasks with one name that become one part: they are the workers of one program.
 const MANY_TASKS: usize = 9;
-/// Largest operation of a job, in sectors: 1 GiB. Larger ones, which are discards, count as this.
+/// Maximum size of a job's operation in sectors: 1 GiB. Larger operations, which are discards, count as this
+/// size.
 pub(super) const MAX_OPERATION_SECTORS: u32 = 1 << 21;
 /// Name of the part with all tasks that do not form another part.
 const OTHER_TASKS: &str = "other tasks";
@@ -32,16 +33,16 @@ const OTHER_TASKS: &str = "other tasks";
 /// Operations of a part or a task.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Observations {
-    /// Reads, writes and trims.
+    /// Number of reads, writes and trims.
     pub(super) data: u64,
-    /// Their bytes.
+    /// Bytes of these reads, writes and trims.
     pub(super) bytes: u64,
     pub(super) syncs: u64,
     pub(super) writes: u64,
     pub(super) stable: u64,
     pub(super) first_ns: Option<u64>,
     pub(super) last_ns: u64,
-    /// First sector, and the one after the last.
+    /// First sector, and the sector after the last one.
     pub(super) span: Option<(u64, u64)>,
     /// Bitwise OR of all offsets and sizes in sectors.
     pub(super) bits: u64,
@@ -68,24 +69,24 @@ pub struct Survey {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Surveyed {
     pub(super) parts: Vec<Part>,
-    /// Index of each task's part.
+    /// Index of the part of each task.
     pub(super) part_of_task: Vec<u16>,
     pub(super) all: Observations,
-    /// Operations without a known completion.
+    /// Number of operations without a known completion.
     pub(super) unfinished: u64,
-    /// Operations larger than a job's largest.
+    /// Number of operations above the maximum size of a job.
     pub(super) large: u64,
-    /// Requests that a job cannot express.
+    /// Number of requests that a job cannot express.
     pub(super) left_out: u64,
 }
 
 /// Why a job cannot be fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Nothing {
-    /// It contains no requests.
+    /// The capture has no requests.
     #[error("it contains no requests, so there is nothing to fit")]
     Requests,
-    /// It contains only flushes.
+    /// The capture has only flushes.
     #[error("it contains {0} flushes but no reads or writes, and a job needs some")]
     Data(u64),
     /// All requests have the same time.
@@ -224,7 +225,7 @@ impl Surveyed {
         }
     }
 
-    /// Whether a task has enough operations for its own stream.
+    /// Returns whether a task has enough operations for its own stream.
     fn is_own(&self, seen: &Observations) -> bool {
         let share = |own: u64, all: u64| if all == 0 { 0.0 } else { own as f64 / all as f64 };
         seen.data > 0
@@ -257,12 +258,13 @@ fn stem(name: &str) -> &str {
 pub(super) const DATA_KINDS: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 /// Minimum number of operations of a long run.
 pub(super) const LONG_RUN: u64 = 8;
-/// Minimum number of operations of a busy interval with many, and maximum number that is kept until it ends.
+/// Minimum number of operations of a busy interval that counts as having many. This many operations are kept
+/// until the interval ends.
 const MANY_OPERATIONS: u64 = 8;
 const MAX_KEPT_OPERATIONS: usize = 1 << 13;
-/// Factor above the expected number from which numbers belong to another distribution.
+/// A burst size above this multiple of the expected one belongs to another distribution.
 const BURST_FACTOR: f64 = 2.0;
-/// Minimum share of each of the two activities of a task that does two things.
+/// Minimum share of each of the two activities of a task that does two things in turn.
 const MIN_SIDE_SHARE: f64 = 0.1;
 
 /// The second pass.
@@ -273,20 +275,21 @@ pub struct Gathering {
     pub(super) parts: Vec<Gathered>,
 }
 
-/// The figures of a part: all of it, and those of busy intervals with few and with many operations. A busy
-/// interval lasts from nothing in flight to nothing in flight again.
+/// The figures of a part: of the whole part, and of its busy intervals with few and with many operations. A
+/// busy interval begins and ends with nothing in flight.
 #[derive(Debug)]
 pub(super) struct Gathered {
     pub(super) whole: Load,
     few: Load,
     many: Load,
-    /// The sides of few and of many operations; and which one was last.
+    /// The side of few and the side of many operations, and which one was active last.
     pub(super) sides: [Side; 2],
     is_many: Option<bool>,
-    /// When the last busy interval ended, and when the last one with data began.
+    /// When the last busy interval ended, and when the last busy interval with data began.
     ended_ns: u64,
     began_ns: Option<u64>,
-    /// The current busy interval: its operations with their times, the number with data, and its end so far.
+    /// The current busy interval: its operations with their times, the number of data operations, and its end
+    /// so far.
     busy_interval: Vec<(Operation, u64)>,
     data: u64,
     until_ns: u64,
@@ -299,7 +302,7 @@ pub(super) struct Load {
     pub(super) kinds: [KindFigures; DATA_KINDS.len()],
     pub(super) pacing: Pacing,
     pub(super) syncs: u64,
-    /// Writes that are stable at completion.
+    /// Number of writes that are stable at completion.
     pub(super) stable: u64,
 }
 
@@ -310,7 +313,7 @@ pub(super) struct KindFigures {
     /// Bitwise OR of all offsets and sizes in sectors.
     pub(super) bits: u64,
     following: SequenceCounter,
-    /// Operations at random offsets and in short runs, and those in long runs.
+    /// Operations at random offsets and in short runs, and operations in long runs.
     pub(super) classes: [Class; 2],
 }
 
@@ -319,9 +322,9 @@ pub(super) struct KindFigures {
 pub(super) struct Class {
     pub(super) sizes: SizeCounts,
     pub(super) bins: Bins,
-    /// Runs that begin here.
+    /// Number of runs that begin in this class.
     pub(super) begun: u64,
-    /// Operations that continue another one, and the sum of how many operations ago that was.
+    /// Number of operations that continue another one, and the sum of the distances in operations.
     pub(super) continued: u64,
     pub(super) back: u64,
     /// First sector, and the one after the last.
@@ -329,9 +332,10 @@ pub(super) struct Class {
 }
 
 impl Gathering {
-    /// Starts the second pass, after the first one over the same capture.
+    /// Starts the second pass over the same capture, after the first one.
     ///
     /// # Errors
+    ///
     /// Why a job cannot be fitted.
     pub fn new(origin: &Origin, survey: Survey, names: &Names) -> Result<Self, Nothing> {
         let surveyed = survey.finish(names)?;
@@ -388,7 +392,7 @@ impl Gathered {
     pub(super) fn end_busy_interval(&mut self) {
         let Some((_, since_ns)) = self.busy_interval.first() else { return };
         let idle_ns = since_ns.saturating_sub(self.ended_ns);
-        // Syncs alone belong to the writes before them.
+        // Syncs without data belong to the writes before them.
         let is_many = match std::mem::take(&mut self.data) {
             0 => self.is_many.unwrap_or(false),
             data => {
@@ -409,19 +413,19 @@ impl Gathered {
         self.ended_ns = self.until_ns;
     }
 
-    /// Whether a task does two things in turn: in busy intervals with few operations, it waits for its own
-    /// operations before it does the next thing.
+    /// Returns whether a task does two things in turn: in busy intervals with few operations it waits for its
+    /// own operations before it does the other thing.
     pub(super) fn alternates(&self) -> bool {
         let [few, many] = &self.sides;
         few.is_known_enough() && many.is_known_enough() && few.waits()
     }
 
-    /// Returns all operations as one load; or two loads, if a task does some operations one by one and others
-    /// in bursts.
+    /// Returns all operations as one load, or as two loads if a task does some operations one by one and
+    /// others in bursts.
     pub(super) fn loads(&self, tasks: u32) -> Vec<(&Load, &'static str)> {
         let part = |load: &Load| load.data() as f64 / self.whole.data().max(1) as f64;
         let both = part(&self.few) >= MIN_SIDE_SHARE && part(&self.many) >= MIN_SIDE_SHARE;
-        // For geometric burst sizes, those above the threshold are longer by the threshold.
+        // Burst sizes are geometric, so those above the threshold are longer by the threshold.
         let expected = self.whole.pacing.at_once() + (MANY_OPERATIONS - 1) as f64;
         let is_apart = self.many.pacing.at_once() >= BURST_FACTOR * expected;
         let is_filling = || self.sides[1].pacing.is_filling() && self.alternates();
@@ -495,7 +499,7 @@ impl Class {
         self.span = spans.reduce(|(a, b), (c, d)| (a.min(c), b.max(d)));
     }
 
-    /// Returns how many runs are interleaved: the mean distance of consecutive operations of a run.
+    /// Returns how many runs are interleaved: the mean distance between consecutive operations of a run.
     pub(super) fn at_once(&self) -> u32 {
         let mean = if self.continued == 0 { 1.0 } else { self.back as f64 / self.continued as f64 };
         mean.round().clamp(1.0, 64.0) as u32

@@ -160,7 +160,7 @@ fn errors_name_their_place() {
     assert!(
         why("fio version 3 iolog\n0 f add\nx f read 0 1\n").starts_with("line 3: the time is not a number")
     );
-    assert!(why("fio version 3 iolog\n0 f fly 0 1\n").contains("no such action: '0 f fly 0 1'"));
+    assert!(why("fio version 3 iolog\n0 f fly 0 1\n").contains("does not know this action: '0 f fly 0 1'"));
     assert!(why("fio version 2 iolog\nf read 0\n").contains("an offset and a length"));
     assert!(why("fio version 3 iolog\n0 f read 99999999999999 1\n").contains("beyond 2 TiB"));
     assert!(why("1,h,0,Read,0,512,1\n1,h,0,Read,0,x,1\n").starts_with("line 2"));

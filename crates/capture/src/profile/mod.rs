@@ -40,7 +40,7 @@ pub struct Profiler {
 }
 
 impl Profiler {
-    /// Starts a profile of a capture with this header, for the rows of a restriction.
+    /// Starts the profile of a capture with this header, limited to the rows of a restriction.
     pub fn new(origin: &Origin, restriction: &Restriction) -> Self {
         let bytes = origin.partition.as_ref().map(|part| part.sectors.saturating_mul(trace::SECTOR));
         let bytes = bytes.or_else(|| origin.device.as_ref().map(|device| device.bytes));
@@ -100,7 +100,7 @@ impl Profiler {
         }
         if op == Op::Flush {
             self.flushes.at_device();
-            // A bio has its owner's task.
+            // A bio belongs to the task of its owner.
             if self.has_bios {
                 self.flushes.asked(row, flags);
             }
@@ -109,8 +109,8 @@ impl Profiler {
         }
     }
 
-    /// Returns the profile. Its duration is that of the capture or of the restriction; else up to the last
-    /// completion.
+    /// Returns the profile. The duration is that of the capture or the restriction. If neither is known, the
+    /// profile ends at the last completion.
     pub fn finish(self, captured_ns: Option<u64>, names: &Names) -> Profile {
         let duration_ns = self.filter.duration_ns(captured_ns.unwrap_or(self.last_end_ns));
         let requests = self.requests;
@@ -135,7 +135,7 @@ impl Profiler {
     }
 }
 
-/// A restriction, and whether each task matches it.
+/// A restriction, and for each task whether it matches.
 #[derive(Debug)]
 struct RowFilter {
     restriction: Restriction,
@@ -175,7 +175,7 @@ impl RowFilter {
         self.tasks.get(row.task as usize).copied().unwrap_or(false)
     }
 
-    /// Returns the duration of the restriction within a capture of this duration.
+    /// Returns the part of `captured_ns` that the restriction covers.
     fn duration_ns(&self, captured_ns: u64) -> u64 {
         let to = self.restriction.to_ns.map_or(captured_ns, |to| to.min(captured_ns));
         to.saturating_sub(self.restriction.from_ns.unwrap_or(0))
@@ -185,7 +185,7 @@ impl RowFilter {
 /// Reported percentiles of latencies, with their names.
 const LATENCY_PERCENTILES: [(&str, f64); 3] = [("50", 0.5), ("99", 0.99), ("99.9", 0.999)];
 
-/// Summarizes recorded latencies; `None` without any.
+/// Summarizes recorded latencies; `None` without latencies.
 fn latency(histogram: &Histogram) -> Option<Latency> {
     let percentiles = LATENCY_PERCENTILES
         .iter()
@@ -249,8 +249,7 @@ impl Operations {
         }
     }
 
-    /// Adds a read or write, in the order of issue, to the sequence statistics. Other operations are left
-    /// out.
+    /// Adds a read or write to the sequence statistics, in the order of issue. Ignores other operations.
     fn follow(&mut self, op: Op, row: &Row) {
         if let Some(counts) = self.by_op.get_mut(&op).filter(|_| matches!(op, Op::Read | Op::Write)) {
             counts.sequence.add(row);
@@ -297,16 +296,16 @@ impl OperationCounts {
     }
 }
 
-/// Maximum number of distinct sizes, more than a kernel makes.
+/// Maximum number of distinct sizes, more than a kernel generates.
 const MAX_DISTINCT_SIZES: usize = 1 << 16;
 /// Number of reported frequent sizes.
 const MAX_FREQUENT_SIZES: usize = 6;
-/// Minimum share of the requests from which a size is reported as frequent.
+/// Minimum share of the requests for reporting a size as frequent.
 const MIN_FREQUENT_SHARE: f64 = 0.005;
 const SIZE_PERCENTILES: [(&str, f64); 4] = [("10", 0.1), ("50", 0.5), ("90", 0.9), ("99", 0.99)];
 
-/// Adds `count` operations of a size to counts by size. Beyond [`MAX_DISTINCT_SIZES`], a new size counts as the next
-/// smaller known one.
+/// Adds `count` operations of a size to counts by size. Beyond [`MAX_DISTINCT_SIZES`] a new size counts as
+/// the next smaller known size.
 pub(crate) fn count_size(counts: &mut BTreeMap<u32, u64>, sectors: u32, count: u64) {
     let is_known = counts.len() < MAX_DISTINCT_SIZES || counts.contains_key(&sectors);
     let below = || counts.range(..sectors).next_back().map_or(sectors, |(size, _)| *size);
@@ -323,7 +322,7 @@ struct SizeCounts {
 
 impl SizeCounts {
     fn add(&mut self, sectors: u32) {
-        // Mostly the same size as before.
+        // Usually the size is the same as before.
         if sectors == self.last.0 {
             self.last.1 += 1;
             return;
@@ -427,10 +426,10 @@ impl FlushCounts {
     }
 }
 
-/// Minimum number of requests of a task whose gaps are recorded, and maximum number of such tasks.
+/// Minimum number of requests of a task for recording its gaps, and maximum number of such tasks.
 const MIN_GAP_REQUESTS: u64 = 16;
 const MAX_TASKS_WITH_GAPS: usize = 256;
-/// Share of overlapping requests from which a task is not serial.
+/// A task with a higher share of overlapping requests is not serial.
 const MAX_SERIAL_OVERLAP: f64 = 0.05;
 
 /// The requests of one task.

@@ -4,8 +4,8 @@
 //!    64 interleaved streams are recognised.
 //! 2. Runs are consecutive sequential requests. A stream is a run of three or more; streams may be active at
 //!    the same time.
-//! 3. The footprint is a set of 4 KiB blocks (Roaring bitmaps), which remains small if few or all blocks are
-//!    touched.
+//! 3. The footprint is a set of 4 KiB blocks (Roaring bitmaps). The set remains small if few or nearly all
+//!    blocks are touched.
 
 use crate::profile::share;
 use model::captured::{Footprint, Op, Sequence};
@@ -14,15 +14,15 @@ use roaring::RoaringTreemap;
 use trace::recent_ends::{Ends, RECENT_ENDS};
 use trace::row::Row;
 
-/// Minimum number of requests of a run that counts as a stream.
+/// Minimum number of requests for a run to count as a stream.
 const MIN_STREAM_REQUESTS: u64 = 3;
 
-/// The end of a request, where another one may begin.
+/// The end of a request, where another request may begin.
 #[derive(Clone, Copy, Debug, Default)]
 struct End {
     requests: u64,
     bytes: u64,
-    /// Whether a request began there.
+    /// Whether a later request began at this end.
     continued: bool,
 }
 
@@ -63,9 +63,9 @@ impl Default for SequenceCounter {
 /// The position of a request in its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RunPosition {
-    /// Its number in the run, from 1.
+    /// Number of the request in its run, from 1.
     pub(crate) number: u64,
-    /// How many requests ago its predecessor was; 0 without one.
+    /// How many requests ago the previous request of the run was issued; 0 for the first one.
     pub(crate) requests_ago: u64,
 }
 
@@ -83,7 +83,7 @@ impl SequenceCounter {
             self.sequential_bytes += row.bytes();
             run.requests += before.requests;
             run.bytes += before.bytes;
-            // A request that is continued a second time begins a further stream.
+            // The second request that begins at one end begins a further stream.
             let continues = before.requests >= MIN_STREAM_REQUESTS && !before.continued;
             self.active_streams += u64::from(run.requests >= MIN_STREAM_REQUESTS && !continues);
             before.continued = true;
@@ -96,7 +96,7 @@ impl SequenceCounter {
         RunPosition { number: run.requests, requests_ago }
     }
 
-    /// Drops an end. If no request began there, its run is complete.
+    /// Removes an end. If no request began at it, its run is complete.
     fn close(&mut self, at: usize) {
         let end = std::mem::take(&mut self.ends[at]);
         if end.continued || end.requests < 2 {
@@ -135,23 +135,23 @@ impl SequenceCounter {
     }
 }
 
-/// A block has 4 KiB: smaller ones would need more memory, and devices rarely have them.
+/// A block has 4 KiB. Smaller blocks would need more memory, and devices rarely have them.
 const BLOCK_SECTORS: u64 = 8;
 /// Number of zones of a device.
 const ZONES: usize = 1024;
-/// Maximum number of blocks of one request: no request has more than 4 GiB.
+/// Maximum number of blocks per request. No request is larger than 4 GiB.
 const MAX_REQUEST_BLOCKS: u64 = 1 << 20;
-/// Maximum number of bytes of a set. A full set takes no more blocks, and the figures are lower bounds.
+/// Maximum size of a set in bytes. A full set takes no further blocks, so the figures become lower bounds.
 const MAX_SET_BYTES: usize = 64 << 20;
-/// Number of added ranges between checks of its size.
+/// Number of added ranges between two checks of the set's size.
 const RANGES_BETWEEN_CHECKS: u32 = 256;
-/// Minimum number of blocks of one request that are added as a range at once.
+/// Minimum number of blocks of a request for adding them as a range.
 const MIN_RANGE_BLOCKS: u64 = 16;
 /// Maximum number of blocks that wait to be added together.
 const MAX_WAITING_BLOCKS: usize = 1 << 15;
 
-/// A set of blocks. Many blocks are added at once, in order: single ones would each touch another part of
-/// memory.
+/// A set of blocks. It adds many blocks at once, in order, because single blocks would each touch another
+/// part of memory.
 #[derive(Debug, Default)]
 struct Blocks {
     set: RoaringTreemap,
@@ -182,7 +182,7 @@ impl Blocks {
     fn settle(&mut self) {
         self.waiting.sort_unstable();
         self.waiting.dedup();
-        // They are ordered, so none is refused.
+        // The blocks are ordered, so none is refused.
         if let Ok(new) = RoaringTreemap::from_sorted_iter(self.waiting.drain(..)) {
             self.set |= new;
         }

@@ -1,7 +1,7 @@
 //! When requests came: gaps and burstiness, requests in flight, and time series.
 //!
 //! 1. Burstiness is the index of dispersion of counts in 10 ms and 100 ms.
-//! 2. The depth is the integral over time of requests that were issued and not completed. Waiting in the
+//! 2. The depth is the time average of the requests that were issued and not yet completed. Waiting in the
 //!    scheduler does not count.
 //! 3. A time series has requests, bytes and latencies of equal intervals, and where on the device they began.
 //!    Neither the duration nor the largest offset is known beforehand, so intervals and rows of the grid
@@ -17,13 +17,13 @@ use trace::row::Row;
 
 /// Intervals for counting requests, in ns.
 const INTERVALS_NS: [u64; 2] = [10_000_000, 100_000_000];
-/// Minimum number of intervals for a dispersion.
+/// Minimum number of intervals for computing a dispersion.
 const MIN_INTERVALS: u64 = 10;
 
 /// Arrivals of one kind of request.
 #[derive(Debug, Default)]
 pub(crate) struct ArrivalCounter {
-    /// All requests, reads, or writes.
+    /// Label of the requests: all, reads, or writes.
     label: &'static str,
     last_ns: Option<u64>,
     /// Times between consecutive arrivals.
@@ -31,7 +31,7 @@ pub(crate) struct ArrivalCounter {
     counts: [Counts; 2],
 }
 
-/// Counts in intervals of one length: the current one, and sums over the ones before.
+/// Counts in intervals of one length: the count of the current interval, and sums over the earlier ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     interval: u64,
@@ -78,12 +78,12 @@ impl ArrivalCounts {
 }
 
 impl ArrivalCounter {
-    /// Returns the index of dispersion of counts in 10 and in 100 ms, over this duration.
+    /// Returns the index of dispersion of counts in intervals of 10 and 100 ms, over this duration.
     pub(crate) fn dispersion(&self, duration_ns: u64) -> [Option<f64>; 2] {
         [0, 1].map(|at| self.counts[at].dispersion(duration_ns / INTERVALS_NS[at]))
     }
 
-    /// Adds an arrival at this time after the beginning.
+    /// Adds an arrival at this time since the beginning.
     pub(crate) fn add(&mut self, at_ns: u64) {
         if let Some(last) = self.last_ns.replace(at_ns) {
             self.gaps.record(at_ns.saturating_sub(last));
@@ -114,7 +114,7 @@ impl Counts {
         if intervals < MIN_INTERVALS {
             return None;
         }
-        // The last interval may be incomplete.
+        // The last interval may be incomplete, so ignore it.
         if self.interval < intervals {
             self.close();
         }
@@ -124,9 +124,9 @@ impl Counts {
     }
 }
 
-/// Maximum number of requests that are counted in flight, more than any device takes.
+/// Maximum number of requests in flight that are counted, more than any device accepts.
 const MAX_IN_FLIGHT: usize = 1 << 18;
-/// Depths up to this one have separate classes. Above, classes end at powers of two.
+/// Maximum depth that has its own class. Above it, classes end at powers of two.
 const MAX_SINGLE_DEPTH: u64 = 2;
 
 /// Requests in flight, from rows in order of issue.
@@ -151,7 +151,7 @@ impl InFlight {
         self.most = self.most.max(self.ends.len() as u64);
     }
 
-    /// Advances the time.
+    /// Advances the time to `at_ns`.
     fn until(&mut self, at_ns: u64) {
         while let Some(&Reverse(end)) = self.ends.peek().filter(|Reverse(end)| *end <= at_ns) {
             self.pass(end);
@@ -177,7 +177,7 @@ impl InFlight {
             return None;
         }
         self.until(u64::MAX - 1);
-        // In the rest of the time none was in flight.
+        // Nothing was in flight for the rest of the time.
         let busy: u64 = self.times.iter().skip(1).sum();
         let whole = duration_ns.max(busy);
         let over = |time: u64| if time == 0 { 0.0 } else { self.integral as f64 / time as f64 };
@@ -203,21 +203,21 @@ fn class(depth: u64) -> usize {
     }
 }
 
-/// Returns the least and the greatest depth of a class.
+/// Returns the minimum and maximum depth of a class.
 fn bounds(class: u64) -> (u64, u64) {
     if class <= MAX_SINGLE_DEPTH { (class, class) } else { ((1 << (class - 2)) + 1, 1 << (class - 1)) }
 }
 
 /// Maximum number of intervals.
 const MAX_STEPS: usize = 256;
-/// Initial length of an interval, ns.
+/// Initial length of an interval in ns.
 const INITIAL_STEP_NS: u64 = 1_000_000;
-/// Maximum number of rows of offsets while counting, far more than are drawn, since a load may use a small part of a large
-/// device.
+/// Maximum number of offset rows while counting. It is far larger than the number of reported rows, because a
+/// load may use a small part of a large device.
 const MAX_ROWS: usize = 4096;
 
 const INITIAL_ROW_BYTES: u64 = 4096;
-/// Maximum number of reported rows of offsets, between the first and the last touched one.
+/// Maximum number of reported offset rows. They cover the part between the first and the last touched row.
 const MAX_REPORTED_ROWS: usize = 96;
 
 /// The requests of one operation by interval.
@@ -225,7 +225,7 @@ const MAX_REPORTED_ROWS: usize = 96;
 struct OpSteps {
     op: Op,
     steps: Vec<Step>,
-    /// Requests that began in each row and interval. Empty for operations other than reads and writes.
+    /// Requests that began in each offset row and interval; empty for operations other than reads and writes.
     grid: Vec<u32>,
 }
 
@@ -234,7 +234,7 @@ struct OpSteps {
 struct Step {
     requests: u64,
     bytes: u64,
-    /// Requests with a known latency, and its sum.
+    /// Number of requests with a known latency, and the sum of their latencies.
     timed: u64,
     latency_ns: u64,
 }
@@ -290,8 +290,8 @@ impl TimeSeries {
         Some(Course { step_ns: self.step_ns, steps, of: series, places })
     }
 
-    /// Returns where reads and writes began, in rows of equal size between the first and the last touched
-    /// one.
+    /// Returns where reads and writes began, in offset rows of equal size between the first and the last
+    /// touched one.
     fn places(&self, steps: usize) -> Option<Places> {
         let touched = |row: &usize| {
             self.kinds

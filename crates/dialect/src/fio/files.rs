@@ -341,7 +341,7 @@ fn set_end(
         (None, None)
             if files > 1
                 && stream.random == Some(Order::Random)
-                && stream.verify.is_none()
+                && stream.resolved.verify.is_none()
                 && size.is_some_and(|size| size % (u64::from(shares.least) * files) > 0) =>
         {
             // As in fio all files together move the size, although it is not a multiple of their blocks.

@@ -17,7 +17,7 @@ use sys::clock::Clock;
 use sys::page_cache::Flush;
 use sys::posix_aio::PosixAio;
 
-/// Implements [`Queue`] for an engine with the fields `aio` and `flush`: both interfaces have the same functions.
+/// Implements [`Queue`] for an engine struct with the fields `aio` and `flush`. `libaio` and `posixaio` differ only in the type of `aio`.
 macro_rules! impl_queue {
     ($engine:ident { $($more:tt)* }) => {
         impl Queue for $engine {
@@ -96,7 +96,7 @@ impl_queue!(Libaio {
     }
 });
 
-/// Explains why the kernel refuses a context.
+/// Explains why `io_setup` failed, and what to type instead.
 fn explain(error: &io::Error, slots: usize) -> io::Error {
     let (why, instead) = match error.kind() {
         io::ErrorKind::WouldBlock => (

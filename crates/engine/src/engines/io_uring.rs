@@ -1,5 +1,5 @@
-//! The engine `io_uring`: the kernel's submission and completion rings, with registered buffers and files if granted. Every way to set up a
-//! ring is an option.
+//! The engine `io_uring`: the kernel's submission and completion rings, with registered buffers and files if granted. Each variant of the
+//! ring's set-up is an engine option.
 
 use super::targets::flush_of;
 use crate::engines::targets;
@@ -25,7 +25,7 @@ pub(super) const OPTIONS: &[EngineOption] = &[
     },
     EngineOption {
         name: "sqpoll",
-        about: "a kernel thread takes submissions, on the CPU of this number",
+        about: "a kernel thread submits the operations, pinned to CPU N if given",
         number: Number::May,
     },
     EngineOption { name: "plain-buffers", about: "do not register buffers", number: Number::No },
@@ -37,12 +37,12 @@ pub(super) const OPTIONS: &[EngineOption] = &[
     },
     EngineOption {
         name: "interrupt",
-        about: "finish operations at once, by interrupting the thread",
+        about: "interrupt the thread to finish each operation at once",
         number: Number::No,
     },
     EngineOption {
         name: "nop",
-        about: "submit operations that do nothing: the cost of the interface",
+        about: "submit IORING_OP_NOP, which moves no bytes: the cost of io_uring itself",
         number: Number::No,
     },
     EngineOption {
@@ -53,7 +53,7 @@ pub(super) const OPTIONS: &[EngineOption] = &[
     EngineOption { name: targets::ATOMIC, about: targets::ABOUT_ATOMIC, number: Number::No },
 ];
 
-/// Longest wait for a trial operation.
+/// Time limit for one trial operation.
 const TRIAL_LIMIT: Duration = Duration::from_secs(5);
 
 pub(super) struct Uring {
@@ -93,8 +93,7 @@ impl Engine for Uring {
             engine.try_reads(spec.slot_bytes, "option iopoll: this target cannot be polled")?;
         }
         if options.pages == Pages::Drop {
-            let why =
-                "option dontcache: this kernel (before 6.14) or this file system does not know RWF_DONTCACHE";
+            let why = "option dontcache: this kernel (before 6.14) or this file system does not support RWF_DONTCACHE";
             engine.try_reads(spec.slot_bytes, why)?;
         }
         Ok((engine, granted))
@@ -157,7 +156,7 @@ impl Queue for Uring {
 }
 
 impl Uring {
-    /// Reads once from each file, since only an operation shows whether its flags are supported.
+    /// Reads once from each file: only an operation shows whether the kernel supports its flags.
     fn try_reads(&mut self, bytes: u32, why: &str) -> io::Result<()> {
         for file in 0..self.ring.files() {
             self.ring.read(0, file, 0, bytes);
@@ -165,7 +164,7 @@ impl Uring {
                 let why = format!("{why} (a test read did not complete within {} s)", TRIAL_LIMIT.as_secs());
                 return Err(refusal(io::ErrorKind::TimedOut, why, LEAVE_OUT));
             };
-            // Any other error is reported by the operations themselves.
+            // The measured operations report any other error themselves.
             if result == -rustix::io::Errno::OPNOTSUPP.raw_os_error() {
                 return Err(refusal(io::ErrorKind::Unsupported, why, LEAVE_OUT));
             }
@@ -173,7 +172,7 @@ impl Uring {
         Ok(())
     }
 
-    /// Lets trims of a block device be discards if kernel and device support them, probed with an empty discard.
+    /// Tests with an empty discard whether kernel and device support discards. If they do, trims of this device are sent as discards.
     fn try_discard(&mut self, file: u32) -> io::Result<()> {
         self.ring.discard(0, file, 0, 0);
         match self.trial_result()? {
@@ -218,7 +217,7 @@ fn ring_options(spec: &WorkerSpec) -> io::Result<RingOptions> {
     {
         if has(one) && has(other) {
             let why = format!("options {one} and {other} exclude each other");
-            return Err(refusal(io::ErrorKind::InvalidInput, why, "leave one out"));
+            return Err(refusal(io::ErrorKind::InvalidInput, why, "leave one of the two options out"));
         }
     }
     if has("dontcache") && spec.cache.is_direct() {
@@ -249,7 +248,7 @@ fn ring_options(spec: &WorkerSpec) -> io::Result<RingOptions> {
 /// Explains why the kernel refuses a ring.
 fn explain(error: &io::Error, options: &RingOptions) -> io::Error {
     let (why, instead) = match (error.kind(), options.thread, options.task_work) {
-        // It already has a message.
+        // The error already has a message.
         _ if error.raw_os_error().is_none() => return io::Error::new(error.kind(), error.to_string()),
         (io::ErrorKind::PermissionDenied, ..) => (
             "io_uring is switched off here, by a container's seccomp filter or by sysctl kernel.io_uring_disabled",
@@ -261,8 +260,8 @@ fn explain(error: &io::Error, options: &RingOptions) -> io::Error {
             "use a smaller --depth, or raise ulimit -l",
         ),
         (io::ErrorKind::InvalidInput, Thread::On(_), _) => (
-            "option sqpoll: no such CPU, or not one that this process may use",
-            "type sqpoll alone or a number from nproc's range",
+            "option sqpoll: this CPU does not exist, or this process may not use it",
+            "type sqpoll alone, or sqpoll=N with a CPU from `taskset -cp $$`",
         ),
         (io::ErrorKind::InvalidInput, _, TaskWork::Deferred) => {
             ("option deferred: this kernel is older than 6.1", LEAVE_OUT)

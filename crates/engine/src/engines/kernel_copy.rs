@@ -37,14 +37,14 @@ pub(super) const SPLICE_OPTIONS: &[EngineOption] = &[
     EngineOption { name: "pipe", about: "size of the pipe in bytes", number: Number::Must },
 ];
 
-/// Sizes of a pipe: from a page to the largest power of two in 32 bits.
+/// Allowed pipe sizes in bytes: from one page to the largest power of two in 32 bits.
 const PIPE_SIZES: std::ops::RangeInclusive<usize> = 4096..=1 << 31;
 
 pub(super) struct Splice {
     arena: Arena,
     targets: Targets,
     pipe: Pipe,
-    /// Destination of reads with `discard`.
+    /// `/dev/null` if the option `discard` sends read data there.
     null: Option<File>,
 }
 
@@ -93,7 +93,7 @@ impl Call for Splice {
     }
 }
 
-/// Executes an operation in parts until one is short. Returns an error only if nothing was moved.
+/// Executes an operation in several calls until one call is short. Returns an error only if the first call moved nothing.
 #[inline]
 fn in_parts(
     data: &mut [u8],
@@ -114,7 +114,7 @@ fn in_parts(
     Ok(moved)
 }
 
-/// A pipe that is empty between operations.
+/// A pipe. It is empty between operations.
 struct Pipe {
     out: OwnedFd,
     into: OwnedFd,
@@ -175,7 +175,7 @@ impl Pipe {
     }
 }
 
-/// Explains why the kernel creates no such pipe.
+/// Explains why the kernel did not create a pipe of the wanted size.
 fn explain_pipe(error: &io::Error, wanted: Option<u64>) -> io::Error {
     let (why, instead) = match (wanted, error.kind()) {
         (Some(bytes), io::ErrorKind::PermissionDenied) => (
@@ -194,7 +194,7 @@ pub(super) struct Sendfile {
     memory: MemoryFile,
     targets: Targets,
     positions: Positions,
-    /// The position of the file in memory.
+    /// The file position of the memory file.
     memory_position: Positions,
 }
 
@@ -231,7 +231,7 @@ impl Call for Sendfile {
     }
 }
 
-/// Calls sendfile until all bytes are moved or the source ends. Returns an error only if nothing was moved.
+/// Calls sendfile until all bytes are moved or the source ends. Returns an error only if the first call moved nothing.
 #[inline]
 fn send_all(to: &File, from: &File, mut offset: u64, bytes: usize) -> io::Result<usize> {
     let mut moved = 0;
@@ -248,14 +248,14 @@ fn send_all(to: &File, from: &File, mut offset: u64, bytes: usize) -> io::Result
 
 pub(super) const COPY_OPTIONS: &[EngineOption] = &[EngineOption {
     name: "bare",
-    about: "copy only between the files, so that no byte reaches memory or comes from it",
+    about: "copy only between the two files: no byte enters or leaves this process",
     number: Number::No,
 }];
 
 pub(super) struct CopyFileRange {
     arena: Arena,
     targets: Targets,
-    /// The other end, with a range for each slot.
+    /// The unnamed file at the other end of the copy, with a range for each slot.
     other_file: File,
     stride: u64,
     bare: bool,
@@ -270,7 +270,7 @@ impl Call for CopyFileRange {
         // Written in advance, so that a bare write does not copy holes.
         let zeros = vec![0; stride as usize];
         (0..spec.slots() as u64).try_for_each(|slot| other_file.write_all_at(&zeros, slot * stride))?;
-        let used = bare.then(|| "bare: no byte reaches memory or comes from it".into());
+        let used = bare.then(|| "bare: no byte enters or leaves this process".into());
         let granted = Granted { used: used.into_iter().collect(), fallbacks: Vec::new() };
         Ok((Self { arena, targets: Targets::take(spec)?, other_file, stride, bare }, granted))
     }
@@ -316,7 +316,7 @@ fn unnamed_copy_file(spec: &WorkerSpec) -> io::Result<File> {
             "name a file or a directory, or type --engine sync",
         );
     }
-    // A worker has its own file table.
+    // Each worker thread has its own file table, so use the thread's `/proc` entry.
     let link = format!("/proc/thread-self/fd/{}", first.file.as_raw_fd());
     let path = match std::fs::read_link(&link) {
         Ok(path) => path,
@@ -350,7 +350,7 @@ fn unnamed_copy_file(spec: &WorkerSpec) -> io::Result<File> {
     Ok(created)
 }
 
-/// Copies until all bytes are moved or the source ends. Returns an error only if nothing was moved.
+/// Copies until all bytes are moved or the source ends. Returns an error only if the first call moved nothing.
 #[inline]
 fn copy_all(from: (&File, u64), to: (&File, u64), bytes: usize) -> io::Result<usize> {
     let (mut read_at, mut write_at, mut moved) = (from.1, to.1, 0);

@@ -36,7 +36,11 @@ pub(super) const OPTIONS: &[EngineOption] = &[
         number: Number::No,
     },
     EngineOption { name: "random", about: "advise random access (MADV_RANDOM)", number: Number::No },
-    EngineOption { name: "willneed", about: "advise need of all pages (MADV_WILLNEED)", number: Number::No },
+    EngineOption {
+        name: "willneed",
+        about: "advise that all pages will be needed (MADV_WILLNEED)",
+        number: Number::No,
+    },
     EngineOption { name: "hugepage", about: "advise huge pages (MADV_HUGEPAGE)", number: Number::No },
     EngineOption {
         name: "dontneed",
@@ -60,7 +64,7 @@ const ADVICES: [(&str, Advice); 4] = [
 pub(super) struct Mmap {
     arena: Arena,
     targets: Targets,
-    /// One per target; empty before the first operation with the option `late`.
+    /// One mapping per target. With the option `late` the list is empty before the first operation.
     mappings: Vec<Mapping>,
     populate: bool,
     private: bool,
@@ -70,7 +74,7 @@ pub(super) struct Mmap {
     sync: Sync,
 }
 
-/// The call of a sync.
+/// How a sync operation makes stores durable.
 #[derive(Clone, Copy)]
 enum Sync {
     Msync {
@@ -85,11 +89,11 @@ impl Call for Mmap {
         let has = |name: &str| spec.options.contains_key(name);
         if has("sequential") && has("random") {
             let why = "options sequential and random exclude each other";
-            return Err(refusal(io::ErrorKind::InvalidInput, why, "leave one out"));
+            return Err(refusal(io::ErrorKind::InvalidInput, why, "leave one of the two options out"));
         }
         if has("private") && spec.files.iter().any(|f| f.writable) {
             let why = "option private: stores to a private mapping never reach the file";
-            let instead = "type --rw read or randread, or leave the option out";
+            let instead = "type --rw read or randread, or leave private out";
             return Err(refusal(io::ErrorKind::InvalidInput, why, instead));
         }
         let sync = match spec.sync_call {
@@ -136,7 +140,7 @@ impl Call for Mmap {
 }
 
 impl Mmap {
-    /// Maps all targets and advises the kernel.
+    /// Maps all targets and passes the advice of the options to the kernel.
     #[cold]
     fn map(&mut self) -> io::Result<()> {
         let maps = self.targets.all().map(|f| Mapping::new(f, self.populate, self.private));
@@ -156,7 +160,7 @@ impl Mmap {
     }
 }
 
-/// Explains why a file cannot be mapped.
+/// Explains why `mmap` failed, and what to type instead.
 fn explain(error: &io::Error) -> io::Error {
     let (why, instead) = match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
         Some(rustix::io::Errno::ACCESS) => {

@@ -32,30 +32,30 @@ use std::ops::Deref;
 use sys::clock::Clock;
 use sys::open_file::OpenFile;
 
-/// Cache modes of engines that use file descriptors.
+/// Cache modes that an engine with file descriptors supports.
 const BY_DESCRIPTOR: &[Cache] =
     &[Cache::Direct, Cache::Buffered, Cache::Sync, Cache::Dsync, Cache::DirectSync, Cache::DirectDsync];
 /// Cache modes without direct I/O: buffers of a library, or moved pages, do not have the required alignment.
 const THROUGH_PAGES: &[Cache] = &[Cache::Buffered, Cache::Sync, Cache::Dsync];
-/// Cache modes of engines that do not depend on them, the usual one first.
+/// Cache modes of an engine that behaves the same with each of them. The first is its default.
 const IN_ANY_WAY: &[Cache] =
     &[Cache::Buffered, Cache::Direct, Cache::Sync, Cache::Dsync, Cache::DirectSync, Cache::DirectDsync];
 /// Operations of the asynchronous interfaces before io_uring.
 const READ_WRITE_SYNC: &[Kind] = &[Kind::Read, Kind::Write, Kind::Sync];
 
-/// An engine: its facts, and the code compiled for it.
+/// A table entry: the facts of an engine and the functions compiled for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     facts: Facts,
-    /// Runs a worker with it.
+    /// Runs a worker with this engine.
     pub(crate) run: fn(&mut Task) -> Outcome,
-    /// Runs a worker with it and records single operations: for logs, verification, priorities, counts by target, or a replay.
+    /// Runs a worker with this engine and records single operations, for logs, verification, priorities, counts per target, or a replay.
     pub(crate) run_watched: fn(&mut Task) -> Outcome,
-    /// Opens it outside the hot loop.
+    /// Opens this engine outside the hot loop.
     pub(crate) open: fn(&mut WorkerSpec) -> Opened,
 }
 
-/// An opened engine of any type.
+/// The result of opening an engine: the engine as a pointer, and the features that the kernel granted.
 pub(crate) type Opened = io::Result<(Box<dyn Queue>, Granted)>;
 
 impl Deref for Entry {
@@ -95,7 +95,7 @@ const fn default_facts(name: &'static str, about: &'static str) -> Facts {
     }
 }
 
-/// Table entry of a blocking call.
+/// Builds the table entry of an engine with blocking calls.
 const fn blocking<C: Call + 'static>(
     name: &'static str,
     about: &'static str,
@@ -111,7 +111,7 @@ const fn blocking<C: Call + 'static>(
     })
 }
 
-/// Table entry of a call that changes a file and moves no data.
+/// Builds the table entry of an engine that changes a file and moves no data.
 const fn without_data<C: Call + 'static>(
     name: &'static str,
     about: &'static str,
@@ -121,7 +121,7 @@ const fn without_data<C: Call + 'static>(
     Entry::new::<BlockingEngine<C>>(Facts { kinds, caches: IN_ANY_WAY, ..facts })
 }
 
-/// All engines. A static, since other crates would compile a constant, and with it the loop of every engine, again.
+/// All engines. This is a static because a constant would be compiled again in every crate, with the loop of every engine.
 pub static ENGINES: &[Entry] = &[
     Entry::new::<io_uring::Uring>(Facts {
         options: io_uring::OPTIONS,
@@ -139,7 +139,7 @@ pub static ENGINES: &[Entry] = &[
         kinds: READ_WRITE_SYNC,
         ..default_facts(
             "posixaio",
-            "aio_read and aio_write: threads of the C library, one operation at a time per file",
+            "aio_read and aio_write: threads of the C library, in glibc one operation at a time per file",
         )
     }),
     blocking::<read_write::Sync>(
@@ -215,7 +215,7 @@ pub static ENGINES: &[Entry] = &[
     ),
     without_data::<without_data::Fallocate>(
         "fallocate",
-        "allocates blocks of a file by writes, and by reads that leave its length; trims give them back: moves no data",
+        "writes allocate blocks and extend the file, reads only allocate, trims free blocks: moves no data",
         &Kind::ALL,
     ),
     Entry::new::<no_storage::Null>(Facts {
@@ -224,7 +224,7 @@ pub static ENGINES: &[Entry] = &[
         ..default_facts("null", "completes at once and moves nothing: measures fathom itself")
     }),
     Entry {
-        // It has its own clock.
+        // The simulated device has its own clock.
         run_watched: worker::run::<no_storage::Sim, Watched>,
         ..Entry::new::<no_storage::Sim>(Facts {
             moves_bytes: false,
@@ -242,12 +242,14 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 /// Sets up an engine for `depth` operations of `bytes` on an open file.
 ///
 /// # Errors
-/// Why a worker with this engine could not begin.
+/// The reason why the engine cannot be set up, such as a missing kernel feature.
 pub fn probe(
     engine: &'static Entry,
     options: &Options,
-    (file, cache): (OpenFile, Cache),
-    (depth, bytes): (u32, u32),
+    file: OpenFile,
+    cache: Cache,
+    depth: u32,
+    bytes: u32,
 ) -> Result<(), CannotBegin> {
     let (clock, _) = Clock::calibrate(false);
     let mut spec = WorkerSpec {
@@ -268,7 +270,7 @@ struct Boxed {
     depth: Option<DepthCounter>,
 }
 
-/// Counts operations in flight outside the loop, which needs no code for it.
+/// Counts the operations in flight at each submission. The counter wraps the engine, so the hot loop needs no code for it.
 #[derive(Default)]
 struct DepthCounter {
     queued: u32,
@@ -277,7 +279,7 @@ struct DepthCounter {
 }
 
 impl DepthCounter {
-    /// Counts the submission of the queued operations; a call that only waits has none.
+    /// Counts the submission of the queued operations. A call that only waits is not counted.
     fn submit(&mut self) {
         if self.queued > 0 {
             self.in_flight += self.queued;
@@ -353,7 +355,7 @@ fn a_probe_sets_up_or_refuses_an_engine_like_a_worker() -> std::io::Result<()> {
     let with = |name: &str, option: &str| {
         let options =
             if option.is_empty() { Options::new() } else { Options::from([(option.to_owned(), None)]) };
-        probe(find(name), &options, (OpenFile::new(file.try_clone()?, false), Cache::Buffered), (4, 4096))
+        probe(find(name), &options, OpenFile::new(file.try_clone()?, false), Cache::Buffered, 4, 4096)
             .map_err(|why| std::io::Error::other(why.sentence))
     };
     assert!(with("libaio", "").is_ok());

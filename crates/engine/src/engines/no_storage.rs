@@ -32,7 +32,7 @@ impl Engine for Null {
 }
 
 impl Queue for Null {
-    /// All slots share one buffer, since nothing is moved.
+    /// All slots share one buffer: no data is moved.
     #[inline]
     fn slot_mut(&mut self, _slot: u32) -> &mut [u8] {
         &mut self.data
@@ -60,7 +60,7 @@ impl Queue for Null {
 
 /// Service time of every operation.
 const LATENCY_NS: u64 = 100_000;
-/// Option with the number of operations that are served at once.
+/// Name of the option that limits how many operations the device serves at once.
 const SERVERS: &str = "servers";
 
 pub(super) const SIM_OPTIONS: &[EngineOption] = &[EngineOption {
@@ -71,10 +71,10 @@ pub(super) const SIM_OPTIONS: &[EngineOption] = &[EngineOption {
 
 pub(super) struct Sim {
     time: VirtualClock,
-    /// Slots with their completion time; constant latency keeps them in order.
+    /// Operations in flight with their completion times. All have the same latency, so they are in order.
     flying: VecDeque<(u64, Done)>,
     data: Vec<u8>,
-    /// Operations that are served at once; `None` for unlimited.
+    /// Maximum number of operations served at once; `None` if unlimited.
     servers: Option<usize>,
 }
 
@@ -104,7 +104,7 @@ impl Engine for Sim {
         let flying = VecDeque::with_capacity(spec.slots());
         let servers = match spec.options.get(SERVERS).copied().flatten() {
             Some(0) => {
-                let why = "a device without servers serves nothing";
+                let why = "option servers: a device with 0 servers completes nothing";
                 return Err(refusal(io::ErrorKind::InvalidInput, why, "type sim:servers=1 or more"));
             }
             servers => servers.map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
@@ -124,7 +124,7 @@ impl Queue for Sim {
     }
 
     fn queue(&mut self, slot: u32, op: &Op) {
-        // With a constant service time the operation `servers` places earlier frees the next server.
+        // The service time is constant, so the operation that was queued `servers` places earlier frees the next server.
         let before = self.servers.and_then(|n| self.flying.len().checked_sub(n));
         let free_ns = before.and_then(|i| self.flying.get(i)).map_or(0, |(at, _)| *at);
         let done_ns = self.time.now_ns.max(free_ns) + LATENCY_NS;

@@ -1,5 +1,5 @@
-//! The engine `preadv`: preadv and pwritev of several adjacent operations. Of the operations that are submitted together, each row of adjacent
-//! ones in the same file and direction is one call, in which all of them complete.
+//! The engine `preadv`: preadv and pwritev of several adjacent operations. Adjacent operations of one submission with the same file and
+//! direction form a row. One call executes a row and completes all its operations.
 
 use crate::engines::targets::Targets;
 use crate::interface::{Done, Engine, Granted, Queue};
@@ -54,7 +54,7 @@ impl Queue for Preadv {
         self.queued.push((slot, *op));
     }
 
-    /// Executes all queued operations, so there is nothing to wait for.
+    /// Executes all queued operations. Nothing remains to wait for.
     #[inline]
     fn submit(&mut self, _wait: u32) -> io::Result<()> {
         let mut from = 0;
@@ -87,7 +87,7 @@ impl Preadv {
             Kind::Sync => self.targets.sync(&first),
         };
         match answer {
-            // The moved bytes belong to the first operations.
+            // Bytes moved by the call are credited to the row's operations in order.
             Ok(mut moved) => {
                 for (slot, op) in &self.queued[row] {
                     let own = moved.min(op.length as usize);
@@ -114,7 +114,7 @@ impl Preadv {
     }
 }
 
-/// Returns how many operations one call executes: the first one and those adjacent to it.
+/// Returns the length of the row at the start of the queue: the first operation and all that are adjacent to it.
 fn row_length(queued: &[(u32, Op)]) -> usize {
     let moves = |op: &Op| matches!(op.kind, Kind::Read | Kind::Write);
     let mut bytes = queued.first().map_or(0, |(_, op)| u64::from(op.length));

@@ -23,47 +23,47 @@ pub(super) const SYNC_OPTIONS: &[EngineOption] = &[
     EngineOption { name: "readahead", about: "read N bytes ahead (readahead)", number: Number::Must },
     EngineOption {
         name: NEW,
-        about: "before the run truncate the file and restore its length, as in a new file",
+        about: "truncate the file and restore its length before the run, so that it has no blocks, as in a new file",
         number: Number::No,
     },
     EngineOption {
         name: FALLOCATE,
-        about: "the same, and allocate the whole file before the first write (fallocate)",
+        about: "like new, and allocate the whole file before the first write (fallocate)",
         number: Number::No,
     },
     EngineOption {
         name: GROW,
-        about: "before the run truncate the file, so that writes extend it, as a copy does",
+        about: "truncate the file before the run, so that writes extend it, as a copy does",
         number: Number::No,
     },
 ];
-/// Largest readahead.
+/// Maximum readahead in bytes.
 const MAX_READAHEAD: u64 = 1 << 30;
 
 pub(super) struct Sync {
     arena: Arena,
     targets: Targets,
-    /// Work around the calls; `None` without options, so that plain calls cost only this check.
+    /// Extra work before each call; `None` without options, so that plain calls cost only this check.
     around: Option<Box<Around>>,
 }
 
-/// Work that programs do around their calls.
+/// Calls that a program makes before its reads and writes, such as `readahead` and `fallocate`.
 struct Around {
-    /// Bytes to read ahead, and the range requested of each file.
+    /// Readahead window in bytes, and for each file the range that was already requested.
     ahead: Option<u64>,
     requested: Vec<Range<u64>>,
-    /// Bytes to allocate of each file before its first write; `None` after it, or without the option.
+    /// Bytes of each file to allocate before its first write; `None` after that write, or without the option `fallocate`.
     to_allocate: Vec<Option<u64>>,
 }
 
-/// The state of a file before it is written.
+/// The state to which a file is reset before the run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Renewal {
-    /// Its length without blocks.
+    /// Full length, without blocks.
     Length,
-    /// Its length with all blocks allocated.
+    /// Full length, with all blocks allocated.
     Blocks,
-    /// Empty.
+    /// Length 0.
     Nothing,
 }
 
@@ -144,8 +144,8 @@ fn request_readahead(file: &File, op: &Op, window: u64, requested: &mut Range<u6
     Ok(())
 }
 
-/// Frees all blocks of a file before the run, since a new file has none. Returns the bytes to allocate before its first write, which belongs to
-/// the run.
+/// Frees all blocks of a file before the run, because a new file has none. Returns how many bytes to allocate before the first write; that
+/// allocation is part of the run.
 fn renew(file: &File, renewal: Renewal) -> io::Result<Option<u64>> {
     let about = file.metadata()?;
     if !about.is_file() {
@@ -182,7 +182,7 @@ pub(super) const VSYNC_OPTIONS: &[EngineOption] = &[
     },
     EngineOption {
         name: "retry",
-        about: "needs nowait: repeats a call that would block without the flag",
+        about: "with nowait: repeat a call that would block, without the flag",
         number: Number::No,
     },
     EngineOption {
@@ -214,7 +214,7 @@ impl Call for Vsync {
         granted.used.extend(spec.options.keys().map(|o| format!("flag {o}")));
         let retry = has("retry");
         if retry && !has("nowait") {
-            let why = "option retry: it needs nowait";
+            let why = "option retry: it has no effect without nowait";
             return Err(refusal(io::ErrorKind::InvalidInput, why, "type nowait,retry"));
         }
         if has("dontcache") && spec.cache.is_direct() {
@@ -257,7 +257,7 @@ impl Call for Vsync {
                     Err(Errno::AGAIN) if self.retry => {
                         Ok(call(&mut data[..length], op.offset, flags - NOWAIT)?)
                     }
-                    // The cached part was read at once.
+                    // The kernel read only the cached part. Read the rest without the flag.
                     Ok(moved) if self.retry && moved < length => {
                         let (rest, at) = (&mut data[moved..length], op.offset + moved as u64);
                         Ok(moved + call(rest, at, flags - NOWAIT)?)
@@ -286,13 +286,14 @@ impl Call for Vsync {
 }
 
 impl Vsync {
-    /// Reads once from each file, since only an operation shows whether its flag is supported. Other errors, and flags that are supported only for
-    /// reads, are reported by the operations themselves.
+    /// Reads once from each file: only an operation shows whether the kernel supports its flag. The measured operations report all other
+    /// errors themselves.
     fn try_reads(&mut self, option: &str, flag: ReadWriteFlags) -> io::Result<()> {
         let data = self.arena.slot_mut(0);
         for target in self.targets.all() {
             if preadv2(&target.file, &mut [IoSliceMut::new(data)], 0, flag) == Err(Errno::OPNOTSUPP) {
-                let why = format!("option {option}: this kernel or this file system does not know the flag");
+                let why =
+                    format!("option {option}: this kernel or this file system does not support the flag");
                 return Err(refusal(io::ErrorKind::Unsupported, why, LEAVE_OUT));
             }
         }
@@ -302,11 +303,11 @@ impl Vsync {
 
 pub(super) const RW_OPTIONS: &[EngineOption] = &[EngineOption {
     name: "vectors",
-    about: "readv and writev with N buffers per operation; whole pages each with direct I/O",
+    about: "readv and writev with N buffers per operation; with direct I/O each buffer has whole pages",
     number: Number::Must,
 }];
 
-/// Most buffers of an operation.
+/// Maximum number of buffers per operation.
 const MAX_VECTORS: usize = 16;
 /// Alignment of buffers for direct I/O, enough for every device.
 const BUFFER_ALIGNMENT: usize = 4096;
@@ -316,7 +317,7 @@ pub(super) struct Rw {
     targets: Targets,
     positions: Positions,
     vectors: usize,
-    /// The length of each buffer is a multiple of this.
+    /// Each buffer's length is a multiple of this number of bytes.
     granularity: usize,
 }
 

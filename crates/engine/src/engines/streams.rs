@@ -15,20 +15,21 @@ use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use sys::arena::Arena;
 use sys::stdio::{Buffered, Calls, Stream};
 
-/// A library with streams.
+/// A language's library for buffered files.
 pub(super) trait Library: Buffered + Sized {
-    /// Returns how to open a stream on a file with the options of the engine, and the granted features.
+    /// Returns a function that opens a stream on a file, and the features that the library granted.
     ///
     /// # Errors
+    ///
     /// A refusal of invalid options.
     fn opener(spec: &WorkerSpec) -> io::Result<(impl Fn(&File) -> io::Result<Self>, Granted)>;
 }
 
-/// The blocking call of a library.
+/// The blocking call of a library with buffered files.
 pub(super) struct Streams<S> {
     arena: Arena,
     targets: Targets,
-    /// One stream per target, with the direction and offset of its next operation: a change of direction needs a seek.
+    /// One stream per target, with the direction and offset at which it continues. Any other operation needs a seek first.
     opened: Vec<(S, Option<(Kind, u64)>)>,
 }
 
@@ -89,7 +90,7 @@ pub(super) const STDIO_OPTIONS: &[EngineOption] = &[
         number: Number::No,
     },
 ];
-/// Largest buffer.
+/// Maximum buffer size in bytes.
 const MAX_BUFFER_BYTES: u64 = 1 << 30;
 
 pub(super) type Stdio = Streams<Stream>;
@@ -100,7 +101,7 @@ impl Library for Stream {
         let calls = match (has("getc"), has("getc-unlocked")) {
             (true, true) => {
                 let why = "options getc and getc-unlocked exclude each other";
-                return Err(refusal(io::ErrorKind::InvalidInput, why, "leave one out"));
+                return Err(refusal(io::ErrorKind::InvalidInput, why, "leave one of the two options out"));
             }
             (true, _) => Calls::Bytes,
             (_, true) => Calls::BytesUnlocked,
@@ -133,7 +134,7 @@ pub(super) const STD_OPTIONS: &[EngineOption] = &[EngineOption {
     number: Number::Must,
 }];
 
-/// Default buffer of a `BufReader`.
+/// Default buffer size of a `BufReader` in bytes.
 const DEFAULT_BUFFER_BYTES: u64 = 8192;
 
 pub(super) struct RustStd {
@@ -186,7 +187,7 @@ impl Call for RustStd {
     }
 }
 
-/// A file for both directions, which share its position: after a change of direction it must be set again.
+/// A file with a reader and a writer that share its position. After a change of direction the position must be set again.
 struct RustStream {
     buffering: Buffering,
     reads_at: Option<u64>,
@@ -234,7 +235,7 @@ impl RustStream {
         Ok(data.len())
     }
 
-    /// Flushes buffered writes, and discards what was read ahead.
+    /// Writes the buffered data to the file and discards data that was read ahead.
     fn flush(&mut self) -> io::Result<()> {
         (self.reads_at, self.writes_at) = (None, None);
         if let Buffering::Buffered(_, writer) = &mut self.buffering { writer.flush() } else { Ok(()) }
@@ -246,7 +247,7 @@ fn read_from(from: &mut (impl Read + Seek), known: bool, offset: u64, data: &mut
         from.seek(SeekFrom::Start(offset))?;
     }
     let mut moved = 0;
-    // A buffer returns its remaining bytes first.
+    // A read returns the rest of the buffer first, so several reads may be needed.
     while moved < data.len() {
         match from.read(&mut data[moved..])? {
             0 => break,

@@ -16,16 +16,16 @@ use sys::ioctl;
 use sys::open_file::OpenFile;
 use sys::page_cache::{self, Flush};
 
-/// Open files by the index of operations.
+/// The open files, by the file index of operations.
 pub(super) struct Targets {
     files: Vec<OpenFile>,
-    /// Whether each is a block device.
+    /// For each file, whether it is a block device.
     devices: Vec<bool>,
     flush: Flush,
 }
 
 impl Targets {
-    /// Takes the files of a spec.
+    /// Takes the files out of a spec.
     pub(super) fn take(spec: &mut WorkerSpec) -> io::Result<Self> {
         let files = std::mem::take(&mut spec.files);
         let devices = files.iter().map(|f| Ok(f.file.metadata()?.file_type().is_block_device()));
@@ -33,10 +33,11 @@ impl Targets {
         Ok(Self { files, devices, flush: flush_of(spec.sync_call) })
     }
 
-    /// Takes the files of a spec without devices.
+    /// Takes the files out of a spec and refuses devices.
     ///
     /// # Errors
-    /// A refusal if one of them is a device.
+    ///
+    /// A refusal if one of the files is a device.
     pub(super) fn files(spec: &mut WorkerSpec) -> io::Result<Self> {
         let targets = Self::take(spec)?;
         if targets.devices.contains(&true) {
@@ -68,8 +69,8 @@ impl Targets {
         &target.file
     }
 
-    /// Trims bytes: punches a hole in a file, discards on a device. A hole in a device would request zeroes; file systems send discards, and a
-    /// device may support discards but not zeroing.
+    /// Trims bytes: punches a hole in a file, discards on a device. On a device, `fallocate` would request zeroes, which some devices do
+    /// not support although they support discards. File systems send discards too.
     pub(super) fn trim(&self, op: &Op) -> io::Result<usize> {
         let (file, bytes) = (self.write(op), u64::from(op.length));
         if self.devices[op.file as usize] {
@@ -93,7 +94,7 @@ impl Targets {
     }
 }
 
-/// Converts the sync call of the plan.
+/// Returns the ring's form of the plan's sync call.
 pub(super) fn flush_of(call: SyncCall) -> Flush {
     match call {
         SyncCall::Fsync => Flush::All,
@@ -115,8 +116,8 @@ pub(super) fn refuse_sync_range(spec: &WorkerSpec) -> io::Result<()> {
     Err(refusal(io::ErrorKind::Unsupported, why, instead))
 }
 
-/// Positions of files, for calls that continue there: a seek is needed only if an operation does not begin where the last one ended. `None` if
-/// the position is unknown.
+/// File positions, for calls that read or write at the current position. An operation needs a seek only if it begins elsewhere. `None`
+/// means that the position is unknown.
 pub(super) struct Positions(Vec<Option<u64>>);
 
 impl Positions {
@@ -136,7 +137,7 @@ impl Positions {
         Ok(())
     }
 
-    /// Notes the bytes that an operation moved. After an error the position is unknown.
+    /// Advances a file's position by the bytes that an operation moved. After an error the position is unknown.
     #[inline]
     pub(super) fn moved(&mut self, op: &Op, answer: io::Result<usize>) -> io::Result<usize> {
         let bytes = answer.as_ref().ok().map(|moved| *moved as u64);
@@ -145,9 +146,9 @@ impl Positions {
     }
 }
 
-/// Option of engines for atomic writes.
+/// Name of the option for atomic writes.
 pub(super) const ATOMIC: &str = "atomic";
-/// Its line in `--help`.
+/// Description of the option `atomic` in `--help`.
 pub(super) const ABOUT_ATOMIC: &str =
     "after a power failure each write is complete or absent (RWF_ATOMIC, Linux 6.11)";
 /// `STATX_WRITE_ATOMIC` of `linux/stat.h`, kernel 6.11.
@@ -185,11 +186,12 @@ pub(super) fn check_atomic_writes(spec: &WorkerSpec) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Checks that the devices below the files of a spec poll for completions. An unknown device is noted as a fallback. `option` is the name of
-/// the option.
+/// Checks that the devices below the files of a spec poll for completions. If a device is unknown, notes a fallback. Messages name
+/// `option`.
 ///
 /// # Errors
-/// A refusal that names the option.
+///
+/// A refusal if a device completes by interrupt.
 pub(super) fn check_polling(spec: &WorkerSpec, option: &str) -> io::Result<Granted> {
     let refuse = |why: String, instead: &str| {
         Err(refusal(io::ErrorKind::Unsupported, format!("option {option}: {why}"), instead))
@@ -220,12 +222,12 @@ pub(super) fn check_polling(spec: &WorkerSpec, option: &str) -> io::Result<Grant
     Ok(granted)
 }
 
-/// Returns the device below a file and its `queue/io_poll`; `None` without a device or the file.
+/// Returns the device below a file and its `queue/io_poll`; `None` if there is no device, or it has no such setting.
 fn polling_setting(file: &File) -> io::Result<Option<(String, String)>> {
     let about = file.metadata()?;
     let number = if about.file_type().is_block_device() { about.rdev() } else { about.dev() };
     let device = format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number));
-    // A partition has no queue; its disk is the parent directory.
+    // A partition has no `queue` directory. Its disk is the parent directory.
     let value = ["queue", "../queue"]
         .iter()
         .find_map(|queue| read_to_string(format!("/sys/dev/block/{device}/{queue}/io_poll")).ok());

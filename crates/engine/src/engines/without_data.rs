@@ -18,13 +18,13 @@ pub(super) type Ftruncate = WithoutData<SetLength>;
 
 /// A call that changes files and moves no data.
 pub(super) struct WithoutData<C> {
-    /// The slot, whose data is never used.
+    /// The slot's buffer. Operations never use its data.
     data: Vec<u8>,
     targets: Targets,
     change: PhantomData<C>,
 }
 
-/// The change that an operation makes.
+/// The change to a file that one operation makes.
 pub(super) trait Change {
     /// Changes the file of an operation. Returns its length, or 0 for a sync.
     fn apply(targets: &Targets, op: &Op) -> io::Result<usize>;
@@ -59,7 +59,7 @@ impl Change for AllocateBlocks {
             Kind::Trim => return targets.trim(op),
             Kind::Sync => return targets.sync(op),
         };
-        // Reads change the file too, so it must be writable.
+        // A read allocates blocks too, so the file must be writable.
         fallocate(targets.write(op), how, op.offset, u64::from(op.length))?;
         Ok(op.length as usize)
     }

@@ -11,31 +11,31 @@ use crate::recorder::Recorder;
 use model::histogram::Histogram;
 use model::job::{FoundDepth, LatencyTarget};
 
-/// Windows that must meet the target at the largest known depth before a larger one is tried again.
+/// Consecutive windows that must meet the target at the largest known depth before the search tries a larger one.
 const STABLE: u32 = 3;
 
 /// The state of a worker's search.
 pub(super) struct Search {
     target: LatencyTarget,
-    /// The largest allowed depth.
+    /// Maximum depth.
     most: u32,
     depth: u32,
-    /// The largest depth that met the target, and the smallest that missed it; above `most` without a miss.
+    /// The largest depth that met the target, and the smallest that missed it: above `most` if none missed.
     met: u32,
     missed: u32,
     stable: u32,
-    /// Whether the next window at an unchanged depth is the final one.
+    /// Whether the next window with an unchanged depth is the final one.
     last: bool,
-    /// The saved budget of the stop rule, while nothing may be submitted until all operations in flight have completed.
+    /// The stop rule's remaining budget, saved while the worker waits for its operations in flight.
     saved_budget: Option<(u64, u64)>,
 }
 
-/// What follows a window.
+/// The step after a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Next {
     /// Another window.
     Window,
-    /// Nothing: this window is the final one.
+    /// The end: this window is the final one.
     End,
 }
 
@@ -57,7 +57,7 @@ impl Search {
         self.depth
     }
 
-    /// Returns the result of the search.
+    /// Returns the depth that the search found.
     pub(super) fn found(&self) -> FoundDepth {
         FoundDepth { depth: self.depth, is_last: self.last }
     }
@@ -78,7 +78,7 @@ impl Search {
         let before = self.depth;
         self.met = before;
         if before + 1 == self.missed && before < self.most {
-            // One miss at a depth may be chance.
+            // One miss at a depth may be chance, so retry the depth.
             self.stable += 1;
             if self.stable >= STABLE {
                 self.missed += 1;
@@ -115,7 +115,7 @@ impl Search {
 }
 
 impl<E: Engine, R: Recorder> Loop<'_, E, R> {
-    /// Ends an interval as `close_interval` does, and with a search decides the next window. Returns whether the run is over.
+    /// Ends an interval like `close_interval`. With a search it also decides the next window. Returns whether the run is over.
     #[cold]
     pub(super) fn end_of_interval(&mut self) -> bool {
         match self.search.take() {
@@ -153,7 +153,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
                 self.close_interval()
             }
             Some(Next::Window) => {
-                // With an empty budget the loop only takes completions, and returns here after the last one.
+                // With an empty budget the loop only takes completions. It returns here after the last one.
                 search.saved_budget = Some(std::mem::take(&mut self.budget));
                 self.skip_edge();
                 if self.in_flight == 0 {
@@ -164,9 +164,10 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         }
     }
 
-    /// Begins the next window at its depth, after all operations in flight have completed or the window is over.
+    /// Begins the next window at the new depth once all operations in flight have completed or the window is over. Returns whether it
+    /// began.
     fn resume_with_depth(&mut self, search: &Search) -> bool {
-        // At the end of the window more operations may be in flight than the new depth allows.
+        // If the window is over, more operations may be in flight than the new depth allows.
         if self.in_flight == 0 {
             self.spec.depth = search.depth;
             self.max_in_flight = self.lanes.len() as u32 * search.depth;

@@ -1,13 +1,13 @@
 //! An access compiled for the targets of a lane: lines, targets, directions and sizes drawn for every operation.
 //!
 //! 1. As in Iometer's access specifications, the line is drawn first, then the direction, the size and the place.
-//! 2. A line with a pause is kept for its burst. A reply follows each operation in the opposite direction; a trim may be followed by a write
-//!    of the same bytes. Bursts count neither.
+//! 2. A line with a pause keeps its turn for a whole burst. A reply follows each operation in the opposite direction; a trim may be
+//!    followed by a write of the same bytes. Neither counts as an operation of the burst.
 //! 3. All lines of a lane share one position per target, so that sequential means after the previous operation. Interlocked lines share a
 //!    position among workers instead, and directions may have their own.
 //! 4. Plain accesses (one line, one size, one target) use [`Sequential`] and [`Random`], which cost less per operation.
-//! 5. [`Turns`] alternates between several accesses. A turn begins with an operation that waits for the previous turn, and with its own burst
-//!    if it has pauses or periods; each access continues where it was in its last turn.
+//! 5. [`Turns`] alternates between several accesses. A turn begins with an operation that waits for the previous turn, and with its own
+//!    burst if it has pauses or periods; each access continues where it was in its last turn.
 //! 6. [`Strided`] uses one zone of the span at a time. Workers begin at zones that are spread over the span, and each visits all zones. The
 //!    incomplete zone at the end of the span is used only by sequential blocks of one size, which do not reach beyond it.
 
@@ -36,45 +36,45 @@ pub(super) struct Lines {
     files: Vec<File>,
     pick: Pick,
     rng: Xoshiro256PlusPlus,
-    /// Whether workers share a position of one of the lines.
+    /// Whether one of the lines has a position that workers share.
     is_shared: bool,
-    /// The line of the present burst, and its remaining operations.
+    /// The line of the current burst, and the operations that remain in it.
     line: usize,
     left_in_burst: u32,
-    /// Start of the present burst in ns after the first operation, if bursts begin by a clock.
+    /// Start of the current burst in ns after the first operation, if bursts begin at fixed times.
     clock_ns: u64,
     reply: Option<Reply>,
-    /// The operation that is repeated at the same offset, and the repetitions that remain.
+    /// The operation to repeat at the same offset, and the repetitions that remain.
     repeated: Option<(Op, u32)>,
 }
 
-/// One line of an access, with everything that is the same for all targets.
+/// One line of an access, with all settings that do not depend on the target.
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 struct Line {
     kinds: Kinds,
-    /// Sizes by the index of the kind; `None` for kinds that are not drawn.
+    /// Sizes by the index of the kind; `None` for kinds that are never drawn.
     lengths: [Option<Lengths>; 3],
     burst: u32,
     pause: Pause,
-    /// Whether bursts begin by a clock, at fixed distances.
+    /// Whether bursts begin at fixed times instead of after a pause.
     by_period: bool,
     reply_bytes: u32,
-    /// Flags of each trim and of the write after it; `None` without such writes.
+    /// Flags of each trim and of the write that follows it; `None` if no write follows a trim.
     pair: Option<u8>,
     /// Whether each direction has its own position.
     has_own_positions: bool,
-    /// Consecutive operations from each random place, and how many remain.
+    /// Consecutive operations at each random place, and how many remain.
     row: u32,
     left_in_row: u32,
-    /// Probability by direction that an operation continues after the last one; `None` without random run lengths.
+    /// For each direction, the probability that an operation continues after the last one; `None` without random run lengths.
     continue_chance: Option<[f64; 3]>,
-    /// Whether all directions restart if one reaches the end.
+    /// Whether all directions restart when one of them reaches the end.
     restarts: bool,
     /// Number of interleaved positions.
     interleaved: u32,
-    /// Operations on each place.
+    /// Number of operations at each place.
     times: u32,
-    /// Whether the direction is drawn only at random places; then the last one drawn.
+    /// Whether the direction is drawn only with a new random place, and the last direction drawn.
     mix_by_run: bool,
     run_kind: Option<Kind>,
 }
@@ -83,17 +83,17 @@ struct Line {
 struct File {
     /// Its index among the worker's files.
     index: u16,
-    /// By [`Line::position`].
+    /// Last operation of each position, by [`Line::position`].
     last: [Last; 3],
     places: Vec<Place>,
 }
 
-/// One line on one target.
+/// The state of one line on one target.
 struct Place {
     span: Span,
     next_offset: NextOffset,
     walk: Walk,
-    /// Last operation of each interleaved position, three directions each; empty with one position.
+    /// Last operation of each interleaved position, for three directions each; empty if positions are not interleaved.
     heads: Vec<Last>,
 }
 
@@ -111,30 +111,30 @@ struct TargetTurns {
     drawn: bool,
     operations: u32,
     open: usize,
-    /// The targets of the group, the index of the present one, and the remaining operations of its row.
+    /// The targets of the group, the index of the current one, and the operations that remain in its row.
     group: Vec<usize>,
     at: usize,
     left: u32,
-    /// The first target that has not been in a group in this pass.
+    /// The next target that enters the group in this pass.
     next: usize,
-    /// By target: the bytes of a pass, and those remaining of the present pass.
+    /// For each target, the bytes of a pass and the bytes that remain of the current one.
     pass: Vec<u64>,
     rest: Vec<u64>,
-    /// The smallest operation.
+    /// Size of the smallest operation.
     least: u64,
 }
 
-/// The second half of a transaction.
+/// The second operation of a transaction.
 #[derive(Clone, Copy)]
 enum Reply {
-    /// In the opposite direction, after a request.
+    /// A reply in the opposite direction.
     Opposite { line: usize, file: usize, request: Kind },
-    /// Of the same bytes: the operation itself.
+    /// The same bytes again: this operation.
     Same(Op),
 }
 
 impl Lines {
-    /// Fails if the access does not fit its targets or has invalid numbers.
+    /// Compiles an access for its targets. Fails if the access does not fit the targets or has invalid numbers.
     pub(super) fn new(
         stream: &job::Stream,
         targets: &[Target],
@@ -144,14 +144,14 @@ impl Lines {
         let lines: Vec<&job::Line> = stream.access.lines.iter().filter(|l| l.weight > 0).collect();
         let choice = Choice::new(lines.iter().map(|l| l.weight), "the access's lines")?;
         let align = targets.iter().map(|t| t.align).max().unwrap_or(1);
-        // With a depth of 1 the write cannot be early.
+        // With a depth of 1 the trim has completed before the write is submitted.
         let flags = if stream.depth > 1 { Op::PAIR } else { 0 };
         let row = |line: &&job::Line| Line::new(line, align, flags);
         let rows: Vec<Line> = lines.iter().map(row).collect::<Result<_, _>>()?;
         let line_count = lines.len();
         let file = |target: &Target| {
             let place = |(i, (plan, line))| {
-                // All workers use the same index for the same line and target.
+                // The index of a shared position depends only on line and target, so it is the same for all workers.
                 let head = || share.common.head(target.index * line_count + i);
                 Place::new(&stream.access, plan, line, target, share, head)
             };
@@ -180,7 +180,7 @@ impl Lines {
         })
     }
 
-    /// Whether the second half of a transaction is next.
+    /// Returns whether the second operation of a transaction is next.
     pub(super) fn owes_a_reply(&self) -> bool {
         self.reply.is_some()
     }
@@ -207,7 +207,7 @@ impl Lines {
         self.next_as(Line::kind)
     }
 
-    /// Returns the next operation with the direction of `kind`. Compiled for each closure, so that drawn directions cost no check.
+    /// Returns the next operation with the direction that `kind` draws. Compiled for each closure, so that drawn directions cost no check.
     #[inline]
     fn next_as(&mut self, kind: impl FnOnce(&Line, &mut Xoshiro256PlusPlus) -> Kind) -> Op {
         if let Some(reply) = self.reply.take() {
@@ -247,7 +247,7 @@ impl Lines {
             place.next_offset.draw(place.span.align, &mut size, &mut self.rng)
         };
         if line.mix_by_run {
-            // All sizes are equal here, so the place fits any direction.
+            // All sizes are equal here, so the place fits in any direction.
             if drawn.is_some() && line.run_kind.is_some() {
                 op.kind = line.kinds.draw(&mut self.rng);
             }
@@ -286,7 +286,7 @@ impl Lines {
         op
     }
 
-    /// Returns another operation at the place of `op`, with its own direction; `left` operations remain, including this one.
+    /// Returns another operation at the place of `op`, with a newly drawn direction. `left` operations remain, including this one.
     fn repeat(&mut self, op: Op, left: u32) -> Op {
         let kinds = &self.rows[self.line].kinds;
         let op = Op { kind: kinds.draw(&mut self.rng), at_ns: 0, flags: 0, ..op };
@@ -303,7 +303,7 @@ impl Lines {
         let length = self.rows[line].reply_bytes;
         let file = &mut self.files[file];
         let place = &file.places[line];
-        // A reply continues after its request, from the request's position.
+        // A reply continues the request's position.
         let last = &mut file.last[self.rows[line].position(request)];
         let start = place.walk.next(*last, u64::from(length));
         *last = Last::at(start, u64::from(length));
@@ -325,7 +325,7 @@ impl Source for Lines {
     }
 
     fn look_ahead(&self) -> usize {
-        // Operations drawn ahead from a shared position would be missing for other workers.
+        // Operations drawn ahead from a shared position would be missing for the other workers.
         if self.is_shared { 1 } else { crate::source::LOOK_AHEAD }
     }
 }
@@ -333,7 +333,7 @@ impl Source for Lines {
 impl Line {
     fn new(line: &job::Line, target_align: u64, pair_flags: u8) -> Result<Self, String> {
         let kinds = Kinds::new(line.mix)?;
-        // Not by Line::does, which counts replies too: they have their own size.
+        // `Line::does` would count replies too, which have their own size.
         let lengths = |kind, sizes| {
             kinds.does(kind).then(|| Lengths::new(sizes, line.align_bytes, target_align)).transpose()
         };
@@ -342,7 +342,7 @@ impl Line {
             lengths(Kind::Write, &line.sizes.write)?,
             lengths(Kind::Trim, &line.sizes.trim)?,
         ];
-        // Without a pause the line must be drawn for each operation.
+        // A line with a pause is drawn once per burst, any other line for each operation.
         let pause = Pause::new(line)?;
         let burst = if pause.is_none() { 1 } else { line.burst.max(1) };
         let own = line.positions != Positions::Shared && matches!(kinds, Kinds::Drawn { .. });
@@ -358,7 +358,7 @@ impl Line {
         if !goes_on.iter().all(|chance| (0.0..=1.0).contains(chance))
             || line.run_length.is_some_and(f64::is_infinite)
         {
-            return Err("a run has at least one operation; give a mean length of 1 or more".into());
+            return Err("a mean run length below 1 is not possible; give 1 or more operations".into());
         }
         let interleaved = line.interleaved.clamp(1, MAX_INTERLEAVED);
         let pair = line.has_pairs().then_some(pair_flags);
@@ -368,7 +368,7 @@ impl Line {
         let first = drawn.next().flatten();
         let is_of_one_size = first.is_some() && drawn.all(|size| size == first);
         if (by_run || times > 1) && (!is_of_one_size || pair.is_some() || reply_bytes > 0) {
-            return Err("repeated offsets, and runs of one direction, need one size for all operations and no replies; leave times and mix-by-run out".into());
+            return Err("repeated offsets, and runs of one direction, need one size for all operations and no replies; set one size, or remove times and mix-by-run".into());
         }
         let (left_in_row, of_run) = (0, None);
         Ok(Self {
@@ -401,7 +401,7 @@ impl Line {
         (*clock_ns, Op::AT | Op::DRAINED)
     }
 
-    /// Whether the next operation continues a row, so that no place is drawn.
+    /// Returns whether the next operation continues a row, so that no place is drawn.
     #[inline]
     fn continues(&mut self, kind: Kind, last: Last, rng: &mut Xoshiro256PlusPlus) -> bool {
         if let Some(chances) = self.continue_chance {
@@ -414,19 +414,19 @@ impl Line {
         !begins
     }
 
-    /// Returns the direction of the next operation.
+    /// Draws the direction of the next operation.
     #[inline]
     fn kind(&self, rng: &mut Xoshiro256PlusPlus) -> Kind {
         self.run_kind.unwrap_or_else(|| self.kinds.draw(rng))
     }
 
-    /// Returns the index of the position of a kind.
+    /// Returns the index of the position that a kind uses.
     #[inline]
     fn position(&self, kind: Kind) -> usize {
         if self.has_own_positions { kind as usize } else { 0 }
     }
 
-    /// Whether its order has no rows, separate positions, pauses or replies.
+    /// Returns whether the line has no rows, separate positions, pauses or replies.
     fn is_plain(&self) -> bool {
         let has_reply = self.reply_bytes > 0 || self.pair.is_some();
         let has_rows = self.row > 1 || self.continue_chance.is_some() || self.interleaved > 1;
@@ -434,17 +434,17 @@ impl Line {
         !is_special && !has_reply && self.pause.is_none()
     }
 
-    /// Returns the smallest size, without replies.
+    /// Returns the smallest size. Replies do not count.
     fn least(&self) -> u64 {
         self.lengths.iter().flatten().map(Lengths::least).min().map_or(1, u64::from)
     }
 
-    /// Returns the largest size, without replies.
+    /// Returns the largest size. Replies do not count.
     fn most(&self) -> u64 {
         self.lengths.iter().flatten().map(Lengths::most).max().map_or(1, u64::from)
     }
 
-    /// Returns a size that violates the alignment of a target.
+    /// Returns a size that violates the alignment of a target, if any.
     fn misfit(&self, align: u64) -> Option<u64> {
         let reply = u64::from(self.reply_bytes);
         self.lengths
@@ -479,7 +479,7 @@ impl Place {
             (0, None) => least,
             (align, _) => align,
         };
-        // A huge alignment leaves only the first byte, like any alignment above the span.
+        // With a huge alignment only offset 0 fits, as with any alignment above the span.
         span.align = align.checked_next_multiple_of(target.align).unwrap_or(target.align << 32);
         let (worker, workers) = (share.worker, share.workers);
         if line.has_own_positions && steps.is_some_and(|s| s.start == Start::Interlocked) && share.workers > 1
@@ -517,12 +517,12 @@ impl Pick {
         Ok(match sharing {
             Sharing::Weighted(weights) if weights.len() != targets => {
                 return Err(format!(
-                    "{} weights are given for {targets} targets; give one each",
+                    "{} weights are given for {targets} targets; give one weight per target",
                     weights.len()
                 ));
             }
             _ if targets == 1 => Self::One,
-            // Workers that begin at the same target would meet at every target.
+            // Workers that begin at the same target would collide at every target.
             Sharing::Each | Sharing::RoundRobin => Self::RoundRobin { next: worker as usize % targets },
             Sharing::Random => Self::Random,
             Sharing::Turns { drawn, operations, open } => {
@@ -563,7 +563,7 @@ impl TargetTurns {
     fn begin_pass(&mut self) {
         self.next = self.open.clamp(1, self.pass.len());
         self.group = (0..self.next).collect();
-        // The first draw advances to the first target.
+        // The first draw advances the index to the first target.
         self.at = self.group.len() - 1;
         self.left = 0;
     }
@@ -578,7 +578,7 @@ impl TargetTurns {
         self.group.get(self.at).copied().unwrap_or(0)
     }
 
-    /// Counts an operation on a target, which leaves the group if no operation fits into the rest of its pass.
+    /// Counts the bytes of an operation on a target. Removes the target from the group if no operation fits into the rest of its pass.
     fn count(&mut self, target: usize, bytes: u64) {
         let (Some(rest), Some(pass)) = (self.rest.get_mut(target), self.pass.get(target)) else { return };
         *rest = rest.saturating_sub(bytes);
@@ -592,7 +592,7 @@ impl TargetTurns {
             self.next += 1;
         } else {
             self.group.remove(self.at);
-            // The following target is at this index now.
+            // The following target has moved to this index.
             self.at = (self.at + self.group.len()).saturating_sub(1);
             if self.group.is_empty() {
                 self.begin_pass();
@@ -601,7 +601,7 @@ impl TargetTurns {
     }
 }
 
-/// Returns the cheapest source for an access.
+/// Returns the source with the lowest cost per operation for an access.
 pub(super) fn cheapest(lines: Lines, seed: u64) -> Box<dyn Source> {
     plain(&lines, seed).unwrap_or_else(|| Box::new(lines))
 }
@@ -631,7 +631,7 @@ fn plain(lines: &Lines, seed: u64) -> Option<Box<dyn Source>> {
 
 /// Sequential blocks.
 struct Sequential {
-    /// The operation at the span's first byte.
+    /// An operation at the first byte of the span.
     first: Op,
     walk: Straight,
     kinds: Kinds,
@@ -649,7 +649,7 @@ impl Source for Sequential {
 
 /// Random blocks.
 struct Random {
-    /// The operation at the span's first byte.
+    /// An operation at the first byte of the span.
     first: Op,
     align: u64,
     count: u64,
@@ -671,11 +671,11 @@ impl Source for Random {
 pub(super) struct Turns {
     parts: Vec<Part>,
     now: usize,
-    /// Flags of the next operation, if it is the first of its turn.
+    /// Flags of the next operation if it begins a turn.
     first_flags: u8,
 }
 
-/// One of the accesses.
+/// One of the accesses that take turns.
 struct Part {
     lines: Lines,
     length: Evenly,
@@ -683,7 +683,7 @@ struct Part {
 }
 
 impl Turns {
-    /// Fails if a turn does not fit its targets or has invalid numbers.
+    /// Compiles the accesses. Fails if one does not fit its targets or has invalid numbers.
     pub(super) fn new(stream: &Stream, targets: &[Target], share: &Share, seed: u64) -> Result<Self, String> {
         let part = |(at, turn): (u64, &Turn)| {
             let seed = split_mix(seed ^ split_mix(at));
@@ -730,12 +730,12 @@ impl Part {
     ) -> Result<Self, String> {
         if alone.access.lines.iter().any(|l| l.has_pairs() || l.reply_bytes > 0) {
             return Err(
-                "a turn could end between two operations that belong together; leave pairs and replies out"
+                "a turn could end between two operations that belong together; remove the replies, or the writes after trims"
                     .into(),
             );
         }
         let length = Evenly::new(turn.operations, turn.turns).filter(|_| turn.turns <= turn.operations);
-        let length = length.ok_or("a turn has no operation; give each 1 or more")?;
+        let length = length.ok_or("one of the turns has no operation; give each turn 1 or more")?;
         let writes = |line: &job::Line| line.weight > 0 && line.does(Kind::Write);
         let flush = turn.flush.filter(|_| alone.access.lines.iter().any(writes));
         let syncs = flush.map(Syncs::new).transpose()?;
@@ -752,12 +752,12 @@ impl Source for Turns {
     }
 }
 
-/// An access in one zone at a time.
+/// An access that uses one zone at a time.
 pub(super) struct Strided {
     /// Draws operations in the first zone.
     inner: Lines,
     step_bytes: u64,
-    /// Bytes before the next zone, and the same for the last zone.
+    /// Bytes to move in a zone before the next one begins, for full zones and for the last zone.
     quota: u64,
     last_quota: u64,
     zones: u64,
@@ -767,7 +767,7 @@ pub(super) struct Strided {
 }
 
 impl Strided {
-    /// Fails if no zone fits, or the access cannot be limited to one.
+    /// Compiles an access in zones. Fails if no zone fits, or the access cannot be limited to one zone.
     pub(super) fn new(
         stream: &Stream,
         zones: Zones,
@@ -776,15 +776,14 @@ impl Strided {
         rng: Xoshiro256PlusPlus,
     ) -> Result<Self, String> {
         let [target] = targets else {
-            return Err("zones need a single target; give each target its own depth".into());
+            return Err("zones need a single target; type --sharing each, or name one target".into());
         };
         let access = &stream.access;
         let interlocked =
             |order: &Order| matches!(order, Order::Sequential(Steps { start: Start::Interlocked, .. }));
         if access.lines.iter().any(|l| interlocked(&l.order)) {
             return Err(
-                "workers are not in the same zone, so they share no position there; choose another start"
-                    .into(),
+                "workers use different zones, so they cannot share a position; choose another start".into()
             );
         }
         let span = target.span(access.offset_bytes, access.span_bytes, access.largest_bytes().into())?.bytes;
@@ -820,7 +819,7 @@ impl Strided {
     #[inline]
     fn next(&mut self, draw: impl FnOnce(&mut Lines) -> Op) -> Op {
         let quota = if self.zone + 1 == self.zones { self.last_quota } else { self.quota };
-        // A trim and its write, or a request and its reply, must be in one zone.
+        // A trim and its write, or a request and its reply, stay in one zone.
         if self.moved >= quota && !self.inner.owes_a_reply() {
             self.zone = if self.zone + 1 == self.zones { 0 } else { self.zone + 1 };
             self.moved = 0;

@@ -12,7 +12,7 @@ use rustix::fs::{Advice, fadvise};
 use std::fs::File;
 use std::sync::Arc;
 
-/// A source with syncs after writes, each in the file of the last write.
+/// A source that adds syncs after writes. Each sync goes to the file of the last write.
 pub(super) struct Flushed {
     inner: Box<dyn Source>,
     syncs: Syncs,
@@ -21,26 +21,27 @@ pub(super) struct Flushed {
 /// Decides when syncs are due.
 pub(super) struct Syncs {
     calls: Evenly,
-    /// Flags of each sync and of the operation after it.
+    /// Flags of each sync, and of the operation after it.
     flags: u8,
     file: u16,
-    /// Flags of the next operation, if it follows a sync.
+    /// Flags of the next operation, set if it follows a sync.
     next_flags: u8,
 }
 
 impl Flushed {
-    /// Fails if there are no writes between syncs.
+    /// Adds the syncs of `flush` to a source. Fails for a sync after every 0 writes.
     pub(super) fn new(inner: Box<dyn Source>, flush: Flush) -> Result<Self, String> {
         Ok(Self { inner, syncs: Syncs::new(flush)? })
     }
 }
 
 impl Syncs {
-    /// Fails if there are no writes between syncs.
+    /// Creates the decisions for `flush`. Fails for a sync after every 0 writes.
     pub(super) fn new(flush: Flush) -> Result<Self, String> {
         let Flush { call, every, calls, drain } = flush;
-        let calls = Evenly::new(every, calls)
-            .ok_or_else(|| format!("{} after every 0 writes means nothing; give 1 or more", call.word()))?;
+        let calls = Evenly::new(every, calls).ok_or_else(|| {
+            format!("{} after every 0 writes is not possible; give 1 or more writes", call.word())
+        })?;
         let flags = if drain { Op::DRAINED } else { 0 };
         Ok(Self { calls, flags, file: 0, next_flags: 0 })
     }
@@ -54,7 +55,7 @@ impl Syncs {
         })
     }
 
-    /// Marks and counts the next operations.
+    /// Marks which operations follow a sync, and counts the writes.
     #[inline]
     pub(super) fn mark_syncs(&mut self, ops: &mut [Op]) {
         if let Some(first) = ops.first_mut() {
@@ -75,7 +76,8 @@ impl Source for Flushed {
                 ops[done] = sync;
                 done += 1;
             } else {
-                // At most the operations before the next sync if all are writes, so that none is drawn too early.
+                // Draw at most the number of operations up to the next sync if all are writes. Otherwise operations would be drawn too
+                // early.
                 let end = ops.len().min(done.saturating_add(self.syncs.calls.left() as usize));
                 self.inner.refill(&mut ops[done..end]);
                 self.syncs.mark_syncs(&mut ops[done..end]);
@@ -93,7 +95,7 @@ impl Source for Flushed {
 pub(super) struct Evenly {
     every: u64,
     times: u64,
-    /// Due events, in units of 1 / `every`.
+    /// Progress to the next event, in units of 1 / `every` of an event.
     due: u64,
 }
 
@@ -103,13 +105,13 @@ impl Evenly {
         (every > 0 && times > 0).then(|| Self { every: every.into(), times: times.into(), due: 0 })
     }
 
-    /// Counts an operation.
+    /// Counts one operation.
     #[inline]
     pub(super) fn count(&mut self) {
         self.due += self.times;
     }
 
-    /// Takes a due event.
+    /// Returns whether an event is due, and takes it.
     #[inline]
     pub(super) fn take(&mut self) -> bool {
         let is_due = self.due >= self.every;
@@ -119,7 +121,7 @@ impl Evenly {
         is_due
     }
 
-    /// Returns the operations before the next event.
+    /// Returns the number of operations before the next event.
     #[inline]
     pub(super) fn left(&self) -> u64 {
         self.every.saturating_sub(self.due).div_ceil(self.times)
@@ -132,7 +134,7 @@ pub(super) struct Serial(pub(super) Box<dyn Source>);
 impl Source for Serial {
     fn refill(&mut self, ops: &mut [Op]) {
         self.0.refill(ops);
-        // Syncs too: they overlap nothing, but every slot must be noted.
+        // Mark syncs too. They overlap nothing, but the loop notes the operation on every slot.
         for op in ops {
             op.flags |= Op::SERIAL;
         }
@@ -155,18 +157,18 @@ pub(super) struct EachPass {
     passes: Vec<Pass>,
 }
 
-/// How the end of a pass is detected.
+/// How a source detects the end of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PassEnd {
-    /// An offset that is not above the previous one.
+    /// The next offset is not above the previous one.
     Lower,
-    /// An offset that is not below the previous one.
+    /// The next offset is not below the previous one.
     Higher,
-    /// After the bytes of a pass.
+    /// The bytes of a pass have been moved.
     Bytes,
 }
 
-/// A pass over one file.
+/// The progress of a pass over one file.
 struct Pass {
     bytes: u64,
     moved: u64,
@@ -184,7 +186,7 @@ impl EachPass {
         lengths: &[u64],
     ) -> Self {
         let access = &stream.access;
-        // With each block once, workers divide the pass, unless they are clones.
+        // In an order that visits each block once, workers divide the pass between them. Clones do not.
         let parts = match stream.clones {
             None if access.lines.iter().any(|l| l.order == Order::Once) => u64::from(share.workers.max(1)),
             _ => 1,
@@ -201,7 +203,7 @@ impl EachPass {
         }
     }
 
-    /// Whether an operation is the first of another pass.
+    /// Returns whether an operation begins another pass.
     fn begins_pass(&mut self, op: &Op) -> bool {
         let Some(pass) = self.passes.get_mut(usize::from(op.file)) else { return false };
         if op.kind == Kind::Sync {
@@ -277,7 +279,7 @@ impl Source for EachPass {
 
     fn evict(&self, file: u16) {
         if let Some(file) = self.files.get(usize::from(file)) {
-            // Ignore errors: it already worked before the run.
+            // Errors are ignored: the same call succeeded before the run.
             let _ = fadvise(file, 0, None, Advice::DontNeed);
         }
     }

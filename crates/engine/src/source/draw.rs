@@ -13,22 +13,22 @@ use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::hint::select_unpredictable;
 
-/// Draws of a size that fits, before the smallest one is used.
+/// Maximum number of draws of a size that fits. After them the smallest size is used.
 const MAX_REDRAWS: usize = 100;
-/// Size of the range that a direction is drawn from.
+/// A direction is a drawn number below this.
 const DRAWN_FROM: u64 = 1 << 32;
 
 /// One of several by weight.
 #[derive(Debug)]
 pub(super) enum Choice {
-    /// There is only one.
+    /// A single choice.
     One,
-    /// Several with weights.
+    /// Several choices with weights.
     Weighted(Alias),
 }
 
 impl Choice {
-    /// Fails if all weights are zero.
+    /// Creates the choice. `what` names it in the error. Fails if all weights are zero.
     pub(super) fn new(weights: impl IntoIterator<Item = u32>, what: &str) -> Result<Self, String> {
         let weights: Vec<f64> = weights.into_iter().map(f64::from).collect();
         if weights.len() == 1 && weights[0] > 0.0 {
@@ -60,7 +60,7 @@ pub(super) enum Kinds {
 }
 
 impl Kinds {
-    /// Fails if the shares exceed 100 %.
+    /// Creates the directions of a mix. Fails if the shares exceed 100 %.
     pub(super) fn new(mix: Mix) -> Result<Self, String> {
         let Mix { read_percent, trim_percent } = mix;
         let below = |percent: f64| (percent / 100.0 * DRAWN_FROM as f64).round() as u64;
@@ -68,7 +68,7 @@ impl Kinds {
         let trim = below(read_percent.get() + trim_percent.get());
         if trim > DRAWN_FROM {
             return Err(format!(
-                "{read_percent} % reads and {trim_percent} % trims are more than 100 %; lower one of them"
+                "{read_percent} % reads and {trim_percent} % trims exceed 100 % in total; lower one of them"
             ));
         }
         let mut kinds = Kind::ALL.into_iter().filter(|kind| mix.does(*kind));
@@ -78,7 +78,7 @@ impl Kinds {
         })
     }
 
-    /// Whether a kind can be drawn.
+    /// Returns whether the kind can be drawn.
     pub(super) fn does(self, kind: Kind) -> bool {
         match (self, kind) {
             (Self::One(only), _) => only == kind,
@@ -105,16 +105,16 @@ impl Kinds {
 /// Sizes of one direction.
 #[derive(Debug)]
 pub(super) enum Lengths {
-    /// Always the same.
+    /// One size.
     Fixed(u32),
-    /// `unit` times `least ..= most`.
+    /// A multiple of `unit`, from `least` to `most` units.
     Range { unit: u32, least: u32, most: u32 },
-    /// By weight.
+    /// One of several sizes, by weight.
     Split(Vec<u32>, Choice),
 }
 
 impl Lengths {
-    /// Compiles sizes. The unit of a range is `align`, or if that is zero the smallest size rounded up to `target_align`.
+    /// Compiles sizes. The unit of a range is `align`. If `align` is zero, the unit is the smallest size rounded up to `target_align`.
     pub(super) fn new(sizes: &Sizes, align: u64, target_align: u64) -> Result<Self, String> {
         let lengths = match sizes {
             Sizes::Fixed(size) => Self::Fixed(*size),
@@ -141,7 +141,7 @@ impl Lengths {
             }
         };
         if lengths.least() == 0 {
-            return Err("an operation of 0 bytes is not possible; sizes begin at 1 byte".into());
+            return Err("an operation of 0 bytes is not possible; give sizes of 1 byte or more".into());
         }
         Ok(lengths)
     }
@@ -181,7 +181,7 @@ impl Lengths {
         !matches!(self, Self::Fixed(_))
     }
 
-    /// Returns `drawn` if it fits into `left` bytes or no size does; else draws until a size fits.
+    /// Returns `drawn` if it fits into `left` bytes or if no size fits. Otherwise draws until a size fits.
     #[inline]
     pub(super) fn fitting(&self, drawn: u64, left: u64, rng: &mut Xoshiro256PlusPlus) -> u64 {
         if drawn <= left || u64::from(self.least()) > left { drawn } else { self.redraw(left, rng) }
@@ -209,7 +209,7 @@ pub(super) struct Alias {
     cells: Vec<Cell>,
 }
 
-/// Numbers below `keep` of 2^64 give the cell's own index, others `other`.
+/// One cell of the table. A number below `keep` (of 2^64) selects the cell's own index, any other number selects `other`.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     keep: u64,
@@ -217,14 +217,14 @@ struct Cell {
 }
 
 impl Alias {
-    /// Returns `None` if a weight is negative or not finite, or all are 0.
+    /// Builds the table; `None` if a weight is negative or not finite, or if all are 0.
     pub(super) fn new(weights: &[f64]) -> Option<Self> {
         let sum: f64 = weights.iter().sum();
         let count = u32::try_from(weights.len()).ok()?;
         if !(sum.is_finite() && sum > 0.0 && weights.iter().all(|w| *w >= 0.0)) {
             return None;
         }
-        // In units of an even share: cells below 1 are filled from those above 1.
+        // In units of an equal share: cells above 1 fill those below 1.
         let mut shares: Vec<f64> = weights.iter().map(|w| w / sum * f64::from(count)).collect();
         // Cells left over by rounding keep their own index, which is closest to their true share.
         let mut cells: Vec<Cell> = (0..count).map(|own| Cell { keep: u64::MAX, other: own }).collect();
@@ -248,7 +248,7 @@ impl Alias {
     /// Draws an index with a bias below 2^-50.
     #[inline]
     pub(super) fn draw(&self, rng: &mut Xoshiro256PlusPlus) -> usize {
-        // The upper word selects the cell uniformly; the lower word is the position in the cell.
+        // The upper half selects the cell uniformly. The lower half is the position in the cell.
         let wide = u128::from(rng.random::<u64>()) * self.cells.len() as u128;
         let (own, position) = ((wide >> 64) as usize, wide as u64);
         let cell = &self.cells[own];
@@ -256,9 +256,9 @@ impl Alias {
     }
 }
 
-/// Ranks with their own entries.
+/// Number of ranks that have their own entry in the table.
 const SINGLE_RANKS: u64 = 512;
-/// The width of a bucket is its first rank divided by this, so that at theta 1 at least 94 % of the draws are accepted.
+/// A bucket's width is its first rank divided by this number. At theta 1 this accepts at least 94 % of the draws.
 const BUCKET_DIVISOR: u64 = 16;
 
 /// Ranks from 0 to n - 1, the most frequent first. At most about 25 KiB.
@@ -275,7 +275,7 @@ pub(super) struct Zipf {
 struct Bucket {
     first: u64,
     width: u64,
-    /// The smallest acceptance probability in the bucket; draws below it need no power function.
+    /// The smallest acceptance probability in the bucket. A draw below it is accepted without computing a power.
     squeeze: f64,
 }
 
@@ -296,14 +296,14 @@ impl Zipf {
             let Some(next) = first.checked_add(width) else { break };
             first = next;
         }
-        // The first rank has weight 1 and the sum of 2^64 such weights is finite, so the table always exists.
+        // The first rank has weight 1, and 2^64 such weights have a finite sum. So the table always exists.
         let entries = Alias::new(&weights).ok_or_else(|| {
             format!("zipf {theta} over {ranks} blocks cannot be drawn; choose another exponent")
         })?;
         Ok(Self { theta, ranks, entries, buckets })
     }
 
-    /// Whether it has these parameters.
+    /// Returns whether the tables were built for these parameters.
     pub(super) fn is(&self, theta: f64, ranks: u64) -> bool {
         self.theta.to_bits() == theta.to_bits() && self.ranks == ranks
     }

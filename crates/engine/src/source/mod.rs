@@ -33,57 +33,58 @@ pub use span::{lanes_of_task, own_blocks};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// A planned operation of 32 bytes, always copied.
+/// A planned operation. It has 32 bytes and is always copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// A time in ns with the meaning of `flags`; 0 without [`Op::AT`] and [`Op::AFTER`]. With [`Op::CHOSEN`] private to the source.
+    /// A time in ns. `flags` give its meaning: with [`Op::AT`] and [`Op::AFTER`] see there, with [`Op::CHOSEN`] it is private to the
+    /// source, otherwise it is 0.
     pub at_ns: u64,
-    /// Bytes; 0 for a sync.
+    /// Length in bytes; 0 for a sync.
     pub length: u32,
     /// Index of the file among the worker's files.
     pub file: u16,
-    /// Read, write, trim or sync.
+    /// The direction: read, write, trim or sync.
     pub kind: Kind,
     /// Conditions of its submission: [`Op::AT`], [`Op::AFTER`], [`Op::DRAINED`], [`Op::PAIR`], [`Op::SHARED`], [`Op::SERIAL`],
-    /// [`Op::CHOSEN`], [`Op::EVICTED`]. Mostly none.
+    /// [`Op::CHOSEN`], [`Op::EVICTED`]. Usually 0.
     pub flags: u8,
 }
 
 impl Op {
-    /// Not before `at_ns` after the lane's first operation. In an open loop its latency counts from there.
+    /// Do not submit it before `at_ns` after the lane's first operation. In an open loop its latency counts from this time.
     pub const AT: u8 = 1;
-    /// Not before `at_ns` after the lane's last completion, with nothing of the lane in flight.
+    /// Do not submit it before `at_ns` after the lane's last completion, nor while any operation of the lane is in flight.
     pub const AFTER: u8 = 2;
-    /// Not while an operation of the lane is in flight.
+    /// Do not submit it while an operation of the lane is in flight.
     pub const DRAINED: u8 = 4;
-    /// A trim, or the operation after it, which waits for the trim.
+    /// A trim, or the operation after it. The second one waits for the trim.
     pub const PAIR: u8 = 8;
-    /// Not while the source holds it back ([`Source::hold`]).
+    /// Do not submit it while the source holds it back ([`Source::hold`]).
     pub const SHARED: u8 = 16;
-    /// Not while an operation of the lane in flight overlaps it.
+    /// Do not submit it while an operation of the lane in flight overlaps it.
     pub const SERIAL: u8 = 32;
-    /// A placeholder: the source chooses the operation when there is room for it ([`Source::choose`]).
+    /// A placeholder. The source chooses the operation when the lane has room ([`Source::choose`]).
     pub const CHOSEN: u8 = 64;
-    /// Its file is evicted from the page cache directly before it ([`Source::evict`]).
+    /// Evict its file from the page cache directly before it ([`Source::evict`]).
     pub const EVICTED: u8 = 128;
 
     /// An empty read, as a placeholder.
     pub const NONE: Self = Self { offset: 0, at_ns: 0, length: 0, file: 0, kind: Kind::Read, flags: 0 };
 }
 
-/// Most operations per refill.
+/// Maximum number of operations per refill.
 pub const LOOK_AHEAD: usize = 64;
 
-/// The choice of a source when there is room for an operation.
+/// What a source chooses when its lane has room for an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// This operation, which was due at this time in ns after the start.
+    /// This operation. It was due at this time in ns after the start.
     Now(Op, u64),
-    /// None before this time.
+    /// No operation before this time.
     At(u64),
-    /// None before an operation completes.
+    /// No operation before another one completes.
     Later,
     /// No more operations.
     End,
@@ -94,21 +95,21 @@ pub trait Source: Send {
     /// Overwrites all of `ops` with the next operations.
     fn refill(&mut self, ops: &mut [Op]);
 
-    /// Returns how many operations may be drawn ahead of their submission; fewer if workers share a position.
+    /// Returns how many operations may be drawn before they are submitted. It is small if workers share a position.
     fn look_ahead(&self) -> usize {
         LOOK_AHEAD
     }
 
-    /// Called directly before an operation with [`Op::SHARED`] is submitted. `None` allows and counts it; else returns the time in ns after
-    /// which to call again, 0 after any completion.
+    /// Called directly before an operation with [`Op::SHARED`] is submitted. Returns `None` to allow and count it. Otherwise returns the ns
+    /// after which to ask again, or 0 to ask after any completion.
     fn hold(&self) -> Option<u64> {
         None
     }
 
-    /// Called before the first choice of a submitting call; later choices belong to the same call.
+    /// Called before the first choice of a submitting call. Later choices belong to the same call.
     fn begin_call(&mut self) {}
 
-    /// Chooses the operation for a placeholder with [`Op::CHOSEN`], at this time in ns after the start.
+    /// Chooses the operation for a placeholder with [`Op::CHOSEN`] at `now_ns` after the start.
     fn choose(&mut self, _now_ns: u64) -> Choice {
         Choice::End
     }
@@ -120,12 +121,12 @@ pub trait Source: Send {
     fn evict(&self, _file: u16) {}
 }
 
-/// The part of a worker in its stream.
+/// A worker's place among the workers of its stream.
 #[derive(Clone, Debug)]
 pub struct Share {
     /// Index of the worker in its stream.
     pub worker: u32,
-    /// Workers of the stream.
+    /// Number of workers of the stream.
     pub workers: u32,
     /// Seed of this worker, unique in the session.
     pub seed: u64,
@@ -150,7 +151,7 @@ pub fn lanes(
     let count = stream.targets.len();
     if count == 0 || target_bytes.len() != count || target_align.len() != count {
         return Err(format!(
-            "a stream of {count} targets came with {} sizes and {} alignments; each of its targets, at least one, needs both",
+            "a stream of {count} targets came with {} sizes and {} alignments; it needs at least one target, and a size and an alignment for each",
             target_bytes.len(),
             target_align.len()
         ));
@@ -160,7 +161,9 @@ pub fn lanes(
     }
     let has_pause = stream.access.lines.iter().any(|l| l.weight > 0 && l.delay_ns > 0);
     if has_pause && stream.pace != Pace::Closed {
-        return Err("a line with pauses between bursts cannot be paced too; take one of the two away".into());
+        return Err(
+            "a line with pauses between bursts cannot have a pace too; remove the pauses or the pace".into(),
+        );
     }
     let targets: Vec<Target> = target_bytes
         .iter()
@@ -171,7 +174,7 @@ pub fn lanes(
     let each = stream.targets_each();
     if each == 0 || (stream.clones == Some(Clones::Own) && each * share.workers as usize != count) {
         return Err(format!(
-            "{count} targets cannot be divided among {} clones; name as many for each",
+            "{count} targets cannot be divided equally among {} clones; name a multiple of the clones",
             share.workers
         ));
     }
@@ -216,7 +219,7 @@ fn lane(stream: &Stream, targets: &[Target], share: &Share, lane: u64) -> Result
     let among = if stream.clones.is_some() { &alone } else { share };
     let rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let lanes = stream.lanes() * u64::from(share.workers);
-    // Arrival times alternate between workers, then between their lanes.
+    // Arrival times alternate between the workers first, then between the lanes of a worker.
     let lane = lane * u64::from(share.workers) + u64::from(share.worker);
     let place = pace::LanePlace { lane, lanes, seed: split_mix(!seed) };
     if let Pace::Each { .. } = stream.pace {
@@ -232,7 +235,7 @@ fn lane(stream: &Stream, targets: &[Target], share: &Share, lane: u64) -> Result
         None => access::cheapest(Lines::new(stream, targets, among, rng)?, seed),
     };
     let does = |kind| stream.access.lines.iter().any(|l| l.weight > 0 && l.does(kind));
-    // Turns have their own syncs.
+    // Accesses that take turns add their own syncs.
     if let Some(flush) = stream.flush.filter(|_| stream.turns.is_empty() && does(Kind::Write)) {
         source = Box::new(conditions::Flushed::new(source, flush)?);
     }
@@ -245,10 +248,10 @@ pub struct Back {
     once: Option<Once>,
 }
 
-/// The blocks that were read, if each is read once.
+/// The blocks that were already read, if each is read once.
 struct Once {
     blocks: HashSet<(u16, u64, u32)>,
-    /// Writes that are still drawn; after them blocks may repeat.
+    /// Writes that remain to be drawn. After them blocks may repeat.
     left: u64,
 }
 
@@ -273,7 +276,7 @@ impl Back {
 
     /// Returns the next write as a read.
     fn read(&mut self) -> Op {
-        // One by one, so that none is lost. A source without writes is never read back.
+        // Draw one at a time so that no operation is lost. A source without writes is never read back.
         let mut drawn = [Op::NONE];
         for _ in 0..MOST_BETWEEN_WRITES {
             self.writer.refill(&mut drawn);
@@ -296,7 +299,7 @@ impl Source for Back {
     fn refill(&mut self, ops: &mut [Op]) {
         for op in ops {
             *op = self.read();
-            // Skip a block that was read before.
+            // Skip a block that was already read.
             while op.length == 0 {
                 *op = self.read();
             }
@@ -308,7 +311,7 @@ impl Source for Back {
     }
 }
 
-/// Most operations between two writes of a mix: with 1 % writes there are more once in 10^43.
+/// Maximum number of operations between two writes of a mix. With 1 % writes more occur once in 10^43.
 const MOST_BETWEEN_WRITES: usize = 10_000;
 
 /// A source without operations, for engines that are set up outside the hot loop.
@@ -320,14 +323,14 @@ impl Source for NoOperations {
     }
 }
 
-/// Panics after some hundred operations: the fault for tests of a panicking worker.
+/// Panics after the given number of operations, to test how a panicking worker is handled.
 pub struct Panicking(pub Box<dyn Source>, pub u32);
 
 impl Source for Panicking {
     fn refill(&mut self, ops: &mut [Op]) {
         self.0.refill(ops);
         self.1 = self.1.saturating_sub(ops.len() as u32);
-        assert!(self.1 > 0, "a fault that was put in on purpose (--test-hook panic-worker)");
+        assert!(self.1 > 0, "a fault injected on purpose (--test-hook panic-worker)");
     }
 
     fn look_ahead(&self) -> usize {

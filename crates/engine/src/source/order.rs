@@ -23,35 +23,35 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
-/// Standard deviation in spans from which rejection from uniform draws is cheaper than repeating normal draws outside the span. Without it a
-/// very wide bell would draw forever.
+/// Standard deviation in spans from which uniform draws with rejection are cheaper than normal draws that repeat outside the span. Without
+/// this limit a very wide bell would draw forever.
 const WIDE_DEVIATION: f64 = 0.4;
 
-/// How the next place is found.
+/// How an order finds the next place.
 #[derive(Debug)]
 pub(super) enum NextOffset {
-    /// Sequential: continue after the last operation.
+    /// Sequential: after the last operation.
     Walk,
     /// Any place with equal probability.
     Uniform(Uniform),
-    /// Uniform with a probability, else sequential.
+    /// Uniform with this probability, otherwise sequential.
     Mixed(f64, Uniform),
-    /// Each place once.
+    /// Each place once per pass.
     Once(Once),
-    /// Each block once, with several sizes.
+    /// Each block once per pass, with several sizes.
     Map(Map),
     /// Zipf's law.
     Zipf(Arc<Zipf>, Scatter),
     /// Self-similar: rank = count * u^exponent.
     Pareto { exponent: f64, scatter: Scatter },
-    /// Normal around the middle, with the deviation in spans.
+    /// Normal around the middle of the span. The deviation is in spans.
     Normal { deviation: f64, count: u64 },
     /// Uniform in one of several ranges.
     Zones(Alias, Vec<Range<u64>>),
 }
 
 impl NextOffset {
-    /// Compiles the order of a line over a span for operations of these sizes, which fit. `target` is the index of the span's target.
+    /// Compiles the order of a line over a span. `target` is the index of the span's target. The caller ensures that operations of these sizes fit.
     pub(super) fn new(
         line: &Line,
         span: Span,
@@ -64,7 +64,7 @@ impl NextOffset {
         let (least, most) = sizes.into_inner();
         let count = span.starts(most);
         let seed = common.seed(target);
-        // Not the seed itself: hot ranks must not be the first blocks of a pass with each block once.
+        // Derived from the seed: the hot ranks must not be the first blocks of a pass that visits each block once.
         let scatter = || {
             let scattered = Scatter::new(count, split_mix(seed ^ 0x7363_6174));
             // Without rounds the first ranks are the first blocks.
@@ -73,7 +73,7 @@ impl NextOffset {
         let uniform = || Uniform { span, fixed: if least == most { count } else { 0 } };
         Ok(match &line.order {
             Order::Sequential(_) => Self::Walk,
-            // The line decides which operations are random.
+            // For a mixed order the line decides which operations are random.
             Order::Random | Order::MixedEach(_) => Self::Uniform(uniform()),
             Order::Mixed(percent) if (0.0..=100.0).contains(percent) => {
                 Self::Mixed(percent / 100.0, uniform())
@@ -82,7 +82,7 @@ impl NextOffset {
                 return Err(format!("{percent} % random is not possible; give 0 to 100"));
             }
             Order::Once if least < most => {
-                // In units of the grid, not of the largest size: shortened operations fill the gaps.
+                // In units of the grid instead of the largest size: shortened operations fill the gaps.
                 Self::Map(Map::new(seed, worker.into(), workers.into(), span.bytes / span.align)?)
             }
             Order::Once if u64::from(worker) < count => {
@@ -118,7 +118,7 @@ impl NextOffset {
         })
     }
 
-    /// Begins another pass, for orders with passes.
+    /// Begins another pass, if the order has passes.
     pub(super) fn begin_again(&mut self) {
         match self {
             Self::Once(once) => once.index = u64::MAX,
@@ -127,7 +127,7 @@ impl NextOffset {
         }
     }
 
-    /// Draws the next place relative to the span; `None` to continue sequentially. Reduces a size that does not fit.
+    /// Draws the next place relative to the span; `None` to continue sequentially. Reduces `size` if it does not fit.
     #[inline]
     pub(super) fn draw(&mut self, align: u64, size: &mut u64, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {
         let place = match self {
@@ -159,7 +159,7 @@ impl NextOffset {
     }
 }
 
-/// Returns the index of the part of `count` equal parts that contains a share from 0 to 1.
+/// Returns which of `count` equal parts contains a share from 0 to 1.
 #[inline]
 fn part_index(share: f64, count: u64) -> u64 {
     // Rounding may return the count itself.
@@ -189,7 +189,7 @@ fn draw_normal(deviation: f64, rng: &mut Xoshiro256PlusPlus) -> f64 {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Uniform {
     span: Span,
-    /// Number of places if all sizes are equal; else 0.
+    /// Number of places if all sizes are equal; 0 otherwise.
     fixed: u64,
 }
 
@@ -240,7 +240,7 @@ impl Once {
     }
 }
 
-/// Converts zones to ranges of places with their shares.
+/// Converts zones to ranges of places, with their shares of the operations.
 fn zone_ranges(zones: &[Zone], span: Span, count: u64) -> Result<(Alias, Vec<Range<u64>>), String> {
     let mut ranges: Vec<Range<u64>> = Vec::with_capacity(zones.len());
     // Percentages are added before they are converted, so that three times 100 / 3 covers all places.
@@ -253,7 +253,7 @@ fn zone_ranges(zones: &[Zone], span: Span, count: u64) -> Result<(Alias, Vec<Ran
             ZoneSize::Percent(p) => return Err(format!("zone {} is {p} % large; give 0 to 100", i + 1)),
             ZoneSize::Bytes(b) | ZoneSize::UpTo(b) => bytes = bytes.saturating_add(b),
         }
-        // Round down to a whole block, but tolerate rounding errors of the sum.
+        // Round down to a whole block, with tolerance for the rounding error of the sum.
         let percent_places = (percent / 100.0 * count as f64 + 1e-6) as u64;
         let start = ranges.last().map_or(0, |r| r.end);
         let end = percent_places.saturating_add(bytes.div_ceil(span.align)).min(count);
@@ -262,8 +262,8 @@ fn zone_ranges(zones: &[Zone], span: Span, count: u64) -> Result<(Alias, Vec<Ran
         }
         if share > 0.0 && start >= end {
             return Err(format!(
-                "zone {} gets operations but holds no block: the span has {count} and the zones before it take {start}; \
-                 make it larger or those smaller",
+                "zone {} gets operations but has no block: the span has {count}, and the zones before it take {start}; \
+                 enlarge this zone or shrink the zones before it",
                 i + 1
             ));
         }
@@ -286,13 +286,13 @@ impl Last {
     /// Before the first operation.
     pub(super) const NONE: Self = Self { start: Head::FRESH, end: Head::FRESH };
 
-    /// Whether there was no operation.
+    /// Returns whether no operation has begun yet.
     #[inline]
     pub(super) fn is_none(self) -> bool {
         self.start == Head::FRESH
     }
 
-    /// Whether it begins at or after `start`, so that a forward walk to `start` has restarted.
+    /// Returns whether the last operation began at or after `start`: a forward walk to `start` has then restarted.
     pub(super) fn is_after(self, start: u64) -> bool {
         !self.is_none() && self.start >= start
     }
@@ -311,11 +311,11 @@ pub(super) struct Walk {
     stride: u64,
     hole: u64,
     backwards: bool,
-    /// Distance between places if it is fixed, else the alignment.
+    /// Distance between places if all sizes are equal, otherwise the alignment.
     lattice: u64,
-    /// Distance from the edge to this worker's start.
+    /// Distance from the edge of the span to this worker's start.
     first: u64,
-    /// Distance from the edge to the restart.
+    /// Distance from the edge of the span to the restart.
     restart: u64,
     head: Option<Arc<Head>>,
 }
@@ -330,8 +330,8 @@ pub(super) struct Straight {
 }
 
 impl Walk {
-    /// Compiles the walk of worker `worker` of `workers`. `fixed` is whether all sizes are `least`; `head` creates the shared position of
-    /// interlocked workers.
+    /// Compiles the walk of worker `worker` of `workers`. `fixed` is true if all sizes equal `least`. `head` creates the position that
+    /// interlocked workers share.
     pub(super) fn new(
         span: Span,
         steps: Steps,
@@ -363,8 +363,8 @@ impl Walk {
         self.head.is_some()
     }
 
-    /// Returns the bytes from the next operation to the end of the span, for a forward walk without a stride and with one worker; else
-    /// `u64::MAX`.
+    /// Returns the bytes from the next operation to the end of the span. Returns `u64::MAX` unless the walk goes forward, without a stride
+    /// and with one worker.
     #[inline]
     pub(super) fn left(&self, last: Last) -> u64 {
         let fills = self.head.is_none() && !self.backwards && self.stride == 0 && last.start != Head::FRESH;
@@ -381,7 +381,7 @@ impl Walk {
             None => self.step(last, size),
             Some(head) => head.advance(|seen| {
                 let start = self.step(Last { start: seen, end: seen }, size);
-                // Steps count from the end only forwards and without a stride.
+                // The restart counts from the end of the last operation only for a forward walk without a stride.
                 let from_end = self.stride == 0 && !self.backwards;
                 (if from_end { start + size } else { start }, start)
             }),
@@ -404,7 +404,7 @@ impl Walk {
         if next <= self.span.room(size) { next } else { self.begin(self.restart, size) }
     }
 
-    /// Returns the place at a distance from the edge, or if the size does not fit there, the place closest to the edge.
+    /// Returns the place at a distance from the edge. If the size does not fit there, returns the place closest to the edge.
     #[cold]
     fn begin(&self, distance: u64, size: u64) -> u64 {
         let room = self.span.room(size);
@@ -436,10 +436,10 @@ impl Straight {
     }
 }
 
-/// Rounds of the network. Four are enough for large halves (Luby and Rackoff, 1988). With halves of a few bits four rounds leave neighbours
-/// correlated, and eight do not.
+/// Rounds of the network. Four are enough for large halves (Luby and Rackoff, 1988). With halves of a few bits, neighbours stay correlated
+/// after four rounds, but not after eight.
 const ROUNDS: usize = 8;
-/// Bits from which half of the rounds are enough.
+/// With at least this number of bits, half of the rounds are enough.
 const LARGE_BITS: u32 = 16;
 
 /// A permutation of `0..count`.
@@ -502,27 +502,27 @@ fn mix(x: u64, key: u64) -> u64 {
     (z ^ (z >> 32)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 32
 }
 
-/// Most blocks of a map: 1 GiB of memory.
+/// Maximum number of blocks of a map, which needs 1 GiB of memory for them.
 const MOST_BLOCKS: u64 = 1 << 33;
 
-/// The blocks of a worker, with those touched in the present pass.
+/// The blocks of a worker, and which of them this pass has touched.
 #[derive(Debug)]
 pub(super) struct Map {
     seed: u64,
     pass: u64,
     /// Number of its first block.
     first: u64,
-    /// A bit per block, set if it was touched in this pass.
+    /// One bit per block, set if this pass has touched the block.
     touched: Vec<u64>,
     /// Number of free blocks.
     free: u64,
-    /// The order of the draws, and how many were made.
+    /// The order of the draws, and the number of draws made.
     order: Scatter,
     drawn: u64,
 }
 
 impl Map {
-    /// Creates the map of one of several workers. Fails without blocks, or with more than [`MOST_BLOCKS`].
+    /// Creates the map of worker `worker` of `workers`. Fails without blocks, or with more than [`MOST_BLOCKS`] per worker.
     pub(super) fn new(seed: u64, worker: u64, workers: u64, blocks: u64) -> Result<Self, String> {
         let edge = |at: u64| (u128::from(blocks) * u128::from(at) / u128::from(workers.max(1))) as u64;
         let (first, end) = (edge(worker), edge(worker + 1));
@@ -538,7 +538,7 @@ impl Map {
         Ok(Self { seed, pass: 0, first, touched, free: count, order: Scatter::new(count, seed), drawn: 0 })
     }
 
-    /// Makes the next block the first of another pass.
+    /// Ends the pass: the next block is the first of another one.
     pub(super) fn end_pass(&mut self) {
         self.free = 0;
     }
@@ -573,7 +573,7 @@ impl Map {
     fn free_from(&self, from: u64, end: u64) -> Option<u64> {
         let mut at = from;
         while at < end {
-            // Free bits from this block on; a completely touched word is skipped at once.
+            // Free blocks of this word from `at` on. A completely touched word is skipped at once.
             let free = !(self.touched[(at / 64) as usize] >> (at % 64));
             let skip = u64::from(free.trailing_zeros());
             if skip < 64 - at % 64 {

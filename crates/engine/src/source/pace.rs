@@ -1,13 +1,14 @@
 //! When operations are submitted: arrivals of an open loop, rate limits, think times, bursts, and rates of single directions.
 //!
-//! - Arrivals and limits put times on operations in advance, relative to the lane's first operation. So a limited closed loop catches up after
-//!   a stall, as in fio and diskspd: its rate over the run is the requested one. Times are kept in 2^-64 ns, so fractional gaps do not drift.
-//!   Syncs take the time of the operation before them.
+//! - Arrivals and limits put times on operations in advance, relative to the lane's first operation. So a limited closed loop catches up
+//!   after a stall, as in fio and diskspd, and reaches the requested rate over the whole run. Times are kept in 2^-64 ns, so fractional
+//!   gaps do not drift. Syncs take the time of the operation before them.
 //! - [`Batches`] and [`OnOff`] are arrivals in bursts.
 //! - [`Pause`] draws think times; the loop waits.
 //! - [`Timed`] ends bursts by their duration (`--burst-time`), so it chooses each operation when there is room for it.
-//! - [`ByKind`] is a mix whose directions have their own rates. A direction is drawn from the mix; if it is ahead of its rate, the direction
-//!   that is due first is next. So a direction without a rate fills the remaining time, and the others catch up after a stall, as in fio.
+//! - [`ByKind`] is a mix whose directions have their own rates. A direction is drawn from the mix; if it is ahead of its rate, the
+//!   direction that is due first is next. So a direction without a rate fills the remaining time, and the others catch up after a stall, as
+//!   in fio.
 
 use super::{Op, Source};
 use crate::source::Choice;
@@ -47,7 +48,7 @@ impl Moment {
     }
 }
 
-/// A lane among all lanes of a stream, over all its workers.
+/// A lane's place among all lanes of a stream, over all workers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LanePlace {
     /// Index of the lane.
@@ -58,7 +59,7 @@ pub(super) struct LanePlace {
     pub(super) seed: u64,
 }
 
-/// Wraps the source of a lane with its part of a stream's pace.
+/// Adds a lane's part of the stream's pace to its source.
 pub(super) fn paced(inner: Box<dyn Source>, pace: Pace, place: LanePlace) -> Result<Box<dyn Source>, String> {
     Ok(match pace {
         Pace::Closed => inner,
@@ -66,7 +67,9 @@ pub(super) fn paced(inner: Box<dyn Source>, pace: Pace, place: LanePlace) -> Res
             Some(limited) => Box::new(Paced::new(inner, limited)),
             None => inner,
         },
-        Pace::Each { .. } => return Err("rates of directions were put around something else".into()),
+        Pace::Each { .. } => {
+            return Err("the rates of directions need a source that chooses the direction".into());
+        }
         Pace::Open { iops, arrivals: Arrivals::Constant } => {
             let period = period(iops)?;
             Box::new(Paced::new(
@@ -89,7 +92,10 @@ pub(super) fn paced(inner: Box<dyn Source>, pace: Pace, place: LanePlace) -> Res
         Pace::Open { iops, arrivals: Arrivals::OnOff { on_ns, off_ns } } => {
             period(iops)?;
             if place.lanes > 1 {
-                return Err("on-off arrivals need one worker on one target; remove the others".into());
+                return Err(
+                    "on-off arrivals need one worker on one target; type --workers 1 and name one target"
+                        .into(),
+                );
             }
             let rng = Xoshiro256PlusPlus::seed_from_u64(place.seed);
             let gaps = OnOff::new(NS_PER_S / iops, on_ns, off_ns, rng)?;
@@ -98,7 +104,7 @@ pub(super) fn paced(inner: Box<dyn Source>, pace: Pace, place: LanePlace) -> Res
     })
 }
 
-/// Returns the gap at a rate per second.
+/// Returns the time between operations at a rate per second.
 fn period(rate: f64) -> Result<Moment, String> {
     if rate.is_finite() && rate > 0.0 {
         Ok(Moment::from_ns(NS_PER_S / rate))
@@ -107,7 +113,7 @@ fn period(rate: f64) -> Result<Moment, String> {
     }
 }
 
-/// Arrival times of a lane's operations.
+/// Generates the arrival times of a lane's operations.
 trait Times: Send {
     fn next(&mut self, op: &Op) -> Moment;
 }
@@ -173,12 +179,12 @@ impl Times for PoissonArrivals {
     }
 }
 
-/// Gaps between operations, in ns.
+/// Generates the gaps between operations, in ns.
 trait Gaps: Send {
     fn next(&mut self) -> f64;
 }
 
-/// Arrivals with the gaps of bursts.
+/// Arrivals with the gaps of a burst generator.
 struct BurstArrivals<G> {
     last: Moment,
     gaps: G,
@@ -191,7 +197,7 @@ impl<G: Gaps> Times for BurstArrivals<G> {
     }
 }
 
-/// A rate limit: an operation is due when the time of all earlier operations and bytes has passed.
+/// A rate limit. An operation is due when the time that all earlier operations and bytes need has passed.
 pub(super) struct Limited {
     per_op: Moment,
     per_byte: Moment,
@@ -200,7 +206,7 @@ pub(super) struct Limited {
 }
 
 impl Limited {
-    /// Creates one lane's part of a limit of operations and bytes per second, 0 for unlimited; `None` without any limit.
+    /// Creates one lane's part of a limit of operations and bytes per second, where 0 means unlimited; `None` if both are unlimited.
     pub(super) fn new(iops: f64, bytes_per_s: f64, lanes: u64) -> Result<Option<Self>, String> {
         let gap = |rate: f64| if rate == 0.0 { Ok(Moment::default()) } else { period(rate) };
         let (per_op, per_byte) = (gap(iops)?.times(lanes), gap(bytes_per_s)?.times(lanes));
@@ -242,7 +248,7 @@ impl Times for Limited {
 pub(super) struct Batches {
     /// Mean gap between batches in ns.
     gap_ns: f64,
-    /// Probability that an operation begins a batch.
+    /// Probability that an operation begins a new batch.
     begin_chance: f64,
     rng: Xoshiro256PlusPlus,
 }
@@ -251,7 +257,7 @@ impl Batches {
     /// Creates batches of `batch` operations on average, with a mean gap of `mean_ns` between operations.
     pub(super) fn new(mean_ns: f64, batch: f64, rng: Xoshiro256PlusPlus) -> Result<Self, String> {
         if !(batch >= 1.0 && batch.is_finite()) {
-            return Err(format!("a batch of {batch} arrivals is empty; give 1 or more"));
+            return Err(format!("a batch needs at least one arrival, not {batch}; give 1 or more"));
         }
         Ok(Self { gap_ns: mean_ns * batch, begin_chance: 1.0 / batch, rng })
     }
@@ -274,15 +280,15 @@ pub(super) struct OnOff {
     gap_ns: f64,
     on_ns: f64,
     off_ns: f64,
-    /// Remaining time on.
+    /// Time that remains in the current on period, in ns.
     on_left_ns: f64,
-    /// Time off before the first operation.
+    /// Off time before the first operation, in ns.
     first_off_ns: f64,
     rng: Xoshiro256PlusPlus,
 }
 
 impl OnOff {
-    /// Creates arrivals with a mean gap of `mean_ns`, including times off, in their stationary state.
+    /// Creates arrivals with a mean gap of `mean_ns` over on and off time. They begin in the stationary state.
     pub(super) fn new(
         mean_ns: f64,
         on_ns: u64,
@@ -290,7 +296,7 @@ impl OnOff {
         mut rng: Xoshiro256PlusPlus,
     ) -> Result<Self, String> {
         if on_ns == 0 {
-            return Err("on-off arrivals need an on time above 0; give a longer one".into());
+            return Err("on-off arrivals need an on time above 0; give a longer on time".into());
         }
         let (on_ns, off_ns) = (on_ns as f64, off_ns as f64);
         let share_on = on_ns / (on_ns + off_ns);
@@ -323,13 +329,13 @@ fn exponential(mean: f64, rng: &mut Xoshiro256PlusPlus) -> f64 {
 /// The think time of a line.
 #[derive(Debug)]
 pub(super) enum Pause {
-    /// Constant, in ns.
+    /// A constant time in ns.
     Fixed(u64),
-    /// Exponential, with this mean in ns.
+    /// An exponential time with this mean in ns.
     Exponential(f64),
-    /// With a normally distributed logarithm.
+    /// A lognormal time in ns.
     Lognormal(LogNormal<f64>),
-    /// Quantiles as (share, ns), with linear interpolation.
+    /// Quantiles as (share, ns). Times between them are interpolated linearly.
     Quantiles(Vec<(f64, f64)>),
 }
 
@@ -343,12 +349,12 @@ impl Pause {
             ThinkLaw::Exponential => Self::Exponential(mean),
             ThinkLaw::Lognormal { median_ns } => {
                 let median = *median_ns as f64;
-                // The mean of exp(N(m, s)) is exp(m + s^2 / 2), its median exp(m).
+                // For exp(N(m, s)) the mean is exp(m + s^2 / 2) and the median exp(m).
                 let sigma = (2.0 * (mean / median).ln()).sqrt();
                 let law = LogNormal::new(median.ln(), sigma).ok().filter(|_| sigma.is_finite());
-                Self::Lognormal(law.ok_or(
-                    "pauses are lognormal with a mean that is not above their median; give a larger mean",
-                )?)
+                Self::Lognormal(
+                    law.ok_or("a lognormal pause needs a mean above its median; give a larger mean")?,
+                )
             }
             ThinkLaw::Quantiles(all) => {
                 let rises = all.windows(2).all(|w| w[0].percent <= w[1].percent && w[0].ns <= w[1].ns);
@@ -388,17 +394,17 @@ fn quantile(all: &[(f64, f64)], share: f64) -> f64 {
     all.get(next).map_or(last, |(high, to)| from + (to - from) * (share - low) / (high - low))
 }
 
-/// A source with bursts of a duration, and pauses between them.
+/// A source with bursts of a given duration and pauses between them.
 pub(super) struct Timed {
     inner: Box<dyn Source>,
     bursts: Bursts,
-    /// An operation that waits until nothing is in flight.
+    /// An operation that was drawn and waits until nothing is in flight.
     next: Option<Op>,
     in_flight: u32,
-    /// Operations of the present burst, and its start.
+    /// Operations of the current burst, and its start time.
     done: u32,
     since_ns: u64,
-    /// Whether the burst is over, and when the last operation completed.
+    /// Whether the burst is over, and the time of the last completion.
     is_over: bool,
     completed_ns: u64,
 }
@@ -461,9 +467,9 @@ impl Source for Timed {
     }
 }
 
-/// A source whose direction is chosen by the caller.
+/// A source of operations in a requested direction.
 pub(super) trait OfKind: Send {
-    /// Returns the next operation of a direction that the access has.
+    /// Returns the next operation in a direction that the access has.
     fn next_of(&mut self, kind: Kind) -> Op;
 }
 
@@ -471,20 +477,20 @@ pub(super) trait OfKind: Send {
 pub(super) struct ByKind {
     inner: Box<dyn OfKind>,
     kinds: Kinds,
-    /// Limits by the index of the kind; `None` without a rate.
+    /// Rate limits by the index of the kind; `None` for a direction without its own rate.
     limits: [Option<Limited>; 3],
     syncs: Option<Syncs>,
     rng: Xoshiro256PlusPlus,
-    /// An operation that waits until nothing is in flight.
+    /// An operation that was drawn and waits until nothing is in flight.
     next: Option<Op>,
     in_flight: u32,
 }
 
 impl ByKind {
-    /// Fails if the stream has another feature that chooses operations, or a rate is invalid.
+    /// Creates the source. Fails if another setting of the stream also chooses operations, or a rate is invalid.
     pub(super) fn new(inner: Box<dyn OfKind>, stream: &Stream, place: LanePlace) -> Result<Self, String> {
         let Pace::Each { iops, bytes_per_s } = &stream.pace else {
-            return Err("no direction has its own rate".into());
+            return Err("none of the directions has its own rate; give at least one".into());
         };
         let [line] = stream.access.lines.as_slice() else {
             return Err("rates of directions need a single line; remove the other lines".into());
@@ -501,7 +507,7 @@ impl ByKind {
         Ok(Self { inner, kinds: Kinds::new(line.mix)?, limits, syncs, rng, next: None, in_flight: 0 })
     }
 
-    /// Returns the next direction, or the time in ns at which one is due.
+    /// Returns the next direction, or the time in ns at which a direction is due.
     fn kind(&mut self, now_ns: u64) -> Result<Kind, u64> {
         let due_ns =
             |kind: Kind| self.limits.get(kind as usize).and_then(Option::as_ref).map_or(0, Limited::due_ns);

@@ -14,27 +14,27 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// An operation may wait for one that is less than this number of operations earlier.
+/// An operation may wait only for one of the last [`REACH`] - 1 operations of its task.
 pub const REACH: u32 = 1024;
-/// Most tasks of a replay.
+/// Maximum number of tasks of a replay.
 pub const MOST_LANES: u32 = 256;
 /// Capacity of the ring between reader and loop.
 const RING_CAPACITY: usize = 1 << 14;
-/// Capacity of the table of operations that are not due.
+/// Capacity of the table of operations that are read and not submitted yet.
 const TABLE_CAPACITY: usize = 1 << 16;
-/// Most operations taken from the ring at once.
+/// Maximum number of operations taken from the ring at once.
 const MAX_TAKEN: usize = 64;
-/// Time before an empty ring is polled again, in ns.
+/// Interval in ns at which an empty ring is polled.
 const POLL_NS: u64 = 50_000;
-/// Longest time between two operations of one submitting call, in ns. Operations of separate calls are further apart.
+/// Maximum time in ns between two operations of one submitting call. Separate calls are further apart.
 const IN_A_CALL_NS: u64 = 3_000;
-/// Most time that later waits make up for, in ns.
+/// Maximum delay in ns that later waits make up for.
 const MOST_OWED_NS: u64 = 1_000_000;
-/// Bits of an operation's number within its lane in [`Op::at_ns`].
+/// Bits of [`Op::at_ns`] for an operation's number within its lane. The other bits are the lane.
 const NUMBER_BITS: u32 = 48;
-/// No index in the table.
+/// The end of a chain in the table.
 const NONE: u32 = u32::MAX;
-/// The stamp of an operation in flight.
+/// The stamp of an operation that is still in flight.
 const UNDER_WAY: Stamp = Stamp { seen_ns: u64::MAX, way_ns: 0 };
 /// The stamp of the start.
 const START: Stamp = Stamp { seen_ns: 0, way_ns: 0 };
@@ -42,26 +42,26 @@ const START: Stamp = Stamp { seen_ns: 0, way_ns: 0 };
 /// An operation of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// Its wait in ns after the completion of the operation that it waits for, or after the start.
+    /// Time from the completion of the operation it waits for, or from the start, to its submission, in ns.
     pub wait_ns: u64,
-    /// Bytes; 0 for a sync.
+    /// Length in bytes; 0 for a sync.
     pub length: u32,
-    /// Distance to the operation of its lane that it waits for, below [`REACH`]; 0 for none.
+    /// How many operations of its lane earlier the one is that it waits for, below [`REACH`]; 0 if it waits for none.
     pub after: u32,
     /// Index of its task, below [`MOST_LANES`].
     pub lane: u16,
     /// Index of the file among the worker's files.
     pub file: u16,
-    /// Read, write, trim or sync.
+    /// The direction: read, write, trim or sync.
     pub kind: Kind,
 }
 
-/// Counters of a replay, and the correction of waits; shared with other threads.
+/// Counters of a replay and the correction of its waits. Other threads read them.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// Time that operations of each kind take outside the driver, in ns.
+    /// Time that operations of each kind spend outside the driver, in ns.
     way_ns: [AtomicU64; Kind::ALL.len()],
     starved: AtomicU64,
     starved_ns: AtomicU64,
@@ -72,13 +72,13 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Sets the number of discards that the reader skipped because they are outside the target.
+    /// Sets the number of discards outside the target, which the reader skipped.
     pub fn leave_out(&self, discards: u64) {
         self.outside.store(discards, Ordering::Relaxed);
     }
 
-    /// Sets how much longer operations of a kind take from submission to completion than in the driver, in ns. Captured waits are between
-    /// requests at the driver, so waits for such an operation are shortened by this time.
+    /// Sets how much longer an operation of a kind takes from submission to completion than in the driver, in ns. Captured waits are times
+    /// at the driver, so the replay shortens a wait for such an operation by this time.
     pub fn set_way(&self, kind: Kind, ns: u64) {
         self.way_ns[kind as usize].store(ns, Ordering::Relaxed);
     }
@@ -108,7 +108,7 @@ pub struct Feed(Producer<Step>);
 /// The loop's end of the ring.
 pub struct Fed(Consumer<Step>);
 
-/// The result of feeding an operation.
+/// What happened to an operation that was fed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
     /// It is in the ring.
@@ -143,27 +143,27 @@ impl Fed {
     }
 }
 
-/// Operations of a task that are not submitted yet, and the times of its completions.
+/// Operations of one task that are not submitted yet, and the times of its completions.
 struct Task {
-    /// First and last operation in the table.
+    /// Table index of the first and of the last operation.
     first: u32,
     last: u32,
     /// Number of the next operation.
     next: u64,
-    /// Completions of the last [`REACH`] operations, by their numbers.
+    /// Completions of the last [`REACH`] operations, by operation number.
     stamps: Box<[Stamp]>,
-    /// Time outside the driver that exceeded its wait, in ns: the next waits make up for it.
+    /// Time outside the driver by which a wait could not be shortened, in ns. The next waits make up for it.
     owed_ns: u64,
-    /// Number of the last operation whose time outside the driver was counted.
+    /// Number of the last operation whose time outside the driver was deducted.
     counted: Option<u64>,
 }
 
-/// The completion of an operation.
+/// When an operation completed.
 #[derive(Clone, Copy)]
 struct Stamp {
-    /// When it was seen, in ns.
+    /// Time at which the loop saw the completion, in ns.
     seen_ns: u64,
-    /// The part of its time outside the driver, in ns.
+    /// Time that the operation spent outside the driver, in ns.
     way_ns: u64,
 }
 
@@ -171,25 +171,26 @@ struct Stamp {
 pub struct Replay {
     from: Fed,
     tasks: Vec<Task>,
-    /// The table: each operation with the index of the next one of its task, or of the next free entry.
+    /// The table of operations. Each entry names the next operation of its task, or the next free entry.
     held: Box<[(Step, u32)]>,
     free: u32,
     count: usize,
-    /// Tasks whose next operation has a time, by that time.
+    /// Tasks whose next operation has a due time, ordered by that time.
     due: BinaryHeap<Reverse<(u64, u16)>>,
     /// Whether the ring was empty at the last poll.
     is_dry: bool,
     in_flight: u32,
     depth: u32,
-    /// The last operation of the present call, and when it was due.
+    /// The last operation of the current call, and when it was due.
     last_in_call: Option<(Step, u64)>,
-    /// Whether operations have times.
+    /// Whether operations wait for their captured times.
     is_timed: bool,
     counts: Arc<Counts>,
 }
 
 impl Replay {
-    /// Creates the source for `lanes` lanes and at most `depth` operations in flight. `is_timed` is whether operations wait for times.
+    /// Creates the source of a replay of `lanes` lanes with at most `depth` operations in flight. If `is_timed`, operations wait for their
+    /// captured times.
     pub fn new(from: Fed, lanes: u32, depth: u32, is_timed: bool, counts: Arc<Counts>) -> Self {
         let task = |_| Task {
             first: NONE,
@@ -253,7 +254,7 @@ impl Replay {
         (task.first, task.last) = (place, place);
         let due = self.set_due(lane);
         let Some(late_ns) = due.and_then(|due| now_ns.checked_sub(due)).filter(|ns| *ns > 0) else { return };
-        // A late operation was not read in time, or the table was full.
+        // An operation that is late here was not read in time, or the table was full.
         if was_dry {
             count(&self.counts.starved, 1);
             let most = self.counts.starved_ns.load(Ordering::Relaxed).max(late_ns);
@@ -263,7 +264,7 @@ impl Replay {
         }
     }
 
-    /// Schedules the first operation of a task if its time is known, and returns the time.
+    /// Schedules the first operation of a task if its due time is known. Returns the time.
     fn set_due(&mut self, lane: usize) -> Option<u64> {
         let task = &mut self.tasks[lane];
         let (step, _) = self.held.get(task.first as usize)?;
@@ -319,7 +320,7 @@ impl Source for Replay {
         self.take_from_ring(now_ns);
         if let Some(Reverse((due_ns, lane))) = self.due.peek().copied() {
             if due_ns > now_ns {
-                // The reader may still feed an earlier operation.
+                // The reader may still feed an operation that is due earlier.
                 return Choice::At(if self.is_dry { due_ns.min(now_ns + POLL_NS) } else { due_ns });
             }
             let first = self.tasks[usize::from(lane)].first;
@@ -346,7 +347,7 @@ impl Source for Replay {
         self.in_flight = self.in_flight.saturating_sub(1);
         let (lane, number) = ((op.at_ns >> NUMBER_BITS) as usize, op.at_ns & ((1 << NUMBER_BITS) - 1));
         let Some(task) = self.tasks.get_mut(lane) else { return };
-        // Its entry belongs to a later operation by now, and nothing can wait for it.
+        // A later operation uses the entry by now, and nothing can wait for this one.
         if number + u64::from(REACH) <= task.next.saturating_sub(1) {
             return;
         }
@@ -360,7 +361,7 @@ impl Source for Replay {
 }
 
 impl Task {
-    /// Shortens a captured wait by the time outside the driver. If several operations wait for the same one, only the first is shortened.
+    /// Shortens a captured wait by the time outside the driver. If several operations wait for the same one, shortens only the first wait.
     fn shortened(&mut self, waited_for: Option<u64>, wait_ns: u64, way_ns: u64) -> u64 {
         let left_ns = wait_ns.saturating_sub(way_ns);
         if waited_for.is_none() || self.counted >= waited_for {
@@ -374,7 +375,7 @@ impl Task {
     }
 }
 
-/// Whether two operations need separate calls: the second was issued later, or the kernel would merge both.
+/// Returns whether two operations need separate calls: the second one was issued later, or the kernel would merge the two.
 fn is_of_another_call(last: &(Step, u64), next: &(Step, u64)) -> bool {
     let ((last, last_due_ns), (next, due_ns)) = (last, next);
     let ends = |step: &Step| step.offset.saturating_add(u64::from(step.length));
@@ -383,7 +384,7 @@ fn is_of_another_call(last: &(Step, u64), next: &(Step, u64)) -> bool {
     is_merged || *due_ns > last_due_ns.saturating_add(IN_A_CALL_NS)
 }
 
-/// Returns the number of the operation that the next one of a task waits for.
+/// Returns the number of the operation that a task's next one waits for.
 fn waits_for(task: &Task, step: &Step) -> Option<u64> {
     let back = Some(step.after.min(REACH - 1)).filter(|back| *back > 0)?;
     task.next.checked_sub(u64::from(back))

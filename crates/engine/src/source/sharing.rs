@@ -2,9 +2,9 @@
 //!
 //! [`Common`] contains shared positions, the seed that all workers use, and tables that all read.
 //!
-//! [`Group`] keeps workers to shares of their operations: every operation counts for its worker and its group. A worker may submit while its
-//! part of the group's operations is not above its part of the weights, so at least one worker may always submit. A worker participates from
-//! its start, or from its first operation if its stream begins late; operations that it would have had until then count as done.
+//! [`Group`] keeps workers to shares of their operations: every operation counts for its worker and its group. A worker may submit while
+//! its share of the group's operations does not exceed its share of the weights. So at least one worker may always submit. A worker joins
+//! at its start, or at its first operation if its stream begins late. Operations that it missed until then count as done.
 
 use crate::source::draw::Zipf;
 use crate::source::{Op, Source};
@@ -19,9 +19,9 @@ pub struct Common {
     seed: u64,
     heads: Mutex<Vec<Arc<Head>>>,
     zipfs: Mutex<Vec<Arc<Zipf>>>,
-    /// Their group; `None` without shares of operations.
+    /// The group that keeps shares of operations; `None` without shares.
     group: Option<Arc<Group>>,
-    /// Files of the targets, if they are evicted before each pass.
+    /// Files of the targets; `None` unless they are evicted before each pass.
     files: Option<Arc<[File]>>,
 }
 
@@ -32,7 +32,7 @@ impl Common {
         Self { seed, heads: Mutex::default(), zipfs: Mutex::default(), group: None, files: None }
     }
 
-    /// Adds the stream to a group with shares of operations.
+    /// Adds the stream to a group that keeps shares of operations.
     #[must_use]
     pub fn in_group(self, group: Option<Arc<Group>>) -> Self {
         Self { group, ..self }
@@ -57,9 +57,9 @@ impl Common {
         model::payload::split_mix(self.seed ^ model::payload::split_mix(target as u64))
     }
 
-    /// Returns the shared position with an index.
+    /// Returns the shared position with this index, and creates it if necessary.
     pub(super) fn head(&self, index: usize) -> Arc<Head> {
-        // The entries are valid even if a worker panicked with the lock.
+        // A worker that panicked while it held the lock leaves the entries valid.
         let mut heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
         while heads.len() <= index {
             heads.push(Arc::new(Head(AtomicU64::new(Head::FRESH))));
@@ -88,7 +88,7 @@ impl Head {
     /// Before the first operation.
     pub(super) const FRESH: u64 = u64::MAX;
 
-    /// Atomically replaces the position by the first result of `step`, and returns the second one.
+    /// Atomically replaces the position by the first value that `step` returns. Returns the second value.
     #[inline]
     pub(super) fn advance(&self, mut step: impl FnMut(u64) -> (u64, u64)) -> u64 {
         let mut seen = self.0.load(Ordering::Relaxed);
@@ -123,10 +123,12 @@ pub(super) struct Member {
 }
 
 impl Member {
-    /// Adds a worker from now on, or from its first operation. Fails for weight 0.
+    /// Adds a worker to the group, now or at its first operation (`later`). Fails for weight 0.
     pub(super) fn new(group: Arc<Group>, flow: Flow, later: bool) -> Result<Self, String> {
         if flow.weight == 0 {
-            return Err("a share of weight 0 would submit nothing; give 1 or more".into());
+            return Err(
+                "a worker with a share of weight 0 would submit nothing; give a weight of 1 or more".into()
+            );
         }
         let member = Self { group, flow, operations: AtomicU64::new(0), is_active: AtomicBool::new(false) };
         if !later {
@@ -135,12 +137,12 @@ impl Member {
         Ok(member)
     }
 
-    /// Counts an operation if it may be submitted now; else returns the time in ns after which to ask again.
+    /// Allows and counts an operation, or returns the ns after which to ask again.
     fn hold(&self) -> Option<u64> {
         if !self.is_active.load(Ordering::Relaxed) {
             self.begin();
         }
-        // Relaxed: late counts shift a worker by one operation.
+        // Relaxed: a count that arrives late shifts a worker by one operation.
         let own = u128::from(self.operations.load(Ordering::Relaxed));
         let all = u128::from(self.group.operations.load(Ordering::Relaxed));
         let weights = u128::from(self.group.weights.load(Ordering::Relaxed));
@@ -186,7 +188,7 @@ pub(super) struct Shared {
 impl Source for Shared {
     fn refill(&mut self, ops: &mut [Op]) {
         self.inner.refill(ops);
-        // Syncs belong to the writes before them.
+        // A sync belongs to the write before it and does not count.
         for op in ops.iter_mut().filter(|op| op.kind != Kind::Sync) {
             op.flags |= Op::SHARED;
         }

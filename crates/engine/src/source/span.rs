@@ -2,8 +2,8 @@
 //!
 //! - [`Span`] and [`Target`]: a range of bytes with a grid.
 //! - [`Placed`]: a span that is stored in several pieces of a target.
-//! - [`own_blocks`], [`lanes_of_task`]: the blocks of one worker among the workers of all hosts (`model::job::OwnBlocks`). Its access is drawn
-//!   as if its blocks were one span.
+//! - [`own_blocks`], [`lanes_of_task`]: the blocks of one worker among the workers of all hosts (`model::job::OwnBlocks`). The source draws
+//!   the access as if these blocks were one span.
 
 use crate::source::{Op, Share, Source, lanes};
 use model::job::{Access, Clones, OwnBlocks, Shared, Stream};
@@ -13,7 +13,7 @@ use std::ops::Range;
 /// Bytes of a target that an access may use. Offsets are relative to `base` and multiples of `align`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
-    /// First byte on the target.
+    /// Offset of the first byte on the target.
     pub(super) base: u64,
     /// Length in bytes.
     pub(super) bytes: u64,
@@ -34,13 +34,13 @@ impl Span {
         bytes.checked_add(self.align - 1).map_or(u64::MAX, |b| self.down(b))
     }
 
-    /// Returns the last byte at which an operation of a size may begin, ignoring the grid.
+    /// Returns the last offset at which an operation of a size fits, ignoring the grid.
     #[inline]
     pub(super) fn room(self, size: u64) -> u64 {
         self.bytes.saturating_sub(size)
     }
 
-    /// Returns the number of grid points at which an operation of a size may begin; at least 1.
+    /// Returns the number of grid points at which an operation of a size fits; at least 1.
     #[inline]
     pub(super) fn starts(self, size: u64) -> u64 {
         if self.align.is_power_of_two() {
@@ -57,19 +57,19 @@ impl Span {
 pub(super) struct Target {
     /// Index among the stream's targets, and of its file among the worker's files.
     pub(super) index: usize,
-    /// Its size.
+    /// Size of the target in bytes.
     pub(super) bytes: u64,
     /// Alignment of offsets and lengths; at least 1.
     pub(super) align: u64,
 }
 
 impl Target {
-    /// Returns the span limited to the target, without a grid. Fails if operations of `largest` bytes do not fit.
+    /// Returns the part of the span that is on the target, without a grid. Fails if operations of `largest` bytes do not fit.
     pub(super) fn span(&self, offset_bytes: u64, span_bytes: u64, largest: u64) -> Result<Span, String> {
         let bytes = span_bytes.min(self.bytes.saturating_sub(offset_bytes));
         if largest > bytes {
             return Err(format!(
-                "no block of {} fits into the {} from offset {offset_bytes} of target {}; \
+                "no block of {} fits into the {} from offset {offset_bytes} to the end of target {}; \
                  choose smaller blocks, a larger target or another offset",
                 show_bytes(largest),
                 show_bytes(bytes),
@@ -85,7 +85,7 @@ impl Target {
     /// Builds the error for a number that violates the alignment.
     pub(super) fn misfit(&self, what: &str, bytes: u64) -> String {
         format!(
-            "target {} needs multiples of {} bytes, and {what} of {bytes} bytes is not one; \
+            "target {} needs multiples of {} bytes, and {what} of {bytes} bytes is not a multiple; \
              choose a multiple, or go through the page cache",
             self.index, self.align
         )
@@ -95,7 +95,7 @@ impl Target {
 /// Pieces of a target, each a multiple of the largest operation, so that no operation crosses two pieces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pieces {
-    /// Start of each piece if they are concatenated.
+    /// Start of each piece in the concatenation of all pieces.
     starts: Vec<u64>,
     places: Vec<Range<u64>>,
     bytes: u64,
@@ -117,7 +117,7 @@ impl Pieces {
         out
     }
 
-    /// Returns the total size in bytes.
+    /// Returns the total size of all pieces in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -131,7 +131,7 @@ impl Pieces {
     fn place(&self, offset: u64, length: u64) -> u64 {
         let at = self.starts.partition_point(|s| *s <= offset).saturating_sub(1);
         let (Some(start), Some(place)) = (self.starts.get(at), self.places.get(at)) else { return offset };
-        // An operation that would cross into the next piece is moved to the end of its own.
+        // Move an operation that would cross into the next piece to the end of its own piece.
         let room = (place.end - place.start).saturating_sub(length);
         place.start + (offset - start).min(room)
     }
@@ -139,9 +139,9 @@ impl Pieces {
 
 /// A source whose offsets are converted to pieces.
 pub struct Placed {
-    /// Draws operations on the concatenated pieces.
+    /// The source that draws operations on the concatenated pieces.
     pub inner: Box<dyn Source>,
-    /// Where the span is stored.
+    /// The pieces of the target.
     pub pieces: Pieces,
 }
 
@@ -188,7 +188,7 @@ pub fn own_blocks(
             .iter()
             .all(|l| l.reply_bytes == 0 && (l.align_bytes == 0 || l.align_bytes.is_multiple_of(transfer)));
     if let Some(blocks) = OwnBlocks::for_task(shared.layout, span_bytes, transfer, (task, tasks)) {
-        // An operation that crosses the end of a block would reach into the block of another worker.
+        // An operation that crosses the end of a block would enter another worker's block.
         if blocks.segments > 1 && !(has_one_size && blocks.block_bytes.is_multiple_of(transfer)) {
             return Err(format!(
                 "a file that is shared {layout} has blocks of {}, each of which takes a whole number of operations of one size; use one --bs that divides it, without --align, or --shared segmented",
@@ -215,20 +215,10 @@ pub fn lanes_of_task(
     target_align: &[u32],
     (share, who): (&Share, (u64, u64)),
 ) -> Result<Vec<Box<dyn Source>>, String> {
-    match (stream.shared, target_bytes, target_align) {
-        (Some(shared), [bytes], [align]) => shared_lanes(stream, shared, *bytes, *align, share, who),
-        _ => lanes(stream, target_bytes, target_align, share),
-    }
-}
-
-fn shared_lanes(
-    stream: &Stream,
-    shared: Shared,
-    bytes: u64,
-    align: u32,
-    share: &Share,
-    who: (u64, u64),
-) -> Result<Vec<Box<dyn Source>>, String> {
+    let (Some(shared), [bytes], [align]) = (stream.shared, target_bytes, target_align) else {
+        return lanes(stream, target_bytes, target_align, share);
+    };
+    let (bytes, align) = (*bytes, *align);
     let access = &stream.access;
     let target = Target { index: 0, bytes, align: u64::from(align.max(1)) };
     let span = target.span(access.offset_bytes, access.span_bytes, access.largest_bytes().into())?;
@@ -238,7 +228,7 @@ fn shared_lanes(
     }
     let own = blocks.bytes();
     let alone = Stream {
-        // It uses only its own part, regardless of other workers on the host.
+        // The worker uses only its own part, independent of other workers on the host.
         clones: Some(Clones::Same),
         shared: None,
         access: Access { offset_bytes: 0, span_bytes: own, ..access.clone() },
@@ -322,11 +312,11 @@ mod tests {
         let mut stream = Stream::plain(access, 1, 2, "sync");
         stream.access.lines[0].order = order.clone();
         (stream.access.offset_bytes, stream.access.span_bytes) = (8192, 1 << 20);
-        let shared = Shared { layout, passes: None };
+        stream.shared = Some(Shared { layout, passes: None });
         let share = Share { worker, workers: 2, seed: u64::from(worker), common: Arc::new(Common::new(1)) };
         let who = (host * 2 + u64::from(worker), 4);
         let mut lanes =
-            shared_lanes(&stream, shared, 2 << 20, 512, &share, who).unwrap_or_else(|why| panic!("{why}"));
+            lanes_of_task(&stream, &[2 << 20], &[512], (&share, who)).unwrap_or_else(|why| panic!("{why}"));
         let mut ops = vec![Op::NONE; count];
         lanes[0].refill(&mut ops);
         ops.iter().map(|op| op.offset).collect()

@@ -25,18 +25,18 @@ const NARROW: u16 = 60;
 const SPACIOUS_ROWS: u16 = 20;
 /// The help, line by line.
 const HELP: [&str; 9] = [
-    "q  end after this run; again: end at once. The results are kept, and the report follows",
+    "q  end after this run, q again: end at once; the report follows either way",
     "p  print plain progress lines instead",
     "h  close this help",
     "Ctrl-C ends at once, Ctrl-Z stops",
     "",
-    "-          unknown, or too few operations to say",
+    "-          unknown, or too few operations",
     "p50, p99   of the operations that completed since the last update",
     "pressure   share of the time in which some task waited (PSI)",
     "others     I/O on the disks of the targets that is not fathom's",
 ];
 
-/// Colours by meaning, or none.
+/// Colours by meaning. False draws without colours.
 #[derive(Clone, Copy)]
 struct Paint(bool);
 
@@ -94,7 +94,7 @@ pub(super) fn draw(frame: &mut Frame, state: &State, theme: Theme) {
     }
 }
 
-/// Takes rows from the top of the remaining area.
+/// Takes `rows` rows from the top of the remaining area.
 fn take(rest: &mut Rect, rows: u16) -> Rect {
     let rows = rows.min(rest.height);
     let taken = Rect { height: rows, ..*rest };
@@ -144,7 +144,7 @@ fn gauge(frame: &mut Frame, at: Rect, state: &State, theme: Theme) {
     frame.render_widget(Line::styled(line, Paint(theme.colours).style(Color::Green)), at);
 }
 
-/// Draws findings, worst first, then lasting messages, on at most a third of the remaining rows.
+/// Draws the findings, worst first, and then the lasting messages. They take at most a third of the remaining rows.
 fn findings(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Paint) {
     let rows = rest.height;
     let most = if rows < 4 { 1 } else { rows.div_ceil(3) };
@@ -153,7 +153,7 @@ fn findings(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Paint) {
     for found in &state.findings {
         let parts = wrap_text(&describe_finding(found), width);
         let room = usize::from(most) - lines.len().min(usize::from(most));
-        // A finding is shown completely if it fits, or else its beginning.
+        // Show a finding completely if it fits, otherwise only its beginning.
         let parts = if parts.len() > room { vec![fit(&describe_finding(found), width)] } else { parts };
         lines.extend(parts.into_iter().map(|l| Line::styled(l, paint.bad(found.finding.severity))));
     }
@@ -181,7 +181,7 @@ fn findings(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Paint) {
     }
 }
 
-/// `A04 HOLES_READ, 4K random read (2 runs): ...`.
+/// Formats a finding: `A04 HOLES_READ, 4K random read (2 runs): ...`.
 fn describe_finding(found: &CountedFinding) -> String {
     let finding = &found.finding;
     let runs = if found.runs > 1 { format!(" ({} runs)", found.runs) } else { String::new() };
@@ -216,7 +216,7 @@ fn footer(frame: &mut Frame, at: Rect, state: &State, paint: Paint) {
     frame.render_widget(Line::styled(fit(text, at.width.into()), paint.label()), at);
 }
 
-/// Replaces characters beyond ASCII: file names may contain any.
+/// Replaces characters beyond ASCII. File names may contain any character.
 fn replace_non_ascii(frame: &mut Frame) {
     for cell in &mut frame.buffer_mut().content {
         if !cell.symbol().is_ascii() {
@@ -225,16 +225,16 @@ fn replace_non_ascii(frame: &mut Frame) {
     }
 }
 
-/// Shown for an unknown value.
+/// Text for an unknown value.
 const UNKNOWN: &str = "-";
-/// Columns of labels and of figures, on wide and narrow screens.
+/// Columns of labels and of figures, for wide and narrow screens.
 const WIDE_COLUMNS: (usize, usize) = (12, 44);
 const NARROW_COLUMNS: (usize, usize) = (9, 23);
-/// Narrowest useful sparkline.
+/// Minimum columns of a useful sparkline.
 const SPARKLINE_COLUMNS_MIN: usize = 4;
-/// Heights of a character in a sparkline, without zero.
+/// Number of heights of a character in a sparkline, without zero.
 const SPARKLINE_LEVELS: u64 = 8;
-/// With fewer rows, the two rows of the device become one.
+/// With fewer rows than this, the two rows of the device become one.
 const DEVICE_LATENCY_ROWS: u16 = 12;
 
 /// One row of figures.
@@ -242,7 +242,7 @@ struct Figure<'a> {
     label: &'a str,
     text: String,
     series: Option<&'a Points>,
-    /// Highlighted.
+    /// Whether the figure is highlighted as bad.
     bad: bool,
 }
 
@@ -327,7 +327,7 @@ fn workload_figures(state: &State, narrow: bool) -> Vec<Figure<'_>> {
     lines
 }
 
-/// `, 31.2 in the device`.
+/// Formats the device's depth: `, 31.2 in the device`.
 fn device_depth(state: &State) -> String {
     let Some(Ok(device)) = state.seen.as_ref().map(|s| &s.counted.device) else { return String::new() };
     format!(", {} in the device", show_rate(device.in_flight))
@@ -382,7 +382,7 @@ fn show_known_share(share: &Known<f64>) -> String {
     share.as_ref().map_or_else(|_| UNKNOWN.into(), |share| show_share(*share))
 }
 
-/// What other processes do on our disks, and which process.
+/// Describes the I/O of other processes on the targets' disks, and which process does it. Returns whether it is bad.
 fn other_processes(seen: Option<&Sample>) -> (String, bool) {
     match seen.map(|s| (&s.counted.others, &s.culprit)) {
         None => (UNKNOWN.into(), false),
@@ -393,7 +393,7 @@ fn other_processes(seen: Option<&Sample>) -> (String, bool) {
     }
 }
 
-/// `78,912 IOPS  323 MB/s`.
+/// Formats two rates: `78,912 IOPS  323 MB/s`.
 fn show_rates(iops: f64, bytes_per_s: f64, narrow: bool) -> String {
     let between = if narrow { " " } else { "  " };
     format!("{} IOPS{between}{} MB/s", show_rate(iops), show_rate(bytes_per_s / 1e6))
@@ -405,7 +405,7 @@ fn show_latency(ns: Option<f64>) -> String {
 
 /// Columns of a figure in the table of results.
 const CELL_COLUMNS: usize = 11;
-/// Headings for screens of different widths.
+/// Headings of the results, for screens of different widths.
 const WIDE_HEADINGS: &[&str] = &["runs", "IOPS", "MB/s", "p50", "p99", "max"];
 const MEDIUM_HEADINGS: &[&str] = &["IOPS", "MB/s", "p99"];
 const NARROW_HEADINGS: &[&str] = &["IOPS"];
@@ -449,7 +449,7 @@ fn table_row(name: &str, cells: impl ExactSizeIterator<Item = String>, width: u1
     cells.fold(start, |line, cell| format!("{line}{cell:>CELL_COLUMNS$}"))
 }
 
-/// A cell of the table of results; an unknown value is not zero.
+/// Returns a cell of the table of results. An unknown value is not shown as zero.
 fn result_cell(named: &Named, column: &str) -> String {
     let row = &named.row;
     let [p50, p99, max] = row.latency_ns.map(|ns| ns.map(|ns| show_ns(ns as f64)));
@@ -464,10 +464,10 @@ fn result_cell(named: &Named, column: &str) -> String {
     text.unwrap_or_else(|| "-".into())
 }
 
-/// Headings on wide and narrow screens.
+/// Headings of the hosts, for wide and narrow screens.
 const WIDE_HOST_HEADINGS: &[&str] = &["IOPS", "p99", "state"];
 const NARROW_HOST_HEADINGS: &[&str] = &["IOPS", "state"];
-/// With at least this many remaining rows the table of hosts has a title, and a blank row after it.
+/// With at least this many remaining rows the table of hosts has a title and a blank row after the table.
 const HOST_TITLE_ROWS: u16 = 6;
 
 /// Draws the table of hosts, on at most half of the remaining rows.
@@ -509,7 +509,7 @@ fn draw_hosts(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Paint) {
     }
 }
 
-/// A cell of the table of hosts; an unknown value is not zero.
+/// Returns a cell of the table of hosts. An unknown value is not shown as zero.
 fn host_cell(host: &HostRow, column: &str) -> String {
     let text = match column {
         "IOPS" => host.iops.map(show_rate),
@@ -519,7 +519,7 @@ fn host_cell(host: &HostRow, column: &str) -> String {
     text.unwrap_or_else(|| "-".into())
 }
 
-/// Columns of a name, of a figure, and of the load.
+/// Columns of a device name, of a figure, and of the load.
 const NAME_COLUMNS: usize = 12;
 const FIGURE_COLUMNS: usize = 8;
 const LOAD_COLUMNS: usize = 11;
@@ -527,7 +527,7 @@ const LOAD_COLUMNS: usize = 11;
 const PROCESS_COLUMNS: usize = 24;
 /// Indent of a conclusion.
 const INDENT: &str = "  ";
-/// Calls shown per process.
+/// Maximum number of calls shown per process.
 const MOST_CALLS: usize = 2;
 
 /// A column: its heading, the narrowest screen that shows it, and its figure.
@@ -587,7 +587,7 @@ fn watch_title(frame: &mut Frame, at: Rect, observed: &Observed, paint: Paint) {
     frame.render_widget(Line::styled(text, paint.title()), at);
 }
 
-/// `cpu %  user 1.4  nice 0.0  system 0.5  iowait 1.7  steal 0.0  idle 96.4`.
+/// Formats the CPU shares: `cpu %  user 1.4  nice 0.0  system 0.5  iowait 1.7  steal 0.0  idle 96.4`.
 fn cpu_line(cpu: CpuShares) -> String {
     format!(
         "cpu %  user {:.1}  nice {:.1}  system {:.1}  iowait {:.1}  steal {:.1}  idle {:.1}",
@@ -662,7 +662,7 @@ fn device_name(device: &WatchedDevice) -> String {
     format!("{indent}{text}")
 }
 
-/// The load: `25-40 %`. A remark explains a load without a limit.
+/// Formats the load: `25-40 %`. A remark explains why a load has no upper limit.
 fn show_load(device: &WatchedDevice) -> String {
     let Some(Ok(Load { at_least_percent, at_most_percent, .. })) = &device.load else {
         return UNKNOWN.into();
@@ -720,7 +720,7 @@ fn process_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, paint: 
             "{:PROCESS_COLUMNS$}{read:>FIGURE_COLUMNS$}{write:>FIGURE_COLUMNS$}",
             format!("{who} ({id})")
         );
-        // A narrow screen only has room for the figures.
+        // A narrow screen has room only for the figures.
         if at.width >= NARROW {
             text += &format!("  {}", describe_process(process));
         }

@@ -1,27 +1,28 @@
 //! Preconditioning, disturbed runs, and which attempt at a run counts.
 //!
-//! Measuring and judging both use [`counting`]: of each unit it takes the last undisturbed attempt, otherwise the first.
+//! Measuring and judging both use [`counting`]. Of the attempts at a unit the last undisturbed one counts,
+//! otherwise the first.
 
 use crate::study::TargetLayout;
 use crate::units::{show_count, show_rate, show_share};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The writes before the first run that brought the storage into its steady state.
+/// The writes before the first run that brought the storage into a steady state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Preconditioned {
-    /// Bytes written from end to end, all passes together.
+    /// Bytes written from end to end in all passes.
     pub filled_bytes: u64,
-    /// ns that this took.
+    /// Duration of these writes in ns.
     pub filled_ns: u64,
-    /// The jobs that were run in rounds afterwards; empty if none writes.
+    /// The jobs that ran in rounds afterwards; empty if no job writes.
     pub rounds: Vec<Rounds>,
     /// Bytes written in the rounds.
     pub rounds_bytes: u64,
-    /// ns that the rounds took.
+    /// Duration of the rounds in ns.
     pub rounds_ns: u64,
-    /// Whether the rates of all these jobs had settled when the rounds ended; `None` without rounds.
+    /// Whether the rates of all these jobs had settled at the end of the rounds; `None` without rounds.
     pub settled: Option<bool>,
     /// Deviations from the plan, in sentences.
     pub notes: Vec<String>,
@@ -33,7 +34,7 @@ pub struct Preconditioned {
 pub struct Rounds {
     /// Index into the plan's jobs.
     pub job: usize,
-    /// Operations per second of each round, in the order of happening.
+    /// Operations per second of each round, in order of time.
     pub iops: Vec<f64>,
 }
 
@@ -44,17 +45,17 @@ pub struct Attempt {
     pub job: usize,
     /// How many times the job was measured before.
     pub repeat: u32,
-    /// How many times this very run was measured before.
+    /// Number of earlier attempts at this run.
     pub attempt: u32,
-    /// Operations per second offered, if the strategy chose them.
+    /// Offered operations per second; `None` if the job decides them.
     pub offered_iops: Option<u64>,
-    /// Whether others disturbed it.
+    /// Whether other processes or limits disturbed it.
     pub disturbed: bool,
     /// Whether it was complete.
     pub complete: bool,
 }
 
-/// The unit of repeating: a run, or a round if its runs are compared with one another.
+/// What is repeated after a disturbance: a run, or a round if its runs are compared with each other.
 pub type Unit = (Option<usize>, u32, Option<u64>);
 
 /// The runs that form a unit.
@@ -69,7 +70,7 @@ pub enum Pairing {
 }
 
 impl Attempt {
-    /// The unit that it is part of.
+    /// Returns the unit that the attempt belongs to.
     pub fn unit(&self, pairing: Pairing) -> Unit {
         match pairing {
             Pairing::Runs => (Some(self.job), self.repeat, self.offered_iops),
@@ -78,14 +79,14 @@ impl Attempt {
         }
     }
 
-    /// Whether the other is the same attempt at the same run, in another phase.
+    /// Returns whether the other is the same attempt at the same run, in another phase.
     pub fn is_of(&self, other: &Self) -> bool {
         (self.unit(Pairing::Runs), self.attempt) == (other.unit(Pairing::Runs), other.attempt)
     }
 }
 
-/// For each attempt whether it counts. Of a unit this is the last attempt that was undisturbed and has all the runs
-/// of the first one; without such an attempt, the first.
+/// Returns for each attempt whether it counts. For a unit, the last undisturbed attempt counts that has all runs of
+/// the first one. If there is none, the first attempt counts.
 pub fn counting(tried: &[Attempt], pairing: Pairing) -> Vec<bool> {
     if tried.iter().all(|a| a.attempt == 0) {
         return vec![true; tried.len()];
@@ -105,7 +106,7 @@ pub fn counting(tried: &[Attempt], pairing: Pairing) -> Vec<bool> {
 #[derive(Default)]
 struct Sum {
     disturbed: bool,
-    /// Runs that ended in order.
+    /// Number of complete runs.
     complete: usize,
 }
 
@@ -132,22 +133,23 @@ pub struct Disturbed {
 pub enum Disturbance {
     /// Other processes used the measured disks.
     ForeignIo {
-        /// Kernel names of the disks.
+        /// Kernel name of the disk.
         device: String,
         /// Bytes per second, read and written.
         bytes_per_s: f64,
-        /// Requests per second; `None` if large operations were split, so that others' requests cannot be counted.
+        /// Requests per second. `None` if large operations were split, because the requests of other processes
+        /// cannot be counted then.
         #[serde(default)]
         ios_per_s: Option<f64>,
     },
     /// The hypervisor took CPU time away.
     StolenCpu {
-        /// Part of the time of all CPUs.
+        /// Share of the time of all CPUs.
         share: f64,
     },
     /// A limit of a cgroup was changed.
     LimitChanged {
-        /// The limits that were set before, a line for each.
+        /// The limits before the change, one per line.
         before: String,
         /// The limits after the change.
         after: String,
@@ -167,16 +169,16 @@ impl Disturbance {
         match self {
             Self::ForeignIo { device, bytes_per_s, ios_per_s } => {
                 let mb_per_s = show_rate(bytes_per_s / 1e6);
-                // Older records have 0 if requests could not be counted.
+                // Older records have 0 instead of `None`.
                 let ios = ios_per_s.filter(|ios| *ios > 0.0);
                 let ios = ios.map_or(String::new(), |ios| format!(" ({} requests/s)", show_count(ios)));
                 format!("{mb_per_s} MB/s of others on {device}{ios}")
             }
             Self::StolenCpu { share } => {
-                format!("{} of the CPU time was taken by the hypervisor", show_share(*share))
+                format!("the hypervisor took {} of the CPU time", show_share(*share))
             }
             Self::LimitChanged { before, after } => {
-                format!("a limit was changed from outside: {}", changed_lines(before, after))
+                format!("another process changed a limit: {}", changed_lines(before, after))
             }
         }
     }
@@ -267,14 +269,14 @@ fn disturbances_are_described_with_their_numbers() {
     let words = Disturbed { attempt: 0, by: vec![foreign, stolen] }.describe();
     assert_eq!(
         words,
-        "240 MB/s of others on vda (1,920 requests/s); 4.2 % of the CPU time was taken by the hypervisor"
+        "240 MB/s of others on vda (1,920 requests/s); the hypervisor took 4.2 % of the CPU time"
     );
     let large = Disturbance::ForeignIo { device: "vda".into(), bytes_per_s: 297e6, ios_per_s: None };
     assert_eq!(large.describe(), "297 MB/s of others on vda");
     let limit = |before: &str, after: &str| {
         Disturbance::LimitChanged { before: before.into(), after: after.into() }.describe()
     };
-    assert_eq!(limit("a: 1\n", "a: 1\nb: 2\n"), "a limit was changed from outside: b: 2, which was not set");
-    assert_eq!(limit("a: 1", ""), "a limit was changed from outside: a: 1, which is no longer set");
-    assert_eq!(limit("a: 1", "a: 2"), "a limit was changed from outside: from a: 1 to a: 2");
+    assert_eq!(limit("a: 1\n", "a: 1\nb: 2\n"), "another process changed a limit: b: 2, which was not set");
+    assert_eq!(limit("a: 1", ""), "another process changed a limit: a: 1, which is no longer set");
+    assert_eq!(limit("a: 1", "a: 2"), "another process changed a limit: from a: 1 to a: 2");
 }

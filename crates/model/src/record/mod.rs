@@ -4,7 +4,7 @@
 //! CRC-32 of the rest of the line. JSON never holds a raw line feed, so the last line feed of a file ends its last
 //! complete frame.
 //!
-//! This is format 1. When a field changes its meaning, this module becomes `v1.rs` and stays readable.
+//! This is format 1. If a field changes its meaning, this module becomes `v1.rs` and can still read its files.
 
 pub mod attempts;
 pub mod stream;
@@ -28,79 +28,79 @@ use serde::{Deserialize, Serialize};
 /// Version of the session file.
 pub const FORMAT: u32 = 1;
 
-/// One piece of a session, in order of time.
+/// One part of a session. Frames are in order of time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Frame {
     /// First frame of every file.
     Header(Box<Header>),
-    /// Kernel text at a moment; inside a run it is part of that run.
+    /// Kernel text at a moment. Within a run it belongs to that run.
     Evidence(Box<Snapshot>),
     /// The writes before the first run, if the plan requests preconditioning.
     Preconditioned(Preconditioned),
     /// A run begins.
     RunStart(RunStart),
-    /// Some time of the run.
+    /// A run has ended: the one that the last `RunStart` began.
     Intervals(Intervals),
     /// A run has ended; closes the last `RunStart`.
     RunEnd(Box<RunEnd>),
-    /// Other processes disturbed the run that ended last.
+    /// Other processes or limits disturbed the run that ended last.
     Disturbed(Disturbed),
-    /// The results of all hosts, in the session that has their runs merged.
+    /// The results of all hosts, in the session with the merged runs.
     Fleet(Box<Fleet>),
-    /// Last frame of a file that was closed in order.
+    /// The last frame of a file that was closed normally.
     End(End),
 }
 
-/// A complete session, or the part of it that was written.
+/// A session, or the part of it that was written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// The plan, the machine and the abilities of fathom.
+    /// The plan, the machine, and the limits of fathom on it.
     pub header: Header,
     /// Evidence outside any run.
     pub evidence: Vec<Snapshot>,
-    /// The writes before the first run; `None` without any, or if the session ended during them.
+    /// The writes before the first run; `None` if there were none, or if the session ended during them.
     pub preconditioned: Option<Preconditioned>,
-    /// The runs that count, in the order of happening.
+    /// The runs that count, in order of time.
     pub runs: Vec<Run>,
-    /// Attempts at runs that count nowhere, since another attempt does.
+    /// Attempts that do not count because another attempt at the same run does.
     pub aside: Vec<Run>,
     /// The hosts, if their runs are merged into this session.
     pub fleet: Option<Box<Fleet>>,
-    /// The end; `None` if the program was killed.
+    /// How the session ended; `None` if fathom was killed.
     pub end: Option<End>,
 }
 
-/// A run of a command of the user that has ended.
+/// A completed run of a user's command.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandRecord<'r> {
     /// The run with the snapshots around it.
     pub run: &'r Run,
-    /// What the parent process knows.
+    /// What only the parent process knows.
     pub end: &'r CommandEnd,
 }
 
-/// Why frames do not add up to a record.
+/// Why frames do not form a record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Disorder {
     /// The first frame is not a header.
     #[error("this is not a session file: it does not begin with a header")]
     NoHeader,
-    /// Written by a later version.
+    /// A later version wrote the file.
     #[error(
         "this session file has format {0}, and this fathom reads format {FORMAT} at most; use the fathom that wrote it or a later one"
     )]
     FromTheFuture(u32),
-    /// A frame in an invalid position.
+    /// A frame is in an invalid position.
     #[error("frame {0} ({1}) is in the wrong place")]
     Misplaced(usize, &'static str),
-    /// An index that names nothing.
+    /// An index refers to nothing.
     #[error("frame {0} names {1} {2}, which the plan does not have")]
     Dangling(usize, &'static str, usize),
 }
 
 impl Record {
-    /// A session that has just begun.
+    /// Creates the record of a session that has just begun.
     pub fn new(header: Header) -> Self {
         let (evidence, runs, aside) = (Vec::new(), Vec::new(), Vec::new());
         Self { header, evidence, preconditioned: None, runs, aside, fleet: None, end: None }
@@ -109,7 +109,7 @@ impl Record {
     /// Builds a record from frames.
     ///
     /// # Errors
-    /// [`Disorder`] if the frames contradict one another.
+    /// [`Disorder`] if the frames contradict each other.
     pub fn from_frames(frames: impl IntoIterator<Item = Frame>) -> Result<Self, Disorder> {
         let mut frames = frames.into_iter().enumerate();
         let Some((_, Frame::Header(header))) = frames.next() else { return Err(Disorder::NoHeader) };
@@ -194,7 +194,7 @@ impl Record {
         Ok(())
     }
 
-    /// Marks the attempt that ended last, all its phases.
+    /// Marks all phases of the attempt that ended last.
     fn mark_disturbed(&mut self, at: usize, by: &Disturbed) -> Result<(), Disorder> {
         let last = self.runs.last().map(Run::attempt).filter(|a| a.attempt == by.attempt);
         let Some(last) = last else { return Err(Disorder::Misplaced(at, "after another attempt")) };
@@ -203,7 +203,7 @@ impl Record {
         Ok(())
     }
 
-    /// Takes away the attempts that do not count.
+    /// Moves the attempts that do not count to `aside`.
     fn remove_uncounted_attempts(&mut self) {
         let tried: Vec<Attempt> = self.runs.iter().map(Run::attempt).collect();
         let mut counts = counting(&tried, self.header.plan.pairing()).into_iter();
@@ -212,10 +212,10 @@ impl Record {
         (self.runs, self.aside) = (runs, aside);
     }
 
-    /// All that were measured, counting or not, in the order of happening.
+    /// Returns all attempts, whether or not they count, in order of time.
     pub fn measured(&self) -> Vec<&Run> {
         let mut all: Vec<&Run> = self.runs.iter().chain(&self.aside).collect();
-        // Each of the two is in order already.
+        // Both lists are in order already.
         if !self.aside.is_empty() {
             all.sort_by_key(|r| r.start.at_ns);
         }
@@ -227,7 +227,7 @@ impl Record {
         self.runs.iter().filter(move |r| (r.start.job, r.start.phase) == (job, phase))
     }
 
-    /// The runs of a command that have ended, with any exit code.
+    /// Returns the runs of a command that have ended, with any exit code.
     pub fn command_runs(&self, command: usize) -> impl Iterator<Item = CommandRecord<'_>> {
         let runs = self.runs.iter().filter(move |run| run.start.job == command);
         runs.filter_map(|run| Some(CommandRecord { run, end: run.end.as_ref()?.command.as_deref()? }))
@@ -249,13 +249,13 @@ pub struct Header {
     pub version: String,
     /// Start time, RFC 3339.
     pub started: String,
-    /// The command line, and the targets and jobs that it leads to.
+    /// The plan: the command line, and the targets and jobs that follow from it.
     pub plan: Plan,
-    /// The hosts that participate; one unless several were requested.
+    /// The hosts of the measurement; usually one.
     pub hosts: Vec<Machine>,
-    /// The clock of the stamps.
+    /// The clock of the timestamps.
     pub clock: Clock,
-    /// Limits of fathom itself on this machine.
+    /// The limits of fathom itself on this machine.
     #[serde(default)]
     pub self_test: SelfTest,
 }
@@ -272,19 +272,18 @@ pub struct SelfTest {
     pub trials: Vec<Trial>,
 }
 
-/// A job that was partly run before the first run, to see whether it works on this machine and which calls it
-/// makes.
+/// A job that was partly run before the first run, to find out whether it works on this machine and which system
+/// calls it makes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trial {
     /// Index of the job.
     pub job: usize,
-    /// Bytes that were moved; or why there will be no run of this job.
+    /// Bytes that the trial moved, or why this job has no run.
     pub moved_bytes: Known<u64>,
-    /// Why its engine cannot be set up, without the engine's name and without a suggestion; `None` if it was set
-    /// up.
+    /// Why the engine cannot be set up, without the engine's name and without advice; `None` if it was set up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,
-    /// System calls of its workers for these bytes, or why they were not counted.
+    /// System calls of the workers for these bytes, or why they were not counted.
     pub calls: Known<u64>,
 }
 
@@ -297,18 +296,18 @@ pub struct Ceiling {
     pub phase: usize,
     /// Index of the stream.
     pub stream: usize,
-    /// ns per operation of the loop without storage (engine `null`), with the data of its writes.
+    /// Time per operation of the loop without storage (engine `null`), including the data of writes, in ns.
     pub loop_ns: Known<f64>,
-    /// ns per operation through the kernel's interface and back, nothing done there (`io_uring:nop`).
+    /// Time per operation through the kernel's interface without any I/O (`io_uring:nop`), in ns.
     pub interface_ns: Known<f64>,
 }
 
-/// The clock that stamps operations.
+/// The clock of the timestamps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clock {
     /// `tsc` or `clock_monotonic`.
     pub name: String,
-    /// The reason for this clock, if it is the fallback.
+    /// Why this clock is used; `None` if it is the preferred one.
     pub reason: Option<String>,
     /// Measured cost of reading the clock, in picoseconds.
     pub cost_ps: u64,
@@ -322,23 +321,23 @@ pub struct RunStart {
     /// Index of the phase of the job; each phase of a repeat is its own run here.
     #[serde(default)]
     pub phase: usize,
-    /// How many times this job was measured before.
+    /// Number of times that this job was measured before.
     pub repeat: u32,
-    /// Number of earlier attempts at this run, which others disturbed; 0 in older files.
+    /// Number of earlier, disturbed attempts at this run; 0 in older files.
     #[serde(default, skip_serializing_if = "is_first")]
     pub attempt: u32,
-    /// Operations per second offered in an open loop, if the strategy chose them instead of the job.
+    /// Operations per second offered in an open loop, if the strategy chose them. `None` if the job decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_iops: Option<u64>,
     /// Index into the header's hosts.
     pub host: usize,
     /// ns since the session began.
     pub at_ns: u64,
-    /// Bytes of each target that are there to be touched, after preparation.
+    /// Size of each target after preparation, in bytes.
     pub target_bytes: Vec<u64>,
 }
 
-// serde hands over a reference.
+// serde passes a reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_first(attempt: &u32) -> bool {
     *attempt == 0
@@ -351,16 +350,16 @@ pub struct Run {
     pub start: RunStart,
     /// Its time series.
     pub intervals: Vec<Interval>,
-    /// Kernel text of its moments.
+    /// Kernel text during the run.
     pub evidence: Vec<Snapshot>,
-    /// Its end; `None` if the program was killed during the run.
+    /// How the run ended; `None` if fathom was killed during the run.
     pub end: Option<RunEnd>,
-    /// The disturbance, as decided after the run.
+    /// The disturbance of the run, decided after its end; `None` if it was undisturbed.
     pub disturbed: Option<Disturbed>,
 }
 
 impl Run {
-    /// The attempt that this run is.
+    /// Returns which attempt at which run this is.
     pub fn attempt(&self) -> Attempt {
         let RunStart { job, repeat, attempt, offered_iops, .. } = self.start;
         let complete = self.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete);
@@ -379,21 +378,23 @@ pub struct RunEnd {
     pub streams: Vec<StreamEnd>,
     /// One entry for each worker.
     pub workers: Vec<WorkerEnd>,
-    /// ns from the last completion to the end of the final sync; `None` if nothing was written or the sync failed.
+    /// Time from the last completion to the end of the final sync, in ns; `None` if nothing was written or the sync
+    /// failed.
     pub sync_ns: Option<u64>,
-    /// Syncs and closes of targets after the last operation that failed. Sessions of older versions have a sentence in the notes instead.
+    /// Failed syncs and closes of targets after the last operation. Sessions of older versions have a sentence in
+    /// the notes instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sync_failures: Vec<SyncFailure>,
-    /// CPU time of the process in user space and in the kernel while workers ran, in ns, including threads of
+    /// CPU time of the process while workers ran, in user space and in the kernel, in ns. It includes threads of
     /// libraries and of the kernel. `None` if it was not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_ns: Option<[u64; 2]>,
-    /// How long fathom as a whole stood still, according to its watchdog thread; `None` without a watchdog.
+    /// Time for which fathom as a whole was stopped, as its watchdog thread noticed; `None` without a watchdog.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub still: Option<Known<Still>>,
-    /// Incidents, in sentences: pages that stayed cached, dirty data that did not settle.
+    /// Incidents as sentences, such as pages that stayed cached or dirty data that did not settle.
     pub notes: Vec<String>,
-    /// Facts about a user's command; `None` if fathom itself did the I/O.
+    /// What the parent process knows about a user's command; `None` if fathom did the I/O.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Box<CommandEnd>>,
 }
@@ -405,7 +406,7 @@ pub struct SyncFailure {
     pub target: usize,
     /// The call that failed.
     pub call: SyncedBy,
-    /// The error number; 0 if the kernel gave none.
+    /// The error number; 0 if the kernel reported none.
     pub errno: i32,
 }
 
@@ -430,14 +431,14 @@ impl SyncedBy {
 }
 
 /// Times for which fathom or the machine was stopped or frozen, and samples of the workers' states. A watchdog
-/// thread that only sleeps woke up too late without waiting for a CPU.
+/// thread, which only sleeps, woke up too late although it did not wait for a CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Still {
-    /// How often.
+    /// Number of stops.
     pub times: u32,
-    /// Longest of them in ns.
+    /// Longest stop in ns.
     pub longest_ns: u64,
-    /// All together, in ns.
+    /// Total time of all stops in ns.
     pub total_ns: u64,
     /// The states of the workers, or why they could not be sampled; `None` in records from before they were
     /// sampled.
@@ -448,7 +449,7 @@ pub struct Still {
 /// Samples of the workers' states, all workers of a run together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerStates {
-    /// All samples.
+    /// Number of samples.
     pub samples: u64,
     /// Samples that found a worker stopped: by a signal, by a tracer, or in a freezer.
     pub stopped: u64,
@@ -460,7 +461,7 @@ pub struct WorkerStates {
 }
 
 impl RunEnd {
-    /// The end of a run that never began.
+    /// Creates the end of a run that never began.
     pub fn without(ending: RunEnding) -> Self {
         Self {
             at_ns: 0,
@@ -481,46 +482,47 @@ impl RunEnd {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "how", content = "why")]
 pub enum RunEnding {
-    /// The measured window was filled.
+    /// The measured window is complete.
     Complete,
     /// A signal ended it.
     Interrupted,
-    /// An error ended it, in a sentence.
+    /// An error ended it; the sentence describes the error.
     Failed(String),
-    /// It ended before the first run: facts about the target would have invalidated the number, in a sentence.
+    /// The session ended before the first run, because a fact about the target would have invalidated the number.
+    /// The sentence describes it.
     NotMeasured(String),
 }
 
-/// The end of a session.
+/// How a session ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct End {
     /// How it ended.
     pub ending: RunEnding,
     /// Incidents since the last run, in sentences.
     pub notes: Vec<String>,
-    /// Drift of the time stamp clock against the kernel's over the session, in parts per million; `None` if it is
-    /// the kernel's clock.
+    /// Drift of the time stamp counter since the start, relative to the kernel's clock, in parts per million;
+    /// `None` if the kernel's clock is used.
     pub clock_drift_ppm: Option<f64>,
 }
 
 /// First line of every session file.
 pub const MAGIC: &str = "fathom session 1\n";
-/// Largest session file that is read: the limit for writing, plus room for the end.
+/// Maximum size of a session file that is read: the limit for writing, plus room for the last frames.
 pub const MAX_FILE_BYTES: u64 = 80 << 20;
 
 /// Why bytes are not a session.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// Not a session file.
+    /// The file does not begin like a session.
     #[error("this is not a session file: its first line is not 'fathom session 1'")]
     NoMagic,
-    /// A beginning without its first frame.
-    #[error("it is empty: fathom was killed before the first run")]
+    /// The file has no complete first frame.
+    #[error("the session is empty: fathom was killed before the first run")]
     Headless,
-    /// The file itself.
+    /// The file cannot be read.
     #[error(transparent)]
     File(#[from] std::io::Error),
-    /// A frame in the middle is damaged.
+    /// A frame before the last one is damaged.
     #[error("line {line} is damaged: {why}")]
     Damaged {
         /// Line number, from 1.
@@ -528,7 +530,7 @@ pub enum Unreadable {
         /// The error in it.
         why: String,
     },
-    /// The frames contradict one another.
+    /// The frames contradict each other.
     #[error(transparent)]
     Disorder(#[from] Disorder),
 }
@@ -542,10 +544,11 @@ pub fn encode(frame: &Frame) -> Result<String, serde_json::Error> {
     Ok(format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes())))
 }
 
-/// Reads the bytes of a file. The flag is true if a torn last frame was dropped.
+/// Parses the bytes of a session file. The flag is true if an incomplete last frame was dropped.
 ///
 /// # Errors
-/// [`Unreadable`] for anything but a session whose last frame may be torn.
+///
+/// [`Unreadable`] if the bytes are not a session. Only the last frame may be incomplete.
 pub fn decode(bytes: &[u8]) -> Result<(Record, bool), Unreadable> {
     let Some(body) = bytes.strip_prefix(MAGIC.as_bytes()) else {
         let begun = MAGIC.as_bytes().starts_with(bytes);

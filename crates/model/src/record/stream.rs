@@ -13,40 +13,41 @@ use std::collections::BTreeMap;
 pub struct StreamEnd {
     /// Index of the stream in its phase.
     pub stream: usize,
-    /// Length of the measured window that was really used, in ns.
+    /// Length of the measured window that was used, in ns.
     pub window_ns: u64,
-    /// Operations in flight times ns within the window, counted apart from the latencies.
+    /// Integral of the operations in flight over the window, in operations times ns. It is counted separately from
+    /// the latencies.
     pub depth_ns: u64,
     /// Totals per kind within the window.
     pub kinds: BTreeMap<Kind, KindEnd>,
-    /// All operations submitted, including warm-up and drain: the ledger compares them with the counters of lower
+    /// All submitted operations, including warm-up and drain. The ledger compares them with the counters of lower
     /// layers.
     pub issued: BTreeMap<Kind, Issued>,
-    /// Time inside calls that submitted operations without waiting, one entry for each call within the window.
+    /// Duration of each call within the window that submitted operations without waiting.
     #[serde(default)]
     pub submit: Histogram,
-    /// Its last values, if it ends as soon as they are steady.
+    /// The last rates, if the stream ends as soon as its rate is steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steadied: Option<Steadied>,
-    /// How compressible and repetitive the written data are, measured on a second copy; `None` if nothing is
+    /// How compressible and repetitive the written data is, measured on a second copy; `None` if nothing is
     /// written.
     #[serde(default)]
     pub data: Option<Written>,
-    /// Totals of each worker on each target within the window, if requested.
+    /// Totals of each worker on each target within the window; empty unless requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<LaneEnd>,
-    /// How far a replay could follow its capture; `None` of anything else.
+    /// How closely a replay followed its capture; `None` without a replay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Replayed>,
-    /// The replayed load as seen by the device's driver, like the capture's; or why it is not known. `None` without
-    /// a replay.
+    /// The replayed load at the device's driver, measured like the capture, or why it is unknown. `None` without a
+    /// replay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_driver: Option<Known<AtDriver>>,
-    /// Its reads and writes by priority, if some have their own.
+    /// Reads and writes by priority; empty unless some operations have their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub priorities: Vec<PriorityEnd>,
-    /// Operations completed while the load of all hosts ran, if several hosts ran and not all equally long; rates
-    /// count only these.
+    /// Operations completed while the load of all hosts ran; `None` if there is one host, or if all hosts ran
+    /// equally long. Rates count only these operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common: Option<Common>,
 }
@@ -56,14 +57,14 @@ pub struct StreamEnd {
 pub struct PriorityEnd {
     /// Kind of operation.
     pub kind: Kind,
-    /// The priority given to the kernel, for the operations or their thread; `None` for neither.
+    /// The priority given to the kernel, of the operations or of their thread; `None` if neither has one.
     pub priority: Option<IoPriority>,
-    /// From the submission to the completion.
+    /// Latency from the submission to the completion.
     pub latency: Histogram,
 }
 
 impl PriorityEnd {
-    /// Adds operations to those of the same kind and priority.
+    /// Adds operations to the entry with the same kind and priority.
     pub fn add(all: &mut Vec<Self>, one: &Self) {
         match all.iter_mut().find(|of| of.kind == one.kind && of.priority == one.priority) {
             Some(same) => same.latency.merge(&one.latency),
@@ -84,19 +85,19 @@ pub struct Common {
 /// Requests of a load at the driver of its device, from issue to completion.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AtDriver {
-    /// Mean number in flight, from the first issue to the last completion; `None` if completions are missing.
+    /// Mean number of requests in flight, from the first issue to the last completion; `None` if completions are
+    /// missing.
     pub depth: Option<f64>,
     /// Number of requests by kind, and their latencies.
     pub kinds: BTreeMap<Kind, (u64, Histogram)>,
 }
 
-/// Totals of a worker on one target, or on all targets if it does not separate them.
+/// Totals of a worker on one target, or on all targets if it does not separate targets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LaneEnd {
     /// Index of the worker in the phase.
     pub worker: u32,
-    /// Index among its lanes: that of the target if each target has a lane, or if operations are separated by
-    /// target.
+    /// Index of the lane: that of the target if each target has a lane, or if operations are separated by target.
     pub lane: u32,
     /// Totals per kind within the window.
     pub kinds: BTreeMap<Kind, LaneKind>,
@@ -114,19 +115,19 @@ pub struct LaneKind {
     pub course: Vec<Bucket>,
 }
 
-/// Latencies of an interval: count, minimum and maximum in ns, sum, and sum of squares.
+/// Latencies in an interval: count, minimum in ns, maximum in ns, sum, and sum of squares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Bucket(pub u64, pub u64, pub u64, pub u64, pub f64);
 
 impl Bucket {
-    /// The latencies of a histogram, each as large as its bucket.
+    /// Summarizes the latencies of a histogram. Each counts as the value of its bucket.
     pub fn from_histogram(latency: &Histogram) -> Self {
         let squares = latency.counts().map(|(ns, count)| count as f64 * (ns as f64).powi(2)).sum();
         let (min, max) = (latency.min_ns().unwrap_or(0), latency.max_ns().unwrap_or(0));
         Self(latency.count(), min, max, latency.sum_ns(), squares)
     }
 
-    /// Both together.
+    /// Adds up two buckets.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let min = match (self.0, other.0) {
@@ -154,10 +155,10 @@ impl Bucket {
 pub struct KindEnd {
     /// Bytes moved.
     pub bytes: u64,
-    /// Latencies; its count is the number of operations that moved all their bytes. From the intended start in an open
-    /// loop, from the submission otherwise.
+    /// Latencies of the operations that moved all their bytes: in an open loop from the intended start, otherwise
+    /// from the submission. The count is the number of these operations.
     pub latency: Histogram,
-    /// In an open loop: from the submission to the completion, and from the intended start to the submission.
+    /// The two parts of the latency in an open loop; `None` in a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<OpenLoop>,
 }
@@ -165,9 +166,9 @@ pub struct KindEnd {
 /// The two parts of latency in an open loop.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OpenLoop {
-    /// From the submission to the completion.
+    /// Service time, from the submission to the completion.
     pub service: Histogram,
-    /// From the intended start to the submission.
+    /// Lateness, from the intended start to the submission.
     pub lateness: Histogram,
 }
 
@@ -182,11 +183,11 @@ pub struct Issued {
     pub errors: BTreeMap<i32, u64>,
     /// Operations that moved fewer bytes than requested.
     pub short: u64,
-    /// Longest latency, the drain included.
+    /// Longest latency in ns, including the drain.
     pub max_ns: u64,
 }
 
-/// Entry of [`WorkerEnd::used`] if the data of the next write are made while the queue is full.
+/// Entry of [`WorkerEnd::used`] if the data of the next write is made while the queue is full.
 pub const PREPARES_AHEAD: &str = "data of the next write made while waiting";
 
 /// The cost of a worker, and how it ended.
@@ -196,11 +197,11 @@ pub struct WorkerEnd {
     pub worker: u32,
     /// Index of its stream.
     pub stream: usize,
-    /// ns between its first and last stamp.
+    /// Time between the first and the last timestamp, in ns.
     pub wall_ns: u64,
-    /// CPU time in user space in that time.
+    /// CPU time in user space in that time, in ns.
     pub user_ns: u64,
-    /// CPU time in the kernel in that time.
+    /// CPU time in the kernel in that time, in ns.
     pub system_ns: u64,
     /// Voluntary and involuntary context switches.
     pub switches: [u64; 2],
@@ -210,28 +211,28 @@ pub struct WorkerEnd {
     /// Cycles and instructions in that time, or why they were not counted.
     #[serde(default = "not_asked")]
     pub counted: Known<[u64; 2]>,
-    /// The depth that it found, if it searched for one.
+    /// The depth that the worker found; `None` if it did not search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<FoundDepth>,
-    /// Operations in flight and per call, if a format needs them.
+    /// Operations in flight and per call; `None` unless a format needs them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth_counts: Option<DepthCounts>,
-    /// Turns of the loop; operations per turn show how busy it was.
+    /// Turns of the loop. Operations per turn show how busy the loop was.
     pub turns: u64,
-    /// Operations that completed, warm-up and drain included.
+    /// Completed operations, including warm-up and drain.
     #[serde(default)]
     pub ops: u64,
-    /// ns that it was ready to run and waited for a CPU, or why that is not known.
+    /// Time that the worker was ready to run but waited for a CPU, in ns, or why it is unknown.
     #[serde(default = "not_asked_for_waiting")]
     pub ready_ns: Known<u64>,
-    /// Bytes and calls that the kernel counted for it in that time, or why they are not known.
+    /// Bytes and calls that the kernel charged to the worker in that time, or why they are unknown.
     #[serde(default = "not_asked_for_io")]
     pub io: Known<ThreadIo>,
-    /// Features that the engine really used: `registered buffers`, ...
+    /// Features that the engine used, such as `registered buffers`.
     pub used: Vec<String>,
     /// Features that the kernel refused, with the reason.
     pub fallbacks: Vec<String>,
-    /// Why it ended early.
+    /// Why the worker ended early; `None` if it did not.
     pub error: Option<String>,
 }
 
@@ -259,17 +260,17 @@ impl Default for WorkerEnd {
     }
 }
 
-/// Cycles and instructions in older files.
+/// Value of the cycles and instructions in older files.
 fn not_asked() -> Known<[u64; 2]> {
     Err("cycles and instructions were not requested".into())
 }
 
-/// Time of waiting for a CPU in older files.
+/// Value of the time waiting for a CPU in older files.
 fn not_asked_for_waiting() -> Known<u64> {
     Err("the time waiting for a CPU was not requested".into())
 }
 
-/// The kernel's count of a worker's I/O in older files.
+/// Value of the kernel's I/O counts in older files.
 fn not_asked_for_io() -> Known<ThreadIo> {
     Err("the kernel's I/O counts of each worker were not requested".into())
 }
@@ -295,10 +296,11 @@ pub struct ThreadIo {
 }
 
 impl ThreadIo {
-    /// Parses the text of that file.
+    /// Parses the text of `/proc/thread-self/io`.
     ///
     /// # Errors
-    /// The line that is missing or not a number.
+    ///
+    /// The line that is missing or is not a number.
     pub fn parse(text: &str) -> Known<Self> {
         let number = |key: &str| -> Known<u64> {
             let line = text.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix(':'));
@@ -341,12 +343,12 @@ impl ThreadIo {
     }
 }
 
-/// A part of the run: neighbouring intervals of one second or less.
+/// A part of a run's time series.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intervals {
-    /// The intervals, in time order for each stream.
+    /// The intervals of all streams, for each stream in order of time.
     pub rows: Vec<Interval>,
-    /// How many neighbours were merged to keep the file small; 0 when none.
+    /// Number of adjacent intervals that were merged to keep the file small; 0 if none.
     pub merged: u64,
 }
 
@@ -356,13 +358,13 @@ pub struct Interval {
     /// Index of the stream in its phase.
     #[serde(rename = "s")]
     pub stream: usize,
-    /// First ns, since the run's start.
+    /// Start in ns since the run began.
     #[serde(rename = "a")]
     pub start_ns: u64,
-    /// Last ns.
+    /// End in ns since the run began.
     #[serde(rename = "b")]
     pub end_ns: u64,
-    /// Operations in flight times ns.
+    /// Integral of the operations in flight over the interval, in operations times ns.
     #[serde(rename = "d")]
     pub depth_ns: u64,
     /// Completed operations by kind.
@@ -374,7 +376,7 @@ pub struct Interval {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell(pub u64, pub u64, pub u64, pub u64, pub u64);
 
-/// Columns of each table.
+/// Number of columns in each table.
 pub const COLUMNS: usize = 7;
 
 /// Counts of a worker at each submission and each collection of completions.
@@ -385,12 +387,12 @@ pub struct DepthCounts {
     pub level: [u64; COLUMNS],
     /// Submissions by their number of operations: 0, 1 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64, 65 and more.
     pub submit: [u64; COLUMNS],
-    /// Completions seen together by their number, in the same columns.
+    /// Collections of completions by their number of completions, in the same columns.
     pub complete: [u64; COLUMNS],
 }
 
 impl DepthCounts {
-    /// Nothing counted.
+    /// Counts of zero.
     pub const NONE: Self = Self { level: [0; COLUMNS], submit: [0; COLUMNS], complete: [0; COLUMNS] };
 
     /// Counts a submission of `operations`, after which `in_flight` are in flight.
@@ -417,12 +419,12 @@ impl DepthCounts {
     }
 }
 
-/// The column for a number in flight. The lower bounds of the columns are powers of two.
+/// Returns the column for a number in flight. The lower bounds of the columns are powers of two.
 fn level_column(in_flight: u32) -> usize {
     (in_flight.max(1).ilog2() as usize).min(COLUMNS - 1)
 }
 
-/// The column for a number of operations. The upper bounds are 0 and powers of two from 4 on.
+/// Returns the column for a number of operations. The upper bounds are 0, and powers of two from 4 on.
 fn call_column(operations: u32) -> usize {
     match operations {
         0 => 0,

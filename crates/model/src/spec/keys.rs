@@ -7,7 +7,7 @@
 use super::foreign::{self, Foreign, Tool, diskspd, fio, other, seconds, unchanged};
 use super::number::{count, percent, rate, size, time, time_limit, whole, word, word_of};
 use super::{JobSpec, LineSpec, PhaseSpec, StreamSpec};
-use crate::errno::{by_direction, ignored_errors, of_ignored_errors};
+use crate::errno::{by_direction, format_ignored_errors, ignored_errors};
 use crate::job::{Advice, Clones, Order, Positions};
 use crate::spec;
 use crate::spec::number::{
@@ -749,7 +749,7 @@ pub const KEYS: &[Key] = &[
         "[KIND:]ERROR,...",
         "Errors that do not count towards --max-errors, by name or number, or all; they are still counted and reported: write:ENOSPC",
         &[Run],
-        value!(resolved.ignored_errors, t => ignored_errors(t), v => of_ignored_errors(v)),
+        value!(resolved.ignored_errors, t => ignored_errors(t), v => format_ignored_errors(v)),
     )
     .elsewhere(&[fio("ignore_error", "EIO,ENOSPC", |t| unchanged(&by_direction(t)))]),
     key(

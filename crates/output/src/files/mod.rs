@@ -17,7 +17,7 @@ use tempfile::NamedTempFile;
 /// Reads a regular file of at most `most` bytes.
 ///
 /// # Errors
-/// As [`open`], and for larger files.
+/// As [`open`], and if the file is larger.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -27,26 +27,26 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether a file begins with these bytes. An unreadable file does not.
+/// Returns whether a file begins with these bytes. An unreadable file does not.
 pub fn begins_with(path: &Path, start: &[u8]) -> bool {
     let mut bytes = Vec::new();
     let read = open(path).and_then(|file| file.take(start.len() as u64).read_to_end(&mut bytes));
     read.is_ok() && bytes == start
 }
 
-/// The content of a path that may be a small file.
+/// The result of reading a path that may be a small file.
 pub enum Small {
     /// A small file with these bytes.
     Read(Vec<u8>),
-    /// A larger regular file. Nothing was read: it may be about to be measured.
+    /// A larger regular file. It was not read, because fathom may be about to measure it.
     Large,
     /// A directory, a device or another special file.
     NoFile,
-    /// Missing or unreadable.
+    /// The path does not exist, or cannot be read.
     Unread,
 }
 
-/// Reads a regular file of at most `most` bytes. Does not touch a larger one.
+/// Reads a regular file of at most `most` bytes. Reads nothing of a larger one.
 pub fn small(path: &Path, most: u64) -> Small {
     match std::fs::metadata(path) {
         Err(_) => Small::Unread,
@@ -69,19 +69,19 @@ const TEMPORARY_NAME: (&str, &str) = (".fathom-", ".new");
 /// A temporary file older than this belongs to a killed process.
 const STALE_AFTER: Duration = Duration::from_secs(3600);
 
-/// Who may read a new file.
+/// The users who may read a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readers {
-    /// Its owner alone.
+    /// Only its owner.
     Owner,
-    /// As the umask allows.
+    /// The users that the umask allows.
     Umask,
 }
 
 /// Creates a file.
 ///
 /// # Errors
-/// [`io::ErrorKind::AlreadyExists`] if the name is taken, or why it cannot be created.
+/// [`io::ErrorKind::AlreadyExists`] if the name is taken, or another error.
 pub fn create(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
     let dir = directory(path);
     remove_stale(dir);
@@ -92,16 +92,17 @@ pub fn create(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
 /// Replaces a file atomically.
 ///
 /// # Errors
-/// Why it cannot be created. The old file is then unchanged.
+/// Why the new file cannot be written. The old file is then unchanged.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let dir = directory(path);
     write_temporary(dir, bytes, Readers::Owner)?.persist(path).map_err(|e| e.error)?;
     sync_directory(dir)
 }
 
-/// Replaces a file atomically; the new one gets the mode and owner of `was`.
+/// Replaces a file atomically. The new file gets the mode and owner of `was`.
 ///
 /// # Errors
+///
 /// As [`replace`].
 pub fn replace_as(path: &Path, bytes: &[u8], was: Option<&Metadata>) -> io::Result<()> {
     let dir = directory(path);
@@ -118,17 +119,18 @@ pub fn replace_as(path: &Path, bytes: &[u8], was: Option<&Metadata>) -> io::Resu
     Ok(())
 }
 
-/// A file written piece by piece, which replaces the old one when it is complete.
+/// A file that is written piece by piece, and replaces the old one when it is complete.
 pub struct Growing {
     file: NamedTempFile,
     path: PathBuf,
 }
 
 impl Growing {
-    /// Begins the file in the directory of its final name, links followed.
+    /// Begins the file in the directory of its final name. Follows symbolic links.
     ///
     /// # Errors
-    /// Why it cannot be created.
+    ///
+    /// Why the file cannot be created.
     pub fn begin(path: &Path) -> io::Result<Self> {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let dir = directory(&path);
@@ -152,7 +154,7 @@ impl Growing {
     /// Gives the file its name.
     ///
     /// # Errors
-    /// Why it cannot have the name. The old file is then unchanged.
+    /// Why the file cannot get the name. The old file is then unchanged.
     pub fn finish(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         self.file.persist(&self.path).map_err(|e| e.error)?;
@@ -182,7 +184,7 @@ fn write_temporary(dir: &Path, bytes: &[u8], readers: Readers) -> io::Result<Nam
     Ok(file)
 }
 
-/// Syncs the directory: a new name is stable only with it.
+/// Syncs a directory. A new name survives a crash only after that.
 fn sync_directory(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
@@ -193,7 +195,7 @@ fn remove_stale(dir: &Path) {
         let name = name.as_encoded_bytes();
         name.starts_with(TEMPORARY_NAME.0.as_bytes()) && name.ends_with(TEMPORARY_NAME.1.as_bytes())
     };
-    // Check only these names: another entry may be on a file system that never answers.
+    // Check only files with these names: another entry may be on a file system that never answers.
     for entry in
         std::fs::read_dir(dir).into_iter().flatten().flatten().filter(|e| is_temporary(&e.file_name()))
     {

@@ -25,12 +25,12 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The path that means standard output.
+/// The path that stands for standard output.
 const STANDARD_OUTPUT: &str = "-";
 /// Descriptors of standard output and standard error.
 const OUTPUT: i32 = 1;
 const ERRORS: i32 = 2;
-/// Most symbolic links that are followed, as in the kernel.
+/// Maximum number of symbolic links that are followed, as in the kernel.
 const MAX_LINKS: usize = 40;
 /// How long to wait for the reader of a FIFO.
 const FIFO_WAIT: Duration = Duration::from_secs(10);
@@ -40,10 +40,10 @@ const PROTECTED_DEVICES: [&str; 8] =
 /// Memory devices that must not be written, by minor number: `mem`, `kmem`, `port`.
 const MEMORY: (u32, [u32; 3]) = (1, [1, 2, 4]);
 
-/// Rules for the output files of one call.
+/// The rules for the output files of one command.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// The option that names the file: `-o`.
+    /// The option that names the file, such as `-o`.
     pub flag: &'static str,
     /// Files that are never overwritten.
     pub spared: Spared,
@@ -54,16 +54,16 @@ pub struct Rules {
 /// Which content an output file may replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replace {
-    /// Text. The command has no `--force`.
+    /// Only text. The command has no `--force`.
     TextAlone,
-    /// Text, until the user types `--force`.
+    /// Only text, because the user did not type `--force`.
     Text,
     /// Anything, because the user typed `--force`.
     Anything,
 }
 
 impl Replace {
-    /// From the flag `--force`.
+    /// Returns the rule for the flag `--force`.
     pub fn by(force: bool) -> Self {
         if force { Self::Anything } else { Self::Text }
     }
@@ -78,11 +78,11 @@ pub struct Outlet {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum To {
-    /// A descriptor that the caller opened.
+    /// A descriptor that the caller of fathom opened.
     Descriptor(i32),
     /// A FIFO or a character device.
     Stream(PathBuf),
-    /// A regular file, links followed. It may not exist yet.
+    /// A regular file with links followed. The file may not exist yet.
     File(PathBuf),
 }
 
@@ -101,23 +101,23 @@ pub fn decide_all(typed: &[PathBuf], rules: &Rules) -> Result<Vec<Outlet>, Failu
         }
         all.push(outlet);
     }
-    // Standard output and standard error count as named too: the call prints there.
+    // Standard output and standard error count as named too, because fathom prints to them.
     rules.descriptor(Path::new("/dev/stdout"), OUTPUT)?;
     if let Err(why) = rules.descriptor(Path::new("/dev/stderr"), ERRORS) {
-        // The refusal must not go there either.
+        // The error message must not go there either.
         stderr::divert();
         return Err(why);
     }
     Ok(all)
 }
 
-/// Whether a path is a stream, which needs no extension.
+/// Returns whether a path is a stream, which needs no extension.
 pub fn is_stream(typed: &Path) -> bool {
     let streams = |facts: Metadata| facts.file_type().is_fifo() || facts.file_type().is_char_device();
     descriptor(typed).is_some() || typed.metadata().is_ok_and(streams)
 }
 
-/// Number of the open descriptor that a path names.
+/// Returns the number of the open descriptor that a path names.
 fn descriptor(typed: &Path) -> Option<i32> {
     match typed.to_str()? {
         STANDARD_OUTPUT | "/dev/stdout" => Some(OUTPUT),
@@ -140,11 +140,11 @@ impl Outlet {
         self.to == To::Descriptor(OUTPUT)
     }
 
-    /// Checks again, then empties or creates a file that grows while it is written. It has its name from the beginning, so
+    /// Checks the path again, then empties or creates a file that is written piece by piece. The file has its name from the beginning, so
     /// it remains if fathom is killed.
     ///
     /// # Errors
-    /// Why it may not or cannot be written, or that it is not a regular file.
+    /// Why the file may not or cannot be written, or that it is not a regular file.
     pub fn begin(&self, rules: &Rules) -> Result<File, Failure> {
         let path = self.file(rules)?;
         let begun = put(&path, b"", rules).and_then(|()| {
@@ -156,29 +156,31 @@ impl Outlet {
         begun.map_err(|e| rules.cannot(&self.typed, &e))
     }
 
-    /// Checks again and returns the regular file to write.
+    /// Checks the path again and returns the regular file to write.
     fn file(&self, rules: &Rules) -> Result<PathBuf, Failure> {
         match rules.decide(&self.typed)?.to {
             To::File(path) => Ok(path),
             To::Descriptor(_) | To::Stream(_) => {
-                Err(rules.usage(&self.typed, "is not a file; type the name of one"))
+                Err(rules.usage(&self.typed, "is not a regular file; type the name of a file"))
             }
         }
     }
 
-    /// Checks again and begins a file that is written piece by piece and gets its name when complete.
+    /// Checks the path again and begins a file that is written piece by piece. It gets its name when it is complete.
     ///
     /// # Errors
+    ///
     /// As [`Self::begin`].
     pub fn grow(&self, rules: &Rules) -> Result<Growing<'_>, Failure> {
         let file = files::Growing::begin(&self.file(rules)?).map_err(|e| rules.cannot(&self.typed, &e))?;
         Ok(Growing { outlet: self, file })
     }
 
-    /// Checks again, since the name may lead elsewhere by now, and writes.
+    /// Checks the path again, because the name may lead elsewhere by now, and writes the file.
     ///
     /// # Errors
-    /// Why it may not or cannot be written. The old file is then unchanged, except for a stream.
+    ///
+    /// Why the file may not or cannot be written. The old file is then unchanged, except for a stream.
     pub fn write(&self, bytes: &[u8], rules: &Rules) -> Result<(), Failure> {
         let written = match rules.decide(&self.typed)?.to {
             To::Descriptor(OUTPUT) => return stdout::bytes(bytes),
@@ -195,7 +197,7 @@ impl Outlet {
     }
 }
 
-/// An output file in progress, without a name yet.
+/// An output file in progress, which has no name yet.
 pub struct Growing<'o> {
     outlet: &'o Outlet,
     file: files::Growing,
@@ -213,7 +215,7 @@ impl Growing<'_> {
     /// Checks again and gives the file its name.
     ///
     /// # Errors
-    /// Why it may not or cannot have the name. The old file is then unchanged.
+    /// Why the file may not or cannot get the name. The old file is then unchanged.
     pub fn finish(self, rules: &Rules) -> Result<(), Failure> {
         let typed = &self.outlet.typed;
         if rules.decide(typed)?.to != self.outlet.to {
@@ -265,9 +267,9 @@ impl Rules {
         Ok(outlet(To::File(path)))
     }
 
-    /// Accepts a descriptor of the caller, unless it is a disk or a protected file.
+    /// Accepts a descriptor that the caller of fathom opened, unless it is a disk or a protected file.
     fn descriptor(&self, typed: &Path, number: i32) -> Result<To, Failure> {
-        // Report a closed descriptor at the write: the user may only want the report elsewhere.
+        // A closed descriptor is reported when it is written: the user may only want the report elsewhere.
         let facts = match sys::process::duplicate(number).and_then(|file| file.metadata()) {
             Err(_) if number <= 2 => return Ok(To::Descriptor(number)),
             Err(e) => return Err(self.cannot(typed, &e)),
@@ -287,7 +289,7 @@ impl Rules {
         }
     }
 
-    /// Tests whether a new file can be created there, with an unnamed one.
+    /// Tests whether a new file can be created in a directory, by creating one without a name.
     fn room_for(&self, typed: &Path, path: &Path) -> Result<(), Failure> {
         let dir = files::directory(path);
         if !dir.is_dir() {
@@ -313,7 +315,7 @@ impl Rules {
         }
         self.refuse_synthetic(typed, path)?;
         self.refuse_ours(typed, path)?;
-        // Opening changes nothing, and shows missing permissions, read-only mounts and running programs.
+        // Opening changes nothing. It fails if permissions are missing, the mount is read-only, or the file is a running program.
         open_for_writing(path).map_err(|e| self.cannot(typed, &e))?;
         let content = Content::scan(path).map_err(|e| self.cannot(typed, &e))?;
         match content {
@@ -333,7 +335,7 @@ impl Rules {
         }
     }
 
-    /// Refuses files of the kernel: they look empty or like text.
+    /// Refuses files of the kernel, which look empty or like text.
     fn refuse_synthetic(&self, typed: &Path, path: &Path) -> Result<(), Failure> {
         let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
         let file = File::from(opened.map_err(|e| self.cannot(typed, &e.into()))?);
@@ -394,7 +396,7 @@ fn describe_protected_device(facts: &Metadata) -> Option<String> {
     PROTECTED_DEVICES.contains(&class.as_str()).then_some(class)
 }
 
-/// Opens a FIFO or a character device, and verifies that it still is one.
+/// Opens a FIFO or a character device, and verifies that the path still is one.
 fn open_stream(path: &Path) -> io::Result<File> {
     let since = Instant::now();
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
@@ -425,11 +427,11 @@ fn open_for_writing(path: &Path) -> io::Result<File> {
     File::options().write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)
 }
 
-/// Replaces a file atomically; if rename is impossible, overwrites its content.
+/// Replaces a file atomically. If the file cannot be renamed, overwrites its content.
 fn put(path: &Path, bytes: &[u8], rules: &Rules) -> io::Result<()> {
     let was = path.metadata().ok();
     match files::replace_as(path, bytes, was.as_ref()) {
-        // A directory of another user, or a file that is a mount point, as in containers.
+        // The directory belongs to another user, or the file is a mount point, as in containers.
         Err(e) if was.is_some() && is_rename_impossible(&e) => overwrite(path, bytes, rules),
         done => done,
     }
@@ -457,7 +459,7 @@ fn overwrite(path: &Path, bytes: &[u8], rules: &Rules) -> io::Result<()> {
     }
     let length = bytes.len() as u64;
     match fallocate(&file, FallocateFlags::KEEP_SIZE, 0, length.max(1)) {
-        // If space cannot be reserved, the write shows whether there is enough.
+        // If space cannot be reserved, the write itself shows whether there is enough.
         Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => {}
         Err(e) => return Err(e.into()),
     }
@@ -474,16 +476,16 @@ fn shown(path: &Path) -> String {
     name::shown(path)
 }
 
-/// Most bytes that are scanned. Reports are shorter.
+/// Maximum number of bytes that are scanned. Reports are shorter.
 const MAX_SCAN_BYTES: u64 = 64 << 20;
 
 /// The content of a file that would be replaced.
 pub enum Content {
     /// Empty or text.
     Replaceable,
-    /// A file that only fathom makes and only the user removes.
+    /// A file of this kind, which only fathom makes and only the user removes.
     Kept(&'static str),
-    /// Other content, described.
+    /// Other content, with its description.
     Foreign(String),
 }
 
@@ -491,7 +493,7 @@ impl Content {
     /// Scans the file.
     ///
     /// # Errors
-    /// Why it cannot be read, except for missing permission.
+    /// Why the file cannot be read. Missing permission is no error here.
     pub fn scan(path: &Path) -> io::Result<Self> {
         let mut bytes = Vec::new();
         // A file that is writable but not readable, such as another program's log, is not a report.
@@ -520,7 +522,7 @@ impl Content {
     }
 }
 
-/// Files that a call reads or measures, by device and inode. They are never overwritten.
+/// Files that the command reads or measures, by device and inode. They are never overwritten.
 #[derive(Clone, Debug, Default)]
 pub struct Spared {
     files: Vec<(Identity, String)>,
@@ -558,7 +560,7 @@ impl Spared {
         }
     }
 
-    /// Describes why the file at a path is protected; `None` if it is not.
+    /// Returns why the file at a path is protected; `None` if it is not.
     pub fn what(&self, path: &Path) -> Option<&str> {
         let all = identities(&Root::real(), path);
         let is_same = |file: &Identity| all.iter().any(|one| one.is_same(file));

@@ -31,14 +31,14 @@ fn invalid_streams_are_refused_with_a_message() {
         ("weights of sizes", |s| resize(s, &Sizes::Split(vec![(4096, 0)]))),
         ("weights of the access's lines", |s| s.access.lines.clear()),
         ("weights of the access's lines", |s| s.access.lines[0].weight = 0),
-        ("more than 100 %", |s| s.access.lines[0].mix = model::job::Mix::of_percents(50, 51)),
+        ("exceed 100 %", |s| s.access.lines[0].mix = model::job::Mix::of_percents(50, 51)),
         ("zipf", |s| s.access.lines[0].order = Order::Zipf(-1.0)),
         ("pareto", |s| s.access.lines[0].order = Order::Pareto(0.6)),
         ("pareto", |s| s.access.lines[0].order = Order::Pareto(f64::NAN)),
         ("normal", |s| s.access.lines[0].order = Order::Normal(0.0)),
         ("% random", |s| s.access.lines[0].order = Order::Mixed(100.1)),
         ("zones' shares", |s| s.access.lines[0].order = Order::Zones(vec![])),
-        ("holds no block", |s| {
+        ("has no block", |s| {
             let zone = |p| Zone { access_percent: 50.0, size: ZoneSize::Percent(p) };
             s.access.lines[0].order = Order::Zones(vec![zone(100.0), zone(10.0)]);
         }),
