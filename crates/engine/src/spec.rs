@@ -226,7 +226,7 @@ pub struct EngineOption {
 /// Whether a number follows an option, as in `sqpoll=1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
-    /// No number.
+    /// The option is a name alone, as in `iopoll`.
     No,
     /// A number is optional.
     May,

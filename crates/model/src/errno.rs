@@ -129,7 +129,7 @@ pub fn by_direction(text: &str) -> String {
     kinds.into_iter().zip(text.split(',')).flat_map(with_kind).collect::<Vec<_>>().join(",")
 }
 
-/// Formats errors for [`ignored_errors`].
+/// Writes errors as [`ignored_errors`] reads them: `read:EIO,write:ENOSPC`.
 pub fn format_ignored_errors(errors: &[IgnoredError]) -> String {
     let word = |error: &IgnoredError| {
         let kind = error.kind.map_or(String::new(), |kind| format!("{}:", kind.word()));

@@ -10,9 +10,9 @@ use super::{JobSpec, Rw, StreamSpec};
 use crate::job::{
     Arrivals, Clones, Kind, Mix, OpPriority, Order, Positions, ReplayPace, Sharing, Start, SyncCall, ThinkLaw,
 };
-use crate::spec::TurnSpec;
 use crate::spec::keys::{KEYS, Key};
-use crate::spec::number::{MAX_PHASES, MAX_STREAMS};
+use crate::spec::number::{FEWEST_GATED_RUNS, FEWEST_ROUNDS, MAX_PHASES, MAX_STREAMS};
+use crate::spec::{TurnSpec, Until};
 
 /// Keys that each define the complete content of writes.
 const COMPLETE_CONTENT_KEYS: [&str; 3] = ["zeros", "counting", "data"];
@@ -164,6 +164,79 @@ impl JobSpec {
             }
         }
         problems
+    }
+}
+
+impl JobSpec {
+    /// Contradictions among the settings for the number of runs, and settings that would change nothing.
+    fn check_repeats(&self) -> Option<Problem> {
+        let few = |n: &u32| *n < FEWEST_ROUNDS;
+        let (keys, message): (&[&'static str], String) = match self {
+            Self { precision: Some(_), until: Some(_), .. } => (
+                &["until", "precision"],
+                "{until steady} and {precision} both set when to stop; type one of them".into(),
+            ),
+            Self { until: Some(_), runs: Some(runs), .. } => (
+                &["runs", "until"],
+                format!("{{runs {runs}}} fixes the number of rounds, and {{until steady}} ends when the rate is steady; type {{max-runs}} for a limit, or only one of them"),
+            ),
+            Self { settle: Some(true), until: Some(_), .. } => (
+                &["settle", "until"],
+                "{until steady} and {settle} both set when to stop; type one of them".into(),
+            ),
+            Self { settle: Some(true), precision: Some(_), .. } => (
+                &["settle", "precision"],
+                "{precision} and {settle} both set when to stop; type one of them".into(),
+            ),
+            Self { settle: Some(true), runs: Some(runs), .. } if few(runs) => (
+                &["runs", "settle"],
+                format!("{{runs {runs}}} is too few to estimate how many runs would decide it; type {{runs {FEWEST_ROUNDS}}} or more with {{settle}}"),
+            ),
+            Self { precision: Some(_), runs: Some(runs), .. } if few(runs) => (
+                &["runs", "precision"],
+                format!("{{runs {runs}}} is too few to stop at: an interval of fewer runs than {FEWEST_ROUNDS} is narrow by luck too often; type {{runs {FEWEST_ROUNDS}}} or more with {{precision}}"),
+            ),
+            Self { until: Some(_), attempts: Some(_), .. } => (
+                &["attempts", "until"],
+                "{until steady} repeats no round, since every round changes the state of the device; leave {attempts} out".into(),
+            ),
+            Self { max_runs: Some(_), precision: None, until: None, settle: None | Some(false), .. } => (
+                &["max-runs"],
+                "{max-runs} limits {precision}, {until steady} or {settle}; type one of these too, or {runs} for a fixed number".into(),
+            ),
+            Self { max_runs: Some(most), .. } if few(most) => (
+                &["max-runs"],
+                format!("{{max-runs {most}}} ends before anything can be decided; type {{max-runs {FEWEST_ROUNDS}}} or more"),
+            ),
+            Self { max_runs: Some(most), runs: Some(runs), .. } if most < runs => (
+                &["max-runs", "runs"],
+                format!("{{max-runs {most}}} is less than {{runs {runs}}}; use a larger {{max-runs}}, or a smaller {{runs}}"),
+            ),
+            _ => return None,
+        };
+        Some(Problem::new(keys, message))
+    }
+
+    /// Checks how often the job is measured: too few runs for a condition are a problem.
+    pub(super) fn check_gated(&self) -> Option<Problem> {
+        if !self.gates_a_percentile() {
+            return None;
+        }
+        match (self.runs, self.until) {
+            (Some(runs), _) if runs < FEWEST_GATED_RUNS => Some(Problem::new(
+                &["runs", "fail-if"],
+                format!(
+                    "{{runs {runs}}} is too few for a percentile in {{fail-if}}; type {{runs {FEWEST_GATED_RUNS}}} or more, or leave {{fail-if}} out"
+                ),
+            )),
+            (_, Some(Until::Steady)) => Some(Problem::new(
+                &["until", "fail-if"],
+                format!(
+                    "{{until steady}} counts five rounds, and a percentile in {{fail-if}} needs {FEWEST_GATED_RUNS} runs; type {{runs {FEWEST_GATED_RUNS}}} instead"
+                ),
+            )),
+            _ => None,
+        }
     }
 }
 

@@ -113,7 +113,7 @@ fn a_disturbed_run_biases_and_a_repeated_one_is_a_note() {
     }
     let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Note);
-    assert!(f.sentence.contains("repeated: run 2 (20 %"), "{}", f.sentence);
+    assert!(f.sentence.contains("repeated: run 2 (the hypervisor took 20 %"), "{}", f.sentence);
 }
 
 #[test]
