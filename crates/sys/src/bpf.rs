@@ -278,18 +278,28 @@ fn counts(state: &[[u8; 8]]) -> Result<Counts, String> {
     })
 }
 
+/// Attempts to load a program. libbpf makes five.
+const LOAD_ATTEMPTS: u32 = 10;
+
 /// Loads a program. If the kernel's verifier rejects it, returns the verifier's reason.
 fn load(code: &[u64]) -> Result<File, String> {
     let name = u64::from_le_bytes(*b"fathom\0\0");
     let code_at = code.as_ptr().expose_provenance() as u64;
     let licence_at = LICENCE.as_ptr().expose_provenance() as u64;
     let mut attributes = [fields(RAW_TRACEPOINT, code.len() as u64), code_at, licence_at, 0, 0, 0, name, 0];
-    // SAFETY: the code has as many 8-byte instructions as given, and the licence ends with a zero byte; the kernel reads both. The command
-    // makes a descriptor.
-    let error = match unsafe { bpf_file(PROG_LOAD, &attributes) } {
-        Ok(program) => return Ok(program),
-        Err(e) if matches!(e.raw_os_error(), Some(libc::EPERM | libc::ENOSYS)) => return Err(refused(&e)),
-        Err(e) => e,
+    let mut attempts = 1;
+    let error = loop {
+        // SAFETY: the code has as many 8-byte instructions as given, and the licence ends with a zero byte; the kernel reads both. The
+        // command makes a descriptor.
+        match unsafe { bpf_file(PROG_LOAD, &attributes) } {
+            Ok(program) => return Ok(program),
+            Err(e) if matches!(e.raw_os_error(), Some(libc::EPERM | libc::ENOSYS)) => {
+                return Err(refused(&e));
+            }
+            // The verifier gives up when a signal is pending.
+            Err(e) if e.raw_os_error() == Some(libc::EAGAIN) && attempts < LOAD_ATTEMPTS => attempts += 1,
+            Err(e) => break e,
+        }
     };
     let mut log = vec![0_u8; 1 << 16];
     attributes[3] = fields(1, log.len() as u64);
