@@ -8,6 +8,9 @@ const REACHED_FROM: f64 = 0.5;
 /// Operations in flight per worker up to which an engine does one at a time. The excess over 1 allows for
 /// rounding.
 const ONE_AT_A_TIME: f64 = 1.05;
+/// The fix if a limit keeps operations above the device.
+const LIFT_THE_LIMIT: &str = "The limit that D04 names keeps operations above the device: raise or lift it.";
+
 pub(super) const CHECK: Check = Check {
     id: CheckId::B05,
     name: "DEPTH_NOT_REACHED",
@@ -25,7 +28,7 @@ pub(super) const CHECK: Check = Check {
               buffered`: one operation at a time, whatever --depth requests.",
     fix: "Use --engine io_uring with --cache direct, or more --workers instead of --depth.",
     accept: "Accept it if the application uses this interface. The result's name keeps the true depth.",
-    ask: Ask::Alone(evaluate),
+    ask: Ask::After(&[CheckId::D04], evaluate),
     #[cfg(test)]
     fires: Some(|| {
         crate::fixture::Fixture { depth_seen: 0.98, engine: "sync", ..crate::fixture::Fixture::honest() }
@@ -35,7 +38,7 @@ pub(super) const CHECK: Check = Check {
     blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
-fn evaluate(case: &Case) -> Known<Answer> {
+fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let requested = asked_depth(&case.stream);
     // With a schedule, pauses or drains, the depth is an upper limit.
     if case.stream.depth <= 1 || !case.stream.is_unheld() {
@@ -54,9 +57,9 @@ fn evaluate(case: &Case) -> Known<Answer> {
             );
         }
         return finding(
-            case,
             sentence,
             reached,
+            specific_fix(case),
             evidence([("asked_depth", requested), ("depth_mean", reached)]),
         );
     }
@@ -65,11 +68,20 @@ fn evaluate(case: &Case) -> Known<Answer> {
         // Through the page cache the kernel decides the device's queue, so only fathom's own count is checked.
         return holds("The queue was as deep as requested.", own);
     }
-    check_device_depth(case, requested, reached, own)
+    // Operations above a limit wait for it, and more of them change nothing.
+    let is_limited = matches!(earlier.answer(CheckId::D04), Some(Ok(Answer::Finding(f))) if f.severity == Severity::Biased);
+    let cure = if is_limited { Some(LIFT_THE_LIMIT.into()) } else { specific_fix(case) };
+    check_device_depth(case, requested, reached, cure, own)
 }
 
 /// Checks the device's own count. Operations in flight that the device never saw wait in a layer above it.
-fn check_device_depth(case: &Case, requested: f64, reached: f64, mut numbers: Evidence) -> Known<Answer> {
+fn check_device_depth(
+    case: &Case,
+    requested: f64,
+    reached: f64,
+    cure: Option<String>,
+    mut numbers: Evidence,
+) -> Known<Answer> {
     let device = case.device()?;
     let issued = case.issued_total();
     let ms: f64 = case.runs.iter().map(|r| r.active_ns().map(|ns| ns as f64 / 1e6)).sum::<Known<f64>>()?;
@@ -86,7 +98,7 @@ fn check_device_depth(case: &Case, requested: f64, reached: f64, mut numbers: Ev
             show_rate(reached),
             show_rate(depth)
         );
-        return finding(case, sentence, depth, numbers);
+        return finding(sentence, depth, cure, numbers);
     }
     holds("The queue was as deep as requested.", numbers)
 }
@@ -110,11 +122,8 @@ fn specific_fix(case: &Case) -> Option<String> {
     })
 }
 
-fn finding(case: &Case, sentence: String, depth: f64, numbers: Evidence) -> Known<Answer> {
-    Detail::new(Severity::Rename, sentence, numbers)
-        .with_cure(specific_fix(case))
-        .relabelled(Rename::Depth(depth))
-        .found()
+fn finding(sentence: String, depth: f64, cure: Option<String>, numbers: Evidence) -> Known<Answer> {
+    Detail::new(Severity::Rename, sentence, numbers).with_cure(cure).relabelled(Rename::Depth(depth)).found()
 }
 
 /// Whether each worker had at most one operation in flight.
@@ -136,6 +145,13 @@ fn operations_that_wait_above_the_device_are_found() {
     let throttled = Fixture { device_time_share: 0.1, ..Fixture::honest() };
     let Ok(Answer::Finding(f)) = CHECK.answer(&throttled.record()) else { panic!("silent") };
     assert!(f.sentence.contains("the device saw only"), "{}", f.sentence);
+    assert!(f.cure.is_some_and(|cure| cure.contains("--workers")));
+    // More workers do not lift a limit of a cgroup.
+    let mut limited = throttled.record();
+    let limit = "/sys/fs/cgroup/io.max: 254:0 rbps=max wbps=max riops=10000 wiops=max".to_owned();
+    limited.header.hosts[0].facts.insert(model::evidence::LIMITS.into(), Ok(limit));
+    let Ok(Answer::Finding(f)) = CHECK.answer(&limited) else { panic!("silent") };
+    assert!(f.cure.is_some_and(|cure| cure.contains("D04") && !cure.contains("--workers")));
     // With four neighbours merged into each request, a quarter of the queue is all of it.
     let merged = Fixture { device_time_share: 0.9, merged: 4, ..Fixture::honest() };
     assert_eq!(CHECK.severity(&merged.record()), None);
