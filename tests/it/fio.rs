@@ -120,6 +120,23 @@ fn json_callers_of_fio_get_only_json() {
 }
 
 #[test]
+fn depth_of_a_synchronous_engine_is_capped_with_the_note_of_fio() {
+    let stage = Stage::shared();
+    let note = "queue depth will be capped at 1";
+    let text = |engine: &str| {
+        let words = format!(
+            "--iodepth=32 --name=j --ioengine={engine} --rw=read --size=1m --filename={}",
+            stage.path("data").display()
+        );
+        fio(&stage, &words).stdout
+    };
+    let synchronous = text("psync");
+    assert!(synchronous.contains("ioengine=psync, iodepth=32\n"), "{synchronous}");
+    assert!(synchronous.contains(note), "{synchronous}");
+    assert!(!text("libaio").contains(note));
+}
+
+#[test]
 fn text_output_goes_where_fio_puts_it() {
     let stage = Stage::shared();
     let (job, to) = (stage.path("two.fio"), stage.path("out"));

@@ -5,8 +5,8 @@
 
 use super::job::{
     CALL_LEVELS, COLUMNS, DEPTH_LEVELS, DIRECTIONS, Depths, Direction, Group, Job, LATENCY_LIMITS,
-    LatencyShares, RateSamples, TERSE_PERCENTILES, cpu_percent, ctime, disk_totals, end_time, idleness, jobs,
-    named_directions, util_percent,
+    LatencyShares, Member, RateSamples, TERSE_PERCENTILES, cpu_percent, ctime, disk_totals, end_time,
+    idleness, jobs, named_directions, util_percent,
 };
 use super::{VERSION, options};
 use crate::view::findings::{rest_summary, worst_findings};
@@ -50,7 +50,7 @@ fn write_job_intro(jobs: &[Job], to: Out) -> io::Result<()> {
         let size = |kind| format!("({}) {}", initial(kind), size_limits(stream, kind, units));
         let sizes = DIRECTIONS.map(size).join(", ");
         let (rw, engine) = (options::rw(&stream.access), options::engine(&stream.engine));
-        let (name, depth) = (member.name(), stream.depth);
+        let (name, depth) = (member.name(), typed_depth(member).unwrap_or(stream.depth));
         writeln!(to, "{name}: (g={}): rw={rw}, bs={sizes}, ioengine={engine}, iodepth={depth}", job.group)?;
         if stream.workers > 1 {
             writeln!(to, "...")?;
@@ -58,7 +58,22 @@ fn write_job_intro(jobs: &[Job], to: Out) -> io::Result<()> {
     }
     let threads: u64 = jobs.iter().map(Job::workers).sum();
     let word = if threads == 1 { "thread" } else { "threads" };
-    writeln!(to, "{VERSION}\nStarting {threads} {word}\n")
+    writeln!(to, "{VERSION}\nStarting {threads} {word}")?;
+    let is_capped = |member: &&Member| member.stream.depth == 1 && typed_depth(member).is_some_and(|n| n > 1);
+    for _ in jobs.iter().flat_map(|job| &job.members).filter(is_capped) {
+        writeln!(
+            to,
+            "note: both iodepth >= 1 and synchronous I/O engine are selected, queue depth will be capped at 1"
+        )?;
+    }
+    writeln!(to)
+}
+
+/// Returns the depth that the user typed, which a synchronous engine does not reach.
+fn typed_depth(member: &Member) -> Option<u32> {
+    let typed = member.seen.typed.as_ref()?;
+    let mut options = typed.stream.options.iter().chain(&typed.defaults);
+    options.find(|(name, _)| name == "iodepth")?.1.parse().ok()
 }
 
 fn initial(kind: Kind) -> &'static str {
