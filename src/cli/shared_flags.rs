@@ -575,7 +575,11 @@ pub(super) fn find_check(typed: &str) -> Result<CheckPage, String> {
         return Ok(check);
     }
     // Letters that resemble digits are the most likely slip in an id.
-    let figures = word.replace('O', "0").replace(['I', 'L'], "1");
+    let mut figures = word.replace('O', "0").replace(['I', 'L'], "1");
+    // `B5`: the ids have two digits.
+    if figures.len() == 2 && figures.is_char_boundary(1) {
+        figures.insert(1, '0');
+    }
     let likeness = |c: &CheckPage| {
         let id = strsim::normalized_damerau_levenshtein(&figures, &c.id.to_string());
         id.max(strsim::normalized_damerau_levenshtein(&word, c.name))

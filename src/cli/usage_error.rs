@@ -59,6 +59,7 @@ fn message(error: &clap::Error, words: &[String], command: Option<&clap::Command
             let word = typed(ContextKind::InvalidSubcommand)?;
             let instead = match word {
                 "version" => "fathom --version".to_owned(),
+                "iostat" | "iotop" => "fathom watch".to_owned(),
                 _ if Path::new(word).exists() => format!("fathom bench {}", name::line(&[word.to_owned()])),
                 _ => typed(ContextKind::SuggestedSubcommand)
                     .map_or_else(|| "fathom --help".to_owned(), |similar| format!("fathom {similar}")),
@@ -68,6 +69,9 @@ fn message(error: &clap::Error, words: &[String], command: Option<&clap::Command
         ErrorKind::InvalidValue => {
             let (option, value) = (typed(ContextKind::InvalidArg)?, typed(ContextKind::InvalidValue)?);
             let Some(ContextValue::Strings(valid)) = error.get(ContextKind::ValidValue) else { return None };
+            if value.is_empty() && valid.is_empty() {
+                return Some(format!("'{option}' needs a value"));
+            }
             let similar: Vec<&String> = valid.iter().filter(|valid| valid.contains(value)).collect();
             let listed = if similar.is_empty() { valid.iter().collect() } else { similar };
             let listed: Vec<&str> = listed.into_iter().map(String::as_str).collect();

@@ -148,7 +148,11 @@ impl CheckId {
     /// Suggestions for a mistyped id, as the end of a sentence: the id if letters were typed for its digits,
     /// otherwise the ids of the same group, otherwise all groups.
     fn suggest_ids(typed: &str) -> String {
-        let figures = typed.replace('O', "0").replace(['I', 'L'], "1");
+        let mut figures = typed.replace('O', "0").replace(['I', 'L'], "1");
+        // `B5`: the ids have two digits.
+        if figures.len() == 2 && figures.is_char_boundary(1) {
+            figures.insert(1, '0');
+        }
         if let Some(id) = Self::parse_known(&figures) {
             return format!("the nearest is {id}");
         }
@@ -391,6 +395,7 @@ fn mistyped_ids_get_suggestions() {
     let why = |typed: &str| typed.parse::<CheckId>().err().unwrap_or_default();
     assert_eq!(why("a0l"), "there is no check 'a0l'; the nearest is A01");
     assert_eq!(why("E1O"), "there is no check 'E1O'; the nearest is E10");
+    assert_eq!(why("b5"), "there is no check 'b5'; the nearest is B05");
     let range = |group| {
         let all: Vec<&CheckId> = CheckId::ALL.iter().filter(|id| id.group() == group).collect();
         format!("{} to {}", all[0], all[all.len() - 1])

@@ -325,12 +325,13 @@ pub fn kinds(text: &str) -> Result<Vec<Kind>, String> {
 }
 
 /// Keys of a turn's table in addition to its length (`ops`): its operations, and the pauses and syncs between them.
-pub const TURN_KEYS: [&str; 23] = [
+pub const TURN_KEYS: [&str; 24] = [
     "rw",
     "mix",
     "bs",
     "align",
     "random",
+    "clustered",
     "stride",
     "hole",
     "backwards",
