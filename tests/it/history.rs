@@ -286,7 +286,11 @@ fn delete_removes_only_exactly_named_sessions() {
     stage.must_not(2, "delete last", &[&format!("means {}", ids[2]), "--yes"]);
     stage.must_not(2, "delete old", &[&ids[0]]);
     stage.must_not(2, &format!("delete {} nothing", ids[0]), &["nothing"]);
-    stage.must_not(2, &format!("delete {}", stage.session(&ids[0]).display()), &["takes ids", "rm"]);
+    stage.must_not(
+        2,
+        &format!("delete {}", stage.session(&ids[0]).display()),
+        &["needs the id of a session", "rm"],
+    );
     assert_eq!(stage.ids("").len(), 3);
     let printed = stage.must("delete old --yes");
     assert!(printed.contains(&ids[0]) && printed.contains("with its tags and notes"), "{printed}");

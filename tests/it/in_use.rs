@@ -402,7 +402,7 @@ fn programs_of_other_users_count_even_if_hidden() {
     fs::set_permissions(&file, PermissionsExt::from_mode(0o666)).unwrap();
     let out = stage.fathom_unprivileged(&words, &file);
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
-    assert!(unwrapped(&out.stdout).contains("open for writing: only its owner may ask"), "{out:?}");
+    assert!(unwrapped(&out.stdout).contains("open for writing: only the file's owner may ask"), "{out:?}");
 }
 
 #[test]
