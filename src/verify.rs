@@ -109,7 +109,7 @@ fn conclude(
     })
 }
 
-/// Checks the output files: one host writes them, and never over a state file of this call.
+/// Checks the output files, which only one host writes. Refuses a path that is a state file of this verification.
 fn outlets(options: &Args, plan: &Plan, machine: &Machine, fleet: &Fleet) -> Result<Outlets, Failure> {
     let outputs = if fleet.tells() { options.files.output.as_slice() } else { &[] };
     let replace = options.files.replace();

@@ -70,7 +70,7 @@ pub struct Args {
     brief: bool,
 }
 
-/// Parses a check of a result, or E14.
+/// Parses the id of a check that --accept may name: a check of a result, or E14, which checks a comparison.
 fn acceptable(text: &str) -> Result<CheckId, String> {
     match text.parse()? {
         CheckId::E14 => Ok(CheckId::E14),

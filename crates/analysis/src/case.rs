@@ -326,7 +326,7 @@ impl<'a> Case<'a> {
         if self.runs.is_empty() { Err(no_run()) } else { Ok(()) }
     }
 
-    /// What the topmost layers completed in all runs, each from start to stop.
+    /// Returns the requests that the topmost layers completed in all runs, each run from start to stop.
     ///
     /// # Errors
     /// Why it was not counted.

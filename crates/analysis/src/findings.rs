@@ -357,7 +357,7 @@ fn invalid_by<'c, 'r>(
     None
 }
 
-/// The path of the first target of a stream, and how many more it has.
+/// Describes the targets of a stream, as in `/dev/vda and 2 more`.
 fn targets(case: &Case) -> String {
     let all = &case.record.header.plan.targets;
     let mut paths = case.stream.targets.iter().filter_map(|at| Some(all.get(*at)?.path.as_str()));

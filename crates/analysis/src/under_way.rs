@@ -44,7 +44,7 @@ pub struct Counted {
 /// The work of the devices below the targets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Device {
-    /// Their kernel names.
+    /// Kernel names of the devices, as one text.
     pub name: String,
     /// Requests per second.
     pub iops: f64,
@@ -192,7 +192,7 @@ pub struct Row {
     pub job: usize,
     /// Operations per second that the strategy offered, if it chooses them.
     pub offered_iops: Option<u64>,
-    /// Runs that count.
+    /// Number of valid runs.
     pub runs: usize,
     /// Geometric mean of their operations per second; `None` without runs.
     pub iops: Option<f64>,

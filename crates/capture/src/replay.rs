@@ -436,7 +436,7 @@ impl Extents {
     }
 }
 
-/// Extents moved together.
+/// Maps extents to a contiguous range without the gaps between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Dense {
     /// For each extent its first sector and its new first sector.

@@ -82,7 +82,7 @@ impl StartBarrier {
         self.changed.notify_all();
     }
 
-    /// Lets all waiting workers begin if `go`, or end.
+    /// Releases all waiting workers: they begin if `go` is true, otherwise they end.
     pub(crate) fn open(&self, go: bool) {
         self.lock().opened = Some(go);
         self.changed.notify_all();

@@ -414,7 +414,7 @@ const WORTH_BYTES: u64 = 1 << 20;
 /// Bytes from which a direction is worth a sentence if both directions move less than [`WORTH_BYTES`].
 const WORTH_BYTES_OF_SMALL: u64 = 64 << 10;
 
-/// Share of the reads from which one source counts as having served all of them.
+/// Minimum share of the reads from one source at which the report says that all of them came from it.
 const NEARLY: f64 = 0.98;
 
 pub(super) fn sentence(command: &Command, run: &CommandRun, seen: Option<&CommandRecord>) -> String {

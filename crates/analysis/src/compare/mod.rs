@@ -507,7 +507,7 @@ fn differences_sentence(pair: &Pair) -> String {
     }
 }
 
-/// `kernel 6.1.0 -> 6.18.5`.
+/// Formats the old and the new value, as in `kernel 6.1.0 -> 6.18.5`.
 fn show_difference(difference: &model::comparison::Difference) -> String {
     format!("{} {} -> {}", difference.aspect, difference.a, difference.b)
 }

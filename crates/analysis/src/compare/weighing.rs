@@ -232,7 +232,7 @@ const RANKS: [&str; 3] = [MEDIAN, TAIL, "99.9"];
 
 const MEDIAN: &str = "50";
 
-/// The percentile that answers if the rate was fixed.
+/// The percentile that decides a comparison of open loops, whose rate is fixed.
 const TAIL: &str = "99";
 
 /// A number on both sides: one value per run, by session.

@@ -135,8 +135,7 @@ fn own_traffic(case: &Case) -> Known<OwnTraffic> {
     }
 }
 
-/// Writes beyond the multiple of fathom's own that its file system explains. With synchronous writes and copy-on-write file systems that
-/// multiple has no known bound, so no writes count there.
+/// Returns the writes that exceed fathom's own writes and the overhead of the file system. Counts none with synchronous writes or copy-on-write file systems, because their overhead has no known bound.
 fn foreign_writes(case: &Case, device: BlockFlow, ours: Amount) -> Amount {
     if !case.does(Kind::Write) {
         return excess(device, ours);

@@ -299,7 +299,7 @@ pub(super) fn next(done: &[Summary], budget: &Budget, otherwise: Next) -> Next {
     due.map_or(otherwise, Repeat::measure)
 }
 
-/// The runs that wait for a repeat, the next one first.
+/// Returns the disturbed runs that are still to be repeated, the next one first.
 pub(super) fn waiting(done: &[Summary], budget: &Budget) -> Vec<Repeat> {
     // One more round would change the state of the device.
     if matches!(budget.strategy, Strategy::Steady { .. }) || done.iter().all(|s| s.disturbed.is_none()) {

@@ -81,7 +81,7 @@ pub(super) enum Loop {
     Open,
     /// An operation begins as soon as the queue has room.
     Full,
-    /// Operations begin by a clock.
+    /// A clock starts the operations.
     Paced,
     /// A burst of operations, then a pause.
     Thinking {

@@ -73,7 +73,7 @@ pub struct Race {
     pub baselines: Vec<Lane>,
     /// The current round, counted from 0.
     pub(super) round: usize,
-    /// Indices of the lanes that are measured in it.
+    /// Indices of the lanes that the current round measures.
     pub(super) members: Vec<usize>,
     /// How it was decided; `None` while it is open.
     pub closed: Option<Closed>,
@@ -188,7 +188,7 @@ impl Race {
         Self { work, by, tolerance, lanes, baselines, round: 0, members, closed: None }
     }
 
-    /// Adds a run to its lane, if it has one here.
+    /// Adds a run to its lane. Ignores runs of jobs that have no lane in this race.
     pub(super) fn take(&mut self, sample: &Sample) {
         let round = self.closed.is_none().then_some(self.round);
         let lanes = self.lanes.iter_mut().chain(&mut self.baselines);
