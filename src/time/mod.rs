@@ -32,7 +32,6 @@ use report::Style;
 pub(crate) use run::SHELL;
 use run::{Run, Runner, Tracing};
 use std::io::read_to_string;
-use std::iter;
 use std::path::Path;
 use std::process;
 use std::process::{ExitCode, Stdio};
@@ -253,10 +252,12 @@ fn argument_words(command: &Command) -> Vec<String> {
 
 /// The devices below the named files and the current directory; each stack once.
 fn places(root: &Root, named: &[Vec<Named>]) -> Vec<Place> {
-    let here = || machine::resolve::resolve(root, Path::new(".")).map_err(|e| e.to_string());
+    let here = Path::new(".");
+    let is_known = named.iter().flatten().any(|one| one.existing == here);
+    let here = (!is_known).then(|| machine::resolve::resolve(root, here).map_err(|e| e.to_string()));
     let named = named.iter().flatten().map(|one| one.place.clone());
     let mut places: Vec<Place> = Vec::new();
-    for place in named.chain(iter::once_with(here)).flatten() {
+    for place in named.chain(here).flatten() {
         let tops = |place: &Place| -> Vec<String> {
             place.tops.iter().filter_map(|at| Some(place.layers.get(*at)?.name.clone())).collect()
         };

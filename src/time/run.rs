@@ -239,7 +239,8 @@ impl Runner<'_> {
         Ok(Ok((exit, wall_ns, usage)))
     }
 
-    /// Samples every process once the command has run for a while. The returned function ends that, and returns the sample if there is one. That takes 1 ms per 20 processes, too much for a short
+    /// Samples every process once the command has run for a while. The returned function ends that, and
+    /// returns the sample if there is one. That takes 1 ms per 20 processes, too much for a short
     /// command.
     fn sample_others(&self) -> impl FnOnce() -> Option<Processes> + use<> {
         let (stop, is_to_stop) = channel();

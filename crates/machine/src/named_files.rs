@@ -25,7 +25,7 @@ pub struct Named {
     /// The path as it was typed.
     pub path: PathBuf,
     /// The path, or its directory while the path does not exist.
-    existing: PathBuf,
+    pub existing: PathBuf,
     /// Where `existing` is stored, or why that is unknown.
     pub place: Known<Place>,
 }
