@@ -109,7 +109,8 @@ fn conclude(
     })
 }
 
-/// Checks the output files, which only one host writes. Refuses a path that is a state file of this verification.
+/// Checks the output files, which only one host writes. Refuses a path that is a state file of this
+/// verification.
 fn outlets(options: &Args, plan: &Plan, machine: &Machine, fleet: &Fleet) -> Result<Outlets, Failure> {
     let outputs = if fleet.tells() { options.files.output.as_slice() } else { &[] };
     let replace = options.files.replace();

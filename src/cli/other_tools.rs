@@ -173,7 +173,9 @@ fn rendered(report: &Report, conventions: &ToolOutput) -> Result<Vec<u8>, Failur
     Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
-/// Writes the intermediate outputs in `before`, then the final output. Adds fathom's verdict: printed text has it on standard error, and a text file at its end, because programs that let fio write a file mistake text on standard error for a failure.
+/// Writes the intermediate outputs in `before`, then the final output. Adds fathom's verdict: printed text
+/// has it on standard error, and a text file at its end, because programs that let fio write a file mistake
+/// text on standard error for a failure.
 fn write(
     report: &Report,
     conventions: &ToolOutput,
@@ -240,7 +242,8 @@ pub(crate) fn request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String>, ke
     }
 }
 
-/// Returns the paths in the environment variable that this job would overwrite. Leaves out the other paths, because the variable may serve many jobs.
+/// Returns the paths in the environment variable that this job would overwrite. Leaves out the other paths,
+/// because the variable may serve many jobs.
 fn allowed_paths(job: &JobSpec) -> Vec<String> {
     let only_reads = |rw: &Option<Rw>| matches!(rw, Some(Rw::Read | Rw::Randread));
     let streams = job.phases.iter().flat_map(|phase| &phase.streams).filter(|stream| !only_reads(&stream.rw));

@@ -618,7 +618,8 @@ fn random_accesses(jobs: &[Job], target: usize) -> Vec<((usize, usize, usize), &
     out
 }
 
-/// Whether a target is still the file or device that a session measured. Compares inodes of files, because a path may lead to a new file.
+/// Whether a target is still the file or device that a session measured. Compares inodes of files, because a
+/// path may lead to a new file.
 fn is_same_file(target: &Target, before: &Record, at: usize) -> bool {
     let seen = before.runs.iter().flat_map(|r| &r.evidence).find_map(|s| s.targets.get(at)?.file.as_ref());
     match (target.role, seen) {

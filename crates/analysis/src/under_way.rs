@@ -192,7 +192,7 @@ pub struct Row {
     pub job: usize,
     /// Operations per second that the strategy offered, if it chooses them.
     pub offered_iops: Option<u64>,
-    /// Number of valid runs.
+    /// Number of runs that the figures use.
     pub runs: usize,
     /// Geometric mean of their operations per second; `None` without runs.
     pub iops: Option<f64>,

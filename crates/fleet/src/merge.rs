@@ -103,7 +103,8 @@ pub(super) struct Phase {
     notes: Notes,
     windows: Windows,
     late: StartDelay,
-    /// Operations and bytes that completed while all hosts ran, by stream and kind. The unit is a thousandth of an operation or byte. `None` if a host did not count them.
+    /// Operations and bytes that completed while all hosts ran, by stream and kind. The unit is a thousandth
+    /// of an operation or byte. `None` if a host did not count them.
     common: Option<BTreeMap<usize, BTreeMap<Kind, [u64; 2]>>>,
 }
 

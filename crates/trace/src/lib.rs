@@ -368,7 +368,8 @@ impl Decoder {
         Ok(Self { layout, id, event_fields, tasks, flags: HashMap::new(), names, events: 0, lost: 0 })
     }
 
-    /// Returns the size of a trace buffer page in bytes. The kernel can be configured to use larger pages here than for memory.
+    /// Returns the size of a trace buffer page in bytes. The kernel can be configured to use larger pages
+    /// here than for memory.
     pub fn page_bytes(&self) -> usize {
         self.layout.bytes
     }

@@ -364,7 +364,8 @@ impl<'a> Case<'a> {
         own.map_or(done, |own| own.min(done))
     }
 
-    /// Returns the bytes that all streams together read from the disks of this stream, as charged to fathom. `None` if the cgroup does not count.
+    /// Returns the bytes that all streams together read from the disks of this stream, as charged to fathom.
+    /// `None` if the cgroup does not count.
     fn charged_reads(&self) -> Option<u64> {
         self.charged_reads_on(&self.shared().ok()?)
     }

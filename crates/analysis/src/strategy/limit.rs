@@ -39,7 +39,8 @@ const SEARCHED: [f64; 2] = [0.01, 10.0];
 /// Factor from a clear load to the next one while one end of the bracket is missing.
 const OUTWARDS: f64 = 1.5;
 
-/// Factor from the outermost load to the next one if only the outermost is undecided. Each further undecided load squares the factor.
+/// Factor from the outermost load to the next one if only the outermost is undecided. Each further undecided
+/// load squares the factor.
 const STEP_OUT: f64 = 1.03;
 
 /// Ratio of neighbouring loads at which single runs end and proofs begin.

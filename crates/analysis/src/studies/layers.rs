@@ -18,7 +18,8 @@ use model::study::Studied;
 use model::units::{show_bytes, show_count, show_share};
 use stats::intervals;
 
-/// Findings that rows through the page cache are expected to have. Memory serves their operations, so fathom measures neither the device nor its queue, and the CPU is the limit.
+/// Findings that rows through the page cache are expected to have. Memory serves their operations, so fathom
+/// measures neither the device nor its queue, and the CPU is the limit.
 const EXPECTED: &[CheckId] =
     &[CheckId::A01, CheckId::A09, CheckId::A16, CheckId::B05, CheckId::B06, CheckId::B07, CheckId::D06];
 /// Share of fathom's rate below which the device did next to nothing.

@@ -1,7 +1,8 @@
 //! The table of keys: every setting of a workload once, with its name, help, parser, and its names in other tools.
 //!
 //! Flags, job files and their documentation are made from this table. A key is its flag without the dashes.
-//! Defaults are filled in by the plan. A foreign name is an error, and [`Counterpart`] suggests the key and value
+//! A fixed default is the default of the field in `Stream` or `Line`; one that depends on other settings is filled in
+//! by the plan, and the help of the key repeats it. A foreign name is an error, and [`Counterpart`] suggests the key and value
 //! to type here: a name that means the same in most cases would be wrong in the others.
 
 use super::foreign::{self, Foreign, Tool, diskspd, fio, other, seconds, unchanged};
