@@ -729,7 +729,7 @@ impl<'a> Case<'a> {
     }
 
     /// Traffic of other processes on the disks during the probes; `None` if it was not counted.
-    pub fn beside_probes(&self) -> Option<Amount> {
+    pub fn foreign_amount_during_probes(&self) -> Option<Amount> {
         let evidence = &self.record.evidence;
         let at = |moment| evidence.iter().find(|s| s.moment == moment);
         // The first snapshot is taken before the reads, the second after them.

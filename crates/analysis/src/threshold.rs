@@ -3,7 +3,6 @@
 //! A number is FASTER or SLOWER only if its interval lies beyond the margin. It is the SAME if the interval lies within the tolerance, which
 //! is at least the margin.
 
-use model::finding::Severity;
 use std::cmp::Ordering;
 use std::fmt;
 
@@ -27,23 +26,6 @@ impl PartialOrd<Share> for f64 {
     fn partial_cmp(&self, other: &Share) -> Option<Ordering> {
         self.partial_cmp(&other.0)
     }
-}
-
-/// A limit of a number, and the severity of a finding beyond it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Limit {
-    /// Above this number.
-    Above(f64, Severity),
-    /// At this number or above.
-    From(f64, Severity),
-}
-
-/// Returns the severity of the last limit that a number is beyond, or `None` if it is within all. `limits` ascend.
-pub(crate) fn grade(number: f64, limits: &[Limit]) -> Option<Severity> {
-    limits.iter().rev().find_map(|limit| match *limit {
-        Limit::Above(most, severity) => (number > most).then_some(severity),
-        Limit::From(least, severity) => (number >= least).then_some(severity),
-    })
 }
 
 /// A time in ns, shown as `60 us`.

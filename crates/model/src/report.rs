@@ -142,8 +142,9 @@ pub struct Rerun {
     pub session: String,
     /// The report of its workloads as measured now.
     pub again: Box<Report>,
-    /// Its workloads (A) and those of this session (B), both measured now.
-    pub beside: Comparison,
+    /// The workloads of the earlier session (A) and of this one (B), both measured now in turns.
+    #[serde(rename = "beside")]
+    pub in_turns: Comparison,
     /// Its workloads then (A) and now (B): whether the machine is still the same.
     pub since: Comparison,
 }

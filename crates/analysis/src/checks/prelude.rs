@@ -9,7 +9,7 @@ pub(crate) use crate::checks::{
     Answer, Ask, Check, Detail, Earlier, Evidence, Rename, detail, evidence, finding, formula, holds,
     not_checked,
 };
-pub(crate) use crate::threshold::{Limit, Ns, Share, grade};
+pub(crate) use crate::threshold::{Ns, Share};
 pub(crate) use model::Known;
 pub(crate) use model::evidence::{BlockFlow, BlockStat, Extents, Moment, Snapshot};
 pub(crate) use model::finding::{CheckId, Severity};

@@ -617,7 +617,7 @@ pub(crate) fn compare_rerun(
     };
     Rerun {
         session: earlier.session.clone(),
-        beside: compare(&rerun, own, &in_turns),
+        in_turns: compare(&rerun, own, &in_turns),
         since: compare(&earlier.then, &rerun, &options(false)),
         again: Box::new(rerun),
     }
@@ -724,8 +724,8 @@ fn a_rerun_is_compared_with_the_own_jobs_and_with_the_earlier_session() {
     let report = judge(&fixture(), &Judging::default());
     assert_eq!(report.results.len(), 1);
     let against = report.against.unwrap();
-    assert_eq!((against.beside.answer, against.since.answer), (Answer::Faster, Answer::Same));
-    let ratio = against.beside.headline().unwrap().metrics[0].ratio;
+    assert_eq!((against.in_turns.answer, against.since.answer), (Answer::Faster, Answer::Same));
+    let ratio = against.in_turns.headline().unwrap().metrics[0].ratio;
     assert!((ratio - 1.25).abs() < 1e-6, "{ratio}");
 }
 

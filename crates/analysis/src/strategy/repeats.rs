@@ -200,7 +200,7 @@ pub fn runs(report: &Report, plan: &Plan) -> Option<u32> {
     report.answer.as_ref().filter(|a| a.word == AnswerWord::Inconclusive)?;
     // If even a thousand runs seem too few, more runs may still change the estimate.
     let near = report.gates.iter().filter(|g| g.is_near()).map(|g| g.runs_needed.unwrap_or(at_most));
-    let slower = report.against.as_ref().and_then(|against| runs_for_sides(&against.beside, at_most));
+    let slower = report.against.as_ref().and_then(|against| runs_for_sides(&against.in_turns, at_most));
     let needed = near.chain(slower).max()?;
     Some(needed.min(at_most)).filter(|runs| *runs > plan.runs)
 }

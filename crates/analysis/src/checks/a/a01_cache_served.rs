@@ -86,9 +86,12 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
 
 /// Returns the severity of a share of cached bytes among the bytes read, or `None` if it is harmless.
 pub fn severity(cached_share: f64) -> Option<Severity> {
-    let limits =
-        [Limit::Above(BIASED_ABOVE.0, Severity::Biased), Limit::From(RENAMED_FROM.0, Severity::Rename)];
-    grade(cached_share, &limits)
+    // A share that is not a number is no pass.
+    match cached_share {
+        share if share <= BIASED_ABOVE.0 => None,
+        share if share >= RENAMED_FROM.0 => Some(Severity::Rename),
+        _ => Some(Severity::Biased),
+    }
 }
 
 fn is_encoded(case: &Case) -> bool {

@@ -66,7 +66,9 @@ fn evaluate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return holds("The first read of a block took as long as the second.", numbers);
     }
     // A burst by another process slows some reads of one list and not of the other.
-    if let Some(others) = case.beside_probes().filter(|o| o.ops > FLOOR_IOS || o.bytes > FLOOR_BYTES) {
+    if let Some(others) =
+        case.foreign_amount_during_probes().filter(|o| o.ops > FLOOR_IOS || o.bytes > FLOOR_BYTES)
+    {
         return Err(format!(
             "other processes made {} requests ({}) on the disk during the sample reads before the runs",
             show_count(others.ops as f64),

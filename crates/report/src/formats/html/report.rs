@@ -152,14 +152,14 @@ fn gate_card(report: &Report) -> Option<String> {
 fn rerun_card(report: &Report) -> Option<String> {
     let rerun = report.against.as_ref()?;
     let lead = [
-        format!("{}: {}", rerun.beside.answer.word(), rerun.beside.sentence),
+        format!("{}: {}", rerun.in_turns.answer.word(), rerun.in_turns.sentence),
         comparison::PAIR_LEGEND.to_owned(),
     ];
     let heading = format!("Against {}, measured again in alternation", rerun.session);
     let body = format!(
         "{}{}",
-        super::sessions::ratios(&rerun.beside.pairs),
-        page::table("Every number of both", &comparison::pair_table(&rerun.beside.pairs, true))
+        super::sessions::ratios(&rerun.in_turns.pairs),
+        page::table("Every number of both", &comparison::pair_table(&rerun.in_turns.pairs, true))
     );
     Some(card(&heading, &lead, &body))
 }
@@ -264,8 +264,8 @@ fn answer_lines(report: &Report) -> Vec<(String, String, String)> {
     });
     let against = report.against.as_ref().map(|rerun| {
         let sentence =
-            format!("against {}, measured again in alternation: {}", rerun.session, rerun.beside.sentence);
-        (rerun.beside.answer.word().to_owned(), String::new(), with_micro_sign(&sentence))
+            format!("against {}, measured again in alternation: {}", rerun.session, rerun.in_turns.sentence);
+        (rerun.in_turns.answer.word().to_owned(), String::new(), with_micro_sign(&sentence))
     });
     quick.into_iter().chain(answer).chain(against).collect()
 }

@@ -246,7 +246,7 @@ fn show_short_foot(out: &mut Page, report: &Report) {
 }
 
 pub(super) fn show_rerun(out: &mut Page, against: &Rerun) {
-    let comparison = &against.beside;
+    let comparison = &against.in_turns;
     out.paragraph(&format!(
         "Against {} (A), which was measured again in alternation with this session (B)",
         against.session
@@ -261,7 +261,7 @@ pub(super) fn show_rerun(out: &mut Page, against: &Rerun) {
 
 /// Prints only the answer and its table.
 pub(super) fn show_rerun_brief(out: &mut Page, against: &Rerun) {
-    let comparison = &against.beside;
+    let comparison = &against.in_turns;
     out.prose(&format!("  {}  ", comparison.answer.word()), "    ", &comparison.sentence);
     if !comparison.pairs.is_empty() {
         out.table(&pair_table(&comparison.pairs, false));
