@@ -307,7 +307,8 @@ impl Measurement {
         let by = strategy::disturbed::disturbances(&self.last);
         let disturbed = (!by.is_empty()).then_some(Disturbed { attempt: at.attempt, by });
         let phases = self.last.runs.iter().filter_map(|r| r.end.as_ref());
-        let own = Summary { disturbed, ..Summary::from_phases(*at, phases) };
+        let limit_iops = analysis::under_way::limit_iops(&self.last);
+        let own = Summary { disturbed, limit_iops, ..Summary::from_phases(*at, phases) };
         let last_shown = std::cell::Cell::new(Instant::now());
         let tell = |messages: &[String]| {
             for message in messages {

@@ -37,6 +37,8 @@ pub struct Summary {
     pub ended_ns: u64,
     /// Operations per second of all phases and streams.
     pub iops: f64,
+    /// Operations per second that the hard limits of the cgroup allow; `None` without a limit.
+    pub limit_iops: Option<f64>,
     /// Latencies of all reads, writes and trims.
     pub latency: Arc<Histogram>,
     /// Times from submission to completion in an open loop; empty in a closed loop.
@@ -151,10 +153,17 @@ pub(crate) fn summaries(record: &Record, loads: bool) -> Vec<Summary> {
     complete.map(|(r, end)| Summary::from_phases(r.attempt(), std::iter::once(end))).collect()
 }
 
-/// Operations per second of the closed loop: geometric mean over its runs.
+/// Operations per second that the closed loop can sustain: geometric mean over its runs, at most the limit of the cgroup. A short run may
+/// exceed that limit by its burst.
 pub(crate) fn capacity(done: &[Summary]) -> Option<f64> {
     let rates: Vec<f64> = done.iter().filter(|s| s.offered_iops.is_none()).map(|s| s.iops).collect();
-    intervals::mean(&rates).map(|m| m.value).filter(|c| *c > 0.0)
+    let measured = intervals::mean(&rates).map(|m| m.value).filter(|c| *c > 0.0)?;
+    Some(lowest_limit(done).map_or(measured, |limit| measured.min(limit)))
+}
+
+/// The lowest limit of the cgroup in some runs; `None` without one.
+pub(crate) fn lowest_limit(done: &[Summary]) -> Option<f64> {
+    done.iter().filter_map(|s| s.limit_iops).min_by(f64::total_cmp)
 }
 
 /// The capacity of a record with a load curve; `None` without one.

@@ -2,6 +2,7 @@
 //! view and the lines of progress show them. The report is judged from the whole record.
 
 use crate::case::Case;
+use crate::checks::most_iops;
 use crate::figures::kernel_text;
 use crate::figures::time_series::Course;
 use crate::findings::{ask, merge};
@@ -243,6 +244,13 @@ pub fn of_run(record: &Record) -> Vec<Finding> {
             && !studies::question(&record.header.plan.study).is_expected(record, &answered, f)
     };
     merge(&answered, &[]).into_iter().filter(acts).collect()
+}
+
+/// Returns the operations per second that the hard limits of the cgroup allow in the run of a record, or `None` without a limit, or if this
+/// host offers only a part of each load.
+pub fn limit_iops(record: &Record) -> Option<f64> {
+    let job = record.runs.first().filter(|_| record.header.plan.part.is_none())?.start.job;
+    case::cases_of_job(record, job).iter().filter(|c| !c.runs.is_empty()).find_map(most_iops)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@
 //! and misses the target if the lower bound is beyond it. Between the bounds the load is open.
 
 use super::{Budget, Next, Summary, is_time_up};
-use crate::runs::{capacity, falls_short};
+use crate::runs::{capacity, falls_short, lowest_limit};
 use crate::strategy::repeats;
 use model::histogram::Histogram;
 use model::plan::LatencyTarget;
@@ -73,6 +73,8 @@ pub(crate) struct Point<'a> {
     runs: Vec<&'a Summary>,
     /// Operations per second of the closed loop.
     capacity: Option<f64>,
+    /// Operations per second that the cgroup allows.
+    limit_iops: Option<f64>,
 }
 
 /// What to measure next.
@@ -131,7 +133,7 @@ pub(super) fn left(done: &[Summary], budget: &Budget, target: &LatencyTarget) ->
 
 /// The loads that were offered, ascending, each with its runs.
 pub(crate) fn points(done: &[Summary]) -> Vec<Point<'_>> {
-    let capacity = capacity(done);
+    let (capacity, limit_iops) = (capacity(done), lowest_limit(done));
     let mut points: Vec<Point> = Vec::new();
     for run in done {
         let Some(offered) = run.offered_iops else { continue };
@@ -147,6 +149,7 @@ pub(crate) fn points(done: &[Summary]) -> Vec<Point<'_>> {
                 service: Histogram::clone(&run.service),
                 runs: vec![run],
                 capacity,
+                limit_iops,
             }),
         }
     }
@@ -159,8 +162,16 @@ impl Point<'_> {
         self.runs.len() as u32
     }
 
-    /// Whether fewer operations were served than arrived.
+    /// Whether the load is above the limit of the cgroup. The limit allows a burst, which a short run mistakes for the rate.
+    fn is_above_limit(&self) -> bool {
+        self.limit_iops.is_some_and(|limit| self.offered as f64 > limit)
+    }
+
+    /// Whether fewer operations were served than arrived, or would be in a longer run.
     pub(crate) fn is_overloaded(&self, target: &LatencyTarget) -> bool {
+        if self.is_above_limit() {
+            return true;
+        }
         let seconds = |r: &&Summary| if r.iops > 0.0 { r.latency.count() as f64 / r.iops } else { 0.0 };
         let time: f64 = self.runs.iter().map(seconds).sum();
         let done = self.latency.count() as f64;
@@ -404,13 +415,24 @@ struct Server {
     bursts: f64,
     /// Lateness of every submission.
     late_ns: u64,
+    /// Limit of a cgroup that short runs exceed by its burst.
+    limit_iops: Option<f64>,
     state: u64,
 }
 
 #[cfg(test)]
 impl Server {
     fn new(serves: f64, state: u64) -> Self {
-        Self { serves, closed: serves, ops: 2_000, varies: 0.0, bursts: 0.0, late_ns: 0, state }
+        Self {
+            serves,
+            closed: serves,
+            ops: 2_000,
+            varies: 0.0,
+            bursts: 0.0,
+            late_ns: 0,
+            limit_iops: None,
+            state,
+        }
     }
 
     fn uniform(&mut self) -> f64 {
@@ -443,6 +465,7 @@ impl Server {
             offered_iops,
             refused: false,
             iops,
+            limit_iops: self.limit_iops,
             latency: latency.into(),
             service: service.into(),
             ..Summary::refused(job, repeat)
@@ -623,6 +646,18 @@ fn an_overload_below_the_capacity_with_short_service_times_is_open() {
     assert_eq!(overload(10_000.0, 50_000_000, 20_000.0), None, "fathom submitted late");
     assert_eq!(overload(8_000.0, 50_000_000, 20_000.0), Some(false), "more than the closed loop reached");
     assert_eq!(overload(10_000.0, 0, 5_000.0), Some(false), "the storage itself was slow");
+}
+
+#[test]
+fn a_burst_above_the_limit_of_a_cgroup_proves_nothing() {
+    let mut server =
+        Server { ops: 8_000, closed: 10_010.0, limit_iops: Some(10_000.0), ..Server::new(14_000.0, 3) };
+    let budget = budget(0.99, Some(2_500_000), 3);
+    let done = played(&mut server, &budget);
+    let (met, missed) = found_bracket(&done, &budget);
+    assert!((9_500..=10_000).contains(&met.unwrap()) && missed.unwrap() > 10_000, "{met:?} {missed:?}");
+    let above = points(&done).iter().filter(|p| p.offered > 10_000).map(Point::count).max();
+    assert_eq!(above, Some(1), "one run of a load that the limit forbids");
 }
 
 #[test]

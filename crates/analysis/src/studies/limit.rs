@@ -11,7 +11,7 @@ use crate::checks::most_iops;
 use crate::figures::{LATE_SHARE, PERCENTILES, is_late};
 use crate::findings;
 use crate::findings::CaseAnswers;
-use crate::runs::{capacity_of, summaries};
+use crate::runs::{Summary, capacity_of, summaries};
 use crate::strategy::limit::{self as strategy, Point};
 use crate::verdict::{Judged, Reasoned, ReportHead, limiter_of};
 use model::finding::{CheckId, Finding, Outcome};
@@ -121,14 +121,15 @@ fn load_curve(
     answered: &[CaseAnswers],
     results: &[Measured],
 ) -> LoadCurve {
-    let done: Vec<_> = [false, true].into_iter().flat_map(|loads| summaries(record, loads)).collect();
+    // Each of several hosts has a limit for its part of the load.
+    let limit_iops = answered.iter().find_map(|a| most_iops(&a.case)).filter(|_| record.fleet.is_none());
+    let done = [false, true].into_iter().flat_map(|loads| summaries(record, loads));
+    let done: Vec<_> = done.map(|run| Summary { limit_iops, ..run }).collect();
     let measured = strategy::points(&done);
     let capacity_result = answered.iter().position(|a| a.case.offered.is_none() && !a.case.runs.is_empty());
     let closed = capacity_result.and_then(|i| results.get(i)).filter(|r| !r.void);
     let total = closed.and_then(|r| r.total.as_ref());
-    let most = answered.iter().find(|a| a.case.offered.is_none()).and_then(|a| most_iops(&a.case));
-    let capacity_iops =
-        total.map(|t| most.filter(|_| record.fleet.is_none()).map_or(t.iops, |most| t.iops.min(most)));
+    let capacity_iops = total.map(|t| limit_iops.map_or(t.iops, |limit| t.iops.min(limit)));
     let mut points: Vec<LoadPoint> = Vec::new();
     for (result, (answered, figures)) in answered.iter().zip(results).enumerate() {
         let Some(point) = measured.iter().find(|p| Some(p.offered) == answered.case.offered) else {
@@ -183,15 +184,9 @@ fn row(
 ) -> LoadPoint {
     let late = lateness(answered);
     let is_invalid = answered.void_by().any(|id| id != CheckId::E10 && id != CheckId::E11);
-    // A cgroup limit allows a burst that a short run mistakes for the rate. A rate above the limit never lasts.
-    let most = most_iops(&answered.case).filter(|_| answered.case.record.fleet.is_none());
-    let is_above_limit =
-        most.is_some_and(|most| answered.case.record.header.plan.host_load(point.offered) > most);
     let mut state = match () {
         () if is_invalid => LoadState::Void,
-        () if is_above_limit || answered.is_void() || point.is_overloaded(latency_target) => {
-            LoadState::Overload
-        }
+        () if answered.is_void() || point.is_overloaded(latency_target) => LoadState::Overload,
         () => LoadState::Served,
     };
     let served = state == LoadState::Served;
@@ -222,7 +217,6 @@ fn row(
         state,
         met: match state {
             LoadState::Void => None,
-            LoadState::Overload if is_above_limit => latency_target.latency_ns.map(|_| false),
             // A backlog that grows (E11) is overload too, even if the runs were too short to leave operations unserved.
             LoadState::Overload => point.overload_misses(latency_target),
             LoadState::Served | LoadState::Late => point.meets(latency_target),
