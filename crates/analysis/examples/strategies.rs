@@ -13,16 +13,7 @@ const SESSIONS: u64 = 10_000;
 
 /// The rates of a session of one job.
 fn session(strategy: Strategy, rate: impl Fn(u32) -> f64, deviation: f64, seed: u64) -> Vec<f64> {
-    let budget = Budget {
-        jobs: 1,
-        runs: 5,
-        strategy,
-        seed,
-        paired: false,
-        attempts: 3,
-        ends_ns: None,
-        blocks: Vec::new(),
-    };
+    let budget = Budget { jobs: 1, runs: 5, strategy, seed, attempts: 3, ..Budget::default() };
     let mut noise = Noise(split_mix(seed ^ 0x5eed));
     let mut done: Vec<Summary> = Vec::new();
     while let Next::Measure { job, repeat, .. } = next(&done, &budget) {

@@ -770,7 +770,7 @@ mod simulation {
             paired: true,
             attempts: 1,
             ends_ns: Some(ENDS_NS),
-            blocks: Vec::new(),
+            ..Budget::default()
         };
         let mut noise = Noise(split_mix(seed));
         let mut done: Vec<Summary> = Vec::new();

@@ -381,16 +381,7 @@ mod tests {
     use stats::series::Noise;
 
     fn fixed(jobs: usize, runs: u32) -> Budget {
-        Budget {
-            jobs,
-            runs,
-            strategy: Strategy::Fixed,
-            seed: 7,
-            paired: false,
-            attempts: 3,
-            ends_ns: None,
-            blocks: Vec::new(),
-        }
+        Budget { jobs, runs, seed: 7, attempts: 3, ..Budget::default() }
     }
 
     fn a_disturbance(attempt: u32) -> Disturbed {

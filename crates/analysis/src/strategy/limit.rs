@@ -3,10 +3,11 @@
 //! 1. A closed loop measures the capacity.
 //! 2. Without a latency target, or with `--curve`, an open loop offers fixed shares of the capacity in rounds of random order, and then
 //!    loads around the knee.
-//! 3. With a latency target, single runs find a load that clearly meets it and one that clearly misses it. Bisection on the logarithm of the
+//! 3. With a latency target, a load that a condition requires (`--fail-if 'iops<20000'`) is decided first.
+//! 4. Single runs find a load that clearly meets it and one that clearly misses it. Bisection on the logarithm of the
 //!    load brings them together until they are near, or the loads in between are undecided.
-//! 4. More runs prove both ends at 95 %. An end that stays unproven moves outward.
-//! 5. Bisection with proofs narrows the bracket. It stops when the bracket is narrow, or when the time is up.
+//! 5. More runs prove both ends at 95 %. An end that stays unproven moves outward.
+//! 6. Bisection with proofs narrows the bracket. It stops when the bracket is narrow, or when the time is up.
 //!
 //! Latency counts from the scheduled start and includes fathom's own lateness. So it is an upper bound on what users of the storage
 //! wait. The service time, from submission to completion, is a lower bound. A load meets the target if the upper bound is within it,
@@ -104,7 +105,8 @@ fn next_load(points: &[Point], budget: &Budget, target: &LatencyTarget, capacity
     // The answer comes first. The time limit may cut the curve.
     if target.latency_ns.is_some() {
         let search = Search { points, target, capacity, runs: budget.runs };
-        if let Some(load) = search.next() {
+        let required = budget.required_loads.iter().copied().find(|load| search.is_undecided(*load));
+        if let Some(load) = required.or_else(|| search.next()) {
             return Some(load);
         }
     }
@@ -273,6 +275,18 @@ impl Search<'_> {
         let runs: u32 = self.points.iter().map(Point::count).sum();
         let [first, second] = if runs % 3 == 2 { [ends[1], ends[0]] } else { ends };
         first.or(second)
+    }
+
+    /// Whether a condition that requires this load cannot be decided yet, and more runs of the load may decide it.
+    fn is_undecided(&self, load: u64) -> bool {
+        let decides = |p: &Point| match self.known(p) {
+            Evidence::Proven(true) => p.offered >= load,
+            Evidence::Proven(false) => p.offered <= load,
+            Evidence::Failed => p.offered == load,
+            Evidence::Clear(_) | Evidence::Open => false,
+        };
+        let [least, most] = SEARCHED.map(|share| share * self.capacity);
+        (least..=most).contains(&(load as f64)) && !self.points.iter().any(decides)
     }
 
     /// The next load for one end of the bracket. `inward` has the loads from the outermost of that end to the other end, and `wanted` is the
@@ -490,10 +504,9 @@ fn budget(quantile: f64, latency_ns: Option<u64>, seed: u64) -> Budget {
         runs: 3,
         strategy: Strategy::Limit(target(quantile, latency_ns)),
         seed,
-        paired: false,
         attempts: 3,
         ends_ns: Some(45_000_000_000),
-        blocks: Vec::new(),
+        ..Budget::default()
     }
 }
 
@@ -646,6 +659,21 @@ fn an_overload_below_the_capacity_with_short_service_times_is_open() {
     assert_eq!(overload(10_000.0, 50_000_000, 20_000.0), None, "fathom submitted late");
     assert_eq!(overload(8_000.0, 50_000_000, 20_000.0), Some(false), "more than the closed loop reached");
     assert_eq!(overload(10_000.0, 0, 5_000.0), Some(false), "the storage itself was slow");
+}
+
+#[test]
+fn a_load_that_a_condition_requires_is_decided_first() {
+    let truth = true_rate(10_000.0, 2.5e6);
+    for (required, meets) in [(0.97 * truth, true), (1.03 * truth, false), (20_000.0, false), (500.0, true)] {
+        let required = required as u64;
+        let mut server = Server { ops: 20_000, ..Server::new(10_000.0, 11) };
+        let budget = Budget { required_loads: vec![required], ..budget(0.99, Some(2_500_000), 3) };
+        let done = played(&mut server, &budget);
+        assert_eq!(done[3].offered_iops, Some(required));
+        let (met, missed) = found_bracket(&done, &budget);
+        let decided = if meets { met.unwrap() >= required } else { missed.unwrap() <= required };
+        assert!(decided, "{required}: {met:?} {missed:?}");
+    }
 }
 
 #[test]

@@ -14,9 +14,10 @@ use crate::runs::runs_in;
 pub use crate::runs::{Summary, latencies, rate, service_times};
 use model::plan::{Plan, Strategy};
 use model::record::{Pairing, Record};
+use model::verdict::Limit;
 
 /// The limits of a strategy.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Budget {
     /// Number of jobs.
     pub jobs: usize,
@@ -35,6 +36,8 @@ pub struct Budget {
     /// A number for each job. Jobs with the same number are measured one after another in each round, so that a slow drift of the device
     /// is the same for all of them. Empty if all jobs are mixed.
     pub blocks: Vec<usize>,
+    /// Operations per second that conditions on a load curve require.
+    pub required_loads: Vec<u64>,
 }
 
 impl Budget {
@@ -42,7 +45,8 @@ impl Budget {
     pub fn from_plan(plan: &Plan) -> Self {
         let Plan { runs, strategy, seed, attempts, budget_ns: ends_ns, .. } = *plan;
         let (jobs, paired, blocks) = (plan.jobs.len(), plan.is_paired(), blocks(plan));
-        Self { jobs, runs, strategy, seed, paired, attempts, ends_ns, blocks }
+        let required_loads = plan.fail_if.iter().filter_map(|c| required_load(plan, &c.limit)).collect();
+        Self { jobs, runs, strategy, seed, paired, attempts, ends_ns, blocks, required_loads }
     }
 
     /// Which runs are repeated together.
@@ -163,6 +167,19 @@ fn left_undisturbed(done: &[Summary], budget: &Budget) -> Left {
 /// Runs up to a limit, if the job is open.
 fn until(rates: &[f64], at_most: u32, is_open: bool) -> u32 {
     if is_open { at_most.saturating_sub(rates.len() as u32) } else { 0 }
+}
+
+/// The lowest load that satisfies the limit of a condition; `None` if the limit is not a rate, or the block size varies.
+fn required_load(plan: &Plan, limit: &Limit) -> Option<u64> {
+    let iops = match limit {
+        Limit::Iops { at_least } => *at_least,
+        Limit::MbPerS { at_least } => {
+            let stream = plan.jobs.first()?.phases.first()?.streams.first()?;
+            at_least * 1e6 / f64::from(stream.access.block_bytes()?)
+        }
+        Limit::Latency { .. } | Limit::Time { .. } => return None,
+    };
+    Some(iops.ceil() as u64)
 }
 
 /// Whether another run would probably outlast the time budget. A run is assumed to take as long as the slowest so far, with the pause before

@@ -269,21 +269,13 @@ fn budget(jobs: usize, share: f64) -> Budget {
         attempts: 3,
         ends_ns: None,
         blocks: Vec::new(),
+        ..Budget::default()
     }
 }
 
 #[cfg(test)]
 fn fixed(jobs: usize, runs: u32, seed: u64) -> Budget {
-    Budget {
-        jobs,
-        runs,
-        strategy: Strategy::Fixed,
-        seed,
-        paired: false,
-        attempts: 3,
-        ends_ns: None,
-        blocks: Vec::new(),
-    }
+    Budget { jobs, runs, seed, attempts: 3, ..Budget::default() }
 }
 
 #[test]
@@ -349,6 +341,7 @@ fn jobs_are_measured_one_after_another_and_each_until_it_is_steady() {
         attempts: 3,
         ends_ns: None,
         blocks: Vec::new(),
+        ..Budget::default()
     };
     let rate = |job: usize, repeat: u32| match job {
         0 => 100.0,

@@ -240,6 +240,7 @@ fn budget(tests: u32, targets: u32, seconds: u64) -> Budget {
         attempts: 3,
         ends_ns: Some(seconds * SECOND),
         blocks: Vec::new(),
+        ..Budget::default()
     }
 }
 
