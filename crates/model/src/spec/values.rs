@@ -1,5 +1,5 @@
-//! Parsers of words, names and small lists: `rw`, `cache`, `sharing`, `engine`, `batch`, paths, CPUs, NUMA nodes
-//! and priorities.
+//! Values of keys that are words, names or short lists: `rw`, `cache`, `sharing`, `engine`, `batch`, paths, CPUs,
+//! NUMA nodes and priorities. `sharing` parses one, `of_sharing` formats it for the parser.
 //!
 //! The plan finds out which engines, CPUs and nodes exist.
 
