@@ -1,7 +1,7 @@
 //! The protocol between hosts, with a thread of this process for each host: normal runs, and hosts that fail or stop answering.
 
 use super::gather::HostOutcome;
-use super::hosts::Hosts;
+use super::protocol::Hosts;
 use crate::message::Hello;
 use crate::transport::{Network, ThreadNetwork};
 use analysis::strategy::Summary;

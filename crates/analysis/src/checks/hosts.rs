@@ -99,7 +99,26 @@ fn shared_storage(case: &Case) -> Known<Vec<(Storage, Vec<usize>)>> {
 /// Returns the names of hosts by rank.
 fn host_names(case: &Case, ranks: &[usize]) -> String {
     let name = |rank: &usize| Some(hosts(case).get(*rank)?.name.as_str());
-    crate::host_names::names(&ranks.iter().filter_map(name).collect::<Vec<_>>())
+    let names: Vec<&str> = ranks.iter().filter_map(name).collect();
+    list_hosts(&names, names.len())
+}
+
+/// The most host names in a sentence.
+const MOST_NAMES: usize = 3;
+
+/// `a`, `a and b`, `a, b, c and 4 more` for `count` names, of which `first` has the first ones.
+pub(crate) fn list_hosts(first: &[&str], count: usize) -> String {
+    match first {
+        [] => String::new(),
+        [one] if count == 1 => (*one).to_owned(),
+        [rest @ .., last] if count <= MOST_NAMES && count == first.len() => {
+            format!("{} and {last}", rest.join(", "))
+        }
+        _ => {
+            let shown = &first[..first.len().min(MOST_NAMES)];
+            format!("{} and {} more", shown.join(", "), count.saturating_sub(shown.len()))
+        }
+    }
 }
 
 /// Share of the time in which all hosts ran by which starts may differ. Runs differ by more than that effect on
@@ -674,4 +693,12 @@ fn every_difference_is_named() {
     let two = with(|f| f.differences = vec!["the kernel differs".into(), "memory differs".into()]);
     let Ok(Answer::Finding(found)) = HOSTS_DIFFER.answer(&two) else { panic!("silent") };
     assert_eq!(found.sentence, "Hosts are not alike: the kernel differs. memory differs.");
+}
+
+#[test]
+fn long_lists_of_hosts_are_shortened() {
+    let list = |names: &[&str]| list_hosts(names, names.len());
+    assert_eq!((list(&["a"]), list(&["a", "b", "c"])), ("a".into(), "a, b and c".into()));
+    assert_eq!(list(&["a", "b", "c", "d", "e"]), "a, b, c and 2 more");
+    assert_eq!(list_hosts(&["a", "b", "c", "d"], 4_000), "a, b, c and 3997 more");
 }

@@ -27,6 +27,7 @@ pub(crate) use environment::block_layer::{LimitUnit, ONE_TO_ONE, hard_limits, mo
 pub use environment::clock::EXPENSIVE_CLOCK_PS;
 pub(crate) use environment::cpu::{CPU_BOUND_ABOVE, CPU_WAIT_ABOVE, busiest_worker, waited_for_cpu};
 pub(crate) use environment::disturbance::FOREIGN_ABOVE;
+pub(crate) use hosts::list_hosts;
 pub(crate) use io_as_requested::queue::one_at_a_time;
 pub(crate) use io_as_requested::requests::SAME_BYTES as SAME_REQUEST_BYTES;
 pub(crate) use statistics::runs::severity_of_spread;
