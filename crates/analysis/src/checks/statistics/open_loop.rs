@@ -10,6 +10,9 @@ use crate::figures::{LATE_SHARE, PERCENTILES, is_late};
 use crate::runs::{ARRIVALS_VARY, SERVED_FROM, falls_short};
 use stats::sample::median;
 
+/// Share of a replay's operations that may be read too late. Any reader thread is stopped now and then.
+const STARVED_TO: f64 = 0.001;
+
 pub(in crate::checks) const GENERATOR_LATE: Check = Check {
     id: CheckId::E10,
     name: "GENERATOR_LATE",
@@ -43,9 +46,6 @@ pub(in crate::checks) const GENERATOR_LATE: Check = Check {
             .record()
     },
 };
-
-/// Share of a replay's operations that may be read too late. Any reader thread is stopped now and then.
-const STARVED_TO: f64 = 0.001;
 
 fn check_generator_late(case: &Case) -> Known<Answer> {
     if let Some(starved) = starved(case) {
