@@ -10,7 +10,7 @@
 use super::clock::{self, Reading};
 use super::settle::settle;
 use crate::merge::{MergedSession, Phase, RunParts};
-use crate::message::{Agreed, EarlyEnd, Envelope, Hello, Message, Planned};
+use crate::message::{Agreed, EarlyEnd, Envelope, Hello, Message};
 use crate::transport::{Network, Order, Shared, Transport};
 use crate::{membership, merge, settle};
 use analysis::strategy::{self, Summary};
@@ -18,7 +18,7 @@ use live::HostRow;
 use model::Known;
 use model::fleet::RunSeen;
 use model::machine::Machine;
-use model::plan::Plan;
+use model::plan::{Plan, Planned};
 use model::record::{Disturbance, Disturbed, Header, Interval, Run, RunEnd, RunEnding, RunStart};
 use model::study::HostSteps;
 use model::verification::{OnHost, State, Verdict, Verified};
@@ -183,9 +183,8 @@ impl Hosts {
     ///
     /// # Errors
     /// The failure of this host, or why the hosts cannot measure together.
-    pub fn settle(&self, planned: Result<(Plan, Machine), Failure>) -> Result<(Plan, Machine), Failure> {
-        let (plan, machine) = planned.map_err(|failure| self.end_all(failure))?;
-        let own = Planned { plan, machine };
+    pub fn settle(&self, planned: Result<Planned, Failure>) -> Result<Planned, Failure> {
+        let own = planned.map_err(|failure| self.end_all(failure))?;
         if self.rank > 0 {
             let mut machine = own.machine.clone();
             self.send(0, Message::Planned(Box::new(own)));
@@ -193,7 +192,7 @@ impl Hosts {
                 Message::Settled(plan) => {
                     self.state().follow(&plan);
                     settle::places(&plan, &mut machine);
-                    Ok((*plan, machine))
+                    Ok(Planned { plan: *plan, machine })
                 }
                 other => Err(self.unexpected_message(0, &other)),
             };
@@ -215,8 +214,9 @@ impl Hosts {
         all.iter_mut().zip(&settled.plans).for_each(|(own, plan)| settle::places(plan, &mut own.machine));
         state.machines = all.iter().map(|p| p.machine.clone()).collect();
         let machine = all.swap_remove(0).machine;
-        let own = settled.plans.into_iter().next();
-        Ok((own.ok_or_else(|| Failure::Refused("the hosts sent no plan".into()))?, machine))
+        let plan = settled.plans.into_iter().next();
+        let plan = plan.ok_or_else(|| Failure::Refused("the hosts sent no plan".into()))?;
+        Ok(Planned { plan, machine })
     }
 
     /// Begins the session of all hosts, on rank 0.
