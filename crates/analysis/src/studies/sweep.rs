@@ -315,7 +315,7 @@ fn knee(
     let fixed = (scale.without)(winner);
     let along = cells.iter().filter(|c| (scale.without)(&c.setting) == fixed);
     let mut points: Vec<(u32, f64)> =
-        along.filter_map(|c| Some(((scale.of)(&c.setting)?, c.value(by)?))).collect();
+        along.filter_map(|c| Some(((scale.value)(&c.setting)?, c.value(by)?))).collect();
     points.sort_by_key(|p| p.0);
     let at = (0..points.len()).find(|at| {
         let most = points[*at..].iter().map(|p| p.1).fold(0.0, f64::max);
