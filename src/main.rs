@@ -60,8 +60,8 @@ fn fathom() -> ExitCode {
         }),
         Command::Compare(args) => args.request().and_then(|request| compare::compare(&request)),
         Command::List(args) => history::list(&args.request()),
-        Command::Tag(args) => history::say(&args.session, &args.change()),
-        Command::Note(args) => history::say(&args.session, &args.change()),
+        Command::Tag(args) => history::annotate(&args.session, &args.change()),
+        Command::Note(args) => history::annotate(&args.session, &args.change()),
         Command::Export(args) => args.into_action().and_then(|parsed| match parsed {
             ExportAction::Schema(text) => history::schema(text),
             ExportAction::Sessions(request) => history::export(&request),

@@ -40,7 +40,7 @@ pub fn job(text: &str) {
     for line in text.lines() {
         let Some((name, value)) = line.split_once(' ') else { continue };
         let Some(key) = keys::find(name) else { continue };
-        if let Err(why) = key.say(&mut job, [value]) {
+        if let Err(why) = key.parse_into_job(&mut job, [value]) {
             assert!(why.contains("; type"), "{why}");
         }
     }

@@ -268,7 +268,8 @@ fn apply_flags(job: &mut JobSpec, given: &[TypedKey], file: &str) -> Result<(), 
                 job.phases.len()
             ));
         }
-        key.say(job, values.iter().map(String::as_str)).or_else(|why| refuse(format!("--{name}: {why}")))?;
+        key.parse_into_job(job, values.iter().map(String::as_str))
+            .or_else(|why| refuse(format!("--{name}: {why}")))?;
     }
     Ok(())
 }

@@ -78,7 +78,7 @@ fn flag(key: &'static Key, command: keys::Command) -> Arg {
     flag.action(action).value_name(key.value).value_parser(OsStringValueParser::new().try_map(move |typed| {
         // A file may have any name.
         let text = typed.into_string().unwrap_or_else(model::name::text);
-        key.say(&mut JobSpec::default(), [text.as_str()])?;
+        key.parse_into_job(&mut JobSpec::default(), [text.as_str()])?;
         if key.name == "engine" {
             known_engine(&text)?;
         }
@@ -98,7 +98,7 @@ impl FromArgMatches for Keys {
                 continue;
             }
             // A list can be invalid although each value is valid.
-            key.say(&mut job, values.iter().map(String::as_str)).map_err(|why| {
+            key.parse_into_job(&mut job, values.iter().map(String::as_str)).map_err(|why| {
                 clap::Error::raw(ErrorKind::ValueValidation, format!("--{}: {why}\n", key.name))
             })?;
             given.push(TypedKey { key, values });

@@ -235,8 +235,8 @@ impl Args {
         }
         let mut axes = Axes::default();
         let named = self.preset.as_deref().and_then(preset);
-        for (axis, text) in named.map_or(&[][..], |p| p.said) {
-            say(&mut axes, find(axis).map_err(Failure::Usage)?, text)?;
+        for (axis, text) in named.map_or(&[][..], |p| p.settings) {
+            set_axis(&mut axes, find(axis).map_err(Failure::Usage)?, text)?;
         }
         if self.spec_file.is_some() && !self.axes.names().contains(&"spec") {
             axes.spec.clear();
@@ -348,7 +348,7 @@ struct AxisFlags {
 impl AxisFlags {
     /// Replaces the values of a preset's axes by the typed ones.
     fn replace_in(&self, axes: &mut Axes) -> Result<(), Failure> {
-        self.given.iter().try_for_each(|(axis, text)| say(axes, axis, text))
+        self.given.iter().try_for_each(|(axis, text)| set_axis(axes, axis, text))
     }
 
     fn names(&self) -> Vec<&'static str> {
@@ -356,8 +356,8 @@ impl AxisFlags {
     }
 }
 
-fn say(axes: &mut Axes, axis: &Axis, text: &str) -> Result<(), Failure> {
-    axis.say(axes, text, is_engine).map_err(|why| Failure::Usage(format!("--{}: {why}", axis.name)))
+fn set_axis(axes: &mut Axes, axis: &Axis, text: &str) -> Result<(), Failure> {
+    axis.parse_into(axes, text, is_engine).map_err(|why| Failure::Usage(format!("--{}: {why}", axis.name)))
 }
 
 impl clap::Args for AxisFlags {
@@ -365,7 +365,7 @@ impl clap::Args for AxisFlags {
         command.args(AXES.iter().map(|axis| {
             // Parse here so that clap can name the flag in an error; the value is parsed again where it is used.
             let parse =
-                |text: &str| axis.say(&mut Axes::default(), text, is_engine).map(|()| text.to_owned());
+                |text: &str| axis.parse_into(&mut Axes::default(), text, is_engine).map(|()| text.to_owned());
             Arg::new(axis.name)
                 .long(axis.name)
                 .value_name(axis.value)

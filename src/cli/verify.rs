@@ -164,7 +164,7 @@ fn parse_setting<T>(
 ) -> Result<T, String> {
     let unusable = || format!("'{text}' is not a value of {key}");
     let mut job = JobSpec::default();
-    keys::find(key).ok_or_else(unusable)?.say(&mut job, [text])?;
+    keys::find(key).ok_or_else(unusable)?.parse_into_job(&mut job, [text])?;
     let phase = job.phases.first();
     phase.and_then(|phase| take(phase, phase.streams.first()?)).ok_or_else(unusable)
 }

@@ -93,7 +93,7 @@ fn inconclusive_gates_are_settled_by_the_requested_number_of_runs() {
         report["gates"]
     );
     let notes = report["notes"].to_string();
-    assert!(notes.contains("settle: 5 runs could not decide"), "{notes}");
+    assert!(notes.contains("settle: the first 5 runs did not decide"), "{notes}");
     assert_eq!(stage.sessions().len(), 2, "it is one session");
     assert_eq!(stage.fathom("show last --format json", nothing()).report().0, report);
     // Neither a conclusive answer nor an unanswerable one asks for further runs.

@@ -26,8 +26,8 @@ use std::sync::Arc;
 /// Difference up to which the bytes of the device and the issued bytes count as the same.
 pub(crate) const SAME_BYTES: f64 = 0.01;
 
-/// Share of the device's work for fathom below which a charge means that the cgroup does not count: with v1, recent kernels count only
-/// after a limit was once set on the disk.
+/// If the cgroup was charged less than this share of the device's work for fathom, the cgroup does not count at all:
+/// with cgroup v1, recent kernels count only after a limit was once set on the disk.
 pub(crate) const COUNTS_AT_ALL: f64 = 0.01;
 
 /// One stream of one job with its complete runs, at one load if the strategy chooses it.
@@ -35,23 +35,23 @@ pub(crate) const COUNTS_AT_ALL: f64 = 0.01;
 pub struct Case<'a> {
     /// The record with all runs and snapshots.
     pub record: &'a Record,
-    /// The host that measured it; `None` if the record has no host.
+    /// The host that ran the job; `None` if the record has no host.
     pub machine: Option<&'a Machine>,
     /// Index of the job in the plan.
     pub at: usize,
     /// Operations per second that the strategy offered, if it chooses them.
     pub offered: Option<u64>,
-    /// The job, with that load.
+    /// The job, with the offered load as its pace.
     pub job: Cow<'a, Job>,
     /// Index of the phase.
     pub phase: usize,
     /// Index of the stream in its phase.
     pub index: usize,
-    /// The stream, with that load.
+    /// The stream, with the offered load as its pace.
     pub stream: Cow<'a, Stream>,
-    /// The name of its result.
+    /// Name of the case's result.
     pub name: String,
-    /// Its complete runs that count.
+    /// The complete runs of the case that count.
     pub runs: Vec<CaseRun<'a>>,
     /// Earlier complete runs, before the steady state.
     pub way: Vec<CaseRun<'a>>,
@@ -59,27 +59,30 @@ pub struct Case<'a> {
     pub aside: Vec<CaseRun<'a>>,
     /// Rounds after which the rate was still not steady, if steadiness was the goal.
     pub unsteady: Option<usize>,
-    /// Ends of all its runs, including failed ones.
+    /// Ends of all runs of the case, including failed ones.
     pub ends: Vec<&'a RunEnd>,
-    /// The streams whose operations count: its own, and after [`Case::with_sharers`] the streams that share its devices.
+    /// Indices of the streams whose operations count: the case's own stream, and after [`Case::with_sharers`] all
+    /// streams that share its devices.
     members: Vec<usize>,
     /// The counters that each stream of the phase uses, by its index; see [`sharing`].
     used: Arc<[sharing::Used<'a>]>,
-    /// The targets of these streams.
+    /// The targets of the streams in `members`.
     targets: Vec<(usize, &'a Target)>,
 }
 
-/// A part divided by a whole; 0 if the whole is 0.
+/// Divides a part by the total; 0 if the total is 0.
 pub(crate) fn share(part: f64, total: f64) -> f64 {
     if total > 0.0 { part / total } else { 0.0 }
 }
 
-/// The requested operations in flight of a stream. In floating point, since a forged plan's product overflows.
+/// Returns the requested number of operations in flight of a stream. Computed in floating point, because the product
+/// could overflow in a forged plan.
 pub(crate) fn asked_depth(stream: &Stream) -> f64 {
     f64::from(stream.depth) * f64::from(stream.workers) * stream.lanes() as f64
 }
 
-/// Every case of a record in the order of the plan and of ascending load. Leaves out jobs that only other hosts measured.
+/// Returns the cases of a record, in the order of the plan and of ascending load. Leaves out jobs that only other hosts
+/// measured.
 pub(crate) fn cases(record: &Record) -> Vec<Case<'_>> {
     let plan = &record.header.plan;
     (0..plan.jobs.len()).filter(|at| plan.participates(*at)).flat_map(|at| cases_of_job(record, at)).collect()
@@ -97,7 +100,8 @@ pub(crate) fn cases_of_job(record: &Record, at: usize) -> Vec<Case<'_>> {
     out
 }
 
-/// The loads of a job: one if the job defines its pace, none if the strategy did not reach it.
+/// Returns the loads of a job: a single `None` if the job defines its own pace, nothing if the strategy did not reach
+/// the job.
 fn loads(record: &Record, at: usize) -> Vec<Option<u64>> {
     let runs = record.runs.iter().filter(|r| r.start.job == at);
     let mut loads: Vec<Option<u64>> = runs.map(|r| r.start.offered_iops).collect();
@@ -170,7 +174,8 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// This case with its last run as if it were complete; `None` if a run is complete, or the last one has no end.
+    /// Returns this case with its last run counted as complete; `None` if any run is complete, or if the last one has
+    /// no end.
     pub(crate) fn cut(&self) -> Option<Self> {
         if !self.runs.is_empty() {
             return None;
@@ -239,7 +244,7 @@ impl<'a> Case<'a> {
         self.counting(|place| place.tops.iter().filter_map(|i| place.layers.get(*i)).collect())
     }
 
-    /// The layers that other processes may share: the whole disk if the top is a partition, else the top.
+    /// Returns the layers that other processes may use too: the topmost layers, or the whole disk of a partition.
     ///
     /// # Errors
     /// Why a target has none.
@@ -262,7 +267,7 @@ impl<'a> Case<'a> {
     /// Whether the stack below every target is known down to the lowest layer.
     ///
     /// # Errors
-    /// What could not be resolved.
+    /// The part of the stack that could not be resolved.
     pub fn grounded(&self) -> Known<()> {
         match self.places().find_map(|p| p.blind.clone()) {
             Some(why) => Err(why),
@@ -270,7 +275,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The layers that `select` returns for the place of each target, each once.
+    /// Returns the layers that `select` picks for the place of each target, each once.
     ///
     /// # Errors
     /// Why a target has none, or why the counters of a layer are invalid.
@@ -334,7 +339,7 @@ impl<'a> Case<'a> {
         self.counted(&self.tops()?)
     }
 
-    /// What these layers completed in all runs.
+    /// Returns the I/O that these layers completed in all runs.
     ///
     /// # Errors
     /// Why a layer was not counted, or that another stream uses one at the same time.
@@ -343,7 +348,7 @@ impl<'a> Case<'a> {
         self.counted_together(layers)
     }
 
-    /// What these layers completed in all runs, for all streams.
+    /// Returns the I/O that these layers completed in all runs, for all streams.
     ///
     /// # Errors
     /// Why a layer was not counted.
@@ -351,7 +356,7 @@ impl<'a> Case<'a> {
         self.over_runs(BlockStat::default(), |ran| ran.counted(layers), |a, b| a.plus(&b))
     }
 
-    /// What the kernel charged to fathom on the shared layers in all runs, without double charges.
+    /// Returns the I/O that the kernel charged to fathom on the shared layers in all runs, without double charges.
     ///
     /// # Errors
     /// Why it was not counted.
@@ -364,7 +369,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// What the kernel charged to fathom on the shared layers in all runs, with double charges.
+    /// Returns the I/O that the kernel charged to fathom on the shared layers in all runs, including double charges.
     ///
     /// # Errors
     /// Why it was not counted.
@@ -374,7 +379,7 @@ impl<'a> Case<'a> {
         Ok(own)
     }
 
-    /// What the kernel charged to fathom on these layers in all runs, with double charges.
+    /// Returns the I/O that the kernel charged to fathom on these layers in all runs, including double charges.
     ///
     /// # Errors
     /// Why it was not counted, or that another stream uses a layer at the same time.
@@ -383,7 +388,7 @@ impl<'a> Case<'a> {
         self.charged_together(layers)
     }
 
-    /// What the kernel charged to fathom on these layers in all runs, for all streams.
+    /// Returns the I/O that the kernel charged to fathom on these layers in all runs, for all streams.
     ///
     /// # Errors
     /// Why it was not counted.
@@ -392,13 +397,14 @@ impl<'a> Case<'a> {
         self.over_runs(CgroupIo::default(), |ran| ran.charged(cgroup, layers), CgroupIo::plus)
     }
 
-    /// Refuses a cgroup without charges although the device clearly worked for fathom: it does not count.
+    /// Fails if the cgroup has no charges although the device clearly worked for fathom: then the cgroup does not
+    /// count.
     fn refuse_idle_cgroup(&self, own: &CgroupIo) -> Known<()> {
         let device = self.device()?;
         for (kind, flow, charged) in
             [(Kind::Read, device.read, own.bytes[0]), (Kind::Write, device.write, own.bytes[1])]
         {
-            // In v1, write-back is charged to the root group, so only direct writes prove anything.
+            // cgroup v1 charges write-back to the root group, so only direct writes are a proof.
             let is_proof = kind == Kind::Read || self.is_direct();
             let issued = self.issued(kind).bytes as f64;
             let ours = issued.min(flow.bytes as f64);
@@ -409,17 +415,19 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    /// All operations of a kind that moved their bytes in the complete runs, with warm-up and drain.
+    /// Returns all operations of a kind in the complete runs that moved all their bytes, including warm-up and drain.
     pub fn issued(&self, kind: Kind) -> Amount {
         self.members.iter().map(|m| self.issued_by(*m, kind)).fold(Amount::default(), Amount::plus)
     }
 
-    /// All operations of a kind that one stream of the phase completed in these runs, with warm-up and drain.
+    /// Returns all operations of a kind that one stream of the phase completed in the complete runs, including warm-up
+    /// and drain.
     pub(crate) fn issued_by(&self, stream: usize, kind: Kind) -> Amount {
         self.runs.iter().map(|r| r.issued_by(stream, kind)).fold(Amount::default(), Amount::plus)
     }
 
-    /// All reads and writes of the complete runs, with warm-up and drain: the operations that move bytes and become requests.
+    /// Returns all reads and writes of the complete runs, including warm-up and drain: the operations that move bytes
+    /// and become requests.
     pub fn issued_total(&self) -> Amount {
         Kind::MOVING.iter().map(|k| self.issued(*k)).fold(Amount::default(), Amount::plus)
     }
@@ -459,7 +467,7 @@ impl<'a> Case<'a> {
         Some(merged)
     }
 
-    /// The parts of the latencies of an open loop in all runs; `None` if the record has none.
+    /// Returns service time and lateness of an open loop in all runs; `None` for a closed loop.
     pub fn open_loop(&self, kind: Kind) -> Option<OpenLoop> {
         let mut merged = OpenLoop::default();
         let parts = || self.runs.iter().filter_map(|r| r.stream.kinds.get(&kind)?.open.as_ref());
@@ -472,7 +480,7 @@ impl<'a> Case<'a> {
         Some(merged)
     }
 
-    /// Time inside calls that submitted operations without waiting, in all runs; `None` without such calls.
+    /// Returns the duration of calls that submitted operations without waiting, in all runs; `None` without such calls.
     pub fn submit(&self) -> Option<Histogram> {
         let parts = || self.runs.iter().map(|r| &r.stream.submit);
         sum_of_counts(parts().map(Histogram::count))?;
@@ -481,7 +489,7 @@ impl<'a> Case<'a> {
         Some(merged)
     }
 
-    /// The self test's ceiling for this kind of work.
+    /// Returns the ceiling that the self test measured for this kind of work.
     ///
     /// # Errors
     /// That there was no self test.
@@ -518,11 +526,11 @@ pub struct CaseRun<'a> {
     pub run: &'a Run,
     /// How the run ended.
     pub end: &'a RunEnd,
-    /// The end of this case's stream.
+    /// Totals of the case's stream in the run.
     pub stream: &'a StreamEnd,
-    /// The planned streams of its phase.
+    /// The planned streams of the phase.
     planned: &'a [Stream],
-    /// Other ranks of the measurement on this kernel, whose requests its counters include.
+    /// Number of other ranks of the measurement on this kernel. The kernel's counters include their requests.
     neighbours: u32,
 }
 
@@ -531,7 +539,7 @@ pub struct CaseRun<'a> {
 pub struct Amount {
     /// Operations.
     pub ops: u64,
-    /// Bytes that they moved.
+    /// Bytes that the operations moved.
     pub bytes: u64,
 }
 
@@ -568,8 +576,9 @@ impl<'a> CaseRun<'a> {
         })
     }
 
-    /// ns between the snapshots at start and stop in which operations could be in flight: from the first worker's first time stamp to the
-    /// last worker's last. The rest is the start and end of threads, which would lower the mean depth of the device.
+    /// Returns the time in ns between the snapshots at start and stop in which operations could be in flight: from the
+    /// first timestamp of the first worker to the last timestamp of the last worker. Starting and ending threads does
+    /// not count, because it would lower the mean depth of the device.
     ///
     /// # Errors
     /// If no worker has times, and a snapshot is missing or no time passed.
@@ -582,7 +591,7 @@ impl<'a> CaseRun<'a> {
         Ok(longest.map_or(passed, |ns| ns.min(passed)))
     }
 
-    /// What these layers completed from start to stop.
+    /// Returns the I/O that these layers completed from start to stop.
     ///
     /// # Errors
     /// Why a layer was not counted.
@@ -590,7 +599,7 @@ impl<'a> CaseRun<'a> {
         self.counted_until(Moment::Stop, layers)
     }
 
-    /// What these layers completed from start to `moment`.
+    /// Returns the I/O that these layers completed from start to `moment`.
     ///
     /// # Errors
     /// Why a layer was not counted.
@@ -607,7 +616,7 @@ impl<'a> CaseRun<'a> {
         })
     }
 
-    /// What was charged to the cgroup on these layers from start to stop.
+    /// Returns the I/O that the kernel charged to the cgroup on these layers from start to stop.
     fn charged(&self, cgroup: &Cgroup, layers: &[&Layer]) -> Known<CgroupIo> {
         let (start, stop) = (self.at(Moment::Start)?, self.at(Moment::Stop)?);
         let mut sum = CgroupIo::default();
@@ -661,7 +670,7 @@ impl<'a> CaseRun<'a> {
         self.stream.common.as_ref().map_or(self.stream.window_ns, |common| common.window_ns)
     }
 
-    /// Operations of a kind that completed in that time.
+    /// Returns the operations of a kind that completed in the time of [`CaseRun::rate_ns`].
     pub(crate) fn for_rate(&self, kind: Kind) -> Amount {
         let Some(common) = &self.stream.common else { return self.in_window(kind) };
         common.kinds.get(&kind).map_or(Amount::default(), |[ops, bytes]| self.amount(*ops, *bytes))
@@ -672,7 +681,7 @@ impl<'a> CaseRun<'a> {
     }
 }
 
-/// The cgroup's count for a device number; `None` if its files do not have it.
+/// Returns the cgroup's count for a device number; `None` if the cgroup's files do not list the device.
 fn charge(snapshot: &Snapshot, cgroup: &Cgroup, number: &str) -> Known<Option<CgroupIo>> {
     let text = |suffix: &str| {
         let file = cgroup.files.iter().find(|f| f.ends_with(suffix));
@@ -728,11 +737,11 @@ impl<'a> Case<'a> {
         self.stream.targets.iter().map(stored).collect()
     }
 
-    /// Traffic of other processes on the disks during the probes; `None` if it was not counted.
+    /// Returns the traffic of other processes on the disks during the probes; `None` if it was not counted.
     pub fn foreign_amount_during_probes(&self) -> Option<Amount> {
         let evidence = &self.record.evidence;
         let at = |moment| evidence.iter().find(|s| s.moment == moment);
-        // The first snapshot is taken before the reads, the second after them.
+        // The probes read between these two snapshots.
         let (before, after) = (at(Moment::AfterPrepare)?, at(Moment::IdleStart)?);
         let traffic_of =
             |layer: &Layer| BlockStat::between(before, after, &layer.stat_file).map(|s| s.total());
@@ -749,7 +758,8 @@ impl<'a> Case<'a> {
         Some(all)
     }
 
-    /// How the bytes of each target are stored at the start of each run and after its final sync, in pairs.
+    /// Returns how the bytes of each target are stored, in pairs: at the start of each run and after the run's final
+    /// sync.
     ///
     /// # Errors
     /// Why one of the two is unknown.
@@ -805,8 +815,8 @@ impl<'a> Case<'a> {
         states.into_iter().flatten().filter_map(|s| s.extents.as_ref()?.as_ref().ok().copied()).collect()
     }
 
-    /// Dirty bytes that fathom discarded before they were written, from the start of each run to its final sync. The kernel charges the
-    /// discards of other processes to them.
+    /// Returns the dirty bytes that fathom discarded before they were written, from the start of each run to its final
+    /// sync. The kernel charges dirty bytes that other processes discard to those processes.
     ///
     /// # Errors
     /// Why the kernel's count could not be read.
@@ -828,7 +838,7 @@ impl<'a> Case<'a> {
         )
     }
 
-    /// Bytes that the tops wrote from the start of each run to its final sync.
+    /// Returns the bytes that the topmost layers wrote from the start of each run to its final sync.
     ///
     /// # Errors
     /// Why they were not counted.
@@ -859,11 +869,11 @@ impl<'a> Case<'a> {
         by_driver || self.machine.is_some_and(|m| matches!(m.virtual_by, Ok(Some(_))))
     }
 
-    /// Bytes of all targets that the stream may touch. A file that hosts share counts with this host's part.
+    /// Returns the bytes of all targets that the stream may touch. Of a file that hosts share, this host's part counts.
     pub fn span_bytes(&self) -> u64 {
         let access = &self.stream.access;
         let targets = &self.record.header.plan.targets;
-        // A span of the whole target has no number.
+        // A span of the whole target has no length in the plan.
         let span_of = |target: &usize| {
             let rest = targets.get(*target).map_or(u64::MAX, |t| t.bytes.saturating_sub(access.offset_bytes));
             access.span_bytes.min(rest)
@@ -878,7 +888,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The most bytes of a kind that the stream issued in one run.
+    /// Returns the largest number of bytes of a kind that the stream issued in one run.
     pub fn largest_run_bytes(&self, kind: Kind) -> u64 {
         let issued_bytes = |issued: &model::record::Issued| issued.bytes;
         self.runs.iter().filter_map(|r| r.stream.issued.get(&kind).map(issued_bytes)).max().unwrap_or(0)
@@ -892,7 +902,7 @@ fn cancelled(snapshot: &Snapshot) -> Known<u64> {
     number.ok_or_else(|| format!("{FILE} has no count of cancelled writes"))
 }
 
-/// The sum of counts; `None` without counts. A forged file may hold impossibly large counts, whose sum must not overflow.
+/// Adds up counts; `None` without counts. Saturates, because a forged file may hold impossibly large counts.
 fn sum_of_counts(mut counts: impl Iterator<Item = u64>) -> Option<u64> {
     counts.try_fold(0_u64, u64::checked_add).filter(|n| *n > 0)
 }
@@ -905,13 +915,14 @@ fn targets_of<'a>(record: &'a Record, stream: Option<&Stream>) -> Vec<(usize, &'
     touched.into_iter().filter_map(|t| Some((t, record.header.plan.targets.get(t)?))).collect()
 }
 
-/// The disk of a partition, else the layer itself. Cgroups charge the disk, and its other partitions disturb.
+/// Returns the disk of a partition, otherwise the layer itself. Cgroups are charged for the disk, and I/O on its other
+/// partitions disturbs a run.
 fn whole_disk<'a>(place: &'a Place, layer: &'a Layer) -> &'a Layer {
     let below = || place.layers.get(*layer.below.first()?);
     if layer.kind == LayerKind::Partition { below().unwrap_or(layer) } else { layer }
 }
 
-/// Why a layer's counters are invalid. A partition has the switch of its disk.
+/// Returns why a layer's counters are invalid. The switch `iostats` of a disk applies to its partitions too.
 pub(crate) fn blind(place: &Place, layer: &Layer) -> Option<String> {
     layer.blind().or_else(|| whole_disk(place, layer).blind())
 }
@@ -930,7 +941,7 @@ fn load_name(record: &Record, iops: u64) -> String {
     }
 }
 
-/// The reason if a job has no complete run.
+/// Returns the reason for a job without a complete run.
 pub(crate) fn no_run() -> String {
     "none of its runs completed".into()
 }

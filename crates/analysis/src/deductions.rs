@@ -44,7 +44,7 @@ impl ResultRow<'_> {
         access.pattern() == Some(pattern) && access.read_percent() == Some(Percent::whole(read_percent))
     }
 
-    /// The block size, if there is one.
+    /// Returns the block size; `None` if sizes differ.
     fn block_bytes(&self) -> Option<u32> {
         self.stream.access.block_bytes()
     }
@@ -84,7 +84,8 @@ fn deduce(answered: &[CaseAnswers], results: &[Measured]) -> Vec<Deduction> {
     out
 }
 
-/// The row of a result; `None` if its stream did not run alone, or its figures do not show what the storage can do.
+/// Returns the row of a result; `None` if its stream did not run alone, or if a finding or the job itself limits the
+/// figures.
 fn row<'a>(answered: &'a CaseAnswers, measured: &'a Measured) -> Option<ResultRow<'a>> {
     let phase = answered.case.job.phases.get(answered.case.phase)?;
     let alone = phase.streams.len() == 1 && answered.case.has_storage();
@@ -98,7 +99,7 @@ fn row<'a>(answered: &'a CaseAnswers, measured: &'a Measured) -> Option<ResultRo
     })
 }
 
-/// The cost of a random operation beyond its transfer.
+/// States the cost of a random operation beyond its transfer.
 fn seek(rows: &[ResultRow], read_percent: u8) -> Option<Deduction> {
     let random = rows.iter().find(|r| r.is(Pattern::Random, read_percent) && r.is_alone())?;
     let sequential =
@@ -126,7 +127,7 @@ fn seek(rows: &[ResultRow], read_percent: u8) -> Option<Deduction> {
     })
 }
 
-/// The gain of a queue over one operation at a time.
+/// States the gain of a queue over one operation at a time.
 fn scaling(rows: &[ResultRow], read_percent: u8) -> Vec<Deduction> {
     let Some(alone) = rows.iter().find(|r| r.is(Pattern::Random, read_percent) && r.is_alone()) else {
         return Vec::new();
@@ -221,7 +222,7 @@ fn processing(rows: &[ResultRow]) -> Option<Deduction> {
     ))
 }
 
-/// Which limiter holds back which rows. Relabelled rows are included: their limiter is the reason for the label.
+/// Lists the limiters with their rows. Relabelled rows are included, because their limiter is the reason for the label.
 fn limits(results: &[Measured]) -> Option<Deduction> {
     let mut by: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for result in results.iter().filter(|r| r.total.is_some() && !r.void) {
@@ -266,7 +267,7 @@ struct Burst<'a> {
     bytes: f64,
     /// Seconds of the measured window until the cliff.
     until_s: f64,
-    /// Bytes per second right before it.
+    /// Bytes per second directly before the cliff.
     before: f64,
     /// Bytes per second on each level after the cliff, in order.
     after: Vec<f64>,
@@ -279,14 +280,14 @@ fn bursts(answered: &[CaseAnswers]) -> Vec<Deduction> {
 
 fn burst_of_case(case: &Case) -> Option<Deduction> {
     let streams = &case.job.phases.get(case.phase)?.streams;
-    // Concurrent streams fill the device too, and it does not count by stream.
+    // Concurrent streams fill the device too, and the device does not count them separately.
     if streams.len() > 1 || case.stream.load_changes() || !case.does(Kind::Write) || !case.has_storage() {
         return None;
     }
     let courses = courses(case).ok()?;
     let burst_of_run = |(ran, course)| burst(case, ran, course, steps(course).steps());
     let all: Vec<Burst> = case.runs.iter().zip(&courses).filter_map(burst_of_run).collect();
-    // Earlier writes affect the first run least.
+    // The first run is least affected by earlier writes.
     let first = all.first()?;
     let mb = |rate: &f64| rate / 1e6;
     let then: Vec<String> = first.after.iter().map(|r| format!("then {} MB/s", show_rate(mb(r)))).collect();
@@ -310,7 +311,7 @@ fn burst_of_case(case: &Case) -> Option<Deduction> {
     Some(Deduction { name: "burst".into(), sentence, evidence: numbers.into_iter().chain(more).collect() })
 }
 
-/// The burst of a run; `None` if its rate did not fall, or ended no lower.
+/// Returns the burst of a run; `None` if the rate did not fall, or if it ended no lower than it began.
 fn burst<'a>(case: &Case, ran: &'a CaseRun, course: &Series, steps: &[Step]) -> Option<Burst<'a>> {
     let fall = steps.iter().position(|s| s.after < s.before)?;
     let edge = |at: usize| course.from_ns + course.step_ns * at as f64;
@@ -358,7 +359,7 @@ fn other_runs_sentence(case: &Case, all: &[Burst]) -> String {
     format!(" (run {number}; {} of {runs} runs fell like this{span})", all.len())
 }
 
-/// The drive's state in that run: its temperature, and the bytes written to it before.
+/// Describes the drive's state in the run of a burst: its temperature, and the bytes written to it before.
 fn drive_state(case: &Case, burst: &Burst) -> (String, Evidence) {
     let mut numbers = Evidence::new();
     let heat = match drive_temperatures(burst.ran) {
@@ -378,7 +379,7 @@ fn drive_state(case: &Case, burst: &Burst) -> (String, Evidence) {
     (format!("{heat}; {wear}; the kernel does not report its wear (smartctl -a does)."), numbers)
 }
 
-/// Degrees of the drive that was hottest at the end, at start and stop of a run.
+/// Returns the temperatures of the drive that was hottest at the end of a run: at the run's start and stop.
 fn drive_temperatures(ran: &CaseRun) -> Option<[f64; 2]> {
     let at = |moment| Some(sensors(ran.at(moment).ok()?.text(TEMPERATURES).ok()?));
     let (start, stop) = (at(Moment::Start)?, at(Moment::Stop)?);

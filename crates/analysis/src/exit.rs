@@ -9,7 +9,8 @@ use model::report::{Answer, AnswerWord, CountsAs, Ending, Measured, Report, Verd
 ///
 /// - if nothing was measured,
 /// - in place of `PASS` and `INCONCLUSIVE` if findings make the exit code 1,
-/// - in place of the answer of a study (`FASTEST`, `MET`, ...) if findings make the exit code 1. The sentence then contains that answer.
+/// - in place of the answer of a study (`FASTEST`, `MET`, ...) if findings make the exit code 1. The sentence then
+///   contains the answer of the study.
 pub(crate) fn printed_answer(report: &Report) -> Option<Answer> {
     let answer = report.answer.clone()?;
     if let Ending::NotMeasured(why) = &report.ending {
@@ -25,7 +26,7 @@ pub(crate) fn printed_answer(report: &Report) -> Option<Answer> {
         AnswerWord::Pass | AnswerWord::Inconclusive => {
             format!("The conditions are not decided. {reason}{accept}")
         }
-        // Without a number to quote, the verdict's reason is the sentence of the study.
+        // Without a number to quote, the study gives the verdict's reason as its sentence. Print it once.
         _ if answer.sentence.contains(reason.as_str()) => answer.sentence,
         word => format!("{reason}{accept} As measured: {}, {}", word.word(), answer.sentence),
     };
@@ -115,7 +116,7 @@ fn the_first_word_and_the_exit_code_always_agree() {
         for accept in accepts {
             let judging = Judging { accept: accept.to_vec(), ..Judging::default() };
             let judged = judge(&record, &judging);
-            // The condition as it is judged, and then every other outcome.
+            // The condition as judged, followed by every other outcome.
             let gated = std::iter::once(judged.clone()).chain(outcomes().map(|word| {
                 let answer = word.map(|word| Answer { word, sentence: String::new() });
                 let report = Report { answer, ..judged.clone() };
@@ -130,7 +131,7 @@ fn the_first_word_and_the_exit_code_always_agree() {
                     | ("INCONCLUSIVE", Some(CountsAs::Pass)) => &[0],
                     ("INVALID" | "FAIL", _) | ("INCONCLUSIVE", Some(CountsAs::Fail)) => &[1],
                     ("INCONCLUSIVE", None) => &[4],
-                    // A bias leaves the number its name, a relabelled number is another one.
+                    // A biased number keeps its name. A relabelled number is the number of something else.
                     ("SUSPECT", _) => &[0, 1],
                     other => panic!("{other:?}"),
                 };
@@ -175,7 +176,7 @@ fn an_answer_about_a_relabelled_number_is_invalid_and_names_it() {
     let same = Answer { word: AnswerWord::CannotTell, sentence: report.verdict_reason.clone() };
     let answer = printed_answer(&Report { answer: Some(same), ..report }).unwrap();
     assert_eq!(answer.sentence, judged(&cached, &[]).verdict_reason);
-    // Accepted, the answer stands.
+    // With the finding accepted, the answer remains.
     let accepted = Report { answer: Some(answer.clone()), ..judged(&cached, &[CheckId::A01]) };
     assert_eq!(printed_answer(&accepted), Some(answer));
 }

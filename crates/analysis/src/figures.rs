@@ -59,7 +59,7 @@ pub(crate) struct Figured {
     pub(crate) disturbed: Vec<DisturbedRun>,
 }
 
-/// Computes all figures of a case. A value that did not occur is `None`, never zero.
+/// Computes all figures of a case. The value of operations that did not occur is `None`, never zero.
 pub(crate) fn figures(case: &Case) -> Figured {
     Figured {
         read: figures_of_kind(case, Kind::Read),
@@ -75,7 +75,7 @@ pub(crate) fn figures(case: &Case) -> Figured {
     }
 }
 
-/// Disturbed attempts, and attempts that a repeat replaced.
+/// Lists disturbed attempts, and attempts that a repeat replaced.
 fn disturbed(case: &Case) -> Vec<DisturbedRun> {
     let counting = case.runs.iter().filter(|r| r.run.disturbed.is_some()).map(|r| (true, r));
     let mut all: Vec<(bool, &CaseRun)> = counting.chain(case.aside.iter().map(|r| (false, r))).collect();
@@ -120,7 +120,7 @@ fn figures_of_kind(case: &Case, kind: Kind) -> Option<Figures> {
     })
 }
 
-/// Withholds the percentiles of an open loop that include too much of fathom's own lateness.
+/// Withholds the percentiles of an open loop to which fathom's own lateness contributes too much.
 fn withhold_late(percentiles: &mut BTreeMap<String, Option<u64>>, lateness: &Histogram) {
     for (name, q) in PERCENTILES {
         if let Some(value) = percentiles.get_mut(*name)
@@ -131,12 +131,12 @@ fn withhold_late(percentiles: &mut BTreeMap<String, Option<u64>>, lateness: &His
     }
 }
 
-/// Whether fathom's lateness of the same rank is more than [`LATE_SHARE`] of a percentile.
+/// Whether the same percentile of fathom's lateness is more than [`LATE_SHARE`] of a latency percentile.
 pub(crate) fn is_late(value_ns: u64, lateness: &Histogram, q: f64) -> bool {
     lateness.quantile_ns(q).is_some_and(|late| late as f64 > LATE_SHARE * value_ns as f64)
 }
 
-/// Rates with the final sync in the time. `None` without writes, or if a run has no such sync.
+/// Computes the rates with the final sync included in the time. `None` without writes, or if a run has no final sync.
 fn with_final_sync(case: &Case) -> Option<FinalSync> {
     if !case.stream.access.writes() || case.runs.is_empty() {
         return None;
@@ -191,7 +191,7 @@ fn percentiles(histogram: &Histogram) -> BTreeMap<String, Option<u64>> {
     PERCENTILES.iter().map(|(name, q)| ((*name).to_owned(), histogram.supported_quantile_ns(*q))).collect()
 }
 
-/// Rates of some kinds together. `None` if no operation completed in a window.
+/// Computes the rates of some kinds of operations together. `None` if no operation completed in a window.
 fn rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
     let per_run: Vec<[f64; 2]> = case.runs.iter().filter_map(|r| per_second(r, kinds)).collect();
     let mean = |i: usize| intervals::mean(&per_run.iter().map(|r| r[i]).collect::<Vec<_>>());
@@ -241,12 +241,12 @@ fn figures_of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
             .collect(),
         cpu_ns_per_op: cpu_per_op(case, ran),
         host: kernel_text::host_figures(case, ran),
-        // Added if the report has room for them.
+        // The tails are added later, unless there are too many runs.
         tails_ns: BTreeMap::new(),
     })
 }
 
-/// Percentiles of a run, without those that include too much of fathom's lateness.
+/// Returns the percentiles of a run, without those to which fathom's lateness contributes too much.
 fn percentiles_of_end(end: &KindEnd) -> BTreeMap<String, Option<u64>> {
     let mut all = percentiles(&end.latency);
     if let Some(open) = &end.open {
@@ -265,7 +265,7 @@ fn cpu_per_op(case: &Case, ran: &CaseRun) -> Option<f64> {
 /// The interval of a run's rate from the variation within the run.
 fn interval_within(ran: &CaseRun, iops: f64) -> Option<[f64; 2]> {
     let rates = series(ran).ok()?.rates;
-    // Relative to the run's own rate: intervals may lack operations at its edges.
+    // The half width is scaled to the run's rate, because intervals may lack operations at the edges of the window.
     let share = half_width(&rates)? / mean(&rates);
     let interval = [iops * (1.0 - share).max(0.0), iops * (1.0 + share)];
     interval.iter().all(|v| v.is_finite()).then_some(interval)
@@ -275,7 +275,7 @@ fn device_figures(case: &Case, ran: &CaseRun) -> Option<DeviceFigures> {
     let tops = case.has_storage().then(|| case.tops().ok())??;
     let delta = ran.counted(&tops).ok()?;
     let total = delta.total();
-    // The device's counters, and so the issued operations, are those of all streams that share it.
+    // The device's counters include all streams that share the device, so the issued operations do too.
     let issued = case.with_sharers().issued_in(ran);
     Some(DeviceFigures {
         issued_ops: issued.iter().fold(0, |sum, a| sum.saturating_add(a.ops)),
@@ -336,7 +336,7 @@ fn observe_kind(case: &Case, kind: Kind) -> Option<ObservedKind> {
         .iter()
         .filter_map(|r| r.stream.issued.get(&kind))
         .fold(0, |sum: u64, i| sum.saturating_add(i.short));
-    // Other tools count the length of an operation whether it moves data or not.
+    // Other tools count the length of an operation even if it moves no data.
     let bytes = case.runs.iter().filter_map(|r| r.stream.kinds.get(&kind)).map(|k| k.bytes);
     Some(ObservedKind {
         bytes: bytes.fold(0, u64::saturating_add),
@@ -410,7 +410,7 @@ fn cpus(case: &Case) -> Vec<ObservedCpu> {
 }
 
 fn grown(before: ObservedCpu, after: ObservedCpu) -> ObservedCpu {
-    // Times of CPUs that are idle may go back by a tick.
+    // The time of an idle CPU may decrease by a tick.
     let since = |ticks: fn(&ObservedCpu) -> u64| ticks(&after).saturating_sub(ticks(&before));
     ObservedCpu {
         cpu: after.cpu,
@@ -514,16 +514,17 @@ pub(crate) const LEAST_OPS: f64 = 1.0 / WRONG_BY;
 /// Minimum length of a window in ns. A tick is at most [`WRONG_BY`] of it.
 pub(crate) const LEAST_NS: f64 = TICK_NS / WRONG_BY;
 
-/// What the windows of a case have too little of.
+/// The reason why the windows of a case are too short for a rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum TooLittle {
-    /// Their mean length in ns.
+    /// The windows are too short; their mean length in ns.
     Time(f64),
-    /// Their mean number of operations.
+    /// The windows have too few operations; their mean number of operations.
     Operations(f64),
 }
 
-/// What the windows have too little of, if anything. Only windows that end by the clock can be too short.
+/// Returns why the windows are too short for a rate, or `None` if they are long enough. Only windows that end by the
+/// clock can be too short in time.
 pub(crate) fn too_little(case: &Case) -> Option<TooLittle> {
     let runs = case.runs.len() as f64;
     let ops = |ran: &CaseRun| COUNTED.iter().map(|k| ran.in_window(*k).ops as f64).sum::<f64>();

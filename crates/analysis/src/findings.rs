@@ -3,8 +3,9 @@
 //! 1. [`ask`] runs the checks on a case. A check that needs another check's answer runs after it.
 //! 2. [`merge`] turns the answers of all cases into the list of the report, worst first.
 //! 3. [`true_name`] names a result by what it measured, with all relabelling findings.
-//! 4. [`known_before`] runs two checks before the first run. Holes (A04) and zeros (A05) are known once the targets are prepared. If they
-//!    invalidate every result, measuring would waste the user's time. Targets that another stream writes first are checked after the run.
+//! 4. [`known_before`] runs two checks before the first run: holes (A04) and zeros (A05) are known once the targets are
+//!    prepared. If they invalidate every result, measuring would waste the user's time. Targets that another stream
+//!    writes first are checked after the run.
 
 use crate::case::Case;
 use crate::checks::{Answer, Answers, Check, Detail, Evidence, Rename};
@@ -26,7 +27,7 @@ pub(crate) struct CaseAnswers<'a> {
 
 /// Runs all checks that apply.
 pub(crate) fn ask(case: Case<'_>) -> CaseAnswers<'_> {
-    // Without a run, the verdict gives the reason once, and each check would repeat it. Findings still count.
+    // Without a run, each check would only repeat the reason, which the verdict already gives. Keep only findings.
     let measured = !case.runs.is_empty();
     let is_reported = |(_, a): &(&Check, Known<Answer>)| match a {
         Ok(Answer::Finding(_)) => true,
@@ -57,7 +58,8 @@ pub(crate) fn ask_all(case: &Case) -> Vec<(&'static Check, Known<Answer>)> {
     checks::all().filter_map(|check| Some((check, answers.remove(&check.id)?))).collect()
 }
 
-/// Adds that the exact share of other processes (D01) was not checked, if fathom's own I/O was not counted separately.
+/// Adds an answer that the exact share of other processes (D01) was not checked, if fathom's own I/O was not counted
+/// separately.
 fn only_inferred(
     case: &Case,
     answers: &[(&'static Check, Known<Answer>)],
@@ -84,18 +86,18 @@ impl CaseAnswers<'_> {
         self.void_by().next().is_some()
     }
 
-    /// Ids of the checks that invalidate the number, without those that the user accepts.
+    /// Returns the ids of the checks that invalidate the number, without accepted ones.
     pub(crate) fn void_by(&self) -> impl Iterator<Item = CheckId> {
         let voids = self.found().filter(|(_, f)| f.severity == Severity::Void).map(|(c, _)| c.id);
         voids.filter(|id| !self.accept.contains(id))
     }
 
-    /// Whether the number measures what its plain name claims.
+    /// Whether the number measures what the requested name claims.
     pub(crate) fn is_sound(&self) -> bool {
         !self.case.runs.is_empty() && self.found().all(|(_, f)| f.severity > Severity::Rename)
     }
 
-    /// Parts of the name that findings replace.
+    /// Returns the changes that findings make to the name.
     pub(crate) fn renames(&self) -> Vec<&Rename> {
         self.found().filter_map(|(_, f)| f.renames.as_ref()).collect()
     }
@@ -106,7 +108,8 @@ impl CaseAnswers<'_> {
     }
 }
 
-/// All answers as findings, equal ones merged: findings first, then unchecked answers, then checks that hold; each worst first.
+/// Returns all answers as findings, with equal ones merged. Findings come first, then checks that could not be done,
+/// then checks that hold; each group worst first.
 pub(crate) fn merge(answered: &[CaseAnswers], accept: &[CheckId]) -> Vec<Finding> {
     let mut out: Vec<Merged> = Vec::new();
     for one in answered {
@@ -127,7 +130,7 @@ pub(crate) fn merge(answered: &[CaseAnswers], accept: &[CheckId]) -> Vec<Finding
     findings
 }
 
-/// An answer as a finding; `None` if the check does not apply.
+/// Converts an answer to a finding; `None` if the check does not apply.
 pub(crate) fn finding(
     id: CheckId,
     name: &str,
@@ -159,7 +162,8 @@ pub(crate) fn finding(
     })
 }
 
-/// Ids of the findings that act on a result and that the user accepted. A note acts on no number, so accepting it changes nothing.
+/// Returns the ids of accepted findings that affect a result. A note affects no number, so accepting it changes
+/// nothing.
 pub(crate) fn accepted(result: &Measured, findings: &[Finding]) -> Vec<CheckId> {
     let acts =
         |f: &&Finding| f.severity.is_some_and(|s| s < Severity::Note) && f.about.contains(&result.name);
@@ -218,7 +222,7 @@ pub(crate) fn about(names: &[String]) -> String {
 pub(crate) fn true_name(case: &Case, renames: &[&Rename]) -> String {
     let stream = &case.stream;
     let mut parts = vec![stream.describe()];
-    // The capture determines how much is in flight.
+    // For a replay, the capture determines the operations in flight, so the name has no depth.
     parts.extend(stream.replay.is_none().then(|| depth(case, renames)));
     if stream.workers > 1 {
         parts.push(format!("{} workers", stream.workers));
@@ -308,9 +312,9 @@ pub(crate) const NEED_NO_RUN: [CheckId; 2] = [CheckId::A04, CheckId::A05];
 /// The invalid results that are known before the first run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KnownBefore {
-    /// Every result is invalid. Why, with what to type.
+    /// Every result is invalid. The text has the reason and what to type.
     All(String),
-    /// Some results are invalid. Which and why, with what to type.
+    /// Some results are invalid. The text names them, with the reason and what to type.
     Some(String),
 }
 

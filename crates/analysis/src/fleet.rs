@@ -41,8 +41,8 @@ pub(crate) fn answers(
     merged.chain(on_hosts).collect()
 }
 
-/// The answer of a check over all hosts: the worst finding of any host, else why a host could not run it, else that it holds. `None` if no
-/// host ran it.
+/// Returns the answer of a check over all hosts: the worst finding of any host, otherwise why a host could not do the
+/// check, otherwise that it holds. `None` if no host ran the check.
 fn answer(fleet: &Fleet, id: CheckId, about: &str) -> Option<Known<Answer>> {
     let asked = fleet.asked.iter().find(|asked| asked.id == id && asked.about == about)?;
     if let Some(HostsFinding { hosts, finding: worst }) = &asked.found {
@@ -66,7 +66,7 @@ fn shorten_names(fleet: &Fleet, which: &Which) -> String {
     list_hosts(&which.first.iter().filter_map(name).collect::<Vec<_>>(), which.count as usize)
 }
 
-/// Gives results the names and limiters that their hosts found, before the verdict.
+/// Gives results the names and limiters that their hosts found. Called before the verdict is decided.
 pub(crate) fn complete_results(record: &Record, mut results: Vec<Measured>) -> Vec<Measured> {
     let Some(fleet) = &record.fleet else { return results };
     for result in &mut results {
@@ -75,7 +75,8 @@ pub(crate) fn complete_results(record: &Record, mut results: Vec<Measured>) -> V
         if let Some(other) = seen.iter().find_map(|r| r.renamed.as_ref()) {
             (result.true_name, result.renamed) = (other.clone(), true);
         }
-        // A lost host counts. In a study of growing numbers of hosts, those with the result count.
+        // The number of hosts in the name includes a lost host. In a study of growing numbers of hosts, only hosts with
+        // this result count.
         let hosts = if record.header.plan.study.hosts().is_some() { seen.len() } else { fleet.hosts.len() };
         let word = if hosts == 1 { "host" } else { "hosts" };
         result.true_name = format!("{}, {hosts} {word}", result.true_name);
@@ -216,7 +217,7 @@ fn start(fleet: &Fleet) -> Option<StartFigures> {
     })
 }
 
-/// A note on how simultaneously the hosts began their runs.
+/// Notes how simultaneously the hosts began their runs.
 pub(crate) fn notes(record: &Record) -> Vec<String> {
     let Some(fleet) = &record.fleet else { return Vec::new() };
     let start = start(fleet).map(|s| {

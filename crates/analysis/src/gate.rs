@@ -1,8 +1,9 @@
-//! The conditions of `--fail-if`: whether a result meets them, misses them, or neither can be shown.
+//! The conditions of `--fail-if`: whether a result meets a condition, misses it, or neither can be shown.
 //!
 //! 1. Each run is one value: operations within a run resemble each other too much to count separately.
 //! 2. PASS needs the one-sided 95 % bound of the number within the limit, FAIL the other bound beyond it.
-//! 3. A condition that may be decided twice (`--settle`: after the first runs and after more runs) errs half as often each time.
+//! 3. If a condition may be decided twice (`--settle`: after the first runs and after more runs), each decision may err
+//!    only half as often.
 //! 4. A condition on a load curve is about the highest load that meets the latency target.
 
 use crate::case::Case;
@@ -94,12 +95,12 @@ fn limits(condition: &Condition, case: &Case) -> Vec<Limit> {
     kinds.into_iter().map(limit).collect()
 }
 
-/// The gate of a condition without a result, as in a session that ended early.
+/// Returns the gate of a condition that no result belongs to, as in a session that ended early.
 pub(crate) fn gate_without_result(condition: &Condition) -> Gate {
     gate_without_number(condition, &condition.limit)
 }
 
-/// A gate about a number that has no value.
+/// Returns a gate about a number that has no value.
 pub(crate) fn gate_without_number(condition: &Condition, limit: &Limit) -> Gate {
     Gate {
         condition: condition.to_flag(),
@@ -132,7 +133,7 @@ struct Gated<'a> {
     settles: bool,
     case: &'a Case<'a>,
     result: &'a Measured,
-    /// The runs that count, if those are not all runs of the result.
+    /// The runs that count; `None` if all runs of the result count.
     samples: Option<&'a [Sample]>,
     acting: &'a [Finding],
 }
@@ -141,7 +142,7 @@ struct Gated<'a> {
 struct Estimate {
     value: f64,
     bounds: [f64; 2],
-    /// The value of all runs together, if it is not their mean.
+    /// The value of all runs together, if it differs from the mean over runs.
     together: Option<f64>,
     runs_needed: Option<u32>,
 }
@@ -195,7 +196,7 @@ impl Gated<'_> {
         format!("{} of {}", self.limit.number(), self.result.name)
     }
 
-    /// `sync p99 of etcd was 9.34 ms against 10 ms`: the measured value, even with little support.
+    /// Describes the measured value, even if few operations support it: `sync p99 of etcd was 9.34 ms against 10 ms`.
     fn measured_value(&self) -> String {
         let seen = if let Limit::Latency { kind: Some(kind), percentile, .. } = &self.limit {
             let all = self.case.latency(*kind);
@@ -211,7 +212,7 @@ impl Gated<'_> {
         }
     }
 
-    /// The number with its bounds.
+    /// Returns the number with its bounds.
     ///
     /// # Errors
     /// What is missing, and what to type. The text follows [`Gated::measured_value`] and a comma.
@@ -233,7 +234,7 @@ impl Gated<'_> {
         Ok(Estimate { together, ..over_runs(&values, self.limit.value(), self.sure()).ok_or_else(none)? })
     }
 
-    /// The number in each run, and in all runs together if that is not their mean.
+    /// Returns the number in each run, and in all runs together if that differs from the mean over runs.
     fn values(&self) -> (Vec<Option<f64>>, Option<f64>) {
         if let Some(samples) = self.samples {
             let value_of = |s: &Sample| match self.limit {
@@ -256,7 +257,7 @@ impl Gated<'_> {
         (runs.map(percentile_of).collect(), all_runs.and_then(|p| Some(p.get(percentile).copied()?? as f64)))
     }
 
-    /// Why runs have no such percentile.
+    /// Explains why runs have no such percentile.
     fn too_few_operations(&self) -> String {
         let Limit::Latency { kind: Some(kind), percentile, .. } = &self.limit else {
             return "because a run has no rate".into();
@@ -330,8 +331,9 @@ impl Gated<'_> {
         Answer { word, sentence }
     }
 
-    /// FAIL without an estimate of the percentile, if more operations took longer than the limit than the percentile allows. Counting them
-    /// needs far fewer operations, so a slow device fails in the time that a fast one needs to pass.
+    /// Decides FAIL without an estimate of the percentile, if more operations took longer than the limit than the
+    /// percentile allows. Counting slow operations needs far fewer operations than a percentile, so a slow device fails
+    /// in the time that a fast one needs to pass.
     fn by_counting(&self) -> Option<Answer> {
         let Limit::Latency { kind: Some(kind), percentile, at_most_ns } = &self.limit else { return None };
         if self.case.runs.len() < FEWEST_GATED_RUNS as usize {
@@ -364,8 +366,8 @@ impl Gated<'_> {
     }
 }
 
-/// The word, or `INVALID` in place of a pass if a finding that the user did not accept invalidates or relabels the number: the condition
-/// is about the requested work, not about the page cache, a limit of a cgroup or a smaller depth.
+/// Replaces PASS by `INVALID` if a finding that the user did not accept invalidates or relabels the number: the
+/// condition is about the requested work, not about the page cache, a limit of a cgroup or a smaller depth.
 fn require_true_name(result: &str, acting: &[Finding], answer: Answer) -> Answer {
     match not_accepted(result, acting, &[Severity::Void, Severity::Rename]) {
         Some(f) if answer.word == AnswerWord::Pass => Answer {
@@ -399,15 +401,17 @@ fn figures(result: &Measured, kind: Kind) -> Option<&Figures> {
     }
 }
 
-/// The rank of a percentile by its name. The rank of an unknown name is never supported.
+/// Returns the percentile with this name as a share. An unknown name gets a share that no number of operations
+/// supports.
 fn rank(percentile: &str) -> f64 {
     PERCENTILES.iter().find(|(name, _)| *name == percentile).map_or(1.0, |(_, rank)| *rank)
 }
 
-/// The window in whole seconds that holds `factor` times as many operations. `None` if the phase does not end by its time, or it is too long.
+/// Returns the window in whole seconds that contains `factor` times as many operations. `None` if the phase does not
+/// end by its time, or if the window would be too long.
 fn longer_window_s(phase: &Phase, factor: f64) -> Option<u64> {
     let by_time = phase.streams.iter().all(|s| s.limit.is_none());
-    // A fifth more, since runs differ.
+    // Add a fifth, because runs differ.
     let seconds = (phase.time_ns as f64 / 1e9 * factor * 1.2).ceil();
     (by_time && seconds.is_finite() && seconds < 86_400.0).then_some(seconds as u64)
 }
@@ -450,7 +454,7 @@ pub(crate) fn with_slower(answer: Option<Answer>, gate: Option<&comparison::Gate
     let slower = gate.map(|g| Answer { word: g.outcome.word(), sentence: g.sentence.clone() });
     let answers: Vec<Answer> = [answer, slower].into_iter().flatten().collect();
     let word = WORST_FIRST.into_iter().find(|word| answers.iter().any(|a| a.word == *word));
-    // Without a gate, the answer of a study stays.
+    // Without a gate, the answer of a study is unchanged.
     let Some(word) = word else { return answers.into_iter().next() };
     let sentences: Vec<String> = answers.into_iter().filter(|a| a.word == word).map(|a| a.sentence).collect();
     Some(Answer { word, sentence: sentences.join(" ") })

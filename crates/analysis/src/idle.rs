@@ -20,7 +20,7 @@ pub use crate::checks::{EXPENSIVE_CLOCK_PS, severity_of_cached_share};
 
 /// The cache modes of the two jobs, by their index.
 const CACHES: [Cache; 2] = [Cache::Direct, Cache::Buffered];
-/// The only check that asks more about the page cache than about direct I/O: it compares the read-ahead.
+/// The only check that needs the buffered job, because it compares the read-ahead setting only for that job.
 const BUFFERED: CheckId = CheckId::D22;
 /// Operation size of the jobs: a multiple of every physical block.
 const BLOCK_BYTES: u32 = 1 << 20;
@@ -31,13 +31,13 @@ pub struct Idle {
 }
 
 impl Idle {
-    /// Creates the record. The only place of `machine` is that of the target, which has a length of `bytes`. The later
+    /// Creates the record. `machine` has a single place, that of the target. The target has `bytes` bytes. The later
     /// snapshot has the state of the target.
     pub fn new(machine: Machine, role: Role, bytes: u64, [start, end]: [&Snapshot; 2]) -> Self {
         let path = machine.places.first().map(|place| place.path.clone()).unwrap_or_default();
         let mut targets = end.targets.clone();
         if role == Role::Made {
-            // The test file does not exist yet, and the extents of its directory mean nothing.
+            // The test file does not exist yet, and the extents of a directory mean nothing.
             for target in &mut targets {
                 target.extents = Some(Ok(Extents::default()));
             }

@@ -1,6 +1,7 @@
-//! Judges records: a record in, a report out. It touches no machine, and gives the same answer about an old file tomorrow.
+//! Judges records: a record in, a report out. It does not access the machine, so an old record always gets the same
+//! report.
 //!
-//! The modules by floor; each uses only those above it in this list:
+//! The modules, each of which uses only modules above it in this list:
 //! 1. `runs`, `case`: what the runs of a record measured, and all evidence about one stream.
 //! 2. `figures`: rates, latencies, time series, steadiness, traffic of other processes.
 //! 3. `strategy`: what to measure next.
@@ -13,7 +14,7 @@
 //!
 //! [`judge`] is total: every record has a report, which lists what was missing.
 #![forbid(unsafe_code)]
-// Tests know their values and read better as one line per damage.
+// Tests may unwrap known values, and read better with one line per damage.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_for_each))]
 
 mod case;
@@ -52,7 +53,7 @@ use verdict::Judged;
 pub struct Judging {
     /// Findings that the user accepts: their numbers are shown, marked as accepted, and gates decide on them.
     pub accept: Vec<CheckId>,
-    /// What an undecided condition counts as.
+    /// The outcome that an undecided condition counts as for the exit code.
     pub inconclusive: Option<CountsAs>,
     /// The session file that the record came from.
     pub session: Option<String>,
@@ -103,7 +104,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     for (result, answers) in results.iter_mut().zip(&answered) {
         result.accepted = findings::accepted(result, &acting);
         result.verdict = verdict::result_verdict(result, &acting).verdict;
-        // Hundreds of results with series would fill the report.
+        // Hundreds of results with time series would make the report too large.
         if !header.plan.study.has_many_results() {
             result.course = figures::time_series::course(&answers.case);
             result.latencies = figures::time_series::latencies(result.seen.as_ref());
@@ -169,7 +170,7 @@ fn measured(answered: &CaseAnswers) -> Measured {
         job: case.job.clone().into_owned(),
         void: answered.is_void(),
         accepted: Vec::new(),
-        // Replaced once the findings are known.
+        // The verdict is set once the findings are known.
         verdict: Verdict::Suspect,
         read: figures.read,
         write: figures.write,
@@ -234,7 +235,7 @@ pub mod catalogue {
     }
 }
 
-/// The machine of a record that names none.
+/// Returns the machine for a record without one.
 fn nowhere() -> Machine {
     let unknown = || "the record names no host".to_owned();
     Machine {

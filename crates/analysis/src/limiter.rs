@@ -66,7 +66,7 @@ pub(crate) fn limiter(answered: &CaseAnswers) -> Limiter {
         );
     }
     let known = from_findings(answered).or_else(|| from_machine(case));
-    // Shares of a single short run support no conclusion. Settings and facts do.
+    // Shares of the time of a single short run support no conclusion; only settings and facts do.
     if known.is_none() && case.record.header.plan.quick_ns.is_some() {
         let why = "One short run does not show what limited it; run without --quick.";
         return limiter_of("not judged", why.into(), evidence([]));
@@ -74,7 +74,7 @@ pub(crate) fn limiter(answered: &CaseAnswers) -> Limiter {
     known.unwrap_or_else(|| waiting_limiter(case).unwrap_or_else(|why| unknown(&why)))
 }
 
-/// The limiter without a result.
+/// Returns the limiter if there is no result.
 pub(crate) fn nothing_measured() -> Limiter {
     unknown("nothing was measured")
 }
@@ -85,9 +85,9 @@ fn from_pace(case: &Case) -> Option<Limiter> {
         Pace::Open { iops, .. } => {
             format!("Operations arrive {} times a second, whatever the storage does.", show_rate(iops))
         }
-        // Something else limits storage that is slower than the requested rate.
+        // If the requested rate was not reached, something else is the limiter.
         Pace::Limited { iops, bytes_per_s } if !reaches_rate(case, iops, bytes_per_s) => return None,
-        // Something else limits a direction without a rate.
+        // If a direction has no rate limit, something else is the limiter.
         Pace::Each { .. } if case.stream.access.kinds().any(|kind| !case.stream.pace.limits(kind)) => {
             return None;
         }
@@ -95,13 +95,13 @@ fn from_pace(case: &Case) -> Option<Limiter> {
             format!("It is {}.", case.stream.conditions().join(" and "))
         }
         Pace::Closed if case.stream.flow.is_some() => {
-            "It waits for other streams whenever it is ahead of its share of the operations.".to_owned()
+            "The stream waits for other streams whenever it is ahead of its share of the operations.".to_owned()
         }
         Pace::Closed if case.stream.replay.is_some() => {
-            "It replays recorded operations, which wait for the operations that they followed in the recording.".to_owned()
+            "The stream replays recorded operations, which wait for the operations that they followed in the recording.".to_owned()
         }
         Pace::Closed if case.stream.latency_target.is_some() => {
-            "It has no more operations in flight than its latency target allows.".to_owned()
+            "The stream has no more operations in flight than its latency target allows.".to_owned()
         }
         Pace::Closed if has_pauses(case) => return from_pauses(case),
         Pace::Closed if case.stream.serialize_overlap && !fills_its_queue(case) => {
@@ -193,13 +193,14 @@ fn from_findings(answered: &CaseAnswers) -> Option<Limiter> {
         _ => None,
     });
     if let Some((medium, found)) = elsewhere {
-        // A busy CPU limits reads from memory. The name of the result contains the CPU too.
+        // For reads from memory, the limiter is a busy CPU. The name of the result mentions the CPU too.
         if let Some(busy) = answered.finding(CheckId::D06).filter(|f| f.severity <= Severity::Rename) {
             return Some(limiter_of("CPU", busy.sentence.clone(), busy.evidence.clone()));
         }
         return Some(limiter_of(medium, found.sentence.clone(), found.evidence.clone()));
     }
-    // Each check with the mildest severity that makes it the limiter. A milder finding is only a part of the cause.
+    // Each check with the mildest severity at which its finding is the limiter. A milder finding is only part of the
+    // cause.
     let deciding = [
         (CheckId::D04, Severity::Biased, THROTTLE),
         (CheckId::D11, Severity::Rename, "CPU quota"),
@@ -267,14 +268,15 @@ fn waiting_limiter(case: &Case) -> Known<Limiter> {
     if total.ios == 0 || issued <= 0.0 {
         return Err("the device completed nothing while operations were waited for".into());
     }
-    // Counters span the warm-up and latencies the window, so both are taken per operation. Merged operations share the time of their
-    // request. The parts of a split operation wait in parallel, so their sum is only an upper bound.
+    // Counters include the warm-up, but latencies are from the window only, so both are divided by their operations.
+    // Merged operations share the time of their request. The parts of a split operation wait in parallel, so their sum
+    // is only an upper bound.
     let requests = total.ios as f64;
     let per_op = requests / issued;
     let per = if per_op <= ONE_TO_ONE { requests } else { issued };
     let device_ns = total.ms as f64 * 1e6 / per + device.flush_ms as f64 * 1e6 / issued;
-    // A stream with one operation in flight either waits for it or computes. While it computed, the device read ahead or wrote back, and the
-    // stream did not wait for it.
+    // A stream with one operation in flight either waits for the operation or computes. While it computed, the device
+    // may have read ahead or written back, and the stream did not wait for that.
     let one = asked_depth(&case.stream) <= f64::from(case.stream.workers);
     let computed = busiest_worker(case).filter(|_| one && !case.stream.cache.is_direct()).unwrap_or(0.0);
     let inside = share(device_ns, latency_ns).min(1.0 - computed.min(1.0));
@@ -296,7 +298,7 @@ fn waiting_limiter(case: &Case) -> Known<Limiter> {
     if inside < DEVICE_FROM {
         return layer_above(case, inside, &times, per_op, numbers);
     }
-    // Each part took less time than the operation, so the parts waited for each other.
+    // Each request took less time than the operation, so the requests of an operation waited for each other.
     if per_op > ONE_TO_ONE && !case.syncs() && share(device_ns / per_op, latency_ns) < DEVICE_FROM {
         let sentence = format!(
             "Each operation became {} requests to the device, which took {} each; an operation takes as long as they \

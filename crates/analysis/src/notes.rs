@@ -90,7 +90,7 @@ impl Remark {
     }
 }
 
-/// How many runs were disturbed and how many of them were repeated; empty if none was disturbed.
+/// Notes how many runs were disturbed and how many of them were repeated; empty if none was disturbed.
 fn disturbed(record: &Record) -> Vec<String> {
     let tried: Vec<Attempt> = record.measured().into_iter().map(Run::attempt).collect();
     let runs = |is: &dyn Fn(&&Attempt) -> bool| {
@@ -182,7 +182,10 @@ fn run_notes(record: &Record, run: &Run) -> Vec<String> {
     for worker in &end.workers {
         out.extend(worker.error.iter().map(|why| format!("{who}, worker {}: {why}", worker.worker)));
         out.extend(
-            worker.fallbacks.iter().map(|f| format!("the kernel refused and fathom did without: {f}")),
+            worker
+                .fallbacks
+                .iter()
+                .map(|f| format!("the kernel refused a feature, so fathom did not use it: {f}")),
         );
     }
     out

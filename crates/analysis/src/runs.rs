@@ -15,7 +15,8 @@ use std::sync::Arc;
 /// Share of an open loop's operations that must complete within the windows.
 pub(crate) const SERVED_FROM: f64 = 0.99;
 
-/// Standard deviations by which random arrivals may fall below the requested rate: that happens by chance in a thousandth of all runs.
+/// Number of standard deviations by which random arrivals may fall below the requested rate. By chance, one run in a
+/// thousand exceeds this.
 pub(crate) const ARRIVALS_VARY: f64 = 3.0;
 
 /// A completed run.
@@ -23,9 +24,9 @@ pub(crate) const ARRIVALS_VARY: f64 = 3.0;
 pub struct Summary {
     /// Index of the job.
     pub job: usize,
-    /// How many times it was measured before.
+    /// Number of earlier runs of the job.
     pub repeat: u32,
-    /// How many earlier attempts this run had.
+    /// Number of earlier attempts at this run.
     pub attempt: u32,
     /// Operations per second that the strategy offered, if it chooses them.
     pub offered_iops: Option<u64>,
@@ -91,7 +92,7 @@ fn timed_kinds<'e>(phases: impl Iterator<Item = &'e RunEnd>) -> impl Iterator<It
 pub fn rate<'a>(phases: impl Iterator<Item = &'a RunEnd>) -> f64 {
     let (mut ops, mut seconds) = (0.0, 0.0);
     for phase in phases {
-        // In floating point, since a forged file's counts overflow.
+        // Computed in floating point, because the counts of a forged file could overflow.
         ops += phase.streams.iter().map(ops_for_rate).sum::<f64>();
         let window = |s: &StreamEnd| s.common.as_ref().map_or(s.window_ns, |common| common.window_ns);
         seconds += phase.streams.iter().map(window).max().unwrap_or(0) as f64 / 1e9;
@@ -132,7 +133,7 @@ pub(crate) fn runs_in(record: &Record, job: usize) -> Vec<(u32, f64)> {
 pub(crate) struct Rounds {
     /// Number of the first run that counts; the earlier ones only led to the steady state.
     pub(crate) first: u32,
-    /// The number of rounds, if the last ones are not steady.
+    /// Number of rounds, if the last rounds are not steady; `None` if they are.
     pub(crate) unsteady: Option<usize>,
 }
 
@@ -190,14 +191,14 @@ pub struct Sample {
     pub written_bytes: u64,
     /// Time of the run with its preparation, in ns.
     pub took_ns: u64,
-    /// When it ended, in ns since the start of the session.
+    /// End of the run in ns since the start of the session.
     pub ended_ns: u64,
 }
 
 impl Sample {
-    /// The sample of a run. Its rate is all submitted operations by the time until the last one completed, the soft limit of CCSIO. So large
-    /// operations on slow storage have a rate too, and no operation is cut at the end of a window. With buffered writes, the time includes the
-    /// final sync.
+    /// Creates the sample of a run. The rate is the number of all submitted operations divided by the time until the
+    /// last one completed, as with the soft limit of CCSIO. So even large operations on slow storage have a rate, and
+    /// the end of the window cuts no operation. With buffered writes, the time includes the final sync.
     pub fn from_run(index: usize, job: &Job, end: &RunEnd, took_ns: u64) -> Self {
         let streams = || job.phases.iter().flat_map(|p| &p.streams);
         let issued =
@@ -206,7 +207,7 @@ impl Sample {
         let operations: f64 = issued().map(|(_, i)| i.ops as f64).sum();
         let wall = end.workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
         let waits = streams().any(may_be_in_memory);
-        // Without a final sync it is unknown when the bytes were stable.
+        // Without a final sync, the time at which the bytes were stable is unknown.
         let sync = if waits { end.sync_ns } else { Some(0) };
         let seconds = sync.map(|sync| (wall as f64 + sync as f64) / 1e9);
         let is_complete = end.ending == RunEnding::Complete && moved > 0.0;
@@ -254,7 +255,7 @@ pub struct SweepRun {
     pub attempt: Attempt,
     /// Its figures.
     sample: Sample,
-    /// When it ended, in ns since the session began.
+    /// End of the attempt in ns since the session began.
     until_ns: u64,
 }
 
@@ -276,8 +277,8 @@ pub fn tries(record: &Record) -> Vec<SweepRun> {
     record.measured().into_iter().filter_map(attempt_of).collect()
 }
 
-/// The samples that count. The time of each starts at the end of the one before, because attempts that do not count took time too. The first
-/// sample keeps its own time.
+/// Returns the samples that count. The time of a sample starts at the end of the previous counting one, because the
+/// attempts in between took time too. The first sample keeps its own time.
 pub(crate) fn counting_samples(tries: &[SweepRun]) -> Vec<Sample> {
     let attempts: Vec<Attempt> = tries.iter().map(|t| t.attempt).collect();
     let mut before = None;

@@ -44,7 +44,7 @@ impl fmt::Display for Ns {
     }
 }
 
-/// Rounds off the error of binary fractions.
+/// Removes the rounding error of binary fractions.
 fn exact(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
@@ -57,7 +57,7 @@ pub(crate) const MARGIN: f64 = 0.01;
 /// different.
 pub(crate) const MARGIN_OF_LONE_SESSIONS: f64 = 0.05;
 
-/// Least margin of a percentile, whose value is exact to the 0.8 % of a histogram bucket.
+/// Minimum margin of a percentile, because a percentile is accurate only to the 0.8 % of a histogram bucket.
 pub(crate) const MARGIN_OF_PERCENTILE: f64 = 0.02;
 
 /// Tolerance of rates, medians and CPU time, unless `--margin` is given.

@@ -24,10 +24,10 @@ use stats::steady_state::WINDOW;
 /// A session whose current run has not ended.
 pub struct UnfinishedSession {
     record: Record,
-    /// The counters at its start.
+    /// The counters at the start of the current run.
     first: Option<Snapshot>,
     last: Option<Snapshot>,
-    /// The traffic of others up to the last sample, by disk.
+    /// Traffic of other processes up to the last sample, by disk.
     others: Vec<Foreign>,
 }
 
@@ -38,7 +38,7 @@ pub struct Counted {
     pub device: Known<Device>,
     /// Share of the time in which a task of the machine waited for I/O, for a CPU and for memory, or why it was not counted.
     pub pressure: [Known<f64>; 3],
-    /// Traffic of others that is enough to disturb a run, or why it cannot be separated from fathom's.
+    /// Traffic of other processes that is enough to disturb a run, or why it cannot be separated from fathom's.
     pub others: Known<Option<Disturbance>>,
 }
 
@@ -105,7 +105,7 @@ impl UnfinishedSession {
         Some(Counted { device, pressure, others: self.others(so_far) })
     }
 
-    /// Turns the run into one from sample `from` to sample `to`.
+    /// Limits the run to the time from sample `from` to sample `to`.
     fn between(&mut self, from: Snapshot, to: Snapshot) {
         let Some(run) = self.record.runs.first_mut() else { return };
         run.evidence =
@@ -116,7 +116,8 @@ impl UnfinishedSession {
         run.end = Some(RunEnd { streams, ..RunEnd::without(RunEnding::Complete) });
     }
 
-    /// The first case whose stream moves data, with all streams of the phase: devices do not count by stream.
+    /// Returns the first case whose stream moves data, with all streams of the phase, because devices do not count
+    /// streams separately.
     fn case(&self) -> Option<Case<'_>> {
         let start = &self.record.runs.first()?.start;
         let mut cases = case::cases_of_job(&self.record, start.job);
@@ -195,9 +196,9 @@ pub struct Row {
     pub offered_iops: Option<u64>,
     /// Number of runs that the figures use.
     pub runs: usize,
-    /// Geometric mean of their operations per second; `None` without runs.
+    /// Geometric mean of the operations per second of these runs; `None` without runs.
     pub iops: Option<f64>,
-    /// p50, p99 and maximum of all their latencies in ns; `None` with too few operations.
+    /// p50, p99 and maximum of all latencies of these runs in ns; `None` with too few operations.
     pub latency_ns: [Option<u64>; 3],
 }
 

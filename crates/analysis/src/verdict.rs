@@ -1,7 +1,8 @@
 //! The verdict and the headline.
 //!
 //! 1. [`result_verdict`] decides from the findings whether a result is VALID, SUSPECT or INVALID.
-//! 2. [`Judged`] takes the worst verdict of the quoted results, and makes the head of the report about the result of the headline.
+//! 2. [`Judged`] takes the worst verdict of the quoted results, and writes the head of the report about the result of
+//!    the headline.
 
 use crate::case::no_run;
 use crate::findings::{CaseAnswers, about};
@@ -14,7 +15,7 @@ use model::units::show_count;
 /// The maximum number of results without a number that the counts name.
 const MOST_NAMES: usize = 2;
 
-/// The result whose figure is the headline: the first of the plan's headline job.
+/// Returns the result whose figure is the headline: the first result of the plan's headline job.
 pub(crate) fn headline_result<'m>(
     record: &Record,
     answered: &[CaseAnswers],
@@ -24,8 +25,9 @@ pub(crate) fn headline_result<'m>(
     results.get(at)
 }
 
-/// Checks without whose answer it is unknown what was measured: whether the target is memory (A11), whether the work arrived at the lowest
-/// layer (A12), and whether it was counted at all (A13). A result is suspect if one of them lacks its evidence.
+/// Checks that must be answered to know what was measured: whether the target is memory (A11), whether the work arrived
+/// at the lowest layer (A12), and whether it was counted at all (A13). If one of them could not be done, the result is
+/// suspect.
 const MUST_BE_ASKED: [CheckId; 3] = [CheckId::A13, CheckId::A11, CheckId::A12];
 
 /// The number to quote, under its true name. Withheld if a finding invalidates it.
@@ -43,7 +45,7 @@ pub(crate) struct Reasoned {
     pub(crate) verdict: Verdict,
     /// The reason in one sentence.
     pub(crate) reason: String,
-    /// The check that the sentence comes from.
+    /// The check that gave the reason; `None` if no check did.
     pub(crate) by: Option<CheckId>,
 }
 
@@ -179,7 +181,7 @@ fn found(verdict: Verdict, finding: &Finding, verb: &str) -> Reasoned {
     Reasoned { verdict, reason, by: Some(*id) }
 }
 
-/// What to type so that a question is decided on a number that a finding invalidates or relabels.
+/// Returns what to type to decide a question on a number that a finding invalidates or relabels.
 pub(crate) fn type_accept(id: CheckId) -> String {
     format!("Type --accept {id} to decide on this number all the same.")
 }
@@ -201,8 +203,8 @@ pub(crate) struct Judged<'r> {
 }
 
 impl Judged<'_> {
-    /// The head for independent jobs. If only other load withholds another result, the session is suspect as long as the headline
-    /// has a number.
+    /// Returns the head for independent jobs. If only other load withholds a result, the session is suspect as long as
+    /// the headline has a number.
     pub(crate) fn head_of_jobs(&self, quoted: &[&Measured]) -> ReportHead {
         let mut first = self.head_of_results(quoted);
         let withholds = |r: &&&Measured| r.verdict == Verdict::Invalid;
@@ -213,7 +215,7 @@ impl Judged<'_> {
         first
     }
 
-    /// The head for results whose headline the plan names.
+    /// Returns the head for results whose headline is that of the plan.
     pub(crate) fn head_of_results(&self, quoted: &[&Measured]) -> ReportHead {
         let headline = headline(self.record, self.answered, self.results);
         self.head_about(headline, self.headline_job_result(), quoted)

@@ -410,7 +410,7 @@ impl Reader {
     }
 
     fn line(&mut self, table: &DeTable<'_>) -> Result<LineSpec, String> {
-        let mut line = LineSpec::unsaid();
+        let mut line = LineSpec::with_defaults();
         let before = self.marks.len();
         for (name, value) in table {
             let word = name.get_ref().as_ref();

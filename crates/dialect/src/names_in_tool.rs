@@ -122,7 +122,8 @@ fn value<'t>(key: &keys::Key, text: &'t str) -> (Option<&'t str>, &'t str) {
     let is_word_of_prose = word.chars().all(char::is_alphabetic)
         && !["rw", "engine", "cache", "sharing", "random", "arrivals", "advice", "start", "clones"]
             .contains(&key.name);
-    let takes = !word.is_empty() && !is_word_of_prose && key.say(&mut JobSpec::default(), [word]).is_ok();
+    let takes =
+        !word.is_empty() && !is_word_of_prose && key.parse_into_job(&mut JobSpec::default(), [word]).is_ok();
     if takes { (Some(word), &after[word.len()..]) } else { (None, text) }
 }
 

@@ -15,7 +15,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Maximum size of an annotation file in bytes, far above any real one. A larger file is something else.
+/// Maximum size of an annotation file in bytes, far above any real one. A larger file is no annotation file.
 const ANNOTATION_BYTES_MAX: u64 = 16 << 20;
 
 /// Returns the annotations of a session. If they cannot be read, warns and returns none.
@@ -76,7 +76,7 @@ pub enum Change {
 /// # Errors
 ///
 /// [`Failure::Usage`] for an invalid change, [`Failure::Refused`] if the file cannot be written.
-pub fn say(word: &str, change: &Change) -> Result<ExitCode, Failure> {
+pub fn annotate(word: &str, change: &Change) -> Result<ExitCode, Failure> {
     let session = find(word)?;
     if !is_session(&session) {
         return Err(Failure::Usage(format!("{}: there is no such session file", name::shown(&session))));

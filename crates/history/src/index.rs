@@ -31,11 +31,11 @@ const NAME: &str = "history.db";
 const BUSY: Duration = Duration::from_secs(5);
 /// Number of sessions that are read before their entries are written. A kill loses at most one batch.
 const BATCH: usize = 200;
-/// If at least this number of sessions is new, fathom prints that the user has to wait.
+/// Minimum number of new sessions for a message that reading them takes a while.
 const MANY: usize = 200;
 
-/// Newest first. If two sessions began in the same second, the file that changed last counts as newer: their ids end in process ids, which
-/// have no order.
+/// Sorts the newest sessions first. If two began in the same second, the file that changed last counts as
+/// newer, because the process ids in the session ids have no order.
 const NEWEST_FIRST: &str = "ORDER BY started_ns DESC, changed_ns DESC, id DESC";
 
 /// An open index.
@@ -183,8 +183,8 @@ impl Index {
         Ok(())
     }
 
-    /// Compares the index with the files. Returns ids without a file, and files that are new or changed. Both are sorted by id, so one pass
-    /// is enough.
+    /// Compares the index with the files. Returns ids without a file, and files that are new or changed. Index and
+    /// files are sorted by id, so one pass is enough.
     fn differences<'f>(&self, files: &'f Files) -> rusqlite::Result<(Vec<String>, Vec<&'f SessionFile>)> {
         let (mut gone, mut new) = (Vec::new(), Vec::new());
         let mut found = files.by_id.values().peekable();

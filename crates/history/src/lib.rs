@@ -15,7 +15,7 @@ mod list;
 pub mod session;
 mod transfer;
 
-pub use annotations::{Change, read_annotations, say};
+pub use annotations::{Change, annotate, read_annotations};
 pub use index::{Filter, capacities};
 pub use list::{Request as ListRequest, list, since, together, until};
 pub use transfer::{Export, FORM as SESSION_FORM, Removal, delete, export, import, schema};
@@ -155,7 +155,7 @@ fn sessions_back(word: &str) -> Result<Option<u32>, Failure> {
     }
 }
 
-/// Returns the only id; fails if there are none or several.
+/// Returns the only id of a list; fails if the list has none or several.
 fn single_match(word: &str, what: &str, mut ids: Vec<String>) -> Result<String, Failure> {
     match ids.len() {
         1 => Ok(ids.remove(0)),
@@ -190,7 +190,7 @@ const TWO_THREADS_FROM: usize = 2000;
 /// All session files, in all directories of sessions.
 #[derive(Debug, Default)]
 struct Files {
-    /// The files by id. If two have the same id, the one in the first directory counts.
+    /// The session files by id. If two files have the same id, the one in the first directory counts.
     by_id: BTreeMap<String, SessionFile>,
     /// Directories that could not be read, with the reason, and sessions that are not listed.
     problems: Vec<String>,

@@ -73,7 +73,7 @@ pub fn list(request: &Request) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the table of these entries, newest first. Its columns are the results of the newest entry that has some.
+/// Returns the table of these entries, newest first. Its columns are the results of the newest entry that has results.
 pub(super) fn table_of_latest(entries: &[Entry], rows_of: RowsOf, beyond_limit: u64) -> SessionTable {
     let newest = entries.iter().find(|e| !e.figures.is_empty()).map_or(&[][..], |e| &e.figures);
     let column = |f: &Figure| Column { name: f.name.clone(), unit: f.unit.clone() };
@@ -156,8 +156,8 @@ fn shown(device: &Device) -> String {
     format!("{} {model}", device.name).trim().to_owned()
 }
 
-/// Returns what identifies the disks: their serial numbers, which are permanent, otherwise their names on this host, or the targets if
-/// there is no device.
+/// Returns the identity of the disks: their serial numbers, otherwise their names on this host, or the targets if there
+/// is no device.
 fn identity(entry: &Entry) -> Vec<String> {
     let here = |name: &str| format!("{} {name}", entry.hosts.join(","));
     let disk_identity = |d: &Device| d.serial.clone().unwrap_or_else(|| here(&shown(d)));

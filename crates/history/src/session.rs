@@ -91,7 +91,7 @@ impl Session {
     fn create_in(dir: &Path, started: &str) -> io::Result<Self> {
         create_directory(dir)?;
         let (path, file) = create_new(dir, started, std::process::id())?;
-        // The lock only shows other processes that the file is still being written. Some file systems have no locks.
+        // The lock only tells other processes that the file is still being written. Some file systems have no locks.
         let _ = file.lock();
         Self { store: Store::File(file), path, bytes: 0, left_out: 0, kept: true, runs: 0 }.begin()
     }

@@ -172,7 +172,8 @@ fn refuse(place: &Path, error: &io::Error) -> Failure {
     Failure::Refused(format!("{} cannot be written: {error}{}", name::shown(place), cause(error)))
 }
 
-/// Copies sessions into the history, and prints the outcome for each. An invalid session does not stop the others.
+/// Copies sessions into the history, and prints the outcome for each. An invalid session does not prevent the import of
+/// the others.
 ///
 /// # Errors
 /// [`Failure::Usage`] after the last one if a file is not a session, or if another session has its id; [`Failure::Refused`] if the
@@ -265,7 +266,7 @@ fn writable_directory() -> Result<PathBuf, Failure> {
 pub struct Removal {
     /// Names of the sessions.
     pub sessions: Vec<String>,
-    /// Whether an incomplete id is enough.
+    /// Whether to delete a session that is named by something other than its complete id.
     pub sure: bool,
 }
 

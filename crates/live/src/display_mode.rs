@@ -43,7 +43,7 @@ pub(super) enum DisplayKind {
 #[derive(Clone, Copy, Debug)]
 struct Output {
     kind: StandardError,
-    /// Whether fathom is in the foreground of its terminal and receives its keys.
+    /// Whether fathom is in the foreground of its terminal and receives the typed keys.
     is_ours: bool,
     /// Whether standard output is a pipe. Its reader may use the terminal, as `less` does.
     stdout_is_pipe: bool,
@@ -137,7 +137,7 @@ pub(super) fn plain(quiet: bool) -> DisplayKind {
     if quiet { DisplayKind::Quiet } else { Output::detect().plain() }
 }
 
-/// Returns the minimum expected duration.
+/// Returns the shortest time that the measurement may take.
 fn expected_time(cost: &Cost) -> Duration {
     Duration::from_nanos(cost.time_ns)
 }

@@ -230,7 +230,7 @@ impl Live {
         view.tell(|state| state.pulse(pulse));
     }
 
-    /// Shows the progress of several hosts: `rows` for some of them, and `all` as their number.
+    /// Shows the progress of several hosts: `rows` has some of the hosts, `all` is the number of all hosts.
     pub fn hosts(&self, rows: Vec<HostRow>, all: usize) {
         if let Some(view) = self.view() {
             view.tell(|state| (state.hosts, state.hosts_in_all) = (rows, all));
@@ -478,7 +478,7 @@ fn progress_line_fits_the_terminal_and_shows_the_completed_share() {
         render_bar(&"x".repeat(99), 9, 3, "", gauge, 40),
         format!("{} {} ", "x".repeat(13), "#".repeat(24))
     );
-    // Characters of two columns, and a total of 0.
+    // Each of these characters takes two columns. The total is 0.
     let wide = render_bar("\u{6e2c}\u{5b9a}\u{4e2d}", 0, 0, "1 s left", gauge, 40);
     assert_eq!(Span::raw(&wide).width(), 39, "{wide}");
     // A terminal narrower than the bar: a wrapped line would be repeated at each draw.

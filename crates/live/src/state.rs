@@ -1,8 +1,8 @@
-//! The data that the view shows, independent of how it is drawn.
+//! The data that the views show, independent of how it is drawn.
 //!
-//! [`State`] is the state of a measurement, [`Recent`] the figures from the blocks of the workers, and [`Observed`] the state of
-//! `fathom watch`. Workers hand in blocks at different times, so each has its own rate, over the time that its blocks cover; the rates are
-//! added up.
+//! [`State`] is the state of a measurement, [`Recent`] the figures from the blocks of the workers, and [`Observed`] the
+//! state of `fathom watch`. Workers hand in blocks at different times. So the rate of each worker is computed over the
+//! time that its blocks cover, and the rates are added up.
 
 use crate::{Done, Left};
 use analysis::under_way::{Counted, Row, SoFar, latencies};
@@ -98,9 +98,9 @@ pub struct HostRow {
 pub enum HostState {
     /// Lost: the host sends no heartbeats.
     Lost,
-    /// Its storage hangs.
+    /// Hung: operations of the host do not complete.
     Hung,
-    /// The host measures.
+    /// The host runs its load.
     Measuring,
     /// The host has no load: it prepares, or waits for other hosts.
     Waiting,
@@ -275,7 +275,7 @@ impl TimeSeries {
 
 /// Minimum time between two updates of the figures.
 const PULSE_INTERVAL: Duration = Duration::from_millis(500);
-/// A worker is idle if it hands in no block for this long after its interval.
+/// Time after the end of an interval after which a worker without a new block counts as idle.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Blocks of workers that were not shown yet, and the rates of the workers.
@@ -416,7 +416,7 @@ pub(super) struct Observed {
     pub(super) devices: Vec<WatchedDevice>,
     /// Requests per second of each device, by its name.
     pub(super) device_series: BTreeMap<String, Points>,
-    /// Processes of the last interval for which they were listed.
+    /// Processes of the last interval in which they were sampled.
     pub(super) processes: Option<Processes>,
     /// Remarks, newest last.
     pub(super) remarks: Vec<String>,

@@ -27,9 +27,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, OnceLock, TryLockError};
 use std::time::{Duration, Instant};
 
-/// Switches to the alternate screen and hides the cursor.
+/// Escape sequences that switch to the alternate screen and hide the cursor.
 const TAKE: &[u8] = b"\x1b[?1049h\x1b[?25l";
-/// Resets colours, clears a terminal that has no alternate screen, shows the cursor and returns to the normal screen.
+/// Escape sequences that reset colours, clear the screen (for terminals without an alternate screen), show the cursor
+/// and return to the normal screen.
 const GIVE_BACK: &[u8] = b"\x1b[0m\x1b[H\x1b[2J\x1b[?25h\x1b[?1049l";
 /// Clears the screen.
 const EMPTY: &[u8] = b"\x1b[0m\x1b[2J";
@@ -110,7 +111,7 @@ pub(super) fn give_back() {
     if !IS_TAKEN.swap(false, Ordering::SeqCst) {
         return;
     }
-    // This thread may hold the lock, or a thread that waits for a terminal that accepts no output.
+    // This thread may hold the lock itself. Or another thread holds it and waits for a terminal that accepts no output.
     let until = Instant::now() + PATIENCE;
     let _turn = loop {
         match WRITING.try_lock() {
@@ -120,8 +121,8 @@ pub(super) fn give_back() {
             Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(5)),
         }
     };
-    // Resume output that the user has stopped (Ctrl-S), which would keep the alternate screen. The kernel resumes only output that a call
-    // has suspended.
+    // Resume output that the user has stopped (Ctrl-S), which would keep the alternate screen. The kernel resumes only
+    // output that a call has suspended, so suspend it first.
     for action in [Action::OOff, Action::OOn] {
         let _ = tcflow(stderr(), action);
     }

@@ -1,8 +1,9 @@
 //! The views: the thread that draws a measurement and handles keys, and the view of `fathom watch`.
 //!
-//! The thread samples counters, draws a copy of the state, then waits for a key, a wake-up or the next draw. It draws at most four times a
-//! second and uses at most 1 % of a CPU: if a draw was expensive, the next one comes later. [`DeviceSampler`] reads the kernel's counters and
-//! finds the process that uses the disks. `fathom watch` draws from its own thread, once per interval.
+//! The view thread samples counters, draws a copy of the state, then waits for a key, a wake-up or the next draw. It
+//! draws at most four times a second and uses at most 1 % of a CPU: after an expensive draw, the next one comes later.
+//! [`DeviceSampler`] reads the kernel's counters and finds the process that uses the disks. `fathom watch` draws from
+//! its own thread, once per interval.
 
 use super::draw::draw;
 use super::state::{End, State};

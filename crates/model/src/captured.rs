@@ -30,7 +30,7 @@ pub struct Captured {
     pub completeness: Completeness,
     /// The part of the requests that the profile covers; `None` for all.
     pub restricted: Option<Restriction>,
-    /// The profile of its requests.
+    /// The profile of the captured requests.
     pub profile: Profile,
 }
 
@@ -45,7 +45,7 @@ pub struct Origin {
     pub imported: Option<String>,
     /// The captured block device: always one layer of the stack.
     pub device: Option<Layer>,
-    /// The captured part of the device, if a partition was named.
+    /// The captured part of the device if the user named a partition; `None` for the whole device.
     pub partition: Option<Partition>,
     /// The unit of a row.
     pub unit: Unit,
@@ -61,7 +61,7 @@ pub struct Origin {
     pub host: String,
     /// Name, release and version, as `uname -srv` prints them.
     pub kernel: String,
-    /// CPUs that fathom may run on there.
+    /// Number of CPUs that fathom could run on while capturing.
     pub cpus: u32,
     /// Version of fathom.
     pub version: String,
@@ -98,7 +98,7 @@ pub enum Unit {
 pub struct Ending {
     /// Why the capture ended: `--time`, `a signal`, or the end of an imported trace.
     pub why: String,
-    /// Time from the start to the last reading of counters in ns; of an imported trace, to the last completion.
+    /// Time in ns from the start to the last reading of counters. For an imported trace, to the last completion.
     pub duration_ns: u64,
     /// Events that were read from the kernel.
     pub events: u64,
@@ -112,18 +112,18 @@ pub struct Ending {
     pub without_completion: u64,
     /// Requests that the driver gave back to the queue.
     pub requeued: u64,
-    /// Requests of other processes, excluded by `pid`.
+    /// Number of requests of other processes, which `pid` excluded.
     pub of_others: u64,
-    /// Requests excluded by `pid` because their process is unknown.
+    /// Number of requests that `pid` excluded because their process is unknown.
     pub of_unknown: u64,
-    /// Completions between the two readings of the device's counters.
+    /// Requests that completed between the two readings of the device's counters.
     pub completed: Completed,
     /// The device's counters at the end.
     pub stat: Option<Known<String>>,
     /// Number of a program's operations that began or ended within a sector. They count as whole sectors.
     #[serde(default)]
     pub within_sectors: u64,
-    /// Counts for selected files; `None` if all requests were kept.
+    /// Counts of the capture of selected files; `None` if the capture kept the requests of all files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_files: Option<OfFiles>,
 }
@@ -141,7 +141,7 @@ pub struct Completed {
     pub discards: u64,
     /// Flushes that the device received.
     pub flushes: u64,
-    /// Requests that completed during one of the two readings, so that either side may count them.
+    /// Requests that completed during one of the two readings, so the counters may or may not include them.
     pub at_edges: u64,
 }
 
@@ -235,16 +235,16 @@ pub struct Profile {
     pub course: Option<Course>,
     /// Tasks with the most requests first; at most [`TASKS`].
     pub tasks: Vec<Task>,
-    /// Tasks that are not in that list, and their requests.
+    /// Tasks that are not in `tasks`, and their requests.
     pub other_tasks: OtherTasks,
-    /// Requests of kernel workers, for which the owner of the written data is unknown.
+    /// Requests of kernel workers. The process that wrote the data is unknown.
     pub of_kernel_workers: u64,
     /// Requests that failed.
     pub failed: u64,
     /// Requests without a completion in the file.
     pub without_completion: u64,
-    /// Requests that took so long that they follow later ones in the file. They are excluded from arrivals, depth
-    /// and sequences.
+    /// Requests that completed so late that the file has them after requests issued later. Arrivals, depth and
+    /// sequences exclude them.
     pub late: u64,
 }
 
@@ -276,7 +276,7 @@ pub struct Operation {
     pub synchronous: u64,
     /// Sizes; `None` for kinds without a size.
     pub sizes: Option<Sizes>,
-    /// Sequential and random requests; `None` unless these are reads or writes.
+    /// Sequential and random requests; `None` for kinds other than reads and writes.
     pub sequence: Option<Sequence>,
     /// Time from issue to completion; `None` if no completion is known.
     pub latency_ns: Option<Latency>,
@@ -322,7 +322,7 @@ pub struct Sequence {
     pub run_requests: [f64; 3],
     /// Bytes per run: mean, median and maximum.
     pub run_bytes: [f64; 3],
-    /// Concurrent runs of three or more requests: mean over the requests, and maximum.
+    /// Number of concurrent runs of three or more requests: mean over the requests, and maximum.
     pub streams: [f64; 2],
 }
 
@@ -356,17 +356,17 @@ pub struct Footprint {
     pub write_bytes: u64,
     /// Bytes from the first to the last touched byte.
     pub span_bytes: u64,
-    /// Mean number of requests that touched a touched block.
+    /// Mean number of requests to each touched block.
     pub reuse: f64,
-    /// Smallest share of the device, in 1024 equal zones, that received half of the reads and writes; `None` if the
-    /// device's size is unknown.
+    /// Smallest share of the device that received half of the reads and writes, with the device divided into 1024 equal
+    /// zones; `None` if the device's size is unknown.
     pub half_in: Option<f64>,
 }
 
 /// When requests were issued.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Arrivals {
-    /// The counted requests: `all`, `read`, `write`.
+    /// The kind of requests: `all`, `read` or `write`.
     pub of: String,
     /// Time between consecutive requests.
     pub gap_ns: Latency,
@@ -385,7 +385,7 @@ pub struct Depth {
     pub mean: f64,
     /// Mean over the time with at least one request in flight.
     pub busy_mean: f64,
-    /// Maximum.
+    /// Maximum number of requests in flight.
     pub max: u64,
     /// Shares of the time at each depth.
     pub shares: Vec<DepthShare>,
@@ -396,7 +396,7 @@ pub struct Depth {
 pub struct DepthShare {
     /// Lower bound.
     pub from: u64,
-    /// Upper bound.
+    /// Upper bound, included.
     pub to: u64,
     /// Share of the time.
     pub share: f64,
@@ -427,7 +427,7 @@ pub struct Owner {
     pub tid: u32,
     /// Requested flushes.
     pub asked: u64,
-    /// Writes with data by the same task, per requested flush.
+    /// Number of the task's writes with data per requested flush.
     pub writes_each: f64,
 }
 
@@ -440,7 +440,7 @@ pub struct Task {
     pub tid: u32,
     /// Process id; `None` if the process had ended when fathom looked it up.
     pub pid: Option<u32>,
-    /// Whether it is a kernel thread.
+    /// Whether the task is a kernel thread.
     pub kernel: bool,
     /// Issued requests of all kinds except flushes.
     pub requests: u64,
@@ -448,7 +448,7 @@ pub struct Task {
     pub share: f64,
     /// Number of reads.
     pub reads: u64,
-    /// Sum of the sizes of its reads.
+    /// Bytes read.
     pub read_bytes: u64,
     /// Number of writes.
     pub writes: u64,
@@ -522,8 +522,8 @@ pub struct Place {
     pub requests: u64,
 }
 
-/// The requests that were kept from a capture of a device: those of selected files, according to the files' places
-/// at the beginning and at the end of the capture.
+/// The requests that a capture of selected files kept. A request is kept if it touches a place on the device that
+/// belonged to the files at the beginning or at the end of the capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfFiles {
     /// Number of files at the end.
@@ -532,10 +532,10 @@ pub struct OfFiles {
     pub stretches: u64,
     /// Bytes of the device that belonged to the files at the end.
     pub bytes: u64,
-    /// Bytes of the files at the end without a separate place on the device: inside inodes, or not allocated yet.
+    /// Bytes of the files that had no place of their own on the device at the end: inside inodes, or not allocated yet.
     pub unplaced_bytes: u64,
-    /// Kept requests that touch a range that belonged to the files at only one of the two times. At the other time
-    /// it may have belonged to another file.
+    /// Kept requests that touch a range that belonged to the files only at the beginning or only at the end. At the
+    /// other time the range may have belonged to another file.
     pub moved: u64,
     /// Excluded requests that touch none of the files.
     pub elsewhere: u64,

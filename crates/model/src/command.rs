@@ -1,7 +1,7 @@
 //! Timed commands: what `fathom time` runs, what it records of each run, and what the report contains.
 //!
 //! 1. The plan of a session holds one [`CommandStudy`]: the commands and how they are run.
-//! 2. Each run ends with a [`CommandEnd`]: what only the parent of the command can know. The counters of the kernel
+//! 2. Each run ends with a [`CommandEnd`]: the observations of the command's parent process. The counters of the kernel
 //!    and of the devices are in the snapshots around the run.
 //! 3. The crate `analysis` turns both into a [`CommandRun`], and the runs of each command into a [`CommandResult`].
 
@@ -66,7 +66,7 @@ pub enum Cold {
     Everything,
 }
 
-/// What only the parent process knows about a command that has ended.
+/// Observations about a command that has ended which only its parent process can make.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CommandEnd {
     /// Time from just before the start to just after the end, in ns.
@@ -75,14 +75,15 @@ pub struct CommandEnd {
     pub exit: Exit,
     /// CPU time in user space, in ns, of the command and of all descendants that have ended.
     pub user_ns: u64,
-    /// CPU time in the kernel, in ns, of the same processes.
+    /// CPU time in the kernel, in ns, of the command and of all descendants that have ended.
     pub system_ns: u64,
-    /// Largest resident memory of one of these processes, in bytes.
+    /// Largest resident memory of the command or of a descendant that has ended, in bytes.
     pub peak_bytes: u64,
     /// Resident memory of fathom when it started the command, in bytes. The kernel counts this memory as the
     /// command's, so a smaller peak is not visible.
     pub peak_floor_bytes: u64,
-    /// Bytes and calls of these processes, by the kernel's accounting of tasks (`/proc/PID/io`).
+    /// Bytes and calls of the command and of all descendants that have ended, by the kernel's accounting of tasks
+    /// (`/proc/PID/io`).
     pub moved: Known<Moved>,
     /// Processes of the command that still run, such as `postgres (4711)`. `moved` does not include their bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -244,7 +245,7 @@ pub struct Traced {
     pub pipes: u64,
     /// Requests that the devices below received, reads and then writes.
     pub requests: [Requests; 2],
-    /// Why these requests are unknown; `None` if they are known.
+    /// Why `requests` is unknown; `None` if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_unknown: Option<String>,
 }
@@ -252,9 +253,9 @@ pub struct Traced {
 /// Requests in the order in which a device received them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requests {
-    /// How many.
+    /// Number of requests.
     pub count: u64,
-    /// Number of these requests that began at the end of an earlier one.
+    /// Number of requests that began at the end of an earlier request.
     pub sequential: u64,
 }
 
@@ -282,7 +283,7 @@ pub struct Neighbour {
     pub name: String,
     /// CPU time in ms.
     pub cpu_ms: u64,
-    /// Bytes that it fetched from storage or made dirty; `None` if this user may not read them.
+    /// Bytes that the process fetched from storage or made dirty; `None` if this user may not read them.
     pub io_bytes: Option<u64>,
 }
 
@@ -319,13 +320,13 @@ pub struct CommandResult {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommandRun {
-    /// Wall time in seconds.
+    /// Wall-clock time in seconds.
     pub seconds: f64,
     /// How the command ended.
     pub exit: Exit,
     /// CPU seconds in user space, of the command and its ended descendants.
     pub user_seconds: f64,
-    /// CPU seconds in the kernel, of the same processes.
+    /// CPU seconds in the kernel, of the command and its ended descendants.
     pub system_seconds: f64,
     /// Largest resident memory of one process, in bytes; unknown if it is smaller than fathom's.
     pub peak_bytes: Known<u64>,
@@ -373,7 +374,7 @@ pub struct CommandRun {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Syncs {
-    /// Number of each: fsync, fdatasync, sync_file_range, syncfs, sync, msync.
+    /// Number of calls by name: fsync, fdatasync, sync_file_range, syncfs, sync, msync.
     pub calls: BTreeMap<String, u64>,
     /// Files opened with `O_SYNC` or `O_DSYNC`: each of their writes is also a sync.
     pub sync_opens: u64,
@@ -423,13 +424,13 @@ pub struct DeviceUse {
     pub read_bytes: u64,
     /// Completed reads, counted after merging.
     pub read_requests: u64,
-    /// Read requests that were merged into these.
+    /// Read requests that were merged into others.
     pub read_merges: u64,
     /// Data written by all processes, from the kernel's counters of the device.
     pub written_bytes: u64,
     /// Completed writes, counted after merging.
     pub write_requests: u64,
-    /// Write requests that were merged into these.
+    /// Write requests that were merged into others.
     pub write_merges: u64,
     /// Mean number of requests in flight over the whole run.
     pub mean_depth: f64,

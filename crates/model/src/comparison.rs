@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 pub struct Comparison {
     /// The program and contract that made this comparison.
     pub fathom: Producer,
-    /// The answer for the headline of A.
+    /// The answer for the number that A quotes as its headline.
     pub answer: Answer,
-    /// The same answer with its numbers, in one or two sentences.
+    /// The answer with its numbers, in one or two sentences.
     pub sentence: String,
     /// The reference side.
     pub a: Side,
@@ -45,13 +45,14 @@ pub struct Comparisons {
     pub others: Vec<Other>,
 }
 
-/// A side that is compared with the first one. Its sentences use its name, but in the comparison it is `b`.
+/// A side that is compared with the first one. Sentences call the side by its name, such as `C`; the fields of the
+/// comparison call it `b`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Other {
     /// `B`, `C`, ...
     pub name: String,
-    /// Its comparison with A.
+    /// The comparison of this side with A.
     #[serde(flatten)]
     pub comparison: Comparison,
 }
@@ -69,7 +70,7 @@ pub enum Answer {
     /// The whole interval is within the tolerance.
     #[serde(rename = "SAME")]
     Same,
-    /// The interval fits none of the answers above. It shows the largest possible difference.
+    /// The interval is neither beyond the margin nor within the tolerance. It shows the largest possible difference.
     #[serde(rename = "NO DIFFERENCE SEEN")]
     NoDifferenceSeen,
     /// The runs do not decide: there is no interval, the interval is wider than half the value, or the rank test
@@ -122,7 +123,7 @@ pub struct Pair {
     pub phase: u32,
     /// Index of the stream.
     pub stream: u32,
-    /// Whether it is the headline of A.
+    /// Whether this result is the headline of A.
     pub headline: bool,
     /// Why the numbers are not compared; `None` if they are.
     pub refused: Option<String>,
@@ -148,11 +149,11 @@ pub struct Pair {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
-    /// The aspect that differs: `kernel`, `block size`.
+    /// The name of the circumstance: `kernel`, `block size`.
     pub aspect: String,
-    /// Its value on side A.
+    /// Value on side A.
     pub a: String,
-    /// Its value on side B.
+    /// Value on side B.
     pub b: String,
     /// Whether the difference means that the two numbers measure different work. Otherwise it may be what the user
     /// wants to compare.

@@ -42,8 +42,7 @@ pub struct TimeSpan {
     pub seed: u32,
     /// `-F`: threads that each work on all targets; 0 if each target has its own threads.
     pub threads: u32,
-    /// `-O`: operations in flight of each of these threads on all targets together; 0 if each target has its own
-    /// number.
+    /// `-O`: operations in flight of each thread of `-F`, on all targets together; 0 if each target has its own number.
     pub requests: u32,
     /// `-n`.
     pub disable_affinity: bool,
@@ -173,13 +172,13 @@ impl Flush {
     }
 }
 
-/// The limit on what each thread does on each target.
+/// The throughput limit of each thread on each target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Throughput {
     /// Bytes per millisecond.
     BytesPerMs(u32),
-    /// Operations of the block's size per second.
+    /// Operations of one block per second.
     Iops(u32),
 }
 
@@ -298,9 +297,9 @@ pub struct Pool {
 }
 
 impl TimeSpan {
-    /// Groups the threads by their targets. Without `-F` a group has the `-t` threads of one target. With `-F` it
-    /// has the threads with the same targets, in the order of the first of them. Stops at the maximum number of
-    /// threads of a stream.
+    /// Groups the threads by their targets. Without `-F` a group has the `-t` threads of one target. With `-F` a group
+    /// has the threads with the same targets; groups are in the order of their first threads. Stops at the maximum
+    /// number of threads of a stream.
     pub fn pools(&self) -> Vec<Pool> {
         let mut pools: Vec<Pool> = Vec::new();
         if self.threads == 0 {

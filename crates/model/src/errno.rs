@@ -6,7 +6,7 @@ use crate::job::Kind;
 use crate::spec::number::{any_of, quoted_excerpt};
 use serde::{Deserialize, Serialize};
 
-/// Number, name, and a description if the name alone is not clear for I/O. The numbers are those of all
+/// Number, name, and a description if the name alone is not clear for I/O. The numbers are the same on all
 /// architectures, except for the last few, which differ on MIPS, SPARC, Alpha and PA-RISC
 /// (`include/uapi/asm-generic/errno.h`).
 const NAMES: [(i32, &str, &str); 46] = [
@@ -67,7 +67,7 @@ pub fn describe_errno(errno: i32) -> String {
     }
 }
 
-/// Returns the name to type, such as `EIO`, or the number if it has no name here.
+/// Returns the name to type, such as `EIO`; the number for an error that is not in the table.
 pub fn name(errno: i32) -> String {
     let named = NAMES.iter().find(|(number, ..)| *number == errno);
     named.map_or_else(|| errno.to_string(), |(_, name, _)| (*name).into())

@@ -121,9 +121,9 @@ pub struct Probe {
 pub struct Pages {
     /// Size of a memory page on this machine.
     pub page_bytes: u64,
-    /// Number of pages in the page cache.
+    /// Number of pages of the file in the page cache.
     pub cached: u64,
-    /// Number of these pages that are dirty or in write-back; `None` if only mincore was available.
+    /// Number of cached pages that are dirty or in write-back; `None` if only mincore was available.
     pub dirty: Option<u64>,
 }
 
@@ -157,7 +157,7 @@ pub struct Extents {
 }
 
 impl Extents {
-    /// Returns the share of the file in its largest piece; `None` if no place is known.
+    /// Returns the share of the file that is in its largest contiguous piece; `None` if no place is known.
     pub fn largest_share(&self) -> Option<f64> {
         let largest = self.largest_piece_bytes.filter(|_| self.span_bytes > 0)?;
         Some(largest as f64 / self.span_bytes as f64)
@@ -179,7 +179,7 @@ pub struct BlockStat {
     pub queue_ms: u64,
     /// Flushes completed; 0 if the kernel has no such field (before 5.5).
     pub flushes: u64,
-    /// Total time of these flushes in ms.
+    /// Total time of all flushes in ms.
     pub flush_ms: u64,
 }
 
@@ -329,8 +329,8 @@ impl BlockFlow {
     }
 }
 
-/// Dirty bytes that an idle machine always has. More take 0.1 s or more of a disk's time: fathom waits for fewer before a run, and
-/// check D02 reports more.
+/// Dirty bytes that an idle machine may always have. Writing back more than this takes a disk 0.1 s or longer. Before a
+/// run fathom waits until fewer bytes are dirty; check D02 reports more.
 pub const BACKLOG_BYTES: u64 = 64 << 20;
 
 /// Returns a figure in bytes from the text of `/proc/meminfo`. `key` has no colon.
@@ -477,9 +477,10 @@ pub fn lines(text: &str) -> impl Iterator<Item = DiskLine<'_>> {
     })
 }
 
-/// Fact, also in snapshots: the limits that are set on the cgroups above fathom, as lines `path: line`: `io.max`,
-/// `io.latency`, `io.weight` other than its default, `io.cost.qos` that is on, `blkio.throttle.*_device`,
-/// `cpu.max`, `cpu.cfs_quota_us` with `cpu.cfs_period_us`, `memory.max`, `memory.high`, `memory.limit_in_bytes`.
+/// Fact, also in snapshots: the limits that are set on the cgroups above fathom. Each line is `PATH: LINE`, from one of
+/// these files: `io.max`, `io.latency`, `io.weight` other than its default, `io.cost.qos` that is on,
+/// `blkio.throttle.*_device`, `cpu.max`, `cpu.cfs_quota_us` with `cpu.cfs_period_us`, `memory.max`, `memory.high`,
+/// `memory.limit_in_bytes`.
 pub const LIMITS: &str = "limits of the cgroups above us";
 /// Fact: how the CPUs choose their frequency.
 pub const GOVERNORS: &str = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";
@@ -489,10 +490,10 @@ pub const SLEEPS: &str = "/sys/devices/system/cpu/cpu0/cpuidle/state*/latency";
 pub const VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
 /// Fact: product name of the machine or the hypervisor.
 pub const PRODUCT: &str = "/sys/class/dmi/id/product_name";
-/// Fact: smallest order of free pages that the kernel reports to the host, which then takes these pages. The file
-/// is missing if the kernel does not support reporting.
+/// Fact: smallest order of free pages that a guest kernel reports to its host. The host then takes these pages. The
+/// file is missing if the kernel does not support reporting.
 pub const PAGE_REPORTING: &str = "/sys/module/*/parameters/page_reporting_order";
-/// Fact: the component that denies io_uring here; empty text if io_uring can be used.
+/// Fact: the component that denies io_uring on this machine; empty text if io_uring can be used.
 pub const IO_URING: &str = "what denies io_uring";
 /// Fact: libraries mapped into fathom, one path per line, after a line `LD_PRELOAD: ...` if that is set.
 pub const LIBRARIES: &str = "libraries of /proc/self/maps";

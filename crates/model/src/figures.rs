@@ -22,7 +22,7 @@ pub struct Observed {
     pub targets: Vec<ObservedTarget>,
     /// Length of the measured windows in ns.
     pub window_ns: u64,
-    /// When its last run ended, in ns since the session began.
+    /// When the last run of the result ended, in ns since the session began.
     pub ended_ns: u64,
     /// Whether none of its runs failed: all are complete, or a signal ended them.
     pub in_order: bool,
@@ -49,7 +49,7 @@ pub struct Observed {
     pub typed: Option<TypedResult>,
     /// Operations of each worker on each target, if the plan requests them.
     pub lanes: Vec<ObservedLane>,
-    /// CPU times during the runs, for all streams of the phase; empty if they were not read.
+    /// CPU times during the runs, for all streams of the phase; empty if `/proc/stat` was not read.
     pub cpus: Vec<ObservedCpu>,
 }
 
@@ -263,7 +263,7 @@ pub struct LayerRow {
     pub name: String,
     /// `8K random read`.
     pub work: String,
-    /// Index of its result.
+    /// Index of the layer's result.
     pub result: usize,
     /// Figures that fathom counted; `None` if a finding invalidates them, or there is no number.
     pub tool: Option<Pace>,
@@ -279,8 +279,8 @@ pub struct LayerRow {
     pub device_with_sync: Option<Moved>,
     /// The rate compared with that of the layer below; `None` for the lowest layer.
     pub against: Option<Difference>,
-    /// Ids of findings that invalidate, relabel or bias this row, although they are not its purpose. A comparison
-    /// with this row is not about the layer alone.
+    /// Ids of findings that invalidate, relabel or bias this row, except those that the row is meant to show. A
+    /// comparison with this row does not show the cost of the layer alone.
     pub findings: Vec<CheckId>,
 }
 
@@ -297,7 +297,7 @@ pub struct Pace {
     pub latency_ns: Option<f64>,
 }
 
-/// The difference between two rates, from runs of the same rounds.
+/// The ratio of two rates, from runs of the same rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
@@ -332,14 +332,14 @@ pub struct ComparedLayer {
     pub work: String,
     /// Index of the layer that it is compared with; `None` for the lowest layer.
     pub below: Option<usize>,
-    /// Whether its target is read into the page cache before each run, to show the effect of the cache.
+    /// Whether fathom reads the target into the page cache before each run, to show the effect of the cache.
     pub warm: bool,
-    /// Whether it reads a device below the place, in the blocks that store the place's own target.
+    /// Whether the job reads a device below the file system, in the blocks that store the target's file.
     #[serde(default)]
     pub stored: bool,
 }
 
-/// One second of a run. In a run of more than an hour, several seconds.
+/// One second of a run; several seconds if the run is longer than an hour.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Second {
@@ -485,7 +485,7 @@ pub enum State {
     Cliff,
     /// The rate did not reach a steady part.
     WarmUp,
-    /// The runs show neither of these. Longer runs are needed.
+    /// The runs show none of the other states. Longer runs are needed.
     Unproven,
 }
 
@@ -648,7 +648,7 @@ pub struct Operation {
     pub file: u16,
     /// Whether it is a read, write, trim or sync.
     pub kind: Kind,
-    /// Number of its share in the stream's `op_priorities`, from 1; 0 if it has none.
+    /// Number of the operation's entry in the stream's `op_priorities`, from 1; 0 if it has none.
     pub share: u8,
 }
 
@@ -683,9 +683,9 @@ pub enum Rows {
 pub struct Intervals {
     /// Start of the first interval, in ns since the phase began.
     pub from_ns: u64,
-    /// Length of each in ns.
+    /// Length of an interval in ns.
     pub length_ns: u64,
-    /// Intervals with completions, in their order.
+    /// Intervals with completions, in order of time.
     pub all: Vec<Interval>,
     /// When the last operation completed, in ns since the phase began.
     pub last_ns: u64,
@@ -718,7 +718,7 @@ impl Rows {
         if length_ns == 0 { Self::Each(Vec::new()) } else { Self::Intervals(intervals) }
     }
 
-    /// Adds operations that follow the earlier ones. Returns the growth of the log's memory in bytes.
+    /// Appends operations. Returns the growth of the log's memory in bytes.
     pub fn take(&mut self, operations: &[Operation]) -> usize {
         match self {
             Self::Each(all) => {
@@ -791,7 +791,7 @@ impl fmt::Display for NotMeasured {
     }
 }
 
-/// Returns each reason once, with the names of everything that it prevents from being measured.
+/// Returns each reason once, with the names of everything that was not measured for this reason.
 pub fn by_reason(all: &[NotMeasured]) -> Vec<(Vec<&str>, &str)> {
     let mut reasons: Vec<(Vec<&str>, &str)> = Vec::new();
     for NotMeasured { name, why } in all {
@@ -804,7 +804,7 @@ pub fn by_reason(all: &[NotMeasured]) -> Vec<(Vec<&str>, &str)> {
     reasons
 }
 
-/// Reads the entries, or the sentences that older sessions have in their place.
+/// Reads the entries. Older sessions have sentences instead.
 ///
 /// # Errors
 /// The error of the deserializer.

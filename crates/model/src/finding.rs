@@ -24,11 +24,11 @@ pub struct Finding {
     pub about: Vec<String>,
     /// The finding as a sentence; for `NotChecked` the reason.
     pub sentence: String,
-    /// How to fix it; empty if nothing needs to be fixed.
+    /// How to fix the cause; empty if nothing needs to be fixed.
     pub cure: String,
     /// The numbers that support the finding.
     pub evidence: BTreeMap<String, f64>,
-    /// Whether the user accepted it with `--accept`.
+    /// Whether the user accepted the finding with `--accept`.
     pub accepted: bool,
 }
 
@@ -125,7 +125,7 @@ impl Newer {
     }
 
     fn text(&self) -> &str {
-        // Only `read` makes one, and only from ASCII.
+        // `read` is the only constructor and accepts only ASCII.
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 }
@@ -284,7 +284,7 @@ pub struct Diagnosis {
 /// Observations of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Group {
-    /// Title above them in the output of `doctor`.
+    /// Title of the group in the output of `doctor`.
     pub heading: String,
     /// The observations, in a fixed order.
     pub looks: Vec<Look>,

@@ -46,7 +46,7 @@ pub struct Fleet {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lost {
-    /// Its name.
+    /// Name of the host.
     pub host: String,
     /// The reason, as text that follows the host's name: `has been silent for more than 3 s`.
     pub why: String,
@@ -54,8 +54,8 @@ pub struct Lost {
     pub at_s: f64,
 }
 
-/// The data that rank 0 keeps for each of possibly thousands of hosts. Facts that many hosts share are stored once
-/// ([`CheckedOnHosts`], [`Limited`]).
+/// The data that rank 0 keeps for each of possibly thousands of hosts. Findings and limiters that many hosts share are
+/// stored once ([`CheckedOnHosts`], [`Limited`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostSeen {
     /// Rank of the host, from 0.
@@ -87,7 +87,7 @@ pub struct HostSeen {
 pub struct HostResult {
     /// Name of the result, as in the report.
     pub name: String,
-    /// The true name of the measurement; `None` if it is the plain name.
+    /// The true name of the measurement, if findings changed it; `None` otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed: Option<String>,
     /// Verdict on the number by the findings of this host alone.
@@ -110,7 +110,8 @@ pub struct RunSeen {
     /// Index of the job, index of its phase, number of earlier repeats of the job, and number of earlier attempts
     /// at this run.
     pub which: [u32; 4],
-    /// Offered operations per second, if the strategy chose them. Only they distinguish the loads of a curve.
+    /// Offered operations per second, if the strategy chose them. Runs at different loads of a curve differ only in
+    /// this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_iops: Option<u64>,
     /// Time between the first operations of the first and of the last host in ns, by corrected clocks.
@@ -129,7 +130,7 @@ pub struct RunSeen {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetFigures {
-    /// By rank.
+    /// The hosts, ordered by rank.
     pub hosts: Vec<HostFigures>,
     /// One entry for each result that has a rate on at least two hosts.
     pub fairness: Vec<Fairness>,
@@ -197,7 +198,7 @@ pub struct Fairness {
     pub least_by_mean: f64,
     /// The host that is far slower than the others; `None` if there is none.
     pub straggler: Option<String>,
-    /// One sentence about that host, with its evidence; empty if there is none.
+    /// One sentence about the straggler, with its evidence; empty without a straggler.
     pub sentence: String,
 }
 
@@ -209,7 +210,7 @@ pub struct StartFigures {
     pub runs: u32,
     /// Median over the runs of the time between the first operations of the first and of the last host, in ns.
     pub spread_ns: u64,
-    /// The largest of these times in ns.
+    /// The largest time between the first operations of the first and of the last host in any run, in ns.
     pub spread_most_ns: u64,
     /// Largest possible clock error of a host in ns, in the worst run.
     pub clock_error_ns: u64,
@@ -227,7 +228,7 @@ const MOST_NAMED: usize = 8;
 pub struct Which {
     /// Number of hosts.
     pub count: u32,
-    /// Ranks of the hosts. Of many hosts only the lowest.
+    /// Ranks of the hosts; with many hosts, only the lowest ranks.
     pub first: Vec<u32>,
 }
 

@@ -40,8 +40,8 @@ impl Histogram {
     /// Records one latency. Part of the hot loop: about 1 ns, no allocation, cannot fail.
     #[inline]
     pub fn record(&mut self, ns: u64) {
-        // The crate's own method reads its geometry at run time; with a constant one the bucket is five
-        // instructions away.
+        // The crate's own method reads the bucket geometry at run time. With a constant geometry, finding the bucket
+        // takes five instructions.
         if let Some(bucket) = self.buckets.as_mut_slice().get_mut(bucket_of(ns.min(MAX_VALUE_NS))) {
             *bucket += 1;
         }
@@ -86,7 +86,7 @@ impl Histogram {
         if other.count == 0 {
             return;
         }
-        // Fails only for histograms with different buckets, and all have the same.
+        // Fails only for histograms with different buckets, but all histograms here have the same buckets.
         if let Ok(sum) = self.buckets.wrapping_add(&other.buckets) {
             self.buckets = sum;
         }
@@ -118,7 +118,7 @@ impl Histogram {
     /// Returns the latency in ns that the share `q` (0 to 1) of the operations did not exceed. `None` if fewer than
     /// ten operations are above it, because the result would depend on single operations.
     pub fn supported_quantile_ns(&self, q: f64) -> Option<u64> {
-        // Rule n(1-p) >= 10 of the reference on tails; the small slack only absorbs binary fractions of 1 - q.
+        // The usual rule for tails, n(1-p) >= 10. The small slack absorbs the rounding of 1 - q.
         (self.count as f64 * (1.0 - q) >= 10.0 - 1e-6).then(|| self.quantile_ns(q)).flatten()
     }
 
@@ -165,7 +165,7 @@ struct Sparse {
     sum_ns: u64,
     min_ns: Option<u64>,
     max_ns: u64,
-    /// Grouping power, so that a later version may change it and still read this.
+    /// Grouping power. It is stored, so that a later version with another power can still read the file.
     power: u8,
     /// Flat pairs: distance to the previous index, count.
     buckets: Vec<u64>,

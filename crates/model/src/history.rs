@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Listing {
     /// The listed sessions.
     pub entries: Vec<Entry>,
-    /// Number of sessions that match the request, including those beyond its limit.
+    /// Number of sessions that match the request, including the sessions beyond the limit of entries.
     pub asked_for: u64,
     /// Sessions in the whole history.
     pub sessions: u64,
@@ -60,7 +60,7 @@ pub struct Entry {
     pub hosts: Vec<String>,
     /// A hash that is equal for sessions with the same work at the same place.
     pub fingerprint: Option<String>,
-    /// Checks with a finding, and the severity; sorted, each pair once.
+    /// Checks with a finding, each with its severity; sorted and without duplicates.
     pub findings: Vec<Mark>,
     /// Version of fathom that measured the session.
     pub version: Option<String>,
@@ -82,9 +82,9 @@ pub struct Figure {
     pub unit: String,
     /// The rate; `None` if a finding invalidates it, or there is no rate.
     pub value: Option<f64>,
-    /// Its 95 % interval over runs; `None` with fewer than three.
+    /// 95 % interval of the rate over runs; `None` with fewer than three.
     pub interval: Option<[f64; 2]>,
-    /// The verdict of the findings about it.
+    /// The verdict of the findings about this result.
     pub verdict: Verdict,
 }
 
@@ -136,7 +136,7 @@ impl Entry {
     }
 }
 
-/// What each row of a table stands for.
+/// The subject of the rows of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -152,7 +152,7 @@ pub enum RowsOf {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionTable {
-    /// What the rows are.
+    /// The subject of the rows: sessions or devices.
     pub rows_of: RowsOf,
     /// The results of the newest session that has any. If the user named sessions, the results of all of them.
     pub columns: Vec<Column>,
@@ -197,7 +197,7 @@ impl Column {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
-    /// Its id.
+    /// Id of the session.
     pub session: String,
     /// Start time, RFC 3339.
     pub started: Option<String>,

@@ -23,13 +23,13 @@ pub struct Machine {
     pub cpus: u32,
     /// `MemTotal` in bytes.
     pub memory_bytes: Known<u64>,
-    /// Name of the hypervisor, or a hint of it; `None` if nothing indicates a virtual machine.
+    /// Name of the hypervisor, or the sign that there is one; `None` if nothing indicates a virtual machine.
     pub virtual_by: Known<Option<String>>,
     /// The kernel's current clock source.
     pub clocksource: Known<String>,
     /// Effective user id.
     pub user_id: u32,
-    /// Files that count the I/O of this process alone, or why there are none.
+    /// The cgroup that counts the I/O of this process alone, or why there is none.
     pub cgroup: Known<Cgroup>,
     /// Kernel text that does not change during a measurement, word for word, under the names of the constants in
     /// [`crate::evidence`]: limits of the cgroups above fathom, CPU power saving, firmware names, libraries. A name
@@ -46,7 +46,7 @@ pub struct Machine {
 pub struct Cgroup {
     /// 1 (`blkio`) or 2 (`io`).
     pub version: u8,
-    /// Its directory.
+    /// Directory of the cgroup.
     pub dir: String,
     /// Files in that directory that count fathom's I/O per device.
     pub files: Vec<String>,
@@ -68,7 +68,7 @@ pub struct Place {
     pub direct: Option<DirectIo>,
     /// Why the target is in memory: `tmpfs`, `zram0`, `loop0 on tmpfs`; `None` for storage.
     pub ram: Option<String>,
-    /// Why a part of the stack could not be resolved, as a sentence; `None` if all was.
+    /// Why a part of the stack could not be resolved, as a sentence; `None` if the whole stack was.
     pub blind: Option<String>,
 }
 
@@ -117,15 +117,15 @@ pub struct Layer {
     pub stat_file: String,
     /// Every readable file of its `queue/` directory, word for word.
     pub queue: BTreeMap<String, String>,
-    /// Other files of the device without surrounding white space, by path below its directory in `/sys`, a
-    /// partition's own or its disk's: `start`, `loop/offset`, `alignment_offset`, `ro`, `removable`,
-    /// `device/queue_depth`, `device/state`, and the state files of `md/`, `bcache/` and `dm/`. Missing files are
-    /// left out. Keys defined by fathom: `mq`, the number of hardware queues; `irq_cpus`, the CPUs that serve its
-    /// interrupts (`0,1,5`); `dax` of its queue; `hwmon`, the directory of its thermometer; `loop_backing`, the
-    /// file or device below a loop device; `pm_qos_latency_tolerance_us` of its controller; from the nearest
-    /// directory above that has them `device/numa_node`, `local_cpulist` and the link, `current_link_speed`,
-    /// `current_link_width`, `max_link_speed`, `max_link_width`; and of a SATA port `sata_spd`, `sata_spd_limit`
-    /// (the allowed speed) and `hw_sata_spd_limit` (the possible one).
+    /// Other files of the device by path below its directory in `/sys`, without surrounding white space. A partition
+    /// has its own files and those of its disk: `start`, `loop/offset`, `alignment_offset`, `ro`, `removable`,
+    /// `device/queue_depth`, `device/state`, and the state files of `md/`, `bcache/` and `dm/`. Missing files are left
+    /// out. Keys defined by fathom: `mq`, the number of hardware queues; `irq_cpus`, the CPUs that serve its interrupts
+    /// (`0,1,5`); `dax` of its queue; `hwmon`, the directory of its thermometer; `loop_backing`, the file or device
+    /// below a loop device; `pm_qos_latency_tolerance_us` of its controller; from the nearest directory above that has
+    /// them `device/numa_node`, `local_cpulist` and the link, `current_link_speed`, `current_link_width`,
+    /// `max_link_speed`, `max_link_width`; and of a SATA port `sata_spd`, `sata_spd_limit` (the allowed speed) and
+    /// `hw_sata_spd_limit` (the possible one).
     #[serde(default)]
     pub device: BTreeMap<String, String>,
     /// Why this layer is in memory, if it has no layer below: `zram0`, `loop0 on tmpfs`; `None` for storage.
@@ -326,7 +326,7 @@ pub struct BlockDevice {
     pub label: Option<String>,
     /// Capacity.
     pub bytes: u64,
-    /// Model as the device names itself.
+    /// Model name that the device reports.
     pub model: Option<String>,
     /// Vendor of a SCSI device; SATA disks report `ATA`.
     pub vendor: Option<String>,
@@ -351,7 +351,7 @@ pub struct BlockDevice {
     pub read_only: Known<bool>,
     /// Whether the medium is removable.
     pub removable: Known<bool>,
-    /// Its queue; a partition has the queue of its disk.
+    /// Properties of the request queue; a partition has the queue of its disk.
     pub queue: Queue,
     /// For a loop device: its backing file.
     pub backing_file: Option<String>,
@@ -363,10 +363,10 @@ pub struct BlockDevice {
     pub partitions: Vec<String>,
     /// Devices that are built on this one.
     pub holders: Vec<String>,
-    /// Where it is mounted in this mount namespace.
+    /// Mounts of the device in this mount namespace.
     pub mounts: Known<Vec<Mounted>>,
-    /// The users of the device, of its partitions, and of the devices built on it; `None` if it is unused. The
-    /// reason if the users cannot be determined.
+    /// The users of the device, of its partitions, and of the devices built on it; `None` if it is unused. `Err` has
+    /// the reason if the users cannot be determined.
     pub used_by: Known<Option<String>>,
 }
 
@@ -393,19 +393,19 @@ pub struct Queue {
     pub write_cache: Known<String>,
     /// Whether single writes can bypass the write cache (FUA).
     pub fua: Known<bool>,
-    /// Whether it reports itself as a rotating disk.
+    /// Whether the device reports that it is a rotating disk.
     pub rotational: Known<bool>,
-    /// Bytes that are read ahead.
+    /// Bytes that the kernel reads ahead.
     pub read_ahead_bytes: Known<u64>,
     /// Largest discard in bytes; 0 if discards are not supported.
     pub max_discard_bytes: Known<u64>,
     /// Smallest discard in bytes.
     pub discard_granularity_bytes: Known<u64>,
-    /// Smallest efficient request in bytes, as the device reports it; 0 if it does not.
+    /// Smallest efficient request in bytes; 0 if the device does not report it.
     pub optimal_request_bytes: Known<u64>,
     /// `none`, `host-aware` or `host-managed`.
     pub zoned: Known<String>,
-    /// Whether the kernel counts its requests.
+    /// Whether the kernel counts the device's requests.
     pub counted: Known<bool>,
 }
 
@@ -432,12 +432,12 @@ pub enum Identity {
         /// Inode number in that file system.
         inode: u64,
     },
-    /// A block device, through any node.
+    /// A block device, independent of its device nodes.
     Device {
         /// `major:minor`.
         number: String,
-        /// Marks that distinguish this device from another one with the same number, as displayed text: serial
-        /// number, disk sequence number, the file below a loop device.
+        /// Marks that distinguish this device from a later one with the same number, as text: serial number, disk
+        /// sequence number, file below a loop device.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         marks: Vec<String>,
     },
@@ -478,19 +478,19 @@ impl Identity {
     }
 }
 
-/// Directions of capacities.
+/// Direction of requests for which a capacity is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// From the device.
+    /// Reads.
     Read,
-    /// To the device.
+    /// Writes.
     Write,
 }
 
 impl Direction {
-    /// Both.
+    /// Both directions.
     pub const ALL: [Self; 2] = [Self::Read, Self::Write];
 
     /// `reads`, `writes`.
@@ -512,11 +512,11 @@ pub struct Capacity {
     pub direction: Direction,
     /// Whether requests were sequential; otherwise random.
     pub sequential: bool,
-    /// Mean size of its requests in bytes.
+    /// Mean size of the requests in bytes.
     pub request_bytes: u64,
     /// Requests completed per second.
     pub requests_per_s: f64,
-    /// Operations that the measurement kept in flight.
+    /// Number of operations that the measurement kept in flight.
     pub in_flight: u64,
     /// Whether a cgroup limit throttled the requests. The capacity is then that of the cgroup.
     #[serde(default)]

@@ -86,9 +86,9 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// Escapes the control characters in JSON, except those between its parts.
+/// Escapes the control characters in JSON, except line feeds and tabs between its parts.
 pub fn visible_json(json: &str) -> Cow<'_, str> {
-    // All of them are in the plane that four digits cover.
+    // All these characters are below U+10000, so four digits suffice.
     escape(json, affects_terminal, |out, c| out.push_str(&format!("\\u{:04x}", u32::from(c))))
 }
 

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 /// The block size of most compressors and deduplicators in storage.
 const BLOCK_BYTES: usize = 4096;
-/// Number of bytes at the beginning of each block that are unique even in fully compressible data. Without them the
-/// block would be a copy too.
+/// Number of bytes at the beginning of each block that are unique even in fully compressible data. Without unique bytes
+/// all blocks would be copies of each other.
 const UNIQUE_BYTES: usize = 16;
 /// Number of earlier blocks that can be copied.
 const POOL: usize = 64;
@@ -102,7 +102,7 @@ fn copy_repeatedly(bytes: &[u8], mut next: usize, mut buffer: &mut [u8]) -> usiz
 /// Blocks that can be copied: the first ones that a worker writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Set {
-    /// Key of the first block. The other blocks have the following keys.
+    /// Key of the first block. The keys of the other blocks follow it.
     first: u64,
     blocks: u64,
 }
@@ -172,9 +172,10 @@ impl Shaped {
         if self.dedup_percent > 0 && (self.made > 0 || !self.sets.is_empty()) {
             self.draws = self.draws.wrapping_add(1);
             let draw = split_mix(self.draws);
-            // Two draws from one word: its lower half decides, its upper half chooses.
+            // One random word serves two draws: its lower half decides whether to copy, its upper half selects the
+            // block.
             if ((draw & 0xffff_ffff) * 100) >> 32 < u64::from(self.dedup_percent) {
-                // Drawn again, because the upper half does not select all blocks of a large set with equal
+                // Draw another word, because the upper half does not select all blocks of a large set with equal
                 // probability.
                 return Set::draw(&self.sets, split_mix(draw))
                     .unwrap_or_else(|| self.pool[(draw >> 32) as usize % self.made.min(POOL)]);
@@ -182,7 +183,7 @@ impl Shaped {
         }
         self.key = self.key.wrapping_add(1);
         self.pool[self.made % POOL] = self.key;
-        // Above the pool's size only the position in the ring matters.
+        // Once the pool is full, only the position in the ring matters.
         self.made = if self.made == 2 * POOL - 1 { POOL } else { self.made + 1 };
         self.key
     }
@@ -200,7 +201,7 @@ pub fn measure(data: &Data, file_bytes: Option<Arc<[u8]>>, seed: u64) -> Result<
     let mut packed = vec![0_u8; lz4_flex::block::get_maximum_output_size(BLOCK_BYTES)];
     let mut kept = 0;
     for block in blocks {
-        // The output has the room that the library requires. If the library refused it anyway, the block would
+        // The output buffer has the size that the library requires. If the library refused it anyway, the block would
         // count as incompressible.
         kept += lz4_flex::block::compress_into(block, &mut packed).unwrap_or(BLOCK_BYTES).min(BLOCK_BYTES);
     }
@@ -260,7 +261,7 @@ const UNIT_BYTES: usize = 512;
 /// Size of an offset within a pattern, in bytes.
 const OFFSET_BYTES: usize = 8;
 
-/// What a stream writes for verification, and which of its reads it compares.
+/// The content that a stream writes for verification, and the reads that it compares with this content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verify {
@@ -268,8 +269,8 @@ pub struct Verify {
     pub content: Content,
     /// Whether the stream's reads are checked.
     pub checks: bool,
-    /// Index of the stream of the previous phase whose writes this stream reads back, each as often as it was
-    /// written. `None` if this stream has its own work.
+    /// Index of the stream in the previous phase whose blocks this stream reads back, each as often as it was written.
+    /// `None` if this stream has its own work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back: Option<usize>,
     /// Whether the first difference ends the run.
@@ -287,7 +288,7 @@ pub enum Content {
         /// Different seeds give different data.
         seed: u64,
     },
-    /// The same bytes, repeated from the beginning of each operation.
+    /// A byte pattern, repeated from the beginning of each operation.
     Pattern {
         /// One period, which is repeated to fill each operation.
         bytes: Vec<u8>,
@@ -372,7 +373,7 @@ fn pattern(bytes: &[u8], offsets: &[usize], offset: u64) -> Vec<u8> {
     once
 }
 
-/// How compressible and repetitive the data are.
+/// How compressible and repetitive the written data is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Written {

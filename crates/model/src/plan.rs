@@ -1,6 +1,6 @@
 //! The plan: everything that one invocation measures, with every default filled in and the origin of each setting.
 //!
-//! The session file keeps the plan word for word. [`Cost`] says how long a plan takes and how much it writes.
+//! The session file keeps the plan word for word. [`Cost`] is the expected time and the amount of written data.
 
 use crate::Known;
 pub use crate::figures::{ComparedLayer, LayerComparison};
@@ -32,34 +32,36 @@ pub struct Plan {
     pub jobs: Vec<Job>,
     /// Index of the job that gives the headline.
     pub headline: usize,
-    /// Times each job is measured; the minimum if the strategy decides.
+    /// Number of times that each job is measured; the minimum number if the strategy decides.
     pub runs: u32,
     /// The rule for how often each job is measured, and at which load.
     #[serde(default)]
     pub strategy: Strategy,
-    /// The most times that a disturbed run is measured.
+    /// Maximum number of attempts at a run that other load disturbs.
     #[serde(default = "attempts")]
     pub attempts: u32,
     /// Conditions under which the measurement fails.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fail_if: Vec<Condition>,
-    /// How much slower the workloads of this session may be than those of the earlier one measured next to them.
+    /// The limit on how much slower the workloads of this session may be than those of the earlier session that is
+    /// measured again next to them (`against`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fail_if_slower: Option<Slower>,
     /// Seed of offsets, data and the order of runs.
     pub seed: u64,
-    /// Id of the previous session on one of the targets, if it drew the same offsets: the same seed, file and
-    /// accesses. The reason if the history cannot be read. `None` if anything differs, or no seed was typed.
+    /// Id of the previous session on one of the targets, if it used the same offsets: the same seed, file and accesses.
+    /// `Err` has the reason if the history cannot be read. `None` if anything differs, or if no seed was typed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed_again: Option<Known<String>>,
     /// Whether the targets are evicted from the page cache and written back before each run.
     pub cold: bool,
     /// Length of the idle watch before the first run.
     pub baseline_ns: u64,
-    /// Time limit in ns for making a test file; after it, the file remains as small as it is.
+    /// Time limit in ns for creating a test file. When it is reached, the file keeps the size that it has.
     #[serde(default = "making_ns")]
     pub making_ns: u64,
-    /// For a quick look: ns from the beginning after which only the headline row may still begin.
+    /// For a quick look: time in ns from the start of the session after which only the run of the headline may still
+    /// begin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick_ns: Option<u64>,
     /// Time budget of a command that answers a question, in ns from the start of the session; `None` if nothing limits it.
@@ -68,13 +70,13 @@ pub struct Plan {
     pub budget_ns: Option<u64>,
     /// Every setting with its value and its origin.
     pub origins: Vec<Origin>,
-    /// Fault put in on purpose by fathom's own tests.
+    /// Fault that fathom's own tests inject; `None` otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hook: Option<Hook>,
     /// Kernel name or serial number of the device that the user expects below every target, if given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect_device: Option<String>,
-    /// The earlier session whose jobs are measured again next to the others; `None` without one.
+    /// The earlier session whose jobs are measured again next to those of this session; `None` without `--against`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against: Option<Rerun>,
     /// The question that the jobs answer together.
@@ -83,18 +85,18 @@ pub struct Plan {
     /// The writes before the first run that bring the storage into its steady state; `None` without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precondition: Option<Precondition>,
-    /// File for the log of its operations; `None` without a log.
+    /// File for the operation log; `None` without a log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op_log: Option<String>,
     /// Options typed in the language of another tool; `None` without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub typed: Option<Typed>,
-    /// The part of a measurement on several hosts; `None` if one host measures alone.
+    /// The part of this host in a measurement on several hosts; `None` if one host measures alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
 }
 
-/// Value for sessions from before this setting existed.
+/// Returns the value of `attempts` for sessions from before the setting existed.
 fn attempts() -> u32 {
     ATTEMPTS
 }
@@ -102,7 +104,7 @@ fn attempts() -> u32 {
 /// Default time limit in ns for making a test file.
 pub const MAKING_NS: u64 = 15_000_000_000;
 
-/// Value for sessions from before the plan had this setting.
+/// Returns the value of `making_ns` for sessions from before the setting existed.
 fn making_ns() -> u64 {
     MAKING_NS
 }
@@ -125,8 +127,8 @@ impl<'de> Deserialize<'de> for Plan {
 }
 
 impl Plan {
-    /// The seed for offsets and data of this host. All hosts of a fleet share one plan seed, so that they run in
-    /// the same order; the rank varies it, so that no host reads blocks that another host left in a shared cache.
+    /// Returns the seed for offsets and data of this host. All hosts of a fleet share one plan seed, so that they run
+    /// in the same order; the rank varies it, so that no host reads blocks that another host left in a shared cache.
     pub fn host_seed(&self) -> u64 {
         match self.part {
             Some(Part { rank, .. }) if rank > 0 => split_mix(self.seed ^ split_mix(u64::from(rank))),
@@ -134,7 +136,7 @@ impl Plan {
         }
     }
 
-    /// A made file that other hosts open too. A host that measures alone needs no name for it.
+    /// Returns the shared name of a test file that other hosts open too; `None` if this host measures alone.
     pub fn common(&self, target: usize) -> Option<&Common> {
         self.part.and(self.targets.get(target)?.common.as_ref())
     }
@@ -144,7 +146,8 @@ impl Plan {
         self.part.is_none_or(|part| part.rank == rank)
     }
 
-    /// The first task of a stream on this host, of all hosts that run the job.
+    /// Returns the first task of a stream on this host. A task is a worker; tasks are numbered host by host over all
+    /// hosts that run the job.
     pub fn first_task(&self, job: usize, stream: &Stream) -> TaskNumber {
         let Part { rank, hosts, .. } = self.part.unwrap_or(Part { rank: 0, hosts: 1, neighbours: 0 });
         let hosts = self.hosts_in_job(job, hosts as usize).max(1) as u64;
@@ -153,22 +156,22 @@ impl Plan {
         TaskNumber { index: host * workers, count: hosts * workers }
     }
 
-    /// The number of hosts that run a job, of `all` hosts.
+    /// Returns the number of hosts, of `all`, that run a job.
     pub fn hosts_in_job(&self, job: usize, all: usize) -> usize {
         self.study.hosts().map_or(all, |steps| steps.participants(job, all))
     }
 
-    /// This host's part of a load that is offered to all hosts.
+    /// Returns this host's part of a load that is offered to all hosts.
     pub fn host_load(&self, iops: u64) -> f64 {
         iops as f64 / self.part.map_or(1.0, |part| f64::from(part.hosts.max(1)))
     }
 
-    /// Whether this host takes part in a job.
+    /// Whether this host runs a job.
     pub fn participates(&self, job: usize) -> bool {
         self.study.hosts().zip(self.part).is_none_or(|(steps, part)| steps.participates(part.rank, job))
     }
 
-    /// The number of results of a session: jobs, or commands of the user.
+    /// Returns the number of results of a session: one for each job or user's command.
     pub fn result_count(&self) -> usize {
         self.study.commands().map_or(self.jobs.len(), |study| study.commands.len())
     }
@@ -178,7 +181,7 @@ impl Plan {
         !self.fail_if.is_empty() || self.fail_if_slower.is_some()
     }
 
-    /// The runs that are measured again together.
+    /// Returns which runs are measured again together after a disturbance.
     pub fn pairing(&self) -> Pairing {
         match self.strategy {
             Strategy::Targets(layout) => Pairing::Tests(layout),
@@ -193,17 +196,18 @@ impl Plan {
     }
 }
 
-/// Writes before the first run: everything that the jobs touch, repeatedly from end to end, and then the work
-/// itself until its rate settles (SNIA SSS PTS 2.0: workload independent and workload dependent preconditioning).
+/// The writes before the first run. First fathom writes everything that the jobs touch, repeatedly from end to end.
+/// Then it runs the jobs until their rates settle (SNIA SSS PTS 2.0: workload independent and workload dependent
+/// preconditioning).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Precondition {
-    /// Sequential writers of everything that the jobs touch, one after another.
+    /// Sequential streams that write everything that the jobs touch. They run one after another.
     pub fills: Vec<Stream>,
-    /// Times that each writer covers its span.
+    /// Number of times that each of these streams covers its span.
     pub passes: u32,
-    /// Indices of the jobs that write: these are then run in rounds.
+    /// Indices of the jobs that write. They then run in rounds.
     pub jobs: Vec<usize>,
-    /// Rounds after which the first run begins, even if the rates have not settled.
+    /// Number of rounds after which the first run begins, even if the rates have not settled.
     pub rounds_at_most: u32,
 }
 
@@ -216,96 +220,99 @@ pub enum Strategy {
     Fixed,
     /// Until the 95 % interval of each job's rate is no wider than this share of it on either side.
     Precision {
-        /// Half of the interval by the rate.
+        /// Half the width of the interval divided by the rate.
         share: f64,
-        /// The most runs.
+        /// Maximum number of runs.
         at_most: u32,
     },
-    /// Until the rates of the last runs of each job are steady; the runs before are its way there.
+    /// Until the rates of the last runs of each job are steady. The runs before them do not count.
     Steady {
-        /// The most runs.
+        /// Maximum number of runs.
         at_most: u32,
     },
-    /// As often as the plan states, and if its conditions cannot be decided then, once more with as many runs as
-    /// should decide them.
+    /// As often as the plan states. If the conditions are then undecided, a second set of runs follows, large enough
+    /// that it should decide them.
     Settle {
-        /// The most runs.
+        /// Maximum number of runs.
         at_most: u32,
     },
-    /// As often as the plan states; then the tests of the layout with wide intervals, until all are narrow or the
-    /// time is up.
+    /// As often as the plan states. Then the tests with wide intervals are repeated, until all intervals are narrow or
+    /// the time is up.
     Targets(TargetLayout),
-    /// First job: the capacity in a closed loop. Second job: an open loop at loads up to that capacity, then at
-    /// loads near the one that misses the latency target.
+    /// The first job measures the capacity in a closed loop. The second job is an open loop: at loads up to the
+    /// capacity, then at loads near the lowest one that misses the latency target.
     Limit(LatencyTarget),
 }
 
-/// An earlier session whose jobs are measured again next to the others.
+/// An earlier session whose jobs are measured again next to those of this session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rerun {
-    /// Its id.
+    /// Id of the earlier session.
     pub session: String,
-    /// Index of its first job: the jobs from this one on are its own, unchanged.
+    /// Index of the first job of the earlier session in this plan. All later jobs are from the earlier session too,
+    /// unchanged.
     pub from: usize,
-    /// Index of its job that gives the headline.
+    /// Index of the job that gave the earlier session's headline.
     pub headline: usize,
-    /// Its report as judged before this session began, without its time series.
+    /// Report of the earlier session, judged before this session began; without time series.
     pub then: Box<Report>,
 }
 
 /// A file or device of the plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
-    /// The path as given, made absolute. For a made file: the directory.
+    /// The typed path, made absolute. For a file that fathom creates: the directory.
     pub path: String,
     /// How fathom uses it.
     pub role: Role,
-    /// Bytes that may be touched. For a made file the requested size; preparation may make it smaller.
+    /// Bytes that operations may touch. For a file that fathom creates: the requested size; preparation may make the
+    /// file smaller.
     pub bytes: u64,
     /// Alignment of offsets and lengths that direct I/O needs.
     pub block_bytes: u32,
     /// Whether this invocation may write to it.
     pub writable: bool,
-    /// Its identity, so that nothing else is touched in its place; for a made file, its directory. `None` for a
-    /// target without a file or device, and in older sessions.
+    /// Identity of the file or device, so that fathom touches nothing else in its place. For a file that fathom
+    /// creates: the identity of the directory. `None` for a target without a file or device, and in older sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Identity>,
-    /// Whether `--unseen-users` names it: it may be written although processes that use it may be hidden.
+    /// Whether `--unseen-users` names the target: fathom may write to it although processes that use it may be hidden.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unseen_users: bool,
-    /// Whether it may be written only because fathom made it. Its mark is checked again before the first run,
-    /// because another program may have written the file after planning.
+    /// Whether fathom may write to the file only because fathom created it. fathom checks the file's mark again before
+    /// the first run, because another program may have written the file after planning.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_by_mark: bool,
-    /// Other names that were typed for it.
+    /// Other names that the user typed for the same target.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_names: Vec<String>,
-    /// A file that is made before the first run, or made again if fathom had made it, and kept.
+    /// How fathom creates the file before the first run, or creates it again if it was fathom's. The file is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub create: Option<Create>,
-    /// Which workers a made file is for.
+    /// The workers that a test file is for.
     #[serde(default, skip_serializing_if = "MadeFor::is_host")]
     pub made_for: MadeFor,
-    /// How the other hosts find it, if it is made and they open it too.
+    /// How other hosts find the test file; `None` if they do not open it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common: Option<Common>,
 }
 
-/// Which workers a made file is for: a directory holds one for each of these.
+/// The workers that a test file is for. A directory holds a separate file for each value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MadeFor {
-    /// All workers of the host that makes it.
+    /// All workers of the host that creates the file.
     #[default]
     Host,
-    /// The worker of this number.
+    /// The worker with this number.
     Worker(u32),
-    /// All workers of all hosts; each has written its own part.
+    /// All workers of all hosts. Each worker has its own part of the file.
     All,
 }
 
 impl MadeFor {
-    /// Which workers a target of this role is for: a file that was not made belongs to none of them.
+    /// Returns the workers that a target of this role is for. A file that fathom did not create has no owner among the
+    /// workers.
     #[must_use]
     pub fn where_made(self, role: Role) -> Self {
         if role == Role::Made { self } else { Self::Host }
@@ -317,12 +324,12 @@ impl MadeFor {
     }
 }
 
-/// A made file that has a name by which other hosts open it.
+/// The name of a test file by which other hosts open it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Common {
-    /// Its name in the directory.
+    /// Name of the file in the directory.
     pub name: String,
-    /// Rank of the host that makes and removes it.
+    /// Rank of the host that creates and removes the file.
     pub maker: u32,
 }
 
@@ -330,13 +337,13 @@ pub struct Common {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// A file of our own, made in the directory and removed at the end.
+    /// A test file that fathom creates in the directory and removes at the end.
     Made,
-    /// A file of the user's.
+    /// A file of the user.
     File,
     /// A block device.
     Device,
-    /// Nothing: engines that move no bytes.
+    /// No file or device, for engines that move no bytes.
     None,
 }
 
@@ -345,13 +352,13 @@ pub enum Role {
 pub struct Origin {
     /// Name of the setting, the same as its flag if it has one.
     pub setting: String,
-    /// Its value as text.
+    /// Value of the setting as text.
     pub value: String,
-    /// `--bs`, `profile cdm`, `default`, `statx`, ...
+    /// Origin of the value: `--bs`, `profile cdm`, `default`, `statx`, ...
     pub from: String,
 }
 
-/// A fault put in on purpose by fathom's own tests.
+/// A fault that fathom's own tests inject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hook {
@@ -377,7 +384,7 @@ pub struct Planned {
 pub struct Explained {
     /// The targets, jobs and number of runs that the command line leads to.
     pub plan: Plan,
-    /// The machine it would run on.
+    /// The machine that the plan would run on.
     pub machine: Machine,
     /// Time and data volume, as far as they are known in advance.
     pub cost: Cost,
@@ -386,30 +393,29 @@ pub struct Explained {
 /// The time and data volume of a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// ns of the idle watch, of rounds before the first run, and of all runs that end by their time.
+    /// Time in ns of the idle watch, of the rounds before the first run, and of all runs that end after a fixed time.
     pub time_ns: u64,
-    /// Whether it may end earlier.
+    /// Whether the measurement may end earlier.
     pub at_most: bool,
     /// Whether disturbed runs are measured again, which takes longer and writes more.
     pub again: bool,
-    /// Whether some runs end only by their operations or bytes, however long these take.
+    /// Whether some runs end only after a number of operations or bytes, however long this takes.
     pub counted: bool,
     /// Bytes of test files.
     pub made_bytes: u64,
-    /// ns after which making test files stops; slightly more, since the files are synced. 0 if `time_ns` includes
-    /// this.
+    /// Time limit in ns for creating test files, without the final sync; 0 if `time_ns` includes it.
     pub making_ns: u64,
-    /// Bytes that are written from end to end before the first run, however long that takes.
+    /// Bytes that preconditioning writes from end to end, however long this takes.
     pub filled_bytes: u64,
-    /// Upper bound of bytes for runs whose operations are limited in number or rate.
+    /// Upper bound of the bytes written by runs that are limited in number of operations or in rate.
     pub bounded_bytes: u64,
-    /// ns of runs that write as much as the target takes.
+    /// Time in ns of runs that write as fast as the target accepts.
     pub unbounded_ns: u64,
 }
 
 impl Cost {
-    /// The cost in sentences: `It takes about 94 s, and up to 15 s before that to write a test file. It writes 1
-    /// GiB of ...`.
+    /// Formats the cost as sentences: `It takes about 94 s, and up to 15 s before that to write a test file. It writes
+    /// 1 GiB of ...`.
     pub fn sentence(&self) -> String {
         format!("It takes {}. It writes {}.", self.time(), self.writes())
     }
@@ -456,7 +462,7 @@ impl Cost {
     }
 }
 
-/// A time that may be short.
+/// Formats a time.
 fn time(ns: u64) -> String {
     if ns < 10_000_000_000 { show_ns(ns as f64) } else { minutes(ns) }
 }

@@ -14,7 +14,7 @@ use crate::units::{GIB, MIB};
 use crate::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
-/// One line of a profile. It is measured once for each direction of the profile.
+/// One test of a profile. It is measured once for each direction of the profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Test {
     /// Order of offsets.
@@ -27,7 +27,7 @@ pub struct Test {
     pub workers: u32,
     /// Name of the test in the tool; empty if it is the field's usual name.
     pub called: &'static str,
-    /// The only direction, as a read share; `None` for all directions of the profile.
+    /// The only direction of the test, as a read share in percent; `None` for all directions of the profile.
     pub only: Option<u8>,
     /// Number of bytes from the beginning of the target that the test uses unless `--size` is given; `None` for the
     /// whole target.
@@ -40,8 +40,8 @@ pub struct Test {
     pub files: Files,
     /// Cache mode; `None` for the default of the engine.
     pub cache: Option<Cache>,
-    /// For a test that writes and reads: it writes the whole span once with data of this compressibility in
-    /// percent, then reads the span once. Only then is the read data known. `None` for other tests.
+    /// For a test that writes the whole span once and then reads it once: the compressibility of the data in percent.
+    /// The test writes first because only then is the content of the reads known. `None` for other tests.
     pub rewrites: Option<u8>,
 }
 
@@ -70,7 +70,7 @@ pub struct Profile {
     pub read_percents: &'static [u8],
     /// Index of the test whose first direction is the headline.
     pub headline: usize,
-    /// The tool's layout of the results; `None` if fathom's table has the same content.
+    /// How the tool shows its results; `None` if fathom's table has the same content.
     pub card: Option<ToolStyle>,
 }
 
@@ -102,7 +102,7 @@ const fn test(pattern: Pattern, block_kib: u32, depth: u32, workers: u32) -> Tes
     }
 }
 
-/// A test like IOR's: each task makes sequential transfers, one at a time.
+/// A test like those of IOR: each task makes sequential transfers, one at a time.
 const fn ior(called: &'static str, files: Files) -> Test {
     Test { called, files, ..test(Sequential, 2048, 1, 1) }
 }
@@ -224,7 +224,7 @@ pub const PROFILES: &[Profile] = &[
             atto(17),
         ],
         read_percents: READ_WRITE,
-        // The block size that other tools quote; the best of all rows would be the luckiest.
+        // The block size that other tools quote. The best of all rows would be partly luck.
         headline: 11,
         card: Some(ToolStyle {
             tool: "ATTO Disk Benchmark",
@@ -385,7 +385,7 @@ impl Test {
             Files::Shared(layout) => stream.shared = Some(layout),
             _ => stream.own = true,
         }
-        // IOR calls pread and pwrite, one after another.
+        // IOR calls pread and pwrite, with one operation in flight.
         stream.engine.get_or_insert_with(|| EngineSpec { name: "sync".into(), options: Options::new() });
         stream.resolved.shift_hosts = u32::from(read_percent == 100);
     }
@@ -452,9 +452,9 @@ pub struct LayoutRow {
     pub name: String,
     /// Whether the tool shows the mean latency instead of the rate.
     pub latency: bool,
-    /// Source of the read figure; `None` without one.
+    /// Job and phase that give the read figure; `None` if the row has none.
     pub read: Option<CellSource>,
-    /// Source of the write figure; `None` without one.
+    /// Job and phase that give the write figure; `None` if the row has none.
     pub write: Option<CellSource>,
 }
 
@@ -489,9 +489,9 @@ pub struct ToolRow {
     pub name: String,
     /// `MB/s` of 10^6 bytes, or `ms` for a mean latency.
     pub unit: String,
-    /// The read figure; `None` without one.
+    /// The read figure; `None` if the row has none.
     pub read: Option<ToolCell>,
-    /// The write figure; `None` without one.
+    /// The write figure; `None` if the row has none.
     pub write: Option<ToolCell>,
 }
 
@@ -499,14 +499,14 @@ pub struct ToolRow {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolCell {
-    /// Index of the result that it repeats.
+    /// Index of the result that the number is from.
     pub result: usize,
     /// Median over the runs of a rate, or mean of a latency. `None` if a finding invalidates it, or nothing
     /// completed.
     pub value: Option<f64>,
     /// Smallest and largest value of a run; `None` for a latency, or with fewer than two runs.
     pub range: Option<[f64; 2]>,
-    /// The verdict of the findings about it.
+    /// The verdict of the findings about this result.
     pub verdict: Verdict,
 }
 

@@ -62,10 +62,10 @@ impl Compared {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayPace {
-    /// As long after the task's last completed operation as in the capture.
+    /// Each operation as long after the task's last completed operation as in the capture.
     #[default]
     Dependent,
-    /// At the times of the capture, independent of the target: an open loop.
+    /// At the times of the capture, independent of the target (open loop).
     Timed,
     /// As soon as there is room in the queue.
     Fast,
@@ -92,14 +92,14 @@ impl ReplayPace {
 pub struct Replay {
     /// The capture file, as the text form of its path.
     pub file: String,
-    /// When its requests are submitted.
+    /// When the captured requests are submitted.
     pub pace: ReplayPace,
-    /// Divisor of all times of the capture.
+    /// Speed factor: all times of the capture are divided by it.
     pub speed: f64,
     /// Changes to the captured operations.
     #[serde(default, skip_serializing_if = "Changes::is_none")]
     pub changes: Changes,
-    /// Whether the touched bytes are moved together, because the target is smaller than the captured device.
+    /// Whether the touched blocks are packed without gaps, because the target is smaller than the captured device.
     pub dense: bool,
     /// Whether the capture has single stable writes (FUA), for which the target is opened a second time with
     /// `O_DSYNC`.
@@ -114,10 +114,10 @@ pub struct Replay {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Changes {
-    /// Divisor of offsets, which stay multiples of 512 bytes; 0 leaves offsets unchanged.
+    /// Divisor of offsets, which remain multiples of 512 bytes; 0 leaves offsets unchanged.
     pub divide: u64,
-    /// A power of two in bytes. Offsets are rounded down to its multiples, and sizes of requests up. Operations of
-    /// programs keep their sizes. 0 leaves both unchanged.
+    /// Alignment in bytes, a power of two. Offsets are rounded down to its multiples, and sizes of requests up.
+    /// Operations of programs keep their sizes. 0 changes nothing.
     pub align_bytes: u64,
     /// Kinds that are skipped.
     pub skip: Vec<Kind>,
@@ -187,7 +187,7 @@ impl Original {
         self.kinds.iter().map(|k| k.operations).sum()
     }
 
-    /// Figures of a kind, if it occurs.
+    /// Returns the figures of a kind; `None` if the load has no such operations.
     pub fn for_kind(&self, kind: Kind) -> Option<&OriginalKind> {
         self.kinds.iter().find(|k| k.kind == kind)
     }
@@ -236,7 +236,7 @@ pub struct FitCheck {
     pub target: String,
     /// Whether all goals are met.
     pub word: Word,
-    /// The same answer as a sentence.
+    /// The answer as a sentence.
     pub sentence: String,
     /// Figures of the capture and the fitted job.
     pub figures: Vec<Figure>,
@@ -261,7 +261,7 @@ pub enum Word {
 /// One figure of the capture and of the fitted job.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
-    /// What is compared: `operations`, `depth`.
+    /// Name of the figure: `operations`, `depth`.
     pub name: String,
     /// `per_s`, `bytes_per_s`, `ns`, `in_flight`, `ks`.
     pub unit: String,
@@ -275,7 +275,7 @@ pub struct Figure {
     pub goal: f64,
     /// Whether the difference is within the goal; `None` if undecided.
     pub met: Option<bool>,
-    /// Why it is undecided.
+    /// Why `met` is undecided.
     pub why: Option<String>,
 }
 
@@ -346,11 +346,12 @@ pub struct Replayed {
     pub starved: u64,
     /// Longest delay of such an operation in ns.
     pub starved_ns: u64,
-    /// Number of times that an operation was due while the queue was full.
+    /// Number of operations that were due while the queue was full.
     pub held_by_depth: u64,
-    /// Operations that were late because the table of operations was full of earlier ones that waited for others.
+    /// Operations that were late because the table of pending operations was full: earlier operations in it waited for
+    /// others to complete.
     pub held_by_order: u64,
-    /// Discards completely outside of the read and written range. A smaller target has no place for them.
+    /// Discards completely outside of the range that reads and writes touch. A smaller target has no room for them.
     #[serde(default)]
     pub outside: u64,
     /// Whether the whole capture was submitted.

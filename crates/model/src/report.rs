@@ -1,5 +1,5 @@
-//! The report: the conclusions from a record, with the user's tags and notes. Its JSON form is a contract (format
-//! 1): names stay, more may be added.
+//! The report: the conclusions from a record, with the user's tags and notes. Its JSON form is a contract (format 1):
+//! names do not change, more may be added.
 //!
 //! The crate `analysis` computes a report and the crate `report` renders it. `null` means not known or not
 //! supported by enough operations; zero means zero.
@@ -35,7 +35,8 @@ pub struct Report {
     /// The answer to the command's question: which setting, which load, which interface. `None` without a question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,
-    /// What `INCONCLUSIVE` counts as for the exit code, if that is the answer and `--inconclusive` was given.
+    /// The outcome that an answer of `INCONCLUSIVE` counts as for the exit code; `None` without `--inconclusive`, and
+    /// for any other answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts_as: Option<CountsAs>,
     /// The outcome of each condition of `--fail-if`; empty without conditions.
@@ -44,22 +45,22 @@ pub struct Report {
     /// The remark of a quick look; `None` for any other measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick: Option<Quick>,
-    /// The worst verdict of the quoted results. A result that only other load on the machine withholds (checks D)
-    /// makes it `SUSPECT` if the headline has a number.
+    /// The worst verdict of the quoted results, with one exception: if the headline has a number, a result that only
+    /// other load on the machine (checks D) withholds counts as `SUSPECT`.
     pub verdict: Verdict,
     /// The reason for the verdict, in one sentence.
     pub verdict_reason: String,
-    /// The check that this sentence is about; `None` if it is about none.
+    /// The check that `verdict_reason` is about; `None` if it is about none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict_by: Option<CheckId>,
     /// The number of quoted results with each verdict.
     #[serde(default)]
     pub counts: Counts,
-    /// Sentences about other load on this machine that was busy before the first run, or that disturbed a third of
-    /// all attempts, after which runs were not repeated. Empty if there was none.
+    /// Sentences about other load on this machine: load before the first run, and load that disturbed a third of all
+    /// attempts, after which fathom stopped repeating runs. Empty if there was none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub busy_machine: Vec<String>,
-    /// The number that would be quoted, under its true name.
+    /// The number to quote, under its true name.
     pub headline: Headline,
     /// What limits the headline.
     pub limiter: Limiter,
@@ -67,7 +68,7 @@ pub struct Report {
     pub results: Vec<Measured>,
     /// Conclusions from several figures.
     pub deductions: Vec<Deduction>,
-    /// Hosts that took part.
+    /// Names of the hosts.
     pub hosts: Vec<String>,
     /// The contribution of each host; `None` if one host measured alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,7 +88,7 @@ pub struct Report {
     pub command: Vec<String>,
     /// Start of the session, RFC 3339.
     pub started: String,
-    /// The session file that this was judged from; `None` if it was not kept.
+    /// The session file that was judged; `None` if it was not kept.
     pub session: Option<String>,
     /// The user's tags and notes about the session.
     #[serde(default, skip_serializing_if = "Annotations::is_empty")]
@@ -99,7 +100,7 @@ pub struct Report {
     /// The writes before the first run that brought the storage into its steady state; `None` without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preconditioned: Option<Preconditioned>,
-    /// The workloads of an earlier session, measured again next to these; `None` if none was named.
+    /// The workloads of an earlier session, measured again next to those of this session; `None` without `--against`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against: Option<Rerun>,
 }
@@ -110,8 +111,8 @@ impl Report {
         self.results.iter().find(|result| result.true_name == self.headline.name)
     }
 
-    /// Reads a report from JSON. Lives here so that sessions read the reports in their plans with the same code,
-    /// which is large and compiled once.
+    /// Reads a report from JSON. It is defined here so that the large code for it is compiled once: sessions also read
+    /// the reports in their plans.
     ///
     /// # Errors
     /// What is wrong, with line and column.
@@ -145,7 +146,8 @@ pub struct Rerun {
     /// The workloads of the earlier session (A) and of this one (B), both measured now in turns.
     #[serde(rename = "beside")]
     pub in_turns: Comparison,
-    /// Its workloads then (A) and now (B): whether the machine is still the same.
+    /// The workloads of the earlier session as measured then (A) and now (B), which shows whether the machine is still
+    /// the same.
     pub since: Comparison,
 }
 
@@ -153,13 +155,14 @@ pub struct Rerun {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
-    /// Results that hold.
+    /// Number of results that hold.
     pub valid: usize,
-    /// Results with a number that has another name or a bias.
+    /// Number of results that are relabelled or biased.
     pub suspect: usize,
-    /// Results without a number.
+    /// Number of results without a number.
     pub invalid: usize,
-    /// How many results have which verdict, with the names and reasons of up to two results without a number; `None` for one result.
+    /// The counts as a sentence, with the names and reasons of up to two results without a number; `None` if there is
+    /// only one result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sentence: Option<String>,
 }
@@ -171,17 +174,17 @@ pub struct Counts {
 pub enum Ending {
     /// As planned.
     Complete,
-    /// By a signal; everything measured before it is kept.
+    /// By a signal; everything measured before the signal is kept.
     Interrupted,
     /// By an error, in a sentence.
     Failed(String),
     /// Before the first run: facts about the target would have invalidated every number, in a sentence.
     NotMeasured(String),
-    /// The file ends without an ending: the program was killed.
+    /// The file has no frame for the end: the program was killed.
     Cut,
 }
 
-/// The number that would be quoted, under its true name.
+/// The number to quote, under its true name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Headline {
@@ -193,7 +196,7 @@ pub struct Headline {
     pub unit: String,
     /// 95 % interval over runs; `None` with fewer than three runs.
     pub interval: Option<[f64; 2]>,
-    /// Ids of the accepted findings that apply to it.
+    /// Ids of the accepted findings that apply to the number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accepted: Vec<CheckId>,
 }
@@ -204,10 +207,10 @@ pub struct Headline {
 pub struct Measured {
     /// The job's name.
     pub name: String,
-    /// What was measured in fact: `4K random read, depth 32, page cache`.
+    /// Name of what was actually measured: `4K random read, depth 32, page cache`.
     pub true_name: String,
-    /// Whether this differs from the request: another medium, another depth, a condition that findings add, or no
-    /// storage.
+    /// Whether the true name differs from the request: another medium, another depth, a condition that findings add, or
+    /// no storage.
     #[serde(default)]
     pub renamed: bool,
     /// Index of the phase.
@@ -218,8 +221,8 @@ pub struct Measured {
     pub job: Job,
     /// Whether a finding that the user did not accept invalidates these figures.
     pub void: bool,
-    /// Ids of the findings on these figures that the user accepted; with any of them the verdict is `SUSPECT` at
-    /// best.
+    /// Ids of the findings on these figures that the user accepted. With an accepted finding the verdict is `SUSPECT`
+    /// at best.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accepted: Vec<CheckId>,
     /// The verdict of the findings about this result.
@@ -233,24 +236,24 @@ pub struct Measured {
     pub trim: Option<Figures>,
     /// Calls between writes that make them stable; `None` if the job has none.
     pub sync: Option<Figures>,
-    /// All directions together, syncs aside.
+    /// Reads, writes and trims together.
     pub total: Option<Rates>,
     /// Rates of all directions with the final sync included in the time; `None` if nothing was written or a sync
     /// failed.
     pub with_final_sync: Option<FinalSync>,
     /// CPU cost of an operation; `None` if no worker reported it.
     pub cost: Option<Cost>,
-    /// How compressible and repetitive the written data are; `None` if nothing was written.
+    /// How compressible and repetitive the written data is; `None` if nothing was written.
     pub data: Option<Written>,
     /// What limits this result.
     pub limiter: Limiter,
     /// One entry for each run.
     pub runs: Vec<RunFigures>,
-    /// Earlier rounds of a job that was measured until it was steady. They count nowhere.
+    /// Rounds before the job was steady, if it was measured until it was. No figure includes them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub way: Vec<RunFigures>,
-    /// Runs that other processes disturbed, in order of time, and those that were measured again with them. Only
-    /// those that count are in `runs` too.
+    /// Runs that other processes disturbed, and undisturbed runs that were measured again together with them, in order
+    /// of time. `runs` also has those that count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disturbed: Vec<DisturbedRun>,
     /// Operations issued, charged to fathom by the kernel, and completed by each layer below; `None` without
@@ -283,9 +286,9 @@ pub struct Measured {
 pub struct QuotedRate {
     /// `IOPS`, or `MB/s` for sequential access.
     pub unit: &'static str,
-    /// `None` if a finding invalidates it or there is none.
+    /// The rate; `None` if a finding invalidates it, or there is no rate.
     pub value: Option<f64>,
-    /// Its 95 % interval over runs.
+    /// 95 % interval of the rate over runs.
     pub interval: Option<[f64; 2]>,
 }
 
@@ -311,9 +314,9 @@ impl Measured {
 pub struct DisturbedRun {
     /// Index of the run within its job.
     pub run: u32,
-    /// How many times this very run was measured before.
+    /// Number of earlier attempts at this run.
     pub attempt: u32,
-    /// Whether it counts anyway, because no attempt was undisturbed.
+    /// Whether this attempt counts anyway, because no attempt was undisturbed.
     pub counts: bool,
     /// The disturbance in words; `None` if another run of its round was disturbed.
     pub why: Option<String>,
@@ -329,7 +332,7 @@ pub struct DisturbedRun {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FinalSync {
-    /// Mean time of that sync in ns.
+    /// Mean time of the sync in ns.
     pub sync_ns: f64,
     /// Operations per second: geometric mean over runs.
     pub iops: f64,
@@ -401,12 +404,12 @@ pub struct Figures {
     /// Latency to the completion, all runs together: from the intended start in an open loop, from the submission
     /// otherwise. In an open loop a percentile is also `None` if fathom's own lateness is more than a tenth of it.
     pub latency_ns: Latency,
-    /// Time inside calls that submitted operations without waiting, of all directions; one entry for each call.
-    /// `None` without such calls.
+    /// Duration of the calls that submitted operations without waiting, for all directions together. `None` without
+    /// such calls.
     pub submit_ns: Option<Latency>,
-    /// In an open loop: from the submission to the completion.
+    /// Service time in an open loop, from the submission to the completion; `None` in a closed loop.
     pub service_ns: Option<Latency>,
-    /// In an open loop: from the intended start to the submission.
+    /// Lateness in an open loop, from the intended start to the submission; `None` in a closed loop.
     pub lateness_ns: Option<Latency>,
 }
 
@@ -420,7 +423,7 @@ pub struct Latency {
     pub mean: f64,
     /// Largest.
     pub max: u64,
-    /// Percentile (`"99.9"`) to ns; `None` if fewer than ten operations lie beyond it.
+    /// Latency in ns by percentile (`"99.9"`); `None` if fewer than ten operations lie beyond it.
     pub percentiles: BTreeMap<String, Option<u64>>,
 }
 
@@ -454,16 +457,16 @@ pub struct RunFigures {
     /// Use of the host during the run; absent if nothing was counted.
     #[serde(default, skip_serializing_if = "HostFigures::is_unknown")]
     pub host: HostFigures,
-    /// The tail of latency in ns by direction (`read`): the k-th entry is the latency that one operation in
-    /// 10^(k/10) exceeded, k from 1, as far as ten operations lie beyond; `None` as in [`Latency`]. Absent in
-    /// studies of many settings, and of more than 40 runs.
+    /// The tail of latency in ns by direction (`read`). The k-th entry, from k = 1, is the latency that one operation
+    /// in 10^(k/10) exceeded. The list ends where fewer than ten operations lie beyond. `None` as in [`Latency`].
+    /// Absent in studies of many settings, and of more than 40 runs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tails_ns: BTreeMap<String, Vec<Option<u64>>>,
 }
 
 impl Measured {
-    /// Requests of the topmost device for this result; `None` if they are not known. A device does not know
-    /// streams, so its requests for several streams at once belong to none of them.
+    /// Requests of the topmost device for this result; `None` if they are not known. A device does not distinguish
+    /// streams, so there is no value for a stream that ran together with others.
     pub fn at_device(&self) -> Option<AtDevice> {
         if self.job.phases.get(self.phase as usize).is_some_and(|p| p.streams.len() > 1) {
             return None;
@@ -492,16 +495,16 @@ pub struct Deduction {
 pub struct Quick {
     /// Length of the only run of each row in ns.
     pub run_ns: u64,
-    /// Rows that were not measured, since the time was over before.
+    /// Rows that were not measured because time ran out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_measured: Vec<String>,
 }
 
 impl Quick {
-    /// The word before its sentence.
+    /// The words before the sentence of a quick look.
     pub const WORD: &'static str = "Quick look.";
 
-    /// A sentence about how a quick look was measured, and which conclusions it does not support.
+    /// Describes how a quick look was measured, and which conclusions it does not support.
     pub fn sentence(&self) -> String {
         let missing = if self.not_measured.is_empty() {
             String::new()
@@ -515,13 +518,13 @@ impl Quick {
     }
 }
 
-/// Most characters of a tag.
+/// Maximum number of characters of a tag.
 const TAG_LETTERS: usize = 64;
-/// Most tags of a session.
+/// Maximum number of tags of a session.
 const MOST_TAGS: usize = 64;
-/// Most characters of a note.
+/// Maximum number of characters of a note.
 const NOTE_LETTERS: usize = 10_000;
-/// Most notes of a session.
+/// Maximum number of notes of a session.
 const MOST_NOTES: usize = 1_000;
 
 /// The user's tags and notes about a session.
@@ -529,7 +532,7 @@ const MOST_NOTES: usize = 1_000;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Annotations {
-    /// Tags to find it by, sorted.
+    /// Tags to find the session by, sorted.
     pub tags: Vec<String>,
     /// Notes in order of time.
     pub notes: Vec<Note>,
@@ -541,7 +544,7 @@ pub struct Annotations {
 pub struct Note {
     /// Time of the note, RFC 3339.
     pub at: String,
-    /// What the user typed, without surrounding spaces; at most 10 000 characters.
+    /// The typed text without surrounding spaces; at most 10,000 characters.
     pub text: String,
 }
 

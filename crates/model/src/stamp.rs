@@ -1,9 +1,9 @@
-//! Stamps: each block records which write put it where. A later read can determine what happened to that write.
+//! Stamps: each written block contains the number and place of its write, so that a later read shows what happened to
+//! the write.
 //!
-//! Storage keeps sectors of 512 bytes as a unit, so every sector is stamped separately: magic, id of the
-//! verification, byte offset of the sector, sequence of the write, CRC-32 of the sector, then data derived from
-//! these numbers. So every bit of a block is known in advance, and an intact sector at the wrong place still
-//! identifies its write.
+//! Storage writes whole sectors of 512 bytes, so every sector has its own stamp: magic, id of the verification, byte
+//! offset of the sector, sequence of the write, CRC-32 of the sector, then data derived from these numbers. So every
+//! bit of a block is known in advance, and an intact sector at the wrong place still identifies its write.
 
 use crate::payload::{fill, split_mix};
 use serde::{Deserialize, Serialize};
@@ -13,11 +13,11 @@ pub const SECTOR: usize = 512;
 const MAGIC: u64 = u64::from_le_bytes(*b"fathomV1");
 /// Position of the checksum. It is computed with zeros at this position.
 const CRC: std::ops::Range<usize> = 32..36;
-/// Maximum number of wrong bits in a sector that counts as a damaged stamp: an eighth of them. Random data has half
-/// of them wrong.
+/// Maximum number of wrong bits in a sector that counts as a damaged stamp: an eighth of its bits. In random data, half
+/// of the bits are wrong.
 const MOST_FLIPPED_BITS: u32 = SECTOR as u32;
 
-/// The content of a stamp.
+/// The fields of a stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// Id of the verification; no two have the same.
@@ -35,8 +35,7 @@ pub struct Expected {
     pub id: u64,
     /// Byte offset of the block.
     pub offset: u64,
-    /// Number of the last write that the block must contain; 0 if there is none, so that the earlier content is
-    /// unknown.
+    /// Number of the last write that the block must contain; 0 if no write to the block is certain.
     pub synced: u64,
     /// Number of a later write that was begun. The block may contain it completely or partly.
     pub begun: Option<u64>,
@@ -98,11 +97,11 @@ pub enum DamageKind {
     Torn {
         /// Number of sectors from the newest write.
         newest_sectors: u32,
-        /// Index of the first of these sectors.
+        /// Index of the first sector from the newest write.
         newest_first: u32,
         /// Number of the newest write.
         newest: u64,
-        /// Number of the write of the first other sector.
+        /// Number of the write of the first sector that is not from the newest write.
         other: u64,
     },
     /// An intact sector from a write that was never begun at this place.
@@ -172,8 +171,8 @@ pub fn examine(block: &[u8], expected: &Expected) -> Result<Sound, Damage> {
     }
 }
 
-/// Returns the write of an intact sector; 0 if no write has to be here yet, and none is. `within` is the sector's
-/// offset in the block.
+/// Returns the write of an intact sector; 0 if the sector may still have its content from before the first write, and
+/// has no stamp. `within` is the sector's offset in the block.
 fn check_sector(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Result<u64, DamageKind> {
     let word = |at: usize| u64::from_le_bytes(sector.as_chunks::<8>().0[at]);
     let [magic, id, offset, sequence] = [word(0), word(1), word(2), word(3)];
@@ -185,7 +184,7 @@ fn check_sector(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Resu
         return Err(DamageKind::Misplaced { belongs: offset, sequence });
     }
     let here = magic == MAGIC && id == expected.id && offset == expected.offset;
-    // A checksum has only 32 bits, so a match may be chance. The data itself leaves no doubt.
+    // A checksum of 32 bits can match by chance, so compare all data.
     if here && count_differences(sector, expected, sequence).0 == 0 {
         return Ok(sequence);
     }
@@ -203,7 +202,7 @@ fn check_sector(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Resu
     Err(if sector.iter().all(|b| *b == 0) { DamageKind::Zeros } else { DamageKind::Strange })
 }
 
-/// Number of bits in which a sector differs from that of a write, and the first byte that differs.
+/// Returns the number of bits in which a sector differs from the sector of a write, and the first byte that differs.
 fn count_differences(sector: &[u8; SECTOR], expected: &Expected, sequence: u64) -> (u32, u32) {
     let mut right = [0; SECTOR];
     write_sector(&mut right, &Stamp { id: expected.id, offset: expected.offset, sequence });
@@ -222,7 +221,7 @@ struct Tally {
     newest: u64,
     newest_sectors: u32,
     newest_first: u32,
-    /// Index and write of the first sector that must not be there, or is older than the newest one.
+    /// Index and write of the first sector whose write is not allowed here, or is older than the newest write.
     first_other: Option<(u32, u64)>,
     first: u64,
     forbidden: bool,
@@ -249,11 +248,12 @@ impl Tally {
         let Some((at, sequence)) = self.first_other else {
             return self.classify_uniform(expected, block_sectors);
         };
-        // Only the write that was begun may be there partly, and only over the last write that must be there.
+        // Only the write that was begun may be partly in the block, and only over the last write that the block must
+        // contain.
         if !self.forbidden {
             return Ok(Sound::PartOfBegun { sectors: newest_sectors });
         }
-        // The first sector is from one write and this one from another. One of them is older than the newest.
+        // The first sector and this one are from different writes, so one of the two writes is older than the newest.
         let (sector, other) = if self.first == newest { (at, sequence) } else { (0, self.first) };
         let kind = DamageKind::Torn { newest_sectors, newest_first, newest, other };
         Err(Damage { sector, sectors: block_sectors - newest_sectors, block_sectors, kind })

@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Declares an enum of studies, and the struct with a JSON key for each of them that it is stored as. Every study has an accessor, and
-/// is made from its data with `into`.
+/// Declares an enum of studies, and the struct that stores it in JSON with one key per study. Each study gets an
+/// accessor, and a conversion from its data with `into`.
 macro_rules! keyed_by_study {
     (
         $(#[$enum_attr:meta])* $name:ident { $(#[$jobs_doc:meta])* Jobs, $( $(#[$bare_doc:meta])* $bare:ident($bare_type:ty) )? }
@@ -86,7 +86,8 @@ keyed_by_study! {
     Study {
         /// No common question: independent jobs.
         Jobs,
-        /// The load that meets a latency target. It has no key, because the plan's strategy contains the target.
+        /// The load that meets a latency target. The study has no JSON key, because the plan's strategy contains the
+        /// target.
         Limit(LatencyTarget)
     }
     /// The keys of a study in a plan: at most one.
@@ -109,7 +110,7 @@ keyed_by_study! {
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
     #[serde(from = "StudiedKeys", into = "StudiedKeys")]
     Studied {
-        /// Nothing in addition to the results.
+        /// No result in addition to those of the jobs.
         Jobs,
     }
     /// The keys of a study in a report: at most one, none for independent jobs.
@@ -137,7 +138,7 @@ keyed_by_study! {
 }
 
 impl Study {
-    /// The latency target of a search for a load.
+    /// Returns the latency target of a search for a load.
     pub fn latency_target(&self) -> Option<&LatencyTarget> {
         if let Self::Limit(target) = self { Some(target) } else { None }
     }
@@ -186,7 +187,7 @@ pub struct InterfaceComparison {
     pub missing: Vec<NotMeasured>,
 }
 
-/// One interface with one work.
+/// One interface that does one kind of work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate {
     /// Index of the job.
@@ -195,7 +196,7 @@ pub struct Candidate {
     pub interface: String,
     /// Work of the job, the heading of its rows: `4K random read`.
     pub work: String,
-    /// Whether the bytes reach the program's memory, or come from it. An interface without this cannot be
+    /// Whether the program has the bytes in its memory. An interface that moves bytes only within the kernel cannot be
     /// recommended.
     pub sees: bool,
 }
@@ -227,7 +228,7 @@ pub struct ApiRow {
     pub interface: String,
     /// `4K random read`.
     pub work: String,
-    /// Bytes of an operation.
+    /// Bytes per operation.
     pub block_bytes: u32,
     /// Index of its result.
     pub result: usize,
@@ -239,13 +240,13 @@ pub struct ApiRow {
     pub iops: Option<f64>,
     /// 10^6 bytes per second including the final sync; `None` if nothing was written or the sync failed.
     pub synced_mb_per_s: Option<f64>,
-    /// Its 95 % interval over runs.
+    /// 95 % interval of this rate over runs.
     pub synced_mb_per_s_interval: Option<[f64; 2]>,
     /// Seconds from the first operation to the last completion, without the final sync: mean over runs. `None` if a
     /// finding invalidates it or no run was complete.
     #[serde(default)]
     pub run_seconds: Option<f64>,
-    /// Bytes that a run moved in that time: mean over runs.
+    /// Bytes that a run moved in `run_seconds`: mean over runs.
     #[serde(default)]
     pub run_bytes: Option<f64>,
     /// Median of latency in ns.
@@ -266,31 +267,31 @@ pub struct ApiRow {
     /// Bytes that the topmost device read and wrote, per byte; includes the final sync if there is one. Or the
     /// reason why they were not counted.
     pub device_bytes_per_byte: Known<[f64; 2]>,
-    /// Share of the span that was touched in each run, on the mean.
+    /// Mean share of the span that a run touched.
     pub coverage: Option<f64>,
-    /// Share of the span that each run was planned to touch; `None` if only its time ended it.
+    /// Share of the span that each run was planned to touch; `None` if runs ended only by their time.
     #[serde(default)]
     pub planned_coverage: Option<f64>,
-    /// Most pages of the target that were cached when a run began, or the reason why this is not known. 0 is a cold
-    /// start.
+    /// Maximum number of the target's pages that were cached when a run began, or the reason why it is unknown. 0 is a
+    /// cold start.
     pub cached_pages_at_start: Known<u64>,
-    /// How the file was stored before the first run; an error if the first write makes it new.
+    /// How the file was stored before the first run; `Err` if the first write truncates the file.
     pub stored_before: Known<Extents>,
     /// How the file was stored after the last final sync; `None` if nothing was written.
     pub stored_after: Option<Known<Extents>>,
-    /// Ids of findings that invalidate, relabel or bias this row and are not its purpose.
+    /// Ids of findings that invalidate, relabel or bias this row, except those that the row is meant to show.
     pub findings: Vec<CheckId>,
 }
 
-/// The recommended interface for a work.
+/// The recommended interface for a kind of work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Advice {
     /// `4K random read`.
     pub work: String,
-    /// The plainest interface of the fastest group.
+    /// The simplest interface of the fastest group.
     pub interface: String,
-    /// The other interfaces of its group: indistinguishable from the fastest, or at most 5 % slower.
+    /// The other interfaces of the fastest group: indistinguishable from the fastest one, or at most 5 % slower.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
     /// With 95 % confidence no other interface is faster by more than this share: 0.04 for 4 %.
@@ -300,13 +301,13 @@ pub struct Advice {
     pub sentence: String,
 }
 
-/// A work without a recommended interface.
+/// A kind of work without a recommended interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NoAdvice {
     /// `4K random read`.
     pub work: String,
-    /// The reason, without the end of a sentence.
+    /// The reason, without a full stop at the end.
     pub why: String,
 }
 
@@ -320,14 +321,14 @@ pub struct TargetComparison {
 /// The tests of one target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetJobs {
-    /// Name in tables: the end of its path that distinguishes it from the others.
+    /// Name in tables: the last part of the path that distinguishes the target from the others.
     pub name: String,
     /// Names of the tests and indices of their jobs.
     pub tests: Vec<(String, usize)>,
 }
 
-/// Which jobs of a plan are one test on all targets: the first `targets` jobs are the first test, the next ones the
-/// second. The remaining jobs are tests that a target lacks, each of them its own group.
+/// How the jobs of a plan form tests. The first `targets` jobs are the first test, one job per target; the next ones
+/// the second test. Each remaining job is a test that some target lacks, and is its own group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetLayout {
     /// Number of tests that every target has.
@@ -337,7 +338,7 @@ pub struct TargetLayout {
 }
 
 impl TargetLayout {
-    /// The group of a job: its test, or the job itself.
+    /// Returns the group of a job: its test, or the job itself.
     pub fn group(self, job: usize) -> usize {
         let compared = self.compared_jobs();
         if job < compared { job / self.targets.max(1) as usize } else { self.tests as usize + job - compared }
@@ -353,14 +354,14 @@ impl TargetLayout {
         job..job + 1
     }
 
-    /// Number of jobs whose test runs on every target.
+    /// Returns the number of jobs whose test runs on every target.
     fn compared_jobs(self) -> usize {
         (self.tests as usize).saturating_mul(self.targets as usize)
     }
 }
 
 impl TargetComparison {
-    /// The layout of the jobs, which must already be in its order.
+    /// Returns the layout of the jobs. They must already be in this order.
     pub fn layout(&self) -> TargetLayout {
         let on_all = |(name, _): &&(String, usize)| {
             self.sides.iter().all(|side| side.tests.iter().any(|(other, _)| other == name))
@@ -386,15 +387,16 @@ pub struct Targets {
 pub struct TargetRow {
     /// `RND4K Q1T1 read`.
     pub test: String,
-    /// Index of its target.
+    /// Index of the target.
     pub target: usize,
     /// Index of its result.
     pub result: usize,
-    /// The first target (A) and this one (B); `None` for the first, and if the first does not have the test.
+    /// The comparison of the first target (A) with this one (B); `None` for the first target, and if the first target
+    /// does not have the test.
     pub against: Option<Pair>,
 }
 
-/// How many hosts take part in each job of a plan.
+/// The number of hosts that run each job of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostSteps {
     /// Number of hosts for each job, ascending: the first hosts run it, the others are idle.
@@ -402,12 +404,12 @@ pub struct HostSteps {
 }
 
 impl HostSteps {
-    /// The number of hosts that run a job, of `all` hosts. Ranks `0..n` participate.
+    /// Returns the number of hosts, of `all`, that run a job. Ranks `0..n` run it.
     pub fn participants(&self, job: usize, all: usize) -> usize {
         self.hosts.get(job).map_or(all, |hosts| all.min(*hosts as usize))
     }
 
-    /// Whether the host of a rank takes part in a job.
+    /// Whether the host of a rank runs a job.
     pub fn participates(&self, rank: u32, job: usize) -> bool {
         (rank as usize) < self.participants(job, usize::MAX)
     }
@@ -424,25 +426,26 @@ pub struct Scaling {
     pub knee: Option<ScalingKnee>,
 }
 
-/// The work on one number of hosts.
+/// The result for one number of hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScalingRow {
-    /// Hosts that took part.
+    /// Number of hosts.
     pub hosts: u32,
     /// Index of its result.
     pub result: usize,
     /// Mean operations per second of a host; `None` if there is no number.
     pub iops_per_host: Option<f64>,
-    /// The total rate divided by that of the fewest hosts.
+    /// The total rate divided by the total rate of the smallest number of hosts.
     pub speed_up: Option<f64>,
-    /// The rate per host divided by that of the fewest hosts: 1 for perfect scaling.
+    /// The rate per host divided by the rate per host of the smallest number of hosts: 1 for perfect scaling.
     pub efficiency: Option<f64>,
-    /// 95 % interval of that, from runs in turns; `None` of the fewest hosts, and with fewer than three runs.
+    /// 95 % interval of the efficiency, from runs of the same rounds; `None` for the smallest number of hosts, and with
+    /// fewer than three runs.
     pub efficiency_interval: Option<[f64; 2]>,
 }
 
-/// The number of hosts of greatest power: rate by latency.
+/// The number of hosts with the greatest power, which is rate divided by latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScalingKnee {
@@ -458,12 +461,12 @@ pub struct ScalingKnee {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadCurve {
-    /// Operations per second of the closed loop, the reference of all shares: geometric mean over runs. `None` if
-    /// it has no complete run or a finding invalidates it.
+    /// Operations per second of the closed loop, to which all shares refer: geometric mean over runs. `None` if it has
+    /// no complete run or a finding invalidates it.
     pub capacity_iops: Option<f64>,
-    /// Its 95 % interval over runs; `None` with fewer than three.
+    /// 95 % interval of the capacity over runs; `None` with fewer than three.
     pub capacity_interval: Option<[f64; 2]>,
-    /// Index of its result; `None` if no run of it was complete.
+    /// Index of the closed loop's result; `None` if none of its runs was complete.
     pub capacity_result: Option<usize>,
     /// Loads that were offered in an open loop, ascending.
     pub points: Vec<LoadPoint>,
@@ -479,8 +482,8 @@ pub struct LoadCurve {
 }
 
 impl LoadPoint {
-    /// The share of a percentile that is fathom's own lateness: the difference between its upper and lower bound.
-    /// `None` without both.
+    /// Returns the share of a percentile that may be fathom's own lateness: the difference between the upper and the
+    /// lower bound of the percentile. `None` without both bounds.
     pub fn lateness_share(&self, percentile: &str) -> Option<f64> {
         let value = |all: &BTreeMap<String, Option<u64>>| all.get(percentile).copied().flatten();
         let (upper, lower) = (value(&self.percentiles_ns)?, value(&self.service_percentiles_ns)?);
@@ -489,7 +492,7 @@ impl LoadPoint {
 }
 
 impl LoadCurve {
-    /// The percentile of the latency target, without its `p`; the 99th without a target.
+    /// Returns the percentile of the latency target without the letter `p`; the 99th without a target.
     pub fn percentile(&self) -> &str {
         self.latency_target.as_ref().map_or("99", |target| &target.percentile)
     }
@@ -515,8 +518,9 @@ pub struct LoadPoint {
     /// Mean latency of all directions from the intended start in ns; `None` in overload, and if a finding
     /// invalidates it.
     pub mean_ns: Option<f64>,
-    /// Percentiles (`"99.9"`) of this latency in ns, all runs together; `None` also if fewer than ten operations
-    /// lie beyond. They include fathom's own lateness, so they are an upper bound on the latency of the storage.
+    /// Percentiles (`"99.9"`) of the latency from the intended start in ns, all runs together; `None` also if fewer
+    /// than ten operations lie beyond. They include fathom's own lateness, so they are an upper bound on the latency of
+    /// the storage.
     pub percentiles_ns: BTreeMap<String, Option<u64>>,
     /// The same percentiles of the time from submission to completion: a lower bound on the latency of storage that serves in
     /// order of arrival.
@@ -532,8 +536,9 @@ pub struct LoadPoint {
     pub device_depth: Option<f64>,
     /// How the load was served.
     pub state: LoadState,
-    /// Whether the latency target was met at this load, at 95 %: `true` if the upper bound is within it, `false` if
-    /// the lower bound is beyond it. `None` without a target, and if the runs prove neither.
+    /// Whether this load meets the latency target with 95 % confidence: `true` if the upper bound of the percentile is
+    /// within the target, `false` if the lower bound is beyond it. `None` without a target, and if the runs prove
+    /// neither.
     #[serde(rename = "kept")]
     pub met: Option<bool>,
 }
@@ -545,9 +550,9 @@ pub struct LoadPoint {
 pub enum LoadState {
     /// Served without delay.
     Served,
-    /// Served, but fathom's own lateness is more than a tenth of some percentile.
+    /// Served, but fathom's own lateness is more than a tenth of a percentile.
     Late,
-    /// More came than was served: latency is the length of the run, and withheld.
+    /// More operations arrived than were served. The latency depends on the length of the run and is withheld.
     Overload,
     /// A finding invalidates the measurement.
     Void,
@@ -562,7 +567,7 @@ pub struct Knee {
     pub iops: f64,
     /// The load divided by the capacity; `None` if the capacity is not known.
     pub share: Option<f64>,
-    /// Whether a higher load was measured that has less power; else the knee is at this load at least.
+    /// Whether a higher load with less power was measured. Otherwise the knee is at this load or higher.
     pub reached: bool,
 }
 
@@ -574,10 +579,10 @@ pub struct MetLoad {
     pub percentile: String,
     /// The largest allowed latency in ns.
     pub latency_ns: u64,
-    /// The highest load below the first miss that was shown to meet the target, at 95 %; `None` if none was.
+    /// The highest load below `missed_iops` that meets the target with 95 % confidence; `None` if there is none.
     #[serde(rename = "kept_iops")]
     pub met_iops: Option<u64>,
-    /// The first miss: the lowest load that was shown to miss the target, at 95 %; `None` if none was.
+    /// The lowest load that misses the target with 95 % confidence; `None` if there is none.
     #[serde(rename = "broken_iops")]
     pub missed_iops: Option<u64>,
 }
@@ -585,14 +590,14 @@ pub struct MetLoad {
 /// A latency target: the percentile, and how requests arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatencyTarget {
-    /// Rank of the latency from the intended start: 0.99.
+    /// Percentile of the latency from the intended start, as a share: 0.99.
     pub quantile: f64,
     /// The largest allowed latency in ns; `None` if only the curve is wanted.
     pub latency_ns: Option<u64>,
     /// How requests arrive.
     #[serde(default)]
     pub arrivals: Arrivals,
-    /// Whether the loads of a curve and its knee are measured too. Older sessions always did.
+    /// Whether the loads of a curve and its knee are measured too. Older sessions always measured them.
     #[serde(default = "yes")]
     pub curve: bool,
 }

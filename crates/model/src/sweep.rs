@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Default of `--tolerance`: how much faster than the winner a setting may be, as a share.
 pub const TOLERANCE: f64 = 0.05;
 
-/// The tolerance of sessions without one in their grid.
+/// Returns the tolerance of sessions whose grid has none.
 fn earlier_tolerance() -> f64 {
     0.03
 }
@@ -25,7 +25,7 @@ pub struct Grid {
     /// Name of the preset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
-    /// Settings that are measured. Two settings share a job if this system does not distinguish them.
+    /// Settings that are measured. Two settings share a job if they are the same on this system.
     pub cells: Vec<Cell>,
     /// Settings that are not measured.
     pub skipped: Vec<Skipped>,
@@ -189,7 +189,7 @@ pub struct Sweep {
     pub cells: Vec<CellFigures>,
     /// Settings that were not measured, with the reason.
     pub skipped: Vec<Skipped>,
-    /// The fastest cell of each work (`read`, `write`, ...), with figures from runs after it had won.
+    /// The fastest cell of each work (`read`, `write`, ...). Its figures are from runs after the search had chosen it.
     pub winner: BTreeMap<String, CellFigures>,
     /// The cheapest cell of each work that is equally fast: the least memory, and then the least CPU time.
     pub cheapest: BTreeMap<String, CellFigures>,
@@ -232,8 +232,8 @@ pub struct Rounds {
     pub bytes_wanted: Option<u64>,
     /// Bytes written in all rounds.
     pub bytes_written: u64,
-    /// First and last round of the window, from 1. Figures of cells are means over it. `None` with fewer than five
-    /// rounds.
+    /// First and last round of the window, from 1. Figures of cells are means over the window. `None` with fewer than
+    /// five rounds.
     pub window: Option<[u32; 2]>,
     /// Mean of the tracked value in the window.
     pub window_mean: Option<f64>,
@@ -269,8 +269,8 @@ pub struct CellFigures {
     pub mb_per_s: Option<f64>,
     /// The same rate in operations per second.
     pub iops: Option<f64>,
-    /// 95 % interval of `mib_per_s`; `None` with fewer than three runs, and over rounds, because they depend on
-    /// each other.
+    /// 95 % interval of `mib_per_s`; `None` with fewer than three runs, and for rounds, because rounds depend on each
+    /// other.
     pub interval: Option<[f64; 2]>,
     /// 99th percentile of the latency of a typical run in ns; `None` if there are too few operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -281,10 +281,10 @@ pub struct CellFigures {
     /// 95 % interval of the latency that ranks the cells, in ns; `None` if a rate ranks them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_interval_ns: Option<[f64; 2]>,
-    /// Mean latency of the same runs in ns; `None` if unknown.
+    /// Mean latency in ns; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_mean_ns: Option<f64>,
-    /// Maximum latency of the same runs in ns; `None` if unknown.
+    /// Maximum latency in ns; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_max_ns: Option<u64>,
     /// Number of runs in these figures.
@@ -293,7 +293,7 @@ pub struct CellFigures {
     pub memory_bytes: u64,
     /// CPU time of the workers per MiB in ns; `None` if no worker reported it.
     pub cpu_ns_per_mib: Option<f64>,
-    /// Index of its result.
+    /// Index of the cell's result.
     pub result: Option<usize>,
 }
 
@@ -313,7 +313,7 @@ impl CellFigures {
         if by.is_latency() {
             return self.latency_interval_ns;
         }
-        // The same interval in the units of the measure.
+        // Convert the interval of MiB/s to the unit of the measure.
         let scale = self.value(by)? / self.mib_per_s?;
         self.interval.map(|ends| ends.map(|end| end * scale))
     }
@@ -339,8 +339,8 @@ pub struct Work {
     /// Whether no other cell can be faster than the winner by more than the tolerance, and the winner repeated its
     /// result.
     pub decided: bool,
-    /// Upper bound on how much faster any other cell is than the winner, as a share (95 % confidence). For a
-    /// latency, how much lower. `None` without a winner, or if the noise between runs is unknown.
+    /// Upper bound on how much faster than the winner any other cell may be, as a share (95 % confidence). If a latency
+    /// ranks the cells: how much lower it may be. `None` without a winner, or if the noise between runs is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faster_at_most: Option<f64>,
     /// How the search ended, in a sentence.
@@ -348,7 +348,7 @@ pub struct Work {
     /// Cells that cannot be distinguished from the winner. The one most likely to beat it comes first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rivals: Vec<Setting>,
-    /// Number of runs of these cells.
+    /// Number of runs of all cells of this work.
     pub runs: usize,
     /// Noise between runs of one cell: the standard deviation of the logarithms over all cells. It excludes effects
     /// that are common to a round, and single stalls. `None` if no cell was repeated.
@@ -387,7 +387,7 @@ pub struct Loss {
     pub name: String,
     /// Figures of its setting.
     pub cell: CellFigures,
-    /// Its rate divided by the winner's, with its 95 % interval; `None` if either has no interval.
+    /// Rate of this setting divided by the winner's, with the 95 % interval; `None` if either rate has no interval.
     pub by_winner: Option<Estimate>,
 }
 
@@ -409,10 +409,10 @@ pub struct Knee {
 pub struct Reference {
     /// Block size, depth, threads and other axes of the cell.
     pub setting: Setting,
-    /// Number of its runs.
+    /// Number of runs of the cell.
     pub runs: usize,
-    /// Change of its rate over the whole sweep as a share, with its 95 % interval. The change is that of a line
-    /// through the logarithms.
+    /// Change of the cell's rate over the whole sweep as a share, with its 95 % interval, from a line fitted to the
+    /// logarithms of the rates.
     pub change: Estimate,
     /// Whether the interval of the change is beyond the tolerance, so that the target changed during the sweep.
     pub drifted: bool,
@@ -581,12 +581,12 @@ impl Measure {
         ("latency", Self::Latency, "mean latency, the lowest is the best"),
     ];
 
-    /// The word that `--by` accepts.
+    /// Returns the word that `--by` accepts.
     pub fn word(self) -> &'static str {
         Self::WORDS.iter().find(|(_, measure, _)| *measure == self).map_or("", |(word, ..)| word)
     }
 
-    /// The measure with that word.
+    /// Returns the measure with that word.
     pub fn find(word: &str) -> Option<Self> {
         Self::WORDS.iter().find(|(known, ..)| *known == word).map(|(_, measure, _)| *measure)
     }

@@ -30,7 +30,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
             return Err(format!("'{text}' is not a size; type a number with k, m, g or t, such as 4k or 1g"));
         }
     };
-    // Fractions of a byte do not exist.
+    // Reject fractions of a byte.
     let is_whole = shift > 0 || !number.contains('.');
     scale(number, (1_u64 << shift) as f64)
         .filter(|_| is_whole)

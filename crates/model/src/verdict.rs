@@ -160,7 +160,7 @@ pub struct Limiter {
 pub struct Slower {
     /// The limit as a share, such as 0.05.
     pub by: f64,
-    /// Whether every number counts, not only the headline.
+    /// Whether the limit applies to every number instead of only the headline.
     #[serde(default)]
     pub all: bool,
 }

@@ -1,9 +1,8 @@
-//! Verification: which data each write puts where, how far the writer got, and the result of reading everything
-//! back.
+//! Verification: the data and place of each write, how far the writer got, and the result of reading everything back.
 //!
-//! Positions are computed, so that no table can be lost with the machine. Writes are numbered from 1. A pass writes
-//! every block of the span once, in its own order. After every `sync_every` writes, and at the end of each pass,
-//! nothing is in flight and a sync makes everything stable. Only then the [`Mark`] advances.
+//! Places of writes are computed from a seed, so no table can be lost in a crash. Writes are numbered from 1. A pass
+//! writes every block of the span once, in its own order. After every `sync_every` writes, and at the end of each pass,
+//! nothing is in flight and a sync makes everything stable. Only then does the [`Mark`] advance.
 
 use crate::Known;
 use crate::job::Kind;
@@ -16,12 +15,12 @@ use std::time::Duration;
 
 /// The only format of a state.
 const FORMAT: u32 = 1;
-/// Largest block: as large as operations get.
+/// Maximum size of a block, as for operations.
 pub const MAX_BLOCK_BYTES: u32 = 1 << 30;
 /// Seed of the order in which blocks are read back.
 const READING: u64 = u64::MAX;
 
-/// The writes of a verification: their data, places and order.
+/// The writes of a verification, from which their data, places and order are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Verification {
@@ -33,9 +32,9 @@ pub struct Verification {
     pub offset_bytes: u64,
     /// Length of each write.
     pub block_bytes: u32,
-    /// Blocks of the span.
+    /// Number of blocks in the span.
     pub blocks: u64,
-    /// Times each block is written.
+    /// Number of times that each block is written.
     pub passes: u32,
     /// Number of writes between two syncs.
     pub sync_every: u64,
@@ -55,11 +54,11 @@ pub struct Mark {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    /// Format of this value.
+    /// Format of the state.
     pub fathom_verify: u32,
     /// Path of the target when it was written.
     pub target: String,
-    /// What is written where.
+    /// The writes of the verification.
     pub verification: Verification,
     /// How far the writer got.
     pub mark: Mark,
@@ -99,7 +98,7 @@ impl Verification {
         let block = self.order(READING).block(turn);
         let pass = mark.synced / self.blocks;
         let first = pass * self.blocks;
-        // No pass ends between two marks, so at most one write to each block was in flight.
+        // A sync follows each pass, so since the last mark at most one write to each block has begun.
         let here = first + self.order(pass).place(block) + 1;
         let before = || (first - self.blocks) + self.order(pass - 1).place(block) + 1;
         let synced = match here {
@@ -179,13 +178,13 @@ impl State {
 
     /// Formats the state as JSON on several lines.
     pub fn text(&self) -> String {
-        // Numbers and a string always have a text.
+        // Numbers and strings always have a JSON form.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 }
 
-/// A random permutation without a table: a Feistel network over the next power of four, repeated until the result
-/// is inside (cycle walking; Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002).
+/// A random permutation without a table: a Feistel network over the next power of four, repeated until the result is a
+/// valid block (cycle walking; Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002).
 struct Order {
     count: u64,
     half_bits: u32,
@@ -200,12 +199,12 @@ impl Order {
         Self { count, half_bits: bits.div_ceil(2).max(1), key }
     }
 
-    /// The block at a place of the order.
+    /// Returns the block at a place of the order.
     fn block(&self, place: u64) -> u64 {
         self.walk(place, |(left, right), round| (right, left ^ self.mix(round, right)), &(0..Self::ROUNDS))
     }
 
-    /// The place of a block in the order.
+    /// Returns the place of a block in the order.
     fn place(&self, block: u64) -> u64 {
         let backwards = (0..Self::ROUNDS).rev();
         self.walk(block, |(left, right), round| (right ^ self.mix(round, left), left), &backwards)
@@ -222,7 +221,7 @@ impl Order {
             let halves = (at >> self.half_bits, at & self.mask());
             let (left, right) = rounds.clone().fold(halves, &step);
             at = left << self.half_bits | right;
-            // The walk is a cycle through `from`, which is inside, so it ends.
+            // The walk is a cycle through `from`, which is a valid block, so the walk ends.
             if at < self.count {
                 return at;
             }
@@ -274,7 +273,7 @@ pub struct Verified {
     pub written: Option<(Written, Duration)>,
     /// The reads and their duration; `None` if writing was interrupted.
     pub read: Option<(ReadBack, Duration)>,
-    /// Where the reads came from, as text.
+    /// Where the reads came from, such as the device or the page cache, as text.
     pub source: String,
     /// Notes for the reader.
     pub notes: Vec<String>,
@@ -355,7 +354,7 @@ impl Verified {
         self.read.as_ref().map_or(0, |(r, _)| r.damaged + r.failures.count())
     }
 
-    /// Writes and syncs that failed.
+    /// Returns the number of writes and syncs that failed.
     pub fn failed_writes(&self) -> u64 {
         self.written.as_ref().map_or(0, |(w, _)| w.failures.count())
     }
@@ -370,7 +369,7 @@ impl Verified {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// All was written.
+    /// Everything was written.
     Complete,
     /// The time was up.
     Time,
@@ -402,9 +401,9 @@ pub struct ReadBack {
     pub must: u64,
     /// Blocks that contain a complete write that was begun but not made stable.
     pub newer: u64,
-    /// Offsets of the first blocks that contain a part of such a write.
+    /// Offsets of the first blocks that contain a part of a write that was begun but not made stable.
     pub partial: Vec<u64>,
-    /// Number of blocks that contain a part of such a write.
+    /// Number of blocks that contain a part of a write that was begun but not made stable.
     pub partials: u64,
     /// Blocks that are damaged, lost ones included.
     pub damaged: u64,
@@ -435,7 +434,7 @@ pub struct Lost {
 pub struct Failures {
     /// Number of failures by kind and errno, in this order.
     pub counts: Vec<FailureCount>,
-    /// Details of the first [`LISTED`] of them.
+    /// Details of the first [`LISTED`] failures.
     pub first: Vec<Failed>,
 }
 
@@ -446,7 +445,7 @@ pub struct FailureCount {
     pub kind: Kind,
     /// Error number; 0 for operations that moved fewer bytes than requested.
     pub errno: i32,
-    /// Number of these failures.
+    /// Number of operations that failed in this way.
     pub count: u64,
 }
 

@@ -60,7 +60,7 @@ pub struct LoadOverTime {
     pub intervals_per_point: u32,
     /// Each device with its points.
     pub devices: Vec<DeviceOverTime>,
-    /// Conclusions, each with the time at which it was first drawn.
+    /// Conclusions, each with the time of the first interval to which it applies.
     pub conclusions: Vec<(String, String)>,
 }
 
@@ -149,7 +149,7 @@ pub struct Conclusion {
     pub rule: Rule,
     /// The conclusion, as a sentence.
     pub text: String,
-    /// The rule as a sentence, with the figures that it was applied to.
+    /// The rule as a sentence, with the figures of this interval.
     pub basis: String,
     /// Whether the rule did not apply in the previous interval.
     #[serde(skip)]
@@ -309,7 +309,7 @@ pub struct ProcessRequests {
     pub read: Option<SomeRequests>,
     /// Writes; `None` if none completed.
     pub write: Option<SomeRequests>,
-    /// Flushes and writes with a flush that it requested, per second.
+    /// Flushes, and writes with a flush, that the process requested per second.
     pub flush_per_s: f64,
     /// Mean requests in flight: the total time of completed requests divided by elapsed time.
     pub depth_mean: f64,
@@ -321,7 +321,7 @@ pub struct ProcessRequests {
 pub struct ProcessCalls {
     /// Length of the counted time in seconds.
     pub seconds: f64,
-    /// Calls that it made, the most frequent first.
+    /// Calls that the process made, the most frequent first.
     pub calls: Vec<Call>,
     /// Page faults, which replace calls for mapped files; `None` if they are not visible.
     pub faults: Option<FaultRates>,
@@ -377,13 +377,13 @@ pub struct Load {
     /// Upper bound of the load in percent of the measured capacity; `None` if a direction in use was never
     /// measured.
     pub at_most_percent: Option<f64>,
-    /// Directions in use without a measured capacity.
+    /// Directions of the load for which no capacity was measured.
     pub not_measured: Vec<Direction>,
     /// Whether the measured capacity was the limit of a cgroup.
     pub throttled: bool,
     /// How the device was matched with the measured one.
     pub same_by: SameBy,
-    /// The sessions that the capacities are from, newest first.
+    /// The sessions that measured the capacities, newest first.
     pub sessions: Vec<MeasuredIn>,
 }
 

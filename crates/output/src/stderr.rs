@@ -8,7 +8,8 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::os::fd::BorrowedFd;
 
-/// Redirects standard error to standard output, because its destination must not be written. Discards it if standard output is a disk too.
+/// Redirects standard error to standard output, because the destination of standard error must not be written. Discards
+/// standard error if standard output is a disk.
 pub fn divert() {
     let sent = if is_disk(rustix::stdio::stdout()) {
         let null = File::options().write(true).open("/dev/null");

@@ -130,7 +130,7 @@ pub fn screen_rows() -> Option<usize> {
 pub fn piece(bytes: &[u8]) -> Result<bool, Failure> {
     let written = match () {
         () if sys::process::was_closed(NUMBER) => Err(closed()),
-        // A mistaken redirection would destroy the stored data.
+        // Writing to a block device by a mistaken redirection would destroy its data.
         () if is_block_device() => {
             Err(io::Error::other("it is a block device, which fathom never writes to"))
         }

@@ -1,8 +1,9 @@
 //! The guide and the pages of checks as text for a terminal.
 //!
-//! `chapter` reads the part of Markdown that the guide uses, line by line. Code stays unchanged. Paragraphs and list items are wrapped,
-//! links become their text, and images are left out. A table is drawn if it fits, if need be with its last column wrapped; otherwise each
-//! row becomes a paragraph. `page_parts` and `is_command` are shared with the other formats that print pages of checks.
+//! `chapter` reads the part of Markdown that the guide uses, line by line. Code stays unchanged. Paragraphs and list
+//! items are wrapped, links become their text, and images are left out. A table is drawn if it fits, if necessary with
+//! a wrapped last column. Otherwise each row becomes a paragraph. `page_parts` and `is_command` are shared with the
+//! other formats that print pages of checks.
 
 use crate::Style;
 use crate::page::{Page, display_width, prose};
@@ -85,7 +86,8 @@ fn cells(row: &str) -> Vec<String> {
     row.split('|').map(|cell| inline(&cell.trim().replace('\0', "|"))).collect()
 }
 
-/// Draws a table with its headings first and its rule second, or its rows one after another if it is too wide.
+/// Draws a table whose first row has the headings and whose second row is the rule. If the table is too wide, prints
+/// its rows one after another.
 fn table(rows: &[Vec<String>], width: usize) -> String {
     let [headings, _, body @ ..] = rows else { return String::new() };
     let has_headings = headings.iter().any(|heading| !heading.is_empty());
@@ -98,7 +100,7 @@ fn table(rows: &[Vec<String>], width: usize) -> String {
     if has_headings && lines.iter().all(|line| display_width(line) <= width) {
         return lines.join("\n") + "\n";
     }
-    // The last column is wrapped if the others leave room for it.
+    // The last column is wrapped if the other columns leave enough room.
     let last = headings.len() - 1;
     let widest =
         |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| display_width(cell)).max();

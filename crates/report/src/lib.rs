@@ -87,7 +87,7 @@ pub struct Format {
     pub name: &'static str,
     /// File extension, without the dot.
     pub extension: &'static str,
-    /// Decides how control characters are escaped for a terminal.
+    /// Kind of content, which decides how control characters are escaped for a terminal.
     pub content: Content,
     /// Whether measurements have a brief form.
     pub has_brief: bool,
@@ -122,8 +122,8 @@ pub struct Format {
 }
 
 impl Format {
-    /// Writes no kind of report: the base of formats that write only some kinds. fathom's own formats list every kind explicitly,
-    /// so that the compiler demands a writer for a new kind.
+    /// A format that writes no kind of report: the base of formats that write only some kinds. fathom's own formats
+    /// list every kind explicitly, so that the compiler reports a new kind without a writer.
     pub(crate) const NONE: Self = Self {
         name: "",
         extension: "",

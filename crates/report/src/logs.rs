@@ -146,11 +146,11 @@ struct FioLog {
 fn fio_logs(plan: &Plan) -> Vec<(String, FioLog)> {
     let mut all: Vec<(String, FioLog)> = Vec::new();
     let Some(typed) = &plan.typed else { return all };
-    // There is one job. fio numbers its workers over all phases.
+    // The plan of a fio job has one job, and fio numbers its workers over all phases.
     let phases = plan.jobs.first().map_or(&[][..], |job| &job.phases);
     let mut last = 0;
     for (phase, text) in phases.iter().zip(&typed.phases) {
-        // In fio, the writer's own thread reads back; these reads are not logged here.
+        // In fio, the thread that wrote also reads back. fathom does not log these reads.
         let own = phase.streams.iter().zip(text).filter(|(stream, _)| stream.reads_back().is_none());
         for (stream, text) in own {
             let first = last + 1;
@@ -206,7 +206,7 @@ impl FioLog {
         for log in logs.iter().filter(|log| self.workers.contains(&log.number)) {
             let began_ms = if self.logs.unix_epoch { log.began_unix_ms } else { 0 };
             match self.kind {
-                // No lines: the completion latency includes the submission.
+                // The log has no lines, because the completion latency includes the submission.
                 LogKind::Slat => {}
                 LogKind::Iolog => self.iolog(&log.rows, &mut out),
                 LogKind::ClatHist => self.histograms(&log.rows, began_ms, &mut out),
@@ -242,13 +242,13 @@ impl FioLog {
     fn of_operation(&self, one: &Operation) -> LogLine {
         let bytes = u64::from(one.length);
         let value = match self.kind {
-            // In thousands of bytes, unlike the KiB elsewhere, as in fio.
+            // As in fio, this value is in thousands of bytes, although others are in KiB.
             LogKind::Bw => (bytes * 1_000_000).checked_div(one.latency_ns).unwrap_or(0),
             LogKind::Iops => 1,
             _ => one.latency_ns,
         };
         let end_ns = self.since(one.end_ns);
-        // As in fio, other logs have none.
+        // As in fio, other logs have no such column.
         let has_issue = self.kind == LogKind::Clat;
         LogLine {
             ms: end_ns / MS_NS,
@@ -269,7 +269,8 @@ impl FioLog {
         let last_ms = self.since(intervals.last_ns) / MS_NS;
         let line = |i: model::figures::Interval| {
             let end_ms = self.since(i.end_ns) / MS_NS;
-            // The job ended within the last interval: its rate would be too low, and its mean has the time at which the job ended.
+            // If the job ended within the last interval, the rate of this interval would be too low, and its mean gets
+            // the time at which the job ended.
             let is_whole = end_ms <= last_ms + 1;
             if is_rate && !is_whole {
                 return None;

@@ -1,7 +1,7 @@
 //! Text for people: wrapped paragraphs, and tables that fit a width.
 //!
-//! A [`Table`] that is too wide gives way in three steps: it shortens long names, drops columns in a given order, and
-//! finally prints one value per line.
+//! A [`Table`] that is too wide is fitted in three steps: shorten long names, drop columns in a given order, and
+//! finally print one value per line.
 
 use crate::Style;
 use crate::view::table::Table;
@@ -119,7 +119,7 @@ impl Page {
             kept = shorter;
             wrapped = cut(kept);
         }
-        // The end of a clause reads better than half a clause.
+        // End at a clause if possible, because half a clause is hard to read.
         let clause =
             kept.rfind([',', ';', ':']).filter(|at| *at > kept.len() * 2 / 3 && kept.len() < text.len());
         self.text += &clause.map_or(wrapped, |at| cut(&kept[..at]));
@@ -232,7 +232,7 @@ fn take_width(letters: impl Iterator<Item = char>, room: usize) -> Vec<char> {
     letters.take_while(fits).collect()
 }
 
-/// Only a rule below the headings: frames would take columns.
+/// A table has only a rule below its headings, because frames would take up columns.
 const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('-').junction('-'));
 /// Minimum width of a shortened name.
 const MIN_NAME_WIDTH: usize = 24;

@@ -16,7 +16,8 @@ const SIDE: (usize, f64) = (4, 0.125);
 /// is the best of many, and because the error of a short series is uncertain. In simulations of noise it keeps false alarms below 1 % from
 /// 16 values on.
 pub const SURELY: (f64, f64) = (5.0, 100.0);
-/// Additional standard errors for a second cut, because a pair of cuts is the best of many more.
+/// Additional standard errors for a second cut, because there are many more pairs of cuts than single cuts to choose
+/// the best from.
 const FOR_ANOTHER: f64 = 1.0;
 /// Minimum share of the difference that happens at the step itself, measured over the nearest part ([`NEAR`]) of the shorter level. A step
 /// has the whole difference there, a straight line a third, an exponential decay less.

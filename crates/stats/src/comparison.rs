@@ -18,7 +18,8 @@ use std::collections::BTreeMap;
 pub const ALLOWED: f64 = 0.05;
 /// Share of the comparisons that should find a true difference.
 pub const POWER: f64 = 0.80;
-/// Power of each end of an interval. With it, both ends are inside the margin in [`POWER`] of the comparisons.
+/// Probability with which each end of an interval must be inside the margin, so that both ends are in [`POWER`] of the
+/// comparisons.
 const POWER_OF_AN_END: f64 = 0.90;
 /// Maximum number of runs that is reported as needed.
 pub const MOST_RUNS: u32 = 1000;
@@ -136,7 +137,8 @@ impl Shift {
     }
 }
 
-/// Returns the rank of the upper end of the interval for one of several comparisons (Bonferroni, the first step of Holm).
+/// Returns the quantile of the interval's upper end for one of several comparisons (Bonferroni, the first step of
+/// Holm).
 fn tail(comparisons: usize) -> f64 {
     1.0 - ALLOWED / 2.0 / comparisons.max(1) as f64
 }

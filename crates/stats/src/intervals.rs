@@ -7,8 +7,8 @@
 //! - [`interval`]: bootstrap interval of a difference of percentiles. It resamples whole runs, since a percentile varies by its operations
 //!   and by its run (Davison and Hinkley, "Bootstrap Methods and their Application", 1997, section 3.8).
 //! - [`is_within`]: whether a proportion is below a limit, such as the share of operations slower than a latency target.
-//! - [`runs`] and [`best_seconds`]: how many runs of what length an interval needs (Kalibera and Jones, Rigorous Benchmarking in Reasonable
-//!   Time, ISMM 2013).
+//! - [`runs`] and [`best_seconds`]: the number and length of runs for a narrow interval (Kalibera and Jones, Rigorous
+//!   Benchmarking in Reasonable Time, ISMM 2013).
 
 use crate::sample::{self, median, variance};
 use crate::series::{self, observations};
@@ -35,7 +35,8 @@ pub fn mean(values: &[f64]) -> Option<Mean> {
     }
     let n = values.len() as f64;
     if values.contains(&0.0) {
-        // Zero has no logarithm, so use the arithmetic mean. Runs have equal windows, so it is operations over time.
+        // Zero has no logarithm, so use the arithmetic mean. All runs have equal windows, so this mean is operations
+        // divided by time.
         return finite(values.iter().sum::<f64>() / n, None);
     }
     let logs: Vec<f64> = values.iter().map(|v| v.ln()).collect();
@@ -132,7 +133,7 @@ fn deviation(runs: &[f64], state: &mut u64) -> f64 {
     let mut sum = 0.0;
     for _ in 0..n {
         *state = split_mix(*state);
-        // The upper half of a product is as uniform as a remainder, and cheaper.
+        // The upper half of the product is a uniform index, and cheaper than a remainder.
         sum += runs[((u128::from(*state) * n as u128) >> 64) as usize];
     }
     (sum / n as f64 - sample::mean(runs)) * (n as f64 / (n as f64 - 1.0)).sqrt()
@@ -182,7 +183,7 @@ pub const ASKED: f64 = 0.025;
 /// Maximum number of runs that is recommended.
 pub const MOST_RUNS: u32 = 100;
 
-/// How much the rates of runs vary, relative to their mean.
+/// Variability of the rates of runs, relative to their mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Variability {
     /// Variance of the runs' rates.

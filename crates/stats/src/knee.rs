@@ -1,8 +1,9 @@
 //! The knee of a load curve: the load with the greatest power.
 //!
-//! Power is load divided by mean latency (L. Kleinrock, "Power and deterministic rules of thumb for probabilistic problems in computer
-//! communications", ICC 1979). At its maximum one percent more load costs one percent more latency: less below, more above. Unlike the
-//! distance from a chord (Kneedle), it needs no scaled axis and no chosen end of the curve.
+//! Power is load divided by mean latency (L. Kleinrock, "Power and deterministic rules of thumb for probabilistic
+//! problems in computer communications", ICC 1979). At the maximum, one percent more load costs one percent more
+//! latency. Below the maximum it costs less, above it more. Unlike the distance from a chord (Kneedle), it needs no
+//! scaled axis and no chosen end of the curve.
 //!
 //! 1. [`knee`] fits a parabola to the logarithms of the greatest powers and returns its vertex.
 //! 2. [`next_load`] returns the load that would narrow the knee down most.
@@ -30,8 +31,9 @@ pub struct Knee {
 
 /// Minimum number of loads of a curve.
 const FEWEST: usize = 3;
-/// Minimum share of the greatest power for a load to be fitted by the parabola. No further load is measured between such loads. A lower
-/// value biases the knee to the side that falls more slowly, and a higher value lets noise dominate.
+/// Minimum share of the greatest power for a load to be fitted by the parabola. No further load is measured between
+/// such loads. With a lower value, the knee is biased towards the side on which power falls more slowly. With a higher
+/// value, noise dominates.
 const TOP: f64 = 0.9;
 
 /// Returns the knee of costs in ascending order of load; `None` with fewer than three loads, or if a value is not finite.
@@ -75,8 +77,9 @@ fn vertex(points: &[(f64, f64)]) -> Option<f64> {
     (points.len() >= FEWEST && bend < 0.0 && at.is_finite()).then_some(at)
 }
 
-/// Returns the load to measure next; `None` if the knee is known. It is the middle of the wider falling side of the knee if that side is
-/// wider than `step`. If the knee is the highest measured load, it is two steps further, but at most `most`.
+/// Returns the load to measure next; `None` if the knee is known. The load is the middle of the wider falling side of
+/// the knee if that side is wider than `step`. If the knee is the highest measured load, the next load is two steps
+/// higher, but at most `most`.
 pub fn next_load(costs: &[Cost], step: f64, most: f64) -> Option<f64> {
     let powers = powers(costs)?;
     let best = greatest(&powers)?;
@@ -88,7 +91,7 @@ pub fn next_load(costs: &[Cost], step: f64, most: f64) -> Option<f64> {
     let neighbours = [best.checked_sub(1), Some(best + 1)];
     let sides =
         neighbours.into_iter().flatten().filter(|i| falls(*i)).filter_map(|i| Some(costs.get(i)?.iops));
-    // 20 % slack, since loads are whole numbers.
+    // Allow 20 % more, because loads are whole numbers.
     let wide = sides.filter(|there| (there - here).abs() > 1.2 * step);
     wide.max_by(|a, b| (a - here).abs().total_cmp(&(b - here).abs())).map(|there| f64::midpoint(here, there))
 }

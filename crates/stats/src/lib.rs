@@ -1,9 +1,9 @@
 //! Statistics: formulas over plain numbers, each with the paper or book it comes from. [`sample`] has the basis: mean, variance, median and
 //! quantiles of Student's t.
 //!
-//! A crate of its own, so that it is optimized in debug builds too: tests draw millions of samples with it.
+//! This is a separate crate so that it is optimized in debug builds too, because tests draw millions of samples.
 #![forbid(unsafe_code)]
-// Tests know their values.
+// Tests may unwrap known values.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod bimodality;

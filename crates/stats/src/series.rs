@@ -3,7 +3,8 @@
 //! 1. [`Series`] holds one rate per step of equal length.
 //! 2. [`correlation_time`] estimates how many neighbouring values carry as much information as one independent value (Geyer's initial
 //!    positive sequence).
-//! 3. [`warm_up`] finds the warm-up with MSER (White 1997). [`warm_ups`] decides whether it moves the mean of the runs.
+//! 3. [`warm_up`] finds the warm-up with MSER (White 1997). [`warm_ups`] decides whether the warm-up moves the mean of
+//!    the runs.
 //! 4. [`drift`] fits a straight line by least squares. Its error is widened by the correlation of neighbours; [`over_runs`] takes each run
 //!    as one observation.
 //! 5. [`flat`] generates series with known parameters for tests.
@@ -84,7 +85,7 @@ pub fn correlation_time(values: &[f64]) -> f64 {
     let deviations: Vec<f64> = values.iter().map(|v| v - centre).collect();
     let power: f64 = deviations.iter().map(|o| o * o).sum();
     let n = values.len().max(1) as f64;
-    // Equal values differ only by rounding.
+    // A variance this small is only rounding error: the values are equal.
     if power <= 1e-18 * centre * centre * n {
         return 1.0;
     }
@@ -150,7 +151,7 @@ pub struct WarmUps {
     pub seconds: f64,
     /// Longest warm-up in seconds.
     pub longest_s: f64,
-    /// Whether most runs have a warm-up that differs significantly from the rest and moves the mean.
+    /// Whether most runs have a warm-up that differs significantly from the rest of the run and moves the mean.
     pub matters: bool,
 }
 
@@ -163,7 +164,7 @@ struct Cut {
     seconds: f64,
 }
 
-/// Compares the warm-ups of runs with the rest of them; `None` if no run has a steady part.
+/// Compares the means of runs with and without their warm-up; `None` if no run has a steady part.
 pub fn warm_ups(courses: &[Series]) -> Option<WarmUps> {
     let cuts: Vec<Cut> = courses.iter().filter_map(cut).collect();
     if cuts.is_empty() {
@@ -289,7 +290,7 @@ pub fn over_runs(rates: &[f64]) -> Option<Drift> {
 
 /// Generates uniform and normal random numbers from a seed (Box and Muller).
 pub struct Noise(
-    /// The seed, and after each number the state.
+    /// The seed at first, then the state after each number.
     pub u64,
 );
 

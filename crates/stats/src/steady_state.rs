@@ -2,17 +2,19 @@
 //!
 //! [`is_steady`] holds for the last five rounds if both of these do:
 //!
-//! 1. Some tail of five rounds or more drifts by less than 5 % over five rounds, with 95 % confidence: the interval of the slope of a line
-//!    through the logarithms is within that. Quiet rounds prove it after five rounds, noisy ones need a longer tail.
+//! 1. Some tail of five rounds or more drifts by less than 5 % over five rounds, with 95 % confidence: the interval of
+//!    the slope of a line through the logarithms is within this limit. Quiet rounds prove it after five rounds, noisy
+//!    ones need a longer tail.
 //! 2. The line through the last five rounds alone is no steeper, so that a fall that has just begun is not outvoted.
 //!
 //! Without proof the state is not steady, so noise that hides a drift does not pass. The rule is applied to every tail after every round,
 //! so the allowed error per session is divided by the number of applications (Bonferroni). Rounds count as independent, because their
 //! residuals are too few to prove correlation.
 //!
-//! [`rule`] is the criterion of the SNIA, word for word (Solid State Storage Performance Test Specification 2.0): within five rounds the
-//! largest and the smallest value differ by at most 20 % of the average, and the ends of the fitted line by at most 10 %. It accepts a
-//! decay of 2 % per round as steady, and rejects the noise of a shared disk as unsteady. [`is_settled`] ends the preconditioning by it.
+//! [`rule`] is the criterion of the SNIA, word for word (Solid State Storage Performance Test Specification 2.0):
+//! within five rounds the largest and the smallest value differ by at most 20 % of the average, and the ends of the
+//! fitted line by at most 10 %. It accepts a decay of 2 % per round as steady, and rejects the noise of a shared disk
+//! as unsteady. [`is_settled`] uses this criterion to end the preconditioning.
 
 use crate::sample::{self, mean};
 use crate::series::{Line, Series};
@@ -41,7 +43,7 @@ pub fn is_steady(rates: &[f64], at_most: u32) -> bool {
 
 /// Returns how often the rule is applied in a session: once per round and tail.
 fn questions(at_most: u32) -> f64 {
-    // A forged limit is clamped.
+    // Clamp the limit of a forged file.
     let rounds_asked = f64::from(at_most.clamp(FEWEST_ROUNDS, MAX_RUNS) - FEWEST_ROUNDS + 1);
     rounds_asked * (rounds_asked + 1.0) / 2.0
 }
@@ -68,9 +70,10 @@ impl RoundLine {
         (freedom > 0.0).then(|| Self { slope, error: (rest / freedom / spread).sqrt(), freedom })
     }
 
-    /// Returns whether the interval of the slope is within `slope` in either direction. `rank` is the rank of the interval's upper end.
+    /// Returns whether the interval of the slope is within `slope` in either direction. `rank` is the quantile of the
+    /// interval's upper end.
     fn is_within(&self, slope: f64, rank: f64) -> bool {
-        // The expensive quantile is skipped: it is never below 1 for such a small error.
+        // Skip the expensive quantile if possible: it is never below 1 for such a small probability of error.
         self.slope.abs() + self.error <= slope
             && sample::quantile(rank, self.freedom)
                 .is_some_and(|t| self.slope.abs() + t * self.error <= slope)

@@ -187,7 +187,7 @@ fn record_axes(axes: &Axes, sweep_spec: &SweepSpec, origins: &mut Origins) {
     // A test type records these itself.
     let of_cycle = |axis: &str| cycled && ["depth", "workers", "targets"].contains(&axis);
     for axis in AXES.iter().filter(|axis| !of_cycle(axis.name)) {
-        let values = (axis.words)(axes);
+        let values = (axis.format)(axes);
         if !values.is_empty() {
             let from = preset.as_deref().filter(|_| !sweep_spec.flags.contains(&axis.name));
             origins.fixed(&format!("axis {}", axis.name), &values, from.unwrap_or("command line"));

@@ -22,7 +22,8 @@ use model::job::{Kind, Stream};
 use model::machine::{Layer, Place};
 use model::units::show_share;
 
-/// Difference up to which two counts agree: the housekeeping of a quiet disk. The report shows larger differences, and checks judge them.
+/// Relative difference up to which two counts agree. It allows for the housekeeping of a quiet disk. The report shows
+/// larger differences, and checks judge them.
 const AGREES_WITHIN: f64 = 0.001;
 
 /// Bytes per run that a file system reads for its own metadata.
@@ -33,7 +34,7 @@ pub(crate) fn ledger(case: &Case) -> Option<Ledger> {
     if !case.has_storage() || case.runs.is_empty() {
         return None;
     }
-    // The ledger shows plain counters, so those of all streams that share the devices.
+    // The ledger shows plain counters, which include all streams that share the devices.
     let case = &case.with_sharers();
     let layers = layers(case);
     Some(Ledger {
@@ -43,7 +44,7 @@ pub(crate) fn ledger(case: &Case) -> Option<Ledger> {
     })
 }
 
-/// A layer of the stack and what it counted.
+/// A layer of the stack with its counters.
 struct Counted<'a> {
     layer: &'a Layer,
     step: u32,
@@ -122,8 +123,8 @@ fn unrequested_traffic(case: &Case, layers: &[Counted], kind: Kind) -> bool {
     kind == Kind::Read && done > METADATA_BYTES.saturating_mul(case.runs.len() as u64)
 }
 
-/// Adds up the layers that share the bytes of one step: all layers of that step and the leaves above it. Returns the names of the other
-/// layers, the bytes of all, and the requests in flight at the snapshots.
+/// Adds up the layers that share the bytes of one step: all layers of that step and the leaves above it. Returns the
+/// names of the other layers, the total bytes, and the requests in flight at the snapshots.
 fn step_totals(layers: &[Counted], one: &Counted, kind: Kind) -> (Vec<String>, Known<u64>, u64) {
     let in_cut = |c: &&Counted| c.step == one.step || (c.step < one.step && c.layer.below.is_empty());
     let others = layers.iter().filter(in_cut).filter(|c| c.layer.stat_file != one.layer.stat_file);
@@ -135,7 +136,7 @@ fn step_totals(layers: &[Counted], one: &Counted, kind: Kind) -> (Vec<String>, K
     (others.map(|c| c.layer.name.clone()).collect(), bytes, in_flight)
 }
 
-/// What the kernel charged to fathom.
+/// Returns the I/O that the kernel charged to fathom.
 fn charged(case: &Case, kind: Kind) -> Known<Moved> {
     let version = case.machine.and_then(|m| m.cgroup.as_ref().ok()).map(|c| c.version);
     if version == Some(1) && kind == Kind::Write && !case.is_direct() {
@@ -153,7 +154,7 @@ fn is_charged_twice(case: &Case, kind: Kind) -> bool {
     twice as f64 > AGREES_WITHIN * case.issued(kind).bytes as f64
 }
 
-/// The difference as a share of the issued bytes, and its word.
+/// Returns the difference as a share of the issued bytes, and in words.
 fn compare(issued: u64, counted: Known<u64>, tolerance: u64) -> (Option<f64>, String) {
     let counted = match counted {
         Ok(counted) => counted,
@@ -200,7 +201,7 @@ fn layers<'a>(case: &Case<'a>) -> Vec<Counted<'a>> {
     out
 }
 
-/// The distance of each layer of a place from its top. Layers come before the layers below them.
+/// Returns the number of steps from the top to each layer of a place. Each layer comes before the layers below it.
 fn distances_from_top(place: &Place) -> Vec<u32> {
     let mut steps = vec![0_u32; place.layers.len()];
     for (at, layer) in place.layers.iter().enumerate() {
@@ -246,7 +247,7 @@ use crate::fixture::Fixture;
 /// Requests per operation above which operations were split. One operation in a hundred may cross the border of two extents.
 const SPLIT_FROM: f64 = 1.01;
 
-/// The engine that submits without waiting, and then again with waiting.
+/// The engine that first submits without waiting and, if that is refused, again with waiting.
 const RETRIES: &str = "io_uring";
 
 /// Why an attempt was charged and refused.

@@ -28,9 +28,9 @@ pub(crate) const AMPLIFICATION: f64 = 1.5;
 /// A count of bytes that is known within bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
-    /// The count is not below this.
+    /// Lower bound.
     pub(crate) least: u64,
-    /// The count is not above this.
+    /// Upper bound.
     pub(crate) most: u64,
 }
 
@@ -57,8 +57,8 @@ impl Bounds {
     }
 }
 
-/// The counters of all layers that a stream uses, by their files. `None` if a stream touches no device. Empty if a place is unknown,
-/// which may be on any device.
+/// The `stat` files of all layers that a stream uses. `None` if the stream touches no device. Empty if a place is
+/// unknown, because the place may be on any device.
 pub(super) type Used<'a> = Option<BTreeSet<&'a str>>;
 
 pub(super) fn used_by<'a>(record: &'a Record, machine: Option<&'a Machine>, stream: &Stream) -> Used<'a> {
@@ -98,7 +98,7 @@ impl<'a> Case<'a> {
         self.member_streams().iter().all(|s| s.cache.is_direct())
     }
 
-    /// Whether any writes that count must be stable before they complete.
+    /// Whether some of the writes that count must be stable before they complete.
     pub(crate) fn any_sync(&self) -> bool {
         self.member_streams().iter().any(|s| s.cache.is_sync())
     }
@@ -108,8 +108,8 @@ impl<'a> Case<'a> {
         self.member_streams().iter().map(|s| s.access.largest_bytes()).max().unwrap_or(0)
     }
 
-    /// This case with the operations of all streams that use its devices, directly or through streams in between. For questions
-    /// about devices and not about one stream, such as whether other programs used a disk.
+    /// This case with the operations of all streams that use its devices, directly or through streams in between. Used
+    /// for questions about a device instead of a stream, such as whether other programs used a disk.
     pub(crate) fn with_sharers(&self) -> Self {
         let mut members = self.members.clone();
         let files_of = |stream: &usize| self.used.get(*stream).and_then(Option::as_ref);
@@ -172,7 +172,7 @@ impl<'a> Case<'a> {
         places_of(self.record, self.machine, self.stream_at(stream))
     }
 
-    /// Other streams of the phase that use one of these layers while this one does.
+    /// Returns the other streams of the phase that use one of these layers at the same time.
     pub(crate) fn sharers(&self, layers: &[&Layer]) -> Vec<usize> {
         let uses = |stream: &usize| {
             self.used.get(*stream).and_then(Option::as_ref).is_some_and(|files| {
@@ -182,7 +182,8 @@ impl<'a> Case<'a> {
         self.streams().filter(|s| !self.members.contains(s)).filter(uses).collect()
     }
 
-    /// The sharers that may move data in this direction. A write through the page cache may read the rest of its page first.
+    /// Returns the sharers that may move data in this direction. A write through the page cache may read the rest of
+    /// its page first.
     pub(crate) fn sharers_moving(&self, layers: &[&Layer], kind: Kind) -> Vec<usize> {
         let moves = |stream: &usize| {
             self.stream_at(*stream).is_none_or(|s| {
@@ -236,7 +237,8 @@ impl<'a> Case<'a> {
         Err(format!("fathom cannot tell {what}: {}", self.why_shared()?))
     }
 
-    /// Direct operations of the streams that share these layers. Each is a request there or merged into one.
+    /// Returns the number of direct operations of the streams that share these layers. Each operation becomes a request
+    /// at the layers, or is merged into one.
     pub(crate) fn direct_ops_of_sharers(&self, layers: &[&Layer]) -> u64 {
         let arrived_ops = |kind| {
             let submitted = self.submitted(kind);
@@ -258,8 +260,8 @@ impl<'a> Case<'a> {
         others.into_iter().any(|s| s.changes_targets() && !s.does_nothing())
     }
 
-    /// Operations of the streams that share these layers, and the most ns that they spent there. `None` without a bound: the page cache
-    /// reads and writes at its own time.
+    /// Returns the number of operations of the streams that share these layers, and an upper bound of the ns that they
+    /// spent there. `None` if there is no bound, because the page cache reads ahead and writes back at other times.
     pub(crate) fn ops_and_time_of_sharers(&self, layers: &[&Layer]) -> Option<[f64; 2]> {
         let mut sum = [0.0; 2];
         let submitted = Kind::MOVING.map(|kind| (kind, self.submitted(kind)));
@@ -298,13 +300,13 @@ impl<'a> Case<'a> {
         others.into_iter().any(|s| self.places_of(s).any(on_it))
     }
 
-    /// What the streams that share these layers submitted to them, all together.
+    /// Returns the bytes that all streams that share these layers submitted to them together.
     pub(crate) fn submitted_by_sharers(&self, kind: Kind, layers: &[&Layer]) -> Bounds {
         let (sharers, submitted) = (self.sharers_moving(layers, kind), self.submitted(kind));
         sharers.iter().map(|s| self.submitted_to(*s, &submitted, layers)).fold(Bounds::exact(0), Bounds::plus)
     }
 
-    /// Bytes of a direction that the topmost devices moved for this stream, from start to stop of all runs.
+    /// Returns the bytes of a direction that the topmost devices moved for this stream, from start to stop of all runs.
     ///
     /// # Errors
     /// Why the devices were not counted.
@@ -326,7 +328,7 @@ impl<'a> Case<'a> {
         };
         let own = own.unwrap_or(Bounds::UNKNOWN);
         let spare = self.spare(kind);
-        // Submissions that the kernel refused and took again count twice: then they are not certain.
+        // Submissions that the kernel refused and that were repeated count twice, so the count is then not certain.
         let most_in_all = (done as f64 * (1.0 + SAME_BYTES)) as u64;
         let is_certain = own.least.saturating_add(others.least) <= most_in_all.saturating_add(spare);
         let (own_least, others_least) = if is_certain { (own.least, others.least) } else { (0, 0) };
@@ -337,7 +339,8 @@ impl<'a> Case<'a> {
         Ok(Bounds { least: own_least.max(rest).min(most), most })
     }
 
-    /// The part of a device's bytes that remains for this stream even if the others moved as much as they can, file systems included.
+    /// Returns the part of a device's bytes that belongs to this stream even if the other streams and the file systems
+    /// moved as much as they can.
     pub(crate) fn least_left(&self, kind: Kind, done: u64, others: Bounds) -> u64 {
         let theirs = if kind == Kind::Write {
             grown(others.most)
@@ -353,7 +356,8 @@ impl<'a> Case<'a> {
         per_run.saturating_mul(self.runs.len() as u64)
     }
 
-    /// Bytes that a device read for fathom, out of all its reads: at most the bytes that the kernel charged, if it did.
+    /// Returns the bytes that a device read for fathom, out of `done` bytes of all reads: at most the bytes that the
+    /// kernel charged to fathom, if it charged any.
     fn delivered(&self, done: u64) -> u64 {
         let issued = self.issued(Kind::Read).bytes as f64;
         // Device and ledger agree, so no other program read anything, even if the cgroup counts less.
@@ -389,7 +393,8 @@ impl<'a> Case<'a> {
                 Kind::Read => counted.at_most(self.issued_by(stream, kind).bytes),
                 // The kernel counts a write through the page cache when it makes a page dirty, long before it is written.
                 _ if !is_direct => Bounds::UNKNOWN,
-                // A file system may send direct writes through the page cache. Pages that are still there were not submitted yet.
+                // A file system may send direct writes through the page cache. Pages that are still in the page cache
+                // were not submitted yet.
                 _ => {
                     let kept = self.new_pages(planned.map_or(&[][..], |s| &s.targets)).unwrap_or(u64::MAX);
                     let counted = counted.at_most(self.issued_by(stream, kind).bytes);
@@ -474,8 +479,8 @@ impl<'a> Case<'a> {
         sums.into_iter().map(|sum| sum.unwrap_or(Bounds::UNKNOWN)).collect()
     }
 
-    /// Bytes that this stream wrote into the page cache and that were written back before the runs stopped: the bytes that it dirtied,
-    /// minus those still dirty. `None` if that is unknown.
+    /// Returns the bytes that this stream wrote into the page cache and that were written back before the runs stopped:
+    /// the bytes that it dirtied, minus the bytes that are still dirty. `None` if that is unknown.
     fn written_back(&self) -> Option<Bounds> {
         let (start, stop) = (self.own_dirty_bytes(Moment::Start)?, self.own_dirty_bytes(Moment::Stop)?);
         let dirtied = self.counted_by_workers(self.index, |io| io.write_bytes);
@@ -503,7 +508,7 @@ impl<'a> Case<'a> {
         Some(sum)
     }
 
-    /// The path of the target with this index; `None` if it is the only one.
+    /// Returns the path of the target with this index; `None` if the stream has only one target.
     pub(crate) fn path_among_several(&self, at: usize) -> Option<&'a str> {
         self.targets.get(at).filter(|_| self.targets.len() > 1).map(|(_, target)| target.path.as_str())
     }
@@ -517,12 +522,12 @@ impl<'a> Case<'a> {
     }
 }
 
-/// The most bytes or requests that a file system with a journal turns a count into.
+/// Returns the largest number of bytes or requests that a file system with a journal may make of a count.
 pub(crate) fn grown(bytes: u64) -> u64 {
     if bytes == u64::MAX { bytes } else { (bytes as f64 * AMPLIFICATION) as u64 }
 }
 
-/// One direction of a device's work.
+/// Returns the counters of one direction.
 pub(crate) fn flow_of(stat: &BlockStat, kind: Kind) -> BlockFlow {
     if kind == Kind::Write { stat.write } else { stat.read }
 }

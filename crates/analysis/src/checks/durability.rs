@@ -3,8 +3,8 @@
 //! Flushes are counted only at the lowest layers: device mapper and RAID devices have no request queue, so the
 //! kernel does not count theirs.
 //!
-//! - C01 compares the syncs with the flushes that disks with a volatile cache completed. It also fires if a volatile cache is only declared
-//!   safe (`write through`).
+//! - C01 compares the syncs with the flushes that disks with a volatile cache completed. It also fires if a volatile
+//!   cache is declared safe (`write through`) without being safe.
 //! - C02 looks for `nobarrier` and similar mount options, and for libraries such as libeatmydata, which turn syncs off.
 //! - C03 compares the mean time of a flush at the lowest disks with a minimum for flash, for spinning disks, or for virtual machines.
 //! - C04 notes direct writes on a disk with a volatile cache, and fires if the final sync of a run failed.
@@ -101,7 +101,7 @@ fn flushes_of_disk(case: &Case, disk: &Layer, until: Moment) -> Known<[u64; 2]> 
     Ok(sum)
 }
 
-/// Share of the syncs that must become flushes at depth 1, where each sync causes exactly one flush.
+/// Minimum share of the syncs that must become flushes. At depth 1, each sync causes exactly one flush.
 const FLUSHED_FROM: f64 = 0.5;
 /// Largest number of flushes that a sync of another stream may cause: one for the data and one for the journal.
 const FLUSHES_OF_A_SYNC: u64 = 2;
@@ -193,7 +193,7 @@ fn check_sync_without_flush(case: &Case, earlier: &Earlier) -> Known<Answer> {
     skipped_syncs(case, &sentence, numbers)
 }
 
-/// Returns a layer that has a volatile cache by its nature but reports none.
+/// Returns a layer that must have a volatile cache but reports none.
 fn declared_safe<'a>(case: &Case<'a>) -> Option<&'a Layer> {
     let in_place = |place: &'a Place| place.layers.iter().find(|l| is_declared_safe(place, l));
     case.places().find_map(in_place)
@@ -344,9 +344,9 @@ fn check_flush_too_cheap(case: &Case, earlier: &Earlier) -> Known<Answer> {
 /// The flushes of one disk.
 enum Flushes {
     None,
-    /// They took this many ns each.
+    /// A flush took this many ns on average, which is credible.
     Credible(f64),
-    /// They were faster than any medium: the finding.
+    /// The flushes were faster than any medium: the finding.
     TooCheap(Detail),
 }
 
@@ -446,8 +446,8 @@ fn check_no_final_sync(case: &Case, earlier: &Earlier) -> Known<Answer> {
     )
 }
 
-/// File systems whose storage belongs to another machine or program, by the start of their names. `fuseblk` uses
-/// a local block device, but a program acknowledges.
+/// File systems whose storage belongs to another machine or program, by the start of their names. `fuseblk` uses a
+/// local block device, but a program acknowledges the writes.
 const REMOTE: &[&str] =
     &["nfs", "cifs", "smb3", "ceph", "9p", "virtiofs", "fuse", "glusterfs", "lustre", "afs"];
 /// Prefix of the file systems whose calls the kernel counts.
@@ -545,8 +545,8 @@ fn calls_since_mount(snapshot: &Snapshot) -> Known<[u64; 2]> {
 
 /// Share of the measured time above which the sync belongs to it.
 const HIDDEN_ABOVE: Share = Share(0.1);
-/// A shorter sync is a journal commit and a flush, which even a spinning disk completes in some turns. Compared
-/// with a short run it would seem large.
+/// Syncs shorter than this are ignored: a journal commit and a flush take a spinning disk several turns, which would
+/// seem long compared with a short run.
 const SYNC_FLOOR_NS: f64 = 50e6;
 
 const SYNC_HIDES_TAIL: Check = Check {

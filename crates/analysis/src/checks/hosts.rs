@@ -121,8 +121,8 @@ pub(crate) fn list_hosts(first: &[&str], count: usize) -> String {
     }
 }
 
-/// Share of the time in which all hosts ran by which starts may differ. Runs differ by more than that effect on
-/// the rate.
+/// Maximum difference between the starts of hosts, as a share of the time in which all hosts ran. The effect of a
+/// smaller difference is less than the variation between runs.
 const APART_ABOVE: Share = Share(0.01);
 
 const HOSTS_APART: Check = Check {
@@ -167,7 +167,7 @@ fn check_hosts_apart(case: &Case) -> Known<Answer> {
         (*spread).max(*error) as f64 / (*common).max(1) as f64
     };
     let apart = known.iter().filter(|run| share_apart(run) > APART_ABOVE).count();
-    // There is at least one.
+    // `known` has at least one entry.
     let Some(worst) = known.iter().max_by(|a, b| share_apart(a).total_cmp(&share_apart(b))) else {
         return Ok(Answer::DoesNotApply);
     };

@@ -37,7 +37,7 @@ pub(super) fn command_run(record: &Record, seen: &CommandRecord) -> CommandRun {
     let dirty = [&start, &stop, &synced].map(|snapshot| snapshot.clone().and_then(dirty_bytes));
     let others_dirtied = others_dirtied(&start, &stop, end);
     let dirty_at_end = dirty_at_end(end, &dirty, &others_dirtied);
-    // What others had dirtied before, or dirtied until the final sync was over.
+    // Data that other processes dirtied before the command began or until the final sync was over.
     let others_synced = others_dirtied.clone().and_then(|during| {
         let after = dirtied_between(&stop, &synced, end)?;
         Ok(dirty[0].clone()?.saturating_add(during).saturating_add(after))
@@ -97,8 +97,8 @@ pub(super) fn command_run(record: &Record, seen: &CommandRecord) -> CommandRun {
     }
 }
 
-/// The topmost devices of the named files and the current directory. Leaves out a device below another one: the disk of a loop device's
-/// image repeats the reads of the loop device.
+/// Returns the topmost devices of the named files and of the current directory. Leaves out a device below another one:
+/// the disk of a loop device's image repeats the reads of the loop device.
 pub(super) fn tops(machine: Option<&Machine>) -> Vec<&Layer> {
     let places = || machine.into_iter().flat_map(|machine| &machine.places);
     let lower: Vec<&str> = places()
@@ -114,7 +114,7 @@ pub(super) fn tops(machine: Option<&Machine>) -> Vec<&Layer> {
     tops
 }
 
-/// The work of each device, the topmost first. Leaves out idle devices.
+/// Returns the figures of each device, the topmost first. Leaves out idle devices.
 ///
 /// # Errors
 /// Why the devices are unknown, or why the counters of one cannot be read.
@@ -141,7 +141,7 @@ fn devices(
     Ok(out)
 }
 
-/// Bytes that read calls returned and no device delivered.
+/// Returns the bytes that read calls returned and no device delivered.
 fn cached_read(end: &CommandEnd) -> Known<u64> {
     let moved = end.moved.as_ref().map_err(Clone::clone)?;
     if moved.read_call_bytes == 0 {
@@ -159,7 +159,7 @@ fn cached_read(end: &CommandEnd) -> Known<u64> {
 /// Checks that all bytes of read calls are of files. The kernel also counts reads of pipes, terminals and `/dev/zero`.
 ///
 /// # Errors
-/// What else the command read.
+/// The other sources that the command read from.
 fn reads_are_of_files(end: &CommandEnd) -> Known<()> {
     if let Some((one, why)) = end.named.iter().find_map(|one| Some((one, one.blind.as_ref()?))) {
         return Err(format!("reads from {} are not counted: {why}", one.path));
@@ -184,14 +184,15 @@ fn reads_are_of_files(end: &CommandEnd) -> Known<()> {
     Ok(())
 }
 
-/// Unused read-ahead, as far as it is visible: fetched bytes beyond the bytes of read calls.
+/// Returns the read-ahead that the command did not use, as far as it is visible: fetched bytes beyond the bytes of read
+/// calls.
 fn unused_read_ahead(end: &CommandEnd) -> Known<u64> {
     let moved = end.moved.as_ref().map_err(Clone::clone)?;
     if moved.fetched_bytes == 0 {
         return Ok(0);
     }
     reads_are_of_files(end)?;
-    // Bytes that were in the page cache before hide as much read-ahead.
+    // Reads from the page cache would hide the same number of unused read-ahead bytes.
     let states: Known<Vec<FilesState>> = end.named.iter().map(|one| one.before.clone()).collect();
     let cached: u64 = states?.iter().map(|state| state.cached_bytes.unwrap_or(0)).sum();
     if cached > 0 && moved.fetched_bytes < moved.read_call_bytes {
@@ -200,7 +201,7 @@ fn unused_read_ahead(end: &CommandEnd) -> Known<u64> {
     Ok(moved.fetched_bytes.saturating_sub(moved.read_call_bytes))
 }
 
-/// Bytes that the command wrote to storage or to the page cache, without those that it truncated again.
+/// Returns the bytes that the command wrote to storage or to the page cache, without the bytes that it truncated again.
 pub(super) fn written(end: &CommandEnd) -> Known<u64> {
     end.moved.clone().map(|moved: Moved| moved.dirtied_bytes.saturating_sub(moved.cancelled_bytes))
 }
@@ -214,12 +215,13 @@ fn dirty_bytes(snapshot: &Snapshot) -> Known<u64> {
 /// Bytes that other processes and the kernel made dirty while the command ran.
 ///
 /// # Errors
-/// Returns why their part is unknown: what the command wrote with `O_DIRECT` is among its bytes, and not among the machine's dirty pages.
+/// Why the part of other processes is unknown: direct writes of the command are among its bytes, but not among the
+/// machine's dirty pages.
 fn others_dirtied(start: &Known<&Snapshot>, stop: &Known<&Snapshot>, end: &CommandEnd) -> Known<u64> {
     let all = dirtied_between(start, stop, end)?;
     let own = end.moved.clone()?.dirtied_bytes;
     let opened_direct = end.traced.as_ref().is_ok_and(|traced| traced.direct_opens > 0);
-    // The kernel adds up the pages of each CPU late.
+    // The kernel adds up the page counts of the CPUs with a delay.
     if !opened_direct && own <= all.saturating_add(IDLE_BYTES) {
         return Ok(all.saturating_sub(own));
     }
@@ -235,8 +237,8 @@ fn dirtied_between(from: &Known<&Snapshot>, to: &Known<&Snapshot>, end: &Command
     Ok(pages(to)?.saturating_sub(pages(from)?).saturating_mul(end.page_bytes))
 }
 
-/// Written bytes that were still in memory when the command ended: the dirty pages of the files that it names, else those of the machine if
-/// other processes wrote next to nothing.
+/// Returns the written bytes that were still in memory when the command ended: the dirty pages of the files on its
+/// command line. If they are unknown and other processes wrote almost nothing, the dirty pages of the machine.
 fn dirty_at_end(end: &CommandEnd, machine: &[Known<u64>; 3], others: &Known<u64>) -> Known<u64> {
     let wrote = written(end)?;
     if wrote == 0 {
@@ -253,7 +255,7 @@ fn dirty_at_end(end: &CommandEnd, machine: &[Known<u64>; 3], others: &Known<u64>
     Err("other programs dirtied pages too".into())
 }
 
-/// Bytes that the named files have more of than before, without holes, if the kernel reports which of their pages are dirty.
+/// Returns the bytes by which the named files grew, without holes, if the kernel reports their dirty pages.
 fn files_grew_by(end: &CommandEnd) -> u64 {
     let data = |state: &FilesState| state.bytes.saturating_sub(state.hole_bytes);
     let grown = |one: &NamedFiles| {
@@ -268,7 +270,8 @@ fn is_small(others: u64, wrote: u64) -> bool {
     others <= IDLE_BYTES || others as f64 <= OTHERS_SHARE * wrote as f64
 }
 
-/// MB/s until all bytes were stable; unknown if the final sync wrote much data of other processes.
+/// Returns the rate in MB/s until all bytes were stable; unknown if the final sync also wrote much data of other
+/// processes.
 fn stable_rate(end: &CommandEnd, seconds: f64, sync_seconds: &Known<f64>, others: &Known<u64>) -> Known<f64> {
     let wrote = written(end)?;
     if wrote == 0 {
@@ -307,8 +310,8 @@ fn interface(end: &CommandEnd) -> Interface {
     }
 }
 
-/// Bytes that other processes read from the command's devices: the device's reads minus the charges of the command's cgroup, or without
-/// charges, minus all bytes fetched for the command.
+/// Returns the bytes that other processes read from the command's devices: the device's reads minus the charges of the
+/// command's cgroup. Without charges, minus all bytes fetched for the command.
 fn foreign_read(
     machine: Option<&Machine>,
     devices: &Known<Vec<DeviceUse>>,
@@ -328,8 +331,9 @@ fn foreign_read(
     Ok(tops(machine).into_iter().filter_map(foreign_bytes).sum())
 }
 
-/// Bytes written by the command that had reached the topmost devices when it ended: those that were not dirty any more. They are not compared
-/// with the bytes that the devices wrote, since a file system may compress; but a device that wrote nothing got nothing.
+/// Returns the bytes written by the command that had reached the topmost devices when it ended: the bytes that were no
+/// longer dirty. They may differ from the bytes that the devices wrote, because a file system may compress. If a device
+/// wrote nothing, nothing reached it.
 fn reached_devices(
     end: &CommandEnd,
     machine: Option<&Machine>,
@@ -352,7 +356,7 @@ fn written_by_tops(machine: Option<&Machine>, devices: &[DeviceUse]) -> u64 {
     devices.iter().filter(is_top).map(|device| device.written_bytes).sum()
 }
 
-/// Bytes that the topmost devices wrote beyond the command's data that had reached them.
+/// Returns the bytes that the topmost devices wrote in addition to the command's data.
 fn foreign_written(
     machine: Option<&Machine>,
     devices: &Known<Vec<DeviceUse>>,
@@ -363,7 +367,7 @@ fn foreign_written(
     if all == 0 { Ok(0) } else { Ok(all.saturating_sub(reached.clone()?)) }
 }
 
-/// Bytes that the kernel charged to the cgroup on each of the topmost devices, read and written, by device number.
+/// Returns the bytes read and written that the kernel charged to the cgroup on the topmost devices, by device number.
 fn charged(
     machine: Option<&Machine>,
     start: &Known<&Snapshot>,
@@ -387,7 +391,7 @@ fn charged(
     Ok(device_numbers(machine).into_iter().map(grown).collect())
 }
 
-/// The numbers of the topmost whole devices, each once.
+/// Returns the numbers of the topmost devices, each once; for a partition, that of its disk.
 pub(super) fn device_numbers(machine: Option<&Machine>) -> Vec<String> {
     let mut out: Vec<String> =
         tops(machine).into_iter().filter_map(|top| whole_number(machine, top)).collect();
@@ -396,7 +400,8 @@ pub(super) fn device_numbers(machine: Option<&Machine>) -> Vec<String> {
     out
 }
 
-/// The number of the disk of a partition, else the layer's own. A partition has the limits and charges of its disk.
+/// Returns the number of a partition's disk, otherwise the layer's own. Limits and charges of a partition are those of
+/// its disk.
 fn whole_number(machine: Option<&Machine>, top: &Layer) -> Option<String> {
     if top.kind != LayerKind::Partition {
         return Some(top.number.clone());
@@ -408,10 +413,10 @@ fn whole_number(machine: Option<&Machine>, top: &Layer) -> Option<String> {
     })
 }
 
-/// Bytes from which a direction is worth a sentence. Fewer may be the program's libraries.
+/// Minimum bytes of a direction for a sentence about it. Fewer bytes may be the program's libraries.
 const WORTH_BYTES: u64 = 1 << 20;
 
-/// Bytes from which a direction is worth a sentence if both directions move less than [`WORTH_BYTES`].
+/// Minimum bytes of a direction for a sentence about it if both directions move less than [`WORTH_BYTES`].
 const WORTH_BYTES_OF_SMALL: u64 = 64 << 10;
 
 /// Minimum share of the reads from one source at which the report says that all of them came from it.
@@ -483,9 +488,9 @@ fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> 
             amount_of(fetched),
             amount_of(*cached)
         ),
-        // Reads of mapped memory and asynchronous reads are not in the bytes of calls.
+        // The bytes of calls do not include reads of mapped memory and asynchronous reads.
         Err(_) if fetched >= moved.read_call_bytes => format!("{amount}; all of it came from {from}"),
-        // Its calls may also have read pipes.
+        // The command's calls may also have read pipes.
         Err(_) if fetched < worth => format!("{amount} by calls; nothing came from {from}"),
         Err(_) => format!("{amount} by calls; {} came from {from}", amount_of(fetched)),
     })

@@ -40,7 +40,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
         let seen: Vec<CommandRecord> = record.command_runs(at).collect();
         let runs: Vec<CommandRun> = seen.iter().map(|seen| figures::command_run(record, seen)).collect();
         let result = command_result(record, command, runs, seen.last());
-        // The report shows the figures of one run. The last one is the most like the runs that would follow.
+        // The report shows the figures of one run: the last one, because it resembles future runs most.
         if let Some((run, seen)) = result.runs.last().zip(seen.last()) {
             findings.extend(ask(record, command, run, &result.limiter, seen));
         }
@@ -142,14 +142,15 @@ fn unknown_limiter() -> Limiter {
     }
 }
 
-/// Each command but the first, compared with that.
+/// Compares each command except the first with the first.
 fn compare_commands(commands: &[CommandResult]) -> Vec<Pair> {
     let Some((first, others)) = commands.split_first() else { return Vec::new() };
     let others: Vec<Timed> = others.iter().map(Timed::new).collect();
     compare::times(&Timed::new(first), &others)
 }
 
-/// How the commands compare, in a word and a sentence. `FASTEST` names the first command if all others are slower, or the faster one of two.
+/// Returns how the commands compare, as a word and a sentence. `FASTEST` names the first command if all others are
+/// slower, or the faster one of two commands.
 fn answer(commands: &[CommandResult], compared: &[Pair]) -> Option<Answer> {
     let (first, others) = commands.split_first()?;
     let metrics: Vec<&Metric> = compared.iter().filter_map(|pair| pair.metrics.first()).collect();
@@ -185,7 +186,8 @@ fn answer(commands: &[CommandResult], compared: &[Pair]) -> Option<Answer> {
     Some(Answer { word, sentence: named + &sentences.collect::<Vec<_>>().join(" ") })
 }
 
-/// The verdict by the worst finding. Accepted findings count too: a report with one is not VALID.
+/// Returns the verdict by the worst finding. Accepted findings count too: a report with an accepted finding is not
+/// VALID.
 fn verdict_with_reason(commands: &[CommandResult], findings: &[Finding]) -> verdict::Reasoned {
     if commands.iter().all(|one| one.runs.is_empty()) {
         return verdict::Reasoned::new(Verdict::Invalid, "no command completed.".into());
@@ -212,7 +214,7 @@ fn gates(condition: &Condition, commands: &[CommandResult]) -> Vec<Gate> {
     if gates.is_empty() { vec![crate::gate::gate_without_result(condition)] } else { gates }
 }
 
-/// One run decides by its own time, several by the 95 % bounds of their mean.
+/// Decides a condition for a command: a single run by its time, several runs by the 95 % bounds of their mean.
 fn gate(condition: &Condition, one: &CommandResult) -> Gate {
     let limit_ns = condition.limit.value();
     let bounds_ns = one.seconds.map(|seconds| match one.runs.len() {
@@ -275,10 +277,10 @@ const STREAM_BYTES: u64 = 1 << 20;
 /// Least share of the bytes for the page cache to count as holding all of them.
 const NEARLY: f64 = 0.95;
 
-/// Shortest run whose CPU share is known. The kernel counts CPU time in ticks of up to 4 ms.
+/// Minimum length of a run for a CPU share, because the kernel counts CPU time in ticks of up to 4 ms.
 const LEAST_CPU_SECONDS: f64 = 0.02;
 
-/// Shortest run whose device share is known. The kernel counts the busy time of devices in ms.
+/// Minimum length of a run for a share of a device's time, because the kernel counts the busy time of devices in ms.
 const LEAST_SECONDS: f64 = 0.05;
 
 fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Limiter {
@@ -362,7 +364,8 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
     }
 }
 
-/// The other end of a standard stream that all data went through; `None` if little or no data did.
+/// Returns the other end of the standard stream that all data went through; `None` if little or no data went through
+/// one.
 fn other_end(
     record: &Record,
     run: &CommandRun,
@@ -407,7 +410,7 @@ fn page_cache_copy(run: &CommandRun) -> Option<&'static str> {
     is_most(dirty, moved.dirtied_bytes).then_some("copying to it")
 }
 
-/// The number and size of the calls, if they are many and small.
+/// Describes the calls if they are many and small.
 fn small_calls(run: &CommandRun) -> String {
     let smallest = [run.interface.read_call_bytes, run.interface.write_call_bytes]
         .into_iter()
@@ -476,7 +479,7 @@ const CPU_WAIT_SECONDS: f64 = 0.1;
 
 /// The answer of a check.
 enum CheckReply {
-    /// The command did nothing that the check is about.
+    /// The check is not about anything that the command did.
     DoesNotApply,
     /// The check found no problem.
     Holds,
@@ -521,13 +524,13 @@ fn ask(
     answers.into_iter().filter_map(|(id, answer)| finding(id, command, answer)).collect()
 }
 
-/// Asks whether the repeats of a command agree. `seconds` are the wall times of the runs that succeeded.
+/// Checks whether the repeats of a command agree. `seconds` are the wall times of the runs that succeeded.
 fn ask_repeats(command: &Command, seconds: &[f64]) -> Vec<Finding> {
     let answers = [(CheckId::E05, few_runs(seconds)), (CheckId::E06, Ok(runs_disagree(seconds)))];
     answers.into_iter().filter_map(|(id, answer)| finding(id, command, answer)).collect()
 }
 
-/// A single run makes no claim about the next one, so it is not checked.
+/// Checks whether there are enough runs. A single run makes no claim about the next one, so it is not checked.
 fn few_runs(seconds: &[f64]) -> CheckAnswer {
     if seconds.len() < 2 {
         return Ok(CheckReply::DoesNotApply);
@@ -590,7 +593,7 @@ fn page_cache(run: &CommandRun) -> CheckAnswer {
     })
 }
 
-/// Bytes of named files that read as zeros because no storage holds them.
+/// Checks for bytes of named files that read as zeros because no storage holds them.
 fn stored_nowhere(run: &CommandRun, what: &str, bytes: impl Fn(&FilesState) -> Option<u64>) -> CheckAnswer {
     let moved = run.moved.as_ref().map_err(Clone::clone)?;
     // A copy may skip the holes of its input and write zeros.
@@ -617,7 +620,8 @@ fn stored_nowhere(run: &CommandRun, what: &str, bytes: impl Fn(&FilesState) -> O
     if files == 0 { Err("its command line names no existing file".into()) } else { Ok(CheckReply::Holds) }
 }
 
-/// Output that is easier to store than data: holes in a file that the command made, or zeros, judging by the command line.
+/// Checks for output that is easier to store than real data: holes in a file that the command made, or zeros, according
+/// to the command line.
 fn easy_data(run: &CommandRun, seen: &CommandRecord) -> CheckAnswer {
     let made = |one: &&NamedFiles| one.before.as_ref().is_ok_and(|before| before.hole_bytes == 0);
     for one in run.named.iter().filter(made) {
@@ -634,7 +638,7 @@ fn easy_data(run: &CommandRun, seen: &CommandRecord) -> CheckAnswer {
         return Ok(CheckReply::DoesNotApply);
     }
     let is_zero = seen.end.byte_sources.iter().any(|source| source == "/dev/zero");
-    // The data of other commands are unknown, so the check never holds.
+    // The content of other output is unknown, so the check never holds.
     Ok(if is_zero {
         let sentence = "It wrote zeros: storage that compresses or skips zeros stores them faster than data.";
         CheckReply::Found(Severity::Biased, sentence.into())

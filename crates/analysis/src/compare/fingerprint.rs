@@ -27,7 +27,7 @@ const QUEUE: [&str; 8] = [
     "wbt_lat_usec",
 ];
 
-/// The aspect of engines that differ because one of them replaced a denied default.
+/// The aspect for engines that differ because one of them replaced a denied default engine.
 pub(super) const AVAILABLE_ENGINE: &str = "available engine";
 
 /// A circumstance.
@@ -35,11 +35,11 @@ pub(super) const AVAILABLE_ENGINE: &str = "available engine";
 pub(super) struct Aspect {
     name: String,
     value: Known<String>,
-    /// Whether it is an engine that replaced a denied default.
+    /// Whether the aspect is an engine that replaced a denied default engine.
     is_fallback: bool,
-    /// Added to the value in messages about a fallback. It makes no difference between two aspects.
+    /// Text that messages add to the value, about a fallback. It is not compared.
     remark: String,
-    /// Whether another value makes it other work.
+    /// Whether results with different values measured different work.
     refuses: bool,
 }
 
@@ -200,8 +200,9 @@ fn describe_other_streams(phase: &Phase, own: usize) -> String {
     if streams.is_empty() { "none".into() } else { streams.join("; ") }
 }
 
-/// The engine with its options, which may be the subject of the comparison. If fathom chose it because the default was denied, the user did
-/// not mean to compare engines: then another engine is a difference of [`AVAILABLE_ENGINE`].
+/// Returns the engine with its options, which may be the subject of the comparison. If fathom chose the engine because
+/// the default was denied, the user did not want to compare engines: then another engine is a difference of
+/// [`AVAILABLE_ENGINE`].
 fn engine(stream: &Stream) -> Aspect {
     let options = values::options(&stream.options);
     let colon = if options.is_empty() { "" } else { ":" };
@@ -341,7 +342,8 @@ fn layer(layer: &Layer) -> String {
     parts.join(" ")
 }
 
-/// Findings that relabel a result by its limiter or by its reached depth. The work is the same, and they may be the subject of the comparison.
+/// Findings that relabel a result by its limiter or by the depth that it reached. The work is the same, and the limiter
+/// may be the subject of the comparison.
 const SAME_WORK: &[CheckId] = &[CheckId::B05, CheckId::D05, CheckId::D06, CheckId::D08, CheckId::D11];
 
 /// The aspect of the findings in [`SAME_WORK`].

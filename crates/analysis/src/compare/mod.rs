@@ -45,7 +45,7 @@ pub struct Options {
     pub accept: Vec<CheckId>,
     /// The limit of `--fail-if-slower`.
     pub fail_if_slower: Option<Slower>,
-    /// What an undecided gate counts as.
+    /// The outcome that an undecided gate counts as for the exit code.
     pub inconclusive: Option<CountsAs>,
     /// How the runs of both sides were measured.
     pub runs: Runs,
@@ -59,9 +59,10 @@ pub enum Runs {
     /// In separate sessions.
     #[default]
     Apart,
-    /// In turns, as many as the plan has.
+    /// In turns, as many runs as the plan has.
     InTurns,
-    /// In turns, then as many more as the first ones call for. A gate decides up to twice, and errs half as often each time.
+    /// In turns, then as many more runs as the first ones call for. A gate may decide twice, so each decision may err
+    /// only half as often.
     Settling,
 }
 
@@ -101,7 +102,7 @@ struct Compared<'r> {
     sides: [&'r [Report]; 2],
     paired: Paired<'r>,
     drafts: Vec<Draft>,
-    /// For each pair the circumstances that are unknown on one side.
+    /// For each pair, the circumstances that are unknown on one side.
     unknown: Vec<Vec<String>>,
 }
 
@@ -144,11 +145,11 @@ impl<'r> Compared<'r> {
 pub(crate) struct PairInTurns<'n> {
     /// Index of A.
     pub(crate) a: usize,
-    /// Index of the other.
+    /// Index of B.
     pub(crate) b: usize,
     /// The name of the other side.
     pub(crate) name: &'n str,
-    /// Whether it is the number of the headline.
+    /// Whether the pair answers for the headline.
     pub(crate) headline: bool,
 }
 
@@ -169,7 +170,7 @@ pub(crate) fn compare_in_turns(report: &Report, pairs: &[PairInTurns]) -> Vec<Pa
 /// A command with the wall times of its runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Timed {
-    /// As typed in a shell.
+    /// The command as typed in a shell.
     name: String,
     /// Seconds of the successful runs, by session.
     seconds: Vec<Vec<f64>>,
@@ -229,7 +230,7 @@ fn draft_of_times(a: &Timed, b: &Timed, options: &Options) -> Draft {
     Draft { pair, weighed: vec![weighing::weigh(measure, options)], unknown: Vec::new() }
 }
 
-/// A pair without answers yet.
+/// A pair that has no answers yet.
 struct Draft {
     pair: Pair,
     weighed: Vec<Weighed>,
@@ -328,10 +329,12 @@ fn other_work(differences: &[Difference], name: &str) -> Option<String> {
     (!refusing.is_empty()).then(|| format!("A and {name} {which}: {}", refusing.join("; ")))
 }
 
-/// Aspects that leave the work the same, but may change the number: the answer is `CANNOT TELL`, not `INCOMPARABLE`.
+/// Aspects that do not change the work, but may change the number. If only these differ, the answer is `CANNOT TELL`
+/// instead of `INCOMPARABLE`.
 const CONDITIONS: &[&str] = &[fingerprint::ACCEPTED, fingerprint::AVAILABLE_ENGINE];
 
-/// Whether the refusing differences are conditions. With another set of accepted findings the results may also be relabelled.
+/// Whether all refusing differences are in [`CONDITIONS`]. If the accepted findings differ, the results may also be
+/// relabelled.
 fn is_undecidable(differences: &[Difference]) -> bool {
     let mut refusing = differences.iter().filter(|d| d.refuses).map(|d| d.aspect.as_str()).peekable();
     let has_condition = differences.iter().any(|d| CONDITIONS.contains(&d.aspect.as_str()));
@@ -464,7 +467,7 @@ fn interval(metric: &Metric) -> String {
     })
 }
 
-/// How many runs would halve the range, and how many would settle it.
+/// States how many runs would halve the interval, and how many would decide the comparison.
 fn narrowing_sentence(metric: &Metric) -> String {
     let halve =
         metric.runs_to_halve.map(|runs| format!("about {runs} runs on each side would halve this range"));
@@ -476,7 +479,7 @@ fn narrowing_sentence(metric: &Metric) -> String {
     if all.is_empty() { String::new() } else { format!(" To know more: {}.", all.join(", ")) }
 }
 
-/// The difference that could have been seen, and what would settle it.
+/// States which difference would have been detected, and how many runs would decide the comparison.
 fn needed_runs_sentence(metric: &Metric) -> String {
     let seen = metric.could_have_seen.map_or_else(String::new, |share| {
         format!(" A difference of {} would usually have been detected.", show_share(share))
@@ -578,11 +581,11 @@ fn key_of(result: &Measured) -> (&str, u32, u32) {
 fn pooled(reports: &[Report]) -> Vec<Pooled<'_>> {
     let mut all: Vec<Pooled> = Vec::new();
     for report in reports {
-        // A session with one result belongs to the one result of the others.
+        // If every session has one result, these results belong together.
         let single = report.results.len() == 1 && all.len() == 1;
         for result in &report.results {
             let one = SideResult { report, result };
-            // Two results of one session stay two, whatever their names.
+            // Two results of one session remain separate, even if they have the same name.
             let own = |p: &&mut Pooled| p.iter().all(|o| !std::ptr::eq(o.report, report));
             let same = |p: &&mut Pooled| own(p) && (single || key(p) == key_of(result));
             match all.iter_mut().find(same) {

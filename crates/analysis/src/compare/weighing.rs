@@ -31,7 +31,7 @@ use stats::comparison::{ALLOWED, Shift};
 use stats::sample::mean;
 use stats::{comparison, intervals};
 
-/// The noise floor is this percentile of the differences between sessions of one side.
+/// Percentile of the differences between sessions of one side that is the noise floor.
 const SURE_OF_FLOOR: f64 = 0.95;
 
 /// The runs of one number on both sides, before the number of comparisons is known.
@@ -43,7 +43,7 @@ pub(super) struct Weighed {
     shift: Option<Shift>,
     /// Interval of the logarithm of the ratio.
     interval: Option<[f64; 2]>,
-    /// Bounds of the logarithm of the ratio that each hold with the confidence of `interval`.
+    /// One-sided bounds of the logarithm of the ratio, each with the confidence of `interval`.
     bounds: Option<[f64; 2]>,
     margin: f64,
     tolerance: f64,
@@ -117,7 +117,7 @@ impl Weighed {
         let runs_needed = self.shift.filter(|_| is_open).and_then(|s| s.runs_needed(limits, numbers));
         let is_bounded = answer == Answer::NoDifferenceSeen;
         let runs_to_halve = self.shift.filter(|_| is_bounded).and_then(|s| s.runs_to_halve());
-        // With too few runs for ranks, no difference could have been seen.
+        // With too few runs for a rank test, no difference could have been detected.
         let seeing = self.shift.filter(|_| comparison::least(self.a.len(), self.b.len()) <= ALLOWED);
         Metric {
             name: self.measure.name,
@@ -222,7 +222,7 @@ impl Weighed {
     }
 }
 
-/// Logarithms of ratios as ratios.
+/// Converts logarithms of ratios to ratios.
 fn ratios(logs: Option<[f64; 2]>) -> Option<[f64; 2]> {
     logs.map(|ends| ends.map(f64::exp)).filter(|ends| ends.iter().all(|v| v.is_finite()))
 }
@@ -241,9 +241,10 @@ pub(super) struct Measure {
     pub(super) name: String,
     pub(super) unit: &'static str,
     pub(super) more_is_better: bool,
-    /// Whether it is a percentile: its values are known to a histogram bucket, and rarely normal.
+    /// Whether the number is a percentile: its values are rounded to a histogram bucket and rarely normally
+    /// distributed.
     pub(super) percentile: bool,
-    /// Whether it is a percentile from p99 on, which a few operations decide.
+    /// Whether the number is a percentile from p99 on, which depends on a few operations.
     pub(super) tail: bool,
     pub(super) a: Vec<Vec<f64>>,
     pub(super) b: Vec<Vec<f64>>,
@@ -281,7 +282,7 @@ pub(super) fn measures(a: &Pooled, b: &Pooled) -> (Vec<Measure>, Vec<String>) {
             let (percentile, tail) = (rank.is_some(), rank.is_some_and(|rank| rank != MEDIAN));
             all.push(Measure { name, unit, more_is_better, percentile, tail, a: values(a), b: values(b) });
         } else if missing < runs().count() {
-            // Runs with too few operations lack it. Without them, it would be a number of the other runs only.
+            // Runs with too few operations lack the percentile. Comparing only the other runs would be misleading.
             left_out.push(format!("{}: {missing} of {} runs do not have it", reading.name, runs().count()));
         }
     }
@@ -324,7 +325,8 @@ fn stream(one: SideResult<'_>) -> Option<&Stream> {
     one.result.job.phases.get(one.result.phase as usize)?.streams.get(one.result.stream as usize)
 }
 
-/// Bytes per second if it is sequential or has several block sizes; else operations per second.
+/// Returns the quoted rate: bytes per second for sequential work or several block sizes, otherwise operations per
+/// second.
 fn rate<'r>(streams: &[&Stream]) -> Reading<'r> {
     let sizes: Vec<Option<u32>> = streams.iter().map(|s| s.access.block_bytes()).collect();
     let one_size = sizes.windows(2).all(|w| w[0] == w[1]) && sizes.iter().all(Option::is_some);
@@ -360,7 +362,7 @@ struct LimitedNumber {
     outcome: Passing,
     /// The number with its change.
     description: String,
-    /// Runs on each side that would decide it.
+    /// Number of runs on each side that would decide the gate.
     runs_needed: Option<u32>,
 }
 
@@ -422,7 +424,11 @@ fn unaccepted_findings(pair: &Pair, accept: &[CheckId]) -> Option<String> {
     let flags: Vec<String> = ids.iter().map(|id| format!("--accept {id}")).collect();
     (!ids.is_empty()).then(|| {
         let list = CheckId::list(&ids, ", ");
-        format!("{} rests on accepted findings ({list}); type {} to decide on it", pair.name, flags.join(" "))
+        format!(
+            "{} depends on accepted findings ({list}); type {} to decide on it",
+            pair.name,
+            flags.join(" ")
+        )
     })
 }
 
@@ -436,7 +442,7 @@ pub(super) fn combine_gates(others: &[Other]) -> Option<Gate> {
     Some(Gate { sentence, ..(*worst).clone() })
 }
 
-/// What would settle it, and what to type.
+/// States how many runs would decide the gate, and what to type.
 fn needed_runs_sentence(runs_needed: Option<u32>, runs: Runs) -> String {
     let Some(needed) = runs_needed else { return String::new() };
     let how = match runs {
@@ -468,7 +474,7 @@ fn compare_with_limit(pair: &Pair, metric: &Metric, limit: f64, runs: Runs) -> L
     LimitedNumber { outcome, description, runs_needed }
 }
 
-/// The chance that each bound may be wrong.
+/// Returns the probability with which each bound may be wrong.
 fn error_chance(runs: Runs) -> f64 {
     match runs {
         Runs::Apart | Runs::InTurns => ALLOWED,
@@ -488,7 +494,7 @@ fn passing(metric: &Metric, limit: f64, runs: Runs) -> Passing {
     let Some([low, high]) = bounds(metric, runs) else { return Passing::Undecided };
     let is_within = if metric.more_is_better { low >= 1.0 - limit } else { high <= 1.0 + limit };
     match metric.answer {
-        // The ranks have confirmed the word.
+        // A rank test has already confirmed SLOWER.
         Answer::Slower if is_beyond(metric, limit, runs) => Passing::Failed,
         _ if is_within => Passing::Passed,
         _ => Passing::Undecided,

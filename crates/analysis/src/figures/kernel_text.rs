@@ -11,15 +11,15 @@ use model::machine::Layer;
 use model::report::HostFigures;
 use std::collections::BTreeMap;
 
-/// Fields of the first line that add up to all time: user, nice, system, idle, iowait, irq, softirq, steal. Later fields are part of the
-/// first two.
+/// Fields of the first line that add up to all time: user, nice, system, idle, iowait, irq, softirq, steal. Later
+/// fields are already included in user and nice.
 const FIELDS: usize = 8;
 
-/// The fields of idle time, and of idle time with I/O in flight.
+/// Indices of the fields for idle time, and for idle time with I/O in flight.
 const IDLE: usize = 3;
 const WAITING: usize = 4;
 
-/// The number after a key, in text with one key a line (`/proc/vmstat`, `cpu.stat`).
+/// Returns the number after a key, in text with one key per line (`/proc/vmstat`, `cpu.stat`).
 ///
 /// # Errors
 /// That the key is missing, or has no number.
@@ -81,7 +81,7 @@ pub(crate) fn each_cpu(snapshot: &Snapshot) -> Vec<ObservedCpu> {
         let (number, rest) = line.strip_prefix("cpu")?.split_once(' ')?;
         let ticks: Vec<u64> =
             rest.split_ascii_whitespace().take(FIELDS).map_while(|w| w.parse().ok()).collect();
-        // The time of guests is part of user and nice. Stolen time belongs to no program here.
+        // User and nice include the time of guests. Stolen time belongs to no program of this machine.
         let [user, nice, system, idle, waiting, irq, softirq, ..] = ticks[..] else { return None };
         let sum = |all: &[u64]| all.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
         let (user, kernel, idle) = (sum(&[user, nice]), sum(&[system, irq, softirq]), sum(&[idle, waiting]));
@@ -90,7 +90,8 @@ pub(crate) fn each_cpu(snapshot: &Snapshot) -> Vec<ObservedCpu> {
     text.lines().filter_map(cpu).collect()
 }
 
-/// How often a quota paused fathom's cgroup, and for how long in ns, over all threads and since the cgroup was made.
+/// Returns how often a quota paused fathom's cgroup, and for how long in ns over all threads, since the cgroup was
+/// created.
 ///
 /// # Errors
 /// That the kernel does not count it.
@@ -106,10 +107,10 @@ pub(crate) fn pauses(snapshot: &Snapshot) -> Known<(u64, u64)> {
     Ok((value("nr_throttled").ok_or_else(missing)?, ns.ok_or_else(missing)?))
 }
 
-/// The growth of a counter from the start to the stop of a run.
+/// Returns the growth of a counter from the start to the stop of a run.
 ///
 /// # Errors
-/// Why it could not be read, or that it went backwards.
+/// Why the counter could not be read, or that it went backwards.
 pub(crate) fn grown(ran: &CaseRun, file: &str, read: impl Fn(&str) -> Known<u64>) -> Known<u64> {
     let at = |moment| read(ran.at(moment)?.text(file)?);
     let (before, after) = (at(Moment::Start)?, at(Moment::Stop)?);
@@ -136,7 +137,7 @@ const DRIVES: &[&str] = &["nvme", "drivetemp"];
 /// A sensor in thousandths of a degree.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sensor {
-    /// Its driver, if the text has it.
+    /// Driver of the sensor, if the text has it.
     pub(crate) name: Option<String>,
     /// Its reading.
     pub(crate) now: Option<i64>,
@@ -158,7 +159,7 @@ pub(crate) fn sensors(text: &str) -> BTreeMap<String, Sensor> {
             _ => {}
         }
     }
-    // Text without names only has sensors of drives.
+    // Text without names contains only sensors of drives.
     out.retain(|_, s| s.name.as_deref().is_none_or(|n| DRIVES.contains(&n)));
     out
 }
@@ -172,7 +173,7 @@ pub(crate) const CPU: &str = "/proc/pressure/cpu";
 /// Pressure of memory.
 pub(crate) const MEMORY: &str = "/proc/pressure/memory";
 
-/// Share of the runs' time in which at least one task of the machine waited, by a pressure file.
+/// Returns the share of the runs' time in which at least one task of the machine waited, from a pressure file.
 ///
 /// # Errors
 /// Why that was not counted.
@@ -190,10 +191,10 @@ pub(crate) fn waited(case: &Case, file: &str) -> Known<f64> {
     }
 }
 
-/// Data share of a link's bits with 10 bits for a byte: SATA, and PCI Express up to 5 GT/s.
+/// Share of a link's bits that carry data, with 10 bits per byte: SATA, and PCI Express up to 5 GT/s.
 const TEN_BITS: f64 = 0.8;
 
-/// Data share of a link's bits with 130 bits for 128: PCI Express with lanes faster than 5 GT/s.
+/// Share of a link's bits that carry data, with 130 bits per 128: PCI Express with lanes faster than 5 GT/s.
 const OF_130_BITS: f64 = 128.0 / 130.0;
 
 /// Highest rate per lane in GT/s at which ten bits carry a byte.
@@ -211,11 +212,13 @@ pub(crate) struct Link {
     pub(crate) shared: bool,
     /// `a link of 4 lanes at 8 GT/s`.
     pub(crate) words: String,
-    /// How the link is below its best, `on 2 of 4 lanes`; `None` if it is not, a reason if its best is unknown.
+    /// How the link is slower than both ends support: `on 2 of 4 lanes`. `None` if it runs at full speed, `Err` if the
+    /// full speed is unknown.
     pub(crate) below: Known<Option<String>>,
 }
 
-/// The link of a drive. A SATA link is the narrower one if its controller also has a link.
+/// The link of a drive. If the controller of a SATA drive also has a link, the SATA link is returned, because it is
+/// slower.
 ///
 /// # Errors
 /// That the kernel shows no link, or no number for it.
@@ -297,7 +300,7 @@ fn busiest(case: &Case, ran: &CaseRun, passed: f64) -> Option<f64> {
     let shares = workers
         .map(|w| (w.wall_ns as f64, share(w.user_ns.saturating_add(w.system_ns) as f64, w.wall_ns as f64)));
     let busiest = shares.filter(|(wall, _)| *wall <= passed).map(|(_, share)| share).max_by(f64::total_cmp);
-    // A thread uses one CPU at a time. A bit more is the rounding of two clocks.
+    // A thread uses one CPU at a time. A share slightly above 1 is a rounding error of two clocks.
     busiest.filter(|share| *share > 0.0 && *share < 1.05).map(|share| share.min(1.0))
 }
 

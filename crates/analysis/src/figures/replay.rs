@@ -19,7 +19,8 @@ const ELAPSED_WITHIN: f64 = 0.1;
 /// Relative difference of median latencies and depths up to which two runs of a load usually differ.
 const LATENCY_WITHIN: f64 = 0.15;
 
-/// Share of the operations by which the driver's requests may differ: the last ones may be missing.
+/// Share of the operations by which the number of the driver's requests may differ, because the last requests may be
+/// missing.
 const SAME_WITHIN: f64 = 0.01;
 
 /// Compares the replay of a case with its original; `None` if the case is no replay, or no run has ended.
@@ -42,10 +43,10 @@ pub(crate) fn compared(case: &Case) -> Option<ReplayComparison> {
     })
 }
 
-/// What the driver saw in all runs.
+/// Adds up the requests at the driver in all runs.
 ///
 /// # Errors
-/// Why its requests may not be those of the replay.
+/// Why the driver's requests may not be those of the replay.
 fn at_driver(case: &Case) -> Known<AtDriver> {
     let mut sum = AtDriver::default();
     let mut depths = Vec::new();
@@ -145,7 +146,7 @@ fn counted(runs: &[CaseRun]) -> Option<Replayed> {
     })
 }
 
-/// The differences with their reasons: first those of the capture and the runs, then those of the figures.
+/// Lists the differences with their reasons: first those from the capture and the runs, then those between the figures.
 fn differs(
     case: &Case,
     replay: &Replay,
@@ -378,7 +379,7 @@ fn latencies_come_from_the_driver_if_its_requests_match_the_operations() {
     let seen = seen_by(&at_driver);
     assert_eq!(seen.seen_at, "driver");
     assert_eq!((figure(&seen, "read p50").change, figure(&seen, "depth").replay), (Some(0.0), Some(0.5)));
-    // Another number of requests: operations were split, merged, or served by the page cache.
+    // The number of requests differs if operations were split, merged, or served by the page cache.
     let split = seen_by(&|ops| at_driver(2 * ops));
     assert_eq!((split.seen_at.as_str(), figure(&split, "depth").replay == Some(0.5)), ("program", false));
     assert!(split.differs[0].contains("read operations became"), "{:?}", split.differs);

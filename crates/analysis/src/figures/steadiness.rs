@@ -3,7 +3,7 @@
 //!
 //! Within a run:
 //! 1. Find the steps. They come first, because a step makes neighbours resemble each other so much that no line can be judged.
-//! 2. Leave out the warm-up (MSER-5).
+//! 2. Remove the warm-up (MSER-5).
 //! 3. Fit a line to the rest. The rate is STEADY only if the interval of its drift lies within the allowed drift. Otherwise it is UNPROVEN:
 //!    no proof of change is not a proof of steadiness.
 //!
@@ -36,7 +36,7 @@ const STEADY_FROM_S: f64 = 59.5;
 const A_MINUTE_FROM_S: f64 = 29.5;
 /// Fewest runs for a step between runs: four on each side.
 const STEP_FROM_RUNS: usize = 8;
-/// Largest number of runs for that search, whose time is quadratic.
+/// Maximum number of runs for a search for steps between runs, whose time is quadratic.
 const STEP_TO_RUNS: usize = 500;
 /// A run settles if its rate changes less than this share of its first change towards the end.
 const SETTLES_BELOW: f64 = 0.5;
@@ -53,9 +53,9 @@ pub(crate) fn steps(course: &Series) -> Change {
 pub(crate) struct Cliff {
     /// Index of the run with the largest step.
     pub run: usize,
-    /// Its steps, in the order of time.
+    /// Steps of this run, in order of time.
     pub steps: Vec<Step>,
-    /// How many runs have any.
+    /// Number of runs with steps.
     pub runs: usize,
 }
 
@@ -79,7 +79,7 @@ impl Cliff {
         largest.copied().unwrap_or(Step { at: 0, before: 0.0, after: 0.0 })
     }
 
-    /// All levels: `20,000 IOPS until 30.0 s, 5,000 IOPS until 70.0 s and 1,000 IOPS after`.
+    /// Describes all levels: `20,000 IOPS until 30.0 s, 5,000 IOPS until 70.0 s and 1,000 IOPS after`.
     pub(crate) fn in_words(&self, course: &Series) -> String {
         let until = |s: &Step| format!("{} IOPS until {:.1} s", show_rate(s.before), course.second_of(s.at));
         let levels: Vec<String> = self.steps.iter().map(until).collect();
@@ -92,9 +92,9 @@ impl Cliff {
 pub(crate) struct Drifts {
     /// The drift of each run with enough independent stretches, and the allowed drift.
     pub each: Vec<(Drift, f64)>,
-    /// How many runs are still settling.
+    /// Number of runs that were still settling when they ended.
     settling: usize,
-    /// How many runs there are.
+    /// Number of runs.
     runs: usize,
 }
 
@@ -138,7 +138,7 @@ impl Drifts {
     }
 }
 
-/// A series without its warm-up; all of it if it never settles, or little would remain.
+/// Returns a series without its warm-up. Returns the whole series if it never settles, or if little would remain.
 fn settled(course: &Series) -> &[f64] {
     let rest = warm_up(&course.rates).and_then(|cut| course.rates.get(cut..));
     rest.filter(|r| r.len() >= FEWEST_STEPS).unwrap_or(&course.rates)
@@ -157,7 +157,8 @@ fn settles(course: &Series) -> bool {
     one_way && slower && far && warm_up(&course.rates).is_none()
 }
 
-/// The answer for a case; `None` if a run has no series, the runs had different loads, or the load itself changes.
+/// Judges the steadiness of a case; `None` if a run has no series, if the runs had different loads, or if the load
+/// itself changes over time.
 pub(crate) fn steadiness(case: &Case) -> Option<Steadiness> {
     let kept = |r: &crate::case::CaseRun| rows_of(r).next().is_some();
     let alike = case.runs.windows(2).all(|r| r[0].run.start.offered_iops == r[1].run.start.offered_iops);
@@ -168,12 +169,12 @@ pub(crate) fn steadiness(case: &Case) -> Option<Steadiness> {
     Some(judge_steadiness(courses(case), rates, case.window_ns() / 1e9))
 }
 
-/// The answer for runs with these series and rates, with a total length in seconds.
+/// Judges runs with these series and rates, with a total length in seconds.
 pub(crate) fn judge_steadiness(courses: Known<Vec<Series>>, rates: Vec<f64>, seconds: f64) -> Steadiness {
     Observed::from_rates(courses, rates, seconds).answer()
 }
 
-/// The parts of the answer about the runs of a case.
+/// The observations about the runs of a case.
 struct Observed {
     courses: Known<Vec<Series>>,
     /// Operations per second of each run.
@@ -218,7 +219,7 @@ impl Observed {
         }
     }
 
-    /// The state and its sentence. The order matters, see the top of this file.
+    /// Decides the state and its sentence, in the order at the top of this file.
     fn decide(&self) -> (State, String) {
         if let Some(sentence) = self.steps_within().or_else(|| self.step_between()) {
             return (State::Cliff, sentence);
@@ -295,7 +296,7 @@ impl Observed {
         self.all().first().map_or(STEADY_TO, |c| DRIFT_TO.share_for(c))
     }
 
-    /// The sentence that proves a steady rate.
+    /// Returns the sentence that proves a steady rate.
     ///
     /// # Errors
     /// What the proof lacks, and what to type.
@@ -351,7 +352,7 @@ impl Observed {
         ))
     }
 
-    /// Why no drift is known: too few stretches are independent.
+    /// Explains why no drift is known: too few intervals are independent.
     fn too_alike(&self) -> String {
         let independent = |c: &Series| Line::through(settled(c)).map_or(0.0, |l| l.independent());
         let fewest = self.all().iter().map(independent).fold(f64::MAX, f64::min);
@@ -379,7 +380,7 @@ impl Observed {
         format!("{each} {:.1} s", self.run_seconds())
     }
 
-    /// The drift per minute: that within a run or that from run to run, whichever could be larger.
+    /// Returns the drift per minute: the drift within a run or the drift from run to run, whichever could be larger.
     fn per_minute(&self) -> Option<Estimate> {
         let one = self.run_seconds();
         let runs = self.rates.len() as f64;
@@ -389,7 +390,7 @@ impl Observed {
             (interval[0].is_finite() && interval[1].is_finite()).then_some(Estimate { value, interval })
         };
         let within = self.within.mean().filter(|_| one >= A_MINUTE_FROM_S).and_then(|d| by_minute(d, one));
-        // From the middle of the first run to that of the last.
+        // The time from the middle of the first run to the middle of the last.
         let over = self.over_runs.filter(|_| self.seconds >= A_MINUTE_FROM_S);
         let over = over.and_then(|d| by_minute(d, (runs - 1.0) * one));
         let could_be = |e: &Estimate| e.interval[0].abs().max(e.interval[1].abs());
@@ -404,7 +405,7 @@ impl Observed {
     }
 }
 
-/// Change from the first quarter of a run to the last by its mean.
+/// Returns the change from the first quarter of a run to the last, divided by the mean.
 pub(crate) fn whole_change(course: &Series) -> Option<f64> {
     let quarter = course.rates.len() / 4;
     let (first, last) = (course.rates.get(..quarter)?, course.rates.get(course.rates.len() - quarter..)?);
@@ -414,7 +415,7 @@ pub(crate) fn whole_change(course: &Series) -> Option<f64> {
 
 /// `changed by -1.2 % (-2.0 % to -0.4 %)`: the drift by the mean, with its 95 % interval.
 fn describe_change(drift: &Drift) -> String {
-    // Rounds as shown and adds zero, so that nothing is "-0.0 %".
+    // Round as printed and add zero, so that no share is printed as "-0.0 %".
     let show = |share: f64| show_share((share * 1e3).round() / 1e3 + 0.0);
     let [low, high] = [drift.share - drift.half, drift.share + drift.half].map(show);
     format!("changed by {} ({low} to {high})", show(drift.share))
@@ -428,7 +429,7 @@ fn times_longer(drift: &Drift) -> Option<f64> {
     (allowed > 0.0 && factor <= LONGER_AT_MOST).then_some(factor)
 }
 
-/// A time as the user types it.
+/// Formats a time as a user types it.
 fn time(seconds: f64) -> String {
     if seconds > 300.0 {
         format!("{:.0}m", (seconds / 60.0).ceil())

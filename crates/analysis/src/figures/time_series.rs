@@ -1,9 +1,10 @@
 //! Time series of a case.
 //!
 //! 1. [`series`]: operations per second of a run in steps of equal length. Questions about warm-up, steps, drift and independence use it.
-//! 2. [`Course`]: what the devices had completed at each snapshot of a run, interpolated between snapshots.
+//! 2. [`Course`]: the requests that the devices had completed at each snapshot of a run, interpolated between
+//!    snapshots.
 //! 3. [`per_second`]: the table of the report, fathom and the device second by second.
-//! 4. [`course`] and [`latencies`]: the intervals as fine as the record has them, and latencies in buckets, for drawings.
+//! 4. [`course`] and [`latencies`]: the intervals at the resolution of the record, and latencies in buckets, for plots.
 
 use crate::case::{Case, CaseRun, no_run};
 use crate::figures::is_late;
@@ -49,7 +50,7 @@ pub(crate) fn courses(case: &Case) -> Known<Vec<Series>> {
 /// The series of a run.
 ///
 /// # Errors
-/// If the record has no intervals of it, or it is too short for any conclusion.
+/// If the record has no intervals of the run, or if the run is too short for any conclusion.
 pub(crate) fn series(ran: &CaseRun) -> Known<Series> {
     let rows: Vec<&Interval> = rows_of(ran).collect();
     let from = rows.iter().map(|r| r.start_ns).min().ok_or("the record has no intervals of the run")?;
@@ -94,18 +95,18 @@ fn spread(rows: &[&Interval], from_ns: f64, step_ns: f64, steps: usize) -> Serie
 
 /// The work that layers had completed since the start of a run, at each snapshot.
 pub(crate) struct Course {
-    /// ns since the workers started, and the counters, in the order of time. At least two.
+    /// Times in ns since the workers started, each with the counters; at least two, in order of time.
     points: Vec<(f64, BlockStat)>,
 }
 
 /// The work that layers completed in a stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stretch {
-    /// Its length, as far as snapshots cover it.
+    /// Length of the stretch, as far as snapshots cover it.
     pub seconds: f64,
     /// Completed reads and writes.
     pub ios: f64,
-    /// Bytes of these.
+    /// Bytes of the completed reads and writes.
     pub bytes: f64,
     /// Mean time of a request in ns; `None` without requests.
     pub latency_ns: Option<f64>,
@@ -131,7 +132,7 @@ impl Course {
         let during = ran.run.evidence.iter().filter(|s| s.moment == Moment::During);
         for snapshot in during.chain([stop]) {
             for (layer, stat) in layers.iter().zip(&mut now) {
-                // A file is missing from a snapshot if it has not changed.
+                // A snapshot lacks a file that has not changed.
                 if snapshot.files.contains_key(&layer.stat_file) {
                     *stat = parse(snapshot.text(&layer.stat_file)?)?;
                 }
@@ -196,8 +197,8 @@ impl Course {
     }
 }
 
-/// When the workers of a run started, in ns since the session started: their running time before the stop snapshot. The time between the
-/// start snapshot and their start is unknown.
+/// Returns when the workers of a run started, in ns since the session began. It is computed back from the stop snapshot
+/// by the workers' running time, because the time between the start snapshot and their start is unknown.
 fn began_ns(ran: &CaseRun) -> Known<f64> {
     let (start, stop) = (ran.at(Moment::Start)?.at_ns, ran.at(Moment::Stop)?.at_ns);
     let longest = ran.end.workers.iter().map(|w| w.wall_ns).max().filter(|ns| *ns > 0);
@@ -209,7 +210,7 @@ const MOST_ROWS: f64 = 3600.0;
 
 const SECOND_NS: f64 = 1e9;
 
-/// A shorter rest at the end, in seconds, is rounding and gets no row.
+/// A remainder at the end that is shorter than this, in seconds, is rounding and gets no row.
 const SHORTEST_REST: f64 = 0.01;
 
 /// The rows of all runs of a case.
@@ -225,7 +226,7 @@ fn seconds_of_run(case: &Case, ran: &CaseRun) -> Vec<Second> {
     let span = (to - from) as f64;
     let step = SECOND_NS * (span / SECOND_NS / MOST_ROWS).ceil().max(1.0);
     let count = (span / step - SHORTEST_REST).ceil().max(1.0) as usize;
-    // A device does not count by stream. Its rows are shown with each stream.
+    // A device does not count streams separately, so each stream shows the device's rows.
     let device = case.has_storage().then(|| Course::from_run(ran, &case.tops().ok()?).ok()).flatten();
     let end_of = |i: usize| if i + 1 == count { span } else { step * (i + 1) as f64 };
     let ours = own_work_by_row(ran, from, count, step);
@@ -252,7 +253,7 @@ fn seconds_of_run(case: &Case, ran: &CaseRun) -> Vec<Second> {
     ours.into_iter().enumerate().map(second).collect()
 }
 
-/// Fathom's part of a row.
+/// fathom's part of a row.
 #[derive(Clone, Default)]
 struct OwnWork {
     ops: f64,
@@ -260,7 +261,7 @@ struct OwnWork {
     p99_ns: Option<u64>,
 }
 
-/// Divides every interval among the rows that it overlaps. The last row also has everything after its end.
+/// Divides every interval among the rows that it overlaps. The last row also includes operations after its end.
 fn own_work_by_row(ran: &CaseRun, from: u64, count: usize, step: f64) -> Vec<OwnWork> {
     let mut out = vec![OwnWork::default(); count];
     for row in rows_of(ran) {
@@ -286,7 +287,7 @@ fn own_work_by_row(ran: &CaseRun, from: u64, count: usize, step: f64) -> Vec<Own
 /// Largest number of points of a result. A page cannot draw more.
 const MOST_POINTS: usize = 3000;
 
-/// Largest number of runs with tails of their own. A drawing cannot distinguish more.
+/// Maximum number of runs that get their own tail. A plot cannot distinguish more.
 const MOST_TAILS: usize = 40;
 
 /// Entries of a tail for each factor of ten.

@@ -1,8 +1,9 @@
 //! Traffic of other processes: requests and bytes on the disks below the targets that were not fathom's.
 //!
-//! 1. It covers the disks of the targets and every disk below, which a loop device, a volume or an array shares with others.
-//! 2. Fathom's own part is the charge of its cgroup. The kernel charges a request to the process that caused it on every disk that the
-//!    request passes, even if a thread of a loop device forwards it.
+//! 1. It covers the disks of the targets and every disk below them, which a loop device, a volume or an array shares
+//!    with other users.
+//! 2. fathom's own part is the charge of its cgroup. The kernel charges a request to the process that caused it on
+//!    every disk that the request passes, even if a thread of a loop device forwards it.
 //! 3. Late write-back and the journal below a loop device are charged to no process. So writes on lower disks count as traffic of others
 //!    only if the session writes nothing, not even a test file.
 //! 4. Read-ahead that no operation used is fathom's own traffic.
@@ -41,9 +42,9 @@ pub(crate) struct Traffic {
     /// Bytes written beyond fathom's own that may belong to other processes, or to the file system and its journal. `write` does not include
     /// them.
     pub(crate) unattributed_bytes: u64,
-    /// All traffic of the disks.
+    /// Total traffic of the disks.
     pub(crate) total: BlockFlow,
-    /// Whether fathom's part is what fathom issued, because the kernel charged nothing.
+    /// Whether fathom's part was inferred from the issued operations, because the kernel charged nothing.
     pub(crate) inferred: bool,
     /// Share of the runs' time in which a request was in flight, on the busiest disk.
     pub(crate) busy_share: f64,
@@ -56,7 +57,7 @@ impl Traffic {
     }
 }
 
-/// Fathom's part of the traffic of a disk.
+/// fathom's part of the traffic of a disk.
 struct OwnTraffic {
     read: Amount,
     write: Amount,
@@ -66,9 +67,9 @@ struct OwnTraffic {
 /// Returns the traffic of other processes on the disks of the targets, then on each disk below.
 ///
 /// # Errors
-/// For each disk: why it was not counted, or why fathom's part cannot be separated.
+/// For each disk, why it was not counted, or why fathom's part cannot be separated.
 pub(crate) fn of_others(case: &Case) -> Vec<Known<Traffic>> {
-    // A device does not count by stream, so the traffic of all its streams is fathom's.
+    // A device does not count streams separately, so the traffic of all its streams counts as fathom's.
     let case = &case.with_sharers();
     std::iter::once(traffic_of_shared_disks(case))
         .chain(lower_disks(case).iter().map(|disk| disk.traffic(case)))
@@ -122,7 +123,8 @@ pub(crate) fn session_writes(case: &Case) -> bool {
 fn own_traffic(case: &Case) -> Known<OwnTraffic> {
     let issued = (case.issued(Kind::Read), case.issued(Kind::Write));
     match case.own() {
-        // With v1 the kernel charges the write-back of fathom's pages to the root cgroup, so the issued bytes may be more.
+        // With cgroup v1, the kernel charges the write-back of fathom's pages to the root cgroup, so the issued bytes
+        // may exceed the charge.
         Ok(own) => Ok(OwnTraffic {
             read: Amount { ops: own.ios[0], bytes: own.bytes[0] },
             write: Amount { ops: own.ios[1].max(issued.1.ops), bytes: own.bytes[1].max(issued.1.bytes) },
@@ -154,13 +156,13 @@ fn excess(device: BlockFlow, ours: Amount) -> Amount {
 /// A disk below the disks of the targets.
 struct LowerDisk<'a> {
     disk: &'a Layer,
-    /// The layers directly above it.
+    /// The layers directly above the disk.
     above: Vec<&'a Layer>,
-    /// A layer above it that reads and writes for itself.
+    /// A layer above the disk that reads and writes for itself.
     busy: Option<&'a Layer>,
 }
 
-/// Every such disk once, from the top down. Empty if the disks above are unknown.
+/// Returns every disk below the disks of the targets once, from the top down. Empty if the disks above are unknown.
 fn lower_disks<'a>(case: &Case<'a>) -> Vec<LowerDisk<'a>> {
     let shared = case.shared().unwrap_or_default();
     let mut out: Vec<LowerDisk> = Vec::new();
@@ -169,7 +171,7 @@ fn lower_disks<'a>(case: &Case<'a>) -> Vec<LowerDisk<'a>> {
     }
     for place in case.places() {
         for (at, disk) in place.layers.iter().enumerate() {
-            // A partition's disk counts its traffic.
+            // The disk of a partition counts the partition's traffic.
             if disk.kind == LayerKind::Partition || shared.iter().any(|l| l.stat_file == disk.stat_file) {
                 continue;
             }
@@ -188,7 +190,7 @@ fn lower_disks<'a>(case: &Case<'a>) -> Vec<LowerDisk<'a>> {
     out
 }
 
-/// The layer above the one at this index that reads or writes for itself.
+/// Returns the layer above the one at this index that reads or writes for itself.
 fn independent_layer_above(place: &Place, at: usize) -> Option<&Layer> {
     let mut over = BTreeSet::from([at]);
     // Layers come before the layers below them.
@@ -237,7 +239,7 @@ impl LowerDisk<'_> {
         let charged = charged.and_then(|own| self.refuse_zero_charges(case, done.read, carried.read, own));
         let (ours, inferred) = match charged {
             Ok(own) => (own, false),
-            // A file system and perhaps a cache between a loop device and its disk are not visible.
+            // The file system between a loop device and its disk, and perhaps a cache, are not visible.
             Err(why) if self.above.iter().any(|l| l.kind == LayerKind::Loop) => {
                 return Err(format!(
                     "traffic of other processes on {name} cannot be separated from fathom's: {why}"

@@ -16,9 +16,9 @@ const COUNTED_GUESS_NS: u64 = 300_000_000;
 /// The time that is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeLeft {
-    /// ns, as far as the plan determines them.
+    /// Time left in ns, as far as the plan determines it.
     pub ns: u64,
-    /// Whether it may take less.
+    /// Whether the measurement may end earlier.
     pub at_most: bool,
 }
 
@@ -42,12 +42,12 @@ pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
     let ns = ns.saturating_add((ns as f64 * repeats) as u64);
     let Some(budget_ns) = plan.budget_ns else { return TimeLeft { ns, at_most } };
     let spent_ns = done.last().map_or(plan.baseline_ns, |last| last.ended_ns);
-    // Tests that vary take all of the time.
+    // Tests with wide intervals are repeated until the budget is used up.
     let ns = if ns > 0 && matches!(plan.strategy, Strategy::Targets(_)) { u64::MAX } else { ns };
     TimeLeft { ns: ns.min(budget_ns.saturating_sub(spent_ns)), at_most: true }
 }
 
-/// Whether a budget limits the whole sweep, including its test files.
+/// Whether a budget limits the time of the whole sweep, including creating its test files.
 fn has_budget(grid: &Grid) -> bool {
     matches!(grid.search, Search::Adaptive { .. })
 }
@@ -86,7 +86,7 @@ pub fn cost(plan: &Plan) -> Cost {
         plan.targets.iter().enumerate().filter_map(|(at, target)| written_here(plan, at, target)).collect();
     let kept =
         plan.targets.iter().filter_map(|t| t.create).filter(|c| c.filling == Filling::Data).map(|c| c.bytes);
-    // Within a budget, making files and repeating runs take the time of other runs.
+    // Within a budget, creating files and repeating runs leaves less time for other runs.
     let in_budget = plan.budget_ns.is_some() || plan.study.grid().is_some_and(has_budget);
     let mut cost = Cost {
         time_ns: plan.baseline_ns.saturating_add(ns),
@@ -97,7 +97,7 @@ pub fn cost(plan: &Plan) -> Cost {
         ..Cost::default()
     };
     match plan.study.grid() {
-        // The results decide which cells get how many runs.
+        // The results decide how many runs each cell gets.
         Some(_) if plan.jobs.iter().any(|j| j.phases.iter().any(|p| writers(plan, p).next().is_some())) => {
             cost.unbounded_ns = ns;
         }
@@ -117,7 +117,7 @@ fn add_runs(plan: &Plan, cost: &mut Cost) {
         for phase in &job.phases {
             if is_counted(phase) {
                 cost.counted = true;
-                // Its time was only a guess.
+                // The time of the phase was only a guess.
                 cost.time_ns = cost.time_ns.saturating_sub(guess_ns(phase).saturating_mul(runs.into()));
             }
             add_writes(plan, phase, times, cost);
@@ -125,7 +125,7 @@ fn add_runs(plan: &Plan, cost: &mut Cost) {
     }
 }
 
-/// Adds the bytes written before the first run, and the rounds that end by their time.
+/// Adds the bytes that preconditioning writes, and the time of its rounds.
 fn precondition(plan: &Plan, cost: &mut Cost) {
     let Some(planned) = &plan.precondition else { return };
     for fill in &planned.fills {
@@ -188,7 +188,7 @@ fn most_bytes(stream: &Stream, phase: &Phase) -> Option<u64> {
         }
         Pace::Closed | Pace::Open { .. } => None,
     };
-    // The warm-up does not count for a stop rule.
+    // The stop rule does not count the warm-up, so it limits the written bytes only without one.
     let ends = phase.warmup_ns == 0;
     let by_count = stream.limit.operations.filter(|_| ends).map(|n| n.saturating_mul(largest));
     let by_bytes = stream.limit.bytes.filter(|_| ends);

@@ -1,6 +1,6 @@
 //! Disturbed runs: what other processes did during a run, whether that disturbed it, and whether it is repeated.
 //!
-//! What disturbs a run:
+//! Whether a run is disturbed:
 //! 1. The decision is made once, while measuring, and stored in the record.
 //! 2. It depends only on what others did, never on the result of the run: repeating slow runs would report a faster device.
 //! 3. It does not depend on the share of others either: that would keep the fast runs, whose own traffic makes the share small. So only the
@@ -29,7 +29,7 @@ use model::{Known, record};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Disturbance is the rule on this machine from this part of all attempts on, as a divisor.
+/// Divisor: if at least this part of all attempts is disturbed, disturbance is the rule on this machine.
 const THIRD: usize = 3;
 
 /// Fewest disturbed runs for disturbance to be the rule.
@@ -39,7 +39,7 @@ const FEWEST: usize = 2;
 pub(crate) const BYTES_PER_S: f64 = 10e6;
 pub(crate) const IOS_PER_S: f64 = 200.0;
 
-/// Traffic up to which even a short run is not disturbed: a journal commit.
+/// Traffic that never disturbs a run, even a short one: a journal commit.
 pub(crate) const FLOOR_BYTES: u64 = 4 << 20;
 pub(crate) const FLOOR_IOS: u64 = 100;
 
@@ -49,9 +49,9 @@ pub(crate) const STOLEN_ABOVE: f64 = 0.01;
 /// Stolen ticks that may be rounding.
 const ROUNDING: u64 = 1;
 
-/// What other processes did during the runs of a case: each kind, or why it is unknown.
+/// Disturbances by other processes during the runs of a case, each with its value or why it is unknown.
 pub(crate) struct Outside {
-    /// On each disk, from the top down.
+    /// Traffic of other processes on each disk, from the top down.
     foreign: Vec<Known<Foreign>>,
     /// Stolen ticks and all ticks of all CPUs.
     ticks: Known<[u64; 2]>,
@@ -74,7 +74,7 @@ impl Outside {
         Self { foreign: foreign(case), ticks: ticks(case), limits: limits(case) }
     }
 
-    /// Why some of it is unknown.
+    /// Returns why some of the disturbances are unknown.
     pub(crate) fn unseen(&self) -> Vec<&str> {
         let reasons = [self.ticks.as_ref().err(), self.limits.as_ref().err()].into_iter().flatten();
         let foreign = self.foreign.iter().filter_map(|f| f.as_ref().err());
@@ -83,7 +83,7 @@ impl Outside {
         out
     }
 
-    /// The part that disturbs a run.
+    /// Returns the disturbances that are large enough to disturb a run.
     fn disturbances(&self) -> Vec<Disturbance> {
         let foreign = self.foreign.iter().filter_map(|f| f.as_ref().ok()).find_map(Foreign::disturbs);
         let stolen = self.ticks.as_ref().ok().and_then(|[stolen, all]| {
@@ -110,7 +110,7 @@ impl Foreign {
         }
     }
 
-    /// The disturbance, if the traffic is enough for one.
+    /// Returns the disturbance, if the traffic is large enough.
     pub(crate) fn disturbs(&self) -> Option<Disturbance> {
         let above = |n: u64, floor: u64, rate: f64| n > floor && n as f64 > rate * self.seconds;
         let disturbs = self.seconds > 0.0
@@ -205,9 +205,9 @@ pub fn disturbances(record: &Record) -> Vec<Disturbance> {
 /// Other processes that used a disk before the first run, while fathom only watched.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbour {
-    /// Its traffic, on one disk of the targets.
+    /// Traffic of the processes on one disk of the targets.
     pub by: Disturbance,
-    /// The processes that moved most data, if they are visible: `dd (4711)`.
+    /// The processes that moved the most data, if they are visible: `dd (4711)`.
     pub processes: Vec<String>,
 }
 
@@ -248,7 +248,7 @@ pub(super) struct Repeat {
 }
 
 impl Repeat {
-    /// The decision to measure it.
+    /// Returns the decision to measure this repeat.
     pub(super) fn measure(&self) -> Next {
         let Attempt { job, repeat, attempt, offered_iops, .. } = self.at;
         Next::Measure { job, repeat, attempt, offered_iops }
@@ -257,7 +257,7 @@ impl Repeat {
     /// Whether the repeat comes before the run `otherwise`.
     fn is_due(&self, otherwise: &Next, strategy: Strategy) -> bool {
         let over = match (otherwise, strategy) {
-            // As soon as the test has run on all targets.
+            // The repeat is due as soon as the test has run on all targets.
             (Next::Measure { job, .. }, Strategy::Targets(layout)) => {
                 layout.group(*job) != layout.group(self.at.job)
             }
@@ -269,7 +269,7 @@ impl Repeat {
 }
 
 impl Summary {
-    /// The attempt that this run was.
+    /// Returns which attempt this run was.
     pub fn attempt(&self) -> Attempt {
         Attempt {
             job: self.job,
@@ -301,7 +301,7 @@ pub(super) fn next(done: &[Summary], budget: &Budget, otherwise: Next) -> Next {
 
 /// Returns the disturbed runs that are still to be repeated, the next one first.
 pub(super) fn waiting(done: &[Summary], budget: &Budget) -> Vec<Repeat> {
-    // One more round would change the state of the device.
+    // A repeat would change the state of the device.
     if matches!(budget.strategy, Strategy::Steady { .. }) || done.iter().all(|s| s.disturbed.is_none()) {
         return Vec::new();
     }

@@ -47,7 +47,7 @@ const STEP_OUT: f64 = 1.03;
 /// Ratio of neighbouring loads at which single runs end and proofs begin.
 const ROUGH: f64 = 1.1;
 
-/// Ratio of the proven load and the next unproven one at which the answer is known.
+/// Ratio of the proven load to the next unproven load at which the answer is known.
 const NARROW: f64 = 1.03;
 
 /// Runs of a load, as a multiple of `--runs`, after which it remains unproven.
@@ -102,7 +102,7 @@ pub(super) fn next(done: &[Summary], budget: &Budget, target: &LatencyTarget) ->
 
 /// The load of the next run; `None` if the answer is known.
 fn next_load(points: &[Point], budget: &Budget, target: &LatencyTarget, capacity: f64) -> Option<u64> {
-    // The answer comes first. The time limit may cut the curve.
+    // Answer the question about the target first, because the time may run out before the curve is complete.
     if target.latency_ns.is_some() {
         let search = Search { points, target, capacity, runs: budget.runs };
         let required = budget.required_loads.iter().copied().find(|load| search.is_undecided(*load));
@@ -118,7 +118,7 @@ fn next_load(points: &[Point], budget: &Budget, target: &LatencyTarget, capacity
         .or_else(|| knee_load(points, capacity))
 }
 
-/// The estimated number of runs to come, of the closed loop and of the open loop.
+/// Returns the estimated number of remaining runs, of the closed loop and of the open loop.
 pub(super) fn left(done: &[Summary], budget: &Budget, target: &LatencyTarget) -> Vec<u32> {
     if matches!(next(done, budget, target), Next::Done(_)) {
         return vec![0, 0];
@@ -127,7 +127,7 @@ pub(super) fn left(done: &[Summary], budget: &Budget, target: &LatencyTarget) ->
     let open = done.len() - closed;
     let runs = budget.runs as usize;
     let search = if target.latency_ns.is_some() { TYPICAL_SEARCH } else { 0 };
-    // Most knees need two more loads.
+    // Finding the knee usually takes two more loads.
     let curve = if target.curve { (SHARES.len() + 2) * runs } else { 0 };
     let to_come = (search + curve).saturating_sub(open).max(1);
     vec![runs.saturating_sub(closed) as u32, to_come as u32]
@@ -164,7 +164,7 @@ impl Point<'_> {
         self.runs.len() as u32
     }
 
-    /// Whether the load is above the limit of the cgroup. The limit allows a burst, which a short run mistakes for the rate.
+    /// Whether the load is above the limit of the cgroup. The limit allows a burst, which a short run mistakes for the lasting rate.
     fn is_above_limit(&self) -> bool {
         self.limit_iops.is_some_and(|limit| self.offered as f64 > limit)
     }
@@ -180,8 +180,8 @@ impl Point<'_> {
         done <= 0.0 || falls_short(done, self.offered as f64, time, target.arrivals)
     }
 
-    /// Whether the load meets the latency target, by the exact bound for its operations; `None` if both is possible. Ignores the variation
-    /// between runs.
+    /// Returns whether the load meets the latency target by the exact bound for the number of operations; `None` if
+    /// both answers are possible. Ignores the variation between runs.
     fn is_clear(&self, target: &LatencyTarget) -> Option<bool> {
         let most_ns = target.latency_ns?;
         if self.is_overloaded(target) {
@@ -249,13 +249,13 @@ struct Search<'p> {
 /// The evidence about a load.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Evidence {
-    /// Its runs prove that it meets the target, or that it misses it.
+    /// The runs prove that the load meets the target, or that it misses it.
     Proven(bool),
     /// A proof needs more runs, but the operations already show the expected answer.
     Clear(bool),
-    /// A proof needs more runs, and both answers are possible.
+    /// A proof needs more runs, and both answers are still possible.
     Open,
-    /// All its runs together prove nothing.
+    /// The load has all its runs, and they prove neither answer.
     Failed,
 }
 
@@ -271,7 +271,7 @@ impl Search<'_> {
         let best = lower.iter().rposition(|p| self.known(p) == Evidence::Proven(true));
         let upper: Vec<&Point> = self.points.iter().skip(best.unwrap_or(0)).rev().collect();
         let ends = [self.next_of_end(&lower, true), self.next_of_end(&upper, false)];
-        // The lower end is the answer, and gets two runs of three.
+        // The lower end is the answer, so it gets two of three runs.
         let runs: u32 = self.points.iter().map(Point::count).sum();
         let [first, second] = if runs % 3 == 2 { [ends[1], ends[0]] } else { ends };
         first.or(second)
@@ -308,7 +308,7 @@ impl Search<'_> {
         let open = &inner[..inner.iter().position(is_blocked).unwrap_or(inner.len())];
         let blocked = inner.get(open.len()).map(|p| p.offered);
         let Some(next) = open.first().map(|p| p.offered).or(blocked) else {
-            // Every load up to the highest one meets the target, or every load down to the lowest one misses it.
+            // All loads up to the highest meet the target, or all loads down to the lowest miss it.
             let further = if wanted { self.fresh(self.above(end.offered)) } else { None };
             return further.or_else(|| is_unproven.then_some(end.offered));
         };
@@ -321,7 +321,7 @@ impl Search<'_> {
             return Some(end.offered);
         }
         let blocked = blocked.or(open.last().map(|p| p.offered))?;
-        // The answer is the lower end, so the upper one may be less exact.
+        // The answer is the lower end, so the upper end may be less exact.
         if gap(blocked) <= if wanted { NARROW.ln() } else { 2.0 * NARROW.ln() } {
             return None;
         }
@@ -338,7 +338,7 @@ impl Search<'_> {
         if !wanted {
             return self.fresh(self.above(outermost));
         }
-        // The first load of a slow device needs several runs before its percentile can be known.
+        // On a slow device, the first load needs several runs before its percentile can be known.
         if inward
             .first()
             .is_some_and(|p| self.known(p) == Evidence::Open && p.has_too_few_operations(self.target))
@@ -350,7 +350,7 @@ impl Search<'_> {
             0 => OUTWARDS,
             count => STEP_OUT.powi(1 << (count - 1).min(8)),
         };
-        // If no lower load is left, the lowest undecided one gets more runs.
+        // If no lower load is left, the lowest undecided load gets more runs.
         let undecided = || inward.iter().find(|p| self.known(p) == Evidence::Open).map(|p| p.offered);
         self.fresh(outermost as f64 / factor).or_else(undecided)
     }
@@ -371,7 +371,8 @@ impl Search<'_> {
         }
     }
 
-    /// The load as a whole number, if it is in the range, was not offered yet, and there may be more loads.
+    /// Returns the load as a whole number if it is in the searched range, was not offered yet, and the number of loads
+    /// is below the maximum.
     fn fresh(&self, load: f64) -> Option<u64> {
         let [least, most] = SEARCHED.map(|share| share * self.capacity);
         if (least..=most).contains(&load) { fresh(self.points, whole_number(load)) } else { None }
@@ -389,7 +390,7 @@ fn curve_load(points: &[Point], budget: &Budget, capacity: f64) -> Option<u64> {
     })
 }
 
-/// Loads are whole numbers, and none is zero.
+/// Rounds a load to a whole number of at least 1.
 fn whole_number(iops: f64) -> u64 {
     (iops.round() as u64).max(1)
 }
@@ -407,7 +408,7 @@ pub(crate) fn costs(points: &[Point]) -> Vec<Cost> {
     points.iter().filter_map(cost).collect()
 }
 
-/// The load, if it was not offered yet and there may be more loads.
+/// Returns the load if it was not offered yet and the number of loads is below the maximum.
 fn fresh(points: &[Point], rate: u64) -> Option<u64> {
     (points.len() < MOST_LOADS && points.iter().all(|p| p.offered != rate)).then_some(rate)
 }

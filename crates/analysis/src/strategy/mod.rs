@@ -21,7 +21,7 @@ use model::verdict::Limit;
 pub struct Budget {
     /// Number of jobs.
     pub jobs: usize,
-    /// Times that each job is measured.
+    /// Number of times that each job is measured.
     pub runs: u32,
     /// The rule that decides what to measure next.
     pub strategy: Strategy,
@@ -29,9 +29,9 @@ pub struct Budget {
     pub seed: u64,
     /// Whether runs of one round are compared with each other.
     pub paired: bool,
-    /// The most attempts at a run that other processes disturb.
+    /// Maximum number of attempts at a run that other processes disturb.
     pub attempts: u32,
-    /// When no further run begins, in ns since the start of the session; `None` if nothing limits the time.
+    /// Time in ns since the start of the session after which no run begins; `None` for no limit.
     pub ends_ns: Option<u64>,
     /// A number for each job. Jobs with the same number are measured one after another in each round, so that a slow drift of the device
     /// is the same for all of them. Empty if all jobs are mixed.
@@ -78,9 +78,9 @@ pub enum Next {
     Measure {
         /// Index of the job.
         job: usize,
-        /// How many times it was measured before.
+        /// Number of earlier runs of the job.
         repeat: u32,
-        /// How many attempts at this run there were before, because others disturbed it.
+        /// Number of earlier, disturbed attempts at this run.
         attempt: u32,
         /// Operations per second to offer in an open loop instead of the job's pace.
         offered_iops: Option<u64>,
@@ -92,9 +92,9 @@ pub enum Next {
 /// The work that remains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// Runs of each job.
+    /// Remaining runs of each job.
     pub runs: Vec<u32>,
-    /// Whether the strategy may end before all of them.
+    /// Whether the strategy may end before all these runs.
     pub at_most: bool,
     /// The number of these runs that repeat a disturbed run.
     pub repeats: u32,
@@ -113,10 +113,10 @@ pub fn next(done: &[Summary], budget: &Budget) -> Next {
     }
 }
 
-/// The next run by the runs that count, without repeats.
+/// Returns the next run according to the runs that count, without repeats.
 fn next_undisturbed(done: &[Summary], budget: &Budget) -> Next {
     match budget.strategy {
-        // A settling session gets its number of runs from its budget.
+        // With `--settle`, the budget already has the number of runs.
         Strategy::Fixed | Strategy::Settle { .. } => repeats::next_in_rounds(done, budget),
         Strategy::Targets(layout) => targets::next(done, done, budget, layout),
         Strategy::Limit(latency_target) => limit::next(done, budget, &latency_target),
@@ -132,7 +132,7 @@ pub fn left(done: &[Summary], budget: &Budget) -> Left {
         left.repeats += 1;
         left.runs.iter_mut().skip(repeat.at.job).take(1).for_each(|runs| *runs += 1);
     }
-    // The runs that the first ones may call for.
+    // Add the runs that the first runs may call for.
     if let Strategy::Settle { at_most } = budget.strategy {
         left.runs.iter_mut().for_each(|runs| *runs += at_most.saturating_sub(budget.runs));
         left.at_most = true;
@@ -140,7 +140,7 @@ pub fn left(done: &[Summary], budget: &Budget) -> Left {
     left
 }
 
-/// The remaining work by the runs that count, without repeats.
+/// Returns the remaining work according to the runs that count, without repeats.
 fn left_undisturbed(done: &[Summary], budget: &Budget) -> Left {
     let rates = (0..budget.jobs).map(|job| rates(done, job));
     let (runs, at_most): (Vec<u32>, bool) = match budget.strategy {
@@ -164,7 +164,7 @@ fn left_undisturbed(done: &[Summary], budget: &Budget) -> Left {
     Left { runs, at_most, repeats: 0 }
 }
 
-/// Runs up to a limit, if the job is open.
+/// Returns the remaining runs up to a limit; 0 if the job is complete.
 fn until(rates: &[f64], at_most: u32, is_open: bool) -> u32 {
     if is_open { at_most.saturating_sub(rates.len() as u32) } else { 0 }
 }
@@ -209,7 +209,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
             Strategy::Fixed | Strategy::Limit(_) | Strategy::Targets(_) => None,
             Strategy::Precision { share, .. } => repeats::precision_note(&job.name, &rates, share),
             Strategy::Steady { at_most } => repeats::steady_note(&job.name, &rates, at_most),
-            // One note for all jobs.
+            // A single note covers all jobs.
             Strategy::Settle { .. } => repeats::settle_note(plan, rates.len() as u32).filter(|_| at == 0),
         }
     };
@@ -220,7 +220,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     plan.jobs.iter().enumerate().filter_map(note_of).chain(targets_note).collect()
 }
 
-/// Jobs in words, counted from 1 as people do: `jobs 1, 3 and 4`.
+/// Lists jobs, numbered from 1: `jobs 1, 3 and 4`.
 fn jobs_in_words(jobs: &[usize]) -> String {
     let numbers: Vec<String> = jobs.iter().map(|j| (j + 1).to_string()).collect();
     match numbers.as_slice() {

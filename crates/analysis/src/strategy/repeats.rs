@@ -7,9 +7,10 @@
 //!    Analysis, section 9.4.1). So there is a minimum number of runs, and the interval must be narrow twice: after the last run and after
 //!    the one before. A simulation below checks the remaining error.
 //! 3. `Steady`: a job is measured round after round until its rate no longer drifts (`stats::steady_state`).
-//! 4. `Settle`: after the first runs, once as many more as these call for to decide the gates (C. Stein, "A Two-Sample Test for a Linear
-//!    Hypothesis Whose Power is Independent of the Variance", Annals of Mathematical Statistics 16, 1945). A gate that decides after every
-//!    run would pass by luck sooner or later. So a gate decides at most twice, and errs half as often each time.
+//! 4. `Settle`: after the first runs, one more set of runs, as many as should decide the gates (C. Stein, "A Two-Sample
+//!    Test for a Linear Hypothesis Whose Power is Independent of the Variance", Annals of Mathematical Statistics 16,
+//!    1945). A gate that decides after every run would pass by luck sooner or later. So a gate decides at most twice,
+//!    and each decision may err only half as often.
 
 use crate::strategy::{Budget, Next, Summary, jobs_in_words, rates};
 use model::comparison::{Comparison, Passing};
@@ -28,7 +29,8 @@ pub(super) fn next_in_rounds(done: &[Summary], budget: &Budget) -> Next {
     })
 }
 
-/// The next run among the open jobs, by their rates; `None` without one. The jobs with the fewest runs come first.
+/// Returns the next run of the jobs that need more runs according to their rates; `None` if no job does. The jobs with
+/// the fewest runs come first.
 pub(super) fn next_among(
     done: &[Summary],
     budget: &Budget,
@@ -44,7 +46,7 @@ pub(super) fn next_among(
     Some(Next::Measure { job, repeat, attempt: 0, offered_iops: None })
 }
 
-/// The numbers below `count` in the random order of a round (Fisher and Yates).
+/// Returns the numbers below `count` in the random order of a round (Fisher and Yates).
 pub(super) fn shuffled(count: usize, seed: u64, round: u32) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     let mut state = split_mix(seed ^ split_mix(u64::from(round)));
@@ -70,7 +72,8 @@ pub(super) fn order(budget: &Budget, repeat: u32) -> Vec<usize> {
 /// The most rates that a note lists.
 const SHOWN: usize = 25;
 
-/// The next round of the first job that is not steady. One job after another: rounds of other jobs in between would let the device rest.
+/// Returns the next round of the first job that is not steady. Jobs are measured one after another, because rounds of
+/// other jobs in between would let the device rest.
 pub(super) fn next_until_steady(done: &[Summary], budget: &Budget, at_most: u32) -> Next {
     let open = |job: &usize| is_unsteady(&rates(done, *job), at_most);
     if let Some(job) = order(budget, 0).into_iter().find(open) {
@@ -86,7 +89,7 @@ pub(super) fn next_until_steady(done: &[Summary], budget: &Budget, at_most: u32)
     )
 }
 
-/// The end of a strategy: which jobs achieved its aim, and which did not within the most runs.
+/// Describes the end of a strategy: which jobs reached its goal, and which did not within the maximum number of runs.
 fn end_of_jobs(
     done: &[Summary],
     budget: &Budget,
@@ -129,7 +132,7 @@ pub(super) fn steady_note(job: &str, rates: &[f64], at_most: u32) -> Option<Stri
     })
 }
 
-/// The number of last runs after each of which the interval must be narrow.
+/// Number of runs in a row after which the interval must be narrow.
 const IN_A_ROW: usize = 2;
 
 /// The next run of the jobs whose interval is too wide.
@@ -148,7 +151,7 @@ pub(super) fn needs_runs_for_precision(rates: &[f64], at_least: u32, share: f64,
     runs < at_least || (runs < at_most && !is_reached(rates, share))
 }
 
-/// Whether the interval of these rates is narrow enough, and was so before the last one.
+/// Whether the interval of these rates is narrow enough, and already was before the last rate.
 fn is_reached(rates: &[f64], share: f64) -> bool {
     let narrow = |runs: usize| half_share(rates.get(..runs).unwrap_or_default()).is_some_and(|h| h <= share);
     rates.len() >= IN_A_ROW && (0..IN_A_ROW).all(|back| narrow(rates.len() - back))
@@ -177,7 +180,7 @@ pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<Str
         Some(needed) if needed > runs as u32 => {
             format!("about {needed} would be enough if they vary like these")
         }
-        // Narrow once but not yet twice, or interrupted.
+        // The interval was narrow only once, or the session was interrupted.
         Some(_) => "one or two more would show it".into(),
         None => {
             format!("more than {} would be needed; longer ones may vary less (--time)", intervals::MOST_RUNS)
@@ -193,8 +196,8 @@ fn needed(rates: &[f64], share: f64) -> Option<u32> {
     intervals::runs(variance(&rates.iter().map(|r| r.ln()).collect::<Vec<_>>()), share)
 }
 
-/// The total number of runs of each workload that should decide the gates, at most `at_most` of the plan. `None` if the first runs
-/// decided, if more runs would not help, or if the plan does not settle.
+/// Returns the total number of runs of each workload that should decide the gates, limited to `at_most` of the plan.
+/// `None` if the first runs decided, if more runs would not help, or without `--settle`.
 pub fn runs(report: &Report, plan: &Plan) -> Option<u32> {
     let Strategy::Settle { at_most } = plan.strategy else { return None };
     report.answer.as_ref().filter(|a| a.word == AnswerWord::Inconclusive)?;
@@ -205,7 +208,7 @@ pub fn runs(report: &Report, plan: &Plan) -> Option<u32> {
     Some(needed.min(at_most)).filter(|runs| *runs > plan.runs)
 }
 
-/// The runs that a gate between two sides calls for; `None` if more runs would not give it a number.
+/// Returns the number of runs that a gate between two sides needs; `None` if more runs would not decide it.
 fn runs_for_sides(comparison: &Comparison, at_most: u32) -> Option<u32> {
     let gate = comparison.gate.as_ref().filter(|g| g.outcome == Passing::Undecided)?;
     let has_number =
@@ -213,13 +216,13 @@ fn runs_for_sides(comparison: &Comparison, at_most: u32) -> Option<u32> {
     has_number.then(|| gate.runs_needed.unwrap_or(at_most))
 }
 
-/// The note that a second round was needed; `None` if the first runs decided.
+/// Notes that a second set of runs was needed; `None` if the first runs decided.
 pub(super) fn settle_note(plan: &Plan, measured: u32) -> Option<String> {
     let first = plan.runs;
     (measured > first).then(|| {
         format!(
-            "settle: {first} runs could not decide, so {measured} were measured in all, as many as the \
-             first ones called for; the 95 % confidence covers both rounds"
+            "settle: the first {first} runs did not decide, so {measured} runs were measured in total; the 95 % \
+             confidence covers both sets"
         )
     })
 }
@@ -469,8 +472,7 @@ fn remaining_runs_include_those_that_may_be_called_for() {
 fn a_note_mentions_the_second_round() {
     let plan = Fixture::honest().record().header.plan;
     assert_eq!(settle_note(&plan, plan.runs), None);
-    assert!(
-        settle_note(&plan, 23)
-            .is_some_and(|note| note.contains("5 runs could not decide, so 23 were measured in all"))
-    );
+    assert!(settle_note(&plan, 23).is_some_and(|note| {
+        note.contains("the first 5 runs did not decide, so 23 runs were measured in total")
+    }));
 }

@@ -8,7 +8,8 @@
 //!    single stall does not rule a cell out. An exhaustive search has as many passes as the plan has runs, and nothing else.
 //! 2. Then each round measures the contenders: the best cell, and those that may be faster by more than the tolerance (`race`). A race
 //!    ends without contenders, or when the time is up.
-//! 3. Then the winner, cheaper cells that seem as fast, and settings of well-known programs get five fresh runs each, in turns.
+//! 3. Then the winner, cheaper cells that seem equally fast, and settings of well-known programs get five fresh runs
+//!    each, in turns.
 //!
 //! The cells of each work race among themselves. The race with the fewest runs comes next.
 //!
@@ -31,13 +32,14 @@ use stats::{sample, steady_state};
 /// Runs of a work between two runs of its reference cell.
 pub const REFERENCE_EVERY: usize = 12;
 
-/// Part of the budget, as a divisor, in which the first pass has to fit so that a second one follows.
+/// Divisor: if the first pass took at most this part of the budget, a second pass follows.
 const FIRST_PASS: u64 = 3;
 
 /// The longest recommended budget: within a longer time the device changes.
 const MOST_BUDGET_NS: f64 = 3_600e9;
 
-/// The time of a run after a race as a multiple of a mean run, as a fraction: runs of well-known programs take longer.
+/// Time of a run after a race relative to the mean run, as a fraction. Runs with the settings of well-known programs
+/// take longer.
 const LONGER: (u64, u64) = (5, 4);
 
 /// A search with its runs so far.
@@ -50,7 +52,7 @@ pub struct Search<'g> {
     /// One per work, in the order of the grid.
     pub races: Vec<Race>,
     done: usize,
-    /// The time of all runs with everything around them, in ns.
+    /// Total time of all runs in ns, including preparation and pauses.
     spent_ns: u64,
     /// When the last run ended, in ns since the start of the session.
     ended_ns: u64,
@@ -127,7 +129,7 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// Whether an open race must end now, because the rest of the time is needed for the fresh runs.
+    /// Whether an open race must end now, because the remaining time is needed for fresh runs.
     fn must_close(&self, race: &Race) -> bool {
         let How::Adaptive { budget_ns } = self.grid.search else { return false };
         race.closed.is_none()
@@ -178,12 +180,12 @@ impl<'g> Search<'g> {
         self.lanes().filter(|l| l.job == job).map(Lane::tries).sum()
     }
 
-    /// ns of a run with everything around it; `run_ns` if none was measured yet.
+    /// Returns the mean time of a run in ns, including preparation and pauses; `run_ns` if no run was measured yet.
     pub(super) fn each_ns(&self, run_ns: u64) -> u64 {
         self.spent_ns.checked_div(self.done as u64).unwrap_or(run_ns)
     }
 
-    /// ns that are left; a run takes `run_ns` if none was measured yet.
+    /// Returns the remaining time in ns; a run is assumed to take `run_ns` if no run was measured yet.
     pub fn left_ns(&self, run_ns: u64) -> u64 {
         let each = self.each_ns(run_ns);
         let finals = self.races.iter().map(Race::finals).sum::<usize>() as u64;
@@ -205,7 +207,7 @@ impl<'g> Search<'g> {
         !self.time_is_up() && (self.to_come() == 0 || is_over())
     }
 
-    /// Missing runs of the passes through all cells.
+    /// Returns the number of missing runs in the passes through all cells.
     pub(super) fn to_come(&self) -> usize {
         let cells = self.races.iter().flat_map(|r| &r.lanes).filter(|l| !l.failed);
         cells.map(|l| self.least().saturating_sub(l.tries())).sum()
@@ -239,7 +241,8 @@ impl<'g> Search<'g> {
         if self.grid.search == How::Exhaustive { self.runs } else { 1 }
     }
 
-    /// The due cell of a round: first the passes through all cells, then the race with the fewest runs. The order within a round is random.
+    /// Returns the cell that is due in the current round: first in the passes through all cells, then in the race with
+    /// the fewest runs. The order within a round is random.
     fn due(&self) -> Option<usize> {
         let draw =
             |race: &Race, job: usize| split_mix(self.seed ^ split_mix((race.round << 32 | job) as u64));
@@ -283,8 +286,8 @@ impl<'g> Search<'g> {
         each.saturating_mul(finals as u64) / LONGER.1 * LONGER.0
     }
 
-    /// A budget that should prove that no cell is faster than its work's winner by more than the tolerance, by the runs so far. `None` if no
-    /// reasonable budget does, or in a search without a budget.
+    /// Estimates from the runs so far a budget that should prove that no cell is faster than its work's winner by more
+    /// than the tolerance. `None` if no reasonable budget would, or in a search without a budget.
     pub fn sufficient_budget_ns(&self) -> Option<u64> {
         let How::Adaptive { budget_ns } = self.grid.search else { return None };
         let each = self.spent_ns as f64 / self.done.max(1) as f64;
@@ -309,7 +312,7 @@ pub struct SweepProgress<'g> {
 /// The way through the grid.
 #[derive(Debug)]
 enum Mode<'g> {
-    /// Cells race, and the best is sought.
+    /// A search for the best cell by races.
     Race(Search<'g>),
     /// Cells in their order.
     InOrder(InOrder<'g>),
@@ -359,7 +362,8 @@ impl<'g> SweepProgress<'g> {
         Some(Attempt { job, repeat, attempt: 0, offered_iops: None, disturbed: false, complete: false })
     }
 
-    /// The runs that wait for a repeat; none for cells in order, because each run changes the device for the next.
+    /// Returns the runs that wait for a repeat; none for cells measured in order, because each run changes the device
+    /// for the next.
     fn waiting(&self) -> Vec<Repeat> {
         let Mode::Race(search) = &self.way else { return Vec::new() };
         let tried: Vec<Attempt> = self.tries.iter().map(|t| t.attempt).collect();
@@ -377,10 +381,10 @@ impl<'g> SweepProgress<'g> {
         }
     }
 
-    /// ns that are left; a run takes `run_ns` if none was measured yet.
+    /// Returns the remaining time in ns; a run is assumed to take `run_ns` if no run was measured yet.
     pub fn left_ns(&self, run_ns: u64) -> u64 {
         match &self.way {
-            // A budget includes the time of repeats.
+            // A time budget already includes repeats.
             Mode::Race(search) if self.grid.search == How::Exhaustive => {
                 let repeats_ns = (self.waiting().len() as u64).saturating_mul(search.each_ns(run_ns));
                 search.left_ns(run_ns).saturating_add(repeats_ns)
@@ -433,7 +437,7 @@ impl<'g> InOrder<'g> {
         }
     }
 
-    /// Cells that are measured once and were not yet.
+    /// Returns the cells that are measured once and have no run yet.
     fn open(&self) -> impl Iterator<Item = usize> {
         self.jobs.iter().copied().filter(|job| self.times(*job) == 0 && self.too_slow(*job).is_none())
     }
@@ -455,8 +459,8 @@ impl<'g> InOrder<'g> {
         }
     }
 
-    /// The first cell that was too slow to measure larger sizes, among the cells that differ from this one only in size, and its operations per
-    /// second.
+    /// Returns the first cell that was too slow to measure larger sizes, among the cells that differ from this one only
+    /// in size, and the operations per second of that cell.
     fn too_slow(&self, job: usize) -> Option<(usize, f64)> {
         if self.until != Until::Slow {
             return None;
@@ -544,7 +548,7 @@ impl<'g> InOrder<'g> {
         self.samples.iter().filter(|s| s.job == job).count()
     }
 
-    /// The most ns that are left; a run takes `run_ns` if none was measured yet.
+    /// Returns the maximum remaining time in ns; a run is assumed to take `run_ns` if no run was measured yet.
     pub fn left_ns(&self, run_ns: u64) -> u64 {
         if self.is_over() {
             return 0;

@@ -1,13 +1,14 @@
 //! Targets: the same tests on several targets, measured until every interval is narrow enough or the time is up.
 //!
 //! 1. Every test runs on all targets, one target right after another, in as many rounds as the plan has, each in a new random order.
-//! 2. Then one open test at a time gets another round: the one whose interval narrows most per second. A noisy test gets more rounds than a
-//!    quiet one, but not all of them.
+//! 2. Then the open test whose interval narrows most per second gets another round, and so on. A noisy test gets more
+//!    rounds than a quiet one, but not all of them.
 //! 3. It ends when no test is open, or when no round of an open test fits into the time that is left.
 //!
-//! A test is open while half of its 95 % interval is above half of the distance between margin and tolerance. Below that, each difference
-//! is either beyond the margin or within the tolerance. The size of the difference does not count: tests that end as soon as they seem
-//! different would seem different too often. The simulations of `compare` check this rule.
+//! A test is open while half of its 95 % interval is above half of the distance between margin and tolerance. With
+//! narrower intervals, each difference is either beyond the margin or within the tolerance. The size of the difference
+//! does not count: tests that end as soon as they seem different would seem different too often. The simulations of
+//! `compare` check this rule.
 
 use super::{Budget, Next, Summary, disturbed, rates};
 use crate::runs::runs_in;
@@ -39,12 +40,12 @@ pub(super) fn next(done: &[Summary], counting: &[Summary], budget: &Budget, layo
     }
 }
 
-/// The next run that was never measured.
+/// Returns the next run that was not measured before.
 fn first_attempt(counting: &[Summary], budget: &Budget, layout: TargetLayout, clock: &Clock) -> Next {
     let groups = groups(budget, layout);
     let times = |job: usize| counting.iter().filter(|s| s.job == job).count() as u32;
     let measure = |job: usize| Next::Measure { job, repeat: times(job), attempt: 0, offered_iops: None };
-    // A test that has begun runs on all targets.
+    // A test that has begun is completed on all targets.
     let begun = (0..groups).find_map(|group| {
         let most = layout.jobs(group).map(times).max().unwrap_or(0);
         jobs_in_order(layout, group, most.saturating_sub(1), budget).find(|job| times(*job) < most)
@@ -97,8 +98,8 @@ fn jobs_in_order(
     order.into_iter().map(move |at| jobs.start + at)
 }
 
-/// Half of a test's widest 95 % interval as a share of the tolerance, on logarithms. `None` if every interval is narrow enough, or a run has
-/// no rate.
+/// Returns half of a test's widest 95 % interval as a share of the tolerance, on logarithms. `None` if every interval
+/// is narrow enough, or a run has no rate.
 fn open_share(layout: TargetLayout, group: usize, rates: impl Fn(usize) -> Vec<f64>) -> Option<f64> {
     let logs = |job: usize| rates(job).into_iter().map(f64::ln).collect::<Vec<f64>>();
     let mut jobs = layout.jobs(group);
@@ -144,13 +145,13 @@ pub(super) fn left(counting: &[Summary], budget: &Budget, layout: TargetLayout) 
     left
 }
 
-/// The time that runs took so far, with the pauses around them.
+/// The time that runs took so far, including pauses.
 struct Clock {
     /// End of the last run, in ns since the start of the session.
     now_ns: u64,
     ends_ns: Option<u64>,
     layout: TargetLayout,
-    /// Mean of each job in ns, and of all jobs.
+    /// Mean time of a run of each job in ns.
     job_means_ns: Vec<Option<f64>>,
     mean_ns: Option<f64>,
 }
@@ -187,7 +188,7 @@ impl Clock {
     }
 }
 
-/// A note on the number of further rounds and why they ended; `None` if nothing was measured.
+/// Notes the number of further rounds and why they ended; `None` if nothing was measured.
 pub(super) fn note(record: &Record, layout: TargetLayout) -> Option<String> {
     let plan = &record.header.plan;
     let rates = |job: usize| runs_in(record, job).into_iter().map(|(_, rate)| rate).collect::<Vec<f64>>();

@@ -60,7 +60,7 @@ fn scaling(report: &Report, steps: &HostSteps, jobs: &[usize]) -> Scaling {
     Scaling { knee: knee(&rows), rows }
 }
 
-/// Low end, value and high end of a row's power; `None` without a rate.
+/// Returns the low end, the value and the high end of a row's power; `None` without a rate.
 fn power(row: &ScalingRow, at: usize) -> Option<[f64; 3]> {
     let power_of = |efficiency: f64| efficiency * efficiency * f64::from(row.hosts);
     let value = power_of(row.efficiency?);
@@ -82,11 +82,12 @@ fn knee(rows: &[ScalingRow]) -> Option<ScalingKnee> {
     (powers.len() > 1).then_some(ScalingKnee { hosts, reached: hosts < most, sure })
 }
 
-/// The number of hosts beyond which more hosts add less than they cost.
+/// Returns the answer: the number of hosts beyond which more hosts add less than they cost.
 fn answer(scaling: &Scaling) -> Option<Answer> {
     let last = scaling.rows.last()?;
     let Some(knee) = scaling.knee else {
-        let sentence = "how much each further host adds: the fewest hosts, or all others, have no number";
+        let sentence =
+            "the gain of further hosts is unknown: the fewest hosts, or all others, have no number";
         return Some(Answer { word: AnswerWord::CannotTell, sentence: format!("{sentence}.") });
     };
     let row = scaling.rows.iter().find(|row| row.hosts == knee.hosts)?;
@@ -95,20 +96,23 @@ fn answer(scaling: &Scaling) -> Option<Answer> {
             format!(" (95 % interval {} to {})", show_share(low), show_share(high))
         });
         let share = row.efficiency.map_or_else(|| "no number".into(), show_share);
-        format!("{} each bring {share}{ends} of what a host brings among the fewest", hosts_label(row.hosts))
+        format!(
+            "with {}, the rate per host is {share}{ends} of that with the fewest hosts",
+            hosts_label(row.hosts)
+        )
     };
     let (word, conclusion) = match (knee.sure, knee.reached) {
         (true, true) => (
             AnswerWord::Knee,
-            format!("beyond {} more bring less than they add in latency", hosts_label(knee.hosts)),
+            format!("beyond {}, further hosts add more latency than rate", hosts_label(knee.hosts)),
         ),
         (true, false) => (
             AnswerWord::Scales,
-            format!("up to {} every step has brought more than it added in latency", hosts_label(last.hosts)),
+            format!("up to {}, every step added more rate than latency", hosts_label(last.hosts)),
         ),
         (false, _) => (
             AnswerWord::CannotTell,
-            "from which number of hosts on more bring less than they add in latency; more --runs would tell"
+            "it is not certain from which number of hosts on further hosts add more latency than rate; more --runs would show it"
                 .to_owned(),
         ),
     };

@@ -18,11 +18,12 @@ use stats::comparison::Gap;
 use stats::intervals::Mean;
 use stats::{comparison, intervals};
 
-/// Findings of these groups are about operations on their way to the device, which the table shows. Invalidating ones are not expected.
+/// Groups of checks whose findings the table exists to show: they are about operations on their way to the device.
+/// Findings that invalidate a number are not expected.
 const EXPECTED_GROUPS: [char; 3] = ['A', 'B', 'C'];
 
-/// Also expected: the CPU was the limit, buffered operations are faster than operations that reach the device, and a program that waits for
-/// each operation submits nothing meanwhile.
+/// Checks of other groups whose findings are expected: the CPU was the limit, buffered operations were faster than
+/// operations that reach the device, and a program that waits for each operation submitted nothing meanwhile.
 const EXPECTED: &[CheckId] = &[CheckId::D06, CheckId::D07, CheckId::E07, CheckId::E09];
 
 /// The record and answers that a row is made from.
@@ -33,7 +34,7 @@ struct Measurements<'a> {
 
 /// A row of the table with its rates.
 struct RatedRow {
-    /// Whether its bytes reach the program.
+    /// Whether the bytes reach the program.
     sees: bool,
     row: ApiRow,
     /// MB/s in each round, with the final sync of writes in the time; `None` in rounds without a run.
@@ -137,7 +138,7 @@ impl Measurements<'_> {
         })
     }
 
-    /// MB/s of a job in each round, which rank its interface.
+    /// Returns the MB/s of a job in each round, which rank the interface.
     fn rates(&self, job: usize) -> Vec<Option<f64>> {
         let Some(case) = self.answered.iter().map(|a| &a.case).find(|case| case.at == job) else {
             return Vec::new();
@@ -244,20 +245,21 @@ fn stored(case: &Case, moment: Moment, last: bool) -> Known<Extents> {
     state.extents.clone().unwrap_or_else(|| Err("the extents of the file were not read".into()))
 }
 
-/// Ratio of two figures below which they explain a difference in speed.
+/// Ratio of two figures below which the figures explain a difference in speed.
 const CLEARLY_LESS: f64 = 0.8;
 
-/// A row that is at most this much slower than the fastest is in its group, even if the difference is significant.
+/// A row that is slower than the fastest by at most this share is in the fastest group, even if the difference is
+/// significant.
 const SAME: f64 = 0.05;
 
-/// A group within this share counts as equally fast.
+/// If the rows of a group differ by at most this share, they count as equally fast.
 const EQUAL: f64 = 0.10;
 
-/// A row that may be slower than this is not in the group, unless hardly any row has a better bound.
+/// A row that may be slower by more than this share is not in the group, unless hardly any row has a better bound.
 const LOOSE: f64 = 0.25;
 
-/// A row that may be slower by this many times the smallest bound of all rows is not in the group either. The bounds of two equally fast
-/// rows differ by chance, and the plainer row should be recommended each time.
+/// A row that may be slower by more than this multiple of the smallest bound of all rows is not in the group either.
+/// The bounds of two equally fast rows differ by chance, and the plainer row should be recommended each time.
 const TIMES_LEAST: f64 = 2.0;
 
 /// Without a row whose bound is below this, the runs are too noisy for a recommendation.
@@ -271,7 +273,7 @@ struct Scored<'a> {
     row: &'a ApiRow,
     rate: f64,
     interval: [f64; 2],
-    /// One per round.
+    /// One rate per round.
     rates: &'a [Option<f64>],
 }
 
@@ -301,7 +303,7 @@ fn works(rows: &[RatedRow]) -> Vec<Vec<&RatedRow>> {
     works
 }
 
-/// The rows that cannot be distinguished from the fastest, plainest first.
+/// The rows that cannot be distinguished from the fastest, the simplest first.
 #[derive(Debug, PartialEq)]
 struct Group {
     /// Indices of its rows.
@@ -388,7 +390,8 @@ impl<'a> Scored<'a> {
         Some(Self { row, rate, interval, rates: &rated.rates })
     }
 
-    /// The recommendation of this row, the first of its group. `plainest` is a plainer row outside of the group.
+    /// Describes the recommendation of this row, the first of its group. `plainest` is a simpler row outside of the
+    /// group.
     fn sentence(
         &self,
         members: &[&str],

@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 /// The load whose latency is quoted without a latency target, as a share of the capacity.
 const QUOTED: f64 = 0.7;
 
-/// The distance within which a load counts as that load.
+/// Distance within which a load counts as the load to quote, as a share of the capacity.
 const NEAR: f64 = 0.02;
 
 /// Ratio of the missed load to the met load up to which the answer is narrow, and an open load in between is not mentioned.
@@ -43,8 +43,8 @@ impl Question for LatencyTarget {
         load_curve(judged.record, self, judged.answered, judged.results).into()
     }
 
-    /// Overload and lateness of loads, and a closed loop that hides the tail. Lateness at the load whose latency is the headline counts: it
-    /// is part of that number.
+    /// Expected are overload and lateness of loads, and a closed loop that hides the tail. Lateness at the load whose
+    /// latency is the headline is not expected, because it is part of the quoted number.
     fn is_expected(&self, record: &Record, answered: &[CaseAnswers], finding: &Finding) -> bool {
         if finding.outcome != Outcome::Finding {
             return false;
@@ -70,7 +70,8 @@ impl Question for LatencyTarget {
 }
 
 impl Conclusion for LoadCurve {
-    /// The capacity, and the loads up to the first that missed the target. Loads beyond it are not quoted.
+    /// Returns the results of the capacity and of the loads up to the first that missed the target. Loads beyond it are
+    /// not quoted.
     fn quoted<'m>(&self, results: &'m [Measured]) -> Vec<&'m Measured> {
         let first_miss = self.latency_target.as_ref().and_then(|p| p.missed_iops).unwrap_or(u64::MAX);
         let loads = self.points.iter().filter(|p| p.offered_iops <= first_miss).map(|p| p.result);
@@ -82,14 +83,14 @@ impl Conclusion for LoadCurve {
         Some(&self.rests_on)
     }
 
-    /// The head about the load that the answer depends on.
+    /// Returns the head of the report, about the load that the answer depends on.
     fn head(&self, judged: &Judged, quoted: &[&Measured]) -> ReportHead {
         let headline = headline(judged.record, self, judged.answered);
         let first = self.rests_on.first().and_then(|at| judged.results.get(*at));
         let mut head = judged.head_about(headline, first, quoted);
         if head.headline.value.is_none() {
             head.verdict = Reasoned::new(Verdict::Invalid, self.sentence.clone());
-            // The number of valid loads does not matter without an answer.
+            // Without an answer, the number of valid loads does not matter.
             head.counts.sentence = None;
         }
         // Nothing limits a load below the capacity; the limiter is that of the closed loop.
@@ -140,7 +141,7 @@ fn load_curve(
         points.push(LoadPoint { result, share, ..point_here });
     }
     let sound = measured.into_iter().filter(|p| !is_void(&points, p.offered)).collect::<Vec<_>>();
-    // The loads of a search are too far apart to show a knee.
+    // Without a curve, the loads of a search are too far apart to show a knee.
     let costs = if latency_target.curve { strategy::costs(&sound) } else { Vec::new() };
     let knee = knee::knee(&costs).map(|k| Knee {
         iops: k.iops,
@@ -175,7 +176,7 @@ fn is_void(points: &[LoadPoint], offered: u64) -> bool {
     points.iter().any(|p| p.offered_iops == offered && p.state == LoadState::Void)
 }
 
-/// The point of a load, without its index and its share of the capacity.
+/// Returns the point of a load. The caller sets its index and its share of the capacity.
 fn row(
     answered: &CaseAnswers,
     figures: &Measured,
@@ -374,7 +375,7 @@ fn latency_sentence(quoted: Option<&LoadPoint>, rank: &str) -> String {
     format!("At {} of the capacity ({load} operations/s): {}.", show_share(QUOTED), latency_at(point, rank))
 }
 
-/// The number to quote: the highest rate that meets the latency target, or else a latency with its load.
+/// Returns the number to quote: the highest rate that meets the latency target, otherwise a latency with its load.
 fn headline(record: &Record, curve: &LoadCurve, answered: &[CaseAnswers]) -> Headline {
     let on = curve.rests_on.first().copied().or(curve.capacity_result).and_then(|i| answered.get(i));
     let work = on.map_or_else(|| "nothing".into(), |a| findings::work(&a.case, &a.renames()));

@@ -1,7 +1,8 @@
 //! Studies: the questions that several jobs answer together, one file each.
 //!
-//! A study implements [`Question`] for its part of the plan and [`Conclusion`] for its part of the report. [`question`] and [`conclusion`] are
-//! the only places that list the studies. A method that a study does not implement does what independent jobs need.
+//! A study implements [`Question`] for its part of the plan and [`Conclusion`] for its part of the report. [`question`]
+//! and [`conclusion`] are the only places that list the studies. The default of each method is the behaviour for
+//! independent jobs.
 
 mod hosts;
 mod interfaces;
@@ -51,7 +52,8 @@ pub(crate) trait Conclusion {
         results.iter().collect()
     }
 
-    /// The results that the headline depends on; `None` if it is that of a quoted result with its name.
+    /// Returns the results that the headline depends on; `None` if the headline is the number of a quoted result under
+    /// the same name.
     fn rests_on(&self) -> Option<&[usize]> {
         None
     }
@@ -77,7 +79,7 @@ pub(crate) trait Conclusion {
     }
 }
 
-/// Jobs without a common question. `fathom time` measures commands and has a judge of its own.
+/// Jobs without a common question. Commands (`fathom time`) have their own judge.
 struct Independent;
 
 impl Question for Independent {}
@@ -116,7 +118,7 @@ pub(crate) fn conclusion(studied: &Studied) -> &dyn Conclusion {
     }
 }
 
-/// Adds the comparison of its results to a report.
+/// Adds the comparison of a study's results to the report.
 pub(crate) fn attach_comparison(record: &Record, jobs: &[usize], mut report: Report) -> Report {
     if let Some(compared) = question(&record.header.plan.study).compare(record, &report, jobs) {
         report.answer = report.answer.or_else(|| conclusion(&compared).answer());
@@ -137,7 +139,7 @@ pub(crate) enum Subject<'s> {
 pub(crate) struct GatedResult {
     /// Its index.
     pub(crate) result: usize,
-    /// The runs that count, if those are not all: the runs that chose a cell must not judge it.
+    /// The runs that count; `None` for all. The runs that chose a cell must not judge it.
     pub(crate) samples: Option<Vec<Sample>>,
 }
 

@@ -28,7 +28,7 @@ use stats::{intervals, sample};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// Variability of runs above which single runs are too noisy to show an axis.
+/// Standard deviation between runs, as a share, above which single runs are too noisy to show the effect of an axis.
 const MOST_SPREAD: f64 = 0.1;
 
 /// Fewest runs of the reference for a line through them.
@@ -45,13 +45,14 @@ impl Conclusion for Sweep {
     fn quoted<'m>(&self, results: &'m [Measured]) -> Vec<&'m Measured> {
         let only = || self.works.iter().filter_map(|w| self.only_cell(&w.name));
         let cells = || self.winner.values().chain(self.cheapest.values()).chain(only());
-        // A job of several streams has several results, and the cell names the first.
+        // A job with several streams has several results, and the cell's index is that of the first.
         let first =
             |r: &Measured| cells().filter_map(|c| results.get(c.result?)).any(|first| first.job == r.job);
         results.iter().filter(|r| self.is_in_order() || first(r)).collect()
     }
 
-    /// The head about the best cell. Findings about other cells only explain why they are not quoted.
+    /// Returns the head of the report, about the best cell. Findings about other cells only explain why these are not
+    /// quoted.
     fn head(&self, judged: &Judged, quoted: &[&Measured]) -> ReportHead {
         let first = quoted_result(self, judged.results);
         let mut head = judged.head_about(headline(self, judged.results), first, quoted);
@@ -169,7 +170,8 @@ fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep {
     }
 }
 
-/// Figures of a cell: from its fresh runs if it was measured along with a winner, else from all.
+/// Returns the figures of a cell: from its fresh runs if it was measured again along with a winner, otherwise from all
+/// runs.
 fn figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> CellFigures {
     let samples = lane.map_or(&[][..], Lane::figure_samples);
     let over_runs = |value: fn(&Sample) -> Option<f64>| {
@@ -229,7 +231,7 @@ fn work(
         let name = grid.baselines.iter().find(|y| y.job == lane.job)?.name.clone();
         Some(Loss { name, cell: figures_of(lane)?, by_winner: by_winner(lane) })
     });
-    // Most cells were measured once, so the axis shows the noise of single runs.
+    // Most cells were measured only once, so with noisy runs the axis would show noise.
     let best = winner
         .filter(|_| race.spread().is_some_and(|s| s <= MOST_SPREAD) && race.fall().is_none())
         .and_then(|w| grid.setting(w.job));
@@ -256,7 +258,7 @@ fn voided_by(answers: &CaseAnswers) -> impl Iterator<Item = CheckId> {
     answers.void_by().filter(|id| id.group() != 'D')
 }
 
-/// Makes a work undecided if a finding invalidates its winner.
+/// Returns the work, undecided if a finding invalidates its winner.
 fn withhold_invalid_winner(work: Work, voided: Option<&CaseAnswers>) -> Work {
     let Some(answers) = voided.filter(|_| matches!(work.chosen, Chosen::Fastest | Chosen::Tied)) else {
         return work;
@@ -273,7 +275,8 @@ fn withhold_invalid_winner(work: Work, voided: Option<&CaseAnswers>) -> Work {
     }
 }
 
-/// The measure that a work shows. Earlier versions ranked by bytes per second, which is the same order if all operations have one size.
+/// Returns the measure that a work shows. Earlier versions ranked by bytes per second, which gives the same order if
+/// all operations have one size.
 fn measure_of_work(grid: &Grid, work: &str) -> Measure {
     if let Some(measure) = grid.measures.get(work) {
         return *measure;
@@ -315,7 +318,7 @@ fn knee(
     let fixed = (scale.without)(winner);
     let along = cells.iter().filter(|c| (scale.without)(&c.setting) == fixed);
     let mut points: Vec<(u32, f64)> =
-        along.filter_map(|c| Some(((scale.of)(&c.setting)?, c.value(by)?))).collect();
+        along.filter_map(|c| Some(((scale.value)(&c.setting)?, c.value(by)?))).collect();
     points.sort_by_key(|p| p.0);
     let at = (0..points.len()).find(|at| {
         let most = points[*at..].iter().map(|p| p.1).fold(0.0, f64::max);
@@ -376,7 +379,7 @@ fn quoted_cell<'s>(sweep: &'s Sweep, results: &[Measured]) -> Option<&'s CellFig
         let void = |c: &CellFigures| c.result.and_then(|at| results.get(at)).is_none_or(|r| r.void);
         let measured = || sweep.cells.iter().filter(|c| c.result.is_some());
         let most = measured().filter(|c| c.iops.is_some() && !void(c));
-        // Of equals the first, which is the smallest.
+        // Of equally fast cells take the first, which has the smallest size.
         let more =
             |a: &&CellFigures, b: &&CellFigures| a.iops.partial_cmp(&b.iops).unwrap_or(Ordering::Equal);
         return most.rev().max_by(more).or(measured().next());
@@ -389,7 +392,8 @@ fn quoted_result<'m>(sweep: &Sweep, results: &'m [Measured]) -> Option<&'m Measu
     results.get(quoted_cell(sweep, results)?.result?)
 }
 
-/// Why the means over rounds are not those of a steady state; `None` if they are, or if the rounds had another goal.
+/// Returns why the means over rounds are not those of a steady state; `None` if they are, or if the rounds had another
+/// goal.
 fn why_unsteady(sweep: &Sweep) -> Option<String> {
     let rounds = sweep.rounds.as_ref().filter(|r| r.bytes_wanted.is_none())?;
     let met = rounds.rule.is_some_and(|rule| rule.met);
@@ -422,7 +426,8 @@ fn headline(sweep: &Sweep, results: &[Measured]) -> Headline {
     }
 }
 
-/// The measure that a cell is quoted by: that of its work, or in a grid in order that of its access.
+/// Returns the measure by which a cell is quoted: the measure of its work or, in a grid measured in order, that of its
+/// access.
 fn quoted_by(sweep: &Sweep, cell: &CellFigures, result: &Measured) -> Measure {
     let name = cell.setting.work();
     let work = sweep.works.iter().find(|w| w.name == name).filter(|_| !sweep.is_in_order());
@@ -482,9 +487,9 @@ const BUDGET_STEP_S: u64 = 10;
 struct Choice {
     chosen: Chosen,
     sentence: String,
-    /// The most by which any cell may be faster than the winner, as a share.
+    /// Upper bound on how much faster than the winner any cell may be, as a share.
     faster_at_most: Option<f64>,
-    /// Cells that may be faster than the winner, first the one that may be by most.
+    /// Cells that may be faster than the winner. The cell that may be fastest comes first.
     rivals: Vec<Setting>,
 }
 
@@ -600,7 +605,7 @@ fn indistinguishable(chosen: Chosen, rivals: &[Setting]) -> String {
     format!("; indistinguishable from it: {}{more}", names.join("; "))
 }
 
-/// Runs of each cell that give enough repeats.
+/// Returns the number of runs of each cell that would give enough repeats.
 fn runs_that_settle(race: &Race) -> usize {
     1 + FEWEST_REPEATS.div_ceil(race.lanes.len().max(1))
 }
@@ -676,7 +681,7 @@ fn cell_in_order(setting: &Setting, order: &InOrder, job: usize, result: Option<
     }
 }
 
-/// The works with their knees, without cells that a finding invalidates.
+/// Returns the works with their knees, without cells that a finding invalidates.
 fn works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> Vec<Work> {
     let void = |c: &CellFigures| c.result.and_then(|at| answered.get(at)).is_some_and(CaseAnswers::is_void);
     let work_named = |name: String| {
@@ -704,7 +709,7 @@ fn works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> Vec<Wo
     grid.works().into_iter().map(work_named).collect()
 }
 
-/// The measured target. A made file counts with its final size.
+/// Returns the measured target. A test file has the size that it reached.
 fn measured_target(record: &Record) -> Option<SweptTarget> {
     let target = record.header.plan.targets.iter().enumerate().find(|(_, t)| t.role != Role::None);
     let (at, target) = target?;

@@ -1,7 +1,7 @@
 //! Compares targets: the same tests on several targets, and which target is the fastest.
 //!
-//! Each target is compared with the first, test by test, by runs that were measured in turns. The answer is about the test of the headline.
-//! For the other tests it counts the words.
+//! Each target is compared with the first, test by test, by runs that were measured in turns. The answer is about the
+//! test of the headline. For all tests together, it counts how often each word occurred.
 
 use super::{Conclusion, Question};
 use crate::compare::{PairInTurns, compare_in_turns};
@@ -69,7 +69,7 @@ fn tests(comparison: &TargetComparison) -> Vec<&str> {
 /// A target in the test of the headline.
 struct Standing<'t> {
     target: usize,
-    /// Compared with the first; `None` for the first itself.
+    /// Comparison with the first target; `None` for the first target itself.
     pair: Option<&'t Pair>,
 }
 
@@ -78,7 +78,7 @@ impl Standing<'_> {
         self.pair.and_then(|pair| pair.metrics.first())
     }
 
-    /// The word against the first, which is the same as itself.
+    /// Returns the word of the comparison with the first target. The first target is the same as itself.
     fn word(&self) -> Word {
         match self.pair {
             None => Word::Same,
@@ -86,7 +86,8 @@ impl Standing<'_> {
         }
     }
 
-    /// Whether it is certainly faster than another: by the word against the first, or if their intervals do not overlap.
+    /// Whether this target is certainly faster than another one: according to their words against the first target, or
+    /// because their intervals do not overlap.
     fn beats(&self, other: &Self) -> bool {
         match (self.metric(), other.metric()) {
             (_, None) => self.word() == Word::Faster,

@@ -1,13 +1,16 @@
 //! Head-room: a running load as a share of the capacities that were measured on the same device.
 //!
-//! The capacities come from a report. The time that a device needs for a request follows from them: 1 / rate for its class
-//! (direction, size, sequential or random). A load shows its rate and mean size by direction, but neither the single sizes nor whether it
-//! is sequential. So it is compared with the nearest measured sizes of its direction, under two assumptions that hold for disks and flash:
-//! a larger request takes no less time than a smaller one, and no more than the same bytes in smaller ones. With `c` the rate and `b` the
-//! size of a class, `s` the mean size of the load:
+//! The capacities come from a report. The time that a device needs for a request follows from them: 1 / rate for its
+//! class (direction, size, sequential or random). A load shows its rate and mean size by direction, but neither the
+//! single sizes nor whether it is sequential. So the load is compared with the nearest measured sizes of its direction,
+//! under two assumptions that hold for disks and flash: a larger request takes no less time than a smaller one, and no
+//! more than the same bytes in smaller ones. With `c` the rate and `b` the size of a class, `s` the mean size of the
+//! load:
 //!
-//! - at least: the largest of 1 / c of the next smaller class and s / (b c) of the next larger one, by whichever order is faster;
-//! - at most: the smallest of 1 / c of the next larger class and s / (b c) of the next smaller one, by whichever order is slower.
+//! - at least: the larger of 1 / c of the next smaller class and s / (b c) of the next larger one, for sequential or
+//!   random order, whichever is faster;
+//! - at most: the smaller of 1 / c of the next larger class and s / (b c) of the next smaller one, for sequential or
+//!   random order, whichever is slower.
 //!
 //! Directions may overlap in a device or exclude each other: the load is at least the largest share and at most their sum. `%util` says
 //! nothing about head-room and is not used.
@@ -20,10 +23,10 @@ use model::plan::Plan;
 use model::report::{Measured, Report, Verdict};
 use model::watch::{DeviceInterval, Load, MeasuredIn, Requests};
 
-/// Requests per second below which a direction counts as unused, so its share is meaningless.
+/// Requests per second below which a direction counts as unused.
 const IN_USE_PER_S: f64 = 1e-9;
 
-/// By how much two ways to compute one share may differ.
+/// Tolerance between two ways to compute the same share.
 const SAME_SHARE: f64 = 1e-6;
 
 /// The best result of one class, and its session.
@@ -47,7 +50,7 @@ pub struct NearestLimit {
     pub bytes: f64,
     /// Requests per second of the result.
     pub per_s: f64,
-    /// Operations that its measurement kept in flight.
+    /// Operations that the measurement of this result kept in flight.
     pub in_flight: u64,
     /// Where the result was measured, and when.
     pub session: MeasuredIn,
@@ -188,7 +191,7 @@ impl Limits {
 
     /// Bounds of the share for the requests of one direction; `None` if nothing was measured for it.
     fn share(&self, direction: Direction, requests: &Requests, bytes: f64) -> Option<[f64; 2]> {
-        // Classes that contradict the assumptions, as of two sessions that differ, bound it all the same.
+        // Classes of two differing sessions may contradict the assumptions. They bound the share nevertheless.
         let bounds = self.bounds(direction, bytes).map(|[(a, _), (b, _)]| [a.min(b), a.max(b)]);
         let [least, most] = bounds.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])?;
         Some([least * requests.per_s, most * requests.per_s])
@@ -255,7 +258,7 @@ fn capacity_of_result(plan: &Plan, places: &[Place], result: &Measured) -> Optio
     })
 }
 
-/// Whether it is SUSPECT, and a cgroup's limit is what it measured.
+/// Whether the result is SUSPECT because it measured the limit of a cgroup.
 fn is_throttled(result: &Measured) -> bool {
     result.verdict == Verdict::Suspect && result.limiter.name == limiter::THROTTLE
 }
@@ -278,7 +281,8 @@ fn kind(stream: &Stream) -> Option<(Direction, bool)> {
     Some((direction, stream.access.pattern()? == Pattern::Sequential))
 }
 
-/// The one topmost device below all targets of a stream; of a partition, its disk. `None` if they are on several.
+/// Returns the topmost device below all targets of a stream, or the disk of a partition. `None` if the targets are on
+/// several devices.
 fn device<'p>(plan: &Plan, places: &'p [Place], stream: &Stream) -> Option<&'p Layer> {
     let mut found: Option<&Layer> = None;
     for target in &stream.targets {

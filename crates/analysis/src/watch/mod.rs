@@ -24,9 +24,10 @@
 //! | `twice_does_not_fit` | the lower bound of the load is 55 to 90 % of what was measured |
 //! | `at_request_size_limit` | the mean request is at least 95 % of `max_sectors_kb`, and the hardware takes larger ones |
 //!
-//! The first three need a result that was measured with at least 8 operations in flight: with fewer, a deeper queue might serve more.
-//! They are not drawn from a cgroup's limit, which holds for that cgroup only. A load above 105 % shows that the measured result is not
-//! the limit, so it supports no conclusion. Every rule needs 100 requests in the interval.
+//! The first three need a result that was measured with at least 8 operations in flight: with fewer, a deeper queue
+//! might serve more. They do not apply if the result was limited by a cgroup, because the limit holds for that cgroup
+//! only. A load above 105 % shows that the measured result is not the limit, so it supports no conclusion. Every rule
+//! needs 100 requests in the interval.
 
 pub mod head_room;
 
@@ -243,13 +244,14 @@ const AT_SIZE_SHARE: f64 = 0.95;
 /// The largest request that the kernel sends to a device, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestSizeLimit {
-    /// As it is set (`max_sectors_kb`).
+    /// The current limit (`max_sectors_kb`).
     pub current: u64,
-    /// As far as it may be raised (`max_hw_sectors_kb`).
+    /// The largest limit that the hardware allows (`max_hw_sectors_kb`).
     pub hardware: u64,
 }
 
-/// Returns the conclusions from the figures of a device, by the results that were measured on it and its limit for the size of requests.
+/// Returns the conclusions from the figures of a device, the results that were measured on the device, and its limit
+/// for the size of requests.
 pub fn draw(
     device: &str,
     figures: &DeviceInterval,

@@ -37,7 +37,7 @@ impl Cache {
         Self::Mmap,
     ];
 
-    /// Whether it opens with `O_DIRECT`.
+    /// Whether files are opened with `O_DIRECT`.
     pub fn is_direct(self) -> bool {
         matches!(self, Self::Direct | Self::DirectSync | Self::DirectDsync)
     }
@@ -47,7 +47,7 @@ impl Cache {
         self.is_full_sync() || matches!(self, Self::Dsync | Self::DirectDsync)
     }
 
-    /// Whether that includes all metadata (`O_SYNC`).
+    /// Whether each write waits for all its metadata too (`O_SYNC`).
     pub fn is_full_sync(self) -> bool {
         matches!(self, Self::Sync | Self::DirectSync)
     }
@@ -87,7 +87,7 @@ impl Cache {
 pub struct Flush {
     /// The system call.
     pub call: SyncCall,
-    /// Writes of a lane between calls; `calls` calls are evenly spread over them.
+    /// Number of a lane's writes that `calls` calls are evenly spread over.
     pub every: u32,
     /// Number of calls for `every` writes; normally 1.
     #[serde(default = "one", skip_serializing_if = "is_one")]
@@ -128,7 +128,7 @@ impl Every {
 }
 
 impl Flush {
-    /// Writes before a call, in the mean.
+    /// Returns the mean number of writes before a call.
     pub fn how_often(&self) -> Every {
         Every { writes: self.every, calls: self.calls }
     }
@@ -158,7 +158,7 @@ pub enum SyncCall {
 }
 
 impl SyncCall {
-    /// Its name in the manual.
+    /// Name of the call in its manual page.
     pub fn word(self) -> &'static str {
         match self {
             Self::Fsync => "fsync",
@@ -168,15 +168,15 @@ impl SyncCall {
     }
 }
 
-/// A file that is made if it is missing, and kept unless `unlink` is set.
+/// A test file that fathom creates if it is missing, and keeps unless `unlink` is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Create {
-    /// Its length.
+    /// Length of the file.
     pub bytes: u64,
-    /// Its content before the first run.
+    /// Content of the file before the first run.
     pub filling: Filling,
-    /// Whether it is removed at the end.
+    /// Whether fathom removes the file at the end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unlink: bool,
 }
@@ -188,13 +188,13 @@ pub struct Create {
 pub enum Filling {
     /// Empty: the file grows by each write.
     Nothing,
-    /// Nothing, with blocks allocated beyond its end.
+    /// Empty, with blocks allocated beyond the end of the file.
     Reserved,
     /// A hole of the full length.
     Hole,
     /// Allocated blocks that were never written.
     Blocks,
-    /// Data that nothing else has.
+    /// Unique data.
     #[default]
     Data,
 }
@@ -209,7 +209,7 @@ impl Filling {
         ("hole", Self::Hole),
     ];
 
-    /// The typed word.
+    /// The word of the key `create`.
     pub fn word(self) -> &'static str {
         Self::WORDS.iter().find(|(_, filling)| *filling == self).map_or("", |(word, _)| word)
     }
@@ -221,17 +221,17 @@ impl Filling {
 pub struct Shared {
     /// The layout of the parts.
     pub layout: Layout,
-    /// Passes over its own part after which each worker ends; `None` if another rule ends it.
+    /// Number of passes over its own part after which a worker ends; `None` if another rule ends the worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passes: Option<u32>,
 }
 
-/// Layout of a file for tasks: a sequence of segments, each with one block of every task.
+/// Layout of a file that several tasks share: a sequence of segments, each with one block of every task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
-    /// One segment: each task has one block, of the largest possible size.
+    /// A single segment, in which each task has one block of the largest possible size.
     Segmented,
     /// Blocks of one transfer, assigned to the tasks in turn.
     Strided,
@@ -240,7 +240,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// Describes the layout, with the size of a block if it is not known otherwise.
+    /// Describes the layout, with the block size if the layout does not imply it.
     pub fn describe(self) -> String {
         match self {
             Self::Segmented => "segmented".into(),
@@ -262,13 +262,13 @@ pub struct TaskNumber {
 /// The blocks of one task in a shared span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnBlocks {
-    /// Length of each of its blocks in bytes.
+    /// Length of a block in bytes.
     pub block_bytes: u64,
-    /// Number of its blocks: one in each segment.
+    /// Number of blocks of the task: one in each segment.
     pub segments: u64,
-    /// From the beginning of the span to its first.
+    /// Distance from the beginning of the span to the task's first block.
     first: u64,
-    /// Distance from the beginning of one block to the next.
+    /// Distance from the beginning of one block of the task to the next.
     step: u64,
 }
 
@@ -287,19 +287,19 @@ impl OwnBlocks {
         (segments > 0).then_some(Self { block_bytes, segments, first: task.index * block_bytes, step })
     }
 
-    /// Total bytes.
+    /// Total bytes of the task's blocks.
     pub fn bytes(&self) -> u64 {
         self.block_bytes * self.segments
     }
 
-    /// Converts an offset within the task's own blocks to an offset in the span; the rest of the block follows
-    /// there contiguously.
+    /// Converts an offset within the task's own blocks to an offset in the span. The rest of the same block follows
+    /// contiguously.
     #[inline]
     pub fn place(&self, own: u64) -> u64 {
         self.first + own / self.block_bytes * self.step + own % self.block_bytes
     }
 
-    /// The span offsets of each block.
+    /// Returns the range of each block in the span.
     pub fn places(self) -> impl Iterator<Item = std::ops::Range<u64>> {
         (0..self.segments).map(move |segment| {
             let start = self.first + segment * self.step;

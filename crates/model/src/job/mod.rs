@@ -36,8 +36,8 @@ pub struct Job {
 }
 
 impl Job {
-    /// The name of a stream's result: the job's name, followed by what distinguishes it from the job's other
-    /// streams.
+    /// Returns the name of a stream's result: the job's name, followed by what distinguishes the stream from the job's
+    /// other streams.
     pub fn result_name(&self, phase: usize, stream: usize) -> String {
         self.name.clone() + &self.part_name(phase, stream)
     }
@@ -78,36 +78,37 @@ pub struct Phase {
     pub streams: Vec<Stream>,
 }
 
-/// One access with its workers.
+/// One kind of access and the workers that do it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stream {
-    /// Name among the streams of its phase; empty if it needs none.
+    /// Name of the stream in its phase; empty if the stream has none.
     #[serde(default)]
     pub name: String,
-    /// Which blocks, in which order and direction.
+    /// The blocks, and the order and direction of the operations.
     pub access: Access,
-    /// Turns that the stream repeats one after another; its access and its flush are then only a summary of them.
-    /// Empty if all operations are of one kind.
+    /// Turns that the stream repeats one after another. `access` and `flush` then only summarize the turns. Empty for a
+    /// stream without turns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<Turn>,
     /// Indices into the plan's targets.
     pub targets: Vec<usize>,
-    /// The part of its target that each worker of each host has to itself; `None` if workers share all of it.
+    /// How the workers of all hosts divide the target, so that each worker has its own part; `None` if all workers use
+    /// the whole target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<Shared>,
-    /// The host whose part or file this host works on, as a distance in hosts.
+    /// Distance in ranks to the host whose part or file this host works on; 0 for its own.
     #[serde(default, skip_serializing_if = "is_own")]
     pub shift_hosts: u32,
     /// How each worker divides its operations among the targets.
     #[serde(default)]
     pub sharing: Sharing,
-    /// Threads.
+    /// Number of threads.
     pub workers: u32,
     /// Whether each worker does all of the work; `None` if the workers divide it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clones: Option<Clones>,
-    /// Operations in flight per worker; per target if each has its own depth ([`Sharing::Each`]).
+    /// Operations in flight per worker. With [`Sharing::Each`], per worker and target.
     pub depth: u32,
     /// Name of the engine, from the engine table.
     pub engine: String,
@@ -115,7 +116,7 @@ pub struct Stream {
     /// here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine_fallback: Option<EngineFallback>,
-    /// Options of the engine by name, with a number for those that have one.
+    /// Options of the engine by name, with the number of an option that has one.
     #[serde(default)]
     pub options: Options,
     /// Open flags that decide about the page cache and durability.
@@ -128,19 +129,19 @@ pub struct Stream {
     /// When operations are submitted.
     #[serde(default)]
     pub pace: Pace,
-    /// Bursts that end by a time; `None` if they end by operations, or without bursts.
+    /// Bursts that end after a time; `None` if bursts end after a number of operations, or if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bursts: Option<Bursts>,
     /// The first part of each pause, in ns, in which the thread keeps its CPU busy.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub think_spin_ns: u64,
-    /// Its share of the operations of concurrent streams; `None` if it waits for no other stream.
+    /// The stream's share of the operations of concurrent streams; `None` if the stream waits for no other one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<Flow>,
     /// Calls between writes that make them stable.
     #[serde(default)]
     pub flush: Option<Flush>,
-    /// The data that are written.
+    /// The data that the stream writes.
     #[serde(default)]
     pub data: Data,
     /// The rule that ends the stream early.
@@ -149,19 +150,19 @@ pub struct Stream {
     /// Failed operations after which a worker gives up and the run ends; [`ALL_ERRORS`] for no limit.
     #[serde(default = "max_errors", skip_serializing_if = "is_max_errors")]
     pub max_errors: u64,
-    /// Errors that do not count to that.
+    /// Errors that do not count towards `max_errors`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignored_errors: Vec<IgnoredError>,
-    /// Chooses the depth, up to `depth`; `None` for a fixed depth.
+    /// The latency target that chooses the depth, up to `depth`; `None` for a fixed depth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_target: Option<LatencyTarget>,
-    /// Ends the stream as soon as it is steady.
+    /// The rule that ends the stream as soon as its rate is steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<Steady>,
-    /// Ends the run with an error as soon as the stream is slower than this.
+    /// The rate below which the run ends with an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_rate: Option<MinRate>,
-    /// Ends the run with an error as soon as a read, a write or a trim took more ns than this.
+    /// Latency of a read, write or trim in ns above which the run ends with an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_latency_ns: Option<u64>,
     /// Whether an operation waits while the same worker has one in flight on the same bytes of the same target.
@@ -170,29 +171,29 @@ pub struct Stream {
     /// Whether a file is evicted from the page cache before each pass over it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub evicts_each_pass: bool,
-    /// Whether all other streams of its phase end as soon as it has ended.
+    /// Whether all other streams of the phase end as soon as this one has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends_others: bool,
     /// Time from the phase's start to the stream's first operation.
     #[serde(default)]
     pub delay_ns: u64,
-    /// CPUs, memory nodes and priority of its threads.
+    /// CPUs, memory nodes and priority of the stream's threads.
     #[serde(default)]
     pub place: Placement,
-    /// Shares of its operations with their own priority.
+    /// Shares of the stream's operations that have their own priority.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub op_priorities: Vec<OpPriority>,
-    /// What it writes and compares; `None` if nothing is compared.
+    /// The content that the stream writes and compares; `None` if nothing is compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verify>,
-    /// Length in ns of the intervals that its operations are logged by, 0 for each operation; `None` without a log.
+    /// Length in ns of the intervals of the operation log; 0 to log each operation, `None` without a log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_interval_ns: Option<u64>,
     /// Length in ns of the intervals of each worker's time series on each target, 0 for totals only; `None` if
     /// workers are reported together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub each_worker_ns: Option<u64>,
-    /// The captured load that replaces the operations of its access, which is then only a summary of them.
+    /// The captured load that the stream replays. `access` then only summarizes the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<Box<Replay>>,
 }
@@ -201,14 +202,14 @@ pub struct Stream {
 /// run for long.
 pub const MAX_ERRORS: u64 = 1000;
 
-/// The period in ns of an on-off load from which its rate visibly goes up and down: the time series of a run has at
-/// most 32 intervals a second.
+/// Minimum period in ns of an on-off load whose rate visibly goes up and down: the time series of a run has at most 32
+/// intervals per second.
 const SLOW_TURN_NS: u64 = 1_000_000_000 / 32;
 
 /// Shortest interval in ns at which workers report.
 pub const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
 
-/// More failed operations than there are: no worker gives up.
+/// Value of `max_errors` with which no worker gives up.
 pub const ALL_ERRORS: u64 = u64::MAX;
 
 fn max_errors() -> u64 {
@@ -230,18 +231,17 @@ fn is_zero(ns: &u64) -> bool {
     *ns == 0
 }
 
-/// Options of an engine by name, with a number for those that have one.
+/// Options of an engine by name, with the number of an option that has one.
 pub type Options = BTreeMap<String, Option<u64>>;
 
-/// Engine option: before the first write the whole file becomes like a new one, with a length and no blocks.
+/// Engine option: before the first write, the file is truncated to 0 and extended again, so that it has its length but
+/// no blocks.
 pub const NEW: &str = "new";
 
-/// Engine option: before the first write the whole file becomes like a new one, with a length and all blocks
-/// allocated at once.
+/// Engine option: before the first write, the file is truncated to 0, and all its blocks are allocated at once.
 pub const FALLOCATE: &str = "fallocate";
 
-/// Engine option: before the first write the whole file loses its length and its blocks, and grows by each write,
-/// as in a copy.
+/// Engine option: before the first write, the file is truncated to 0. It grows with each write, as in a copy.
 pub const GROW: &str = "grow";
 
 /// Engines that change the length or the blocks of a file and move no data.
@@ -252,35 +252,35 @@ pub const WITHOUT_DATA: [&str; 2] = ["ftruncate", "fallocate"];
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Sharing {
-    /// Each target has its own operations in flight, as many as the depth states.
+    /// Each target has `depth` operations in flight.
     #[default]
     Each,
-    /// One operation to each target in turn.
+    /// One operation on each target in turn.
     RoundRobin,
-    /// Drawn for every operation, all equally likely.
+    /// A random target for every operation, all equally likely.
     Random,
-    /// Drawn for every operation by weight, one weight per target.
+    /// A random target for every operation, by weight; one weight per target.
     Weighted(Vec<u32>),
-    /// Some operations in a row on each target of a group, until a pass over a target is done and the next target takes its place.
+    /// Several operations in a row on each target of a group. When the pass over a target is complete, the next target
+    /// replaces it in the group.
     Turns {
-        /// Whether the target of each row is drawn; otherwise targets take turns.
+        /// Whether the target of each row is random; otherwise targets take turns.
         drawn: bool,
         /// Operations in a row.
         operations: u32,
-        /// Targets of a group.
+        /// Number of targets in the group.
         open: u32,
     },
 }
 
-/// Workers that each do all of the work: each goes through the blocks in its own way, once each if that is the
-/// order.
+/// Workers that each do all of the work instead of dividing it. Each worker covers all blocks in its own order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Clones {
-    /// All on the same targets.
+    /// All workers use the same targets.
     Same,
-    /// Each works on its own targets: the first worker on the first target.
+    /// The targets are divided among the workers: the first worker uses the first target.
     Own,
 }
 
@@ -294,9 +294,9 @@ impl Clones {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Advice {
-    /// In order: the kernel reads twice as far ahead.
+    /// `POSIX_FADV_SEQUENTIAL`: the kernel reads twice as far ahead.
     Sequential,
-    /// In no order: the kernel reads nothing ahead.
+    /// `POSIX_FADV_RANDOM`: the kernel reads nothing ahead.
     Random,
 }
 
@@ -309,19 +309,20 @@ impl Advice {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Placement {
-    /// CPUs that may be used; empty for all.
+    /// CPUs that the threads may use; empty for all.
     pub cpus: Vec<u32>,
-    /// Whether each worker gets one of the CPUs to itself in turn, instead of all workers sharing all CPUs.
+    /// Whether each worker runs on only one of the CPUs, assigned in turn, instead of all workers sharing all CPUs.
     pub split: bool,
-    /// NUMA node of its CPUs if none are named, and of its memory unless `memory` is given.
+    /// NUMA node of the CPUs if `cpus` is empty, and of the memory if `memory` is `None`.
     pub node: Option<u32>,
-    /// NUMA nodes of its memory; `None` for that of `node`, or for the policy that fathom was started with.
+    /// NUMA nodes of the memory. If `None`, `node`, or without it the policy with which fathom was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryNodes>,
-    /// Nice value of its threads, -20 to 19 (`setpriority(2)`); if `None` as fathom was started.
+    /// Nice value of the threads, -20 to 19 (`setpriority(2)`). If `None`, that of fathom.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nice: Option<i32>,
-    /// I/O priority of its operations (`ioprio_set(2)`); if `None` it follows the nice value.
+    /// I/O priority of the operations (`ioprio_set(2)`). If `None`, the kernel derives the priority from the nice
+    /// value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io_priority: Option<IoPriority>,
 }
@@ -331,17 +332,17 @@ pub struct Placement {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryNodes {
-    /// The node of the CPU that touches it.
+    /// The node of the CPU that first touches the page.
     Local,
     /// Only these nodes.
     Bind(Vec<u32>),
-    /// This node first, others if it has no more.
+    /// This node first, other nodes when it has no free memory.
     Prefer(u32),
     /// These nodes in turn, page by page.
     Interleave(Vec<u32>),
 }
 
-/// Direct, eager and closed, without any target, engine or operation.
+/// A stream without target, engine or operations: direct I/O in a closed loop without pauses.
 impl Default for Stream {
     fn default() -> Self {
         Self {
@@ -389,13 +390,13 @@ impl Default for Stream {
 }
 
 impl Stream {
-    /// The plain stream: direct, eager and closed, to the first target.
+    /// Creates a stream to the first target: direct I/O in a closed loop without pauses.
     pub fn plain(access: Access, depth: u32, workers: u32, engine: &str) -> Self {
         Self { access, depth, workers, engine: engine.into(), targets: vec![0], ..Self::default() }
     }
 
-    /// Whether the load itself changes over time: a replay, a load with turns, or an on-off load with a period
-    /// longer than the sampling of rates. The rate over time is then no property of the storage.
+    /// Whether the load itself changes over time: a replay, a load with turns, or an on-off load with a period longer
+    /// than the sampling of rates. Changes of the rate over time then come from the load, not from the storage.
     pub fn load_changes(&self) -> bool {
         let is_slow = |on_ns: u64, off_ns: u64| on_ns.saturating_add(off_ns) > SLOW_TURN_NS;
         let by_turns = match (&self.pace, &self.bursts) {
@@ -418,33 +419,32 @@ impl Stream {
         }
     }
 
-    /// Describes how its files use the page cache.
+    /// Describes how the stream's files use the page cache.
     pub fn describe_cache(&self) -> String {
         let evicted = if self.evicts_each_pass { ", evicted before each pass" } else { "" };
         format!("{}{evicted}", self.cache.word())
     }
 
-    /// The stream with only this turn.
+    /// Returns the stream with only this turn.
     #[must_use]
     pub fn of_turn(&self, turn: &Turn) -> Self {
         Self { access: turn.access.clone(), flush: turn.flush, turns: Vec::new(), ..self.clone() }
     }
 
-    /// Bytes of the buffer of an operation.
+    /// Returns the size of an operation's buffer in bytes.
     pub fn buffer_bytes(&self) -> u32 {
         self.replay.as_ref().map_or_else(|| self.access.largest_bytes(), |replay| replay.largest_bytes)
     }
 
-    /// Length in ns of the intervals of each worker's time series, 0 for totals only, if its operations must be
-    /// counted one by one: its lanes have several targets each, or the intervals are shorter than those of the
-    /// recorder.
+    /// Returns `each_worker_ns` if the recorder's own intervals cannot supply it and operations must be counted one by
+    /// one: a lane has several targets, or the intervals are shorter than the recorder's.
     pub fn apart_ns(&self) -> Option<u64> {
         let shares = self.sharing != Sharing::Each && self.targets_each() > 1;
         self.each_worker_ns.filter(|ns| shares || (1..SHORTEST_INTERVAL_NS).contains(ns))
     }
 
-    /// The bytes after which a worker ends that has `own_bytes` of a shared file to itself: the smaller of its
-    /// passes and the byte limit. `None` if neither ends it.
+    /// Returns the number of bytes after which the stream ends if each worker has `own_bytes` of a shared file: the
+    /// bytes of its passes or its byte limit, whichever is smaller. `None` without both.
     pub fn limit_of_parts(&self, own_bytes: u64) -> Option<u64> {
         // A trim and the write after it touch the same bytes.
         let times = if self.access.lines.iter().any(Line::has_pairs) { 2 } else { 1 };
@@ -457,12 +457,12 @@ impl Stream {
             .min()
     }
 
-    /// Lanes of each worker: one per target if each has its own depth, otherwise one.
+    /// Returns the number of lanes of each worker: one per target with [`Sharing::Each`], otherwise one.
     pub fn lanes(&self) -> u64 {
         if self.sharing == Sharing::Each { self.targets_each() as u64 } else { 1 }
     }
 
-    /// Targets of each worker.
+    /// Returns the number of targets of each worker.
     pub fn targets_each(&self) -> usize {
         match self.clones {
             Some(Clones::Own) => self.targets.len() / (self.workers.max(1) as usize),
@@ -475,27 +475,29 @@ impl Stream {
         u64::from(self.depth).saturating_mul(u64::from(self.workers)).saturating_mul(self.lanes())
     }
 
-    /// Index of the stream in the previous phase whose blocks it reads and compares, if it does nothing else.
+    /// Returns the index of the stream in the previous phase whose blocks this stream reads and compares; `None` if
+    /// this stream has its own work.
     pub fn reads_back(&self) -> Option<usize> {
         self.verify.as_ref().and_then(|verify| verify.back)
     }
 
-    /// Whether only the interface is exercised: the engine submits operations that do nothing.
+    /// Whether the engine submits operations that do nothing, to measure only the interface.
     pub fn does_nothing(&self) -> bool {
         self.options.contains_key("nop")
     }
 
-    /// Whether files change without moving data: in length, or in allocated blocks.
+    /// Whether the engine changes only the length or the allocated blocks of files, without moving data.
     pub fn moves_no_data(&self) -> bool {
         WITHOUT_DATA.contains(&self.engine.as_str())
     }
 
-    /// Whether it changes its targets, which needs permission to write them. Without data even its reads do.
+    /// Whether the stream changes its targets, which needs permission to write them. Engines that move no data change
+    /// files even with reads.
     pub fn changes_targets(&self) -> bool {
         self.access.writes() || self.moves_no_data()
     }
 
-    /// Whether the whole file is made new before the first write, even outside the span.
+    /// Whether the engine truncates the whole file before the first write, even outside the span.
     pub fn renews_file(&self) -> bool {
         [NEW, FALLOCATE, GROW].iter().any(|option| self.options.contains_key(*option))
     }
@@ -537,7 +539,7 @@ impl Stream {
                 let bytes = bytes_per_s.named();
                 words.extend(bytes.map(|(kind, n)| format!("{kind}s limited to {}/s", show_bytes(n as u64))));
             }
-            // Its name has the pace.
+            // The replay's description already has the pace.
             Pace::Open { .. } if self.replay.is_some() => {}
             Pace::Open { iops, .. } => words.push(format!("open loop at {}/s", show_count(iops))),
         }
@@ -560,15 +562,15 @@ impl Stream {
     }
 }
 
-/// Operations of one kind in a row. A turn begins when all operations of the previous one have completed.
+/// Operations of one kind in a row. A turn begins when all operations of the previous turn have completed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Turn {
-    /// Reads, writes and trims in `turns` of these turns, evenly spread.
+    /// Total number of reads, writes and trims in `turns` turns, evenly spread.
     pub operations: u32,
-    /// At least 1, and no more than `operations`.
+    /// Number of turns that `operations` counts; from 1 to `operations`.
     pub turns: u32,
-    /// The blocks; one line.
+    /// The blocks and directions, as a single line.
     pub access: Access,
     /// Calls between writes that make them stable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -576,7 +578,7 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Mean operations of a turn.
+    /// Returns the mean number of operations in a turn.
     pub fn length(&self) -> f64 {
         f64::from(self.operations) / f64::from(self.turns.max(1))
     }
@@ -586,7 +588,7 @@ impl Turn {
         format!("{} x {}", self.length(), self.access.describe())
     }
 
-    /// Share of its operations that write.
+    /// Returns the share of the turn's operations that write.
     fn writes(&self) -> f64 {
         let writes = |line: &Line| match line.mix.read_percent.rest(line.mix.trim_percent) {
             _ if !line.does(Kind::Write) => 0.0,
@@ -595,7 +597,8 @@ impl Turn {
         self.access.lines.first().map_or(0.0, writes)
     }
 
-    /// A summary of all turns: their common span, each access with its share, and how often a sync call comes.
+    /// Summarizes all turns: their common span, each access with its share, and the mean number of writes before a sync
+    /// call.
     pub fn together(turns: &[Self]) -> (Access, Option<Flush>) {
         let ends = turns.iter().map(|t| t.access.offset_bytes.saturating_add(t.access.span_bytes));
         let offset_bytes = turns.iter().map(|t| t.access.offset_bytes).min().unwrap_or(0);
@@ -628,16 +631,16 @@ const WEIGHTS: u32 = 1_000_000;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum IoPriority {
-    /// Before all others; 0 goes first, 7 last.
+    /// Before all other classes; level 0 is served first, 7 last.
     Realtime(u8),
-    /// The default class; 0 goes first, 7 last.
+    /// The default class; level 0 is served first, 7 last.
     BestEffort(u8),
     /// Only if no other process wants the device.
     Idle,
 }
 
 impl IoPriority {
-    /// Class and level as the kernel encodes them: the class in the bits from 13 on.
+    /// Returns class and level as the kernel encodes them, with the class from bit 13 up.
     pub fn number(self) -> u32 {
         match self {
             Self::Realtime(level) => 1 << 13 | u32::from(level),
@@ -657,14 +660,14 @@ pub struct OpPriority {
     /// Operations of this size; all sizes if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u32>,
-    /// Share of these operations, in percent.
+    /// Percentage of the operations of this kind and size that have the priority.
     pub percent: u8,
-    /// Their priority for the kernel.
+    /// Priority that the kernel gets with the operation.
     pub priority: IoPriority,
 }
 
 impl OpPriority {
-    /// Whether it applies to operations of this kind and size. Only reads and writes have a priority.
+    /// Whether the priority applies to operations of this kind and size. Only reads and writes have a priority.
     pub fn is_of(&self, kind: Kind, bytes: u32) -> bool {
         Kind::MOVING.contains(&kind)
             && self.kind.is_none_or(|of| of == kind)
@@ -678,12 +681,12 @@ impl OpPriority {
 pub struct EngineFallback {
     /// Name of the default engine.
     pub wanted: String,
-    /// The component that denies it, without a full stop at the end.
+    /// Why the default engine cannot be used, without a full stop at the end.
     pub cause: String,
 }
 
 impl EngineFallback {
-    /// The line in reports: the engine that could not be used, the reason, and its replacement.
+    /// Formats the line in reports: the engine that could not be used, the reason, and the engine that replaces it.
     pub fn sentence(&self, used: &str) -> String {
         format!("cannot use {}: {}; using {used} instead, at the same queue depth", self.wanted, self.cause)
     }

@@ -15,7 +15,7 @@ pub enum Kind {
     Read,
     /// Moves bytes to the target.
     Write,
-    /// Gives bytes of the target back (discard, punched hole).
+    /// Deallocates bytes of the target (discard, punched hole).
     Trim,
     /// Makes writes stable.
     Sync,
@@ -42,9 +42,9 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mix {
-    /// Of operations that read.
+    /// Share of reads.
     pub read_percent: Percent,
-    /// Of operations that give blocks back.
+    /// Share of trims.
     #[serde(default)]
     pub trim_percent: Percent,
 }
@@ -53,7 +53,7 @@ pub struct Mix {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Percent(u32);
 
-/// Parts of a percent.
+/// Number of stored units per percent.
 const PARTS: u32 = 1_000_000;
 
 impl Percent {
@@ -67,31 +67,31 @@ impl Percent {
         if percent >= 100 { Self::ALL } else { Self(percent as u32 * PARTS) }
     }
 
-    /// The nearest share; `None` if `percent` is below 0, above 100 or not a number.
+    /// Returns the nearest share; `None` if `percent` is below 0, above 100 or not a number.
     pub fn nearest(percent: f64) -> Option<Self> {
         (0.0..=100.0).contains(&percent).then(|| Self((percent * f64::from(PARTS)).round() as u32))
     }
 
-    /// As a number from 0 to 100.
+    /// Returns the share as a number from 0 to 100.
     pub fn get(self) -> f64 {
         f64::from(self.0) / f64::from(PARTS)
     }
 
-    /// The remainder after this and another share; 0 if they exceed 100 %.
+    /// Returns 100 % minus this and the other share; 0 if their sum exceeds 100 %.
     #[must_use]
     pub fn rest(self, other: Self) -> Self {
         Self(Self::ALL.0.saturating_sub(self.0).saturating_sub(other.0))
     }
 }
 
-/// `70`, `76.923077`: as few digits as there are.
+/// Formats the share with as few digits as possible: `70`, `76.923077`.
 impl fmt::Display for Percent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.get().fmt(f)
     }
 }
 
-/// Whole percents as whole numbers, as in files from before fractions existed.
+/// Writes whole percents as whole numbers, like older versions, which had no fractions.
 impl Serialize for Percent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.0.is_multiple_of(PARTS) {
@@ -124,12 +124,12 @@ impl Mix {
     /// As many reads as writes, the default mix.
     pub const EVEN: Self = Self::of_percents(50, 0);
 
-    /// A mix from whole percents of reads and trims.
+    /// Creates a mix from whole percents of reads and trims.
     pub const fn of_percents(reads: u8, trims: u8) -> Self {
         Self { read_percent: Percent::whole(reads), trim_percent: Percent::whole(trims) }
     }
 
-    /// The share of a direction; 0 for syncs, which are not drawn.
+    /// Returns the share of a direction; 0 for syncs, which are not drawn at random.
     pub fn share(self, kind: Kind) -> Percent {
         match kind {
             Kind::Read => self.read_percent,
@@ -161,11 +161,11 @@ impl Mix {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PerKind<T> {
-    /// For operations that move bytes from the target.
+    /// For reads.
     pub read: T,
-    /// For operations that move bytes to the target.
+    /// For writes.
     pub write: T,
-    /// For operations that give blocks back.
+    /// For trims.
     pub trim: T,
 }
 
@@ -177,14 +177,14 @@ impl<T: Clone> PerKind<T> {
 }
 
 impl<T: Copy + Default + PartialEq> PerKind<T> {
-    /// Directions that have a value, with their words.
+    /// Returns the word and the value of each direction whose value is not the default.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, T)> {
         let Self { read, write, trim } = *self;
         let all = [(Kind::Read, read), (Kind::Write, write), (Kind::Trim, trim)];
         all.into_iter().filter(|(_, value)| *value != T::default()).map(|(kind, value)| (kind.word(), value))
     }
 
-    /// Of a kind; nothing for syncs.
+    /// Returns the value for a kind; the default for syncs.
     pub fn for_kind(&self, kind: Kind) -> T {
         match kind {
             Kind::Read => self.read,
@@ -202,15 +202,15 @@ impl<T: Copy + Default + PartialEq> PerKind<T> {
 pub enum Sizes {
     /// Always the same.
     Fixed(u32),
-    /// Every multiple of the alignment (or of the smaller number, without alignment) between the two, equally
-    /// likely.
+    /// Every multiple of the alignment between two sizes, equally likely. Without an alignment, every multiple of the
+    /// smaller size.
     Range(u32, u32),
     /// Sizes with weights.
     Split(Vec<(u32, u32)>),
 }
 
 impl Sizes {
-    /// The only size; `None` if sizes differ.
+    /// Returns the only size; `None` if sizes differ.
     pub fn fixed(&self) -> Option<u32> {
         if let Self::Fixed(size) = self { Some(*size) } else { None }
     }
@@ -239,7 +239,7 @@ impl Sizes {
             Self::Range(least, most) => format!("{}-{}", block(*least), block(*most)),
             Self::Split(sizes) => {
                 let all: u64 = sizes.iter().map(|(_, weight)| u64::from(*weight)).sum();
-                // As many digits as a share may be typed with.
+                // Print as many digits as a user may type for a share.
                 let share = |weight: u32| (f64::from(weight) * 1e6 / all.max(1) as f64).round() / 1e4;
                 let one = |(size, weight): &(u32, u32)| format!("{}:{}", block(*size), share(*weight));
                 sizes.iter().map(one).collect::<Vec<_>>().join(",")
@@ -247,7 +247,7 @@ impl Sizes {
         }
     }
 
-    /// The sizes inside a name, where a bare number would not be read as a size: `512 B`, `4K`, `512-1000 B`.
+    /// Formats the sizes for a name, where a bare number would not look like a size: `512 B`, `4K`, `512-1000 B`.
     pub fn in_a_name(&self) -> String {
         let words = self.describe();
         let bare = match self {
@@ -258,7 +258,7 @@ impl Sizes {
     }
 }
 
-/// The two families of orders.
+/// The two kinds of orders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -275,37 +275,38 @@ pub enum Pattern {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// From the position of the last operation of the lane onwards, around at the end of the span.
+    /// From the end of the lane's last operation onwards. At the end of the span, from its beginning again.
     Sequential(Steps),
     /// Every block of the span equally likely each time, with replacement.
     Random,
     /// Every block of the span once per pass, in an order that differs from pass to pass; workers divide the blocks.
     Once,
-    /// Random with this chance in percent, else on from the last operation: sequential runs of geometric length.
+    /// A random offset with this probability in percent, otherwise the end of the last operation: sequential runs of
+    /// geometric length.
     Mixed(f64),
-    /// As [`Order::Mixed`], with a chance for each direction.
+    /// As [`Order::Mixed`], with a probability for each direction.
     MixedEach(PerKind<f64>),
-    /// Block of rank k with a chance proportional to k^-theta; ranks are scattered over the span.
+    /// Zipf: the block of rank k has a probability proportional to k^-theta. Ranks are scattered over the span.
     Zipf(f64),
-    /// Self-similar: the share h (0 to 0.5) of the blocks gets 1 - h of the operations, and recursively so inside
-    /// it. Scattered.
+    /// Self-similar: the share h (0 to 0.5) of the blocks gets 1 - h of the operations, and the same holds recursively
+    /// within this share. The frequent blocks are scattered over the span.
     Pareto(f64),
-    /// Normal around the middle of the span, with this standard deviation in percent of the span; no offsets
-    /// outside the span.
+    /// Normally distributed around the middle of the span, with this standard deviation in percent of the span. Offsets
+    /// outside the span are drawn again.
     Normal(f64),
-    /// Zones one after another, each with its share of the operations; uniform inside.
+    /// Zones one after another, each with its share of the operations. Offsets within a zone are uniform.
     Zones(Vec<Zone>),
 }
 
-/// How a sequential order moves on.
+/// The steps of a sequential order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steps {
-    /// Distance from the start of one operation to the start of the next; 0 for the size of the operation.
+    /// Distance in bytes from the start of one operation to the start of the next; 0 for the size of the operation.
     pub stride_bytes: u64,
     /// Bytes skipped after each operation.
     pub hole_bytes: u64,
-    /// From the end of the span to its beginning.
+    /// Whether offsets descend from the end of the span to its beginning.
     pub backwards: bool,
     /// The first offset of each worker.
     pub start: Start,
@@ -316,10 +317,10 @@ pub struct Steps {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Start {
-    /// Each at its own share of the span.
+    /// Each worker at the beginning of its own part of the span.
     #[default]
     Spread,
-    /// All at the first byte: every worker touches the same blocks.
+    /// All workers at the first byte, so that each touches the same blocks.
     Same,
     /// Each worker this many bytes after the previous one.
     Every(u64),
@@ -328,7 +329,7 @@ pub enum Start {
 }
 
 impl Start {
-    /// As typed: `every:1048576`.
+    /// Formats the value as typed: `every:1048576`.
     pub fn to_flag(self) -> String {
         match self {
             Self::Spread => "spread".into(),
@@ -339,7 +340,7 @@ impl Start {
     }
 }
 
-/// The position from which an operation continues in a mix of directions, unless its offset is drawn.
+/// The position from which an operation continues in a mix of directions, unless its offset is random.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -377,7 +378,7 @@ pub enum ZoneSize {
 }
 
 impl Positions {
-    /// All values with their words.
+    /// All units with their words.
     pub const WORDS: [(&'static str, Self); 3] =
         [("shared", Self::Shared), ("own", Self::Own), ("own-restart", Self::OwnRestart)];
 
@@ -437,7 +438,8 @@ impl Order {
     }
 }
 
-/// Zones one after another from the span's first byte on, wrapping at its end.
+/// Zones that are used one after another, from the first byte of the span. After the end of the span, the first zone
+/// follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Strided {
@@ -461,19 +463,19 @@ impl Strided {
         span_bytes.checked_sub(self.range_bytes).map_or(0, |rest| rest / self.step_bytes() + 1)
     }
 
-    /// Bytes of the zone that the span's end cuts off; 0 if it cuts none.
+    /// Returns the bytes of the zone that the end of the span cuts off; 0 if it cuts off none.
     pub fn cut_off(&self, span_bytes: u64) -> u64 {
         span_bytes.saturating_sub(self.whole(span_bytes).saturating_mul(self.step_bytes()))
     }
 
-    /// Bytes moved in the zone that is cut off, by operations of `size`, each repeated `times` times, that cover it
-    /// in order.
+    /// Returns the bytes moved in the zone that the end of the span cuts off, if operations of `size` cover it in
+    /// order, each repeated `times` times.
     pub fn last_bytes(&self, span_bytes: u64, size: u64, times: u64) -> u64 {
         let fit = self.cut_off(span_bytes) / size.max(1);
         fit.saturating_mul(size).saturating_mul(times).min(self.moved(size.saturating_mul(times)))
     }
 
-    /// Bytes moved in a zone by operations of one size: the last operation is done completely.
+    /// Returns the bytes moved in a zone by operations of one size. The last operation may exceed `bytes`.
     pub fn moved(&self, size: u64) -> u64 {
         self.bytes.checked_next_multiple_of(size.max(1)).unwrap_or(u64::MAX)
     }
@@ -499,7 +501,7 @@ impl Strided {
 pub struct Access {
     /// First byte of the span.
     pub offset_bytes: u64,
-    /// Bytes from there that may be touched.
+    /// Length of the span: the bytes that operations may touch.
     pub span_bytes: u64,
     /// Zones of the span that are used one at a time; `None` without zones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -527,19 +529,20 @@ pub struct Line {
     /// Operations in a row from each random offset; 1 draws every offset.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub consecutive: u32,
-    /// Mean length of rows from each random offset, geometrically distributed; `None` if `consecutive` gives a
-    /// fixed length.
+    /// Mean number of sequential operations from each random offset, geometrically distributed; `None` if `consecutive`
+    /// gives a fixed number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_length: Option<f64>,
     /// Concurrent sequential runs: each operation continues one of them, chosen at random.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub interleaved: u32,
-    /// Operations on each place before the next one; normally 1.
+    /// Number of operations at each offset before the next offset; normally 1.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub times: u32,
     /// Shares of directions, drawn per operation.
     pub mix: Mix,
-    /// Whether directions are drawn only at random offsets, so that a whole row has one direction.
+    /// Whether directions are drawn only at random offsets, so that all sequential operations from there have one
+    /// direction.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mix_by_run: bool,
     /// Sizes of reads, writes and trims.
@@ -550,14 +553,14 @@ pub struct Line {
     pub burst: u32,
     /// Mean pause before each burst, from the completion of the previous one; 0 for none.
     pub delay_ns: u64,
-    /// How pauses vary around that.
+    /// How pauses vary around `delay_ns`.
     #[serde(default, skip_serializing_if = "ThinkLaw::is_fixed")]
     pub delay_law: ThinkLaw,
-    /// Whether `delay_ns` is the period from the beginning of one burst to the next, so that delays are made up
-    /// for.
+    /// Whether `delay_ns` is the period from the beginning of one burst to the beginning of the next. A late burst then
+    /// shortens the next pause.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_period: bool,
-    /// Size of an operation in the opposite direction that follows each one; 0 for none.
+    /// Size of the reply in bytes: an operation in the opposite direction that follows each operation; 0 for none.
     pub reply_bytes: u32,
     /// Whether a write of the same bytes follows each trim.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -606,7 +609,7 @@ impl Access {
         }
     }
 
-    /// Whether all is sequential, or all is random in some way; `None` for a blend.
+    /// Returns the pattern that all lines have; `None` if lines are sequential and random.
     pub fn pattern(&self) -> Option<Pattern> {
         let mut patterns = self.lines.iter().map(Line::pattern);
         let first = patterns.next().flatten()?;
@@ -619,7 +622,7 @@ impl Access {
         (least == most && self.lines.iter().all(|l| l.reply_bytes == 0)).then_some(most)
     }
 
-    /// The size of operations that are strictly sequential, and how often each block is touched; `None` for any
+    /// Returns the size of operations that are strictly sequential, and how often each block is touched; `None` for any
     /// other access.
     pub fn in_order(&self) -> Option<(u64, u64)> {
         let [line] = self.lines.as_slice() else { return None };
@@ -633,7 +636,7 @@ impl Access {
         is_close.then(|| (size, if line.has_pairs() { 2 } else { 1 }))
     }
 
-    /// The largest operation.
+    /// Returns the largest operation in bytes.
     pub fn largest_bytes(&self) -> u32 {
         let lines = self.lines.iter();
         lines
@@ -642,18 +645,18 @@ impl Access {
             .unwrap_or(0)
     }
 
-    /// The smallest operation, replies aside.
+    /// Returns the smallest operation in bytes, without replies.
     pub fn smallest_bytes(&self) -> u32 {
         self.lines.iter().flat_map(|l| l.drawn_sizes().map(Sizes::least)).min().unwrap_or(0)
     }
 
-    /// The share of reads if it is the same in all lines and nothing is trimmed.
+    /// Returns the share of reads if all lines have the same share and none trims.
     pub fn read_percent(&self) -> Option<Percent> {
         let first = self.lines.first()?.mix;
         (!first.does(Kind::Trim) && self.lines.iter().all(|l| l.mix == first)).then_some(first.read_percent)
     }
 
-    /// The kinds of operation that this access draws, syncs aside.
+    /// Returns the kinds of operation in this access, without syncs.
     pub fn kinds(&self) -> impl Iterator<Item = Kind> {
         Kind::ALL.into_iter().filter(|k| self.lines.iter().any(|l| l.does(*k)))
     }
@@ -721,7 +724,7 @@ impl Line {
         }
     }
 
-    /// Sizes of the directions that are drawn; a write after a trim has the size of the trim.
+    /// Returns the sizes of the directions that the line has. A write after a trim has the size of the trim.
     pub fn drawn_sizes(&self) -> impl Iterator<Item = &Sizes> {
         let PerKind { read, write, trim } = &self.sizes;
         [(Kind::Read, read), (Kind::Write, write), (Kind::Trim, trim)]
@@ -734,7 +737,7 @@ impl Line {
         self.order.pattern().filter(|_| !self.is_in_rows())
     }
 
-    /// Whether several operations follow each other from a random offset.
+    /// Whether several sequential operations follow from each random offset.
     pub fn is_in_rows(&self) -> bool {
         let goes_on = self.consecutive > 1 || self.run_length.is_some_and(|length| length > 1.0);
         goes_on && self.order.pattern() != Some(Pattern::Sequential)
@@ -811,7 +814,7 @@ impl Line {
 /// A pause of random length.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Think {
-    /// Of all pauses, in ns.
+    /// Mean of all pauses, in ns.
     pub mean_ns: u64,
     /// Distribution around the mean.
     pub law: ThinkLaw,
@@ -827,22 +830,22 @@ pub enum ThinkLaw {
     Fixed,
     /// Memoryless, as between independent users.
     Exponential,
-    /// Their logarithm is normal.
+    /// Lognormal: the logarithms of the pauses are normally distributed.
     Lognormal {
-        /// Median in ns; below the mean.
+        /// Median in ns, which is below the mean.
         median_ns: u64,
     },
     /// Piecewise linear between quantiles, ascending, from 0 to 100 %.
     Quantiles(Vec<Quantile>),
 }
 
-/// A share of pauses, and the time that they do not exceed.
+/// A share of pauses, and the duration that this share does not exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Quantile {
-    /// The share in percent.
+    /// Share of the pauses in percent.
     pub percent: f64,
-    /// The time in ns.
+    /// Longest pause of this share, in ns.
     pub ns: u64,
 }
 
@@ -852,7 +855,7 @@ impl Think {
         Self { mean_ns: ns, law: ThinkLaw::Fixed }
     }
 
-    /// A pause drawn from quantiles, with their mean.
+    /// Creates a random pause from quantiles, and computes the mean.
     pub fn quantiles(quantiles: Vec<Quantile>) -> Self {
         let parts = quantiles.iter().zip(quantiles.iter().skip(1));
         let mean = parts.map(|(a, b)| (b.percent - a.percent) / 100.0 * (a.ns as f64 + b.ns as f64) / 2.0);

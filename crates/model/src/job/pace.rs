@@ -4,15 +4,15 @@
 use crate::job::operations::{Kind, PerKind};
 use serde::{Deserialize, Serialize};
 
-/// Bursts that end by a time, and the pauses between them.
+/// Bursts that end after a time, and the pauses between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bursts {
-    /// How long a burst lasts, in ns.
+    /// Length of a burst in ns.
     pub time_ns: u64,
     /// Length of the pause after a burst in ns, from the completion of its last operation.
     pub pause_ns: u64,
-    /// Operations after which it ends early; `None` without such a limit.
+    /// Number of operations after which a burst ends early; `None` for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operations: Option<u32>,
 }
@@ -21,9 +21,9 @@ pub struct Bursts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Batch {
-    /// Operations gathered before they are submitted; 1 submits each as soon as it is prepared.
+    /// Number of operations that one call submits; 1 submits each operation as soon as it is prepared.
     pub submit: u32,
-    /// Completions waited for when the queue is full.
+    /// Number of completions that a worker waits for when the queue is full.
     pub complete: u32,
 }
 
@@ -32,34 +32,35 @@ pub struct Batch {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Pace {
-    /// As soon as there is room: closed loop.
+    /// Closed loop: as soon as the queue has room.
     #[default]
     Closed,
-    /// Closed loop, and never more than this per second over all workers: operations, bytes; 0 for no limit.
+    /// Closed loop with a limit on the rate of all workers together; 0 for no limit.
     Limited {
         /// Operations per second.
         iops: f64,
         /// Bytes per second.
         bytes_per_s: f64,
     },
-    /// Closed loop, and each direction never faster than this per second over all workers; 0 for no limit.
+    /// Closed loop with a limit for each direction on the rate of all workers together; 0 for no limit.
     Each {
         /// Operations per second.
         iops: PerKind<f64>,
         /// Bytes per second.
         bytes_per_s: PerKind<f64>,
     },
-    /// At times that are fixed in advance, independent of the target; latency counts from them. Over all workers.
+    /// Open loop: at times that are fixed in advance for all workers together, independent of the target. Latency
+    /// counts from these times.
     Open {
         /// Operations per second.
         iops: f64,
-        /// Distances between these times.
+        /// Distribution of the gaps between these times.
         arrivals: Arrivals,
     },
 }
 
 impl Pace {
-    /// An open loop with this rate and the same arrivals.
+    /// Returns an open loop with this rate and the same arrivals.
     #[must_use]
     pub fn offering(self, iops: f64) -> Self {
         match self {
@@ -81,19 +82,19 @@ impl Pace {
     }
 }
 
-/// Distances between arrivals.
+/// Distribution of the gaps between arrivals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
-    /// Exponential, as of many independent users.
+    /// Exponential gaps, as with many independent users.
     #[default]
     Poisson,
-    /// All the same.
+    /// Equal gaps.
     Constant,
-    /// Several at once, at exponential distances; their number is geometric.
+    /// Batches at exponential gaps. The number of arrivals in a batch is geometric.
     Batch {
-        /// Mean of that number, at least 1.
+        /// Mean number of arrivals in a batch, at least 1.
         mean: f64,
     },
     /// Random arrivals in on periods and none in off periods; both have exponential lengths.
@@ -106,8 +107,8 @@ pub enum Arrivals {
 }
 
 impl Arrivals {
-    /// Variance of the number of arrivals over a long time, as a multiple of the mean, at this rate (Fischer and
-    /// Meier-Hellstern, "The Markov-modulated Poisson process cookbook", 1993).
+    /// Returns the variance of the number of arrivals over a long time at this rate, divided by the mean number
+    /// (Fischer and Meier-Hellstern, "The Markov-modulated Poisson process cookbook", 1993).
     pub fn dispersion(self, iops: f64) -> f64 {
         match self {
             Self::Poisson => 1.0,
@@ -125,17 +126,17 @@ impl Arrivals {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StopRule {
-    /// Operations submitted.
+    /// Number of submitted operations.
     pub operations: Option<u64>,
-    /// Their bytes.
+    /// Bytes of the submitted operations.
     pub bytes: Option<u64>,
-    /// Time in ns since its first operation, if its phase lasts longer.
+    /// Time in ns since the stream's first operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_ns: Option<u64>,
 }
 
 impl StopRule {
-    /// Whether nothing ends a stream before its phase.
+    /// Whether there is no limit, so that the stream ends with its phase.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
@@ -159,7 +160,7 @@ impl Quantity {
     pub const WORDS: [(&'static str, Self); 3] =
         [("iops", Self::Iops), ("bw", Self::Bandwidth), ("lat", Self::Latency)];
 
-    /// The typed word.
+    /// The word of the key `steady-state`.
     pub fn word(self) -> &'static str {
         Self::WORDS.iter().find(|(_, quantity)| *quantity == self).map_or("", |(word, _)| word)
     }
@@ -171,9 +172,11 @@ impl Quantity {
 pub struct Steady {
     /// The quantity that has to be steady.
     pub quantity: Quantity,
-    /// Whether the slope of a straight line through the values is compared with the limit, and not their largest distance from the mean.
+    /// Whether the limit applies to the slope of a straight line through the values. Otherwise it applies to the
+    /// largest distance of a value from their mean.
     pub slope: bool,
-    /// The limit: in percent of the mean, otherwise in the unit of the quantity; for a slope, per value.
+    /// The limit, in percent of the mean or in the unit of the quantity. A slope is the change from one value to the
+    /// next.
     pub limit: f64,
     /// Whether the limit is in percent.
     pub percent: bool,
@@ -191,11 +194,11 @@ impl Steady {
         (self.window_ns / self.every_ns.max(1)).max(1) as usize
     }
 
-    /// Default time in ns covered by a value.
+    /// Default of `every_ns`.
     pub const EVERY_NS: u64 = 1_000_000_000;
 
-    /// As typed: `iops_slope:0.5%:60s`, followed by the start of the first value and the time of each if these are
-    /// not the defaults.
+    /// Formats the rule as typed: `iops_slope:0.5%:60s`, followed by `after_ns` and `every_ns` if they are not the
+    /// defaults.
     pub fn to_flag(&self) -> String {
         let Self { limit, percent, window_ns, after_ns, every_ns, .. } = *self;
         let seconds = |ns: u64| format!("{}s", ns as f64 / 1e9);
@@ -212,7 +215,7 @@ impl Steady {
         format!("{}:{limit}{sign}:{}{after}", self.name(), seconds(window_ns))
     }
 
-    /// The compared quantity: `iops`, `lat_slope`.
+    /// Returns the compared quantity: `iops`, `lat_slope`.
     pub fn name(&self) -> String {
         format!("{}{}", self.quantity.word(), if self.slope { "_slope" } else { "" })
     }
@@ -222,7 +225,7 @@ impl Steady {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steadied {
-    /// Whether the rule ended it.
+    /// Whether the stream became steady, so that the rule ended it.
     pub attained: bool,
     /// Operations per second, the oldest first.
     pub iops: Vec<f64>,
@@ -232,10 +235,10 @@ pub struct Steadied {
     pub latency_ns: Vec<f64>,
 }
 
-/// How the values lie.
+/// Mean, deviation and slope of the values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spread {
-    /// Their mean.
+    /// Mean of the values.
     pub mean: f64,
     /// The largest distance of a value from the mean.
     pub deviation: f64,
@@ -244,7 +247,7 @@ pub struct Spread {
 }
 
 impl Steadied {
-    /// The values of one quantity.
+    /// Returns the values of one quantity.
     pub fn values(&self, quantity: Quantity) -> &[f64] {
         match quantity {
             Quantity::Iops => &self.iops,
@@ -272,7 +275,7 @@ impl Steadied {
         Spread { mean, deviation, slope: if square > 0.0 { product / square } else { 0.0 } }
     }
 
-    /// The number that is compared with the limit of a rule, in percent if the limit is; `None` with too few
+    /// Returns the number that is compared with the limit of a rule, in the unit of the limit. `None` with too few
     /// values, and for a percentage of a zero mean.
     pub fn criterion(&self, rule: &Steady) -> Option<f64> {
         let Spread { mean, deviation, slope } = self.spread(rule.quantity);
@@ -289,14 +292,14 @@ impl Steadied {
     }
 }
 
-/// Varies the depth up to the given maximum, and ends a stream at the largest depth with fast enough operations.
+/// Finds the largest depth up to the given maximum at which enough operations meet a latency, and then ends the stream.
 /// The rule of fio's `latency_target`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyTarget {
-    /// Longest latency of a fast enough operation, in ns.
+    /// Maximum latency in ns.
     pub ns: u64,
-    /// Share of the operations of a window that have to be, in percent.
+    /// Percentage of the operations of a window that have to meet the latency.
     pub percent: f64,
     /// Length of a window in ns.
     pub window_ns: u64,
@@ -305,10 +308,10 @@ pub struct LatencyTarget {
 }
 
 impl LatencyTarget {
-    /// The suffix of a target that varies for the whole run.
+    /// Suffix of a target with `goes_on`.
     pub const GOES_ON: &'static str = ":run";
 
-    /// As typed: `500us:99.9%:5s`.
+    /// Formats the target as typed: `500us:99.9%:5s`.
     pub fn to_flag(&self) -> String {
         let Self { ns, percent, window_ns, goes_on } = *self;
         let rest = if goes_on { Self::GOES_ON } else { "" };
@@ -316,22 +319,23 @@ impl LatencyTarget {
     }
 }
 
-/// Depth that a worker found under a latency target.
+/// The depth that a worker found for a latency target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundDepth {
     /// Operations in flight.
     pub depth: u32,
-    /// Whether the search had ended, so that the figures are those of this depth only.
+    /// Whether the search had ended, so that all figures are from this depth.
     pub is_last: bool,
 }
 
-/// Ends a run with an error as soon as a direction of a stream is slower than this. The rule of fio's `rate_min`.
+/// Ends a run with an error as soon as a direction of a stream is slower than a minimum rate. The rule of fio's
+/// `rate_min`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MinRate {
-    /// Operations or bytes; latencies have no least rate.
+    /// Operations or bytes; never latency.
     pub quantity: Quantity,
-    /// Lowest rate per second of each direction; 0 for no limit.
+    /// Minimum rate per second of each direction; 0 for no limit.
     pub least: PerKind<u64>,
     /// Time in ns over which the rate is averaged.
     pub every_ns: u64,
@@ -346,13 +350,13 @@ impl MinRate {
         Some(self.least.for_kind(kind)).filter(|least| *least > 0)
     }
 
-    /// Whether every direction has the same limit, as when typed without names.
+    /// Whether every direction has the same limit, as after `iops:1000` without directions.
     pub fn is_of_all(&self) -> bool {
         let PerKind { read, write, trim } = self.least;
         read == write && write == trim
     }
 
-    /// Keeps the limits of the directions that the stream has.
+    /// Removes the limits of directions that the stream does not have.
     #[must_use]
     pub fn of_those(mut self, is_done: impl Fn(Kind) -> bool) -> Self {
         let PerKind { read, write, trim } = &mut self.least;
@@ -364,7 +368,7 @@ impl MinRate {
         self
     }
 
-    /// As typed: `iops:read=1000,write=500:1s`.
+    /// Formats the limits as typed: `iops:read=1000,write=500:1s`.
     pub fn to_flag(&self) -> String {
         let each = if self.is_of_all() {
             self.least.read.to_string()
@@ -382,10 +386,10 @@ impl MinRate {
 pub struct Flow {
     /// Weight among the running streams of the group; at least 1.
     pub weight: u32,
-    /// Number of the group, in its phase.
+    /// Number of the group in the phase.
     #[serde(default)]
     pub group: u32,
-    /// Time in ns after which a worker that is ahead checks again; 0 for as soon as possible.
+    /// Time in ns after which a worker that is ahead of its share checks again; 0 for as soon as possible.
     #[serde(default)]
     pub pause_ns: u64,
 }

@@ -24,7 +24,7 @@ pub struct Preconditioned {
     pub rounds_ns: u64,
     /// Whether the rates of all these jobs had settled at the end of the rounds; `None` without rounds.
     pub settled: Option<bool>,
-    /// Deviations from the plan, in sentences.
+    /// Deviations from the planned preconditioning, in sentences.
     pub notes: Vec<String>,
 }
 
@@ -47,15 +47,15 @@ pub struct Attempt {
     pub repeat: u32,
     /// Number of earlier attempts at this run.
     pub attempt: u32,
-    /// Offered operations per second; `None` if the job decides them.
+    /// Offered operations per second, if the strategy chose them; `None` if the job does.
     pub offered_iops: Option<u64>,
-    /// Whether other processes or limits disturbed it.
+    /// Whether other processes or limits disturbed the attempt.
     pub disturbed: bool,
-    /// Whether it was complete.
+    /// Whether the attempt was complete.
     pub complete: bool,
 }
 
-/// What is repeated after a disturbance: a run, or a round if its runs are compared with each other.
+/// The unit that is repeated after a disturbance: a run, or a round if its runs are compared with each other.
 pub type Unit = (Option<usize>, u32, Option<u64>);
 
 /// The runs that form a unit.
@@ -79,14 +79,14 @@ impl Attempt {
         }
     }
 
-    /// Returns whether the other is the same attempt at the same run, in another phase.
+    /// Returns whether the other one is the same attempt at the same run, in any phase.
     pub fn is_of(&self, other: &Self) -> bool {
         (self.unit(Pairing::Runs), self.attempt) == (other.unit(Pairing::Runs), other.attempt)
     }
 }
 
-/// Returns for each attempt whether it counts. For a unit, the last undisturbed attempt counts that has all runs of
-/// the first one. If there is none, the first attempt counts.
+/// Returns for each attempt whether it counts. Of the attempts at a unit, the last undisturbed one counts that has as
+/// many complete runs as the first. If there is none, the first attempt counts.
 pub fn counting(tried: &[Attempt], pairing: Pairing) -> Vec<bool> {
     if tried.iter().all(|a| a.attempt == 0) {
         return vec![true; tried.len()];
@@ -137,8 +137,8 @@ pub enum Disturbance {
         device: String,
         /// Bytes per second, read and written.
         bytes_per_s: f64,
-        /// Requests per second. `None` if large operations were split, because the requests of other processes
-        /// cannot be counted then.
+        /// Requests per second. `None` if large operations of fathom were split, because the requests of other
+        /// processes cannot be counted then.
         #[serde(default)]
         ios_per_s: Option<f64>,
     },

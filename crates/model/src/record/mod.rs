@@ -1,10 +1,10 @@
 //! The record: everything that was observed during a session, and the frames of the session file that hold it.
 //!
-//! A file is `fathom session 1` and then lines `xxxxxxxx {json}`, each ended by a line feed; the number is the
-//! CRC-32 of the rest of the line. JSON never holds a raw line feed, so the last line feed of a file ends its last
-//! complete frame.
+//! A file is `fathom session 1` and then lines `xxxxxxxx {json}`, each ended by a line feed; the number is the CRC-32
+//! of the rest of the line. JSON contains no raw line feed, so the last line feed of a file ends its last complete
+//! frame.
 //!
-//! This is format 1. If a field changes its meaning, this module becomes `v1.rs` and can still read its files.
+//! This is format 1. If a field changes its meaning, this module becomes `v1.rs` and still reads files of format 1.
 
 pub mod attempts;
 pub mod stream;
@@ -34,15 +34,15 @@ pub const FORMAT: u32 = 1;
 pub enum Frame {
     /// First frame of every file.
     Header(Box<Header>),
-    /// Kernel text at a moment. Within a run it belongs to that run.
+    /// Kernel text at a moment. Between the start and the end of a run it belongs to that run.
     Evidence(Box<Snapshot>),
     /// The writes before the first run, if the plan requests preconditioning.
     Preconditioned(Preconditioned),
     /// A run begins.
     RunStart(RunStart),
-    /// A run has ended: the one that the last `RunStart` began.
+    /// A part of the time series of the run that the last `RunStart` began.
     Intervals(Intervals),
-    /// A run has ended; closes the last `RunStart`.
+    /// The run that the last `RunStart` began has ended.
     RunEnd(Box<RunEnd>),
     /// Other processes or limits disturbed the run that ended last.
     Disturbed(Disturbed),
@@ -55,7 +55,7 @@ pub enum Frame {
 /// A session, or the part of it that was written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// The plan, the machine, and the limits of fathom on it.
+    /// The plan, the machine, and the limits of fathom on this machine.
     pub header: Header,
     /// Evidence outside any run.
     pub evidence: Vec<Snapshot>,
@@ -76,7 +76,7 @@ pub struct Record {
 pub struct CommandRecord<'r> {
     /// The run with the snapshots around it.
     pub run: &'r Run,
-    /// What only the parent process knows.
+    /// The observations of the command's parent process.
     pub end: &'r CommandEnd,
 }
 
@@ -240,7 +240,7 @@ impl Record {
     }
 }
 
-/// The header of a session: the plan, the hosts, and what fathom itself can do there.
+/// The header of a session: the plan, the hosts, and the limits of fathom on this machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// Version of the session file.
@@ -278,12 +278,12 @@ pub struct SelfTest {
 pub struct Trial {
     /// Index of the job.
     pub job: usize,
-    /// Bytes that the trial moved, or why this job has no run.
+    /// Bytes that the trial moved, or why this job is not measured.
     pub moved_bytes: Known<u64>,
     /// Why the engine cannot be set up, without the engine's name and without advice; `None` if it was set up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,
-    /// System calls of the workers for these bytes, or why they were not counted.
+    /// System calls of the workers during the trial, or why they were not counted.
     pub calls: Known<u64>,
 }
 
@@ -318,7 +318,7 @@ pub struct Clock {
 pub struct RunStart {
     /// Index into the plan's jobs.
     pub job: usize,
-    /// Index of the phase of the job; each phase of a repeat is its own run here.
+    /// Index of the phase of the job. Each phase of a repeat is a separate run in the record.
     #[serde(default)]
     pub phase: usize,
     /// Number of times that this job was measured before.
@@ -346,9 +346,9 @@ fn is_first(attempt: &u32) -> bool {
 /// One run with everything observed in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// Its job, repeat and host, and when it began.
+    /// Job, repeat and host of the run, and when it began.
     pub start: RunStart,
-    /// Its time series.
+    /// Time series of the run.
     pub intervals: Vec<Interval>,
     /// Kernel text during the run.
     pub evidence: Vec<Snapshot>,
@@ -389,12 +389,13 @@ pub struct RunEnd {
     /// libraries and of the kernel. `None` if it was not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_ns: Option<[u64; 2]>,
-    /// Time for which fathom as a whole was stopped, as its watchdog thread noticed; `None` without a watchdog.
+    /// Time for which fathom as a whole was stopped, as its watchdog thread measured it, or why it is unknown; `None`
+    /// without a watchdog.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub still: Option<Known<Still>>,
     /// Incidents as sentences, such as pages that stayed cached or dirty data that did not settle.
     pub notes: Vec<String>,
-    /// What the parent process knows about a user's command; `None` if fathom did the I/O.
+    /// The observations of the parent process of a user's command; `None` if fathom did the I/O.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Box<CommandEnd>>,
 }
@@ -421,7 +422,7 @@ pub enum SyncedBy {
 }
 
 impl SyncedBy {
-    /// Its name in sentences: `final sync`, `close`.
+    /// Returns the name in sentences: `final sync`, `close`.
     pub fn name(self) -> &'static str {
         match self {
             Self::FinalSync => "final sync",
@@ -430,8 +431,8 @@ impl SyncedBy {
     }
 }
 
-/// Times for which fathom or the machine was stopped or frozen, and samples of the workers' states. A watchdog
-/// thread, which only sleeps, woke up too late although it did not wait for a CPU.
+/// Times for which fathom or the machine was stopped or frozen, and samples of the workers' states. A watchdog thread,
+/// which only sleeps, detects a stop: it wakes up late although it did not wait for a CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Still {
     /// Number of stops.
@@ -527,7 +528,7 @@ pub enum Unreadable {
     Damaged {
         /// Line number, from 1.
         line: usize,
-        /// The error in it.
+        /// Why the line is damaged.
         why: String,
     },
     /// The frames contradict each other.

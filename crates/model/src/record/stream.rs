@@ -1,4 +1,5 @@
-//! Totals of one run: of a stream and its workers, of each interval of time, and counts of operations in flight.
+//! Totals of one run: for a stream, for its workers and for each interval of time; and counts of the operations in
+//! flight.
 
 use crate::Known;
 use crate::histogram::Histogram;
@@ -29,8 +30,8 @@ pub struct StreamEnd {
     /// The last rates, if the stream ends as soon as its rate is steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steadied: Option<Steadied>,
-    /// How compressible and repetitive the written data is, measured on a second copy; `None` if nothing is
-    /// written.
+    /// How compressible and repetitive the written data is, measured on data that was made again with the same
+    /// settings; `None` if nothing is written.
     #[serde(default)]
     pub data: Option<Written>,
     /// Totals of each worker on each target within the window; empty unless requested.
@@ -43,7 +44,7 @@ pub struct StreamEnd {
     /// replay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_driver: Option<Known<AtDriver>>,
-    /// Reads and writes by priority; empty unless some operations have their own.
+    /// Reads and writes by priority; empty unless some operations have their own priority.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub priorities: Vec<PriorityEnd>,
     /// Operations completed while the load of all hosts ran; `None` if there is one host, or if all hosts ran
@@ -57,14 +58,14 @@ pub struct StreamEnd {
 pub struct PriorityEnd {
     /// Kind of operation.
     pub kind: Kind,
-    /// The priority given to the kernel, of the operations or of their thread; `None` if neither has one.
+    /// The priority given to the kernel for the operations or their thread; `None` if neither has one.
     pub priority: Option<IoPriority>,
     /// Latency from the submission to the completion.
     pub latency: Histogram,
 }
 
 impl PriorityEnd {
-    /// Adds operations to the entry with the same kind and priority.
+    /// Adds operations to the entry with the same kind and priority, or as a new entry.
     pub fn add(all: &mut Vec<Self>, one: &Self) {
         match all.iter_mut().find(|of| of.kind == one.kind && of.priority == one.priority) {
             Some(same) => same.latency.merge(&one.latency),
@@ -76,7 +77,7 @@ impl PriorityEnd {
 /// Operations completed while the load of all hosts ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Common {
-    /// Length of that time in ns.
+    /// Time in ns in which the load of all hosts ran.
     pub window_ns: u64,
     /// Operations and bytes per kind.
     pub kinds: BTreeMap<Kind, [u64; 2]>,
@@ -92,12 +93,13 @@ pub struct AtDriver {
     pub kinds: BTreeMap<Kind, (u64, Histogram)>,
 }
 
-/// Totals of a worker on one target, or on all targets if it does not separate targets.
+/// Totals of a worker on one target; on all targets if the worker does not count them separately.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LaneEnd {
     /// Index of the worker in the phase.
     pub worker: u32,
-    /// Index of the lane: that of the target if each target has a lane, or if operations are separated by target.
+    /// Index of the lane. It is the index of the target if each target has a lane, or if operations are counted
+    /// separately by target.
     pub lane: u32,
     /// Totals per kind within the window.
     pub kinds: BTreeMap<Kind, LaneKind>,
@@ -110,7 +112,7 @@ pub struct LaneKind {
     pub bytes: u64,
     /// Latencies, as in [`KindEnd::latency`].
     pub latency: Histogram,
-    /// Its time series in intervals of equal length from the start of the window; the last one may be shorter.
+    /// Time series in intervals of equal length from the start of the window; the last one may be shorter.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub course: Vec<Bucket>,
 }
@@ -199,16 +201,16 @@ pub struct WorkerEnd {
     pub stream: usize,
     /// Time between the first and the last timestamp, in ns.
     pub wall_ns: u64,
-    /// CPU time in user space in that time, in ns.
+    /// CPU time in user space between these timestamps, in ns.
     pub user_ns: u64,
-    /// CPU time in the kernel in that time, in ns.
+    /// CPU time in the kernel between these timestamps, in ns.
     pub system_ns: u64,
     /// Voluntary and involuntary context switches.
     pub switches: [u64; 2],
     /// Page faults without and with I/O; `None` in older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<[u64; 2]>,
-    /// Cycles and instructions in that time, or why they were not counted.
+    /// Cycles and instructions between these timestamps, or why they were not counted.
     #[serde(default = "not_asked")]
     pub counted: Known<[u64; 2]>,
     /// The depth that the worker found; `None` if it did not search.
@@ -217,7 +219,7 @@ pub struct WorkerEnd {
     /// Operations in flight and per call; `None` unless a format needs them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth_counts: Option<DepthCounts>,
-    /// Turns of the loop. Operations per turn show how busy the loop was.
+    /// Number of iterations of the hot loop. Operations per iteration show how busy the loop was.
     pub turns: u64,
     /// Completed operations, including warm-up and drain.
     #[serde(default)]
@@ -225,7 +227,7 @@ pub struct WorkerEnd {
     /// Time that the worker was ready to run but waited for a CPU, in ns, or why it is unknown.
     #[serde(default = "not_asked_for_waiting")]
     pub ready_ns: Known<u64>,
-    /// Bytes and calls that the kernel charged to the worker in that time, or why they are unknown.
+    /// Bytes and calls that the kernel charged to the worker between these timestamps, or why they are unknown.
     #[serde(default = "not_asked_for_io")]
     pub io: Known<ThreadIo>,
     /// Features that the engine used, such as `registered buffers`.
@@ -260,17 +262,17 @@ impl Default for WorkerEnd {
     }
 }
 
-/// Value of the cycles and instructions in older files.
+/// Returns the value of `counted` for files without this field.
 fn not_asked() -> Known<[u64; 2]> {
     Err("cycles and instructions were not requested".into())
 }
 
-/// Value of the time waiting for a CPU in older files.
+/// Returns the value of `ready_ns` for files without this field.
 fn not_asked_for_waiting() -> Known<u64> {
     Err("the time waiting for a CPU was not requested".into())
 }
 
-/// Value of the kernel's I/O counts in older files.
+/// Returns the value of `io` for files without this field.
 fn not_asked_for_io() -> Known<ThreadIo> {
     Err("the kernel's I/O counts of each worker were not requested".into())
 }
@@ -379,15 +381,17 @@ pub struct Cell(pub u64, pub u64, pub u64, pub u64, pub u64);
 /// Number of columns in each table.
 pub const COLUMNS: usize = 7;
 
-/// Counts of a worker at each submission and each collection of completions.
+/// Distributions of a worker's operations in flight, operations per submission, and completions seen together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DepthCounts {
-    /// Operations by the number in flight when they were submitted: 1, 2 to 3, 4 to 7, 8 to 15, 16 to 31, 32 to 63,
-    /// 64 and more.
+    /// Number of operations by the operations in flight at their submission: 1, 2 to 3, 4 to 7, 8 to 15, 16 to 31, 32
+    /// to 63, 64 and more.
     pub level: [u64; COLUMNS],
-    /// Submissions by their number of operations: 0, 1 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64, 65 and more.
+    /// Number of submissions by the operations that each submitted: 0, 1 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64, 65
+    /// and more.
     pub submit: [u64; COLUMNS],
-    /// Collections of completions by their number of completions, in the same columns.
+    /// Number of times that completions were collected, by the completions collected at once, in the same columns as
+    /// `submit`.
     pub complete: [u64; COLUMNS],
 }
 
@@ -395,7 +399,7 @@ impl DepthCounts {
     /// Counts of zero.
     pub const NONE: Self = Self { level: [0; COLUMNS], submit: [0; COLUMNS], complete: [0; COLUMNS] };
 
-    /// Counts a submission of `operations`, after which `in_flight` are in flight.
+    /// Counts a submission of `operations` operations, after which `in_flight` are in flight.
     pub fn submitted(&mut self, operations: u32, in_flight: u32) {
         self.level[level_column(in_flight)] += u64::from(operations);
         self.submit[call_column(operations)] += 1;

@@ -12,12 +12,12 @@ use crate::spec::{iometer, operations};
 use crate::sweep::{Setting, Variable};
 use crate::units::{MIB, show_block};
 
-/// Most values of an axis.
+/// Maximum number of values of an axis.
 pub const MAX_VALUES: usize = 64;
-/// Most cells of a grid: measuring more, each for a second, takes more than an hour.
+/// Maximum number of cells of a grid. More cells would take more than an hour, even at a second each.
 pub const MAX_CELLS: usize = 4096;
 
-/// The axes of a grid; an empty axis has one value, the default.
+/// The axes of a grid. An axis without values stands for the default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axes {
     /// Bytes per operation.
@@ -26,78 +26,81 @@ pub struct Axes {
     pub depth: Vec<u32>,
     /// Threads.
     pub workers: Vec<u32>,
-    /// Interfaces to the kernel, each with its options.
+    /// Engines, each with its options.
     pub engine: Vec<EngineSpec>,
-    /// Ways through the page cache.
+    /// Cache modes.
     pub cache: Vec<Cache>,
     /// Orders and directions.
     pub rw: Vec<Rw>,
-    /// Shares of directions, for words of `rw` that leave them open.
+    /// Shares of directions, for `rw` and `randrw`.
     pub mix: Vec<Mix>,
     /// Operations submitted per call.
     pub batch: Vec<u32>,
     /// Access specifications, instead of `rw`, `mix` and `bs`.
     pub spec: Vec<Spec>,
-    /// How many of the named targets are used, the first ones.
+    /// Numbers of targets: with n, the first n of the named targets are used at once.
     pub targets: Vec<u32>,
     /// Targets that are measured one at a time.
     pub target: Vec<String>,
-    /// First offset of a cell on its target.
+    /// Offsets of the tested region on the target.
     pub offset: Vec<Offset>,
 }
 
 /// One axis.
 #[derive(Debug)]
 pub struct Axis {
-    /// Its name, which is also its flag.
+    /// Name of the axis and of its flag.
     pub name: &'static str,
-    /// Placeholder of its values in help.
+    /// Placeholder of the values in help.
     pub value: &'static str,
     /// One line of help.
     pub about: &'static str,
-    /// Replaces its values by those parsed from a text.
+    /// Replaces the values of the axis by those parsed from a text.
     set: fn(&mut Axes, &str, IsEngine) -> Result<(), String>,
-    /// Its values as text; empty if none were given.
-    pub words: fn(&Axes) -> String,
-    /// Its position in a setting, for numeric values that can rise.
+    /// Formats the values of the axis; empty if none were given.
+    pub format: fn(&Axes) -> String,
+    /// How to read the axis from a setting; `None` for axes without numbers that can rise.
     pub scale: Option<Scale>,
 }
 
 /// Distinguishes the name of an engine from an option of the previous engine.
 pub type IsEngine = fn(&str) -> bool;
 
-/// A number of a setting that an axis goes through.
+/// The number in a setting that belongs to an axis.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
-    /// Its value; `None` if the setting has none.
-    pub of: fn(&Setting) -> Option<u32>,
+    /// Returns the number; `None` if the setting has none.
+    pub value: fn(&Setting) -> Option<u32>,
     /// Formats a value.
     pub show: fn(u32) -> String,
-    /// The setting without this value, to compare all others.
+    /// Returns the setting without the number, to compare all other values.
     pub without: fn(&Setting) -> Setting,
 }
 
 /// Bytes per operation.
 pub const SIZES: Scale = Scale {
-    of: |s| Some(s.block_bytes),
+    value: |s| Some(s.block_bytes),
     show: |v| show_block(u64::from(v)),
     without: |s| Setting { block_bytes: 0, ..s.clone() },
 };
 /// Operations in flight per worker.
-pub const DEPTHS: Scale =
-    Scale { of: |s| Some(s.depth), show: |v| v.to_string(), without: |s| Setting { depth: 0, ..s.clone() } };
+pub const DEPTHS: Scale = Scale {
+    value: |s| Some(s.depth),
+    show: |v| v.to_string(),
+    without: |s| Setting { depth: 0, ..s.clone() },
+};
 /// Threads.
 pub const WORKERS: Scale = Scale {
-    of: |s| Some(s.workers),
+    value: |s| Some(s.workers),
     show: |v| v.to_string(),
     without: |s| Setting { workers: 1, ..s.clone() },
 };
 /// Operations submitted per call.
 pub const BATCHES: Scale =
-    Scale { of: |s| s.batch, show: |v| v.to_string(), without: |s| Setting { batch: None, ..s.clone() } };
+    Scale { value: |s| s.batch, show: |v| v.to_string(), without: |s| Setting { batch: None, ..s.clone() } };
 /// Targets of each worker, if all workers have the same number.
 pub const TARGETS: Scale = Scale {
-    of: |s| s.targets.filter(|_| s.targets_of_last.is_none()),
+    value: |s| s.targets.filter(|_| s.targets_of_last.is_none()),
     show: |v| v.to_string(),
     without: |s| Setting { targets: None, ..s.clone() },
 };
@@ -111,7 +114,7 @@ pub const AXES: &[Axis] = &[
         set: |a, t, _| {
             replace_values(&mut a.bs, parse_numbers(t, |t| size(t, 1, MAX_BLOCK_BYTES).map(|b| b as u32)))
         },
-        words: |a| format_list(&a.bs, |v| (SIZES.show)(*v)),
+        format: |a| format_list(&a.bs, |v| (SIZES.show)(*v)),
         scale: Some(SIZES),
     },
     Axis {
@@ -119,7 +122,7 @@ pub const AXES: &[Axis] = &[
         value: "COUNTS",
         about: "Operations in flight per worker, as a list or range [default: 1..16]",
         set: |a, t, _| replace_values(&mut a.depth, parse_numbers(t, |t| count(t, 1, MAX_DEPTH))),
-        words: |a| format_list(&a.depth, u32::to_string),
+        format: |a| format_list(&a.depth, u32::to_string),
         scale: Some(DEPTHS),
     },
     Axis {
@@ -127,7 +130,7 @@ pub const AXES: &[Axis] = &[
         value: "COUNTS",
         about: "Threads, likewise [default: 1]",
         set: |a, t, _| replace_values(&mut a.workers, parse_numbers(t, |t| count(t, 1, MAX_WORKERS))),
-        words: |a| format_list(&a.workers, u32::to_string),
+        format: |a| format_list(&a.workers, u32::to_string),
         scale: Some(WORKERS),
     },
     Axis {
@@ -135,7 +138,7 @@ pub const AXES: &[Axis] = &[
         value: "NAMES",
         about: "Interfaces, such as io_uring,libaio or io_uring:sqpoll=1 [default: io_uring]",
         set: |a, t, is_engine| replace_values(&mut a.engine, parse_engines(t, is_engine)),
-        words: |a| format_list(&a.engine, EngineSpec::to_flag),
+        format: |a| format_list(&a.engine, EngineSpec::to_flag),
         scale: None,
     },
     Axis {
@@ -143,7 +146,7 @@ pub const AXES: &[Axis] = &[
         value: "WORDS",
         about: "How the target is opened, such as direct,buffered [default: direct]",
         set: |a, t, _| replace_values(&mut a.cache, parse_list(t, values::cache)),
-        words: |a| format_list(&a.cache, |c| c.word().into()),
+        format: |a| format_list(&a.cache, |c| c.word().into()),
         scale: None,
     },
     Axis {
@@ -151,7 +154,7 @@ pub const AXES: &[Axis] = &[
         value: "WORDS",
         about: "Order and direction, such as read,randread [default: read,write; reads only where TARGET is an existing file or a device]",
         set: |a, t, _| replace_values(&mut a.rw, parse_list(t, values::rw)),
-        words: |a| format_list(&a.rw, |rw| rw.word().into()),
+        format: |a| format_list(&a.rw, |rw| rw.word().into()),
         scale: None,
     },
     Axis {
@@ -159,7 +162,7 @@ pub const AXES: &[Axis] = &[
         value: "READ%S",
         about: "Shares of reads for rw and randrw, such as 100,70,0 [default: 50]",
         set: |a, t, _| replace_values(&mut a.mix, parse_list(t, operations::mix)),
-        words: |a| format_list(&a.mix, |mix| mix.describe()),
+        format: |a| format_list(&a.mix, |mix| mix.describe()),
         scale: None,
     },
     Axis {
@@ -167,7 +170,7 @@ pub const AXES: &[Axis] = &[
         value: "COUNTS",
         about: "Operations submitted per call, as a list or range [default: that of the engine]",
         set: |a, t, _| replace_values(&mut a.batch, parse_numbers(t, |t| count(t, 1, MAX_DEPTH))),
-        words: |a| format_list(&a.batch, u32::to_string),
+        format: |a| format_list(&a.batch, u32::to_string),
         scale: Some(BATCHES),
     },
     Axis {
@@ -175,7 +178,7 @@ pub const AXES: &[Axis] = &[
         value: "NAMES",
         about: "Access specifications instead of rw, mix and bs, such as file-server,4k-oltp, or classics, iometer, all",
         set: |a, t, _| replace_values(&mut a.spec, parse_groups(t, iometer::named)),
-        words: |a| format_list(&a.spec, |spec| spec.name.clone()),
+        format: |a| format_list(&a.spec, |spec| spec.name.clone()),
         scale: None,
     },
     Axis {
@@ -183,7 +186,7 @@ pub const AXES: &[Axis] = &[
         value: "COUNTS",
         about: "How many of the TARGETs are used, as a list or range [default: all at once]",
         set: |a, t, _| replace_values(&mut a.targets, parse_numbers(t, |t| count(t, 1, MAX_TARGETS as u32))),
-        words: |a| format_list(&a.targets, u32::to_string),
+        format: |a| format_list(&a.targets, u32::to_string),
         scale: Some(TARGETS),
     },
     Axis {
@@ -191,7 +194,7 @@ pub const AXES: &[Axis] = &[
         value: "PATHS",
         about: "Directories, files or block devices, each measured alone, such as /mnt/a,/mnt/b, instead of TARGETs used at once",
         set: |a, t, _| replace_values(&mut a.target, parse_list(t, values::path)),
-        words: |a| a.target.join(","),
+        format: |a| a.target.join(","),
         scale: None,
     },
     Axis {
@@ -199,7 +202,7 @@ pub const AXES: &[Axis] = &[
         value: "POSITIONS",
         about: "First byte of the region, in percent of the target or in bytes, such as 0%,50%,99%, 0%..90%+10%, 0%..99%/12 or 4g [default: 0]",
         set: |a, t, _| replace_values(&mut a.offset, parse_groups(t, positions)),
-        words: |a| format_list(&a.offset, |at| at.to_flag()),
+        format: |a| format_list(&a.offset, |at| at.to_flag()),
         scale: None,
     },
 ];
@@ -209,21 +212,21 @@ impl Axis {
     ///
     /// # Errors
     /// What is wrong and what to type.
-    pub fn say(&self, axes: &mut Axes, text: &str, is_engine: IsEngine) -> Result<(), String> {
+    pub fn parse_into(&self, axes: &mut Axes, text: &str, is_engine: IsEngine) -> Result<(), String> {
         (self.set)(axes, text, is_engine)
     }
 }
 
-/// The axis of that name.
+/// Returns the axis of that name.
 ///
 /// # Errors
-/// All the names.
+/// The unknown name, and all names of axes.
 pub fn find(name: &str) -> Result<&'static Axis, String> {
     let unknown = || format!("{} is not an axis; type one of {}", quoted_excerpt(name), names().join(", "));
     AXES.iter().find(|axis| axis.name == name).ok_or_else(unknown)
 }
 
-/// The names of all axes.
+/// Returns the names of all axes.
 pub fn names() -> Vec<&'static str> {
     AXES.iter().map(|axis| axis.name).collect()
 }
@@ -318,12 +321,12 @@ fn parse_engines(text: &str, is_engine: IsEngine) -> Result<Vec<EngineSpec>, Str
     Ok(out)
 }
 
-/// Most positions of a range.
+/// Maximum number of positions of a range.
 const MOST: u32 = 64;
-/// All of the target, in percent.
+/// The whole target in percent.
 const WHOLE: u32 = 100;
 
-/// A position.
+/// A position on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offset {
     /// Percent of the target, below 100.
@@ -333,7 +336,7 @@ pub enum Offset {
 }
 
 impl Offset {
-    /// As typed: `25%`, `1073741824`.
+    /// Formats the position as typed: `25%`, `1073741824`.
     pub fn to_flag(self) -> String {
         match self {
             Self::Percent(percent) => format!("{percent}%"),
@@ -394,7 +397,7 @@ fn check_rising(piece: &str, first: u32, last: u32) -> Result<(), String> {
     Err(format!("{} does not rise; type the smaller value first, such as 0%..90%+10%", quoted_excerpt(piece)))
 }
 
-/// Default memory limit for the buffers of one cell: the cap of the original.
+/// Default memory limit for the buffers of one cell: the limit of CCSIO Benchmark.
 pub const MEMORY_BYTES: u64 = 64 * MIB;
 
 /// A named grid.
@@ -405,8 +408,8 @@ pub struct Preset {
     /// One line for `--help`.
     pub about: &'static str,
     /// The value of each axis, unless a flag sets it.
-    pub said: &'static [(&'static str, &'static str)],
-    /// Its cache modes, unless `--cache` sets them.
+    pub settings: &'static [(&'static str, &'static str)],
+    /// Cache modes, unless `--cache` sets them.
     pub modes: &'static [Mode],
     /// Bytes of the test file, unless `--size` sets them.
     pub size_bytes: u64,
@@ -417,9 +420,9 @@ pub struct Preset {
 /// How the cells of a preset are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Procedure {
-    /// The best is sought.
+    /// The best cell is searched for.
     Sought,
-    /// All equally often, unless a budget is given.
+    /// All cells equally often, unless a time budget is given.
     Each,
     /// Each cell once for this many ns, in order, until one is so slow that larger ones are not worth measuring.
     UntilSlow {
@@ -433,14 +436,14 @@ pub enum Procedure {
 /// Rounds of the SNIA's specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounds {
-    /// Block size of the tracked cell, which only writes.
+    /// Block size of the tracked cell. This cell only writes.
     pub tracked_bytes: u32,
-    /// Its tracked value.
+    /// The value of the cell that is tracked over the rounds.
     pub variable: Variable,
-    /// Times that the target is overwritten before the rounds end; `None` if they end when the tracked cell is
-    /// steady.
+    /// Number of times that the target is overwritten until the rounds end; `None` if the rounds end when the tracked
+    /// cell is steady.
     pub capacities: Option<u64>,
-    /// Rounds after which measuring ends, steady or not.
+    /// Number of rounds after which measuring ends, steady or not.
     pub at_most: u32,
 }
 
@@ -457,24 +460,24 @@ pub struct Mode {
     pub name: &'static str,
     /// The cache mode here.
     pub cache: Cache,
-    /// Whether only reads go this way.
+    /// Whether only reads use this mode.
     pub reads_only: bool,
     /// A remark about the mode on this system, if needed.
     pub remark: &'static str,
 }
 
-/// Every preset there is.
+/// All presets.
 ///
-/// Source of `ccsio`: CCSIO Benchmark 1.5.0, <https://ccsiobench.com> (sizes, counts, modes, the cap of 64 MB); of `iops`: the
-/// program of that name by Benjamin Schweizer, <https://github.com/cxcv/iops>; of `pts` and its kin: SNIA Solid State Storage
-/// Performance Test Specification 2.0 (shares, sizes, minutes, rounds). That leaves threads and depth to the user; ours are in
-/// the table.
+/// Source of `ccsio`: CCSIO Benchmark 1.5.0, <https://ccsiobench.com> (sizes, counts, modes, the cap of 64 MB); of
+/// `iops`: the program of that name by Benjamin Schweizer, <https://github.com/cxcv/iops>; of `pts` and its kin: SNIA
+/// Solid State Storage Performance Test Specification 2.0 (shares, sizes, minutes, rounds). The specification leaves
+/// threads and depth to the user; fathom's are in the table.
 pub const PRESETS: &[Preset] = &[CCSIO, IOPS, ITS_SPECS, ZONES, PTS, PTS_THROUGHPUT, PTS_LATENCY, PTS_WSAT];
 
 const IOPS: Preset = Preset {
     name: "iops",
     about: "iops: 512 bytes doubling upward, 32 threads, 2 s each, reads; ends where a size is slow",
-    said: &[
+    settings: &[
         ("bs", "512..1g"),
         ("workers", "32"),
         ("depth", "1"),
@@ -490,7 +493,7 @@ const IOPS: Preset = Preset {
 const PTS: Preset = Preset {
     name: "pts",
     about: "SNIA PTS, IOPS: 7 mixes x 8 sizes, 1 min each, 2 threads x 16, rounds until steady; writes",
-    said: &[
+    settings: &[
         ("rw", "randrw"),
         ("mix", "100,95,65,50,35,5,0"),
         ("bs", "1m,128k,64k,32k,16k,8k,4k,512"),
@@ -511,7 +514,13 @@ const PTS: Preset = Preset {
 const PTS_THROUGHPUT: Preset = Preset {
     name: "pts-throughput",
     about: "SNIA PTS, throughput: 1M and 128K, sequential reads and writes, 1 thread x 32, rounds until steady",
-    said: &[("rw", "read,write"), ("bs", "1m,128k"), ("workers", "1"), ("depth", "32"), ("cache", "direct")],
+    settings: &[
+        ("rw", "read,write"),
+        ("bs", "1m,128k"),
+        ("workers", "1"),
+        ("depth", "32"),
+        ("cache", "direct"),
+    ],
     way: Procedure::Rounds(Rounds {
         tracked_bytes: 1 << 20,
         variable: Variable::MbPerS,
@@ -524,7 +533,7 @@ const PTS_THROUGHPUT: Preset = Preset {
 const PTS_LATENCY: Preset = Preset {
     name: "pts-latency",
     about: "SNIA PTS, latency: 8K, 4K and 512 bytes x 3 mixes, one at a time, rounds until steady; writes",
-    said: &[
+    settings: &[
         ("rw", "randrw"),
         ("mix", "100,65,0"),
         ("bs", "8k,4k,512"),
@@ -544,7 +553,7 @@ const PTS_LATENCY: Preset = Preset {
 const PTS_WSAT: Preset = Preset {
     name: "pts-wsat",
     about: "SNIA PTS, write saturation: random 4K writes minute by minute, to 4 times the capacity or for a day",
-    said: &[("rw", "randwrite"), ("bs", "4k"), ("workers", "2"), ("depth", "16"), ("cache", "direct")],
+    settings: &[("rw", "randwrite"), ("bs", "4k"), ("workers", "2"), ("depth", "16"), ("cache", "direct")],
     way: Procedure::Rounds(Rounds {
         tracked_bytes: 4096,
         variable: Variable::Iops,
@@ -557,7 +566,7 @@ const PTS_WSAT: Preset = Preset {
 const CCSIO: Preset = Preset {
     name: "ccsio",
     about: "CCSIO Benchmark: 12 sizes x 5 counts x unbuffered, unbuffered-sequential and buffered-sequential",
-    said: &[("bs", "8k..16m"), ("depth", "1..16"), ("rw", "read,write")],
+    settings: &[("bs", "8k..16m"), ("depth", "1..16"), ("rw", "read,write")],
     modes: &[
         Mode { name: "unbuffered", cache: Cache::Direct, reads_only: false, remark: "" },
         Mode {
@@ -577,11 +586,11 @@ const CCSIO: Preset = Preset {
     way: Procedure::Sought,
 };
 
-/// Iometer itself fills the disk; here the file only has to exceed the caches.
+/// Iometer fills the whole disk. Here the file only has to be larger than the caches.
 const ITS_SPECS: Preset = Preset {
     name: IOMETER,
     about: "Iometer: access specifications (--spec) x a test type (--cycle) over workers, targets and outstanding I/Os",
-    said: &[("spec", "classics")],
+    settings: &[("spec", "classics")],
     modes: &[],
     size_bytes: 1024 * MIB,
     way: Procedure::Each,
@@ -592,25 +601,31 @@ const ITS_SPECS: Preset = Preset {
 const ZONES: Preset = Preset {
     name: "zones",
     about: "Zones: sequential reads of 1M at 21 positions, from the first byte of a disk to its end",
-    said: &[("rw", "read"), ("bs", "1m"), ("depth", "8"), ("cache", "direct"), ("offset", "0%..95%+5%,99%")],
+    settings: &[
+        ("rw", "read"),
+        ("bs", "1m"),
+        ("depth", "8"),
+        ("cache", "direct"),
+        ("offset", "0%..95%+5%,99%"),
+    ],
     modes: &[],
     size_bytes: 1024 * MIB,
     way: Procedure::Each,
 };
 
 impl Preset {
-    /// Whether everything is written from end to end before the first cell: the specification's preconditioning
-    /// that does not depend on the work. Write saturation measures without it.
+    /// Whether everything is written from end to end before the first cell (workload-independent preconditioning of the
+    /// SNIA specification). The test of write saturation has no preconditioning.
     pub fn fills(&self) -> bool {
         matches!(self.way, Procedure::Rounds(Rounds { capacities: None, .. }))
     }
 
-    /// Whether its cells are measured in their order, and none is sought.
+    /// Whether cells are measured in order, without a search for the best one.
     pub fn is_in_order(&self) -> bool {
         matches!(self.way, Procedure::UntilSlow { .. } | Procedure::Rounds(_))
     }
 
-    /// Its rounds; `None` if each cell is measured separately.
+    /// Returns the rounds; `None` if cells are not measured in rounds.
     pub fn rounds(&self) -> Option<Rounds> {
         match self.way {
             Procedure::Rounds(rounds) => Some(rounds),
@@ -618,7 +633,7 @@ impl Preset {
         }
     }
 
-    /// Window of a cell, unless `--time` sets it; `None` for the sweep's own default.
+    /// Returns the window of a cell, unless `--time` sets it; `None` for the default of a sweep.
     pub fn time_ns(&self) -> Option<u64> {
         match self.way {
             Procedure::Sought | Procedure::Each => None,
@@ -628,7 +643,7 @@ impl Preset {
     }
 }
 
-/// The preset of that name.
+/// Returns the preset of that name.
 pub fn preset(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|p| p.name == name)
 }
@@ -653,7 +668,7 @@ fn lists_and_doubling_ranges_mix() {
         ("offset", "0%..20%+10%,4g"),
     ] {
         find(axis)
-            .and_then(|a| a.say(&mut axes, text, is_known_engine))
+            .and_then(|a| a.parse_into(&mut axes, text, is_known_engine))
             .unwrap_or_else(|e| panic!("{axis}: {e}"));
     }
     assert_eq!(axes.bs, [512, 4096, 8192, 16384, 32768]);
@@ -690,7 +705,7 @@ fn invalid_axis_values_are_rejected_with_a_suggestion() {
         ("offset", "0%,0%..20%+10%"),
         ("colour", "red"),
     ] {
-        let result = find(axis).and_then(|a| a.say(&mut Axes::default(), bad, is_known_engine));
+        let result = find(axis).and_then(|a| a.parse_into(&mut Axes::default(), bad, is_known_engine));
         assert!(result.as_ref().is_err_and(|e| e.contains("; type")), "{axis} {bad}: {result:?}");
     }
 }
@@ -723,15 +738,15 @@ fn positions_are_bytes_percents_and_ranges() {
 fn presets_are_valid() {
     for preset in PRESETS {
         let mut axes = Axes::default();
-        for (axis, text) in preset.said {
+        for (axis, text) in preset.settings {
             find(axis)
-                .and_then(|a| a.say(&mut axes, text, |name| name == "sync"))
+                .and_then(|a| a.parse_into(&mut axes, text, |name| name == "sync"))
                 .unwrap_or_else(|e| panic!("{}: {axis}: {e}", preset.name));
         }
     }
     let mut ccsio = Axes::default();
-    for (axis, text) in PRESETS[0].said {
-        assert_eq!(find(axis).and_then(|a| a.say(&mut ccsio, text, |name| name == "sync")), Ok(()));
+    for (axis, text) in PRESETS[0].settings {
+        assert_eq!(find(axis).and_then(|a| a.parse_into(&mut ccsio, text, |name| name == "sync")), Ok(()));
     }
     assert_eq!((ccsio.bs.len(), ccsio.depth.len()), (12, 5));
 }

@@ -972,7 +972,7 @@ fn keys_without_effect_on_a_replay_are_rejected() {
         let mut job = crate::spec::JobSpec::default();
         for (name, value) in [("replay", "x.log"), (key.name, example(key))] {
             let key = find(name).unwrap_or_else(|| panic!("{name}"));
-            key.say(&mut job, [value]).unwrap_or_else(|e| panic!("{e}"));
+            key.parse_into_job(&mut job, [value]).unwrap_or_else(|e| panic!("{e}"));
         }
         let found = job.phases[0].streams[0].check();
         assert_eq!(found.is_empty(), REPLAY_HOLD_KEYS.contains(&key.name), "{}: {found:?}", key.name);

@@ -11,17 +11,17 @@ use crate::spec::number::{
 use crate::spec::{JobSpec, Until};
 use crate::verdict::{Condition, Limit};
 
-/// Most operations or bytes per second of a closed loop.
+/// The limit of operations or bytes per second in a closed loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RateLimit {
-    /// Of all directions together.
+    /// One limit for all directions together.
     All(f64),
-    /// Separate rates for each direction; 0 for no limit.
+    /// A limit for each direction; 0 for no limit.
     Each(PerKind<f64>),
 }
 
 impl RateLimit {
-    /// As typed, with each rate formatted by `one`: `write=200`.
+    /// Formats the limit as typed, with `one` for each rate: `write=200`.
     pub fn to_flag(&self, one: impl Fn(f64) -> String) -> String {
         match self {
             Self::All(rate) => one(*rate),
@@ -33,7 +33,7 @@ impl RateLimit {
         }
     }
 
-    /// All rates multiplied by `factor`.
+    /// Returns the limit with all rates multiplied by `factor`.
     #[must_use]
     pub fn times(self, factor: f64) -> Self {
         match self {
@@ -44,13 +44,13 @@ impl RateLimit {
         }
     }
 
-    /// The limits of single directions; `None` for a common limit.
+    /// Returns the limits of single directions; `None` for a common limit.
     pub fn each(&self) -> Option<&PerKind<f64>> {
         if let Self::Each(each) = self { Some(each) } else { None }
     }
 }
 
-/// Limit of operations per second: `1000`, `write=200`.
+/// Parses a limit of operations per second: `1000`, `write=200`.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -58,7 +58,7 @@ pub fn limit_iops(text: &str) -> Result<RateLimit, String> {
     parse_limits(text, rate, "write=200")
 }
 
-/// Limit of bytes per second: `200m`, `read=10m,write=5m`.
+/// Parses a limit of bytes per second: `200m`, `read=10m,write=5m`.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -77,7 +77,7 @@ fn parse_limits(
     per_direction(text, one, example).map(RateLimit::Each)
 }
 
-/// Values of named directions, as in `read=10m,write=5m`; the default for a direction that is not named.
+/// Parses values of named directions, as in `read=10m,write=5m`. Other directions get the default.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -107,14 +107,14 @@ pub(super) fn per_direction<T: Default + PartialEq>(
     Ok(each)
 }
 
-/// Shortest time of a value in ns: ten times the sampling interval of workers, so that a value is complete.
+/// Minimum time that a value covers in ns: ten times the interval at which workers report.
 const MIN_EVERY_NS: u64 = 100_000_000;
-/// Fewest values in a window: a single value is always steady.
+/// Minimum number of values in a window, because a single value is always steady.
 const FEWEST_VALUES: u64 = 2;
-/// Suffix of a quantity whose slope is limited.
+/// Suffix of a quantity if the limit applies to its slope.
 const SLOPE: &str = "_slope";
 
-/// The steadiness rule of a stream: `NAME:LIMIT:WINDOW[:AFTER[:EVERY]]`.
+/// Parses the steadiness rule of a stream: `NAME:LIMIT:WINDOW[:AFTER[:EVERY]]`.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -139,7 +139,7 @@ pub fn steady(text: &str) -> Result<Steady, String> {
     Ok(Steady { quantity, slope, limit, percent, window_ns, after_ns, every_ns })
 }
 
-/// The quantity that is compared with a limit, and whether its slope is.
+/// Parses the quantity, and whether the limit applies to its slope.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -157,7 +157,7 @@ pub fn named(name: &str) -> Result<(Quantity, bool), String> {
     Ok((quantity, slope))
 }
 
-/// A limit, and whether it is in percent.
+/// Parses a limit, and whether it is in percent.
 fn threshold(text: &str, quantity: Quantity) -> Result<(f64, bool), String> {
     let (limit, percent) = match (text.strip_suffix('%'), quantity) {
         (Some(share), _) => (decimal(share), true),
@@ -177,7 +177,7 @@ fn threshold(text: &str, quantity: Quantity) -> Result<(f64, bool), String> {
     ))
 }
 
-/// The lowest rate of each direction: `iops:1000`, `bw:read=10m,write=5m:5s`.
+/// Parses the minimum rate of each direction: `iops:1000`, `bw:read=10m,write=5m:5s`.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -207,7 +207,7 @@ pub fn min_rate(text: &str) -> Result<MinRate, String> {
     Ok(MinRate { quantity, least: each, every_ns: time(every, MIN_TIME_NS, MAX_TIME_NS)? })
 }
 
-/// The latencies that decide the depth: `TIME:SHARE:WINDOW`, with the suffix `:run` to continue for the whole run.
+/// Parses a latency target: `TIME:SHARE:WINDOW`, with the suffix `:run` to vary the depth for the whole run.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -232,7 +232,7 @@ const EXPONENTIAL: &str = "exponential";
 const LOGNORMAL: &str = "lognormal";
 const QUANTILES: &str = "quantiles";
 
-/// A pause or its distribution.
+/// Parses a pause or its distribution.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -318,7 +318,7 @@ pub fn of_think(think: &Think) -> String {
     }
 }
 
-/// A half width of an interval in percent, as a share of the value.
+/// Parses the half width of an interval in percent, and returns it as a share.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -332,7 +332,7 @@ pub fn precision(text: &str) -> Result<f64, String> {
     })
 }
 
-/// The rule that ends measuring a job.
+/// Parses the rule that ends measuring a job.
 ///
 /// # Errors
 /// All the words.
@@ -340,7 +340,7 @@ pub fn until(text: &str) -> Result<Until, String> {
     word(text, &[("steady", Until::Steady)])
 }
 
-/// Percentiles that a condition may name: those of every report.
+/// Percentiles that a condition may limit. Every report has them.
 const PERCENTILES: [&str; 6] = ["50", "90", "95", "99", "99.9", "99.99"];
 const CONDITION_FORM: &str = "type one such as p99>10ms, sync.p99>10ms, iops<20000 or mb/s<90";
 
@@ -395,7 +395,7 @@ fn parse_condition(text: &str) -> Result<Condition, String> {
     if wrong { Err(format!("{}: {why}", quoted_excerpt(text))) } else { Ok(Condition { result, limit }) }
 }
 
-/// `None` if `number` is not a percentile.
+/// Parses the limit of a percentile; `None` if `number` is not a percentile.
 fn parse_latency_limit(number: &str, limit: &str) -> Option<Result<Limit, String>> {
     let (kind, rank) = match number.split_once('.') {
         Some((word, rank)) if rank.starts_with('p') => {
@@ -408,7 +408,7 @@ fn parse_latency_limit(number: &str, limit: &str) -> Option<Result<Limit, String
     Some(time_limit(limit, 1, MAX_TIME_NS).map(|at_most_ns| Limit::Latency { kind, percentile, at_most_ns }))
 }
 
-/// 10^6 bytes per second, above 0.
+/// Parses a rate in 10^6 bytes per second, above 0.
 fn parse_mb_per_s(text: &str) -> Result<f64, String> {
     decimal(text).filter(|n| *n > 0.0).ok_or_else(|| {
         format!(
@@ -419,7 +419,7 @@ fn parse_mb_per_s(text: &str) -> Result<f64, String> {
 }
 
 impl JobSpec {
-    /// Whether a condition is about a percentile.
+    /// Whether a condition limits a percentile.
     pub fn gates_a_percentile(&self) -> bool {
         self.fail_if.iter().flatten().any(|c| c.limit.is_of_percentile())
     }

@@ -16,11 +16,11 @@ pub enum Tool {
 pub struct Foreign {
     /// Program, or group of programs, that uses the name.
     pub tool: Tool,
-    /// Its name there, without dashes.
+    /// The name in the tool, without dashes.
     pub name: &'static str,
     /// A value in the tool's syntax; empty without a value.
     pub example: &'static str,
-    /// Converts a value of the tool to the values here; empty if it means something else, or fathom has no
+    /// Converts a value of the tool to fathom's values; empty if the value means something else, or fathom has no
     /// equivalent.
     pub(super) here: fn(&str) -> Vec<String>,
 }
@@ -75,7 +75,7 @@ pub(super) fn unchanged(text: &str) -> Vec<String> {
     vec![text.to_owned()]
 }
 
-/// A number in this unit, unless it names another one.
+/// Adds a unit to a number that has none.
 fn with_default_unit(text: &str, unit: &str) -> Vec<String> {
     let bare = text.bytes().all(|b| b.is_ascii_digit());
     vec![if bare { format!("{text}{unit}") } else { text.to_owned() }]
@@ -86,7 +86,7 @@ pub(super) fn seconds(text: &str) -> Vec<String> {
     with_default_unit(text, "s")
 }
 
-/// Milliseconds, as all pauses of DISKSPD.
+/// Milliseconds, unless another unit is given. All pauses of DISKSPD are in milliseconds.
 pub(super) fn milliseconds(text: &str) -> Vec<String> {
     with_default_unit(text, "ms")
 }
@@ -96,18 +96,18 @@ pub(super) fn microseconds(text: &str) -> Vec<String> {
     with_default_unit(text, "us")
 }
 
-/// The remainder to 100: the share of reads for a share of writes.
+/// Converts a share of writes in percent to the share of reads.
 pub(super) fn remainder_to_100(text: &str) -> Vec<String> {
     let share = text.trim().parse::<u8>().ok();
     share.and_then(|s| 100_u8.checked_sub(s)).map(|s| s.to_string()).into_iter().collect()
 }
 
-/// `value` if the text is one of some words.
+/// Returns `value` if the text is one of these words.
 fn if_one_of(text: &str, words: &[&str], value: &str) -> Vec<String> {
     if words.contains(&text) { vec![value.to_owned()] } else { Vec::new() }
 }
 
-/// A switch that is on.
+/// Accepts a switch that is on.
 pub(super) fn switch_on(text: &str) -> Vec<String> {
     if_one_of(text, &["", "1", "true"], "true")
 }
@@ -117,7 +117,7 @@ pub(super) fn word_without_value(text: &str, word: &str) -> Vec<String> {
     if_one_of(text, &[""], word)
 }
 
-/// The words of fio's `rw`, which has two words for a mix.
+/// Converts the words of fio's `rw`, which has two words for a mix.
 pub(super) fn fio_rw(text: &str) -> Vec<String> {
     unchanged(if text == "readwrite" { "rw" } else { text })
 }
@@ -136,7 +136,7 @@ pub(super) fn fio_paths(text: &str) -> Vec<String> {
     paths
 }
 
-/// Laws of fio's `random_distribution`.
+/// Converts fio's `random_distribution`.
 pub(super) fn fio_distribution(text: &str) -> Vec<String> {
     if text == "random" {
         return unchanged("uniform");
@@ -150,7 +150,7 @@ pub(super) fn colon_zones(text: &str) -> Vec<String> {
     vec![format!("zones:{}", text.replace(':', ","))]
 }
 
-/// fio's engines by the calls they use.
+/// Converts an engine of fio to the engine here that makes the same calls.
 pub(super) fn fio_engine(text: &str) -> Vec<String> {
     match text {
         "sync" => unchanged("rw"),
@@ -163,7 +163,7 @@ pub(super) fn fio_engine(text: &str) -> Vec<String> {
     }
 }
 
-/// fio's `direct`; `buffered` is its opposite.
+/// Converts fio's `direct`, or `buffered` with the opposite meaning.
 pub(super) fn fio_direct(text: &str, direct: &str, buffered: &str) -> Vec<String> {
     match text {
         "" | "1" => unchanged(direct),
@@ -172,7 +172,7 @@ pub(super) fn fio_direct(text: &str, direct: &str, buffered: &str) -> Vec<String
     }
 }
 
-/// fio's `sync`.
+/// Converts fio's `sync`.
 pub(super) fn fio_sync(text: &str) -> Vec<String> {
     match text {
         "1" | "sync" => unchanged("sync"),

@@ -28,7 +28,7 @@ pub struct Spec {
     pub lines: Vec<LineSpec>,
 }
 
-/// The name of the specification that is typed line by line.
+/// Name of a specification that the user types line by line.
 pub const OWN_LINES: &str = "own lines";
 
 /// A classic: its name, percent of reads, percent at random offsets, and percent of operations of each size in bytes.
@@ -72,7 +72,7 @@ const CLASSICS: &[Classic] = &[
     ("Database", 67, 100.0, &[(100, 8192)]),
 ];
 
-/// The tool's own list: size, whether offsets are random and aligned to the size, percents of reads.
+/// Iometer's own list: size, whether offsets are random and aligned to the size, and the percents of reads.
 const OWN: &[(u32, bool, &[u8])] = &[
     (512, false, &[100, 75, 50, 25, 0]),
     (4096, false, &[100, 75, 50, 25, 0]),
@@ -83,14 +83,14 @@ const OWN: &[(u32, bool, &[u8])] = &[
     (256 << 10, false, &[100, 50, 0]),
 ];
 
-/// Every specification there is: the classics, then the tool's own list in its order.
+/// Returns all specifications: the classics, then Iometer's own list in its order.
 pub fn library() -> Vec<Spec> {
     let mut all = classics();
     all.extend(specs_of_iometer());
     all
 }
 
-/// The specifications that reviews and vendors quote.
+/// Returns the specifications that reviews and vendors quote.
 pub fn classics() -> Vec<Spec> {
     let line = |(share, bytes): &(u32, u32), reads, random| LineSpec {
         random,
@@ -105,7 +105,7 @@ pub fn classics() -> Vec<Spec> {
         .collect()
 }
 
-/// The specifications that Iometer begins with.
+/// Returns the specifications with which Iometer starts.
 fn specs_of_iometer() -> Vec<Spec> {
     let mut all = vec![Spec { name: "Default".into(), lines: vec![default_line(100, 2048, 100)] }];
     let mut each: Vec<LineSpec> = Vec::new();
@@ -124,12 +124,17 @@ fn specs_of_iometer() -> Vec<Spec> {
     all
 }
 
-/// A line that differs from a new one of the tool's editor only in these values.
+/// Creates a line that differs from a new line in Iometer's editor only in these values.
 fn default_line(share: u32, bytes: u32, read_percent: u8) -> LineSpec {
-    LineSpec { share, bs: Sizes::Fixed(bytes), mix: Mix::of_percents(read_percent, 0), ..LineSpec::unsaid() }
+    LineSpec {
+        share,
+        bs: Sizes::Fixed(bytes),
+        mix: Mix::of_percents(read_percent, 0),
+        ..LineSpec::with_defaults()
+    }
 }
 
-/// Distributes shares as evenly as whole percents allow: the first lines get the remainder, as in the tool.
+/// Distributes shares as evenly as whole percents allow. The first lines get the remainder, as in Iometer.
 fn with_even_shares(mut lines: Vec<LineSpec>) -> Vec<LineSpec> {
     let count = (lines.len() as u32).max(1);
     for (at, line) in (0..).zip(&mut lines) {
@@ -162,12 +167,12 @@ pub fn named(word: &str) -> Result<Vec<Spec>, String> {
 }
 
 impl Spec {
-    /// Bytes of its largest operation, replies included.
+    /// Returns the bytes of the largest operation, including replies.
     pub fn largest_bytes(&self) -> u32 {
         self.lines.iter().map(|l| l.bs.most().max(l.reply)).max().unwrap_or(0)
     }
 
-    /// All its sizes, including both ends of ranges.
+    /// Returns all sizes, including both ends of ranges.
     pub fn sizes(&self) -> impl Iterator<Item = u32> {
         self.lines.iter().flat_map(|l| match &l.bs {
             Sizes::Fixed(size) => vec![*size],
@@ -176,7 +181,7 @@ impl Spec {
         })
     }
 
-    /// All its reply sizes.
+    /// Returns all reply sizes.
     pub fn replies(&self) -> impl Iterator<Item = u32> {
         self.lines.iter().map(|l| l.reply).filter(|bytes| *bytes > 0)
     }
@@ -186,7 +191,7 @@ impl Spec {
         self.lines.iter().any(LineSpec::writes)
     }
 
-    /// Its lines in the form of `--line` of `fathom run`.
+    /// Formats the lines for `--line` of `fathom run`.
     pub fn to_lines(&self) -> Vec<String> {
         self.lines.iter().map(format_line).collect()
     }
@@ -211,11 +216,11 @@ fn format_line(line: &LineSpec) -> String {
 pub struct LineKey {
     /// The word before the `=`: `bs`, `mix`.
     pub name: &'static str,
-    /// Placeholder of its value in help.
+    /// Placeholder of the value in help.
     pub value: &'static str,
     /// One line of help.
     pub about: &'static str,
-    /// Reads its value.
+    /// Parses the value into a line.
     pub set: fn(&mut LineSpec, &str) -> Result<(), String>,
 }
 
@@ -277,8 +282,8 @@ fn put<T>(slot: &mut T, value: Result<T, String>) -> Result<(), String> {
 }
 
 impl LineSpec {
-    /// A line with all defaults; its size, which has no default, is 0 until it is set.
-    pub fn unsaid() -> Self {
+    /// Returns a line with all defaults. The size has no default and is 0 until it is set.
+    pub fn with_defaults() -> Self {
         Self {
             share: 100,
             bs: Sizes::Fixed(0),
@@ -321,7 +326,7 @@ impl LineSpec {
                 }
             }
         }
-        let mut line = Self::unsaid();
+        let mut line = Self::with_defaults();
         for (at, (name, value)) in pairs.iter().enumerate() {
             let Some(key) = LINE_KEYS.iter().find(|k| k.name == *name) else {
                 let known: Vec<&str> = LINE_KEYS.iter().map(|k| k.name).collect();
@@ -335,7 +340,7 @@ impl LineSpec {
         line.finished()
     }
 
-    /// Whether it writes, directly or as a reply to its reads.
+    /// Whether the line writes, directly or as replies to its reads.
     pub fn writes(&self) -> bool {
         self.mix.does(Kind::Write) || (self.reply > 0 && self.mix.does(Kind::Read))
     }
@@ -346,25 +351,24 @@ impl LineSpec {
 pub enum Cycle {
     /// All workers on all targets, once.
     Normal,
-    /// All workers on one target, on two, ..., on all.
+    /// All workers on the first target, then on the first two, and so on up to all targets.
     Targets,
-    /// One worker on all targets, two, ..., all.
+    /// All targets with one worker, then with two, and so on up to all workers.
     Workers,
-    /// One worker on one target, on two, ...; after all targets the next worker begins. All computers at the same
-    /// time.
+    /// Adds targets to the first worker one at a time, then to the next worker. All computers do this at the same time.
     IncrementParallel,
-    /// One worker on one target, on two, ...; after all targets the next worker begins. One computer after another.
+    /// Adds targets to the first worker one at a time, then to the next worker. One computer after another does this.
     IncrementSerial,
     /// Each number of workers on each number of targets.
     WorkersAndTargets,
-    /// All workers on all targets with one operation in flight, with more, ...
+    /// All workers on all targets, with a rising number of operations in flight.
     Outstanding,
-    /// All workers with one operation in flight, with more, ..., on each number of targets.
+    /// All workers with each number of operations in flight on each number of targets.
     OutstandingAndTargets,
 }
 
 impl Cycle {
-    /// All test types with the tool's words.
+    /// All test types with Iometer's words.
     pub const ALL: [(&'static str, Self); 8] = [
         ("NORMAL", Self::Normal),
         ("CYCLE_TARGETS", Self::Targets),
@@ -393,7 +397,7 @@ impl Cycle {
         Self::ALL.iter().find(|(_, cycle)| *cycle == self).map_or("", |(word, _)| *word)
     }
 
-    /// Its effect here, where one computer measures.
+    /// The effect of the test type in fathom, where one computer measures.
     pub fn about(self) -> &'static str {
         match self {
             Self::Normal => "all workers on all targets, once",
@@ -433,10 +437,10 @@ impl Cycle {
     }
 }
 
-/// How a number rises.
+/// How a number rises from one test to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// By the same each time: 3, 5, 7, 9.
+    /// By the same amount each time: 3, 5, 7, 9.
     Linear,
     /// By the same factor each time: 1, 2, 4, 8.
     Exponential,
@@ -463,7 +467,8 @@ impl Step {
         }
     }
 
-    /// Numbers from `first` to at most `last`. A step that would not rise ends the sequence.
+    /// Returns numbers from `first` to at most `last`. The sequence ends before a number that is not larger than the
+    /// previous one.
     pub fn values(self, first: u32, last: u32, by: u32) -> impl Iterator<Item = u32> {
         let next = move |value: &u32| {
             let next = match self {
@@ -507,7 +512,7 @@ fn well_known_specs_have_their_published_lines() {
 #[test]
 fn a_line_has_the_defaults_of_iometer() {
     let line = LineSpec::parse("bs=2k").unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(line, LineSpec { bs: Sizes::Fixed(2048), ..LineSpec::unsaid() });
+    assert_eq!(line, LineSpec { bs: Sizes::Fixed(2048), ..LineSpec::with_defaults() });
     assert!(!line.writes());
     let full =
         LineSpec::parse("share=30,bs=4k:60,64k:40,mix=70,random=50,delay=1ms,burst=8,align=4k,reply=512")

@@ -1,9 +1,9 @@
 //! The table of keys: every setting of a workload once, with its name, help, parser, and its names in other tools.
 //!
-//! Flags, job files and their documentation are made from this table. A key is its flag without the dashes.
-//! A fixed default is the default of the field in `Stream` or `Line`; one that depends on other settings is filled in
-//! by the plan, and the help of the key repeats it. A foreign name is an error, and [`Counterpart`] suggests the key and value
-//! to type here: a name that means the same in most cases would be wrong in the others.
+//! Flags, job files and their documentation are made from this table. A key is its flag without the dashes. A fixed
+//! default is the default of the field in `Stream` or `Line`; one that depends on other settings is filled in by the
+//! plan, and the help of the key repeats it. A foreign name is an error, and [`Counterpart`] suggests the key and value
+//! to type here: it is not accepted as an alias, because the two names differ in meaning in some cases.
 
 use super::foreign::{self, Foreign, Tool, diskspd, fio, other, seconds, unchanged};
 use super::number::{count, percent, rate, size, time, time_limit, whole, word, word_of};
@@ -20,21 +20,21 @@ use crate::units::{show_bytes, show_ns};
 use Command::{Api, Bench, Layers, Limit, Run, RunCapture, RunFile, Sweep};
 use std::sync::LazyLock;
 
-/// Whether a stream has what a key needs, and the message about one that lacks it.
+/// Tests whether a stream has the setting that a key needs. The text is the message if it does not.
 pub(super) type Need = (fn(&StreamSpec) -> bool, &'static str);
 
 /// A setting.
 #[derive(Debug)]
 pub struct Key {
-    /// Its name: `limit-iops`.
+    /// Name of the key: `limit-iops`.
     pub name: &'static str,
-    /// Heading in help.
+    /// Heading under which help lists the key.
     pub group: Group,
-    /// Placeholder of its value in help; empty for a switch.
+    /// Placeholder of the value in help; empty for a switch.
     pub value: &'static str,
     /// One line of help.
     pub about: &'static str,
-    /// Commands that take it as a flag.
+    /// Commands that have the key as a flag.
     pub taken: &'static [Command],
     /// The default of a command, if it differs from `about`.
     pub defaults: &'static [(Command, &'static str)],
@@ -42,7 +42,7 @@ pub struct Key {
     pub elsewhere: &'static [Foreign],
     /// The level that it configures, and the parser of its value.
     pub set: Set,
-    /// Whether it has an effect in a stream, and the message for one in which it has none.
+    /// Tests whether the key has an effect in a stream, with the message if it has none.
     pub(super) needs: Option<Need>,
 }
 
@@ -51,8 +51,8 @@ pub struct Key {
 pub enum Command {
     /// `fathom run`.
     Run,
-    /// `fathom run` with a job file, and `fathom recipe`: keys for repeats, seed, time and preconditioning, which
-    /// are not only up to the file.
+    /// `fathom run` with a job file, and `fathom recipe`: keys for repeats, seed, time and preconditioning, which the
+    /// user may set in addition to the file.
     RunFile,
     /// `fathom run` with a capture: keys that its requests do not determine.
     RunCapture,
@@ -69,7 +69,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Its name on the command line, and itself.
+    /// All commands with their names.
     pub const NAMES: [(&'static str, Self); 7] = [
         ("run", Self::Run),
         ("recipe", Self::RunFile),
@@ -80,7 +80,7 @@ impl Command {
         ("api", Self::Api),
     ];
 
-    /// The command of that name, if it takes keys.
+    /// Returns the command of that name, if it takes keys.
     pub fn named(name: &str) -> Option<Self> {
         Self::NAMES.into_iter().find(|(known, _)| *known == name).map(|(_, command)| command)
     }
@@ -89,17 +89,17 @@ impl Command {
 /// The level that a key configures, and the parser of its value.
 #[derive(Clone, Copy, Debug)]
 pub enum Set {
-    /// The whole job.
+    /// Fills a field of the job.
     Job(fn(&mut JobSpec, &str) -> Result<(), String>),
-    /// The whole job, by yes or no.
+    /// Fills a field of the job; a switch.
     JobSwitch(fn(&mut JobSpec, bool)),
-    /// Each phase.
+    /// Fills a field of each phase.
     Phase(fn(&mut PhaseSpec, &str) -> Result<(), String>),
-    /// Each stream.
+    /// Fills a field of each stream.
     Stream(Field),
-    /// Each stream, by yes or no.
+    /// Fills a field of each stream; a switch.
     Switch(Field),
-    /// Each stream, by any number of values.
+    /// Fills a list of each stream, with any number of values.
     List(Field),
 }
 
@@ -108,17 +108,18 @@ pub enum Set {
 pub struct Field {
     /// Parses a value into the field; adds it to a list.
     parse: fn(&mut StreamSpec, &str) -> Result<(), String>,
-    /// Copies the field of the second stream into the first one.
+    /// Copies the field from the second stream into the first one.
     copy: fn(&mut StreamSpec, &StreamSpec),
     /// Whether two streams have different values.
     differs: fn(&StreamSpec, &StreamSpec) -> bool,
-    /// The value as plans list it; `None` if they list it under another name, or it has no value.
+    /// Formats the value for the list of settings in a plan; `None` if a plan lists it under another name, or if there
+    /// is no value.
     show: fn(&StreamSpec) -> Option<String>,
-    /// Whether the default can be typed too, so that the stream must keep that the key was given.
+    /// Whether a user can also type the default, so that [`StreamSpec::given`] has to record that the key was typed.
     has_default: bool,
 }
 
-/// A field with a value, which has a default.
+/// A field that always has a value, by default the default of the key.
 macro_rules! value {
     ($($at:ident).+, $text:ident => $parse:expr) => { value!($($at).+, true, $text => $parse, |_spec| None) };
     ($($at:ident).+, $text:ident => $parse:expr, $value:ident => $show:expr) => {
@@ -161,7 +162,8 @@ macro_rules! list {
     };
 }
 
-/// A field of the replay, which each of its keys adds. The plan of the replay lists them.
+/// A field of the replay. The first key of a replay creates the replay's request. Its own part of the plan lists these
+/// fields.
 macro_rules! replay {
     ($($at:ident).+, $text:ident => $parse:expr) => {
         Set::Stream(Field {
@@ -192,11 +194,11 @@ macro_rules! field {
 /// Headings of help, in its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// The work: direction, order, sizes, data, cache mode.
+    /// Properties of the work: direction, order, sizes, data, cache mode.
     What,
-    /// Which bytes of which targets.
+    /// Targets and their tested bytes.
     Where,
-    /// For how long, how often, and until when.
+    /// Duration, number of runs, and rules that end them.
     HowLong,
     /// Depth, rate, and threads.
     HowDeep,
@@ -211,7 +213,7 @@ impl Group {
     pub const ALL: [Self; 6] =
         [Self::What, Self::Where, Self::HowLong, Self::HowDeep, Self::Output, Self::Safety];
 
-    /// Title of the group in help.
+    /// Returns the title of the group in help.
     pub const fn heading(self) -> &'static str {
         match self {
             Self::What => "What",
@@ -224,13 +226,13 @@ impl Group {
     }
 }
 
-/// Keys of a command, in the order of help.
+/// Returns the keys of a command, in the order of help.
 pub fn taken_by(command: Command) -> impl Iterator<Item = &'static Key> {
     let groups = Group::ALL.into_iter();
     groups.flat_map(move |g| KEYS.iter().filter(move |k| k.group == g && k.taken.contains(&command)))
 }
 
-/// The key of that name.
+/// Returns the key of that name.
 pub fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|k| k.name == name)
 }
@@ -239,9 +241,9 @@ pub fn find(name: &str) -> Option<&'static Key> {
 pub const TARGET: &str = "target";
 /// Key of the lines of an access specification.
 pub const LINE: &str = "line";
-/// Key of the tables of turns; only in job files.
+/// Key of a table of turns; only in job files.
 pub const TURN: &str = "turn";
-/// Key of operations: the number after which a stream ends, or the length of a turn.
+/// Key of a number of operations: after these a stream ends, or this is the length of a turn.
 pub const OPS: &str = "ops";
 /// Key of the job's name; a stream in a job file has its own.
 pub const NAME: &str = "name";
@@ -257,7 +259,7 @@ const fn key(
     Key { name, group, value, about, taken, defaults: &[], elsewhere: &[], set, needs: None }
 }
 
-/// Every key there is, in the order of help.
+/// All keys, in the order of help.
 pub const KEYS: &[Key] = &[
     key(
         "rw",
@@ -1139,7 +1141,7 @@ fn add_target(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Adds a line.
+/// Adds a line to a stream.
 ///
 /// # Errors
 /// There are too many.
@@ -1167,7 +1169,7 @@ impl Key {
         self
     }
 
-    /// Its help in a command, with the default there.
+    /// Returns the help of the key in a command, with the command's default.
     pub fn about_in(&self, command: Command) -> String {
         let own = self.defaults.iter().find(|(by, _)| *by == command);
         own.map_or_else(
@@ -1184,12 +1186,12 @@ impl Key {
         matches!(self.set, Set::Switch(_) | Set::JobSwitch(_))
     }
 
-    /// Whether it may be given several times.
+    /// Whether the key may be given several times.
     pub fn is_list(&self) -> bool {
         matches!(self.set, Set::List(_))
     }
 
-    /// The field of a stream that it fills; `None` for a key of the job or its phases.
+    /// Returns the field of a stream that the key fills; `None` for a key of the job or its phases.
     fn field(&self) -> Option<&Field> {
         match &self.set {
             Set::Stream(field) | Set::Switch(field) | Set::List(field) => Some(field),
@@ -1209,7 +1211,7 @@ impl Key {
         (field.parse)(stream, text)
     }
 
-    /// Sets the default again.
+    /// Sets the field of a stream to its default.
     pub fn reset(&self, stream: &mut StreamSpec) {
         if let Some(field) = self.field() {
             stream.given.remove(self.name);
@@ -1217,12 +1219,13 @@ impl Key {
         }
     }
 
-    /// Whether its value in a stream differs from the default.
+    /// Whether the value in a stream differs from the default.
     pub fn is_set(&self, stream: &StreamSpec) -> bool {
         self.field().is_some_and(|field| (field.differs)(stream, &UNCHANGED))
     }
 
-    /// Its value as the plan lists it, if it was given or is not the default.
+    /// Formats the value in a stream for the list of settings in a plan; `None` if the key was not given and has its
+    /// default value.
     pub fn shown(&self, stream: &StreamSpec) -> Option<String> {
         let is_given = stream.given.contains(self.name) || self.is_set(stream);
         self.field().filter(|_| is_given).and_then(|field| (field.show)(stream))
@@ -1232,7 +1235,7 @@ impl Key {
     ///
     /// # Errors
     /// What is wrong and what to type.
-    pub fn say<'t>(
+    pub fn parse_into_job<'t>(
         &self,
         job: &mut JobSpec,
         values: impl IntoIterator<Item = &'t str>,
@@ -1259,28 +1262,28 @@ impl Key {
     }
 }
 
-/// A stream without any key.
+/// A stream for which no key was given.
 static UNCHANGED: LazyLock<StreamSpec> = LazyLock::new(StreamSpec::default);
 
 impl StreamSpec {
-    /// Whether a switch is on, or a key with a value was given or differs from its default.
+    /// Whether a switch is on, or a key was given, or its value differs from the default.
     pub fn has(&self, name: &str) -> bool {
         let Some(key) = find(name) else { return name == TURN && !self.turns.is_empty() };
         key.is_set(self) || (!key.is_switch() && self.given.contains(name))
     }
 
-    /// The value of a key as the plan lists it, if it was given or is not the default.
+    /// As [`Key::shown`], for the key of this name.
     pub fn shown(&self, name: &str) -> Option<String> {
         find(name)?.shown(self)
     }
 
-    /// Sets the defaults of these keys again.
+    /// Sets these keys to their defaults.
     pub fn reset(&mut self, names: &[&str]) {
         names.iter().filter_map(|name| find(name)).for_each(|key| key.reset(self));
     }
 }
 
-/// A valid value for a key that differs from its default.
+/// Returns a valid value for a key that differs from its default.
 #[cfg(test)]
 pub(super) fn example(key: &Key) -> &'static str {
     match (key.name, key.value) {
@@ -1316,14 +1319,14 @@ pub(super) fn example(key: &Key) -> &'static str {
     }
 }
 
-/// A name of another tool, and its equivalent here.
+/// A name of another tool, and fathom's equivalent.
 #[derive(Clone, Debug)]
 pub struct Counterpart {
     /// Program, or group of programs, that the name comes from.
     pub tool: Tool,
     /// The name as typed in the tool: `--iodepth`, `-b`.
     pub name: String,
-    /// The key of that meaning.
+    /// The key with the same meaning.
     pub key: &'static Key,
     /// The values for the key; empty if the typed value has no equivalent.
     pub values: Vec<String>,
@@ -1332,7 +1335,8 @@ pub struct Counterpart {
 impl Counterpart {
     fn new(key: &'static Key, foreign: &Foreign, value: &str) -> Self {
         let reads = |values: &Vec<String>| {
-            !values.is_empty() && key.say(&mut JobSpec::default(), values.iter().map(String::as_str)).is_ok()
+            !values.is_empty()
+                && key.parse_into_job(&mut JobSpec::default(), values.iter().map(String::as_str)).is_ok()
         };
         let dashes = if foreign.tool == Tool::Diskspd { "-" } else { "--" };
         let values = Some((foreign.here)(value)).filter(reads).unwrap_or_default();
@@ -1345,8 +1349,8 @@ impl Counterpart {
 pub fn in_other_tools(name: &str, values: &[&str]) -> Option<Counterpart> {
     let all = names_of_tool(Tool::Fio).chain(names_of_tool(Tool::Other));
     best_candidate(all.filter(|(_, f)| f.name == name).flat_map(|(key, foreign)| {
-        let unsaid = values.is_empty().then_some("");
-        values.iter().copied().chain(unsaid).map(move |value| Counterpart::new(key, foreign, value))
+        let without_value = values.is_empty().then_some("");
+        values.iter().copied().chain(without_value).map(move |value| Counterpart::new(key, foreign, value))
     }))
 }
 
@@ -1383,14 +1387,14 @@ fn keys_accept_the_example_in_their_help() {
         assert_eq!(key.value.is_empty(), key.is_switch(), "{}", key.name);
         let mut job = JobSpec::default();
         let value = example(key);
-        key.say(&mut job, [value]).unwrap_or_else(|e| panic!("{}: {e}", key.name));
-        let unsaid = JobSpec {
+        key.parse_into_job(&mut job, [value]).unwrap_or_else(|e| panic!("{}: {e}", key.name));
+        let unchanged = JobSpec {
             phases: vec![PhaseSpec { streams: vec![StreamSpec::default()], ..Default::default() }],
             ..Default::default()
         };
-        assert_ne!(job, unsaid, "{} is read into its place", key.name);
+        assert_ne!(job, unchanged, "{} is read into its place", key.name);
         if !matches!(key.name, "name" | "target" | "data" | "engine" | "op-log" | "replay") {
-            let refused = key.say(&mut JobSpec::default(), ["\u{e9}"]);
+            let refused = key.parse_into_job(&mut JobSpec::default(), ["\u{e9}"]);
             assert!(refused.is_err_and(|e| e.contains("; type")), "{}", key.name);
         }
     }

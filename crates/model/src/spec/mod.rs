@@ -33,29 +33,30 @@ use std::collections::BTreeSet;
 pub struct JobSpec {
     /// Name in tables.
     pub name: Option<String>,
-    /// Times it is measured; the minimum if the precision decides.
+    /// Number of times that the job is measured; the minimum number if a rule decides.
     pub runs: Option<u32>,
-    /// Half width of the rate's interval that ends it, as a share of the rate.
+    /// Half width of the rate's 95 % interval at which measuring ends, as a share of the rate.
     pub precision: Option<f64>,
     /// The rule that ends measuring.
     pub until: Option<Until>,
-    /// Whether it is measured until its conditions can be decided.
+    /// Whether the job is measured again if its conditions are undecided.
     pub settle: Option<bool>,
-    /// Most times it is measured if precision, `until` or `settle` decides.
+    /// Maximum number of runs if `precision`, `until` or `settle` decides.
     pub max_runs: Option<u32>,
-    /// Most times that a disturbed run is measured.
+    /// Maximum number of attempts at a disturbed run.
     pub attempts: Option<u32>,
-    /// Conditions under which it fails.
+    /// Conditions under which the measurement fails.
     pub fail_if: Option<Vec<Condition>>,
     /// Seed of everything random.
     pub seed: Option<u64>,
-    /// Whether everything is written over before the first run, until the storage is in the state that lasts.
+    /// Whether the storage is brought into its steady state before the first run, by overwriting everything that the
+    /// job touches.
     pub precondition: Option<bool>,
-    /// Whether the page cache is emptied of every target before each run.
+    /// Whether every target is evicted from the page cache before each run.
     pub cold: Option<bool>,
-    /// File that the log of its operations is written to.
+    /// File for the operation log.
     pub op_log: Option<String>,
-    /// Remarks of the language about it that are not errors.
+    /// Remarks about the job file that are not errors.
     pub remarks: Vec<String>,
     /// Options typed in the language of another tool, with an entry for each stream.
     pub typed: Option<Typed>,
@@ -80,15 +81,15 @@ pub struct PhaseSpec {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch")]
 pub struct StreamSpec {
-    /// The keys that were typed, of those with a default that can be typed too.
+    /// The typed keys, of those whose default can be typed too.
     pub given: BTreeSet<&'static str>,
-    /// The settings that the plan takes over as they are, with their defaults. It fills in all others.
+    /// The settings that the plan copies unchanged, with their defaults. The plan fills in all others.
     pub resolved: Stream,
-    /// The plain line, likewise: used without `lines`.
+    /// The settings of a line that the plan copies unchanged, if `lines` is empty.
     pub line: Line,
-    /// The steps of its sequential order.
+    /// The steps of a sequential order.
     pub steps: Steps,
-    /// Name among other streams.
+    /// Name of the stream in its phase.
     pub name: Option<String>,
     /// Paths of files, directories or devices; empty if none was given.
     pub target: Vec<String>,
@@ -104,8 +105,8 @@ pub struct StreamSpec {
     pub strided: Option<Strided>,
     /// Lines of an access specification, instead of the settings above.
     pub lines: Vec<LineSpec>,
-    /// Turns that it repeats one after another. They replace the settings above and those for offsets, pauses and
-    /// syncs.
+    /// Turns that the stream repeats one after another. They replace the settings for directions, offsets, sizes,
+    /// pauses and syncs.
     pub turns: Vec<TurnSpec>,
     /// First byte of the tested region.
     pub offset: Option<u64>,
@@ -115,25 +116,25 @@ pub struct StreamSpec {
     pub depth: Option<u32>,
     /// Threads.
     pub workers: Option<u32>,
-    /// The part of a file that each worker of each host has to itself.
+    /// How the workers of all hosts divide a file, so that each worker has its own part.
     pub shared: Option<Layout>,
     /// Whether each worker has its own test file.
     pub own: bool,
     /// Engine with its options.
     pub engine: Option<EngineSpec>,
-    /// Files that are made if a target is missing, and kept.
+    /// How missing targets are created as files.
     pub create: Option<Create>,
-    /// Open flags.
+    /// Cache mode.
     pub cache: Option<Cache>,
-    /// How operations are submitted.
+    /// Operations submitted per call, and completions waited for.
     pub batch: Option<Batch>,
     /// Arrivals per second of an open loop.
     pub rate: Option<f64>,
-    /// Distances between arrivals.
+    /// Gaps between arrivals.
     pub arrivals: Option<Arrivals>,
-    /// Most operations per second of a closed loop.
+    /// Limit of operations per second in a closed loop.
     pub limit_iops: Option<RateLimit>,
-    /// Most bytes per second of a closed loop.
+    /// Limit of bytes per second in a closed loop.
     pub limit_bandwidth: Option<RateLimit>,
     /// Pause before each burst.
     pub think: Option<Think>,
@@ -149,32 +150,32 @@ pub struct StreamSpec {
     pub fdatasync: Option<Every>,
     /// Writes before each `sync_file_range`.
     pub sync_file_range: Option<Every>,
-    /// Whether such a call waits for the writes in flight.
+    /// Whether a sync call waits for the writes in flight, and later writes wait for the call.
     pub drain: bool,
     /// Share of the written data that a compressor can save, in percent.
     pub compress: Option<u8>,
     /// Share of written blocks that are copies of others, in percent.
     pub dedup: Option<u8>,
-    /// Bytes that copies are of: the first that a worker writes.
+    /// Size in bytes of the set that copies repeat: the first bytes that a worker writes.
     pub dedup_set: Option<u64>,
-    /// Whether copies also repeat writes of other workers.
+    /// Whether copies repeat the sets of all workers with this setting.
     pub dedup_shared: bool,
     /// Write zeros.
     pub zeros: bool,
-    /// Write the bytes 0 to 255, over and over.
+    /// Write the bytes 0 to 255 repeatedly.
     pub counting: bool,
-    /// Write the bytes of this file.
+    /// Write the bytes of this file repeatedly.
     pub data: Option<String>,
-    /// Operations or bytes after which it ends.
+    /// Operations, bytes or time after which the stream ends.
     pub limit: StopRule,
-    /// Passes over the region after which it ends.
+    /// Number of passes over the region after which the stream ends.
     pub passes: Option<u32>,
     /// CPUs, memory nodes and priority of its threads.
     pub place: Placement,
-    /// Number, from 1, of the stream in the previous phase whose blocks it reads and verifies; it has no other
-    /// settings then.
+    /// Number, from 1, of the stream in the previous phase whose blocks this stream reads and verifies. The stream then
+    /// has no other settings.
     pub read_back: Option<u32>,
-    /// The captured load that it replays.
+    /// The captured load that the stream replays.
     pub replay: Option<ReplaySpec>,
 }
 
@@ -193,9 +194,9 @@ pub struct LineSpec {
     pub delay: u64,
     /// Operations in a burst.
     pub burst: u32,
-    /// Multiple that offsets have; 0 for the target's own.
+    /// Alignment of offsets in bytes; 0 for the alignment that the target needs.
     pub align: u64,
-    /// Size of an operation in the opposite direction that follows each one; 0 for none.
+    /// Size of the reply in bytes: an operation in the opposite direction that follows each operation; 0 for none.
     pub reply: u32,
 }
 
@@ -204,7 +205,7 @@ pub struct LineSpec {
 pub struct TurnSpec {
     /// Mean number of operations of a turn; at least 1.
     pub operations: Option<Every>,
-    /// Its settings; only the keys of [`TURN_KEYS`].
+    /// Settings of the turn; only the keys of [`TURN_KEYS`].
     pub what: StreamSpec,
 }
 
@@ -213,7 +214,7 @@ pub struct TurnSpec {
 pub struct EngineSpec {
     /// The interface without options: `io_uring`, `libaio`, `sync`.
     pub name: String,
-    /// What follows the colon; empty without one.
+    /// The options after the colon; empty without a colon.
     pub options: EngineOptions,
 }
 
@@ -250,7 +251,8 @@ pub enum Rw {
 }
 
 impl Rw {
-    /// The shares of directions that the word fixes; `None` for a mix. A write after a trim is part of the trim.
+    /// Returns the shares of directions that the word implies; `None` for a mix. A write after a trim is part of the
+    /// trim.
     pub fn fixed_mix(self) -> Option<Mix> {
         match self {
             Self::Read | Self::Randread => Some(Mix::of_percents(100, 0)),
@@ -263,9 +265,9 @@ impl Rw {
     }
 }
 
-/// Least and most that the times of a load are divided by.
+/// Minimum and maximum speed factor of a replay.
 const REPLAY_SPEEDS: (f64, f64) = (0.001, 1000.0);
-/// Bytes that offsets of a load are multiples of at least.
+/// Minimum alignment of a replay's offsets in bytes.
 const SECTOR: u64 = 512;
 /// Largest divisor of offsets.
 const MAX_REPLAY_DIVISOR: u64 = 1 << 20;
@@ -276,11 +278,11 @@ const MAX_REPLAY_ALIGN: u64 = 1 << 30;
 pub struct ReplaySpec {
     /// A capture, or a trace of another tool; empty if only other replay keys were given.
     pub file: String,
-    /// When its operations are submitted; `None` if not given.
+    /// When operations are submitted; `None` if not given.
     pub pace: Option<ReplayPace>,
-    /// The factor that its times are divided by.
+    /// Speed factor: all times of the capture are divided by it.
     pub speed: Option<f64>,
-    /// Changes of its operations.
+    /// Changes to the captured operations.
     pub changes: Changes,
 }
 
@@ -298,7 +300,7 @@ fn replay_speed(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|n: &f64| (least..=most).contains(n)).ok_or_else(wrong)
 }
 
-/// Parses the multiple that offsets of a replay have.
+/// Parses the alignment of a replay's offsets.
 fn replay_align(text: &str) -> Result<u64, String> {
     let bytes = size(text, SECTOR, MAX_REPLAY_ALIGN)?;
     if bytes.is_power_of_two() {
@@ -380,7 +382,7 @@ pub struct Typed {
 pub enum Idle {
     /// Their mean.
     All,
-    /// The mean and each CPU.
+    /// The mean, and each CPU.
     Each,
 }
 
@@ -395,16 +397,16 @@ pub struct TypedStream {
     /// Whether it is reported as one result with the previous stream, if both are in the same group.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub joins: bool,
-    /// Whether its directions are reported as one.
+    /// Whether all directions are reported together.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
     /// Whether the job requests a sync after its last write, so that a failed sync fails the job.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub final_sync: bool,
-    /// Files that its operations are logged to, of fio's kinds.
+    /// Logs of the stream's operations in fio's formats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logs: Option<Logs>,
-    /// How fio's formats print it.
+    /// How fio's formats print the stream's result.
     #[serde(default, skip_serializing_if = "FioLayout::is_default")]
     pub layout: FioLayout,
 }
@@ -414,19 +416,19 @@ pub struct TypedStream {
 #[serde(default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Logs {
-    /// Each kind with the beginning of its files' names.
+    /// Each kind of log with the prefix of its file names.
     pub files: Vec<(LogKind, String)>,
-    /// Milliseconds for each line of latencies; 0 for each operation.
+    /// Interval between lines of the latency logs in ms; with 0, each operation has a line.
     pub latency_ms: u64,
     /// Interval between lines of the bandwidth log, in ms; with 0, each operation has a line.
     pub bandwidth_ms: u64,
-    /// Milliseconds for each line of operations per second; 0 for each operation.
+    /// Interval between lines of the IOPS log in ms; with 0, each operation has a line.
     pub iops_ms: u64,
-    /// Milliseconds for each histogram.
+    /// Interval between histograms in ms.
     pub histogram_ms: u64,
     /// How often the number of a histogram's columns is halved.
     pub coarseness: u32,
-    /// Which of several latencies a line shows.
+    /// The latency that a line for several operations shows.
     pub value: LogValue,
     /// Whether a line has the offset.
     pub offset: bool,
@@ -460,14 +462,14 @@ pub enum LogKind {
     Iolog,
 }
 
-/// Which of several latencies a line of a log shows.
+/// The latency that a line of a log for several operations shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogValue {
     /// Their mean.
     #[default]
     Mean,
-    /// That of the slowest operation.
+    /// The latency of the slowest operation.
     Largest,
     /// Both the mean and the largest value.
     Both,
@@ -489,7 +491,8 @@ impl LogKind {
 }
 
 impl Logs {
-    /// Length in ns of the intervals that its files can be made from; 0 if they need each operation.
+    /// Returns the longest length in ns of intervals from which all log files can be made; 0 if they need each
+    /// operation.
     pub fn interval_ns(&self) -> u64 {
         let each = |(kind, _): &(LogKind, String)| match kind {
             LogKind::Lat | LogKind::Slat | LogKind::Clat => self.latency_ms,
@@ -508,7 +511,7 @@ impl Logs {
 pub struct TypedResult {
     /// Options that were typed for all streams.
     pub defaults: Options,
-    /// Options of its stream.
+    /// Options of the result's stream.
     pub stream: TypedStream,
     /// The complete profile, if it was typed in the language of DISKSPD.
     pub profile: Option<Profile>,
@@ -517,7 +520,7 @@ pub struct TypedResult {
 }
 
 impl Typed {
-    /// The typed options of a result.
+    /// Returns the typed options of a result.
     pub fn result(&self, phase: usize, stream: usize) -> Option<TypedResult> {
         let stream = self.phases.get(phase)?.get(stream)?.clone();
         let (defaults, profile) = (self.defaults.clone(), self.profile.clone());
@@ -525,10 +528,10 @@ impl Typed {
     }
 }
 
-/// Ranks that fio prints by default, in percent.
+/// Percentiles that fio prints by default.
 const RANKS: [f64; 17] =
     [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
-/// Decimals of the default ranks.
+/// Decimals of the default percentiles.
 const RANK_DECIMALS: usize = 2;
 
 /// How fio prints the result of a job.

@@ -1,72 +1,75 @@
 //! Numbers in flags and job files: whole numbers, shares, sizes, times and rates, and the limits of each setting.
 //!
-//! An error states what is wrong, followed by `; type` and what to type instead. The limits catch slips of typing
-//! at once and keep later arithmetic from overflowing; what this machine can bear is up to the plan.
+//! An error states what is wrong, followed by `; type` and what to type instead. The limits catch slips of typing at
+//! once and keep later arithmetic from overflowing; the plan checks what this machine supports.
 
 pub(crate) use crate::name::quoted_excerpt;
 use crate::units::{GIB, parse_bytes, parse_duration_ns, show_block, show_ns};
 
-/// Largest operation in bytes: far above any device's, and its length still fits the kernel's answer.
+/// Maximum size of an operation in bytes: far above the limit of any device, and still within the range of a system
+/// call's result.
 pub const MAX_BLOCK_BYTES: u64 = GIB;
-/// Most operations in flight per worker: half of the limit of one io_uring (`IORING_MAX_ENTRIES` is 32768).
+/// Maximum number of operations in flight per worker: half of the limit of one io_uring (`IORING_MAX_ENTRIES` is
+/// 32768).
 pub const MAX_DEPTH: u32 = 16_384;
-/// Most threads of one stream: more than the CPUs of any intended machine.
+/// Maximum number of threads of one stream, more than any machine has CPUs for.
 pub const MAX_WORKERS: u32 = 1024;
-/// Most repeats of one job.
+/// Maximum number of runs of one job.
 pub const MAX_RUNS: u32 = 1000;
-/// Default for the most times that a disturbed run is measured.
+/// Default of the maximum number of attempts at a disturbed run.
 pub const ATTEMPTS: u32 = 3;
-/// Upper limit of that setting.
+/// Maximum of the setting `attempts`.
 pub const MAX_ATTEMPTS: u32 = 100;
-/// Fewest runs for deciding an interval or a trend: fewer look narrow or flat by chance too often.
+/// Minimum number of runs for deciding an interval or a trend. Fewer runs look narrow or flat by chance too often.
 pub const FEWEST_ROUNDS: u32 = 5;
-/// Fewest runs for comparing a percentile with a limit: fewer agree by chance too often.
+/// Minimum number of runs for comparing a percentile with a limit. Fewer runs agree by chance too often.
 pub const FEWEST_GATED_RUNS: u32 = 8;
-/// Widest precision in percent: beyond, the result is only an order of magnitude.
+/// Maximum of the precision in percent. With a wider interval the result is only an order of magnitude.
 pub const MAX_PRECISION_PERCENT: f64 = 50.0;
-/// Longest time in ns: a day. Longer ones are a slip.
+/// Maximum duration in ns: a day. A longer one is a typing error.
 pub const MAX_TIME_NS: u64 = 86_400_000_000_000;
-/// Shortest measured window in ns: below, the ramp is all there is.
+/// Minimum length of a measured window in ns. A shorter window contains only the start of the load.
 pub const MIN_TIME_NS: u64 = 1_000_000;
-/// Highest rate per second: above the rate of any engine.
+/// Maximum rate per second, above the rate of any engine.
 pub const MAX_RATE: f64 = 1e9;
-/// Largest exponent of a zipf law; long before, almost all operations hit one block.
+/// Maximum exponent of a zipf distribution. Far below it, almost all operations already hit one block.
 pub const MAX_THETA: f64 = 100.0;
-/// Most zones of an order.
+/// Maximum number of zones of an order.
 pub const MAX_ZONES: usize = 1000;
-/// Most quantiles of a think time.
+/// Maximum number of quantiles of a think time.
 pub const MAX_QUANTILES: usize = 1000;
-/// Most sequential runs at once of a stream: more positions than any reader or writer keeps.
+/// Maximum number of concurrent sequential runs of a stream, more than any program has.
 pub const MAX_INTERLEAVED: u32 = 1024;
-/// Longest mean of a sequential run, in operations.
+/// Maximum of the mean length of a sequential run, in operations.
 pub const MAX_RUN: f64 = 1e9;
-/// Most sync calls after one write, and most writes before one call; between these, shares have four digits.
+/// Maximum number of sync calls after one write, and of writes before one call. Ratios within this range have four
+/// digits.
 pub const MAX_SYNCS: f64 = 1e4;
 /// Largest mean of a batch of arrivals.
 pub const MAX_BATCH: f64 = 1e6;
-/// Most lines of an access specification, as in Iometer.
+/// Maximum number of lines of an access specification, as in Iometer.
 pub const MAX_LINES: usize = 100;
-/// Most turns of a stream.
+/// Maximum number of turns of a stream.
 pub const MAX_TURNS: usize = 100;
-/// Most sizes of a split.
+/// Maximum number of sizes of a split.
 pub const MAX_SPLIT: usize = 100;
-/// Most phases of a job.
+/// Maximum number of phases of a job.
 pub const MAX_PHASES: usize = 1000;
-/// Most streams of a phase.
+/// Maximum number of streams of a phase.
 pub const MAX_STREAMS: usize = 1000;
-/// Most streams of a job, over all its phases.
+/// Maximum number of streams of a job, over all its phases.
 pub const MAX_JOB_STREAMS: usize = 1000;
-/// Most targets of a stream.
+/// Maximum number of targets of a stream.
 pub const MAX_TARGETS: usize = 1000;
-/// Longest path in bytes: the kernel's `PATH_MAX`, its final zero aside.
+/// Maximum length of a path in bytes: the kernel's `PATH_MAX` without the final zero.
 pub const MAX_PATH: usize = 4095;
-/// Most hosts from the part that a host works on to its own.
+/// Maximum distance in ranks from a host to the one whose part it works on.
 pub const MAX_SHIFT: u32 = 1 << 20;
-/// Highest number of a CPU: the kernel's `NR_CPUS` goes to 8192.
+/// Maximum number of a CPU: the kernel's `NR_CPUS` is at most 8192.
 pub const MAX_CPU: u32 = 8191;
-/// Highest number of a NUMA node: the kernel's `MAX_NUMNODES` goes to 1024.
+/// Maximum number of a NUMA node: the kernel's `MAX_NUMNODES` is at most 1024.
 pub const MAX_NODE: u32 = 1023;
-/// Most characters of a name: it has to fit a table.
+/// Maximum number of characters of a name, which has to fit into a table.
 pub const MAX_NAME: usize = 100;
 
 /// A whole number from `least` to `most`.
@@ -177,7 +180,7 @@ pub fn time_limit(text: &str, least: u64, most: u64) -> Result<u64, String> {
     time(text, least, most)
 }
 
-/// A time limit in the form that a user would type.
+/// Formats a time limit as a user would type it.
 fn format_time(ns: u64) -> String {
     const HOUR: u64 = 3_600_000_000_000;
     match ns {
@@ -232,7 +235,7 @@ fn decimal_bytes(text: &str) -> Option<u64> {
     (bytes < u64::MAX as f64).then_some(bytes.round() as u64)
 }
 
-/// One of the given words.
+/// Parses one of the given words.
 ///
 /// # Errors
 /// All the words.
@@ -244,7 +247,7 @@ pub fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
     })
 }
 
-/// The word of a value.
+/// Returns the word of a value.
 pub fn word_of<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'static str {
     words.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word)
 }

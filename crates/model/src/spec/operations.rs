@@ -1,14 +1,14 @@
-//! Parsers of `random`, `start`, `mix` and `bs`: where operations go, in which direction, and their sizes.
+//! Parsers of `random`, `start`, `strided`, `mix` and `bs`: offsets, directions and sizes of operations.
 
 use crate::job::{Mix, Order, PerKind, Percent, Sizes, Start, Strided, Zone, ZoneSize};
 use crate::spec::number::{
     MAX_BLOCK_BYTES, MAX_SPLIT, MAX_THETA, MAX_ZONES, decimal, quoted_excerpt, share, size,
 };
 
-/// Shares that sum to 100 in decimal do not always do so in binary.
+/// Tolerance for the sum of shares, because decimal fractions have no exact binary form.
 const ROUNDING: f64 = 1e-6;
 
-/// How random offsets are drawn.
+/// Parses how random offsets are drawn.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -88,7 +88,7 @@ fn zones(text: &str) -> Result<Vec<Zone>, String> {
     Ok(zones)
 }
 
-/// A bare number is a percentage of the span, one with a unit is bytes.
+/// Parses the size of a zone: a bare number is a percentage of the span, a number with a unit is bytes.
 fn zone_size(text: &str) -> Result<ZoneSize, String> {
     let bare = text.trim().strip_suffix('%').unwrap_or(text.trim());
     if let Some(percent) = decimal(bare) {
@@ -109,7 +109,7 @@ fn round_to_typed_decimals(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
-/// First offset of each worker in a sequential order.
+/// Parses where each worker of a sequential order begins.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -128,7 +128,7 @@ pub fn start(text: &str) -> Result<Start, String> {
     }
 }
 
-/// Zones that are used one at a time: the bytes moved in each, its size, and the gap after it.
+/// Parses zones that are used one at a time: the bytes moved in each zone, its size, and the gap after it.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -147,7 +147,7 @@ pub fn strided(text: &str) -> Result<Strided, String> {
     Ok(Strided { bytes, range_bytes: number(1, 1, bytes)?, skip_bytes: number(2, 0, 0)? })
 }
 
-/// Shares of directions: only reads (`70`, `76.9`), or reads, writes and trims (`60/30/10`).
+/// Parses shares of directions: only reads (`70`, `76.9`), or reads, writes and trims (`60/30/10`).
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -173,8 +173,8 @@ pub fn mix(text: &str) -> Result<Mix, String> {
 /// Resolution of the shares of sizes, in parts of a percent: four digits.
 const PARTS: u32 = 10_000;
 
-/// Sizes for each direction. A piece that begins with a direction and `=` starts that direction's sizes, so that
-/// the commas of a split need no quoting; an unnamed direction has the sizes of the first one.
+/// Parses the sizes of each direction. `DIRECTION=` starts the sizes of a direction, so that the commas of a split need
+/// no quoting. A direction that is not named has the sizes of the first one.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -229,7 +229,7 @@ pub fn per_kind(text: &str) -> Result<PerKind<Sizes>, String> {
     }
 }
 
-/// Sizes of one direction.
+/// Parses the sizes of one direction.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -313,7 +313,7 @@ fn random_orders_are_parsed_by_name() {
     ] {
         assert_eq!(random(text), Ok(order));
     }
-    // As help writes them.
+    // The examples of the help text.
     assert_eq!(
         (random("mixed:50%"), random("normal:10%")),
         (Ok(Order::Mixed(50.0)), Ok(Order::Normal(10.0)))

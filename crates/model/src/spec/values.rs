@@ -14,13 +14,13 @@ use crate::spec::number::{
     MAX_SYNCS, MAX_TARGETS, MAX_TIME_NS,
 };
 
-/// Seed of stamps: fixed, so that one call can check the writes of another.
+/// Seed of stamps. It is fixed, so that a later call of fathom can check the writes of an earlier one.
 const STAMPS_SEED: u64 = 0x6661_7468_6f6d_2076;
-/// Digits of a pattern at most.
+/// Maximum number of digits of a pattern.
 const MAX_PATTERN: usize = 1024;
 
 impl Rw {
-    /// All values with their words, which are those of fio.
+    /// All values with their words, the same as in fio.
     pub const WORDS: [(&'static str, Self); 10] = [
         ("read", Self::Read),
         ("write", Self::Write),
@@ -34,7 +34,7 @@ impl Rw {
         ("randtrimwrite", Self::Randtrimwrite),
     ];
 
-    /// The typed word.
+    /// The word of the key `rw`.
     pub fn word(self) -> &'static str {
         Self::WORDS.iter().find(|(_, rw)| *rw == self).map_or("", |(word, _)| word)
     }
@@ -56,7 +56,7 @@ impl Rw {
 }
 
 impl EngineSpec {
-    /// As typed: `io_uring:sqpoll=1`.
+    /// Formats the engine as typed: `io_uring:sqpoll=1`.
     pub fn to_flag(&self) -> String {
         if self.options.is_empty() {
             self.name.clone()
@@ -66,7 +66,7 @@ impl EngineSpec {
     }
 }
 
-/// Options of an engine as typed: `iopoll,sqpoll=1`.
+/// Formats the options of an engine as typed: `iopoll,sqpoll=1`.
 pub fn options(options: &Options) -> String {
     let one = |(name, value): (&String, &Option<u64>)| match value {
         Some(value) => format!("{name}={value}"),
@@ -75,7 +75,7 @@ pub fn options(options: &Options) -> String {
     join_with_commas(options.iter().map(one))
 }
 
-/// Order and direction.
+/// Parses order and direction.
 ///
 /// # Errors
 /// All the words.
@@ -83,7 +83,7 @@ pub fn rw(text: &str) -> Result<Rw, String> {
     word(text, &Rw::WORDS)
 }
 
-/// Open flags.
+/// Parses a cache mode.
 ///
 /// # Errors
 /// All the words.
@@ -91,7 +91,7 @@ pub fn cache(text: &str) -> Result<Cache, String> {
     word(text, &Cache::ALL.map(|c| (c.word(), c)))
 }
 
-/// The layout of a file for the workers of all hosts.
+/// Parses the layout of a file for the workers of all hosts.
 ///
 /// # Errors
 /// All the words.
@@ -105,7 +105,7 @@ pub fn layout(text: &str) -> Result<Layout, String> {
     }
 }
 
-/// A file that is made if it is missing: its size, and its content.
+/// Parses how a missing file is created: its size and its content.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -116,15 +116,15 @@ pub fn create(text: &str) -> Result<Create, String> {
     Ok(Create { bytes: size(bytes, 1, u64::MAX)?, filling, unlink })
 }
 
-/// Suffix of a file that is removed at the end.
+/// Suffix for a file that is removed at the end.
 const UNLINK: &str = ",unlink";
 
-/// Formats a file for [`create`]: its size, and its content.
+/// Formats size and content of a file for [`create`].
 pub fn of_create(create: Create) -> String {
     format!("{},{}{}", create.bytes, create.filling.word(), if create.unlink { UNLINK } else { "" })
 }
 
-/// A share of the operations of concurrent streams: its weight, its group, and the pause of a worker that is ahead.
+/// Parses a share of the operations of concurrent streams: weight, group, and pause of a worker that is ahead.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -143,10 +143,10 @@ pub fn flow(text: &str) -> Result<Flow, String> {
     })
 }
 
-/// Largest weight of a share.
+/// Maximum weight of a share.
 const MAX_WEIGHT: u32 = 1_000_000;
 
-/// Distances between arrivals.
+/// Parses the gaps between arrivals.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -176,7 +176,7 @@ pub fn arrivals(text: &str) -> Result<Arrivals, String> {
     }
 }
 
-/// Writes before a call that makes them stable: a whole number, or a mean.
+/// Parses the number of writes before a sync call: a whole number, or a mean.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -196,12 +196,12 @@ pub fn every(text: &str) -> Result<Every, String> {
     Ok(Every { writes: parts / common, calls: MAX_SYNCS as u32 / common })
 }
 
-/// The largest number that divides both.
+/// Returns the largest number that divides both.
 fn greatest_common_divisor(a: u32, b: u32) -> u32 {
     if b == 0 { a.max(1) } else { greatest_common_divisor(b, a % b) }
 }
 
-/// Mean length of sequential runs, in operations.
+/// Parses the mean length of sequential runs, in operations.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -228,7 +228,7 @@ pub fn of_arrivals(arrivals: Arrivals) -> String {
 const POISSON: &str = "poisson";
 const CONSTANT: &str = "constant";
 
-/// A bool, for languages without such a type.
+/// Parses `true` and `false`, for job languages without booleans.
 ///
 /// # Errors
 /// Both words.
@@ -236,7 +236,7 @@ pub fn switch(text: &str) -> Result<bool, String> {
     word(text, &[("true", true), ("false", false)])
 }
 
-/// How operations are divided among targets.
+/// Parses how operations are divided among targets.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -268,8 +268,8 @@ pub fn sharing(text: &str) -> Result<Sharing, String> {
     }
 }
 
-/// Operations in a row on each target, and the number of targets in a group: `round-robin:8:2`. `None` for other
-/// words.
+/// Parses the number of operations in a row on each target, and the number of targets in a group: `round-robin:8:2`.
+/// `None` for other words.
 fn round_robin(text: &str) -> Result<Option<Sharing>, String> {
     let Some((order, numbers)) = text.split_once(':') else { return Ok(None) };
     let drawn = match order {
@@ -303,7 +303,7 @@ pub(super) fn join_with_commas(pieces: impl Iterator<Item = String>) -> String {
     pieces.collect::<Vec<_>>().join(",")
 }
 
-/// An engine with its options.
+/// Parses an engine with its options.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -338,7 +338,7 @@ pub fn engine(text: &str) -> Result<EngineSpec, String> {
     Ok(EngineSpec { name: name.into(), options })
 }
 
-/// How operations are submitted.
+/// Parses the number of operations submitted per call, and of completions waited for.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -355,7 +355,7 @@ pub fn batch(text: &str) -> Result<Batch, String> {
     Ok(Batch { submit: number(submit)?, complete: number(complete)? })
 }
 
-/// Failed operations after which a worker gives up.
+/// Parses the number of failed operations after which a worker gives up.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -368,7 +368,7 @@ pub fn of_max_errors(errors: u64) -> String {
     if errors == ALL_ERRORS { "all".into() } else { errors.to_string() }
 }
 
-/// A name for tables.
+/// Parses a name for tables.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -381,7 +381,7 @@ pub fn name(text: &str) -> Result<String, String> {
     Err(format!("{} is not a name; type 1 to {MAX_NAME} printable characters", quoted_excerpt(text)))
 }
 
-/// The content for verification: `stamps` or `pattern:HEX`.
+/// Parses the content for verification: `stamps` or `pattern:HEX`.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -425,7 +425,7 @@ fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
     })
 }
 
-/// A path: any text that the kernel accepts as one.
+/// Parses a path: any text that the kernel accepts as one.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -439,7 +439,7 @@ pub fn path(text: &str) -> Result<String, String> {
     Ok(text.into())
 }
 
-/// Adds CPUs to a list: `0-3,8`.
+/// Parses CPUs and adds them to a list: `0-3,8`.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -464,7 +464,7 @@ pub fn cpus(list: &mut Vec<u32>, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// NUMA nodes of memory: `bind:0-1`, `prefer:0`, `interleave:0-1`, `local`.
+/// Parses the NUMA nodes of memory: `bind:0-1`, `prefer:0`, `interleave:0-1`, `local`.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -510,7 +510,7 @@ pub fn of_memory_nodes(nodes: &MemoryNodes) -> String {
     }
 }
 
-/// Formats CPUs for [`cpus`], consecutive ones as a range: `0-3,8`.
+/// Formats CPUs for [`cpus`], with consecutive numbers as a range: `0-3,8`.
 pub fn of_cpus(cpus: &[u32]) -> String {
     let ranges = cpus.chunk_by(|before, next| before.checked_add(1) == Some(*next));
     join_with_commas(ranges.map(|range| match range {
@@ -519,7 +519,7 @@ pub fn of_cpus(cpus: &[u32]) -> String {
     }))
 }
 
-/// A priority of I/O: `rt:0` to `rt:7`, `be:0` to `be:7`, `idle`.
+/// Parses an I/O priority: `rt:0` to `rt:7`, `be:0` to `be:7`, `idle`.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -548,7 +548,7 @@ pub fn of_io_priority(priority: IoPriority) -> String {
     }
 }
 
-/// A nice value: -20 to 19.
+/// Parses a nice value: -20 to 19.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -559,7 +559,7 @@ pub fn nice(text: &str) -> Result<i32, String> {
     })
 }
 
-/// Shares of operations with their priorities.
+/// Parses shares of operations with their priorities.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -573,10 +573,10 @@ pub fn op_priorities(text: &str) -> Result<Vec<OpPriority>, String> {
     Ok(all)
 }
 
-/// Checks that the shares of the same operations do not exceed 100 %.
+/// Checks that shares of the same operations do not sum to more than 100 %.
 ///
 /// # Errors
-/// The shares that do, and what to type.
+/// The shares that sum to more, and what to type.
 pub fn check(all: &[OpPriority]) -> Result<(), String> {
     let most = |kind: Kind| {
         let percent_of = |bytes: Option<u32>| -> u32 {

@@ -101,10 +101,10 @@ pub fn decide_all(typed: &[PathBuf], rules: &Rules) -> Result<Vec<Outlet>, Failu
         }
         all.push(outlet);
     }
-    // Standard output and standard error count as named too, because fathom prints to them.
+    // Check standard output and standard error too, because fathom prints to them.
     rules.descriptor(Path::new("/dev/stdout"), OUTPUT)?;
     if let Err(why) = rules.descriptor(Path::new("/dev/stderr"), ERRORS) {
-        // The error message must not go there either.
+        // Standard error leads to a protected file too, so the error message must not go there.
         stderr::divert();
         return Err(why);
     }
@@ -140,8 +140,8 @@ impl Outlet {
         self.to == To::Descriptor(OUTPUT)
     }
 
-    /// Checks the path again, then empties or creates a file that is written piece by piece. The file has its name from the beginning, so
-    /// it remains if fathom is killed.
+    /// Checks the path again, then empties or creates a file that is written piece by piece. The file has its name from
+    /// the beginning, so its content remains if fathom is killed.
     ///
     /// # Errors
     /// Why the file may not or cannot be written, or that it is not a regular file.
@@ -258,10 +258,9 @@ impl Rules {
             };
         }
         if !kind.is_file() {
-            return Err(self.usage(
-                typed,
-                &format!("is {}, and a report is a file; type the name of one", files::kind(kind)),
-            ));
+            return Err(
+                self.usage(typed, &format!("is {}, not a file; type the name of a file", files::kind(kind)))
+            );
         }
         self.replaceable(typed, &path)?;
         Ok(outlet(To::File(path)))
@@ -269,7 +268,8 @@ impl Rules {
 
     /// Accepts a descriptor that the caller of fathom opened, unless it is a disk or a protected file.
     fn descriptor(&self, typed: &Path, number: i32) -> Result<To, Failure> {
-        // A closed descriptor is reported when it is written: the user may only want the report elsewhere.
+        // A closed descriptor is an error only when it is written, because the user may want the report only in another
+        // place.
         let facts = match sys::process::duplicate(number).and_then(|file| file.metadata()) {
             Err(_) if number <= 2 => return Ok(To::Descriptor(number)),
             Err(e) => return Err(self.cannot(typed, &e)),
@@ -315,7 +315,8 @@ impl Rules {
         }
         self.refuse_synthetic(typed, path)?;
         self.refuse_ours(typed, path)?;
-        // Opening changes nothing. It fails if permissions are missing, the mount is read-only, or the file is a running program.
+        // Opening changes nothing, but fails if permissions are missing, the mount is read-only, or the file is a
+        // running program.
         open_for_writing(path).map_err(|e| self.cannot(typed, &e))?;
         let content = Content::scan(path).map_err(|e| self.cannot(typed, &e))?;
         match content {
@@ -496,7 +497,7 @@ impl Content {
     /// Why the file cannot be read. Missing permission is no error here.
     pub fn scan(path: &Path) -> io::Result<Self> {
         let mut bytes = Vec::new();
-        // A file that is writable but not readable, such as another program's log, is not a report.
+        // A file that is writable but not readable, such as another program's log, cannot be a report of fathom.
         match File::open(path) {
             Ok(file) => file.take(MAX_SCAN_BYTES + 1).read_to_end(&mut bytes)?,
             Err(e) if e.kind() == ErrorKind::PermissionDenied => {

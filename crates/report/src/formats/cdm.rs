@@ -1,8 +1,9 @@
 //! The format `cdm`: results in the exact layout of CrystalDiskMark's text, for forums and programs that read it.
 //!
-//! Results without a line are counted in the comment, together with the verdict. As in CrystalDiskMark, a score is the fastest of the runs.
-//! Its latency is that of the same run, by Little's law (operations in flight by rate). CrystalDiskMark takes the shortest of any run
-//! instead. Source: the text that CrystalDiskMark 9.0.1 saves (`CDiskMarkDlg::SaveText`, MIT).
+//! The comment has the verdict and the number of results without a line. As in CrystalDiskMark, a score is the fastest
+//! of the runs. The latency is that of the same run, by Little's law (operations in flight divided by rate).
+//! CrystalDiskMark takes the shortest of any run instead. Source: the text that CrystalDiskMark 9.0.1 saves
+//! (`CDiskMarkDlg::SaveText`, MIT).
 
 use crate::{Content, Format, Style};
 use model::job::{Pattern, Percent, Stream};
@@ -63,7 +64,7 @@ fn write(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
     to.write_all((out.join("\r\n") + "\r\n").as_bytes())
 }
 
-/// Returns the parts of a result's line; `None` if the format has no line for such work.
+/// Returns the parts of a result's line; `None` if the format has no line for this work.
 fn row(result: &Measured) -> Option<Row<'_>> {
     let [phase] = result.job.phases.as_slice() else { return None };
     let [stream] = phase.streams.as_slice() else { return None };

@@ -1,8 +1,9 @@
 //! The format `iometer-csv`: Iometer's result file.
 //!
-//! Each test has a row for everything together, the computer, its CPUs, each worker and each of its targets. Columns of networks and values
-//! that were not counted are empty. Raw times are in ns; the column "Processor Speed" gives their unit. A transaction is a request with its
-//! reply. Source: Iometer 1.1.0, the header of its result files and its User's Guide.
+//! Each test has a row for everything together, then rows for the computer, its CPUs, each worker and each target of a
+//! worker. Columns about networks, and values that were not counted, are empty. Raw times are in ns; the column
+//! "Processor Speed" gives their unit. A transaction is a request with its reply. Source: Iometer 1.1.0, the header of
+//! its result files and its User's Guide.
 
 use super::diskspd::groups;
 use crate::{Content, Format};
@@ -126,7 +127,7 @@ impl Worker<'_> {
         clean_field(self.option("specification").unwrap_or(&self.result.name))
     }
 
-    /// Whether each request has a reply, so that two operations form a transaction.
+    /// Whether each request has a reply. Two operations then form a transaction.
     fn replies(&self) -> bool {
         let phase = self.result.job.phases.get(self.result.phase as usize);
         let stream = phase.and_then(|p| p.streams.get(self.result.stream as usize));
@@ -148,7 +149,7 @@ impl Worker<'_> {
             };
             (read, write) = (whole_kind(Kind::Read), whole_kind(Kind::Write));
         }
-        // Errors are counted by worker. With a single target they belong to it.
+        // Errors are counted by worker. A worker with a single target has all its errors on this target.
         let errors = self.seen.errors.values().fold(0, |sum: u64, n| sum.saturating_add(*n));
         let known = errors == 0 || target.is_none() || self.seen.targets.len() == 1;
         let seconds = self.seen.window_ns as f64 / NS_PER_SECOND as f64;
@@ -249,7 +250,7 @@ fn test_rows(report: &Report, workers: &[Worker], record: &str) -> Vec<String> {
     out
 }
 
-/// Returns the rows of a manager: itself, the CPUs of its host, its workers and their targets.
+/// Returns the rows of a manager: the manager itself, the CPUs of its host, its workers, and their targets.
 fn manager_rows(report: &Report, workers: &[&Worker], record: &str) -> Vec<String> {
     let Some(first) = workers.first() else { return Vec::new() };
     let (all, spec) = combine(workers);
@@ -290,7 +291,7 @@ fn manager_rows(report: &Report, workers: &[&Worker], record: &str) -> Vec<Strin
                 raw: true,
                 ..Row::default()
             };
-            // A lane does not distinguish its targets.
+            // A lane with several targets does not count them separately.
             let known = targets == 1 || worker.seen.lanes.len() >= targets;
             out.push(line(&row, known.then(|| worker.figures(Some(at))).as_ref()));
         }
@@ -316,7 +317,7 @@ fn line(row: &Row, figures: Option<&Figures>) -> String {
     fields.extend(row.counts.map(count));
     match figures {
         Some(figures) => fields.extend(measured_fields(figures, row.raw)),
-        // The columns up to the raw times.
+        // There are 39 columns up to the raw times.
         None => fields.extend(std::iter::repeat_n(String::new(), 39)),
     }
     fields.extend(row.place.iter().cloned());
@@ -368,7 +369,7 @@ fn measured_fields(figures: &Figures, raw: bool) -> Vec<String> {
     out.extend(three.map(|s| ms(s.latency.max_ns as f64)));
     out.extend([of_plain(ms(all.latency.max_ns as f64)), float(0.0)]);
     let known = errors.map_or_else(String::new, |n| n.to_string());
-    // Errors, if any, are not counted by direction.
+    // Errors are not counted by direction.
     let each = if *errors == Some(0) { "0".to_owned() } else { String::new() };
     out.extend([known, each.clone(), each]);
     out.extend([read.bytes, write.bytes, read.latency.count, write.latency.count, 0].map(|n| n.to_string()));

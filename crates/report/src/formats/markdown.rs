@@ -71,7 +71,7 @@ fn fenced(text: &str) -> String {
     format!("{marks}\n{text}\n{marks}\n")
 }
 
-/// Returns at least `least` backticks, more than any sequence of them in the text, so that the text cannot end the code.
+/// Returns `least` backticks, or more if the text contains as many in a row, so that the text cannot end the code.
 fn backticks_around(text: &str, least: usize) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     "`".repeat(least.max(longest + 1))
@@ -243,7 +243,7 @@ fn finding_item(finding: &Finding, results: usize) -> String {
     format!("- **{name}** ({severity}{accepted}){}\n", escaped(&text))
 }
 
-/// Returns the command, when it ran and on which target.
+/// Returns the command, its start time and its target.
 fn provenance(report: &Report) -> String {
     let mut lines = Vec::new();
     if !report.command.is_empty() {
@@ -280,7 +280,7 @@ fn wrapped(text: &str) -> String {
 fn test_grid(results: &[Measured]) -> Table {
     let mb_per_s = |f: &Figures| supported(f.mb_per_s, f.mb_per_s_interval);
     let iops = |f: &Figures| supported(f.iops, f.iops_interval);
-    // An invalidated direction has one word in place of its two figures.
+    // An invalidated direction has one word instead of two figures.
     let cell = |half: Option<(&Measured, &Figures)>, void: &str, show: &dyn Fn(&Figures) -> String| {
         or_dash(half, |(result, figures)| if result.void { void.to_owned() } else { show(figures) })
     };
@@ -333,7 +333,7 @@ fn gate_text(gate: Option<&Gate>) -> String {
     })
 }
 
-/// Returns all findings and failed checks, or the worst findings and the number of the others.
+/// Returns all findings and checks that could not be done, or the worst findings and the number of the others.
 fn finding_items(findings: &[Finding], all: bool) -> Vec<String> {
     let shown = if all { findings.to_vec() } else { worst_of(findings.to_vec()) };
     let item = |f: &Finding| {

@@ -4,11 +4,12 @@
 //! The textfile collector of node_exporter reads these files with the parser of the older Prometheus text format. Both parsers accept this
 //! output: only gauges and counters, each family in one piece, `TYPE`, `UNIT` and `HELP` before its samples, and `# EOF` at the end.
 //!
-//! - A report is gauges: verdicts and conditions as 0 and 1, rates with their 95 % intervals, latencies by quantile. Every sample has the
-//!   labels `title` (what was measured) and `target`, so that the files of several measurements can be collected together. A result without
-//!   a number has only a verdict: an alert on a missing series or on the verdict finds it.
-//! - A watched interval is counters of totals since the device appeared, in seconds and bytes, and gauges of the present state. Readers can
-//!   compute rates over any time. Processes are left out: their ids would create ever new series.
+//! - A report is gauges: verdicts and conditions as 0 and 1, rates with their 95 % intervals, latencies by quantile.
+//!   Every sample has the labels `title` (what was measured) and `target`, so that the files of several measurements
+//!   can be collected together. A result without a number has only a verdict, so an alert needs a missing series or the
+//!   verdict as its condition.
+//! - A watched interval is counters since the device appeared, in seconds and bytes, and gauges of the present state.
+//!   Readers can compute rates over any time. Processes are left out: their ids would create ever new series.
 
 use crate::{Content, Format, Style, writer};
 use model::evidence::DiskCounters;
@@ -101,7 +102,7 @@ impl Gauge {
     }
 }
 
-/// Numbers names that are used again: `a`, `a #2`. Two samples with the same labels are an error for the reader.
+/// Numbers repeated names: `a`, `a #2`. Readers reject two samples with the same labels.
 #[derive(Default)]
 struct UniqueNames(HashMap<String, u32>);
 
@@ -208,7 +209,7 @@ fn result_gauges(report: &Report) -> [Gauge; 8] {
             rates.iter_mut().zip(values).for_each(|(gauge, value)| gauge.add(&labels, value));
             let percentiles = figures.latency_ns.percentiles.iter();
             for (rank, ns) in percentiles.filter_map(|(rank, ns)| Some((rank.parse::<f64>().ok()?, (*ns)?))) {
-                // Rounded: 99.9 / 100 is not 0.999 as a binary number.
+                // Round, because 99.9 / 100 is not exactly 0.999 in binary.
                 let quantile = ((rank * 1e6).round() / 1e8).to_string();
                 latency
                     .add(&with(&labels, &[("quantile", quantile.as_str())]), Some(ns as f64 / NS_PER_SECOND));

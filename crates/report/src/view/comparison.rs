@@ -1,6 +1,6 @@
 //! Tables of comparisons that text, Markdown, CSV and HTML share: a row for each number, with two sides or with several.
 //!
-//! A short table has the first number of each result and those that differ. A full table has all of them.
+//! A short table has the first number of each result and all numbers that differ. A full table has all numbers.
 
 use crate::view::table::{Columns, Table, or_dash};
 use model::comparison::{Answer, Comparison, Comparisons, Gate, Metric, Other, Pair, Passing, Side, Source};
@@ -13,8 +13,8 @@ pub(crate) const PAIR_LEGEND: &str = "A and B are geometric means over runs; a p
                                  about how many per side would decide. NO DIFFERENCE SEEN: the interval \
                                  bounds a possible difference.";
 
-/// Returns the gate to print first. `None` if the sides did different work and no number failed or is missing: then there is nothing to
-/// pass or fail.
+/// Returns the gate to print first. `None` if the sides did different work and no number failed or is missing, because
+/// then the gate has nothing to decide.
 pub(crate) fn shown_gate(gate: Option<&Gate>, mut answers: impl Iterator<Item = Answer>) -> Option<&Gate> {
     let gate = gate?;
     let fails = matches!(gate.outcome, Passing::Failed | Passing::Invalid)
@@ -66,7 +66,7 @@ pub(crate) struct Compared<'c> {
     /// How many numbers the table leaves out.
     pub(crate) hidden: Option<String>,
     pub(crate) findings: Vec<Finding>,
-    /// Number of results; a finding that is about all of them does not name them.
+    /// Number of results. A finding about all results does not name them.
     pub(crate) results: usize,
 }
 
@@ -203,8 +203,9 @@ enum SideNumber<'c> {
     Missing,
 }
 
-/// Returns the table of several sides. With a single result or with `all` it has all numbers, otherwise the first number of each result
-/// and those that differ. With `joined`, the interval is on the line of its change, otherwise below it.
+/// Returns the table of several sides. With a single result or with `all` it has all numbers, otherwise the first
+/// number of each result and those that differ. With `joined`, an interval is on the same line as its change, otherwise
+/// below it.
 pub(crate) fn sides_table(comparisons: &Comparisons, all: bool, joined: bool) -> Table {
     let first = ["number", "A"].map(str::to_owned).into_iter();
     let headings: Vec<String> = first.chain(comparisons.others.iter().map(|o| o.name.clone())).collect();

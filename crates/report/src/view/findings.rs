@@ -1,5 +1,5 @@
-//! What several formats print alike: the findings that matter most with a count of the other answers, the headline's value, and command
-//! lines.
+//! The parts that several formats share: the findings that matter most with a count of the other answers, the
+//! headline's value, and command lines.
 
 use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::name;
@@ -70,7 +70,8 @@ pub(crate) fn headline_finding(report: &Report) -> Option<Finding> {
     mine.min_by_key(|f| (f.accepted, f.severity))
 }
 
-/// Describes the limiter of the headline with its evidence, or names the check whose finding, shown below, is that evidence.
+/// Describes the limiter of the headline with its evidence. If a finding in `shown` has the same evidence, only names
+/// its check.
 pub(crate) fn describe_limiter(report: &Report, shown: &[Finding]) -> String {
     let Limiter { name, sentence, .. } = &report.limiter;
     let below = |f: &&Finding| f.outcome == Outcome::Finding && f.sentence == *sentence;
@@ -97,12 +98,12 @@ pub(crate) fn rest_summary(report: &Report) -> Option<String> {
     rest_summary_of(&shown_findings(report))
 }
 
-/// Counts by kind the answers that are left out after [`MAX_SHOWN`] findings; `None` if none are.
+/// Counts the answers after the first [`MAX_SHOWN`] findings, by kind; `None` if there are none.
 pub(crate) fn rest_summary_of(findings: &[Finding]) -> Option<String> {
     rest_summary_after(findings, MAX_SHOWN)
 }
 
-/// Counts by kind the answers that are left out after the first `shown` findings; `None` if none are.
+/// Counts the answers after the first `shown` findings, by kind; `None` if there are none.
 pub(crate) fn rest_summary_after(findings: &[Finding], shown: usize) -> Option<String> {
     let ids = |is_counted: &dyn Fn(&&Finding) -> bool| -> BTreeSet<CheckId> {
         findings.iter().filter(is_counted).map(|f| f.id).collect()

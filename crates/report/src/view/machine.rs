@@ -102,7 +102,7 @@ pub(crate) fn describe_mounts(mounts: &Known<Vec<Mounted>>) -> Option<String> {
     }
 }
 
-/// Returns the users of a device that its mounts do not already name.
+/// Returns the users of a device, unless its mounts already name them.
 pub(crate) fn describe_user(device: &BlockDevice) -> Option<String> {
     let mounted = device.mounts.as_ref().is_ok_and(|m| !m.is_empty());
     match &device.used_by {

@@ -1,6 +1,6 @@
 //! The contents of reports as plain data, which every format renders: tables, sentences, and names with values.
 //!
-//! One file for each kind of content. Nothing here knows a format.
+//! One file for each kind of content, independent of formats.
 
 pub(crate) mod captures;
 pub(crate) mod comparison;

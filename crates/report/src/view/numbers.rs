@@ -63,7 +63,7 @@ pub(crate) fn worst_verdict_mark<'m>(results: impl Iterator<Item = &'m Measured>
     results.max_by_key(|r| (r.void, r.verdict)).map_or_else(String::new, verdict_mark)
 }
 
-/// Returns a figure with the mark of its verdict, for tables where a row has several figures.
+/// Returns a figure, marked if its result is suspect, for tables in which a row has several figures.
 pub(crate) fn with_suspect_mark(figure: String, verdict: Verdict) -> String {
     match verdict {
         Verdict::Valid => figure,
@@ -86,7 +86,7 @@ pub(crate) fn half_width(value: f64, interval: Option<[f64; 2]>) -> String {
     }
 }
 
-/// Returns the rate and size of the requests that the topmost device completed during the runs, from the runs that have it.
+/// Returns the rate and size of the requests that the topmost device completed, over all runs that have these counts.
 pub(crate) fn device_rate(result: &Measured) -> String {
     let Some(seen) = result.at_device() else { return "-".into() };
     match seen.request_bytes() {

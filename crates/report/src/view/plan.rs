@@ -46,7 +46,7 @@ pub(crate) fn describe_streams(job: &Job) -> impl Iterator<Item = String> {
     })
 }
 
-/// Returns how a study deviates from its name, and what it leaves out.
+/// Returns remarks about a study: deviations from the imitated tool, and settings that are not measured.
 pub(crate) fn plan_remarks(study: &Study) -> Vec<String> {
     match study {
         Study::Profile(form) => form.differs.clone(),

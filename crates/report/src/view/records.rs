@@ -37,7 +37,8 @@ impl<R> Columns<R> {
         self
     }
 
-    /// Adds the columns that every table of a report has: the session, then percentiles again under their old name, which scripts use.
+    /// Adds the columns that every table of a report ends with: the session, and percentiles under their old names,
+    /// which scripts still use.
     fn with_session(
         self,
         report: &Report,
@@ -202,8 +203,8 @@ impl CellRow<'_> {
     }
 }
 
-/// Returns a row for each cell that was measured in order or skipped. Percentiles and device counts cover all runs, the other values
-/// the window.
+/// Returns a row for each cell that was measured in order or skipped. Percentiles and device counts are from all runs,
+/// the other values from the window.
 fn cell_records(report: &Report, sweep: &Sweep) -> Records {
     let measured = sweep.cells.iter().map(|cell| CellRow {
         setting: &cell.setting,
@@ -238,7 +239,7 @@ fn cell_records(report: &Report, sweep: &Sweep) -> Records {
         .value("limited_by", |row| row.result.map(|r| r.limiter.name.clone()))
         .text("skipped_because", |row| row.skipped_because)
         .ends("mb_per_s", CellRow::mb_per_s_interval)
-        // For a mix, the columns without a direction are those of the reads.
+        // For a mix, columns without a direction have the values of the reads.
         .percentiles("write_", CellRow::writes)
         .value("verdict", |row| row.result.map(|r| r.verdict.word()))
         .value("accepted", |row| accepted_ids(row.result))

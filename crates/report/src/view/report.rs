@@ -8,12 +8,12 @@ use model::report::{Ending, Headline, Report};
 use model::study::Studied;
 use model::units::{show_count, show_rate};
 
-/// Whether the table of results is the whole answer.
+/// Whether the table of results is the whole answer: independent jobs, or a profile.
 pub(crate) fn is_of_jobs(report: &Report) -> bool {
     matches!(report.study, Studied::Jobs | Studied::Profile(_))
 }
 
-/// Returns the main table, in which each row has its verdict, with all rows or those that matter most.
+/// Returns the main table, in which each row has a verdict: all rows, or only those that matter most.
 pub(crate) fn main_table(report: &Report, all: bool) -> Table {
     match &report.study {
         Studied::Layers(layers) => studies::layer_table(layers, &report.results),
@@ -29,7 +29,8 @@ pub(crate) fn main_table(report: &Report, all: bool) -> Table {
     }
 }
 
-/// Returns the headline with its number. With several jobs, the table row has the interval, and this line has the row's verdict.
+/// Returns the headline with its number. With several jobs, the interval is in the table, and this line has the verdict
+/// of the headline's row.
 pub(crate) fn describe_headline(report: &Report, paint: impl Fn(&str) -> String) -> String {
     let name = &report.headline.name;
     let row = report.headline_result().filter(|_| is_of_jobs(report) && report.results.len() > 1);
@@ -42,12 +43,12 @@ pub(crate) fn describe_headline(report: &Report, paint: impl Fn(&str) -> String)
     format!("{name}: {} ({})", paint(&number), verdict_mark(row))
 }
 
-/// Returns how the session ended, unless as planned.
+/// Returns how the session ended; `None` if it ended as planned.
 pub(crate) fn describe_ending(report: &Report) -> Option<String> {
     match &report.ending {
         Ending::Complete => None,
         Ending::Interrupted => Some("Interrupted: these are the results up to that point.".into()),
-        // The reason of the verdict explains it.
+        // The reason of the verdict explains why.
         Ending::NotMeasured(_) => Some("Nothing was measured.".into()),
         Ending::Failed(why) => Some(format!("Ended by an error: {why}.")),
         Ending::Cut => Some(

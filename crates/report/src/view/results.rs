@@ -21,7 +21,7 @@ struct ResultRow<'r> {
     /// MB/s, MiB/s and IOPS, and the interval of the IOPS.
     rates: Option<([f64; 3], Option<[f64; 2]>)>,
     figures: Option<&'r Figures>,
-    /// Whether the row is of sync calls: they move no data, and share the depth of the writes.
+    /// Whether the row is about sync calls, which move no data and share the depth of the writes.
     is_sync: bool,
 }
 
@@ -37,7 +37,7 @@ impl<'r> ResultRow<'r> {
             .with_figures(figures)
     }
 
-    /// Returns a cell: `-` without numbers, empty if this row does not have it.
+    /// Returns a cell: `-` if the result has no numbers, empty if this row does not have the value.
     fn cell(&self, value: Option<String>) -> Option<String> {
         value.or_else(|| self.is_empty.then(|| "-".into()))
     }
@@ -54,7 +54,7 @@ impl<'r> ResultRow<'r> {
         self.cell(self.figures.map(|figures| percentile(&figures.latency_ns, rank)))
     }
 
-    /// Returns the limiter. Without the article, the longest of them fits the width.
+    /// Returns the limiter without its article, so that the longest one fits the width.
     fn limiter(&self) -> Option<String> {
         let result = self.result.filter(|r| !r.void && r.limiter.name != "not judged")?;
         Some(result.limiter.name.replace("the ", ""))
@@ -144,8 +144,8 @@ pub(crate) fn describe_fairness(fair: &Fairness) -> String {
     fair.sentence.clone()
 }
 
-/// Returns the hosts of a result with their rates, in the order of their ranks: of many only the slowest, and how many others there are. A
-/// host that did not run the job is left out.
+/// Returns the hosts that ran a job with their rates, ordered by rank, and the number of left out hosts. With many
+/// hosts, returns only the slowest.
 pub(crate) fn slowest_hosts<'f>(
     fleet: &'f FleetFigures,
     result: &str,
@@ -164,7 +164,7 @@ pub(crate) fn slowest_hosts<'f>(
     (hosts, others)
 }
 
-/// Returns a row for each host, of many only the slowest, and the number of hosts without a row.
+/// Returns a table with a row for each host, or only the slowest of many, and the number of hosts without a row.
 pub(crate) fn host_table(fleet: &FleetFigures, result: &str) -> (Table, usize) {
     let (hosts, more) = slowest_hosts(fleet, result, true);
     let number = |rate: Option<&HostRate>, value: fn(&HostRate) -> Option<f64>, show: fn(f64) -> String| {

@@ -11,7 +11,7 @@ use model::report::{Figures, Measured, Rates};
 use model::study::{Api, ApiRow, LoadCurve, LoadPoint, LoadState, Scaling, TargetRow, Targets};
 use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show_share};
 
-/// In place of a number that a finding invalidates.
+/// Text for a number that a finding invalidates.
 const NO_NUMBER: &str = "no number";
 
 /// Factor from which a ratio is printed as a multiple and not in percent.
@@ -19,7 +19,7 @@ const RATIO_FROM: f64 = 2.0;
 
 /// Returns a row for each layer under the name of its work.
 pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
-    // Without a number the row has no figures of the device either.
+    // If the row has no number, omit the figures of the device too.
     let device = |row: &LayerRow, show: fn(&Pace) -> String, none: &str| {
         row.tool.map(|_| row.device.as_ref().map_or_else(|| none.to_owned(), show))
     };
@@ -76,7 +76,7 @@ fn describe_difference(against: &Difference) -> String {
 /// Tolerance within which a share of the span counts as all or half of it.
 pub(crate) const COVERAGE_TOLERANCE: f64 = 0.005;
 
-/// Returns the run time of each interface and the layout of the file it wrote.
+/// Returns a table with the run time of each interface and the layout of the file.
 pub(crate) fn interface_run_table(api: &Api) -> Table {
     Columns::new(&api.rows)
         .label("interface", |row| format!("  {}", row.interface))
@@ -151,7 +151,7 @@ fn target_name(targets: &Targets, at: usize) -> &str {
 struct Rated<'r, R> {
     row: &'r R,
     result: Option<&'r Measured>,
-    /// The figures of all directions; `None` without a result and if a finding invalidates it.
+    /// Rates of all directions together; `None` without a result, or if a finding invalidates it.
     total: Option<&'r Rates>,
 }
 
@@ -185,7 +185,8 @@ impl<'r, R> Rated<'r, R> {
     }
 }
 
-/// Returns the figures of a result with a single direction: a percentile exists only per direction.
+/// Returns the figures of a result with a single direction; `None` with several, because percentiles exist only per
+/// direction.
 fn only_direction(result: &Measured) -> Option<&Figures> {
     let mut all = [&result.read, &result.write, &result.trim].into_iter().flatten();
     all.next().filter(|_| all.next().is_none())
@@ -236,7 +237,7 @@ pub(crate) fn host_count_table(scaling: &Scaling, measured: &[Measured]) -> Tabl
 /// Limits the loads in the table, unless all are wanted.
 pub(crate) const MAX_LOADS: usize = 12;
 
-/// Share of the capacity at which a curve without a target quotes its latency.
+/// Share of the capacity at which the latency is quoted if there is no latency target.
 const QUOTED_SHARE: f64 = 0.7;
 
 /// Returns the loads to show, ascending. If there are too many: those that support the answer, both ends, the knee, and the loads
@@ -294,7 +295,7 @@ pub(crate) fn load_table(curve: &LoadCurve, results: &[Measured], all: bool) -> 
         .table(&drop_order)
 }
 
-/// `met`, `overload, missed`, ...; with the percentile of the target if it has no column.
+/// Describes a load: `met`, `overload, missed`, ... Includes the percentile of the target if it has no column.
 fn describe_state(point: &LoadPoint, curve: &LoadCurve) -> String {
     let mut parts = Vec::new();
     let rank = curve.percentile();

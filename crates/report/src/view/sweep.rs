@@ -18,7 +18,7 @@ pub(crate) fn ranked_sweep(report: &Report) -> Option<&Sweep> {
     sweep.filter(|_| is_choice && report.gates.is_empty())
 }
 
-/// A row of a sweep: a cell, and what it is compared as.
+/// A row of a sweep: a cell with its role, such as the best one.
 pub(crate) struct SweepRow<'r> {
     work: &'r Work,
     name: String,
@@ -42,7 +42,8 @@ pub(crate) fn sweep_table(sweep: &Sweep, report: &Report) -> Table {
 const SWEEP_DROP_ORDER: [&str; 8] =
     ["CPU/MiB", "memory", "verdict", "±95 %", "CPU", "longest", "mean", "MB/s"];
 
-/// Returns the table of these cells: the number that ranks them; for IOPS or a latency, also the rates.
+/// Returns the table of these cells with the number that ranks them. If IOPS or a latency ranks them, the table also
+/// has the rates.
 pub(crate) fn rows_table(rows: Vec<SweepRow>, report: &Report) -> Table {
     let result = |row: &SweepRow| row.cell.result.and_then(|at| report.results.get(at));
     let measured = |row: &SweepRow, measure: Measure| {
@@ -88,12 +89,12 @@ pub(crate) fn shows_each_cell(sweep: &Sweep) -> bool {
     sweep.preset.as_deref() == Some(IOMETER) || sweep.cells.iter().any(|c| apart(&c.setting))
 }
 
-/// Returns a row for each cell of a work, named by what distinguishes it from the others.
+/// Returns a row for each cell of a work. Its name has the settings that differ between the cells.
 fn cell_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r>> {
     let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
     let parts = |c: &CellFigures| -> Vec<String> {
         let way = c.setting.way();
-        // One worker is named only if other cells have several.
+        // Name a single worker only if other cells have several.
         let alone = (c.setting.workers == 1).then(|| "1 worker".to_owned());
         let settings = way.split(", ").map(str::to_owned).chain(alone);
         std::iter::once(c.setting.shape()).chain(settings).collect()
@@ -127,7 +128,7 @@ pub(crate) fn work_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r
     std::iter::once(row(first.into(), winner, None)).chain(cheapest).chain(of_programs).collect()
 }
 
-/// Names the first row of the table: a cell that is not proven fastest is only the best observed one.
+/// Returns the name of the first row: if a cell is not proven to be the fastest, it is only the best observed one.
 fn first_row_name(work: &Work) -> &'static str {
     match work.chosen {
         Chosen::Fastest if work.by.is_latency() => "lowest",
@@ -181,7 +182,7 @@ pub(crate) struct Side {
 }
 
 impl Sides {
-    /// Describes the settings that are on neither side: a map shows the cells that share them.
+    /// Describes the settings that are neither rows nor columns. All cells of a map share them.
     pub(crate) fn way(self, setting: &Setting) -> String {
         (self.columns.without)(&(self.rows.without)(setting)).way()
     }
@@ -216,7 +217,7 @@ pub(crate) const TARGETS: Side = Side {
     without: |s| Setting { targets: None, ..s.clone() },
 };
 
-/// For workers that get one target after another.
+/// The side for workers that get one target after another.
 pub(crate) const QUEUES: Side = Side {
     name: "targets of all workers",
     label: |s| s.queues().to_string(),
@@ -286,7 +287,8 @@ pub(crate) fn thread_counts(sweep: &Sweep) -> Vec<u32> {
     all
 }
 
-/// Returns a row for each size with what the article's lines lack: latencies, the device's counts and the limiter.
+/// Returns a row for each size with the values that the article's lines lack: latencies, the device's counts and the
+/// limiter.
 pub(crate) fn iops_table(report: &Report, sweep: &Sweep) -> Table {
     // The threads are named only if they differ.
     let several = thread_counts(sweep).len() > 1;

@@ -6,12 +6,12 @@
 /// A table of raw values.
 pub(crate) struct Records {
     pub(crate) headings: Vec<String>,
-    /// Whether the headings are printed: a table that continues another one has none.
+    /// Whether to print the headings. A table that continues another one has none.
     pub(crate) has_headings: bool,
     pub(crate) rows: Vec<Vec<String>>,
 }
 
-/// A value that has a field: a missing one is empty.
+/// A value that can be written to a field. A missing value is an empty field.
 pub(crate) trait Field {
     fn field(self) -> String;
 }

@@ -1,4 +1,4 @@
-//! A verification: the verdict, each damage with its place, and what qualifies the numbers.
+//! A verification: the verdict, each damage with its place, and notes on the numbers.
 
 use model::job::Kind;
 use model::machine::Place;
@@ -7,7 +7,7 @@ use model::verification::{Failed, LISTED, Lost, ReadBack, Verdict, Verifications
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// Returns the verdict on all hosts, which hosts decided it, and how much data it covers.
+/// Returns the verdict on all hosts, the hosts that decided it, and the amount of data that it covers.
 pub(crate) fn verdict_on_all_hosts(all: &Verifications) -> String {
     let (verdict, hosts) = (all.verdict(), all.hosts.len());
     let on = match verdict {
@@ -44,7 +44,7 @@ pub(crate) fn damage_items(verified: &Verified) -> Vec<String> {
     lines
 }
 
-/// Returns the verdict, how much data it covers, and where.
+/// Returns the verdict, the amount of data that it covers, and the target.
 pub(crate) fn verification_headline(verified: &Verified) -> String {
     let request = &verified.verification;
     let blocks = show_count(request.blocks as f64);

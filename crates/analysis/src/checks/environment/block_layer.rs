@@ -19,13 +19,13 @@ use crate::figures::{kernel_text, traffic};
 use model::evidence::LIMITS;
 use model::record::StreamEnd;
 
-/// Share by which a rate may stay below the limit that it waits for. One operation at a time loses a part of each
-/// slice (91 % were seen).
+/// Share by which a rate may stay below the limit that it waits for. With one operation at a time, a part of each slice
+/// is lost (91 % of the limit were observed).
 const TOLERANCE_BELOW: f64 = 0.1;
 /// Share by which a rate may exceed its limit.
 const TOLERANCE_ABOVE: f64 = 0.05;
-/// Time whose budget may pass in addition to a limit. The kernel distributes budgets in slices of 100 ms (20 ms
-/// on some disks), and a run can start with one slice and end in the next.
+/// Time whose budget may be used in addition to the limit. The kernel distributes budgets in slices of 100 ms (20 ms on
+/// some disks), and a run can start with one slice and end in the next.
 const BURST_NS: f64 = 200e6;
 
 pub(in crate::checks) const IO_LIMIT_CONFIGURED: Check = Check {
@@ -232,7 +232,8 @@ const TIME_RENAMED_ABOVE: f64 = 0.7;
 const TIME_FLOOR_NS: f64 = 20e3;
 /// Requests per operation up to which operations count as unsplit.
 pub(crate) const ONE_TO_ONE: f64 = 1.1;
-/// Share of the time above the device that the kernel must have counted as I/O wait to name it so.
+/// Minimum share of the time above the device that the kernel counted as I/O wait, for the sentence to call it I/O
+/// wait.
 const COUNTED_FROM: f64 = 0.5;
 /// The reason if other processes used the device too.
 const NOT_ALONE: &str = "the device's time includes requests of other processes (D01)";
@@ -376,7 +377,7 @@ fn arrived(case: &Case, is_shared: bool) -> Known<bool> {
     Ok(issued > 0.0 && share(device, issued) >= ARRIVED_FROM)
 }
 
-/// Returns what the device did for fathom: everything, unless other processes used it (D01).
+/// Returns the requests and bytes of the device for fathom: all of them, unless other processes used the device (D01).
 fn own(case: &Case, is_shared: bool) -> Known<Amount> {
     let total = case.device()?.total();
     let others = match traffic::of_others(case).into_iter().next() {
@@ -385,7 +386,8 @@ fn own(case: &Case, is_shared: bool) -> Known<Amount> {
         _ => return Err(NOT_ALONE.into()),
     };
     if is_shared && !traffic::comparable(case) {
-        // Requests of large operations cannot be attributed, so it is unknown whether several share one.
+        // Requests of large operations cannot be attributed, so it is unknown whether several operations share a
+        // request.
         return Err(NOT_ALONE.into());
     }
     Ok(Amount { ops: total.ios.saturating_sub(others.ops), bytes: total.bytes.saturating_sub(others.bytes) })
@@ -441,8 +443,8 @@ fn latency_totals<'a>(streams: impl Iterator<Item = &'a StreamEnd>, kinds: &[Kin
     sum
 }
 
-/// Returns the shares of the workers' time on a CPU and waiting for one. Without a kernel count of the second, it
-/// is 0 and counts as above the device.
+/// Returns the shares of the workers' time on a CPU and waiting for one. If the kernel does not count the waiting time,
+/// its share is 0, and the time counts as above the device.
 fn cpu(case: &Case) -> Known<(f64, f64)> {
     let workers = || stream_workers(case);
     let wall: f64 = workers().map(|w| w.wall_ns as f64).sum();

@@ -18,15 +18,16 @@ const TICKS: [u32; 3] = [1, 2, 3];
 const WITHIN: Share = Share(0.03);
 /// Share of the operations at ticks above which the result is biased.
 const AT_TICKS_ABOVE: Share = Share(0.2);
-/// Factor by which ticks must hold more latencies than neighbouring bands of the same width. A broad distribution
+/// Minimum factor between the latencies at ticks and in neighbouring bands of the same width. A broad distribution
 /// fills all bands alike.
 const ABOVE_NEIGHBOURS: f64 = 3.0;
-/// Share of a tick that a request may take in the device. A slower device does not wait for the tick.
+/// Maximum time of a request in the device, as a share of a tick. On a slower device, latencies near a tick prove
+/// nothing.
 const DEVICE_BELOW: f64 = 0.5;
-/// Share of the time in which some task of the machine must have waited for a CPU: only then does the tick decide
-/// which task runs next. The workers' own wait is not enough, because the kernel threads that complete an
-/// operation wait too. With one busy loop on each CPU, 96 % of stable writes took one tick while their worker
-/// waited for 1 % of its time.
+/// Share of the time in which some task of the machine must have waited for a CPU: only then does the tick decide which
+/// task runs next. The workers' own wait is not enough, because the kernel threads that complete an operation wait too:
+/// with a busy loop on each CPU, 96 % of stable writes took one tick, while their worker waited for a CPU in only 1 %
+/// of its time.
 const READY_FROM: Share = Share(0.2);
 /// Fewest latencies for a share.
 const LEAST_OPS: u64 = 100;
@@ -83,8 +84,7 @@ fn check_tick_quantised(case: &Case) -> Known<Answer> {
         .max_by(|a, b| a.part.total_cmp(&b.part));
     let numbers = evidence([("device_ns", device_ns)]);
     let Some(strongest) = strongest else { return holds(NOT_AT_TICKS, numbers) };
-    // All operations of a busy worker may take 3 ms by themselves. A tick matters only to a task that waits for a
-    // CPU.
+    // The operations of a busy worker may really take 3 ms. A tick matters only to a task that waits for a CPU.
     if kernel_text::waited(case, kernel_text::CPU).or_else(|_| waited_for_cpu(case))? < READY_FROM {
         return holds(NOT_AT_TICKS, numbers);
     }

@@ -1,11 +1,11 @@
 //! CPU time of the workers (D06, D07, D08, D10, D11, D12, D21).
 //!
-//! Each compares one use or loss of CPU time with a limit: D06 the time that the busiest worker was on a CPU or
-//! ready for one, and the rate with fathom's own ceiling, measured with no storage. D07 the cost of fathom's
-//! loop with the median latency. D08 the time that workers were ready but waited for a CPU, without pauses by a
-//! quota (D11). D10 the ticks that the hypervisor took. D11 the time in which the kernel throttled fathom's
-//! cgroup. D12 the frequency governors, and the wake-up time from the deepest sleep that pays off between two
-//! operations. D21 the NUMA nodes of the workers with those of the target's devices.
+//! Each check compares one use or loss of CPU time with a limit. D06 the time that the busiest worker was on a CPU or
+//! ready for one, and the rate with fathom's own ceiling, measured with no storage. D07 the cost of fathom's loop with
+//! the median latency. D08 the time that workers were ready but waited for a CPU, without pauses by a quota (D11). D10
+//! the ticks that the hypervisor took. D11 the time in which the kernel throttled fathom's cgroup. D12 the frequency
+//! governors, and the wake-up time from the deepest sleep that pays off between two operations. D21 the NUMA nodes of
+//! the workers with those of the target's devices.
 
 use crate::checks::prelude::*;
 use crate::figures::kernel_text::{entries, pauses, stolen_ticks};
@@ -16,7 +16,8 @@ use model::record::PREPARES_AHEAD;
 
 /// Share of a worker's time on a CPU or waiting for one above which waiting for storage is negligible.
 pub(crate) const CPU_BOUND_ABOVE: Share = Share(0.9);
-/// Share of fathom's own ceiling, measured before the first run, above which the ceiling is what was measured.
+/// Share of fathom's own ceiling, measured before the first run, above which the result is that of fathom instead of
+/// the storage.
 const CEILING_ABOVE: Share = Share(0.8);
 
 pub(in crate::checks) const CPU_BOUND: Check = Check {
@@ -392,7 +393,7 @@ fn pauses_in_runs(case: &Case) -> Known<Option<Pauses>> {
         let (start, stop) = (ran.at(Moment::Start)?, ran.at(Moment::Stop)?);
         let (before, after) = match (pauses(start), pauses(stop)) {
             (Ok(before), Ok(after)) => (before, after),
-            // If pauses are not counted and no cgroup has a quota, there are none.
+            // Pauses that are not counted are no problem if no cgroup has a quota.
             (Err(_), _) | (_, Err(_)) if has_no_quota(case) => return Ok(None),
             (Err(why), _) | (_, Err(why)) => return Err(why),
         };

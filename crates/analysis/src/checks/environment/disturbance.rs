@@ -1,14 +1,12 @@
 //! Load and stops by others during the runs (D01, D26, D27).
 //!
-//! D01 divides the traffic of other processes on the disk by theirs and fathom's together;
-//! [`crate::figures::traffic`] decides which requests and bytes are theirs. Bytes and requests each have a
-//! share, and the larger one counts. fathom's traffic is the rest of what the disk did, or what fathom issued
-//! if that is more. D18 covers neighbours below a virtual disk.
+//! D01 computes the share of other processes in the traffic of the disk; [`crate::figures::traffic`] decides which
+//! requests and bytes are theirs. Bytes and requests each have a share, and the larger one counts. fathom's traffic is
+//! the rest of what the disk did, or what fathom issued if that is more. D18 covers neighbours below a virtual disk.
 //!
-//! D26 finds stops and tracers. A stop signal, a freezer or a paused machine stops all threads; a debugger,
-//! `strace` or a freezer may stop single workers. D26 adds up how late a thread woke that only sleeps, and
-//! counts the samples that found a worker stopped or traced. Waiting for a CPU is D08, a quota D11, and a sleep
-//! of the machine D13.
+//! D26 finds stops and tracers. A stop signal, a freezer or a paused machine stops all threads; a debugger, `strace` or
+//! a freezer may stop single workers. D26 adds up how late a thread that only sleeps woke up, and counts the samples
+//! that found a worker stopped or traced. Waiting for a CPU is D08, a quota D11, and a sleep of the machine D13.
 //!
 //! D27 reports the decisions made while measuring: a disturbed run was repeated (note), or counts because no
 //! attempt was undisturbed (biased).
@@ -80,7 +78,7 @@ fn check_foreign_io(case: &Case) -> Known<Answer> {
             Err(why) => not_counted = not_counted.or(Some(why)),
         }
     }
-    // The first of the worst is the topmost disk.
+    // Of equally bad disks take the first, which is the topmost.
     let worst = disks.iter().filter(|disk| disk.severity().is_some()).min_by_key(|disk| disk.severity());
     if let Some(worst) = worst {
         return Ok(Answer::Finding(worst.finding()));
@@ -110,7 +108,8 @@ struct ForeignIo {
     below: bool,
     /// fathom's requests and bytes.
     own: Amount,
-    /// Share of the others. `None` if requests cannot be compared, because large operations are split.
+    /// Share of other processes in the requests. `None` if requests cannot be compared, because large operations are
+    /// split.
     ios_share: Option<f64>,
     bytes_share: f64,
     unattributed_share: f64,
@@ -130,7 +129,7 @@ impl ForeignIo {
     fn new(case: &Case, traffic: Traffic, below: bool) -> Self {
         let runs = case.runs.len() as u64;
         let (foreign, total, issued) = (traffic.all(), traffic.total, case.issued_total());
-        // If the page cache answered, the device did almost nothing, and any neighbour would be most of it.
+        // If the page cache answered, the device did almost nothing, and the share of any neighbour would be large.
         let own = Amount {
             ops: total.ios.saturating_sub(foreign.ops).max(issued.ops),
             bytes: total.bytes.saturating_sub(foreign.bytes).max(issued.bytes),

@@ -178,10 +178,10 @@ fn check_link_degraded(case: &Case) -> Known<Answer> {
 const FACTOR: u64 = 3;
 /// Shortest wake-up. Faster ones look like the start of fathom's threads.
 const SPIN_UP_LEAST_NS: u64 = 1_000_000;
-/// Fewest runs that must all start like this. A single one is chance: some interval has to hold the longest
-/// operation.
+/// Minimum number of runs, which must all start with a slow operation. In a single run this is chance, because some
+/// interval has to contain the longest operation.
 const FEWEST_RUNS: usize = 3;
-/// A wake-up this long needs only a single run: a disk that spins up. Nothing else delays only the first
+/// Minimum length of a wake-up that a single run proves: a disk that spins up. Nothing else delays only the first
 /// operation by so much.
 const SPIN_UP_NS: u64 = 1_000_000_000;
 /// Fewest later intervals to compare the first one with.

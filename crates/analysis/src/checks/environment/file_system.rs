@@ -14,8 +14,8 @@ use crate::figures::kernel_text::{discarded_bytes, grown};
 use model::evidence::{HOUSEKEEPERS, MOUNT_STATS, Room};
 use model::machine::FileSystem;
 
-/// Threads that exist only during such work: start of their name, file system, and what they do. Other threads,
-/// such as `btrfs-cleaner`, exist as long as the mount.
+/// Kernel threads that exist only while a file system does work of its own: start of the name, file system, and work.
+/// Other threads, such as `btrfs-cleaner`, exist as long as the mount.
 const WORKERS: &[(&str, &str, &str)] = &[
     ("ext4lazyinit", "ext4", "is still writing the inode tables of a fresh ext4"),
     ("btrfs-balance", "btrfs", "is moving the blocks of btrfs"),
@@ -23,12 +23,12 @@ const WORKERS: &[(&str, &str, &str)] = &[
     ("xfs_scrub", "xfs", "is reading all of xfs"),
     ("bch-gc", "bcachefs", "is collecting garbage of bcachefs"),
 ];
-/// Bytes per second written to the disk while fathom is idle that are harmless. A journal commit and a log line
-/// are some KiB; a fresh ext4 writes tens of MiB.
+/// Harmless rate of writes to the disk while fathom is idle, in bytes per second. A journal commit and a log line are
+/// some KiB; a fresh ext4 writes tens of MiB.
 const IDLE_BYTES_PER_S: f64 = (1 << 20) as f64;
-/// A shorter idle watch does not give a rate.
+/// Minimum length of the idle watch for a rate.
 const IDLE_FROM_NS: u64 = 500_000_000;
-/// Bytes discarded per run that never count: a deleted log file.
+/// Number of discarded bytes per run that is harmless: a deleted log file.
 const DISCARDED_FROM: u64 = 1 << 20;
 
 pub(super) const FS_HOUSEKEEPING: Check = Check {

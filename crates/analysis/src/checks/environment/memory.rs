@@ -67,7 +67,7 @@ const PRESSURE: &str = "/proc/pressure/memory";
 /// Share of the time in which some task waited for memory. A machine with enough memory shows 0, and 1 % can
 /// already decide a percentile.
 const STALLED_FROM: Share = Share(0.01);
-/// Pages swapped per second above which it is not an old page that a process touched: 1 MiB/s.
+/// Pages swapped per second from which memory is short: 1 MiB/s. Fewer may be old pages that a process touched.
 const SWAPPED_PAGES_PER_S: f64 = 256.0;
 /// Share of the dirty page limit above which the kernel makes writers wait: half way between the background limit
 /// and this limit (mm/page-writeback.c, `dirty_freerun_ceiling`).
@@ -172,7 +172,7 @@ fn dirty_share_of_limit(case: &Case) -> Known<Option<f64>> {
 /// Values of `page_reporting_order` without page reporting: -1, and the largest orders, the initial value in
 /// older kernels (mm/page_reporting.c).
 const NOT_REPORTING: [i64; 3] = [-1, 11, 10];
-/// Share of the moved bytes that went into formerly free memory, above which its price affects the number.
+/// Share of the moved bytes that went into formerly free memory from which getting this memory back affects the number.
 const TAKEN_FROM: Share = Share(0.10);
 /// System time per byte above which the host had to provide the memory. Finding a page and copying costs 0.1 to
 /// 0.25 ns per byte; 0.8 to 1.9 were measured with memory from the host (KVM, 2 MiB at a time).

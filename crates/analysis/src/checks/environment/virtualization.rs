@@ -95,8 +95,8 @@ const CREDIT_NS: f64 = 3600e9;
 /// Rate after the fall as a share of the rate before. Base rates are far below burst rates, and noise does not
 /// cause a fall of a fifth.
 const FALLS_TO: Share = Share(0.8);
-/// Variability (standard deviation divided by mean) of a rate that a limiter holds. Before the fall the workload
-/// may limit the disk, so more is allowed.
+/// Variability (standard deviation divided by mean) of a rate that a limiter holds. Before the fall, the workload may
+/// limit the rate, so more is allowed.
 const FLAT_AFTER: Share = Share(0.03);
 const FLAT_BEFORE: Share = Share(0.1);
 /// Fewest intervals of a plateau.
@@ -142,7 +142,7 @@ fn check_cloud_burst(case: &Case) -> Known<Answer> {
     let Some(cloud) = cloud(case)? else {
         return holds("The disk belongs to no cloud that is known for burst credits.", evidence([]));
     };
-    // A schedule, not the disk, decides the rate.
+    // With a schedule or pauses, the job decides the rate, not the disk.
     if !case.stream.is_unheld() {
         return Ok(Answer::DoesNotApply);
     }

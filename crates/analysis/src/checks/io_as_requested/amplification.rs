@@ -110,7 +110,7 @@ fn decide_by_workers(case: &Case, requested: u64) -> Known<Answer> {
     if is_within_limit(read.most) {
         return holds("The device read only the requested bytes.", numbers);
     }
-    // A direct read that is submitted twice counts twice.
+    // The kernel counts a direct read twice if it is submitted twice.
     if is_within_limit(read.least)
         || case.is_direct()
         || read.least.saturating_sub(requested) <= allowed_extra_bytes(case)
@@ -187,7 +187,8 @@ fn check_write_amplified(case: &Case, earlier: &Earlier) -> Known<Answer> {
     for ran in &case.runs {
         device += net_bytes(case, ran, &layers)?;
     }
-    // A lower bound: cgroup v1 charges the journal to the root group, and no group is charged during a sync.
+    // The charge is a lower bound: cgroup v1 charges the journal to the root group, and no group is charged during a
+    // sync.
     let own = case.own().map_or(0.0, |own| own.bytes[1] as f64);
     let written = device.max(own);
     let ratio = share(written, requested as f64);
@@ -200,7 +201,7 @@ fn check_write_amplified(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let incidental = incidental_bytes(case) as f64;
     let tops = case.tops()?;
     if !case.sharers_moving(&tops, Kind::Write).is_empty() {
-        // The upper bound: all bytes that the other streams did not submit belong to this stream.
+        // As an upper bound, all bytes that other streams did not submit belong to this stream.
         let most = (device - case.submitted_by_sharers(Kind::Write, &tops).least as f64).max(0.0);
         if share(most, requested as f64) > WRITE_AMPLIFIED_ABOVE && most - requested as f64 > incidental {
             return Err(case.why_shared()?);
@@ -314,7 +315,7 @@ fn check_pages_read_first(case: &Case) -> Known<Answer> {
     let is_shared = !case.sharers(&disks).is_empty();
     let incidental = incidental_bytes(case);
     let read = if is_shared {
-        // The reads that the stream's own workers submitted.
+        // Use the reads that the stream's own workers submitted.
         let read = case.counted_by_workers(case.index, |io| io.read_bytes);
         let is_small =
             |bytes: u64| share(bytes as f64, written as f64) <= READ_FIRST_ABOVE || bytes <= incidental;

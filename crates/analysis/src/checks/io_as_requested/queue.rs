@@ -11,8 +11,7 @@ use crate::checks::prelude::*;
 
 /// Share of the requested depth that must be in flight on average.
 const REACHED_FROM: f64 = 0.5;
-/// Operations in flight per worker up to which an engine does one at a time. The excess over 1 allows for
-/// rounding.
+/// Operations in flight per worker up to which an engine does one at a time. The excess above 1 allows for rounding.
 const ONE_AT_A_TIME: f64 = 1.05;
 /// The fix if a limit keeps operations above the device.
 const LIFT_THE_LIMIT: &str = "The limit that D04 names keeps operations above the device: raise or lift it.";
@@ -74,13 +73,14 @@ fn check_depth_not_reached(case: &Case, earlier: &Earlier) -> Known<Answer> {
         // Through the page cache the kernel decides the device's queue, so only fathom's own count is checked.
         return holds("The queue was as deep as requested.", own);
     }
-    // Operations above a limit wait for it, and more of them change nothing.
+    // Operations above the device wait for the limit, and more operations would change nothing.
     let is_limited = matches!(earlier.answer(CheckId::D04), Some(Ok(Answer::Finding(f))) if f.severity == Severity::Biased);
     let cure = if is_limited { Some(LIFT_THE_LIMIT.into()) } else { specific_fix(case) };
     check_device_depth(case, requested, reached, cure, own)
 }
 
-/// Checks the device's own count. Operations in flight that the device never saw wait in a layer above it.
+/// Checks the device's own count. If fewer operations are in the device than in flight, the rest wait in a layer above
+/// it.
 fn check_device_depth(
     case: &Case,
     requested: f64,
@@ -94,7 +94,7 @@ fn check_device_depth(
     let total = device.total();
     let depth = share(device.queue_ms as f64, ms);
     numbers.extend(evidence([("device_depth_mean", depth)]));
-    // If the kernel merges neighbours, fewer and larger requests are the same queue.
+    // If the kernel merges neighbours, fewer and larger requests form the same queue.
     let merged = share(total.ios as f64, issued.ops as f64).min(1.0);
     let is_ours = share(total.bytes as f64, issued.bytes as f64) >= ARRIVED_FROM;
     if is_ours && depth < REACHED_FROM * requested * merged {
@@ -109,7 +109,8 @@ fn check_device_depth(
     holds("The queue was as deep as requested.", numbers)
 }
 
-/// Returns a fix other than the page's if the job already follows that one, or if this machine denies io_uring.
+/// Returns a fix that replaces the one on the page, if the job already follows that one or if this machine denies
+/// io_uring.
 fn specific_fix(case: &Case) -> Option<String> {
     let denial = case.io_uring_denial();
     let deepest = if denial.is_some() { "libaio" } else { "io_uring" };
@@ -368,8 +369,8 @@ fn sides(ran: &CaseRun, requested_depth: f64) -> Option<Sides> {
     if window <= 0.0 || depth_ns <= 0.0 {
         return None;
     }
-    // Operations across an edge count completely on one side of the law and in part on the other. At most a full
-    // queue of the slowest operations crosses, and all are rarely that slow, hence the limit.
+    // An operation across an edge counts completely on one side of the law and partly on the other. At most a full
+    // queue of operations crosses an edge. They are rarely all as slow as the slowest, hence the limit.
     let edge = (requested_depth * slowest / depth_ns).min(EDGE_AT_MOST.0).max(requested_depth / ops);
     Some(Sides {
         depth: depth_ns / window,

@@ -87,8 +87,8 @@ fn worst_requests(case: &Case, ratio: impl Fn(&Requests) -> f64) -> Known<Reques
     worst.ok_or_else(|| "no operation completed".into())
 }
 
-/// Upper bounds for a stream that shares its devices: as if every merge were its own, and as if the other streams
-/// had made as few requests as possible.
+/// Upper bounds for a stream that shares its devices. They assume that every merge was of this stream, and that the
+/// other streams made as few requests as possible.
 struct SharedBounds {
     ops_per_request: f64,
     requests_per_op: f64,
@@ -172,7 +172,7 @@ fn check_merged(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     if let Some(bound) = shared_bounds(case)? {
-        // The kernel counts no merges for an engine that joins neighbours itself.
+        // If an engine joins neighbours itself, the kernel counts no merges.
         if bound.ops_per_request > MERGED_ABOVE || case.stream.engine == JOINS {
             return Err(case.why_shared()?);
         }
@@ -225,8 +225,8 @@ fn round(bytes: f64) -> String {
 /// Requests per operation above which a latency covers a group of requests. One operation in ten may cross a
 /// border of an extent or a boundary of the device.
 const SPLIT_ABOVE: f64 = 1.1;
-/// The same limit if no known cause splits: small requests by other processes next to large operations look like
-/// splitting, and their bytes do not show.
+/// The limit if there is no known cause of splitting: next to large operations, small requests by other processes look
+/// like splitting, and their few bytes are not noticeable.
 const UNEXPLAINED_ABOVE: f64 = 1.5;
 
 pub(super) const SPLIT: Check = Check {
@@ -390,7 +390,7 @@ fn check_not_random(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let is_uniform = lines
         .iter()
         .all(|l| matches!(l.order, Order::Random | Order::Once) && l.reply_bytes == 0 && !l.is_in_rows());
-    // In a single zone or turn, neighbours meet more often than in the whole span.
+    // Within a single zone or turn, neighbouring blocks meet more often than in the whole span.
     let is_divided = case.stream.access.strided.is_some() || !case.stream.turns.is_empty();
     if !is_uniform || is_divided || !is_comparable(case) || earlier.relabels(CheckId::B01) {
         return Ok(Answer::DoesNotApply);

@@ -10,8 +10,8 @@ use model::evidence::THREADS;
 
 /// Engines whose calls submit and return.
 const ASYNCHRONOUS: &[&str] = &["io_uring", "libaio"];
-/// Share of a latency that its submission may take. A queue of depth d limited only by the cost of submission
-/// shows 1/d, so depth two shows half without blocking.
+/// Share of a latency that the submission may take. If only the cost of submission limits a queue of depth d, the share
+/// is 1/d: half at depth two, without any blocking.
 const FREE_UP_TO: f64 = 0.5;
 /// Allowance for clocks and means.
 const SLACK: f64 = 0.1;
@@ -97,9 +97,9 @@ fn latency_mean(case: &Case) -> Option<f64> {
 
 /// Name prefix of the kernel threads that run operations that would block.
 const WORKER_PREFIX: &str = "iou-wrk-";
-/// Least threads per worker that show operations running in parallel threads. Each worker has its own ring, and a ring
-/// keeps one thread for five seconds after a single operation that would have blocked, such as a write during a
-/// journal commit.
+/// Minimum number of kernel threads per worker from which operations ran in parallel threads. Each worker has its own
+/// ring, and a ring keeps one thread for five seconds after a single operation that would have blocked, such as a write
+/// during a journal commit.
 const PUNTED_FROM: usize = 2;
 
 pub(super) const IOWQ_PUNTED: Check = Check {

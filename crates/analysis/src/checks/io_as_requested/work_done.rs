@@ -97,7 +97,7 @@ fn issued<'a>(case: &'a Case) -> impl Iterator<Item = &'a Issued> {
     streams.flat_map(|s| s.issued.values())
 }
 
-/// Full queues that may cross the edges of a window: one at its start, one at its end.
+/// Number of full queues that may cross the edges of a window: one at its start, one at its end.
 const EDGES: f64 = 2.0;
 
 pub(super) const MIX_DRIFT: Check = Check {
@@ -176,7 +176,7 @@ fn deviations_in_run(
     for kind in drawable.iter().copied() {
         let (measured, odds) = (amount(kind).ops as f64, planned_mix.share(kind));
         let spread = (total_ops * odds * (1.0 - odds) * planned_mix.burst_length).max(0.0).sqrt();
-        // A direction that is always or never drawn leaves nothing to chance, and the edges do not matter.
+        // If a direction is always or never drawn, nothing is left to chance, and the edges do not matter.
         let tolerated = if spread > 0.0 { DEVIATIONS * spread + edges } else { 0.0 };
         out.push(Deviation {
             tolerances: tolerances((measured - total_ops * odds).abs(), tolerated),

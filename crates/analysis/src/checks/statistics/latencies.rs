@@ -136,16 +136,16 @@ fn check_tail_unsupported(case: &Case) -> Known<Answer> {
 
 /// Factor by which the p99 of random moments must exceed the p99 of operations.
 const OMITTED_FROM: f64 = 10.0;
-/// Share of all waiting that must be inside stalls, in long and in short measurements: the few pauses of any busy
-/// machine are a larger part of a short one.
+/// Minimum share of all waiting inside stalls, in long and in short measurements. The few pauses of any busy machine
+/// are a larger part of a short measurement.
 const STALLED_FROM: [f64; 2] = [0.05, 0.10];
 /// Least seconds of measuring for the first limit.
 const LONG_S: f64 = 9.9;
 /// An operation stalled if it took longer than this many medians.
 const STALL_MEDIANS: f64 = 10.0;
-/// Full queues of stalled operations below which the stalls are bad luck.
+/// Number of full queues of stalled operations below which the stalls may be chance.
 const STALLS_FROM: f64 = 5.0;
-/// Share of the stall time that the threads' wait for a CPU must fill to be its cause.
+/// Minimum share of the stall time that the threads waited for a CPU, for this to be the cause.
 const CPU_FROM: f64 = 0.5;
 /// Fewest operations for a p99.
 const FEWEST_OPS_FOR_STALLS: u64 = 1_000;
@@ -192,7 +192,7 @@ struct Stalls {
 }
 
 fn check_coordinated_omission(case: &Case) -> Known<Answer> {
-    // A replay waits as its capture did.
+    // In a replay, operations wait as in the capture.
     let is_replay = case.stream.replay.is_some();
     if is_replay || case.stream.is_open_loop() || !case.has_storage() || has_step(case) {
         return Ok(Answer::DoesNotApply);

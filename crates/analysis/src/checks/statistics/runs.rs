@@ -58,9 +58,9 @@ const SPREAD_NOTED_ABOVE: Share = Share(0.05);
 /// Deviation above which the mean does not describe the storage: with five runs, the interval is then about as
 /// wide as half the value. Disks of virtual machines reach half of this limit by their neighbours alone.
 const SPREAD_BIASED_ABOVE: Share = Share(0.25);
-/// Factor by which longer runs must help before they are advised.
+/// Minimum benefit of longer runs for the advice to use them, as a factor.
 const WORTH_SAYING: f64 = 2.0;
-/// Factor by which the deviation must exceed the variation within the runs to be a difference between them.
+/// Minimum factor between the deviation of the runs and the variation within them, for the runs to differ.
 const BEYOND_WITHIN: f64 = 3.0;
 
 pub(super) const RUNS_DISAGREE: Check = Check {

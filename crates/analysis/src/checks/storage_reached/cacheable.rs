@@ -145,9 +145,9 @@ fn fits_memory(span: u64, memory: u64, numbers: Evidence) -> Detail {
     .with_cure("Use --cache direct, or a --size of more than twice the memory.".to_owned())
 }
 
-/// How much of the work the page cache kept from the device.
+/// Whether the page cache kept work from the device.
 enum PageCacheWork {
-    /// It kept some. Another check reports it.
+    /// The page cache kept some work from the device. Another check reports it.
     Kept,
     /// It kept none.
     Delivered,
@@ -225,7 +225,7 @@ fn check_re_reads(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if part <= REPEATS_ABOVE {
         return holds("Almost every read was of a block that the run had not read before.", numbers);
     }
-    // The page cache keeps the blocks read once, and read-ahead may hide from A01 how many it kept.
+    // The page cache keeps blocks after the first read, and read-ahead may hide from A01 how many it served.
     let severity = if case.stream.cache.is_direct() { Severity::Note } else { Severity::Biased };
     finding!(
         severity,
@@ -297,7 +297,7 @@ fn check_first_touch(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if distance(both) <= FACTOR.ln() {
         return holds("The first read of a block took as long as the second.", numbers);
     }
-    // A burst by another process slows some reads of one list and not of the other.
+    // A burst of another process may slow reads of one list only.
     if let Some(others) =
         case.foreign_amount_during_probes().filter(|o| o.ops > FLOOR_IOS || o.bytes > FLOOR_BYTES)
     {

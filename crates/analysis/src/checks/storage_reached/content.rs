@@ -121,7 +121,7 @@ fn zeros_are_free(case: &Case) -> bool {
 const COMPRESS_ABOVE: f64 = 10.0;
 /// Percent of the 4096 measured blocks that may be copies. No device would show a smaller share.
 const DEDUP_ABOVE: f64 = 5.0;
-/// Percent saved at or above which the storage keeps almost nothing: zeros, or one block repeated.
+/// Percentage of savings from which the storage keeps almost nothing: zeros, or one block repeated.
 const NOTHING_LEFT: f64 = 95.0;
 /// Percentage points by which the measured share may exceed the requested one. The measurement samples 4096
 /// blocks.
@@ -190,7 +190,7 @@ fn check_payload_too_easy(case: &Case) -> Known<Answer> {
     )
 }
 
-/// Whether the user requested these shares and the data are no easier than requested.
+/// Whether the user requested these shares, and the data is not more compressible than requested.
 fn as_asked(data: &Data, compress: f64, dedup: f64) -> bool {
     let Data::Random { compress_percent, dedup_percent, .. } = data else { return false };
     compress <= f64::from(*compress_percent) + AS_ASKED && dedup <= f64::from(*dedup_percent) + AS_ASKED

@@ -153,7 +153,7 @@ fn check_never_written(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_bytes(cancelled)
         );
     }
-    // A sync has nothing to write after direct writes.
+    // After direct writes, a sync has nothing to write.
     if case.stream.cache.is_direct() {
         return holds("No write was dropped before it was stored.", numbers);
     }

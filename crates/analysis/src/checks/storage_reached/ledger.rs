@@ -16,7 +16,8 @@ use crate::figures::traffic::FLOOR_BYTES;
 use model::evidence::{CgroupIo, TargetState};
 use model::record::ThreadIo;
 
-/// Checks that decide whether a stream's bytes arrived at the device. They may fail if streams share the device.
+/// Checks that decide whether a stream's bytes arrived at the device. They may not be able to answer if streams share
+/// the device.
 const ARRIVED: [CheckId; 3] = [CheckId::A01, CheckId::A02, CheckId::A09];
 
 pub(in crate::checks) const COUNTERS_BLIND: Check = Check {
@@ -60,7 +61,7 @@ fn check_counters_blind(case: &Case, earlier: &Earlier) -> Known<Answer> {
 
 /// Share by which two counts of the same work may differ. On a quiet disk they are equal to the byte.
 const WITHIN: Share = Share(0.01);
-/// Requests larger than operations by this factor were merged, which B01 reports.
+/// If requests are larger than operations by this factor, operations were merged, which B01 reports.
 const MERGED_FROM: f64 = 1.5;
 /// Checks that explain missing bytes at the device.
 const EXPLAIN_MISSING: &[CheckId] = &[
@@ -126,7 +127,7 @@ fn check_ledger_disagrees(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let explained = EXPLAIN_MISSING.iter().any(|id| earlier.finds(*id));
     let missing = if is_direct && !explained { ledger.missing(case) } else { None };
     let charged = ledger.charged_beyond_done();
-    // If the device did every direct operation that fathom issued, the result is measured, whatever was charged.
+    // If the device did every direct operation that fathom issued, the number holds, whatever was charged.
     let only_charged = if is_direct && !explained && missing.is_none() { charged.clone() } else { None };
     let contradiction = if only_charged.is_some() { None } else { charged.or(missing) };
     let mut numbers = evidence([
@@ -250,7 +251,7 @@ impl Ledger {
         })
     }
 
-    /// Describes charged bytes that the disk never did.
+    /// Describes charged bytes that the disk did not move.
     fn charged_beyond_done(&self) -> Option<String> {
         let own = self.own?;
         Kind::MOVING.into_iter().find_map(|kind| {

@@ -11,8 +11,8 @@ use crate::checks::prelude::*;
 
 /// Least share of the top's bytes that a layer must move to be checked by itself.
 const MATTERS_FROM: Share = Share(0.05);
-/// Part of the missing bytes that never written blocks must explain to be named as the cause. Random reads hit
-/// them roughly in proportion.
+/// Minimum share of the missing bytes that never written blocks must explain, for the finding to name them as the
+/// cause. Random reads hit such blocks roughly in proportion.
 const EXPLAINS_FROM: Share = Share(0.9);
 
 pub(super) const LOWER_LAYER_CACHE: Check = Check {
@@ -117,8 +117,8 @@ fn shared(case: &Case, sides: Sides) -> Known<Answer> {
         let most = done.saturating_sub(others.least);
         let can_tell = kind == Kind::Write || charged.is_some();
         let mut least = if can_tell { case.least_left(kind, done, others) } else { 0 };
-        // If all streams use the same top device and no layer between reads ahead, this stream cannot miss more
-        // than all streams miss together.
+        // If all streams use the same top device and no layer in between reads ahead, this stream cannot lack more
+        // bytes than all streams together.
         let all = case.with_sharers();
         let same_top =
             all.shared().is_ok_and(|t| t.iter().all(|t| tops.iter().any(|own| own.stat_file == t.stat_file)));
@@ -170,7 +170,7 @@ fn missing_below(case: &Case, sides: Sides, all: &BlockStat) -> Known<Option<Det
         }
         if matters && flows.arrived() < ARRIVED_FROM {
             let why = Why::from_case(case, kind, 1.0 - flows.arrived(), sides.stored);
-            // The disk did more, for other processes.
+            // The disk may have done more in total, for other processes.
             let whose = if flows.below == super::flow(&leaf, kind) { "" } else { " for fathom" };
             return Ok(Some(finding(kind, sides, flows, whose, why)));
         }

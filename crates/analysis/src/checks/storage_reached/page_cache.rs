@@ -92,7 +92,7 @@ fn check_cache_served(case: &Case, earlier: &Earlier) -> Known<Answer> {
 
 /// Returns the severity of a share of cached bytes among the bytes read, or `None` if it is harmless.
 pub fn severity_of_cached_share(cached_share: f64) -> Option<Severity> {
-    // A share that is not a number is no pass.
+    // If the share is not a number, the result does not pass.
     match cached_share {
         share if share <= CACHED_ABOVE.0 => None,
         share if share >= CACHED_RENAMED_FROM.0 => Some(Severity::Rename),

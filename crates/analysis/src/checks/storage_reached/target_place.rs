@@ -200,7 +200,7 @@ fn check_wrong_place(case: &Case) -> Known<Answer> {
         let place = place.ok_or("the record does not contain the device chain of the target")?;
         match expected {
             Some(name) if !is_on(place, name) => {
-                // A chain that could not be followed to its end may still lead to the device.
+                // If a chain could not be followed to its end, it may still lead to the device.
                 return match &place.blind {
                     Some(why) if place.ram.is_none() => {
                         Err(format!("fathom cannot tell whether the target is on {name}: {why}"))

@@ -3,17 +3,17 @@
 //! 1. Cells are measured in rounds, each contender once in a round.
 //! 2. After a round, [`Levels`] fits a level for each cell and the noise, and bounds by how much each cell may be faster than another.
 //! 3. The winner is the cell that no other can beat by much: its worst bound is the lowest.
-//! 4. The cells that may be faster than the winner by more than the tolerance are the contenders of the next round. Without contenders, the
-//!    race is decided.
-//! 5. The winner, cheaper cells that seem as fast, and settings of well-known programs then get fresh runs for their figures: the runs that
-//!    chose a winner flatter it.
+//! 4. The contenders of the next round are the winner and the cells that may be faster by more than the tolerance.
+//!    Without such cells, the race is decided.
+//! 5. The winner, cheaper cells that seem equally fast, and settings of well-known programs then get fresh runs for
+//!    their figures, because the runs that chose a winner are faster than it usually is.
 
 use crate::runs::Sample;
 use model::sweep::Measure;
 use stats::sample;
 use stats::sample::median;
 
-/// Cheaper cells that are tried against a winner, the cheapest first.
+/// Number of cheaper cells that are compared with a winner, the cheapest first.
 const CHEAPER: usize = 3;
 
 /// Fewest rounds before a cell of an adaptive search wins. A single fast run may be luck.
@@ -31,10 +31,11 @@ const CHANGED: f64 = 0.1;
 /// Fresh runs of a winner and of each setting that it is compared with: enough for a useful interval.
 pub const FRESH: usize = 5;
 
-/// Fewest pairs of successive runs of one cell from which the noise between runs is known. Five runs of one cell make four pairs.
+/// Minimum number of pairs of successive runs of one cell for an estimate of the noise between runs. Five runs of one
+/// cell make four pairs.
 pub const FEWEST_REPEATS: usize = 4;
 
-/// Fewest pairs with which a race may be decided before its time is up.
+/// Minimum number of pairs for deciding a race before its time is up.
 const REPEATS_TO_DECIDE: usize = 8;
 
 /// A cell with its runs so far.
@@ -44,7 +45,7 @@ pub struct Lane {
     pub job: usize,
     /// Bytes of its buffers.
     pub(super) memory: u64,
-    /// What its runs are ranked by.
+    /// Returns the measure that ranks the runs.
     by: Measure,
     /// Scores of its runs while the race was open: logarithms, higher is better.
     pub logs: Vec<f64>,
@@ -54,7 +55,7 @@ pub struct Lane {
     pub fresh: Vec<f64>,
     /// The runs of `logs` and of `fresh`.
     runs: [Vec<Sample>; 2],
-    /// Whether one of its runs failed, which excludes it.
+    /// Whether a run of the cell failed, which excludes the cell.
     pub(super) failed: bool,
 }
 
@@ -63,9 +64,9 @@ pub struct Lane {
 pub struct Race {
     /// The work of its cells, named by [`Setting::work`](model::sweep::Setting::work).
     pub work: String,
-    /// What its cells are ranked by.
+    /// The measure that ranks the cells.
     pub by: Measure,
-    /// By how much a cell may be faster than the winner, as a logarithm.
+    /// Tolerance for how much faster than the winner a cell may be, as a logarithm.
     pub(super) tolerance: f64,
     /// Its cells.
     pub lanes: Vec<Lane>,
@@ -75,7 +76,7 @@ pub struct Race {
     pub(super) round: usize,
     /// Indices of the lanes that the current round measures.
     pub(super) members: Vec<usize>,
-    /// How it was decided; `None` while it is open.
+    /// The decision; `None` while the race is open.
     pub closed: Option<Closed>,
 }
 
@@ -91,11 +92,11 @@ pub struct Closed {
 /// The lanes that may be faster than the winner.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rivals {
-    /// Their indices; first the lane that may be faster by most.
+    /// Indices of the lanes. The lane that may be fastest comes first.
     pub within_noise: Vec<usize>,
-    /// How many of them, from the first on, may be faster by more than the tolerance.
+    /// Number of lanes, from the first on, that may be faster by more than the tolerance.
     pub open: usize,
-    /// The most by which any lane may be faster, as a logarithm.
+    /// Upper bound on how much faster any lane may be, as a logarithm.
     pub at_most: f64,
 }
 
@@ -136,7 +137,8 @@ impl Lane {
         }
     }
 
-    /// Scores of the runs that its figures use: the fresh ones if it has enough of them, since they did not select it.
+    /// Returns the scores of the runs that the figures use: the fresh runs if there are enough, because they did not
+    /// select the winner.
     pub fn figure_scores(&self) -> &[f64] {
         if self.uses_fresh_runs() { &self.fresh } else { &self.logs }
     }
@@ -145,7 +147,7 @@ impl Lane {
         self.fresh.len() >= FRESH || self.logs.is_empty()
     }
 
-    /// What its runs are ranked by.
+    /// Returns the measure that ranks the runs.
     pub fn by(&self) -> Measure {
         self.by
     }
@@ -155,7 +157,8 @@ impl Lane {
         &self.runs[usize::from(self.uses_fresh_runs())]
     }
 
-    /// Mean bytes of an operation in those runs; `None` without a value. An access specification has random sizes.
+    /// Returns the mean bytes of an operation in the runs that the figures use; `None` if unknown. The sizes of an
+    /// access specification are random.
     pub fn bytes_per_operation(&self) -> Option<f64> {
         mean_of(self.figure_samples(), |s| s.bytes_per_operation.filter(|b| *b > 0.0))
     }
@@ -182,7 +185,7 @@ impl Lane {
 impl Race {
     /// A race without runs.
     pub(super) fn new(work: String, by: Measure, share: f64, lanes: Vec<Lane>, baselines: Vec<Lane>) -> Self {
-        // The better of two latencies has the higher score and the lower value.
+        // A better latency has a higher score but a lower value.
         let tolerance = if by.is_latency() { -(-share).ln_1p() } else { share.ln_1p() };
         let members = (0..lanes.len()).collect();
         Self { work, by, tolerance, lanes, baselines, round: 0, members, closed: None }
@@ -229,7 +232,8 @@ impl Race {
         Levels::fit(&scored, &fresh.collect::<Vec<f64>>())
     }
 
-    /// The most by which each other lane may be faster than the winner, as a logarithm, largest first.
+    /// Returns for each other lane the upper bound on how much faster than the winner it may be, as a logarithm,
+    /// largest first.
     fn bounds(&self, levels: &Levels, winner: usize) -> Vec<(usize, f64)> {
         let others = self.sound().filter(|(at, lane)| *at != winner && !lane.logs.is_empty());
         let mut bounds: Vec<(usize, f64)> = others.map(|(at, _)| (at, levels.at_most(at, winner))).collect();
@@ -237,8 +241,8 @@ impl Race {
         bounds
     }
 
-    /// The lane whose worst bound is the lowest, among those with the highest levels. Without bounds, the one with the highest level.
-    /// `None` without a run.
+    /// Returns the lane whose largest bound is the lowest, among the lanes with the highest levels. Without bounds, the
+    /// lane with the highest level. `None` without a run.
     fn best(&self, levels: &Levels) -> Option<usize> {
         let mut order: Vec<(usize, f64)> =
             (0..self.lanes.len()).filter_map(|at| Some((at, levels.value(at)?))).collect();
@@ -248,12 +252,12 @@ impl Race {
             others.map(|(other, _)| levels.at_most(*other, at)).fold(f64::NEG_INFINITY, f64::max)
         };
         let candidates = order.iter().take(CANDIDATES).map(|(at, _)| (*at, worst(*at)));
-        // Of equal bounds the first wins, which has the higher level.
+        // If bounds are equal, the first lane wins, because it has the higher level.
         candidates.reduce(|best, one| if one.1 < best.1 { one } else { best }).map(|(at, _)| at)
     }
 
-    /// The lanes that the next round of an adaptive search measures: the best one, and those that may be faster by more than
-    /// the tolerance. None if the race is decided.
+    /// Returns the lanes that the next round of an adaptive search measures: the best lane, and the lanes that may be
+    /// faster by more than the tolerance. Empty if the race is decided.
     pub(super) fn contenders(&self) -> Vec<usize> {
         let levels = self.levels();
         let Some(best) = self.best(&levels) else { return Vec::new() };
@@ -288,8 +292,8 @@ impl Race {
         Some(Rivals { within_noise: bounds.into_iter().map(|(at, _)| at).collect(), open, at_most })
     }
 
-    /// The further runs that would prove that no lane is faster than the winner by more than the tolerance, if levels and noise remain. `None`
-    /// if no number of runs would.
+    /// Returns the number of further runs that would prove that no lane is faster than the winner by more than the
+    /// tolerance, if levels and noise do not change. `None` if no number of runs would.
     pub fn more_runs(&self) -> Option<f64> {
         let winner = self.closed.as_ref()?.winner?;
         let levels = self.levels();
@@ -309,7 +313,7 @@ impl Race {
         if self.by.is_latency() { -(-log).exp_m1() } else { log.exp_m1() }
     }
 
-    /// Lanes that cost less than one and seem as fast, the cheapest first.
+    /// Returns the lanes that cost less than the winner and seem equally fast, the cheapest first.
     fn cheaper(&self, levels: &Levels, winner: usize) -> Vec<usize> {
         let best = &self.lanes[winner];
         let costs_less = |l: &Lane| {
@@ -336,8 +340,9 @@ impl Race {
         self.lanes.get(self.closed.as_ref()?.winner?)
     }
 
-    /// The fall of the winner's fresh runs below those that chose it, as a logarithm, if chance does not explain it and even the slowest of
-    /// those was much faster. Then the target has changed. `None` otherwise.
+    /// Returns how much slower the winner's fresh runs are than the runs that chose it, as a logarithm. `Some` means
+    /// that the target has changed: chance does not explain the difference, and even the slowest run that chose the
+    /// winner was much faster.
     pub fn fall(&self) -> Option<f64> {
         let at = self.closed.as_ref()?.winner?;
         let winner = self.lanes.get(at).filter(|w| w.fresh.len() >= FRESH)?;
@@ -360,7 +365,8 @@ impl Race {
         !lane.failed && centre(&lane.fresh) >= centre(&winner.fresh) - self.tolerance
     }
 
-    /// The lanes that are measured after the race, each with the fresh runs that it needs. After the time is up, only the winner.
+    /// Returns the lanes that are measured after the race, each with the number of fresh runs that it needs. After the
+    /// time is up, only the winner.
     pub(super) fn wanted(&self, time_is_up: bool) -> Vec<(&Lane, usize)> {
         let Some((closed, winner)) = self.closed.as_ref().zip(self.winner()) else { return Vec::new() };
         if time_is_up {
@@ -368,7 +374,7 @@ impl Race {
         }
         let mut out: Vec<(&Lane, usize)> = self.baselines.iter().map(|y| (y, FRESH)).collect();
         let cheaper = closed.cheaper.iter().filter_map(|at| self.lanes.get(*at)).enumerate();
-        // One cheaper cell after another, each with fresh runs of the winner next to it.
+        // Measure one cheaper cell after another, in turns with fresh runs of the winner.
         let mut rounds = 1;
         for (at, lane) in cheaper {
             if !lane.is_tried() {
@@ -404,7 +410,8 @@ fn mean_of<'s>(
 /// Chance that a statement about a race is wrong.
 const ERROR: f64 = 0.05;
 
-/// Added to the number of cells that share the allowed error: a race is checked after each round, not only at its end.
+/// Added to the number of cells that share the allowed error, because a race is checked after each round and not only
+/// at its end.
 const CHECKS: f64 = 4.0;
 
 /// Part of a cell's runs that a trimmed mean leaves out at either end, as a divisor.
@@ -419,10 +426,11 @@ const DEGREES_PER_PAIR: f64 = 0.6;
 /// Rounds that may be passes through all cells.
 const PASSES: usize = 2;
 
-/// A cell has many runs from the first number on. Their noise is known from the second number of pairs on.
+/// Minimum runs of a cell with many runs, and minimum pairs of successive runs in all such cells for an estimate of
+/// their noise.
 const MANY: (usize, usize) = (8, 30);
 
-/// Weight, in runs, of the noise of all cells in the noise of one cell.
+/// Weight of the noise of all cells in the noise of one cell, in runs.
 const RUNS_OF_OTHERS: f64 = 2.0;
 
 /// Growth of a variance through trimming, for normal noise.
@@ -448,7 +456,8 @@ struct Level {
 pub(super) struct Levels {
     /// `None` for a cell without a run.
     cells: Vec<Option<Level>>,
-    /// Standard deviation of a run: of the cells with many runs, else of all; `None` if no cell was measured twice.
+    /// Standard deviation of a run, from the cells with many runs or otherwise from all cells; `None` if no cell was
+    /// measured twice.
     pub(super) deviation: Option<f64>,
     /// Pairs of successive runs of a cell.
     pub(super) pairs: usize,
@@ -461,7 +470,7 @@ impl Levels {
     ///
     /// 1. A run's score is the level of its cell plus the state of its round. Alternating means and medians separate the two.
     /// 2. The noise comes from the differences of successive runs of one cell, without the states.
-    /// 3. Few members of a round hide a part of their noise in its state, which is corrected.
+    /// 3. If a round has few members, its state hides a part of their noise. This is corrected.
     ///
     /// `elsewhere` has further differences of successive runs for the noise.
     pub(super) fn fit(cells: &[Vec<Scored>], elsewhere: &[f64]) -> Self {
@@ -482,7 +491,7 @@ impl Levels {
             states = remainders.iter().map(|left| median(left)).collect();
             levels = cells.iter().map(|runs| centre(&without(runs, &states))).collect();
         }
-        // The state of a round with few runs follows their noise and hides a part of it.
+        // The state of a round with few runs follows their noise and so hides a part of it.
         let hidden = |members: f64| members / (members - 1.0).max(0.5);
         let (mut pairs, mut pairs_of_many) = (elsewhere.to_vec(), Vec::new());
         for runs in cells {
@@ -544,8 +553,9 @@ impl Levels {
         })
     }
 
-    /// The further runs of both cells that would bring the bound within the tolerance, if the noise remains. `None` if no number of runs would.
-    /// A slower cell counts as equally fast, because luck makes a winner seem faster than it is.
+    /// Returns the number of further runs of both cells that would bring the bound within the tolerance, if the noise
+    /// does not change. `None` if no number of runs would. A slower cell counts as equally fast, because luck makes a
+    /// winner seem faster than it is.
     pub(super) fn more_runs(&self, at: usize, than: usize, tolerance: f64) -> Option<f64> {
         let (shift, error) = self.shift(at, than)?;
         let runs = self.cells[at]?.runs.min(self.cells[than]?.runs);

@@ -7,7 +7,7 @@ fn parse_flags(flags: &str) -> JobSpec {
     for flag in flags.split_whitespace() {
         let (name, value) = flag.split_once('~').unwrap_or((flag, "true"));
         let key = crate::spec::keys::find(name).unwrap_or_else(|| panic!("there is no {name}"));
-        key.say(&mut job, [value]).unwrap_or_else(|e| panic!("{name}: {e}"));
+        key.parse_into_job(&mut job, [value]).unwrap_or_else(|e| panic!("{name}: {e}"));
     }
     job
 }

@@ -131,7 +131,8 @@ impl Span {
     }
 }
 
-/// Keeps the requested columns of `all`: latencies, deviations of the rate, deviations of the latencies. The others become empty.
+/// Returns the columns of `all` (latencies, deviations of the rate, deviations of the latencies). Columns that were not
+/// requested are empty.
 fn optional_columns(requested: &TimeSpan, all: [&'static str; 3]) -> [&'static str; 3] {
     let shown = [requested.latency, requested.iops, requested.latency];
     std::array::from_fn(|at| if shown[at] { all[at] } else { "" })
@@ -176,7 +177,7 @@ fn figure_row(figures: &Figures, span: &Span) -> String {
     row
 }
 
-/// Writes a table for each target if there are several, and one of all.
+/// Writes a table for all targets, and if there are several, a table for each target.
 fn write_percentiles(span: &Span, to: Out) -> io::Result<()> {
     let mut paths: Vec<&str> = Vec::new();
     for lane in &span.lanes {
@@ -311,7 +312,8 @@ fn span_text(span: &TimeSpan) -> String {
     out
 }
 
-/// Returns the lines of a target. The flags: whether it has its own threads, its own queue depth, and completion routines.
+/// Returns the lines of a target. The flags tell whether the target has its own threads, its own queue depth, and
+/// completion routines.
 pub(super) fn target_text(target: &Target, threads: bool, requests: bool, routines: bool) -> String {
     let mut out = match target.path.strip_prefix('*') {
         Some(number) => format!("\tpath: template target '{number}'\n"),

@@ -12,7 +12,7 @@ use model::report::Report;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-/// Percentiles after the whole ones, with their digits.
+/// Percentiles that follow the whole ones, with their digits.
 const NINES: [(f64, &str); 7] = [
     (0.999, "99.9"),
     (0.9999, "99.99"),
@@ -254,7 +254,7 @@ impl Lines {
         self.with(name, "", write);
     }
 
-    /// Adds an element around others, with attributes, which begin with a blank.
+    /// Adds an element with attributes around others. `attributes` begins with a blank.
     pub(super) fn with(&mut self, name: &str, attributes: &str, write: impl FnOnce(&mut Self)) {
         self.line(format_args!("<{name}{attributes}>"));
         self.indent += 2;

@@ -2,8 +2,9 @@
 //!
 //! - [`Job`] and [`Group`]: results that fio reports as one job, and jobs that ran at once.
 //! - [`Direction`]: rates and latencies of one direction, with samples of the rate over steps of equal length.
-//! - [`Depths`]: shares of operations by queue depth, and by the number submitted and completed at once. The workers of `fathom fio` count
-//!   them. Other commands only integrate the depth over time, so their tables are known only if they can have a single value.
+//! - [`Depths`]: shares of operations by queue depth, and by the number submitted and completed at once. The workers of
+//!   `fathom fio` count these operations. Other commands only integrate the depth over time, so their tables are known
+//!   only if just one value is possible.
 //! - [`LatencyShares`]: shares of operations by latency.
 //! - The time stamps of fio's formats, in the local time of the measurement.
 
@@ -30,7 +31,7 @@ pub(super) struct Job<'r> {
     pub(super) members: Vec<Member<'r>>,
     /// Number of the group: jobs that ran at once, unless the user set another grouping.
     pub(super) group: usize,
-    /// Whether directions are reported as one.
+    /// Whether all directions are reported together.
     pub(super) mixed: bool,
 }
 
@@ -93,7 +94,7 @@ impl<'r> Member<'r> {
             && self.stream.reads_back() == usize::try_from(writer.result.stream).ok()
     }
 
-    /// Returns the job's own name, if it has one: fio uses it alone.
+    /// Returns the stream's own name, which fio uses alone; otherwise the name of the result.
     pub(super) fn name(&self) -> &'r str {
         if self.stream.name.is_empty() { &self.result.name } else { &self.stream.name }
     }
@@ -238,7 +239,7 @@ impl Group {
     }
 }
 
-/// Returns the sum over all phases of what each disk did. The jobs of a phase share it.
+/// Returns the I/O of each disk, summed over all phases. All jobs of a phase share the counters of the disks.
 pub(super) fn disk_totals(jobs: &[Job]) -> Vec<ObservedDisk> {
     let members = jobs.iter().flat_map(|job| &job.members);
     let phases: BTreeMap<usize, &Observed> = members.map(|member| (member.at, member.seen)).collect();
@@ -255,8 +256,8 @@ pub(super) fn disk_totals(jobs: &[Job]) -> Vec<ObservedDisk> {
     out
 }
 
-/// Returns the idle time of the CPUs in percent over all phases: of all CPUs, and of each if requested; `None` if not requested, or if
-/// the kernel did not report it.
+/// Returns the idle time of the CPUs in percent over all phases: the mean, and if requested the value of each CPU.
+/// `None` if not requested, or if the kernel did not report it.
 pub(super) fn idleness(jobs: &[Job]) -> Option<(f64, Vec<(u32, f64)>)> {
     let members = || jobs.iter().flat_map(|job| &job.members);
     let asked = members().find_map(|member| member.seen.typed.as_ref()?.idle)?;
@@ -281,7 +282,7 @@ pub(super) fn util_percent(disk: &ObservedDisk) -> f64 {
 const KIB: f64 = 1024.0;
 /// Minimum length of a sample of a rate, as in fio.
 const SAMPLE_NS: u64 = 500_000_000;
-/// Tolerance at the end of the last sample: an interval ends with an operation.
+/// Tolerance at the end of the last sample, because an interval ends with an operation.
 const SAMPLE_SLACK_NS: u64 = 5_000_000;
 
 /// Figures of one direction; all zero if no operation completed, as in fio.
@@ -412,9 +413,9 @@ const MAX_STEPS: u64 = 1 << 20;
 /// Operations that completed in a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Step {
-    /// Operations; a stretch across two steps is divided by time.
+    /// Number of operations. A stretch across two steps is divided between them by time.
     pub(super) ops: f64,
-    /// Bytes; a stretch across two steps is divided by time.
+    /// Number of bytes. A stretch across two steps is divided between them by time.
     pub(super) bytes: f64,
 }
 
@@ -456,11 +457,11 @@ const SMALLEST_CALL: u64 = 4;
 /// The three tables in percent, as far as known.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Depths {
-    /// Operations in flight when another was submitted, by [`DEPTH_LEVELS`].
+    /// Shares of operations in flight at each submission, by [`DEPTH_LEVELS`].
     pub(super) level: Option<[f64; COLUMNS]>,
-    /// Operations that a call submitted, by [`CALL_LEVELS`].
+    /// Shares of operations per submission call, by [`CALL_LEVELS`].
     pub(super) submit: Option<[f64; COLUMNS]>,
-    /// Operations that were reaped at once, by [`CALL_LEVELS`].
+    /// Shares of operations that were reaped at once, by [`CALL_LEVELS`].
     pub(super) complete: Option<[f64; COLUMNS]>,
 }
 
@@ -482,7 +483,7 @@ impl Depths {
         sum.unwrap_or_default()
     }
 
-    /// Returns the mean of these and other tables; the others have the weight `share`.
+    /// Returns the weighted mean of these and other tables. The other tables have the weight `share`.
     fn mean_with(&self, others: &Self, share: f64) -> Self {
         let both = |a: Option<[f64; COLUMNS]>, b: Option<[f64; COLUMNS]>| {
             a.zip(b).map(|(a, b)| std::array::from_fn(|at| (1.0 - share) * a[at] + share * b[at]))
@@ -556,7 +557,7 @@ impl LatencyShares {
             visible_percent(count, total, MIN_LATENCY_SHARE)
         };
         let row = |unit: u64, at: usize| {
-            // Shorter latencies are in the row above.
+            // The columns of the smaller unit have the shorter latencies.
             let from =
                 if at == 0 && unit == 1 { 0 } else { at.checked_sub(1).map_or(1, |at| LATENCY_LIMITS[at]) };
             share(

@@ -103,7 +103,7 @@ fn job_json(job: &Job, all: &[Job], plus: bool) -> Value {
 fn steadied_json(rule: &Steady, seen: &Steadied) -> Value {
     let spread = seen.spread(rule.quantity);
     let sign = if rule.percent { "%" } else { "" };
-    // As in fio a window that was not filled ends with zeros.
+    // As in fio, a window with too few values is filled with zeros.
     let window = rule.count();
     let integers = |values: &[f64]| -> Vec<u64> {
         let zeros = std::iter::repeat_n(0, window.saturating_sub(values.len()));
@@ -164,7 +164,7 @@ fn direction_json(direction: &Direction, group: &Group, layout: &FioLayout, plus
         "short_ios": direction.short,
         // fathom drops no samples.
         "drop_ios": 0,
-        // The time in the submit call is part of the completion latency.
+        // The completion latency includes the time in the submit call.
         "slat_ns": latency_json(&Distribution::default(), None, plus),
         "clat_ns": latency_json(&direction.clat, clat, plus),
         "lat_ns": latency_json(&direction.lat, lat, plus),
@@ -196,7 +196,7 @@ fn direction_json(direction: &Direction, group: &Group, layout: &FioLayout, plus
     out
 }
 
-/// Latencies, with percentiles if their kind has any, and in `json+` with all bins next to these.
+/// Returns latencies, with percentiles if `percentiles` is given, and in `json+` with all bins in addition.
 fn latency_json(latency: &Distribution, percentiles: Option<&FioLayout>, plus: bool) -> Value {
     let mut out = Map::new();
     out.insert("min".into(), latency.min_ns.into());

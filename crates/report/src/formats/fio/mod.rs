@@ -1,7 +1,8 @@
 //! The formats of fio 3: its text, its terse lines and its JSON, from results of fathom.
 //!
-//! Each result is a job, all its runs together. fathom's verdict is a separate key, or follows the text. If fathom lacks a figure, the key
-//! is left out or has the value that fio prints for it: `docs/reference/formats.md` lists them.
+//! Each result is a job, all its runs together. fathom's verdict is a separate key, or follows the text. If fathom
+//! lacks a figure, the key is left out or has the value that fio prints then: `docs/reference/formats.md` lists these
+//! keys.
 
 mod job;
 mod json;

@@ -1,6 +1,7 @@
 //! A job as equivalent fio options, for the key `job options` and the first lines of the text.
 //!
-//! If the user typed options, these are printed. Otherwise the job is translated; what fio has no option for is left out.
+//! If the user typed options, these are printed. Otherwise the job is translated. Settings without an equivalent option
+//! of fio are left out.
 
 use super::job::{Job, Member};
 use model::job::{
@@ -80,7 +81,7 @@ pub(super) fn rw(access: &Access) -> &'static str {
     }
 }
 
-/// Returns the value of `ioengine`, or fathom's name if fio has no such engine.
+/// Returns the value of `ioengine`, or fathom's name of the engine if fio has no such engine.
 pub(super) fn engine(name: &str) -> &str {
     match name {
         "sync" => "psync",

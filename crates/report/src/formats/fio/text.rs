@@ -309,7 +309,7 @@ fn write_depths(job: &Job, to: Out) -> io::Result<()> {
     table("  IO depths    ", DEPTH_LEVELS, level)?;
     table("     submit    ", CALL_LEVELS, submit)?;
     table("     complete  ", CALL_LEVELS, complete)?;
-    // A mix that is reported as one uses the first column.
+    // If all directions are reported together, only the first column is used.
     let mut all: Vec<Direction> = job.directions().into_iter().map(|(_, direction)| direction).collect();
     all.resize_with(DIRECTIONS.len(), Direction::default);
     let joined =
@@ -393,7 +393,8 @@ pub fn verdict(report: &Report) -> String {
         let mut of_it = report.findings.iter().filter(|f| f.about.contains(&result.name));
         of_it.any(|f| f.severity == Some(Severity::Rename))
     };
-    // No finding renames the result of an engine without storage or data, because fio prints the same rates and sizes.
+    // Results of engines without storage or data are not listed as relabelled, because fio prints the same rates and
+    // sizes.
     for result in report.results.iter().filter(|r| r.renamed && !r.void && !by_a_finding(r)) {
         lines.push(format!("  {} is {}", result.name, result.true_name));
     }
@@ -449,7 +450,7 @@ impl Units {
         self.both(value, "B")
     }
 
-    /// Formats a rate in both: `51.6MiB/s (54.1MB/s)`.
+    /// Formats a rate in steps of 1024 and of 1000: `51.6MiB/s (54.1MB/s)`.
     pub(super) fn rate(self, bytes_per_s: f64) -> [String; 2] {
         let bytes = bytes_per_s as u64;
         if self.bits { self.both(bytes.saturating_mul(8), "bit/s") } else { self.both(bytes, "B/s") }
@@ -569,7 +570,8 @@ fn latency_fields(latency: &Distribution) -> [String; 4] {
     ]
 }
 
-/// Returns percentiles in us, with names even if no operation completed: of the total latency if that has percentiles.
+/// Returns percentiles in us: of the total latency if that has percentiles, otherwise of the completion latency. The
+/// names are printed even if no operation completed.
 fn percentile_fields(direction: &Direction, layout: &FioLayout) -> Vec<String> {
     let from = if layout.lat_percentiles { &direction.lat } else { &direction.clat };
     let at = |rank: &f64| format!("{rank:.6}%={}", from.quantile_ns(rank / 100.0).unwrap_or(0) / 1000);

@@ -1,7 +1,8 @@
 //! The format `html`: a page with plots for each kind of report, complete in one file.
 //!
-//! The page loads nothing. It consists of templates (`crates/report/templates/`), one style, one optional script, and drawings as SVG
-//! ([`plot`]). Templates escape all foreign text; only HTML that was made here is inserted unescaped (`safe`).
+//! The page loads nothing. It consists of templates (`crates/report/templates/`), one style, one optional script, and
+//! drawings as SVG ([`plot`]). Templates escape all foreign text. Only HTML that this module made is inserted unescaped
+//! (`safe`).
 //!
 //! The pages that consist of a headline and tables follow: verifications, diagnoses, plans, lists, checks and devices.
 
@@ -111,7 +112,7 @@ fn verification_facts(verification: &Verified) -> Vec<(String, String)> {
     notes.map(|text| ("note".to_owned(), text)).collect()
 }
 
-/// Writes the HTML page of `fathom doctor`: what to do first, then each group of looks.
+/// Writes the HTML page of `fathom doctor`: what to fix first, then each group of observations.
 fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let acting: Vec<&Look> =
         diagnosis.worst_first().into_iter().filter(|l| l.severity != Some(Severity::Note)).collect();

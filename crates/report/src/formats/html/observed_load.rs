@@ -171,7 +171,7 @@ fn draw_places(course: &Course, places: &Places) -> String {
     for (op, cells) in &places.of {
         let requests: u64 = cells.iter().map(|cell| cell.requests).sum();
         let mut plot = Plot {
-            // Next to each tick, the unit would not fit on a narrow screen.
+            // The unit is in the title, because next to each tick it would not fit on a narrow screen.
             title: format!("Offsets of {}, {name}", plural(*op)),
             description: format!(
                 "Where {} {} began, from {} to {} of the device, over time",

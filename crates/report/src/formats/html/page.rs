@@ -64,7 +64,7 @@ struct Head<'c> {
     sentences: Vec<String>,
 }
 
-/// Returns the first card of a page: a word and sentences. `like` is the word that selects the colour.
+/// Returns the first card of a page: a word and sentences. `like` is the word whose colour the card gets.
 pub(super) fn head_card(word: &str, like: &str, heading: &str, sentences: &[String]) -> String {
     let class = like.split(' ').next().unwrap_or_default();
     let sentences = sentences.iter().map(|s| with_micro_sign(s)).collect();
@@ -133,7 +133,7 @@ struct KeyTemplate<'p> {
     items: &'p [(&'static str, &'p str)],
 }
 
-/// Returns the key of a plot from CSS classes and descriptions.
+/// Returns the legend of a plot from CSS classes and descriptions.
 pub(super) fn key(items: &[(&'static str, &str)]) -> String {
     KeyTemplate { items }.render().unwrap_or_default()
 }
@@ -269,7 +269,7 @@ pub(super) fn table(caption: &str, table: &Table) -> String {
     TableTemplate { caption, columns: columns.collect(), rows: rows.collect() }.render().unwrap_or_default()
 }
 
-/// Replaces `us` by the micro sign, which terminals may lack.
+/// Replaces `us` by `µs` in a heading.
 fn heading(text: &str) -> Cow<'_, str> {
     text.strip_suffix(" us").map_or(text.into(), |text| format!("{text} µs").into())
 }
@@ -295,7 +295,7 @@ fn is_title(shown: &[usize], cells: &[String]) -> bool {
     cells.first().is_some_and(|name| name.ends_with(':')) && shown.iter().skip(1).all(rest)
 }
 
-/// Filters of templates: keeps flags such as `--time` on one line.
+/// Filters for templates. They keep flags such as `--time` on one line.
 pub(super) mod filters {
     #![allow(
         unreachable_pub,

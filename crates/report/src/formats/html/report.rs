@@ -164,7 +164,7 @@ fn rerun_card(report: &Report) -> Option<String> {
     Some(card(&heading, &lead, &body))
 }
 
-/// Up to this many runs, dots are at different heights.
+/// Maximum number of runs whose dots are drawn at different heights.
 const MAX_STAGGERED_RUNS: usize = 12;
 
 #[derive(Template)]
@@ -174,7 +174,8 @@ struct Hero {
     verdict: &'static str,
     icon: &'static str,
     counted: String,
-    /// The verdict of the number itself. Empty without a number and with a single result, whose verdict is the session's.
+    /// Verdict on the number itself. Empty without a number, and with a single result, because the session then has the
+    /// same verdict.
     own_verdict: &'static str,
     own_icon: &'static str,
     number: String,
@@ -186,7 +187,7 @@ struct Hero {
     runs_description: String,
 }
 
-/// Returns the result of the headline, if it has a single one.
+/// Returns the result of the headline, if the headline depends on a single result.
 pub(super) fn headline_result(report: &Report) -> Option<&Measured> {
     let is_it =
         |r: &&Measured| r.true_name == report.headline.name && r.quoted_rate().value == report.headline.value;
@@ -244,7 +245,7 @@ pub(super) fn hero_card(report: &Report, shown: &[Finding]) -> String {
     hero.render().unwrap_or_default()
 }
 
-/// Makes a sentence: adds a capital and a full stop. Empty for empty text.
+/// Turns text into a sentence with a capital letter and a full stop. Empty text remains empty.
 fn as_sentence(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| {

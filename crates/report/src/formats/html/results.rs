@@ -1,4 +1,4 @@
-//! Results one by one, each with its latencies, its time series and its ledger.
+//! The cards of single results, each with latencies, time series and ledger.
 //!
 //! - Latencies: their distribution, and below it the rarity of slow operations on the same axis.
 //! - The ledger as a picture: the width of each stage shows what was issued, what was charged, and what each layer completed. Merges,
@@ -97,16 +97,16 @@ fn result_card(report: &Report, result: &Measured, at: usize) -> String {
     let latency = latency_drawings(result, &link);
     let course = time_series(result, &Events::from_result(report, result), &link);
     let ledger = ledger_pictures(result);
-    // The ledger has its own headings for each direction, below this one.
+    // The ledger has a heading for each direction below this heading.
     let ledger = if ledger.is_empty() { ledger } else { format!("<h3>What each layer counted</h3>{ledger}") };
     let ledger = folded("What each layer counted", &ledger);
     let body = if latency.is_empty() && course.is_empty() {
         ledger
     } else {
-        // The runs of several hosts have no common time series; each session has its own.
+        // There is no common time series for the runs of several hosts. The session of each host has its own.
         let course =
             if course.is_empty() { course } else { format!("<div><h3>Over time</h3>{course}</div>") };
-        // Below the latencies, next to the longer time series.
+        // Place the ledger below the latencies, next to the longer time series.
         format!("<div class=\"pair\"><div><h3>Latency</h3>{latency}{ledger}</div>{course}</div>")
     };
     card(&result.name, &lead, &body)
@@ -142,7 +142,7 @@ pub(super) fn latency_drawings(result: &Measured, link: &str) -> String {
 /// Axes for the latencies of one or several results.
 pub(super) struct CommonAxes {
     latency: Axis,
-    /// The decades of rarity to draw.
+    /// Number of decades of rarity to draw.
     deepest: f64,
 }
 
@@ -167,7 +167,7 @@ pub(super) fn draw_tail_on(result: &Measured, link: &str, axes: &CommonAxes) -> 
     let all = histograms(result);
     let small = || {
         let plot = draw_tails(&all, axes, result, link);
-        // There is no room for more labels; the table has the numbers.
+        // A small plot has no room for more labels. The table has the numbers.
         let is_named = |label: &Label| NAMED_RANKS_SMALL.iter().any(|rank| label.text.starts_with(rank));
         Plot {
             height: 130,
@@ -275,7 +275,7 @@ fn draw_densities(
     plot
 }
 
-/// Returns the decades of rarity to draw: as many as the operations of some direction support.
+/// Returns the number of decades of rarity to draw: as many as the number of operations of any direction supports.
 fn decades(all: &[(Direction, &LatencyBuckets)], result: &Measured) -> f64 {
     let percentiles = |d: &Direction| d.figures(result).map(|f| &f.latency_ns.percentiles);
     let ranks = all.iter().filter_map(|(d, _)| percentiles(d)).flatten().filter(|(_, ns)| ns.is_some());
@@ -425,7 +425,7 @@ fn percentile_table(result: &Measured) -> String {
     )
 }
 
-/// Number of operations above a latency that its rarity requires, as for percentiles.
+/// Minimum number of operations above a latency for showing its rarity, as for percentiles.
 const MIN_BEYOND: u64 = 10;
 
 /// Returns the share of operations in each bucket: `(from, to, share)`, including empty buckets between others.
@@ -443,7 +443,8 @@ pub(crate) fn bucket_shares(buckets: &LatencyBuckets) -> Vec<(f64, f64, f64)> {
     out
 }
 
-/// Returns the share of operations that took longer than each latency: `(latency, share)`, as far as enough operations are above.
+/// Returns the share of operations that took longer than each latency: `(latency, share)`. Ends where too few
+/// operations are above.
 pub(crate) fn rarity_tail(buckets: &LatencyBuckets) -> Vec<(f64, f64)> {
     let all = buckets.count();
     let mut remaining = all;
@@ -498,7 +499,7 @@ struct Words {
     percent: String,
 }
 
-/// A stage: its name, the data moved by its parts, and its note.
+/// A stage of the picture: its name, the data that each of its parts moved, and a note.
 struct Stage {
     name: String,
     parts: Vec<Moved>,

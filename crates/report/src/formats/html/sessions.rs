@@ -79,7 +79,7 @@ fn summary_card(table: &SessionTable) -> String {
     head_card(worst.word(), worst.word(), &heading, &session_view::session_remarks(table))
 }
 
-/// Returns the name of each session, from its tags if it has any, and its report.
+/// Returns each session's report and name. The name is made of the session's tags, if any.
 fn named_reports(table: &SessionTable) -> impl Iterator<Item = (String, &Report)> {
     let name = |row: &model::history::Row| {
         if row.tags.is_empty() {
@@ -391,7 +391,7 @@ fn ratio_row(metric: &Metric) -> IntervalRow {
     }
 }
 
-/// Lists every run of the headline's number on both sides.
+/// Lists the number of the headline for every run of both sides.
 fn headline_runs(pairs: &[Pair]) -> Option<String> {
     let pair = pairs.iter().find(|p| p.headline)?;
     let metric = pair.metrics.first()?;

@@ -311,7 +311,7 @@ pub(super) fn host_count_card(report: &Report, scaling: &Scaling) -> String {
         + &plain_card("All figures", &figures(report, "Every number of hosts"))
 }
 
-/// Half the width of the end of an error bar.
+/// Half the width of the line that ends an error bar.
 const BAR_END: f64 = 4.0;
 
 /// Returns the card of a load curve.
@@ -337,7 +337,7 @@ pub(super) fn load_curve_card(report: &Report, curve: &LoadCurve) -> String {
 pub(super) fn draw_load_curves(curves: &[(String, &LoadCurve)]) -> Vec<(String, String)> {
     let mut all: Vec<CurveDrawing> =
         curves.iter().map(|(_, curve)| CurveDrawing::from_curve(curve)).collect();
-    // As a share of its own capacity, a device with half the capacity would look the same.
+    // Use absolute loads: in shares of its capacity, a device with half the capacity would look the same.
     for drawn in &mut all {
         drawn.in_shares = false;
     }
@@ -461,7 +461,7 @@ impl<'c> CurveDrawing<'c> {
         }
         for point in self.curve.points.iter().filter(|p| p.state == LoadState::Overload) {
             let at = x.along(self.load(point));
-            // A cross at the upper edge: an overload has no latency.
+            // An overload has no latency, so draw a cross at the upper edge.
             let cross = [[(at - 7.0, 20.0), (at + 7.0, 60.0)], [(at - 7.0, 60.0), (at + 7.0, 20.0)]];
             for stroke in cross {
                 plot.draw("mark", &plot::line(stroke));
@@ -569,7 +569,7 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
     }
     let budget = sweep.budget_seconds.map_or_else(String::new, |b| format!(" of {b:.0} s"));
     let lead = [format!("The {} search took {:.0} s{budget}.", sweep.search, sweep.seconds)];
-    // Cells in a fixed order are not ranked: none of them wins.
+    // Cells measured in a fixed order are not ranked, so none of them wins.
     let (heading, caption) = if sweep.is_in_order() {
         ("All settings", "Each setting, in the order of the grid")
     } else {
@@ -646,7 +646,8 @@ fn describe_cell(cell: &CellFigures, by: Measure) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// Draws a map for each combination of the settings that are on neither side. Shades are relative to `best`, or to the best of these cells.
+/// Draws a map for each combination of the settings that are neither rows nor columns. Shades are relative to `best`,
+/// or to the best of these cells.
 fn draw_work_maps(cells: &[&CellFigures], by: Measure, marks: Marks, of_all: Option<f64>) -> String {
     let sides = sides(cells);
     let Sides { rows, columns } = sides;

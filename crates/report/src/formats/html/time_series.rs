@@ -1,7 +1,8 @@
 //! The time series of a result: rate, latencies, queue depth and the host's load over time, all runs on one axis.
 //!
-//! fathom's values are drawn as finely as the report kept them, next to the device's counters. Findings with a known second are marked, and
-//! runs that other processes disturbed have a background. Strips below show CPU time and waiting, one value per run.
+//! fathom's values are drawn at the resolution of the report, next to the device's counters. Findings with a known
+//! second are marked, and runs that other processes disturbed have a background. Strips below the plot show CPU time
+//! and waiting, one value per run.
 
 use super::page::{folded, key, rate_tick, short_number, time, time_tick};
 use super::plot::{Axis, LOWEST_LINE, Label, Plot, SIDE, Tick, spread_labels, strip, strip_middle};
@@ -12,7 +13,7 @@ use model::report::{Course, DeviceSecond, Figures, HostFigures, Measured, Report
 use model::units::{show_rate, show_share};
 use std::collections::BTreeMap;
 
-/// Minimum length of a stretch of the device's line: its counters are read twice a second.
+/// Minimum length of a stretch of the device's line, because the device's counters are read twice a second.
 const MIN_DEVICE_STRETCH_S: f64 = 0.5;
 /// Limits the rows of the table of seconds; the JSON has all of them.
 const MAX_TABLE_ROWS: usize = 120;
@@ -78,7 +79,7 @@ pub(super) fn draw_rates_on(
     (!result.series.is_empty()).then(|| drawing.rates())
 }
 
-/// Returns run, begin and length in seconds of all stretches to draw.
+/// Returns run, start and length in seconds of all stretches to draw.
 fn run_extents(result: &Measured) -> impl Iterator<Item = (u32, f64, f64)> + '_ {
     let of_seconds = result.series.iter().map(|s| (s.run, s.start_s, s.seconds));
     let of_course =
@@ -86,7 +87,7 @@ fn run_extents(result: &Measured) -> impl Iterator<Item = (u32, f64, f64)> + '_ 
     of_seconds.chain(of_course)
 }
 
-/// Returns index, run, begin and length of every stretch.
+/// Returns index, run, start and length of every stretch.
 fn stretches(course: &Course) -> impl Iterator<Item = (usize, u32, f64, f64)> {
     let times = course.start_s.iter().zip(&course.seconds);
     course.run.iter().zip(times).enumerate().map(|(at, (run, (from, seconds)))| (at, *run, *from, *seconds))
@@ -454,7 +455,7 @@ fn second_table(result: &Measured) -> String {
 pub(super) struct Direction {
     /// Key in the report.
     pub(super) word: &'static str,
-    /// Its requests: `reads`.
+    /// Word for the operations of this direction: `reads`.
     pub(super) plural: &'static str,
     /// CSS classes of a line, of the area below it, of a band, and of text.
     pub(super) line: &'static str,
@@ -504,7 +505,7 @@ impl Direction {
     }
 }
 
-/// Checks that know the second of their finding, and a label.
+/// Checks whose finding has a time, each with a label.
 const TIMED_CHECKS: [(CheckId, &str); 3] =
     [(CheckId::E02, "cliff"), (CheckId::D15, "drive hot"), (CheckId::D19, "credits spent")];
 
@@ -561,10 +562,10 @@ impl Events {
     }
 }
 
-/// Gap between neighbouring runs, and maximum of all gaps together, as shares of the width.
+/// Gap between neighbouring runs as a share of the width, and maximum share of all gaps together.
 const RUN_GAP: f64 = 0.012;
 const MAX_GAPS: f64 = 0.15;
-/// Up to this many runs, the seconds of each run have ticks.
+/// Maximum number of runs for ticks at the seconds of each run.
 const MAX_RUNS_WITH_SECONDS: usize = 12;
 /// Limits the run numbers in a small plot.
 const MAX_RUN_NUMBERS: usize = 6;
@@ -671,7 +672,7 @@ fn tick_step(longest: f64, runs: usize) -> f64 {
 /// Height of a strip in pixels, including the gap above it.
 const STRIP_HEIGHT: u32 = 17;
 
-/// A strip: its label, its description, and its share in a run.
+/// A strip with its label, its description, and the share that it shows for a run.
 struct HostStrip {
     name: &'static str,
     description: &'static str,
@@ -732,7 +733,7 @@ pub(super) fn draw_strips(result: &Measured, timeline: &Timeline, link: &str) ->
         title: "CPU and waiting, share of the time of each run".into(),
         description: format!("Means over runs: {}", descriptions.join(", ")),
         height: STRIP_HEIGHT * rows.len() as u32,
-        // Ticks without labels: the plots above and below have them.
+        // The ticks have no labels, because the plots above and below have the same ones.
         x: timeline.ticks().into_iter().map(|tick| Tick { label: String::new(), ..tick }).collect(),
         link: link.to_owned(),
         ..Plot::default()

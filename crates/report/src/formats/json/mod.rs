@@ -1,8 +1,9 @@
 //! The format `json`: every report with the names of its type, for programs.
 //!
-//! The names are a contract (format 1): they stay, and more may be added. A report carries the number of the format in `fathom.format`, all
-//! other documents in `format`. [`SCHEMAS`] describes the documents that scripts read most. A watched interval is lines of JSON, one object
-//! each for the CPUs, each device, each process and each remark: `docs/reference/watch.md` explains the keys.
+//! The names are a contract (format 1): they do not change, and more may be added. A report carries the number of the
+//! format in `fathom.format`, all other documents in `format`. [`SCHEMAS`] describes the documents that scripts read
+//! most. A watched interval is lines of JSON, one object each for the CPUs, each device, each process and each remark:
+//! `docs/reference/watch.md` explains the keys.
 
 use crate::view::verification::{describe_failure, verification_notes};
 use crate::{Content, Format, Style, writer};
@@ -169,26 +170,26 @@ fn damage_json(offset: u64, damage: &Damage) -> Value {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Line<'w> {
-    /// What a device did in the interval.
+    /// Figures of a device in the interval.
     Device {
         time: &'w str,
         #[serde(flatten)]
         device: Device<'w>,
     },
-    /// What the CPUs did in the interval.
+    /// Shares of the CPUs' time in the interval.
     Cpu {
         time: &'w str,
         #[serde(flatten)]
         shares: CpuShares,
     },
-    /// What a process did in the interval.
+    /// Figures of a process in the interval.
     Process {
         time: &'w str,
         seconds: f64,
         #[serde(flatten)]
         process: &'w WatchedProcess,
     },
-    /// A device or process that appeared or disappeared, or something unknown.
+    /// A remark: a device or process that appeared or disappeared, or a missing fact.
     Remark { time: &'w str, text: &'w str },
 }
 

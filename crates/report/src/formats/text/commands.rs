@@ -11,9 +11,9 @@ use model::units::{show_bytes, show_count, show_ns, show_share};
 
 /// Limits the lines of devices.
 const MAX_DEVICES: usize = 1;
-/// Limits the findings that are named.
+/// Maximum number of findings in the line of the verdict.
 const MAX_NAMES: usize = 2;
-/// Limits the commands whose runs have a line each.
+/// Maximum number of commands whose runs are printed line by line.
 const MAX_COMMANDS: usize = 4;
 
 /// Prints the report. With `all`, adds every finding, every run and the checks that were not possible.
@@ -173,7 +173,7 @@ fn mean_size(bytes: f64) -> String {
 
 /// `read 1,024 x 512 KiB, wrote 0; depth 2.0, busy 87 %`.
 fn describe_device(device: &DeviceUse) -> String {
-    // Flushes count as requests, and move nothing.
+    // Flushes count as requests but move no data.
     let flow = |bytes: u64, requests: u64| match bytes.checked_div(requests) {
         None | Some(0) => "0".to_owned(),
         Some(mean) => format!("{} x {}", show_count(requests as f64), mean_size(mean as f64)),

@@ -1,7 +1,7 @@
 //! The machine as text: its block devices, and the diagnosis of a place before a measurement.
 //!
-//! Devices are a paragraph for each disk and a line for each partition, or every fact of a device on its own line. A diagnosis is a line
-//! for each check, and at the end what to do before measuring, worst first.
+//! A list of devices has a paragraph for each disk and a line for each partition. With all facts, each fact of a device
+//! has its own line. A diagnosis is a line for each check, and at the end what to do before measuring, worst first.
 
 use crate::page::Page;
 use crate::view::machine::{
@@ -60,7 +60,7 @@ fn show_device(out: &mut Page, device: &BlockDevice) {
     line("used", describe_user(device));
 }
 
-/// Prints every fact of a device. A fact that /sys does not have is named with its reason.
+/// Prints every fact of a device. A fact that could not be read has the reason.
 fn show_all_facts(out: &mut Page, device: &BlockDevice) {
     const LABEL: usize = 16;
     let queue = &device.queue;
@@ -166,7 +166,7 @@ fn show_all_facts(out: &mut Page, device: &BlockDevice) {
     if let Some(used) = describe_user(device) {
         line("used", used);
     }
-    // A virtual disk has only the identity that /sys shows.
+    // For virtual disks smartctl has no more facts than /sys.
     let is_drive = ["SATA", "SAS", "NVMe", "USB"]
         .iter()
         .any(|bus| device.bus.as_ref().is_some_and(|b| b.starts_with(bus)));

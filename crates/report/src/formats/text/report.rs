@@ -1,9 +1,9 @@
 //! A report as text: the page that an engineer reads first and pastes.
 //!
-//! It begins with the answer or the verdict and the headline. The counts, the table, findings, and the target with the session follow. A
-//! report of jobs fits a terminal of [`SCREEN_LINES`] lines: findings give way first. It then prints the worst three findings, as far as
-//! there is room. `--verbose` prints everything, each check once for all its results. An earlier session that was measured again has a
-//! table too.
+//! It begins with the answer or the verdict and the headline. The counts, the table, findings, and the target with the
+//! session follow. A report of jobs fits a terminal of [`SCREEN_LINES`] lines. It prints at most three findings, the
+//! worst first, as far as there is room. `--verbose` prints everything, each check once for all its results. An earlier
+//! session that was measured again has a table too.
 
 use super::{commands, results, studies, sweep};
 use crate::page::Page;
@@ -26,7 +26,7 @@ use std::io::{self, Write};
 
 /// Lines of a small terminal.
 const SCREEN_LINES: usize = 24;
-/// The limiter of a short run, which is not judged.
+/// Name of the limiter after a short run, for which the limiter is not determined.
 const NOT_JUDGED: &str = "not judged";
 
 pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -34,7 +34,7 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
     let all = style.detail == Detail::All;
     if style.detail == Detail::Brief {
         show_quick(&mut out, "", report);
-        // A condition or a comparison needs its answer above the table.
+        // The answer of a condition or a comparison is printed above the table.
         if !report.gates.is_empty() {
             show_answer(&mut out, report);
         }
@@ -77,7 +77,7 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
 
 /// Writes the report of `--verbose`.
 fn write_verbose(mut out: Page, report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
-    // Hundreds of rows repeat their findings; the JSON has all of them.
+    // With hundreds of rows, findings repeat. Print each once; the JSON has all of them.
     let less =
         matches!(report.study, Studied::Interfaces(_)).then(|| studies::with_distinct_findings(report));
     let shown = findings::shown_findings(less.as_ref().unwrap_or(report));
@@ -299,7 +299,7 @@ pub(super) fn show_all_findings(out: &mut Page, report: &Report) {
     }
     let shown = shown_findings(report);
     let all = report.results.len();
-    // Findings about single loads, or about one of many results, differ only in their numbers.
+    // With many results or loads, findings differ only in their numbers.
     let brief = has_many_results(report) || all > MANY_RESULTS;
     show_found(out, &shown, all, brief);
     show_not_checked(out, &shown, all, brief);
@@ -322,7 +322,7 @@ fn show_found(out: &mut Page, shown: &[Finding], all: usize, brief: bool) {
     while let Some(f) = findings.next() {
         let severity = f.severity.unwrap_or(Severity::Note);
         show_finding(out, f, all);
-        // Notes about the other results differ only in their numbers too; the JSON has all of them.
+        // Notes about other results also differ only in their numbers. The JSON has all of them.
         let mut alike: Vec<String> = Vec::new();
         while (severity == Severity::Note || brief)
             && let Some(next) = findings.next_if(|n| n.id == f.id && n.severity == f.severity)
@@ -339,7 +339,7 @@ fn show_found(out: &mut Page, shown: &[Finding], all: usize, brief: bool) {
     }
 }
 
-/// Prints which check found what about which results.
+/// Prints a finding with its check and its results.
 fn show_finding(out: &mut Page, finding: &Finding, all: usize) {
     let severity = finding.severity.unwrap_or(Severity::Note);
     let accepted = if finding.accepted { ", accepted" } else { "" };
@@ -377,7 +377,7 @@ fn show_fix(out: &mut Page, f: &Finding) {
     }
 }
 
-/// How much of each finding is printed.
+/// The printed part of a finding.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extent {
     /// The sentence and the advice.
@@ -388,7 +388,7 @@ enum Extent {
     TwoLines,
 }
 
-/// Prints the finding that decides the verdict of the headline, with what to do about it.
+/// Prints the finding that decides the verdict of the headline, with its fix.
 pub(super) fn show_deciding_finding(out: &mut Page, finding: &Finding, all: usize, is_short: bool) {
     let severity = finding.severity.unwrap_or(Severity::Note);
     let others = match finding.about.len().saturating_sub(1) {
@@ -411,8 +411,8 @@ pub(super) fn show_deciding_finding(out: &mut Page, finding: &Finding, all: usiz
     }
 }
 
-/// Prints the worst findings and how many other answers there are, within `lines`. If there is too little room, it omits what to do,
-/// then all but two lines of each finding, then the last findings.
+/// Prints the worst findings and how many other answers there are, within `lines`. If there is too little room, it
+/// omits the advice, then all but two lines of each finding, then the last findings.
 pub(super) fn show_worst_findings(out: &mut Page, report: &Report, reason: Option<&Finding>, lines: usize) {
     let of_reason = |f: &&Finding| reason.is_some_and(|r| (r.id, r.severity) == (f.id, f.severity));
     let all: Vec<Finding> = worst_findings(report).into_iter().filter(|f| !of_reason(&f)).collect();

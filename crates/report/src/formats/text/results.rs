@@ -24,7 +24,8 @@ const LARGE_SYNC_CHANGE: f64 = 0.1;
 /// Limits the true names below the table of a short report.
 const MAX_TRUE_NAMES: usize = 2;
 
-/// Prints the table, and remarks on single results below it: fewer with several results, unless `all` is set.
+/// Prints the table, and below it remarks on single results. With several results, prints fewer remarks unless `all` is
+/// set.
 pub(super) fn show_results(out: &mut Page, results: &[Measured], shown: &[Finding], all: bool) {
     if results.is_empty() {
         return;
@@ -40,7 +41,7 @@ pub(super) fn show_results(out: &mut Page, results: &[Measured], shown: &[Findin
     out.line(&format!("MB/s = 10^6 bytes/s; latency from submission; - = too few samples{rounded}."));
     let relabels =
         |f: &Finding, r: &Measured| f.severity == Some(Severity::Rename) && f.about.contains(&r.name);
-    // In a short report, a finding that is shown already contains the note.
+    // In a short report, a shown finding already says that the result was relabelled.
     let by_finding = |r: &Measured| is_short && shown.iter().any(|f| relabels(f, r));
     let renamed: Vec<&Measured> = results.iter().filter(|r| !r.void && r.renamed && !by_finding(r)).collect();
     let most = if is_short { MAX_TRUE_NAMES } else { usize::MAX };
@@ -119,7 +120,7 @@ fn median_and_tail(latency: &Latency) -> String {
 
 /// Maximum width of the table.
 const MAX_TABLE_WIDTH: usize = 110;
-/// Minimum width of a time series; it grows if the other columns leave room.
+/// Minimum width of a time series. It is wider if the other columns leave room.
 const SPARKLINE_WIDTH: usize = 12;
 /// Heights of a bar, up to the highest rate of the result.
 const BAR_HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -293,7 +294,7 @@ fn describe_disturbed_attempt(disturbed: &DisturbedRun) -> String {
     format!("run {run}, attempt {attempt}: {} IOPS, {word}: {why}", show_rate(disturbed.iops))
 }
 
-/// Start of the cell if there is no count; the reason is below the table.
+/// Start of the text of a missing count. The table shows only this part, and the reason is below the table.
 const NOT_COUNTED: &str = "not counted";
 
 pub(super) fn show_ledger(out: &mut Page, results: &[Measured]) {
@@ -337,7 +338,7 @@ fn ledger_rows<'r>(account: &'r Account, reasons: &mut Vec<String>) -> Vec<Ledge
     let charged = &account.charged;
     out.push(ledger_entry_row(charged, format!("  charged to {}", charged.name), reasons));
     for layer in &account.layers {
-        // A file may contain arbitrarily deep levels.
+        // A forged file may contain arbitrarily deep levels.
         let indent = "  ".repeat(layer.step.min(8) as usize + 1);
         out.push(ledger_entry_row(layer, format!("{indent}{}", layer.name), reasons));
         // The final sync has its own row if it changed the count.

@@ -1,7 +1,7 @@
 //! Several sessions as text: lists, tables and comparisons.
 //!
-//! From 60 columns on, every row of a list has time, verdict, value and target. If the width is small, targets are shortened, then what was
-//! measured, the interval, tags and finally the id are dropped.
+//! From 60 columns on, every row of a list has time, verdict, value and target. If the width is too small, targets are
+//! shortened first. Then these columns are dropped in order: what was measured, interval, tags, id.
 
 use super::report::show_passed;
 use crate::page::Page;
@@ -60,7 +60,7 @@ pub(super) fn write_session_table(
     out.write(to)
 }
 
-/// The hint on hidden rows. A comparison has no session to name.
+/// The hint about hidden rows. It names no session, because a comparison has several.
 const TO_SEE_ALL: &str = "--verbose shows them";
 
 pub(super) fn write_comparison(comparison: &Comparison, style: Style, to: &mut dyn Write) -> io::Result<()> {

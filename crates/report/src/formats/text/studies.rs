@@ -133,7 +133,7 @@ fn missing_counts_note(rows: &[ApiRow]) -> Option<String> {
         let calls = row.calls_per_mib.as_ref().err().map(|why| (format!("calls of {}", row.interface), why));
         let device = row.device_bytes_per_byte.as_ref().err().map(|why| ("device".to_owned(), why));
         for (what, why) in calls.into_iter().chain(device) {
-            // A reason that all interfaces share is printed with the first interface.
+            // If all interfaces share a reason, the note about the first interface has it.
             if reasons.iter().all(|(_, known)| known != why) {
                 reasons.push((what, why));
             }

@@ -1,7 +1,8 @@
 //! Sweeps as text, in place of the table of results.
 //!
-//! - The best cell of each work, the cheapest one with similar speed, the loss with the settings of well-known programs, and maps: one
-//!   number of every cell by two of the settings that differ, as shades, or as bars if only one differs.
+//! - A search prints the best cell of each work, the cheapest one with similar speed, the loss with the settings of
+//!   well-known programs, and maps. A map shows a number of every cell as shades over two settings, or as bars if only
+//!   one setting differs.
 //! - `--preset iops`: one line per size in the form of the article that made it known (Stärk and Schweizer, "Fundamentals of I/O
 //!   benchmarking", listings 3 and 4), then latencies, the device's counts and the limiter of each size.
 //! - The presets `pts`, `pts-throughput`, `pts-latency` and `pts-wsat`: rounds as in the SNIA's test specification, as tables of means over
@@ -21,7 +22,7 @@ use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 
 /// Limits the reasons for skipped cells; `--skipped` and the JSON have all of them.
 const MAX_REASONS: usize = 4;
-/// Limits the rows of a work if each cell has a row; `--verbose` prints all of them.
+/// Maximum number of rows of a work if each cell has a row. `--verbose` prints all rows.
 const MAX_WORK_ROWS: usize = 24;
 
 /// Legend of a table of all cells.
@@ -137,7 +138,7 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
     let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
     // Positions are drawn as a line.
     if all || mine.iter().any(|c| c.setting.offset_bytes.is_some()) {
-        // If each cell is an answer, the cheapest one does not matter.
+        // If each cell has a row, there is no cheapest one to show.
         let cheapest = sweep.cheapest.get(&work.name).filter(|_| !shows_each_cell(sweep)).map(|c| &c.setting);
         show_maps(out, &mine, work.by, Marks { best: Some(&winner.setting), cheapest });
     }
@@ -152,7 +153,7 @@ fn copy_half(work: &str) -> &'static str {
     }
 }
 
-/// Returns the true name of a result that a finding relabelled, because the sentences of such findings are not shown.
+/// Returns the true name of a result that a finding relabelled. The findings themselves are not printed here.
 fn relabelled_name(report: &Report, at: usize) -> Option<&str> {
     let result = report.results.get(at)?;
     let renames = |f: &&Finding| f.outcome == Outcome::Finding && f.severity == Some(Severity::Rename);
@@ -188,8 +189,8 @@ const ROW_NAME_WIDTH: usize = 6;
 /// Maximum width of a bar.
 const BAR_WIDTH: usize = 40;
 
-/// Draws a map for each combination of the other settings, starting with that of the best cell. Cache modes that were measured as one
-/// share a map.
+/// Draws a map for each combination of the other settings, starting with the map of the best cell. Cache modes that
+/// were measured as one share a map.
 pub(super) fn show_maps(out: &mut Page, cells: &[&CellFigures], by: Measure, marks: Marks) {
     let sides = sides(cells);
     let way = |s: &Setting| sides.way(s);
@@ -571,7 +572,8 @@ fn the_title_of_a_map_names_each_cache_mode_once() {
 
 #[test]
 fn lines_equal_those_of_the_article() {
-    // Listing 3. Its leading blank is missing if a size has three digits; its rates had more digits than it prints.
+    // Listing 3. In the article, the leading blank is missing for sizes with three digits, and the rates have fewer
+    // digits than the program printed.
     for (bytes, iops, expected) in [
         (512, 76.68, " 512   B blocks:   76.7 IO/s,  38.3 KiB/s (314.1 kbit/s)"),
         (1 << 10, 84.447, "   1 KiB blocks:   84.4 IO/s,  84.4 KiB/s (691.8 kbit/s)"),

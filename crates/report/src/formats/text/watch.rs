@@ -53,7 +53,7 @@ fn watched_text(watched: &Watched, width: usize) -> String {
     below.extend(devices.iter().map(|d| conclusions(d, width, layout.explain)));
     below.extend(watched.processes.as_ref().and_then(|p| process_text(p, width, watched.headed)));
     out += &below.concat();
-    // A single line continues the table of the previous interval; several lines form a block.
+    // A text of one line continues the table of the previous interval. Several lines form a block of their own.
     if out.lines().count() != 1 {
         out.push('\n');
     }
@@ -71,7 +71,7 @@ fn cpu_line(cpu: CpuShares, width: usize) -> String {
     prose(width, "", "  ", &text)
 }
 
-/// The conclusions that are new in this interval, with `--explain` the rule and the figures of each.
+/// Returns the conclusions that are new in this interval. With `--explain`, each has its rule and figures.
 fn conclusions(device: &WatchedDevice, width: usize, explain: bool) -> String {
     let mut out = String::new();
     for conclusion in device.conclusions.iter().filter(|c| c.is_new) {
@@ -110,7 +110,7 @@ fn device_row(device: &WatchedDevice, columns: &[&Column], layout: Layout) -> St
     format!("{name:DEVICE_NAME_WIDTH$}{}\n", cells.concat())
 }
 
-/// Returns why there are no figures, or the load relative to earlier measurements.
+/// Returns the line below a device's row: why there are no figures, or the load relative to earlier measurements.
 fn below_row(device: &WatchedDevice, width: usize) -> Option<String> {
     let line = |text: &str| prose(width, "  ", "    ", &format!("{}: {text}", device.name));
     match (&device.figures, &device.load) {
@@ -128,7 +128,7 @@ fn latency_row(device: &WatchedDevice, width: usize) -> Option<String> {
         Ok(all) => {
             let parts: Vec<String> =
                 all.all().map(|(name, latency)| format!("{name} {}", latency_times(&latency))).collect();
-            // No request completed: the row above shows that.
+            // Without a completed request there is nothing to print: the row above shows that.
             if parts.is_empty() {
                 return None;
             }
@@ -181,7 +181,7 @@ struct Column {
     unit: &'static str,
     /// Width, including the gap before it.
     width: usize,
-    /// Priority if there is little room: 0 comes first.
+    /// Rank of the column: with little room, columns with a low rank are kept.
     rank: u8,
     value: ColumnValue,
 }
@@ -257,7 +257,7 @@ const COLUMNS: [Column; 22] = [
     column(UTIL_HEADING, "", 6, 9, |d| Some(d.util_percent)),
 ];
 
-/// Returns the columns that fit into `width`, by rank: a column is left out if one with a lower rank is.
+/// Returns the columns that fit into `width`. Columns with a high rank are left out first.
 fn columns_for_width(width: usize) -> Vec<&'static Column> {
     let mut by_rank: Vec<&Column> = COLUMNS.iter().collect();
     by_rank.sort_by_key(|c| c.rank);
