@@ -24,7 +24,7 @@ pub struct Request {
     pub work: Work,
     /// Settings of the job: always at least one phase with one stream. For a profile they apply to all of its tests.
     pub job: JobSpec,
-    /// Where the job was read from, if not only from flags. The flags are already applied.
+    /// Where the job was read from; `None` if the job consists only of flags. The flags are already applied to a job that was read.
     pub source: Option<JobSource>,
     /// Keys set by flags, in the order of help.
     pub flags: Vec<&'static str>,
@@ -36,7 +36,7 @@ pub struct Request {
     pub unseen_users: Vec<PathBuf>,
     /// A fault to inject, for tests.
     pub hook: Option<Hook>,
-    /// The earlier session whose jobs are measured again, alternating with these jobs.
+    /// Id or file of an earlier session whose jobs are measured again, alternating with the jobs of this request.
     pub against: Option<String>,
     /// How much slower these jobs may be than the earlier ones.
     pub fail_if_slower: Option<Slower>,
@@ -174,7 +174,7 @@ pub struct CaptureRequest {
     pub format: &'static Format,
     /// Additional output files.
     pub outputs: Vec<PathBuf>,
-    /// Which files they may replace.
+    /// Which existing files the outputs may replace.
     pub replace: Replace,
     /// List the requests instead of the profile.
     pub events: bool,

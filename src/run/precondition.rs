@@ -18,7 +18,8 @@ use model::units::show_bytes;
 use stats::steady_state::is_settled;
 use std::time::{Duration, Instant};
 
-/// Number of the first phase here: higher than in any run, so that none writes the same data or uses the same offsets.
+/// Number of the first preconditioning phase. It is higher than the number of any run, so that no run writes the same data or uses the
+/// same offsets.
 const FIRST_NUMBER: usize = 1 << 23;
 
 /// Why a step did not finish.
