@@ -23,7 +23,7 @@ pub struct Interface {
     pub cache: Cache,
     /// Supported directions.
     pub ways: Directions,
-    /// How it keeps several operations in flight.
+    /// How the interface keeps several operations in flight.
     pub many: Many,
     /// Whether the bytes pass through the program's memory.
     pub sees: bool,
@@ -52,7 +52,7 @@ pub enum Many {
 }
 
 impl Interface {
-    /// Whether its writes go to a new file.
+    /// Whether the interface writes to a new file.
     pub(crate) fn renews_file(&self) -> bool {
         [NEW, FALLOCATE].iter().any(|option| self.engine.ends_with(option))
     }

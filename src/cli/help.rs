@@ -237,7 +237,7 @@ pub(super) fn text() -> String {
     out
 }
 
-/// Lists the commands that no step has.
+/// Lists the commands that are not among the first steps.
 fn other_commands() -> String {
     let cli = Cli::command();
     let named = |name: &str| STEPS.iter().any(|(typed, _)| typed.split(' ').nth(1) == Some(name));

@@ -28,8 +28,8 @@ pub const STREAM: &str = "stream";
 /// Key of a phase: its start, counted from the start of the job.
 pub const AT: &str = "at";
 
-/// Reads a job file; messages call it `name`. The job is checked for contradictions and by `also`, which has
-/// checks of the caller, such as whether engines exist.
+/// Reads a job file, which messages call `name`. Checks the job for contradictions. `also` adds checks of the caller, such as whether
+/// engines exist.
 ///
 /// # Errors
 /// All errors, each with line, column and what to type instead.
@@ -199,7 +199,7 @@ impl Reader {
         Part { level, streams: levels }
     }
 
-    /// An empty stream is an error, not a request for defaults.
+    /// Reports a stream without any setting: it is an error, not a request for defaults.
     fn check_is_defined(&mut self, level: &Level) {
         let is_of_stream = |key: &Key| {
             !matches!(key.set, Set::Job(_) | Set::JobSwitch(_) | Set::Phase(_)) && key.name != TARGET
@@ -296,8 +296,8 @@ impl Reader {
         inside
     }
 
-    /// Refuses settings of a stream that takes all of them from the stream whose blocks it reads. Settings of
-    /// outer levels also hold for other streams and are allowed.
+    /// Refuses settings in the table of a stream that reads back the blocks of another stream, because it takes all settings from that
+    /// stream. Settings of outer levels also hold for other streams and are allowed.
     fn refuse_settings_of_read_back(&mut self, table: &DeTable<'_>) {
         for (name, _) in table {
             let word = name.get_ref().as_ref();
@@ -429,7 +429,7 @@ impl Reader {
                 self.marks.push(Mark::new(value.span(), why));
             }
         }
-        // Missing values are reported only if the present ones are valid.
+        // Report missing values only if the present values are valid.
         if self.marks.len() > before { Ok(line) } else { line.finished() }
     }
 }
@@ -532,7 +532,7 @@ struct Level {
     stream: StreamSpec,
     /// Byte ranges of the values by key.
     spans: BTreeMap<&'static str, Range<usize>>,
-    /// Byte range of the table.
+    /// Byte range of the table's heading.
     head: Range<usize>,
     /// Operations of a turn.
     length: Option<Every>,
@@ -549,7 +549,7 @@ fn set_phase_lengths(phases: &mut [Level]) -> Vec<Mark> {
         phase.phase.warmup.get_or_insert(0);
     }
     let mut marks = Vec::new();
-    // Start of the phase, as long as all phases before it have a length.
+    // Start of the next phase, as long as all phases before it have a length.
     let mut begin = Some(0_u64);
     for index in 0..phases.len() {
         let next = phases.get(index + 1).and_then(|n| Some((n.at?, n.spans.get(AT)?.clone())));

@@ -55,14 +55,15 @@ pub struct CommandLine {
     pub(super) source: Source,
 }
 
-/// The options that were read so far, which hold for all targets.
+/// The options read so far, which hold for all targets.
 #[derive(Default)]
 struct Options {
     span: TimeSpan,
     target: Target,
     caching: Caching,
-    /// Whether the first and the last byte were given.
+    /// Whether the first byte of the region was given.
     base: bool,
+    /// Whether the last byte of the region was given.
     end: bool,
 }
 
@@ -197,7 +198,7 @@ impl CommandLine {
         self.profile.spans.push(span);
     }
 
-    /// The block size. It is read first because earlier sizes may be in blocks.
+    /// The block size. It is read before the other options, because their sizes may be in blocks.
     fn block(&self, marks: &mut Vec<Mark>) -> u32 {
         let mut block = BLOCK;
         for (word, place) in &self.source.words {
@@ -228,7 +229,7 @@ impl CommandLine {
         let Options { span, target, caching, .. } = all;
         let block = target.block;
         match letter {
-            // Already read.
+            // These two options were read before.
             'b' | 'X' => {}
             'C' => span.cooldown_s = number(value, 0)?,
             'd' => span.duration_s = number(value, 0)?,
@@ -356,7 +357,7 @@ fn leading(text: &str) -> Option<(u64, &str)> {
 /// A whole number of at least `least`.
 pub(super) fn number(text: &str, least: u32) -> Result<u32, String> {
     let number = text.parse::<u32>().ok().filter(|n| *n >= least);
-    // DISKSPD takes no sign.
+    // DISKSPD does not accept a sign.
     let number = number.filter(|_| text.bytes().all(|b| b.is_ascii_digit()));
     number.ok_or_else(|| {
         format!("{} is not a valid number; type a whole number of at least {least}", quoted(text))
@@ -499,7 +500,7 @@ impl Caching {
         Ok(())
     }
 
-    /// `-S` without a letter is `-Su`.
+    /// Adds the mode of `-S` without a letter, which is the same as `-Su`.
     pub(super) fn bare(&mut self, value: &str) -> Result<(), String> {
         if value.is_empty() { self.add('u') } else { Ok(()) }
     }

@@ -140,7 +140,7 @@ fn distribution_error(all: &Distribution, target: &Target) -> Option<Wrong> {
     let block = u64::from(target.block);
     let (mut io, mut covered) = (0, 0_u64);
     for (at, range) in all.ranges.iter().enumerate() {
-        // The last part may have no length: it takes the rest of the target.
+        // The last part may have length 0: it then takes the rest of the target.
         let is_rest = range.length == 0 && at + 1 == all.ranges.len();
         if !all.percent && range.length < block && !is_rest {
             return Some((
@@ -222,7 +222,7 @@ fn memory_errors(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
     wrong.extend(broken(rules));
 }
 
-/// The warning about a valid setting that is usually a mistake.
+/// The warning about a setting that is valid but usually a mistake.
 fn warning(span: &TimeSpan, target: &Target) -> Option<&'static str> {
     let several = span.threads > 1 || target.threads > 1;
     if target.random_percent > 0 {
@@ -236,7 +236,7 @@ fn warning(span: &TimeSpan, target: &Target) -> Option<&'static str> {
     }
 }
 
-/// Maximum number of intervals of all threads on all targets, since a session keeps each.
+/// Largest number of intervals of all threads on all targets. A session stores each of them.
 const MAX_BUCKETS: u64 = 200_000;
 /// Longest time in seconds: a day.
 const MAX_TIME_S: u32 = 86_400;
@@ -340,7 +340,7 @@ fn pool_refusal(span: &TimeSpan) -> Option<Wrong> {
             format!("threads have too many different sets of targets; write {MAX_STREAMS} at most"),
         ));
     }
-    // Workers of several streams share neither a position nor the count of their starting places.
+    // Threads of different streams do not share a position, and each stream counts its starting places from 0.
     let mut once = BTreeSet::new();
     let several: BTreeSet<usize> = pools
         .iter()

@@ -47,7 +47,7 @@ pub(super) fn read(name: &str, text: &str, targets: &[String]) -> Result<(Profil
 /// Places of the targets of each time span.
 type Places = Vec<Vec<std::ops::Range<usize>>>;
 
-/// The trimmed text in an element; empty without any.
+/// The trimmed text in an element; empty if the element has no text.
 fn element_text<'a>(node: Node<'a, '_>) -> &'a str {
     node.text().unwrap_or_default().trim()
 }
@@ -105,7 +105,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Refuses a known element unless it is off.
+    /// Refuses a known element unless its value switches it off.
     fn must_be_off(&mut self, node: Node, why: &str) {
         if !matches!(element_text(node), "false" | "0") {
             self.wrong(node, why);
@@ -207,7 +207,7 @@ impl Reader<'_> {
         for child in elements(node) {
             let name = child.tag_name().name();
             if name == "AffinityAssignment" {
-                // The form of older versions.
+                // The form that older versions write.
                 span.affinity.push((0, self.number(child, 0)));
                 continue;
             }

@@ -81,7 +81,7 @@ struct Rates<'j> {
     job: &'j Job,
     rw: &'j ParsedRw,
     option: &'static str,
-    /// Rates of reads, writes and trims; 0 for no limit or if the job has no such operations.
+    /// Rates of reads, writes and trims. 0 means no limit, or that the job has no such operations.
     per_second: [u64; 3],
 }
 
@@ -111,14 +111,14 @@ impl<'j> Rates<'j> {
     fn set_limits(self, stream: &mut StreamSpec) -> Result<(), Fault> {
         let sizes = stream.bs.clone().unwrap_or(PerKind::all(Sizes::Fixed(BLOCK_BYTES)));
         let sizes = [sizes.read, sizes.write, sizes.trim];
-        // As in fio, operations of several sizes are limited by the bytes of as many of the smallest size.
+        // As in fio, the rate limits bytes if operations have several sizes: the bytes of that many operations of the smallest size.
         let is_bytes = |at: usize| self.option == "rate" || sizes[at].fixed().is_none();
         let factor = |at: usize| if self.option == "rate" { 1.0 } else { f64::from(sizes[at].least()) };
         let bytes = |at: usize| if is_bytes(at) { self.per_second[at] as f64 * factor(at) } else { 0.0 };
         let iops = |at: usize| if is_bytes(at) { 0.0 } else { self.per_second[at] as f64 };
         let limit = |all: [f64; 3]| match (all, self.rw.directions()) {
             ([0.0, 0.0, 0.0], _) => None,
-            // A mix of only reads or only writes has one direction.
+            // A mix of only reads or only writes has a single direction.
             ([read, write, _], [0, 1])
                 if stream.mix == Some(Mix::of_percents(100, 0))
                     || stream.mix == Some(Mix::of_percents(0, 0)) =>
@@ -134,7 +134,7 @@ impl<'j> Rates<'j> {
             (stream.limit_iops, stream.limit_bandwidth) = (operations, bytes);
             return Ok(());
         }
-        // A pair of trim and write is limited by its write, as in fio, which has no rate for the trims.
+        // As in fio, the rate of writes limits each pair of trim and write. fio ignores the rate of trims.
         let [_, write, trim] = self.per_second;
         let why = "fio ignores the rate of trims in trimwrite; type the same rate for writes and trims";
         self.job.refuse_if(trim > 0 && (write == 0 || trim < write), self.option, why)?;
@@ -210,7 +210,7 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
     let typed = job.text("steadystate");
     if window_ns == 0 {
         return match typed {
-            // fio would check nothing, which is surely not intended.
+            // fio would check nothing, which cannot be intended.
             Some(_) => Err(job.fault("steadystate", "it needs a window; type ss_dur=60s too")),
             None => Ok(None),
         };
@@ -218,7 +218,7 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
     let (name, limit) = typed.unwrap_or(STEADY).split_once(':').unwrap_or((typed.unwrap_or(STEADY), ""));
     let fault = |why: &str| job.fault("steadystate", why);
     let (what, slope) = pace::named(name).map_err(|why| fault(&why))?;
-    // As in fio, everything after the sign is ignored: Python's configuration parsers double it.
+    // As in fio, ignore everything after the percent sign: Python's configuration parsers double the sign.
     let (digits, percent) = limit.split_once('%').map_or((limit, false), |(digits, _)| (digits, true));
     let limit = match (percent, what) {
         (true, _) | (false, Quantity::Iops) => digits.trim().parse::<f64>().ok(),
