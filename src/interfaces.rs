@@ -123,7 +123,7 @@ pub const INTERFACES: &[Interface] = &[
     row("pwritev2 DSYNC",         "vsync:dsync",                        Buffered, Out,  One,     "pwritev2 with RWF_DSYNC on each call"),
 ];
 
-/// Default interfaces: the usual choices of programs.
+/// The default interfaces, which most programs use.
 const COMMON: [&str; 6] = ["pread", "BufReader", "mmap", "io_uring", "pread O_DIRECT", "io_uring O_DIRECT"];
 /// Also compared by default if io_uring is denied.
 const INSTEAD_OF_IO_URING: [&str; 2] = ["libaio", "libaio O_DIRECT"];

@@ -244,8 +244,9 @@ const BYTES: f64 = 0.03;
 const FLUSHES: f64 = 0.05;
 const DEPTH: f64 = 0.2;
 const MEDIAN: f64 = 0.1;
-/// Allowed Kolmogorov-Smirnov distance of sizes and of offsets.
+/// Allowed Kolmogorov-Smirnov distance of sizes.
 const SIZES: f64 = 0.02;
+/// Allowed Kolmogorov-Smirnov distance of offsets.
 const OFFSETS: f64 = 0.03;
 /// A direction gets its own figures if it has at least this share of the operations.
 const MIN_SHARE: f64 = 0.05;

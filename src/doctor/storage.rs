@@ -183,8 +183,9 @@ fn dirty(observation: &Observation, pages: &Pages) -> Look {
     }
 }
 
-/// Largest block and deepest queue of the default profile. A device with smaller limits splits the block or lets requests wait.
+/// Largest block of the default profile. A device with a smaller limit splits it.
 const LARGEST_BYTES: u64 = 1 << 20;
+/// Deepest queue of the default profile. With a smaller limit of the device, requests wait.
 const DEEPEST: u64 = 32;
 
 pub(super) fn check_device_settings(observation: &Observation) -> Vec<Look> {

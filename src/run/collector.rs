@@ -427,6 +427,7 @@ pub struct OpLog {
     all: Vec<WorkerLog>,
     /// For each worker of the current phase: its index in `all`, or `None` if its operations are not logged.
     present: Vec<Option<usize>>,
+    /// Memory of all logged operations, in bytes.
     bytes: usize,
 }
 

@@ -49,7 +49,7 @@ struct Series {
     every_ns: u64,
     /// ns since the start of the first block.
     from_ns: Option<u64>,
-    /// Time up to which each worker has reported.
+    /// Time up to which each worker has reported, in ns.
     seen_ns: BTreeMap<u32, u64>,
     workers: usize,
     open: BTreeMap<u64, Value>,

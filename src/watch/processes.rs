@@ -437,8 +437,9 @@ struct Recording {
 struct Losses {
     /// Number of lost events so far.
     lost: u64,
-    /// Number of lost events at the start of the interval, and at the last report per process.
+    /// Number of lost events at the start of the interval.
     before: u64,
+    /// Number of lost events at the last report per process.
     before_processes: u64,
     /// Time until which a completion may be attributed to the wrong request, in ns.
     unsure_until_ns: u64,

@@ -20,8 +20,9 @@ pub(super) struct ParsedRw {
     pub(super) step: i64,
 }
 
-/// Reads in order, and reads and writes.
+/// Sequential reads.
 pub(super) const READS: ParsedRw = ParsedRw { kind: Rw::Read, step: 0 };
+/// Sequential reads and writes.
 pub(super) const BOTH: ParsedRw = ParsedRw { kind: Rw::Rw, step: 0 };
 
 impl ParsedRw {
