@@ -360,7 +360,10 @@ fn atomic_writes_work_where_supported() {
     let out = fio("--ioengine=libaio --atomic=1");
     assert!(out.code == Some(0) || out.stderr.contains("option atomic:"), "{out:?}");
     let out = fio("--atomic=1");
-    assert!(out.stderr.contains("it works only with ioengine=libaio or io_uring or pvsync2"), "{out:?}");
+    assert!(
+        out.stderr.contains("the option works only with ioengine=libaio or io_uring or pvsync2"),
+        "{out:?}"
+    );
 }
 
 #[test]

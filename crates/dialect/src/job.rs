@@ -306,7 +306,7 @@ impl Reader {
                 .is_some_and(|key| matches!(key.set, Set::Stream(_) | Set::Switch(_) | Set::List(_)));
             if is_of_stream || word == LINE {
                 let message = format!(
-                    "`{word}` has no effect on a stream with `read-back`, which reads as the other stream wrote; leave it out, or set it for that stream"
+                    "`{word}` has no effect on a stream with `read-back`, which reads as the other stream wrote; remove `{word}`, or set it for that stream"
                 );
                 self.marks.push(Mark::new(name.span(), message));
             }
@@ -465,7 +465,9 @@ fn unknown(word: &str, value: &DeValue<'_>, rank: Rank) -> String {
             return format!("`{word}` applies to the whole job; {top}");
         }
         (Some(Set::Stream(_) | Set::Switch(_) | Set::List(_)), _) => {
-            return format!("`{word}` applies to a whole stream; move it above its turns, or leave it out");
+            return format!(
+                "`{word}` applies to a whole stream; move it above the turns of the stream, or remove it"
+            );
         }
         (Some(_), _) => {
             return format!("`{word}` applies to a phase; move it above the phase's streams, or to the top");
@@ -558,7 +560,7 @@ fn set_phase_lengths(phases: &mut [Level]) -> Vec<Mark> {
             && at != 0
         {
             let span = phase.spans.get(AT).cloned().unwrap_or(phase.head.clone());
-            marks.push(Mark::new(span, "the first phase begins with the job; type at = 0, or leave it out"));
+            marks.push(Mark::new(span, "the first phase begins with the job; type at = 0, or remove `at`"));
         }
         let around = phase.phase.warmup.unwrap_or(0).saturating_add(phase.phase.cooldown.unwrap_or(0));
         let start = begin;
@@ -769,7 +771,7 @@ fn a_read_back_stream_has_no_other_settings() {
     assert_eq!(job.phases[1].streams[0].read_back, Some(1), "settings of outer levels are allowed");
     for key in ["depth = 4", "rw = \"read\"", "target = \"x\"", "line = [\"share=100,bs=4k\"]"] {
         let text = format!("{head}[[phase.stream]]\n{key}\nread-back = 1\n");
-        refused(&text, "8:1", &["has no effect on a stream with `read-back`", "leave it out"]);
+        refused(&text, "8:1", &["has no effect on a stream with `read-back`", "set it for that stream"]);
     }
     refused(&format!("{head}read-back = 1\n[[phase.stream]]\ndepth = 4\n"), "9:1", &["`depth`"]);
     refused(&format!("{head}depth = 4\nread-back = 1\n"), "7:1", &["`depth`"]);

@@ -129,7 +129,7 @@ fn order_errors(span: &TimeSpan, target: &Target, wrong: &mut Vec<Wrong>) {
         (
             !random && !target.interlocked && stride && !several,
             "T",
-            "-T has no effect unless multiple threads per target are used; type -t2 or more, or leave it out",
+            "-T has no effect unless multiple threads per target are used; type -t2 or more, or remove -T",
         ),
     ];
     wrong.extend(broken(rules));
@@ -146,7 +146,7 @@ fn distribution_error(all: &Distribution, target: &Target) -> Option<Wrong> {
             return Some((
                 "rd",
                 format!(
-                    "invalid random distribution target range {} - must be a minimum of the specified block size ({block} bytes); type a larger one",
+                    "invalid random distribution target range {} - must be a minimum of the specified block size ({block} bytes); type a larger range",
                     range.length
                 ),
             ));
@@ -155,7 +155,7 @@ fn distribution_error(all: &Distribution, target: &Target) -> Option<Wrong> {
             return Some((
                 "rd",
                 format!(
-                    "invalid random distribution IO% {}: can be at most {} - total must be <= 100%; type a smaller one",
+                    "invalid random distribution IO% {}: can be at most {} - total must be <= 100%; type a smaller percentage",
                     range.io,
                     100 - io
                 ),
@@ -166,7 +166,7 @@ fn distribution_error(all: &Distribution, target: &Target) -> Option<Wrong> {
                 return Some((
                     "rd",
                     format!(
-                        "invalid random distribution Target% {}: can be at most {} - total must be <= 100%; type a smaller one",
+                        "invalid random distribution Target% {}: can be at most {} - total must be <= 100%; type a smaller percentage",
                         range.length,
                         100 - covered
                     ),
@@ -255,7 +255,7 @@ pub(super) fn refused(line: &CommandLine) -> Vec<Mark> {
                 .chain(path_refusal(target))
                 .chain(target_refusals(span, target))
                 .chain(other.any(|size| size != target.create).then(|| {
-                    ("c", "fathom creates a file once, for its first time span; write the same size into all of them".to_owned())
+                    ("c", "fathom creates a file once, for the first time span with the file; write the same size into all time spans".to_owned())
                 }));
             marks.extend(all.map(|(option, why)| Mark::new(line.source.place(at, number, option), why)));
         }
@@ -291,7 +291,7 @@ fn span_refusals(span: &TimeSpan, seeds: &[u32]) -> Vec<Wrong> {
         (
             seeds.iter().any(|seed| seed != &span.seed),
             "z",
-            "fathom uses one seed for all time spans; write the same RandSeed into each".into(),
+            "fathom uses one seed for all time spans; write the same RandSeed into each time span".into(),
         ),
         (
             span.requests > 0 && span.threads == 0,
@@ -439,7 +439,7 @@ fn target_refusals(span: &TimeSpan, target: &Target) -> Vec<Wrong> {
         (
             target.random_percent > 0 && target.step() > MAX_BLOCK_BYTES,
             "r",
-            format!("an alignment has at most {MAX_BLOCK_BYTES} bytes; type a smaller one"),
+            format!("an alignment has at most {MAX_BLOCK_BYTES} bytes; type a smaller alignment"),
         ),
         (depth > MAX_DEPTH, "o", format!("too many operations are in flight; type {MAX_DEPTH} at most")),
         (

@@ -210,11 +210,11 @@ fn block(job: &Job, text: &str) -> Result<u32, String> {
 fn range(job: &Job, text: &str) -> Result<Sizes, String> {
     let (least, most) = text
         .split_once(['-', ':'])
-        .ok_or("it is not a range; type the smallest and the largest size, such as 4k-64k")?;
+        .ok_or("the value is not a range; type the smallest and the largest size, such as 4k-64k")?;
     match (block(job, least)?, block(job, most)?) {
         (least, most) if least == most => Ok(Sizes::Fixed(least)),
         (least, most) if least < most => multiples(job, least, most),
-        _ => Err("the first size is larger than the second; type the smaller one first".into()),
+        _ => Err("the first size is larger than the second; type the smaller size first".into()),
     }
 }
 
@@ -306,7 +306,7 @@ fn random_order(job: &Job, rw: &ParsedRw, fixed: bool, aligned: bool) -> Result<
     let used: Vec<u32> = rw.directions().iter().filter_map(|at| shares.get(*at).copied()).collect();
     let is_partly_random = used.iter().any(|share| *share < 100);
     if typed != "random" {
-        let why = "it works only with uniform offsets; leave random_distribution out";
+        let why = "this works only with uniform offsets; remove random_distribution";
         job.refuse_if(is_partly_random, "percentage_random", why)?;
         return distribution(typed).map_err(|why| job.fault("random_distribution", why));
     }
@@ -413,12 +413,16 @@ pub(super) fn strided_zones(
         (None | Some("none"), None) => {
             let alone = ["zonerange", "zoneskip"].into_iter().find(|option| job.text(option).is_some());
             return alone.map_or(Ok(None), |option| {
-                Err(job
-                    .fault(option, "it needs zones; type zonemode=strided and zonesize too, or leave it out"))
+                Err(job.fault(
+                    option,
+                    "this needs zones; type zonemode=strided and zonesize too, or remove the option",
+                ))
             });
         }
         (Some("none"), Some(_)) => {
-            return Err(job.fault("zonesize", "it needs zonemode=strided; type that too, or leave it out"));
+            return Err(
+                job.fault("zonesize", "this needs zonemode=strided; type that too, or remove zonesize")
+            );
         }
         (Some("strided"), None) => {
             return Err(job.fault("zonemode", "strided needs the size of a zone; type zonesize=256m too"));
@@ -429,12 +433,12 @@ pub(super) fn strided_zones(
     let bytes = bytes.unwrap_or(0);
     let range_bytes = job.bytes("zonerange")?.filter(|range| *range > 0).unwrap_or(bytes);
     let skip_bytes = job.bytes("zoneskip")?.unwrap_or(0);
-    let why = "fathom only supports zones of a single file; leave it out, or type one file";
+    let why = "fathom only supports zones of a single file; remove the option, or type one file";
     job.refuse_if(files > 1, "zonesize", why)?;
     let why = "fathom does not combine zones with a number in rw; leave the number out";
     job.refuse_if(rw.step != 0, "rw", why)?;
     let has_law = job.text("random_distribution").is_some_and(|law| law != "random");
-    let why = "offsets within a zone are always uniform; leave it out, or leave the zones out";
+    let why = "offsets within a zone are always uniform; remove the option, or the zones";
     job.refuse_if(has_law, "random_distribution", why)?;
     let sizes = |bs: &PerKind<Sizes>| [&bs.read, &bs.write, &bs.trim].map(Sizes::fixed);
     let cut = stream

@@ -189,8 +189,9 @@ impl Formats {
 /// Time between two outputs, in ns.
 fn interval(value: &str) -> Result<u64, String> {
     let ns = time(value, Bare::Seconds).map_err(|why| format!("--status-interval={value}: {why}"))?;
-    let often =
-        || format!("--status-interval={value}: it must be at least a second; type --status-interval=1");
+    let often = || {
+        format!("--status-interval={value}: the interval must be at least a second; type --status-interval=1")
+    };
     Some(ns).filter(|ns| *ns >= 1_000_000_000).ok_or_else(often)
 }
 
@@ -332,7 +333,7 @@ fn formats_are_in_the_order_of_fio() {
         ("--output-format=xml", "type normal, terse, json or json+"),
         ("--terse-version=1", "type 2, 3, 4 or 5"),
         ("--idle-prof=calibrate", "type none, system or percpu"),
-        ("--client=host", "leave it out"),
+        ("--client=host", "remove the option"),
         ("--output", "type --output=VALUE"),
         ("--rw", "type --rw=VALUE"),
         ("no.fio", "not there"),
@@ -370,5 +371,5 @@ fn every_option_and_every_engine_has_help() {
         option_help("iodepht"),
         Err("--cmdhelp=iodepht: there is no such option; type --cmdhelp=iodepth".into())
     );
-    assert!(engine_help("rbd").is_err_and(|why| why.contains("no client for it")));
+    assert!(engine_help("rbd").is_err_and(|why| why.contains("no client for this engine")));
 }

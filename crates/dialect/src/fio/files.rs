@@ -54,9 +54,9 @@ pub(super) fn region(
     };
     // The size of a file includes the bytes before the offset.
     let rest = each.map(|each| each.saturating_sub(stream.offset.unwrap_or(0)));
-    job.refuse_if(rest == Some(0), "offset", "it is not below filesize; type a smaller one")?;
+    job.refuse_if(rest == Some(0), "offset", "the offset is not below filesize; type a smaller offset")?;
     let file = part.or(rest).or(size.map(|size| size / u64::from(files)));
-    job.refuse_if(file == Some(0), "size", "each file would have 0 bytes; type a larger one")?;
+    job.refuse_if(file == Some(0), "size", "each file would have 0 bytes; type a larger size")?;
     let why = "ioengine=null has no file, so a size is needed; type size=1g";
     job.refuse_if(is_null && file.is_none(), "size", why)?;
     stream.size = file;
@@ -137,7 +137,7 @@ impl Shares<'_> {
         let length = self.length(option)?;
         let bytes = ((length as f64 * percent / 100.0) as u64).min(length.saturating_sub(offset));
         let operations = bytes / u64::from(self.least);
-        self.job.refuse_if(operations == 0, option, "it is less than one block; type a larger one")?;
+        self.job.refuse_if(operations == 0, option, "the size is less than one block; type a larger size")?;
         Ok(operations * u64::from(self.least))
     }
 
@@ -151,7 +151,7 @@ impl Shares<'_> {
         let align = self.job.bytes("offset_align")?.filter(|a| *a > 0).unwrap_or(self.least.into());
         let next = offset.checked_next_multiple_of(align);
         next.ok_or_else(|| {
-            self.job.fault("offset_align", "the aligned offset is beyond 2^64; type a smaller one")
+            self.job.fault("offset_align", "the aligned offset is beyond 2^64; type a smaller offset")
         })
     }
 
@@ -324,7 +324,7 @@ fn set_end(
             // As in fio, the last operation may exceed io_size, but not the size.
             let least = u64::from(smallest_block(stream));
             let whole = if io_size.is_some() { bytes.div_ceil(least) } else { bytes / least } * least;
-            job.refuse_if(whole == 0, "io_size", "it is less than one block; type a larger one")?;
+            job.refuse_if(whole == 0, "io_size", "the size is less than one block; type a larger size")?;
             let ends_by_pass = matches!(stream.random, None | Some(Order::Once)) && rw.step == 0;
             let passes = match shares.region("io_size", stream) {
                 // Each pass ends with the files. fio begins `loops` passes, and further ones until it has moved io_size.
@@ -421,7 +421,7 @@ pub(super) fn files(job: &Job) -> Result<u32, Fault> {
     let why = format!("a job has at most {MAX_TARGETS} files; type a smaller number");
     job.refuse_if(files as usize > MAX_TARGETS, "nrfiles", why)?;
     let format = job.text("filename_format").unwrap_or(FORMAT);
-    let why = "all files would have the same name; type $filenum in it";
+    let why = "all files would have the same name; type $filenum in the format";
     job.refuse_if(files > 1 && !format.contains("$filenum"), "filename_format", why)?;
     Ok(files)
 }

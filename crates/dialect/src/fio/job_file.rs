@@ -325,7 +325,7 @@ pub(super) struct Job {
     /// The name of the job's section, which names the job's files.
     pub(super) section: String,
     pub(super) location: Location,
-    /// Whether the job waits for all jobs before it.
+    /// Whether the job waits for all earlier jobs.
     pub(super) walled: bool,
     /// Options by their names in the table.
     options: BTreeMap<&'static str, JobOption>,
@@ -493,7 +493,10 @@ impl Job {
     pub(super) fn count(&self, option: &str, least: u32) -> Result<Option<u32>, Fault> {
         let count = |n: u64| {
             u32::try_from(n).ok().filter(|n| *n >= least).ok_or_else(|| {
-                self.fault(option, format!("it is out of range; type a number from {least} to {}", u32::MAX))
+                self.fault(
+                    option,
+                    format!("the number is out of range; type a number from {least} to {}", u32::MAX),
+                )
             })
         };
         self.number(option)?.map(count).transpose()
@@ -616,7 +619,7 @@ impl Environment for Machine {
             return Ok(facts.len());
         }
         if !facts.file_type().is_block_device() {
-            return Err("it is neither a file nor a block device".into());
+            return Err("this is neither a file nor a block device".into());
         }
         let device = std::fs::File::open(name).and_then(|mut device| device.seek(SeekFrom::End(0)));
         device.map_err(|e| e.to_string())
@@ -636,7 +639,7 @@ impl Environment for Machine {
         let file = open_file::open(&path).map_err(|e| e.to_string())?;
         file.take(MAX_INCLUDED_BYTES + 1).read_to_string(&mut text).map_err(|e| e.to_string())?;
         if text.len() as u64 > MAX_INCLUDED_BYTES {
-            return Err(format!("it has more than {MAX_INCLUDED_BYTES} bytes"));
+            return Err(format!("the file has more than {MAX_INCLUDED_BYTES} bytes"));
         }
         Ok(text)
     }
@@ -705,7 +708,7 @@ pub(super) fn times(job: &Job) -> Result<Times, Fault> {
     for (option, time) in
         [("runtime", runtime.unwrap_or(0)), ("ramp_time", times.ramp), ("startdelay", times.delay)]
     {
-        job.refuse_if(time > MAX_JOB_TIME_NS, option, "it is more than a year; type a shorter time")?;
+        job.refuse_if(time > MAX_JOB_TIME_NS, option, "the time is more than a year; type a shorter time")?;
     }
     Ok(times)
 }

@@ -161,9 +161,9 @@ fn phase_times(jobs: &[Job], group: &[(usize, Streams)]) -> Result<PhaseSpec, Fa
     let Some((_, Streams { times: first, .. })) = group.first() else { return Ok(phase) };
     for (at, streams) in group {
         let Some(job) = jobs.get(*at) else { continue };
-        let why = "jobs that run at the same time need the same ramp_time; type one for all, or stonewall";
+        let why = "jobs that run at the same time need the same ramp_time; type one ramp_time for all, or stonewall";
         job.refuse_if(streams.times.ramp != first.ramp, "ramp_time", why)?;
-        let why = "jobs with ramp_time that run at the same time need the same startdelay; type one for all, or leave ramp_time out";
+        let why = "jobs with ramp_time that run at the same time need the same startdelay; type one startdelay for all, or remove ramp_time";
         job.refuse_if(first.ramp > 0 && streams.times.delay != first.delay, "startdelay", why)?;
     }
     let ends = group.iter().map(|(_, s)| end_of_window(s.times));
@@ -285,7 +285,7 @@ fn layout(job: &Job) -> Result<FioLayout, Fault> {
     Ok(layout)
 }
 
-/// The group number of each job. A job starts a new group if it waits for all jobs before it, or has `new_group`.
+/// The group number of each job. A job starts a new group if it waits for all earlier jobs, or has `new_group`.
 fn groups(jobs: &[Job]) -> Result<Vec<usize>, Fault> {
     let mut group = 0;
     let mut all = Vec::new();

@@ -43,7 +43,7 @@ pub(super) fn replays(job: &Job, environment: &dyn Environment) -> Result<Stream
         job.refuse_if(is_typed(job, name), name, why)?;
     }
     let redirect = job.text("replay_redirect").filter(|path| !path.is_empty());
-    let why = "the log names the files; type replay_redirect=PATH, or leave it out";
+    let why = "the log names the files; type replay_redirect=PATH, or remove the option";
     job.refuse_if(redirect.is_none() && job.text("directory").is_some(), "directory", why)?;
     let files = files::split(job.text("read_iolog").unwrap_or_default());
     let mut stream = StreamSpec { name: Some(streams::name(job)?), ..StreamSpec::default() };
@@ -114,7 +114,7 @@ fn begins_as_trace(job: &Job, file: &str, environment: &dyn Environment) -> Resu
     let fault = |why: &str| job.fault("read_iolog", why);
     if file == "-" {
         return Err(fault(
-            "fathom reads a log twice, which standard input does not allow; write it to a file",
+            "fathom reads a log twice, which standard input does not allow; write the log to a file",
         ));
     }
     let begins = environment
@@ -124,6 +124,8 @@ fn begins_as_trace(job: &Job, file: &str, environment: &dyn Environment) -> Resu
         b"fio version 2 iolog" | b"fio version 3 iolog" => Ok(false),
         [_, c, b, a, ..] if [*a, *b, *c] == MAGIC => Ok(true),
         [a, b, c, _, ..] if [*a, *b, *c] == MAGIC => Ok(true),
-        _ => Err(fault("it is neither an iolog of version 2 or 3 nor a blktrace file; type the name of one")),
+        _ => {
+            Err(fault("the file is neither an iolog of version 2 or 3 nor a blktrace file; name such a file"))
+        }
     }
 }

@@ -146,7 +146,7 @@ fn engine_options(job: &Job, engine: &str) -> Result<Options, Fault> {
             continue;
         }
         let why = format!(
-            "it works only with ioengine={}; type that engine, or leave it out",
+            "the option works only with ioengine={}; type that engine, or remove the option",
             engines.join(" or ")
         );
         job.refuse_if(!engines.contains(&engine), name, why)?;
@@ -268,7 +268,7 @@ pub(super) fn durability_and_data(job: &Job, rw: &ParsedRw, stream: &mut StreamS
         (stream.compress, stream.dedup) = (compress, dedup);
         stream.dedup_set = dedup.map_or(Ok(None), |dedup| dedup_set_bytes(job, dedup))?;
         if job.on("dedupe_global", false)? {
-            let why = "it needs a working set; type dedupe_percentage=30 and dedupe_mode=working_set too, or leave it out";
+            let why = "the option needs a working set; type dedupe_percentage=30 and dedupe_mode=working_set too, or remove the option";
             stream.dedup_set.ok_or_else(|| job.fault("dedupe_global", why))?;
             stream.dedup_shared = true;
         }
@@ -284,9 +284,11 @@ fn dedup_set_bytes(job: &Job, dedup: u8) -> Result<Option<u64>, Fault> {
     let option = "dedupe_working_set_percentage";
     let percent = job.number(option)?.unwrap_or(COPIES_PERCENT);
     let is_over = percent + u64::from(dedup) > 100;
-    job.refuse_if(is_over, option, "with dedupe_percentage it exceeds 100; type a smaller one")?;
+    job.refuse_if(is_over, option, "the sum with dedupe_percentage exceeds 100; type a smaller percentage")?;
     let Some(Size::Bytes(size)) = job.size("size")? else {
-        return Err(job.fault(option, "it is a percentage of size; type size in bytes too, such as size=1g"));
+        return Err(
+            job.fault(option, "the value is a percentage of size; type size in bytes too, such as size=1g")
+        );
     };
     let bytes = (u128::from(size) * u128::from(percent) / 100) as u64 / 4096 * 4096;
     job.refuse_if(bytes == 0, option, "the working set is smaller than 4 KiB; type a larger percentage")?;
@@ -355,7 +357,9 @@ fn io_priority(job: &Job) -> Result<Option<IoPriority>, Fault> {
         (Some(1), level) => IoPriority::Realtime(level.unwrap_or(0)),
         (None | Some(0 | 2), level) => IoPriority::BestEffort(level.unwrap_or(0)),
         (Some(3), None | Some(0)) => IoPriority::Idle,
-        (Some(3), Some(_)) => return Err(job.fault("prio", "the idle class has no levels; leave it out")),
+        (Some(3), Some(_)) => {
+            return Err(job.fault("prio", "the idle class has no levels; remove the option"));
+        }
         (Some(_), _) => return Err(job.fault("prioclass", "there is no such class; type 1, 2 or 3")),
     };
     Ok(Some(priority))
@@ -364,7 +368,7 @@ fn io_priority(job: &Job) -> Result<Option<IoPriority>, Fault> {
 /// The level of a priority; the kernel has eight.
 fn priority_level(job: &Job, option: &str, level: u64) -> Result<u8, Fault> {
     let known = u8::try_from(level).ok().filter(|level| *level < 8);
-    known.ok_or_else(|| job.fault(option, "it is out of range; type a level from 0 (highest) to 7"))
+    known.ok_or_else(|| job.fault(option, "the level is out of range; type a level from 0 (highest) to 7"))
 }
 
 /// The order of files. With `openfiles` the files form consecutive groups; a sequential order has groups of
@@ -377,9 +381,8 @@ fn sharing(job: &Job, files: u32, stream: &mut StreamSpec) -> Result<(), Fault> 
     let fault = |why: &str| job.fault("file_service_type", why);
     let operations = match count.map(|text| job.units("file_service_type").whole(text)) {
         None => 1,
-        Some(Ok(count)) => {
-            u32::try_from(count.max(1)).map_err(|_| fault("the number is too large; type a smaller one"))?
-        }
+        Some(Ok(count)) => u32::try_from(count.max(1))
+            .map_err(|_| fault("the number is too large; type a smaller number"))?,
         Some(Err(why)) => return Err(fault(&why)),
     };
     let open = job.count("openfiles", 1)?.map_or(files, |open| open.min(files));
@@ -492,9 +495,11 @@ pub(super) fn verification(
     let content = match job.text("verify").unwrap_or("none") {
         "0" | "none" => return Ok((read("buffer_pattern")?.map(unverified), false)),
         "pattern" => verified
-            .ok_or_else(|| job.fault("verify", "it needs a pattern; type verify_pattern=0xdeadbeef too"))?,
+            .ok_or_else(|| job.fault("verify", "there is no pattern; type verify_pattern=0xdeadbeef too"))?,
         "null" => {
-            return Err(job.fault("verify", "nothing would be compared; type verify=crc32c, or leave it out"));
+            return Err(
+                job.fault("verify", "nothing would be compared; type verify=crc32c, or remove the option")
+            );
         }
         known if CHECKSUMS.split(' ').any(|one| one == known) => {
             let seed = job.number("randseed")?.unwrap_or(SEED);
@@ -547,7 +552,7 @@ pub(super) fn pattern(text: &str, environment: &dyn Environment) -> Result<Patte
             '%' => {
                 let rest = rest
                     .strip_prefix("%o")
-                    .ok_or("only %o, the offset, is supported; type it or a number")?;
+                    .ok_or("only %o, the offset, is supported; type %o or a number")?;
                 offsets.push(bytes.len());
                 bytes.extend([0; OFFSET_BYTES]);
                 rest
@@ -555,11 +560,11 @@ pub(super) fn pattern(text: &str, environment: &dyn Environment) -> Result<Patte
             _ => pattern_number(rest, &mut bytes)?,
         };
         if bytes.len() > MAX_PATTERN_BYTES {
-            return Err(format!("it has more than {MAX_PATTERN_BYTES} bytes; type fewer"));
+            return Err(format!("the pattern has more than {MAX_PATTERN_BYTES} bytes; type fewer bytes"));
         }
     }
     if bytes.is_empty() {
-        Err("it is empty; type 0xdeadbeef or \"abc\"".into())
+        Err("the pattern is empty; type 0xdeadbeef or \"abc\"".into())
     } else {
         Ok((bytes, offsets))
     }
@@ -574,7 +579,8 @@ fn quoted(text: &str, quote: char) -> Result<(&str, &str), String> {
 /// Parses a number at the beginning of a text, and returns the rest. Hexadecimal digits give bytes in their order, a decimal number gives
 /// its lowest byte first.
 fn pattern_number<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Result<&'t str, String> {
-    let not = || "it is not a pattern; type 0xdeadbeef, \"abc\", 'file', %o or several of them".to_owned();
+    let not =
+        || "the value is not a pattern; type 0xdeadbeef, \"abc\", 'file', %o or several of them".to_owned();
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         let mut count = digits.bytes().take_while(u8::is_ascii_hexdigit).count();
         // Leave the `0` that begins the next number, as in `0xff0x14`.
@@ -620,7 +626,7 @@ pub(super) fn priorities(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
         return Ok(());
     };
     let is_able = job.text("ioengine").is_some_and(|engine| PRIORITY_ENGINES.contains(&engine));
-    let why = "it works only with ioengine=io_uring or libaio; type one of them, or prio and prioclass";
+    let why = "this works only with ioengine=io_uring or libaio; type one of them, or prio and prioclass";
     job.refuse_if(!is_able, typed, why)?;
     let mut all = Vec::new();
     let mix = stream.mix;
@@ -630,7 +636,7 @@ pub(super) fn priorities(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
         let percent = job.numbers("cmdprio_percentage")?[kind as usize];
         let [read, write, trim] = job.by_direction("cmdprio_bssplit", |text| Ok(text.to_owned()))?;
         let split = [read, write, trim].into_iter().nth(kind as usize).flatten();
-        let why = "it cannot be combined with cmdprio_percentage; type only one of them";
+        let why = "the option cannot be combined with cmdprio_percentage; type only one of them";
         job.refuse_if(percent > 0 && split.is_some(), "cmdprio_bssplit", why)?;
         let fault = |option| move |why: String| job.fault(option, why);
         if percent > 0 {
@@ -662,7 +668,7 @@ fn priority_of(job: &Job, kind: Kind) -> Result<IoPriority, Fault> {
         1 => Ok(IoPriority::Realtime(level)),
         2 => Ok(IoPriority::BestEffort(level)),
         3 if level == 0 => Ok(IoPriority::Idle),
-        3 => fault("cmdprio", "the idle class has no levels; leave it out"),
+        3 => fault("cmdprio", "the idle class has no levels; remove the option"),
         _ => fault("cmdprio_class", "there is no such class; type 1, 2 or 3"),
     }
 }
@@ -774,7 +780,7 @@ pub(super) fn logs(job: &Job) -> Result<Option<Logs>, Fault> {
     logs.histogram_ms = job.number("log_hist_msec")?.unwrap_or(0);
     logs.coarseness = match job.number("log_hist_coarseness")?.unwrap_or(0) {
         coarse @ 0..=MAX_COARSENESS => coarse as u32,
-        _ => return Err(job.fault("log_hist_coarseness", "it is out of range; type 0 to 6")),
+        _ => return Err(job.fault("log_hist_coarseness", "the number is out of range; type 0 to 6")),
     };
     logs.value = log_value(job)?;
     logs.offset = job.on("log_offset", false)?;
@@ -788,7 +794,7 @@ pub(super) fn logs(job: &Job) -> Result<Option<Logs>, Fault> {
     job.refuse_if(is_empty, "write_hist_log", why)?;
     let has_latencies = logs.files.iter().any(|(kind, _)| *kind == LogKind::Lat || *kind == LogKind::Clat);
     let lacks = logs.issue_time && !(logs.offset && has_latencies);
-    job.refuse_if(lacks, "log_issue_time", "it needs write_lat_log and log_offset=1; type both too")?;
+    job.refuse_if(lacks, "log_issue_time", "the option needs write_lat_log and log_offset=1; type both too")?;
     Ok(Some(logs).filter(|logs| !logs.files.is_empty()))
 }
 

@@ -205,7 +205,7 @@ impl Expression<'_> {
 /// A whole percentage.
 pub(super) fn percent(number: u64) -> Result<u8, String> {
     let fits = u8::try_from(number).ok().filter(|percent| *percent <= 100);
-    fits.ok_or_else(|| "it is not a percentage; type 0 to 100".to_owned())
+    fits.ok_or_else(|| "the value is not a percentage; type 0 to 100".to_owned())
 }
 
 /// Parses a switch. A switch without a value is on.
@@ -248,7 +248,7 @@ pub(super) fn percentiles(text: &str) -> Result<(Vec<f64>, usize), String> {
         decimals = decimals.max(digits);
     }
     if ranks.len() > MAX_RANKS {
-        return Err(format!("it has more than {MAX_RANKS} percentiles; type fewer"));
+        return Err(format!("there are more than {MAX_RANKS} percentiles; type fewer"));
     }
     let mut ranks: Vec<f64> = ranks.into_iter().take_while(|rank| *rank > 0.0).collect();
     ranks.sort_by(f64::total_cmp);

@@ -323,7 +323,7 @@ impl Reader {
             let sum: u32 = spec.lines.iter().map(|line| line.share).sum();
             if sum != 100 {
                 let why =
-                    format!("the percentages of its lines add up to {sum}; write lines that add up to 100");
+                    format!("the percentages of the lines add up to {sum}; write lines that add up to 100");
                 self.marks.push(Mark::new(spec.place.clone(), why));
             }
         }
@@ -331,7 +331,7 @@ impl Reader {
         for (name, place) in workers.flat_map(|w| &w.specs) {
             if !names.contains(&name.to_lowercase()) && !name.eq_ignore_ascii_case("idle") {
                 let why = format!(
-                    "there is no access specification {}; define it, or assign another",
+                    "there is no access specification {}; define it, or assign another specification",
                     quoted(name)
                 );
                 self.marks.push(Mark::new(place.clone(), why));
@@ -357,7 +357,7 @@ fn line(value: &str) -> Result<LineSpec, String> {
         bs: Sizes::Fixed(size as u32),
         mix: Mix::of_percents(percent(reads, "% reads")?, 0),
         random: percent(random, "% random")?.into(),
-        delay: delay.checked_mul(1_000_000).ok_or("the delay is too long; write a shorter one in ms")?,
+        delay: delay.checked_mul(1_000_000).ok_or("the delay is too long; write a shorter delay in ms")?,
         burst: u32::try_from(burst).map_err(|_| "the burst is too long; write fewer operations")?.max(1),
         align,
         reply: reply as u32,

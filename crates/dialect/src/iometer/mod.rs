@@ -195,11 +195,11 @@ fn refused(icf: &Icf, places: &[String], is_run: bool) -> Vec<Mark> {
         }
         if name(icf, manager, worker).chars().count() > MAX_NAME {
             wrong(format!(
-                "its name (with its manager's, if there are several) is too long; write {MAX_NAME} characters at most"
+                "the name (with the manager's name, if there are several managers) is too long; write {MAX_NAME} characters at most"
             ));
         }
         if worker.seed.is_some_and(|seed| seeds.iter().any(|other| *other != seed)) {
-            wrong("fathom uses one seed for all workers; write the same into each".into());
+            wrong("fathom uses one seed for all workers; write the same seed for each worker".into());
         }
     }
     for (name, place) in workers(icf).flat_map(|(_, w)| &w.targets).filter(|_| places.is_empty() && is_run) {
